@@ -1,0 +1,30 @@
+# cortex::cortex   header-only: every translation unit holds the compiler that it uses, and links LLVM.
+# cortex::compiled the same code with its one non-template seam built once: translation units see its declaration and
+#                  no LLVM header, and compile several times faster.
+# Both stand on cortex::headers, so that a program that mixes them agrees on everything else.
+add_library(cortex_headers INTERFACE)
+add_library(cortex::headers ALIAS cortex_headers)
+set_target_properties(cortex_headers PROPERTIES EXPORT_NAME headers)
+target_compile_features(cortex_headers INTERFACE cxx_std_20)
+target_compile_definitions(cortex_headers INTERFACE CORTEX_LLVM=$<BOOL:${CORTEX_LLVM}>)
+target_include_directories(cortex_headers INTERFACE
+                           $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_link_libraries(cortex_headers INTERFACE Threads::Threads Boost::headers ${CMAKE_DL_LIBS})
+
+add_library(cortex INTERFACE)
+add_library(cortex::cortex ALIAS cortex)
+target_link_libraries(cortex INTERFACE cortex_headers)
+
+add_library(cortex_compiled STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/cmake/compiled.cpp)
+add_library(cortex::compiled ALIAS cortex_compiled)
+set_target_properties(cortex_compiled PROPERTIES EXPORT_NAME compiled POSITION_INDEPENDENT_CODE ON)
+target_compile_definitions(cortex_compiled PUBLIC CORTEX_COMPILED=1)
+target_link_libraries(cortex_compiled PUBLIC cortex_headers)
+if(PROJECT_IS_TOP_LEVEL)
+  set_target_properties(cortex_compiled PROPERTIES EXCLUDE_FROM_ALL OFF)
+endif()
+
+if(CORTEX_LLVM)
+  target_link_libraries(cortex INTERFACE cortex::llvm)
+  target_link_libraries(cortex_compiled PRIVATE cortex::llvm)
+endif()

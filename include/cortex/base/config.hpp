@@ -1,0 +1,14 @@
+// The only macros of the library, with their defaults. The CMake targets set them.
+#pragma once
+
+// 1: compile for the CPU through LLVM. 0: interpreter only; no LLVM header is read.
+#ifndef CORTEX_LLVM
+#define CORTEX_LLVM 0
+#endif
+
+// 1: the compile seam is only declared here and comes from the library `cortex::compiled`.
+#ifndef CORTEX_COMPILED
+#define CORTEX_COMPILED 0
+#endif
+
+#define CORTEX_VERSION "0.1.0"

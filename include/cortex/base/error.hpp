@@ -1,0 +1,88 @@
+// Errors: a code for programs, a message for people, and the two ways to get them (thrown or returned).
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace cortex {
+
+enum class Code {
+  invalid_model,      // the model's equations are wrong: a dimension that does not fit, a name used twice
+  invalid_schedule,   // the schedule names something that is not there or asks for what would be wrong
+  invalid_weights,    // wrong name, shape or dtype, or never bound
+  invalid_structure,  // the user's nodes break the declared kind: a cycle, a shared child, a null child ...
+  out_of_range,       // a field indexes past the end of a table
+  invalid_argument,   // any other argument: an output span too small, a node that was not in the call
+  unavailable,        // the machine or the build lacks what is asked for
+  compile_failed,     // LLVM refused the code; the message holds its words and the text
+  internal,           // a defect of this library
+};
+
+/// The code's name as it is spelled in the enumeration.
+inline std::string_view to_string(Code code) {
+  switch (code) {
+    case Code::invalid_model: return "invalid_model";
+    case Code::invalid_schedule: return "invalid_schedule";
+    case Code::invalid_weights: return "invalid_weights";
+    case Code::invalid_structure: return "invalid_structure";
+    case Code::out_of_range: return "out_of_range";
+    case Code::invalid_argument: return "invalid_argument";
+    case Code::unavailable: return "unavailable";
+    case Code::compile_failed: return "compile_failed";
+    case Code::internal: return "internal";
+  }
+  return "unknown";
+}
+
+/// What every failing function of the library throws, or returns from its `try_` form. The message says what is
+/// wrong, where (names of operators and dimensions, number of the node), why, and what to do.
+struct Error : std::exception {
+  Code code;
+  std::string message;
+
+  Error(Code code, std::string message) : code(code), message(std::move(message)) {}
+  const char* what() const noexcept override { return message.c_str(); }
+};
+
+/// A value or the error that stood in its way: what `try_` forms return.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+  bool has_value() const { return state_.index() == 0; }
+
+  /// The value; throws the error if there is none.
+  T& value() & { return check(), std::get<0>(state_); }
+  const T& value() const& { return check(), std::get<0>(state_); }
+  T&& value() && { return check(), std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  T* operator->() { return &value(); }
+
+  /// The error; only when there is no value.
+  const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  void check() const {
+    if (state_.index() == 1) throw std::get<1>(state_);
+  }
+  std::variant<T, Error> state_;
+};
+
+/// Runs `make` and turns the `Error` it may throw into a returned one. Other exceptions (of the user's own types)
+/// pass through.
+template <class Make>
+auto attempt(Make&& make) -> Result<decltype(make())> {
+  try {
+    return std::forward<Make>(make)();
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+}  // namespace cortex

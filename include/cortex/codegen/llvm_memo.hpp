@@ -1,0 +1,57 @@
+// What has been computed already, so that a shared handle of the IR is printed once where its result dominates.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/expr.hpp"
+
+namespace cortex::codegen {
+
+/// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value.
+struct Operand {
+  std::string text;
+  bool fixed = true;
+};
+
+/// From nodes to operands. Scopes nest as the code's blocks do: leaving one forgets what does not dominate the code
+/// after it. Operands that are not fixed last for one statement.
+class Memo {
+ public:
+  struct Mark {
+    std::size_t fixed, passing;
+  };
+
+  const Operand* find(const ir::ExprNode* node) const {
+    const auto found = known_.find(node);
+    return found == known_.end() ? nullptr : &found->second;
+  }
+
+  void add(const ir::ExprNode* node, Operand operand) {
+    (operand.fixed ? fixed_ : passing_).push_back(node);
+    if (!known_.try_emplace(node, std::move(operand)).second)
+      throw Error(Code::internal, "LLVM text: a variable is bound inside its own scope");
+  }
+
+  Mark enter() const { return {fixed_.size(), passing_.size()}; }
+
+  void leave(Mark mark) {
+    forget(fixed_, mark.fixed);
+    forget(passing_, mark.passing);
+  }
+
+  /// At the end of a statement: memory may change from here on.
+  void forget_loads() { forget(passing_, 0); }
+
+ private:
+  void forget(std::vector<const ir::ExprNode*>& nodes, std::size_t keep) {
+    for (; nodes.size() > keep; nodes.pop_back()) known_.erase(nodes.back());
+  }
+
+  std::unordered_map<const ir::ExprNode*, Operand> known_;
+  std::vector<const ir::ExprNode*> fixed_, passing_;
+};
+
+}  // namespace cortex::codegen

@@ -1,0 +1,165 @@
+// Loads and stores of LLVM IR, and what they say about aliasing: each buffer of the program is its own alias scope.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cortex/codegen/llvm_ops.hpp"
+#include "cortex/ir/program.hpp"
+
+namespace cortex::codegen {
+
+/// Whether a call only reads the buffer, so that neither a store nor a barrier can change what a load gives.
+inline bool is_invariant(const ir::Buffer& buffer) {
+  return buffer->scope != ir::Scope::local &&
+         (buffer->role == ir::Role::weight || buffer->role == ir::Role::field || buffer->role == ir::Role::index);
+}
+
+/// The memory of a program: its buffers, whose pointers are loaded at entry, and local ones on the stack.
+///
+/// The pointers are no `noalias` parameters. Such a promise would also hold against the barrier, an opaque call through
+/// which other workers change these buffers; alias scopes speak of loads and stores alone.
+class LlvmMemory {
+ public:
+  LlvmMemory(const ir::Program& program, LlvmOps& ops) : program_(program), ops_(ops) {
+    for (std::size_t i = 0; i < program.buffers.size(); ++i) declare(program.buffers[i], int(i));
+  }
+
+  /// The loads of all buffer pointers.
+  void load_pointers() {
+    ops_.line("%buffers = load ptr, ptr %args, align 8, !invariant.load !0");
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      const std::string n = std::to_string(i);
+      ops_.line("%at", n, " = getelementptr inbounds ptr, ptr %buffers, i64 ", n);
+      ops_.line("%b", n, " = load ptr, ptr %at", n, ", align 8, !invariant.load !0");
+    }
+  }
+
+  /// Room for a local buffer from here on. All of it is allocated in the entry block, from where LLVM promotes it to
+  /// registers.
+  void allocate(const ir::Buffer& buffer) {
+    std::int64_t count = 1;
+    for (const Dim& dim : buffer->dims) count *= dim.extent();
+    if (count < 1) throw Error(Code::internal, "LLVM text: local buffer " + buffer->name + " has no constant size");
+    check_type(buffer);
+    const std::string element = llvm_type({buffer->dtype, buffer->lanes}), name = ops_.fresh("a");
+    allocas_ += "  " + name + " = alloca " + (count == 1 ? element : "[" + std::to_string(count) + " x " + element + "]") + "\n";
+    places_.insert_or_assign(buffer.id(), Place{name, element, buffer->lanes, "", ""});
+  }
+
+  const std::string& allocas() const { return allocas_; }
+
+  /// The value of `type` at one or several offsets. `index` is null for a local buffer without dimensions.
+  std::string load(const ir::Buffer& buffer, ir::Type type, const ir::Expr& index, const std::string& offset) {
+    const Place& place = place_of(buffer);
+    const std::string at = index ? element_at(place, index, offset) : place.pointer;
+    const bool vector_index = index && index.lanes() > 1;
+    if (!vector_index) return load_at(place, {buffer->dtype, place.lanes}, at);
+    if (place.lanes > 1) throw Error(Code::internal, "LLVM text: a vector index into vectors of " + buffer->name);
+    if (index.as<ir::Broadcast>()) return ops_.splat(load_at(place, {buffer->dtype, 1}, at), type);
+    if (index.as<ir::Ramp>()) return load_at(place, type, at);
+    std::string result = "poison";
+    for (int i = 0; i < type.lanes; ++i) {
+      const std::string one = load_at(place, {buffer->dtype, 1}, gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), i)));
+      result = ops_.with_lane(result, type, i, one);
+    }
+    return result;
+  }
+
+  /// Stores a value of `type`; a scalar goes to every lane of a vector's place.
+  void store(const ir::Buffer& buffer, const ir::Expr& index, const std::string& offset, ir::Type type, std::string operand) {
+    if (is_invariant(buffer)) throw Error(Code::internal, "LLVM text: a store to " + buffer->name + ", which loads take as constant");
+    const Place& place = place_of(buffer);
+    const bool vector_index = index && index.lanes() > 1;
+    if (vector_index && place.lanes > 1) throw Error(Code::internal, "LLVM text: a vector index into vectors of " + buffer->name);
+    const ir::Type stored{type.dtype, vector_index ? index.lanes() : place.lanes};
+    if (type.lanes == 1) operand = ops_.splat(operand, stored);
+    else if (type != stored) throw Error(Code::internal, "LLVM text: a store of another number of lanes to " + buffer->name);
+    if (!vector_index || index.as<ir::Ramp>())
+      return store_at(place, stored, index ? element_at(place, index, offset) : place.pointer, operand);
+    if (index.as<ir::Broadcast>())  // lanes are stored in their order, so the last one stays
+      return store_at(place, {type.dtype, 1}, element_at(place, index, offset), ops_.lane(operand, stored, stored.lanes - 1));
+    for (int i = 0; i < stored.lanes; ++i) {
+      const std::string one = ops_.lane(operand, stored, i);
+      store_at(place, {type.dtype, 1}, gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), i)), one);
+    }
+  }
+
+  /// The metadata that loads and stores refer to: !0 is empty, !1 the domain, then a scope a buffer, then for each
+  /// buffer the list of its own scope and the list of all others.
+  std::string metadata() const {
+    const std::size_t n = program_.buffers.size();
+    std::string text = "!0 = !{}\n!1 = distinct !{!1}\n";
+    for (std::size_t i = 0; i < n; ++i) text += scope(i) + " = distinct !{" + scope(i) + ", !1}\n";
+    for (std::size_t i = 0; i < n; ++i) {
+      std::string others;
+      for (std::size_t j = 0; j < n; ++j)
+        if (j != i) others += (others.empty() ? "" : ", ") + scope(j);
+      text += own_list(i) + " = !{" + scope(i) + "}\n" + other_list(i) + " = !{" + others + "}\n";
+    }
+    return text;
+  }
+
+  /// The expression whose value `load` and `store` want as `offset`: a ramp's base alone, a broadcast's scalar.
+  static const ir::Expr& offset_of(const ir::Expr& index) {
+    if (const auto* ramp = index.as<ir::Ramp>()) return ramp->base;
+    if (const auto* same = index.as<ir::Broadcast>()) return same->value;
+    return index;
+  }
+
+ private:
+  struct Place {
+    std::string pointer;
+    std::string element;  // the type that an index counts
+    int lanes;
+    std::string loads, stores;  // metadata
+  };
+
+  static std::string scope(std::size_t i) { return "!" + std::to_string(2 + i); }
+  std::string own_list(std::size_t i) const { return scope(program_.buffers.size() + 2 * i); }
+  std::string other_list(std::size_t i) const { return scope(program_.buffers.size() + 2 * i + 1); }
+
+  static void check_type(const ir::Buffer& buffer) {
+    if (buffer->dtype == DType::boolean) throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " of booleans");
+  }
+
+  void declare(const ir::Buffer& buffer, int i) {
+    check_type(buffer);
+    const std::string aliasing = ", !alias.scope " + own_list(std::size_t(i)) + ", !noalias " + other_list(std::size_t(i));
+    places_.emplace(buffer.id(), Place{"%b" + std::to_string(i), std::string(llvm_scalar(buffer->dtype)), 1,
+                                       aliasing + (is_invariant(buffer) ? ", !invariant.load !0" : ""), aliasing});
+  }
+
+  const Place& place_of(const ir::Buffer& buffer) const {
+    const auto found = places_.find(buffer.id());
+    if (found == places_.end()) throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " is not the program's");
+    return found->second;
+  }
+
+  std::string gep(const Place& place, ir::Type index, const std::string& offset) {
+    if (offset == "0") return place.pointer;
+    return ops_.value("getelementptr inbounds ", place.element, ", ptr ", place.pointer, ", ", llvm_type(index), " ", offset);
+  }
+
+  /// The first or only element's address; for a gather there is none.
+  std::string element_at(const Place& place, const ir::Expr& index, const std::string& offset) {
+    const ir::Expr& scalar = offset_of(index);
+    return scalar.lanes() > 1 ? std::string() : gep(place, scalar.type(), offset);
+  }
+
+  std::string load_at(const Place& place, ir::Type type, const std::string& pointer) {
+    return ops_.value("load ", llvm_type(type), ", ptr ", pointer, ", align ", std::to_string(size_of(type.dtype)), place.loads);
+  }
+
+  void store_at(const Place& place, ir::Type type, const std::string& pointer, const std::string& operand) {
+    ops_.line("store ", llvm_type(type), " ", operand, ", ptr ", pointer, ", align ", std::to_string(size_of(type.dtype)), place.stores);
+  }
+
+  const ir::Program& program_;
+  LlvmOps& ops_;
+  std::unordered_map<const void*, Place> places_;
+  std::string allocas_;
+};
+
+}  // namespace cortex::codegen

@@ -1,0 +1,231 @@
+// Instructions of LLVM IR: one function per operation of the expression language, on operands that are text already.
+// Every rounding is spelled out, and no instruction carries a fast-math flag: results are what the program says.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cortex/codegen/llvm_spelling.hpp"
+
+namespace cortex::codegen {
+
+/// Appends instructions to a text and gives their results' names.
+class LlvmOps {
+ public:
+  std::string text;                    // the instructions so far
+  std::set<std::string> declarations;  // of the functions they call, in an order that does not depend on theirs
+
+  std::string fresh(std::string_view stem = "v") {
+    std::string name = "%";
+    name += stem;
+    return name += std::to_string(next_++);
+  }
+
+  /// One line without a result.
+  template <class... Parts>
+  void line(const Parts&... parts) {
+    text += "  ";
+    (append(parts), ...);
+    text += '\n';
+  }
+
+  /// One instruction; returns its result's name.
+  template <class... Parts>
+  std::string value(const Parts&... parts) {
+    std::string name = fresh();
+    line(name, " = ", parts...);
+    return name;
+  }
+
+  /// A scalar in every lane.
+  std::string splat(const std::string& a, ir::Type type) {
+    if (type.lanes == 1) return a;
+    if (is_constant(a)) return llvm_splat(a, type);
+    const std::string t = llvm_type(type);
+    const std::string one = value("insertelement ", t, " poison, ", llvm_scalar(type.dtype), " ", a, ", i64 0");
+    return value("shufflevector ", t, " ", one, ", ", t, " poison, ", llvm_type({DType::i32, type.lanes}), " zeroinitializer");
+  }
+
+  /// base, base + 1, ...
+  std::string ramp(const std::string& base, ir::Type type) {
+    std::string steps = "<";
+    for (int lane = 0; lane < type.lanes; ++lane) {
+      if (lane) steps += ", ";
+      steps.append(llvm_scalar(type.dtype)).append(" ").append(std::to_string(lane));
+    }
+    steps += ">";
+    return base == "0" ? steps : value("add nsw ", llvm_type(type), " ", splat(base, type), ", ", steps);
+  }
+
+  std::string lane(const std::string& vector, ir::Type type, int lane) {
+    return value("extractelement ", llvm_type(type), " ", vector, ", i64 ", std::to_string(lane));
+  }
+
+  std::string with_lane(const std::string& vector, ir::Type type, int lane, const std::string& scalar) {
+    return value("insertelement ", llvm_type(type), " ", vector, ", ", llvm_scalar(type.dtype), " ", scalar, ", i64 ",
+                 std::to_string(lane));
+  }
+
+  std::string unary(ir::UnaryOp op, ir::Type type, const std::string& a) {
+    using ir::UnaryOp;
+    const std::string t = llvm_type(type);
+    if (op == UnaryOp::logical_not) return value("xor ", t, " ", a, ", ", llvm_splat("true", type));
+    if (is_int(type.dtype)) return integer_unary(op, type, a);
+    need(is_float(type.dtype), "arithmetic on booleans");
+    switch (op) {
+      case UnaryOp::neg: return value("fneg ", t, " ", a);
+      case UnaryOp::abs: return intrinsic("fabs", type, {a});
+      case UnaryOp::sqrt: return intrinsic("sqrt", type, {a});
+      case UnaryOp::round: return intrinsic("rint", type, {a});
+      case UnaryOp::relu: {  // an ordered comparison is false for NaN, which stays
+        const std::string zero = llvm_constant(0, type);
+        return select(type, value("fcmp olt ", t, " ", a, ", ", zero), zero, a);
+      }
+      case UnaryOp::exp: return library(type.dtype == DType::f32 ? "expf" : "exp", type, a);
+      case UnaryOp::log: return library(type.dtype == DType::f32 ? "logf" : "log", type, a);
+      case UnaryOp::tanh: return library(type.dtype == DType::f32 ? "tanhf" : "tanh", type, a);
+      case UnaryOp::sigmoid: {
+        const std::string one = llvm_constant(1, type), power = unary(UnaryOp::exp, type, unary(UnaryOp::neg, type, a));
+        return value("fdiv ", t, " ", one, ", ", value("fadd ", t, " ", one, ", ", power));
+      }
+      case UnaryOp::logical_not: break;
+    }
+    throw Error(Code::internal, "LLVM text: a unary operator of an unknown kind");
+  }
+
+  /// `type` is that of the operands.
+  std::string binary(ir::BinaryOp op, ir::Type type, const std::string& a, const std::string& b) {
+    using ir::BinaryOp;
+    if (ir::is_comparison(op)) return compare(op, type, a, b);
+    if (op == BinaryOp::logical_and) return value("and ", llvm_type(type), " ", a, ", ", b);
+    if (op == BinaryOp::logical_or) return value("or ", llvm_type(type), " ", a, ", ", b);
+    need(type.dtype != DType::boolean, "arithmetic on booleans");
+    const bool real = is_float(type.dtype);
+    switch (op) {
+      case BinaryOp::min: return intrinsic(real ? "minimum" : "smin", type, {a, b});
+      case BinaryOp::max: return intrinsic(real ? "maximum" : "smax", type, {a, b});
+      case BinaryOp::ldexp: return ldexp(type, a, b);
+      case BinaryOp::div: case BinaryOp::mod:
+        return value(real ? real_opcode(op) : integer_opcode(op), " ", llvm_type(type), " ", a, ", ", real ? b : divisor(type, b));
+      default: return value(real ? real_opcode(op) : integer_opcode(op), " ", llvm_type(type), " ", a, ", ", b);
+    }
+  }
+
+  std::string fma(ir::Type type, const std::string& a, const std::string& b, const std::string& c) {
+    return intrinsic("fma", type, {a, b, c});
+  }
+
+  std::string select(ir::Type type, const std::string& condition, const std::string& a, const std::string& b) {
+    const std::string t = llvm_type(type);
+    return value("select ", llvm_type({DType::boolean, type.lanes}), " ", condition, ", ", t, " ", a, ", ", t, " ", b);
+  }
+
+  std::string cast(ir::Type from, DType to, const std::string& a) {
+    if (from.dtype == to) return a;
+    const std::string f = llvm_type(from), t = llvm_type({to, from.lanes});
+    if (to == DType::boolean)
+      return value(is_float(from.dtype) ? "fcmp une " : "icmp ne ", f, " ", a, ", ", llvm_constant(0, from));
+    return value(conversion(from.dtype, to), " ", f, " ", a, " to ", t);
+  }
+
+ private:
+  void append(std::string_view part) { text += part; }
+
+  static void need(bool condition, const char* what) {
+    if (!condition) throw Error(Code::internal, std::string("LLVM text: ") + what);
+  }
+
+  static constexpr std::string_view conversion(DType from, DType to) {
+    if (from == DType::boolean) return is_float(to) ? "uitofp" : "zext";
+    if (is_int(from) && is_int(to)) return to == DType::i64 ? "sext" : "trunc";
+    if (is_int(from)) return "sitofp";
+    if (is_int(to)) return "fptosi";
+    return to == DType::f64 ? "fpext" : "fptrunc";
+  }
+
+  static std::string_view real_opcode(ir::BinaryOp op) {
+    constexpr std::string_view names[] = {"fadd", "fsub", "fmul", "fdiv", "frem"};
+    return names[std::size_t(op)];
+  }
+
+  /// Integers are indices and counts: they do not overflow, which lets LLVM widen them, and what is divided is not
+  /// negative, which makes division by a power of two a shift.
+  static std::string_view integer_opcode(ir::BinaryOp op) {
+    constexpr std::string_view names[] = {"add nsw", "sub nsw", "mul nsw", "udiv", "urem"};
+    return names[std::size_t(op)];
+  }
+
+  /// Both arms of a select are evaluated, so a division by zero that is not chosen must be harmless: it divides by 1.
+  std::string divisor(ir::Type type, const std::string& b) {
+    if (is_constant(b) && b != llvm_constant(0, type)) return b;
+    const std::string is_zero = value("icmp eq ", llvm_type(type), " ", b, ", ", llvm_constant(0, type));
+    return select(type, is_zero, llvm_constant(1, type), b);
+  }
+
+  std::string integer_unary(ir::UnaryOp op, ir::Type type, const std::string& a) {
+    const std::string t = llvm_type(type);
+    switch (op) {
+      case ir::UnaryOp::neg: return value("sub nsw ", t, " ", llvm_constant(0, type), ", ", a);
+      case ir::UnaryOp::relu: return intrinsic("smax", type, {a, llvm_constant(0, type)});
+      case ir::UnaryOp::round: return a;
+      case ir::UnaryOp::abs:
+        declarations.insert("declare " + t + " @llvm.abs." + llvm_suffix(type) + "(" + t + ", i1)");
+        return value("call ", t, " @llvm.abs.", llvm_suffix(type), "(", t, " ", a, ", i1 false)");
+      default: throw Error(Code::internal, "LLVM text: a transcendental function of integers");
+    }
+  }
+
+  /// Comparisons of floats are ordered, except that NaN differs from everything.
+  std::string compare(ir::BinaryOp op, ir::Type type, const std::string& a, const std::string& b) {
+    const std::size_t which = std::size_t(op) - std::size_t(ir::BinaryOp::eq);
+    constexpr std::string_view reals[] = {"oeq", "une", "olt", "ole", "ogt", "oge"};
+    constexpr std::string_view integers[] = {"eq", "ne", "slt", "sle", "sgt", "sge"};
+    constexpr std::string_view booleans[] = {"eq", "ne", "ult", "ule", "ugt", "uge"};
+    const auto& names = is_float(type.dtype) ? reals : is_int(type.dtype) ? integers : booleans;
+    return value(is_float(type.dtype) ? "fcmp " : "icmp ", names[which], " ", llvm_type(type), " ", a, ", ", b);
+  }
+
+  /// a * 2^b by building 2^b in the exponent's bits. For a NaN b, where the conversion gives nothing definite, a is NaN
+  /// too: the freeze keeps the product from becoming indefinite with it.
+  std::string ldexp(ir::Type type, const std::string& a, const std::string& b) {
+    need(is_float(type.dtype), "ldexp of integers");
+    const bool narrow = type.dtype == DType::f32;
+    const ir::Type bits{narrow ? DType::i32 : DType::i64, type.lanes};
+    const std::string t = llvm_type(type), i = llvm_type(bits);
+    const std::string whole = value("freeze ", i, " ", value("fptosi ", t, " ", b, " to ", i));
+    const std::string biased = value("add ", i, " ", whole, ", ", llvm_constant(narrow ? 127 : 1023, bits));
+    const std::string placed = value("shl ", i, " ", biased, ", ", llvm_constant(narrow ? 23 : 52, bits));
+    return value("fmul ", t, " ", a, ", ", value("bitcast ", i, " ", placed, " to ", t));
+  }
+
+  std::string intrinsic(std::string_view name, ir::Type type, std::initializer_list<std::string_view> operands) {
+    const std::string t = llvm_type(type);
+    std::string callee = " @llvm.", types, values;
+    callee.append(name).append(".").append(llvm_suffix(type));
+    for (const std::string_view operand : operands) {
+      if (!types.empty()) types += ", ", values += ", ";
+      types += t;
+      values.append(t).append(" ").append(operand);
+    }
+    declarations.insert("declare " + t + callee + "(" + types + ")");
+    return value("call ", t, callee, "(", values, ")");
+  }
+
+  /// A function of the C library, lane by lane. Attribute group 1 says that it has no effect but its result.
+  std::string library(const std::string& name, ir::Type type, const std::string& a) {
+    const std::string scalar(llvm_scalar(type.dtype));
+    declarations.insert("declare " + scalar + " @" + name + "(" + scalar + ") #1");
+    if (type.lanes == 1) return value("call ", scalar, " @", name, "(", scalar, " ", a, ")");
+    std::string result = "poison";
+    for (int i = 0; i < type.lanes; ++i) {
+      const std::string y = value("call ", scalar, " @", name, "(", scalar, " ", lane(a, type, i), ")");
+      result = with_lane(result, type, i, y);
+    }
+    return result;
+  }
+
+  int next_ = 0;
+};
+
+}  // namespace cortex::codegen

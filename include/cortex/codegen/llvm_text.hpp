@@ -1,0 +1,296 @@
+// ILIR at device level as LLVM IR text: one function that follows `KernelArgs`.
+//
+//   for i = 0:n:            head:  br i1 %guard, label %loop, label %done
+//     out[i] = x[i]   ->    loop:  %i = phi i32 [ 0, %head ], [ %next, %latch ]
+//                                  ... load, store ...
+//
+// The program must be flat: serial loops, one linear index a buffer, no uninterpreted function but the worker's number.
+// The text needs no LLVM to be made, read or compared, names no target, and is the same each time.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "cortex/codegen/kernel_abi.hpp"
+#include "cortex/codegen/llvm_memo.hpp"
+#include "cortex/codegen/llvm_memory.hpp"
+#include "cortex/codegen/llvm_ops.hpp"
+#include "cortex/ir/program.hpp"
+
+namespace cortex::codegen {
+
+struct LlvmTextOptions {
+  std::string symbol;             // the function's name: letters, digits, '_' and '.'
+  int vector_bytes = 16;          // the widest vector register that LLVM should use
+  bool sanitize_address = false;  // the function is to be instrumented by AddressSanitizer
+};
+
+namespace detail {
+
+class LlvmTextPrinter {
+ public:
+  LlvmTextPrinter(const ir::Program& program, const LlvmTextOptions& options)
+      : program_(program), options_(options), memory_(program, ops_) {}
+
+  std::string text() {
+    body();
+    std::string result = heading() + "define void @" + options_.symbol + "(ptr noundef %args) #0 {\nentry:\n";
+    result.reserve(result.size() + ops_.text.size() + 4096);
+    result += memory_.allocas();
+    result += ops_.text;
+    result += "  ret void\n}\n\n";
+    for (const std::string& declaration : ops_.declarations) result += declaration + "\n";
+    return result + attributes() + "\n" + memory_.metadata();
+  }
+
+ private:
+  // --- The function -------------------------------------------------------------------------------------------------
+
+  void body() {
+    memory_.load_pointers();
+    field("barrier", "ptr", offsetof(KernelArgs, barrier));
+    field("context", "ptr", offsetof(KernelArgs, barrier_context));
+    field("worker", "i32", offsetof(KernelArgs, worker));
+    field("workers", "i32", offsetof(KernelArgs, num_workers));
+    stmt(program_.body);
+  }
+
+  /// One field of KernelArgs, loaded into the name `name`.
+  void field(std::string_view name, std::string_view type, std::size_t offset) {
+    ops_.line("%at.", name, " = getelementptr inbounds i8, ptr %args, i64 ", std::to_string(offset));
+    ops_.line("%", name, " = load ", type, ", ptr %at.", name, ", align ", type == "ptr" ? "8" : "4", ", !invariant.load !0");
+  }
+
+  std::string heading() const {
+    constexpr std::string_view roles[] = {"weight", "field", "state", "temp", "index"};
+    std::string text = "; program " + sanitized(program_.name) + "\n";
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      const ir::Buffer& buffer = program_.buffers[i];
+      text += "; %b" + std::to_string(i) + " " + sanitized(buffer->name) + " ";
+      text.append(to_string(buffer->dtype)).append(" ").append(roles[std::size_t(buffer->role)]).append("\n");
+    }
+    return text + "\n";
+  }
+
+  std::string attributes() const {
+    std::string text = "\nattributes #0 = { nounwind";
+    if (options_.sanitize_address) text += " sanitize_address";
+    if (options_.vector_bytes >= 32) {
+      const std::string bits = std::to_string(options_.vector_bytes * 8);
+      text += " \"prefer-vector-width\"=\"" + bits + "\" \"min-legal-vector-width\"=\"" + bits + "\"";
+    }
+    return text + " }\nattributes #1 = { nounwind willreturn memory(none) }\n";
+  }
+
+  // --- Statements ---------------------------------------------------------------------------------------------------
+
+  void stmt(const ir::Stmt& s) {
+    switch (s->kind) {
+      case ir::StmtKind::for_: return loop(*s.as<ir::For>());
+      case ir::StmtKind::let: return let(*s.as<ir::LetStmt>());
+      case ir::StmtKind::store: return store(*s.as<ir::Store>());
+      case ir::StmtKind::if_: return branch(*s.as<ir::If>());
+      case ir::StmtKind::block:
+        for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
+        return;
+      case ir::StmtKind::alloc:
+        memory_.allocate(s.as<ir::Alloc>()->buffer);
+        return stmt(s.as<ir::Alloc>()->body);
+      case ir::StmtKind::barrier: return barrier();
+    }
+    refuse("a statement of an unknown kind");
+  }
+
+  void loop(const ir::For& n) {
+    if (n.loop != ir::ForKind::serial) refuse("a loop over " + n.dim.name() + " that is not serial");
+    const ir::Type type = n.var.type();
+    if (type.lanes > 1 || !is_int(type.dtype)) refuse("a loop variable that is no integer");
+    const std::string t = llvm_type(type), extent = ops_.cast(n.extent.type(), type.dtype, expr(n.extent).text);
+    memo_.forget_loads();
+    const std::string head = block_, enter = label("loop"), latch = label("latch"), done = label("done");
+    const std::string var = ops_.fresh("i"), next = ops_.fresh("i");
+    condition(ops_.value("icmp slt ", t, " 0, ", extent), enter, done);
+    start(enter);
+    ops_.line(var, " = phi ", t, " [ 0, ", head, " ], [ ", next, ", ", latch, " ]");
+    scoped([&] {
+      memo_.add(n.var.get(), {var});
+      stmt(n.body);
+    });
+    jump(latch);
+    start(latch);
+    ops_.line(next, " = add nuw nsw ", t, " ", var, ", 1");
+    condition(ops_.value("icmp slt ", t, " ", next, ", ", extent), enter, done);
+    start(done);
+  }
+
+  void let(const ir::LetStmt& n) {
+    const std::string value = expr(n.value).text;
+    memo_.forget_loads();
+    scoped([&] {
+      memo_.add(n.var.get(), {value});
+      stmt(n.body);
+    });
+  }
+
+  void store(const ir::Store& n) {
+    const ir::Expr index = index_of(n.buffer, n.indices);
+    const std::string value = expr(n.value).text;
+    memory_.store(n.buffer, index, offset(index).text, n.value.type(), value);
+    memo_.forget_loads();
+  }
+
+  void branch(const ir::If& n) {
+    const std::string test = expr(n.condition).text;
+    memo_.forget_loads();
+    const std::string then = label("then"), otherwise = n.else_body ? label("else") : "", done = label("done");
+    condition(test, then, n.else_body ? otherwise : done);
+    start(then);
+    scoped([&] { stmt(n.then_body); });
+    jump(done);
+    if (n.else_body) {
+      start(otherwise);
+      scoped([&] { stmt(n.else_body); });
+      jump(done);
+    }
+    start(done);
+  }
+
+  void barrier() {
+    const std::string wait = label("wait"), done = label("done");
+    condition(ops_.value("icmp sgt i32 %workers, 1"), wait, done);
+    start(wait);
+    ops_.line("call void %barrier(ptr %context) nounwind");
+    jump(done);
+    start(done);
+  }
+
+  // --- Blocks -------------------------------------------------------------------------------------------------------
+
+  /// A name for a block, with the sign that a reference to it has.
+  std::string label(std::string_view stem) { return ops_.fresh(stem); }
+
+  void start(const std::string& label) {
+    block_ = label;
+    ops_.text.append(label, 1).append(":\n");
+  }
+
+  void jump(const std::string& label) { ops_.line("br label ", label); }
+
+  void condition(const std::string& test, const std::string& yes, const std::string& no) {
+    ops_.line("br i1 ", test, ", label ", yes, ", label ", no);
+  }
+
+  template <class F>
+  void scoped(F&& f) {
+    const Memo::Mark mark = memo_.enter();
+    f();
+    memo_.leave(mark);
+  }
+
+  // --- Expressions --------------------------------------------------------------------------------------------------
+
+  /// What `e` evaluates to here.
+  Operand expr(const ir::Expr& e) {
+    if (const auto* imm = e.as<ir::IntImm>()) return {llvm_int(imm->value, e.dtype())};
+    if (const auto* imm = e.as<ir::FloatImm>()) return {llvm_float(imm->value, e.dtype())};
+    if (const Operand* known = memo_.find(e.get())) return *known;
+    Operand result = compute(e);
+    memo_.add(e.get(), result);
+    return result;
+  }
+
+  Operand compute(const ir::Expr& e) {
+    switch (e->kind) {
+      case ir::ExprKind::var: refuse("variable " + e.as<ir::Var>()->name + " is used outside its scope");
+      case ir::ExprKind::unary: {
+        const Operand a = expr(e.as<ir::Unary>()->a);
+        return {ops_.unary(e.as<ir::Unary>()->op, e.type(), a.text), a.fixed};
+      }
+      case ir::ExprKind::binary: {
+        const auto& n = *e.as<ir::Binary>();
+        const Operand a = expr(n.a), b = expr(n.b);
+        return {ops_.binary(n.op, n.a.type(), a.text, b.text), a.fixed && b.fixed};
+      }
+      case ir::ExprKind::fma: {
+        const auto& n = *e.as<ir::Fma>();
+        const Operand a = expr(n.a), b = expr(n.b), c = expr(n.c);
+        return {ops_.fma(e.type(), a.text, b.text, c.text), a.fixed && b.fixed && c.fixed};
+      }
+      case ir::ExprKind::select: {
+        const auto& n = *e.as<ir::Select>();
+        const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
+        return {ops_.select(e.type(), c.text, a.text, b.text), c.fixed && a.fixed && b.fixed};
+      }
+      case ir::ExprKind::cast: {
+        const Operand a = expr(e.as<ir::Cast>()->a);
+        return {ops_.cast(e.as<ir::Cast>()->a.type(), e.dtype(), a.text), a.fixed};
+      }
+      case ir::ExprKind::broadcast: {
+        const Operand a = expr(e.as<ir::Broadcast>()->value);
+        return {ops_.splat(a.text, e.type()), a.fixed};
+      }
+      case ir::ExprKind::ramp: {
+        const Operand a = expr(e.as<ir::Ramp>()->base);
+        return {ops_.ramp(a.text, e.type()), a.fixed};
+      }
+      case ir::ExprKind::load: return load(*e.as<ir::Load>());
+      case ir::ExprKind::let: return let(*e.as<ir::Let>());
+      case ir::ExprKind::uf_call: return call(*e.as<ir::UfCall>());
+      case ir::ExprKind::reduce: refuse("a reduction that is not a loop yet");
+      case ir::ExprKind::int_imm: case ir::ExprKind::float_imm: break;
+    }
+    refuse("an expression of an unknown kind");
+  }
+
+  Operand load(const ir::Load& n) {
+    const ir::Expr index = index_of(n.buffer, n.indices);
+    const Operand at = offset(index);
+    return {memory_.load(n.buffer, n.type, index, at.text), at.fixed && is_invariant(n.buffer)};
+  }
+
+  Operand let(const ir::Let& n) {
+    const Operand value = expr(n.value);
+    Operand result;
+    scoped([&] {
+      memo_.add(n.var.get(), value);
+      result = expr(n.body);
+    });
+    return {result.text, result.fixed && value.fixed};
+  }
+
+  Operand call(const ir::UfCall& n) {
+    if (n.uf.kind == ir::UfKind::worker) return {"%worker"};
+    if (n.uf.kind == ir::UfKind::num_workers) return {"%workers"};
+    refuse("uninterpreted function " + n.uf.name + " has no meaning yet");
+  }
+
+  /// The only index of an access; none for a local buffer without dimensions.
+  ir::Expr index_of(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    if (indices.size() == 1) return indices.front();
+    if (indices.empty() && buffer->scope == ir::Scope::local && buffer->dims.empty()) return {};
+    refuse("buffer " + buffer->name + " is not flat: it has " + std::to_string(indices.size()) + " indices");
+  }
+
+  Operand offset(const ir::Expr& index) { return index ? expr(LlvmMemory::offset_of(index)) : Operand{}; }
+
+  [[noreturn]] static void refuse(const std::string& what) { throw Error(Code::internal, "LLVM text: " + what); }
+
+  const ir::Program& program_;
+  const LlvmTextOptions& options_;
+  LlvmOps ops_;
+  LlvmMemory memory_;
+  Memo memo_;
+  std::string block_ = "%entry";
+};
+
+}  // namespace detail
+
+/// The program as a function `void @symbol(ptr)`. Throws Code::internal if the program is not one of device level.
+inline std::string llvm_text(const ir::Program& program, const LlvmTextOptions& options) {
+  if (program.level != ir::Level::device || !program.body)
+    throw Error(Code::internal, "LLVM text: program " + program.name + " is not at device level");
+  if (!is_symbol(options.symbol)) throw Error(Code::internal, "LLVM text: '" + sanitized(options.symbol) + "' cannot name a function");
+  return detail::LlvmTextPrinter(program, options).text();
+}
+
+}  // namespace cortex::codegen

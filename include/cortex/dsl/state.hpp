@@ -1,0 +1,174 @@
+// The model that lambdas add to: the graph so far and the numbers of accessors. Nothing here is a template.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/build.hpp"
+#include "cortex/ra/check.hpp"
+
+namespace cortex::dsl {
+
+/// Shared by a `Model` and every handle that came from it, so handles stay valid when the `Model` is gone.
+struct ModelState {
+  ra::Graph graph;
+  bool complete = false;  // recursion_op has been called
+
+  /// The number of the accessor of that C++ type in its group; a new one at its first use.
+  int number_of(std::vector<ra::Accessor>& group, const ra::Accessor& accessor) {
+    for (std::size_t i = 0; i < group.size(); ++i)
+      if (group[i].key == accessor.key) return int(i);
+    group.push_back(accessor);
+    return int(group.size()) - 1;
+  }
+
+  const ra::Op& op(const ir::Buffer& buffer) const {
+    const int number = graph.find(buffer);
+    if (number < 0) throw Error(Code::invalid_model, "'" + buffer->name + "' is not part of model '" + graph.name + "'");
+    return graph.ops[std::size_t(number)];
+  }
+};
+
+using SharedState = std::shared_ptr<ModelState>;
+
+/// Undoes what a call has added to a model if the call does not come to its end.
+class Transaction {
+ public:
+  explicit Transaction(ModelState& state)
+      : graph_(state.graph), ops_(graph_.ops.size()), children_(graph_.children_named.size()), containers_(graph_.containers.size()), fields_(graph_.fields.size()) {
+    if (state.complete)
+      throw Error(Code::invalid_model, "model '" + graph_.name + "' is complete: recursion_op is the last call on it");
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction() {
+    if (committed_) return;
+    const auto cut = [](auto& list, std::size_t size) { list.erase(list.begin() + std::ptrdiff_t(size), list.end()); };
+    cut(graph_.ops, ops_);
+    cut(graph_.children_named, children_);
+    cut(graph_.containers, containers_);
+    cut(graph_.fields, fields_);
+  }
+  void commit() { committed_ = true; }
+
+ private:
+  ra::Graph& graph_;
+  std::size_t ops_, children_, containers_, fields_;
+  bool committed_ = false;
+};
+
+/// The names of variables in printed IR. Operators' indices are told from those of reductions.
+inline std::string index_name(std::size_t position) {
+  constexpr const char* names[] = {"i", "j", "l", "m"};
+  return position < 4 ? names[position] : "i" + std::to_string(position);
+}
+
+/// A new operator with its buffer; not yet part of the graph.
+inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, std::vector<Dim> dims, int slot = -1) {
+  if (name.empty()) throw Error(Code::invalid_model, "an operator needs a name");
+  ir::BufferInfo info;
+  info.name = std::move(name);
+  info.dtype = dtype;
+  info.dims = dims;
+  info.slot = slot;
+  switch (kind) {
+    case ra::OpKind::input: info.role = ir::Role::weight; break;
+    case ra::OpKind::field: info.role = ir::Role::field; break;
+    case ra::OpKind::placeholder: info.role = ir::Role::state; break;
+    case ra::OpKind::compute: case ra::OpKind::if_then_else: info.role = ir::Role::temp; break;
+  }
+  if (kind != ra::OpKind::input) info.dims.insert(info.dims.begin(), dims::node);
+  ra::Op op{kind, ir::Buffer(std::move(info)), std::move(dims), {}, {}, {}, {}};
+  return op;
+}
+
+/// Adds `op` at the end of the graph and checks it there.
+inline ir::Buffer add(ModelState& state, ra::Op op) {
+  const ir::Buffer buffer = op.buffer;
+  state.graph.ops.push_back(std::move(op));
+  ra::check_op(state.graph, int(state.graph.ops.size()) - 1);
+  return buffer;
+}
+
+/// R1: the next input, bound by name.
+inline ir::Buffer add_input(ModelState& state, std::string name, DType dtype, std::vector<Dim> dims) {
+  Transaction transaction(state);
+  int slot = 0;
+  for (const ra::Op& op : state.graph.ops) slot += op.kind == ra::OpKind::input;
+  const ir::Buffer buffer = add(state, new_op(ra::OpKind::input, std::move(name), dtype, std::move(dims), slot));
+  transaction.commit();
+  return buffer;
+}
+
+/// R2.
+inline ir::Buffer add_placeholder(ModelState& state, std::string name, DType dtype, std::vector<Dim> dims) {
+  Transaction transaction(state);
+  const ir::Buffer buffer = add(state, new_op(ra::OpKind::placeholder, std::move(name), dtype, std::move(dims)));
+  transaction.commit();
+  return buffer;
+}
+
+/// R1, data of the node: the operator that stands for a floating-point field.
+inline ir::Buffer add_field(ModelState& state, std::string name, const ra::Accessor& accessor, std::vector<Dim> dims) {
+  Transaction transaction(state);
+  const int slot = state.number_of(state.graph.fields, accessor);
+  const ir::Buffer buffer = add(state, new_op(ra::OpKind::field, std::move(name), accessor.dtype, std::move(dims), slot));
+  transaction.commit();
+  return buffer;
+}
+
+/// A name that no operator has yet: `wish`, or `wish` with a number.
+inline std::string free_name(const ModelState& state, const std::string& wish) {
+  std::string name = wish;
+  for (int i = 2; state.graph.find(name) >= 0; ++i) name = wish + "_" + std::to_string(i);
+  return name;
+}
+
+/// The field operator of a scalar field that is read without having been declared; made at the first use.
+inline ir::Buffer scalar_field(ModelState& state, const ra::Accessor& accessor) {
+  const int slot = state.number_of(state.graph.fields, accessor);
+  for (const ra::Op& op : state.graph.ops)
+    if (op.kind == ra::OpKind::field && op.buffer->slot == slot && op.dims.empty()) return op.buffer;
+  return add_field(state, free_name(state, "node_" + accessor.name), accessor, {});
+}
+
+/// R3: an operator whose value at [node, vars...] is `body`.
+inline ir::Buffer add_compute(ModelState& state, std::string name, std::vector<Dim> dims, ir::Expr node, std::vector<ir::Expr> vars, ir::Expr body) {
+  ra::Op op = new_op(ra::OpKind::compute, std::move(name), body.dtype(), std::move(dims));
+  op.node = std::move(node);
+  op.index_vars = std::move(vars);
+  op.body = std::move(body);
+  return add(state, std::move(op));
+}
+
+/// R5: `then_branch` at the nodes where `condition` holds, `else_branch` at the others. An empty name becomes
+/// "<then>_or_<else>".
+inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node, ir::Expr condition, const ir::Buffer& then_branch,
+                             const ir::Buffer& else_branch) {
+  const ra::Op& then_op = state.op(then_branch);
+  if (name.empty()) name = free_name(state, then_branch->name + "_or_" + else_branch->name);
+  ra::Op op = new_op(ra::OpKind::if_then_else, std::move(name), then_branch->dtype, then_op.dims);
+  op.node = std::move(node);
+  op.condition = std::move(condition);
+  op.then_op = state.graph.find(then_branch);
+  op.else_op = state.graph.find(state.op(else_branch).buffer);
+  return add(state, std::move(op));
+}
+
+/// R6: joins placeholders to their bodies and closes the model; the graph is left as it was if the states are wrong.
+inline std::shared_ptr<const ra::Graph> add_states(ModelState& state, const std::vector<std::pair<ir::Buffer, ir::Buffer>>& states) {
+  if (state.complete) throw Error(Code::invalid_model, "the states of model '" + state.graph.name + "' are defined already: recursion_op is called once");
+  auto whole = std::make_shared<ra::Graph>(state.graph);
+  for (const auto& [placeholder, body] : states) {
+    state.op(placeholder), state.op(body);
+    whole->states.push_back({whole->find(placeholder), whole->find(body)});
+  }
+  ra::check(*whole);
+  state.graph.states = whole->states;
+  state.complete = true;
+  return whole;
+}
+
+}  // namespace cortex::dsl

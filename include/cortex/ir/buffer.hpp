@@ -1,0 +1,86 @@
+// Buffers: named tensors over named dimensions, and the physical layout that their elements lie in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/dim.hpp"
+#include "cortex/base/dtype.hpp"
+#include "cortex/base/error.hpp"
+
+namespace cortex::ir {
+
+/// Where a buffer's contents come from.
+enum class Role : std::uint8_t {
+  weight,  // bound by the user: weights, embedding tables
+  field,   // floating-point data of the user's nodes, copied by the linearizer
+  state,   // the result of the recursion at every node
+  temp,    // an intermediate of the compiler
+  index,   // an integer array of the linearizer
+};
+
+/// Who sees a buffer.
+enum class Scope : std::uint8_t {
+  shared,   // all workers of a call
+  worker,   // each worker has its own copy
+  local,    // one loop iteration: registers, once the loops around its uses are unrolled
+};
+
+/// One physical axis of a layout: the part `(index[source] / divisor) % modulus` of a logical index, times `stride`.
+/// A modulus of 0 takes the whole quotient.
+struct Axis {
+  int source;
+  std::int64_t divisor;
+  std::int64_t modulus;
+  std::int64_t stride;
+  friend bool operator==(const Axis&, const Axis&) = default;
+};
+
+/// How a buffer's logical index becomes an element offset: the sum over its axes. Only the outermost axis may be of
+/// an extent that is unknown at compile time, so strides are constants.
+struct Layout {
+  std::vector<Axis> axes;
+  std::int64_t fixed_size = 0;  // elements, for buffers of known extents; else 0
+  std::int64_t row_size = 0;    // elements from one outermost index to the next, where that extent is unknown
+  bool empty() const { return axes.empty(); }
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+class Buffer;
+
+/// The facts of a buffer. `packed_from` names the weight that a packed copy is made from at bind.
+struct BufferInfo {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Dim> dims;
+  Role role = Role::temp;
+  Scope scope = Scope::shared;
+  int slot = -1;  // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
+  int lanes = 1;  // local buffers: the element is a vector of so many
+  Layout layout;  // empty until storage is planned
+  std::shared_ptr<const BufferInfo> packed_from;
+};
+
+/// A handle to a buffer; two handles are equal if they name the same buffer.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(BufferInfo info) : info_(std::make_shared<const BufferInfo>(std::move(info))) {
+    if (info_->name.empty()) throw Error(Code::internal, "a buffer needs a name");
+  }
+  explicit Buffer(std::shared_ptr<const BufferInfo> info) : info_(std::move(info)) {}
+  const BufferInfo* operator->() const { return info_.get(); }
+  const BufferInfo& operator*() const { return *info_; }
+  const std::shared_ptr<const BufferInfo>& info() const { return info_; }
+  explicit operator bool() const { return info_ != nullptr; }
+  const void* id() const { return info_.get(); }
+  friend bool operator==(const Buffer& a, const Buffer& b) { return a.info_ == b.info_; }
+
+ private:
+  std::shared_ptr<const BufferInfo> info_;
+};
+
+}  // namespace cortex::ir

@@ -1,0 +1,302 @@
+// Expressions: the one family that the recursive API's operator graph and the ILIR share. Nodes are immutable, shared
+// by handle, and built only by `make`, which validates.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/dim.hpp"
+#include "cortex/base/dtype.hpp"
+#include "cortex/base/error.hpp"
+#include "cortex/ir/buffer.hpp"
+
+namespace cortex::ir {
+
+/// An element type and a number of vector lanes (1: scalar).
+struct Type {
+  DType dtype = DType::i32;
+  int lanes = 1;
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+enum class ExprKind : std::uint8_t {
+  int_imm, float_imm, var, unary, binary, fma, select, cast, load, uf_call, reduce, let, ramp, broadcast,
+};
+
+struct ExprNode : std::enable_shared_from_this<ExprNode> {
+  const ExprKind kind;
+  const Type type;
+  virtual ~ExprNode() = default;
+
+ protected:
+  ExprNode(ExprKind kind, Type type) : kind(kind), type(type) {}
+};
+
+/// A handle to an expression node.
+class Expr {
+ public:
+  Expr() = default;
+  template <std::derived_from<ExprNode> T>
+  Expr(std::shared_ptr<const T> node) : node_(std::move(node)) {}
+  const ExprNode* get() const { return node_.get(); }
+  const ExprNode* operator->() const { return node_.get(); }
+  explicit operator bool() const { return node_ != nullptr; }
+  bool same_as(const Expr& other) const { return node_ == other.node_; }
+  Type type() const { return node_->type; }
+  DType dtype() const { return node_->type.dtype; }
+  int lanes() const { return node_->type.lanes; }
+
+  /// The node as a `T`, or null if it is of another kind.
+  template <class T>
+  const T* as() const {
+    return node_ && node_->kind == T::tag ? static_cast<const T*>(node_.get()) : nullptr;
+  }
+
+ private:
+  std::shared_ptr<const ExprNode> node_;
+};
+
+/// The handle that owns `node`.
+inline Expr handle_of(const ExprNode& node) { return Expr(node.shared_from_this()); }
+
+inline void require(bool condition, const char* what) {
+  if (!condition) throw Error(Code::internal, std::string("malformed IR: ") + what);
+}
+
+struct IntImm : ExprNode {
+  static constexpr ExprKind tag = ExprKind::int_imm;
+  std::int64_t value;
+  static Expr make(std::int64_t value, DType dtype = DType::i32) {
+    require(!is_float(dtype), "an integer immediate of a floating-point type");
+    return std::make_shared<const IntImm>(Key{}, value, dtype);
+  }
+  struct Key {};
+  IntImm(Key, std::int64_t value, DType dtype) : ExprNode(tag, {dtype, 1}), value(value) {}
+};
+
+struct FloatImm : ExprNode {
+  static constexpr ExprKind tag = ExprKind::float_imm;
+  double value;
+  static Expr make(double value, DType dtype) {
+    require(is_float(dtype), "a floating-point immediate of an integer type");
+    return std::make_shared<const FloatImm>(Key{}, value, dtype);
+  }
+  struct Key {};
+  FloatImm(Key, double value, DType dtype) : ExprNode(tag, {dtype, 1}), value(value) {}
+};
+
+/// A variable. Each is itself: two of the same name are different variables.
+struct Var : ExprNode {
+  static constexpr ExprKind tag = ExprKind::var;
+  std::string name;
+  static Expr make(std::string name, Type type = {DType::i32, 1}) {
+    require(!name.empty(), "a variable without a name");
+    return std::make_shared<const Var>(Key{}, std::move(name), type);
+  }
+  struct Key {};
+  Var(Key, std::string name, Type type) : ExprNode(tag, type), name(std::move(name)) {}
+};
+
+enum class UnaryOp : std::uint8_t { neg, abs, exp, log, sqrt, tanh, sigmoid, relu, round, logical_not };
+
+struct Unary : ExprNode {
+  static constexpr ExprKind tag = ExprKind::unary;
+  UnaryOp op;
+  Expr a;
+  bool exact;  // transcendental functions: the C library's, not the rational approximation
+  static Expr make(UnaryOp op, Expr a, bool exact = false) {
+    require(bool(a), "a unary operator without operand");
+    return std::make_shared<const Unary>(Key{}, op, std::move(a), exact);
+  }
+  struct Key {};
+  Unary(Key, UnaryOp op, Expr a, bool exact) : ExprNode(tag, a.type()), op(op), a(std::move(a)), exact(exact) {}
+};
+
+/// `min` and `max` give NaN if either side is NaN (IEEE 754-2019 minimum, maximum). Division and remainder of integers
+/// are of non-negative numbers. `ldexp(a, b)` is a * 2^b for an integral-valued b in the exponent's normal range.
+enum class BinaryOp : std::uint8_t { add, sub, mul, div, mod, min, max, eq, ne, lt, le, gt, ge, logical_and, logical_or, ldexp };
+
+constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
+
+struct Binary : ExprNode {
+  static constexpr ExprKind tag = ExprKind::binary;
+  BinaryOp op;
+  Expr a, b;
+  static Expr make(BinaryOp op, Expr a, Expr b) {
+    require(a && b, "a binary operator without operand");
+    require(a.type() == b.type(), "a binary operator on two types");
+    return std::make_shared<const Binary>(Key{}, op, std::move(a), std::move(b));
+  }
+  struct Key {};
+  Binary(Key, BinaryOp op, Expr a, Expr b)
+      : ExprNode(tag, is_comparison(op) ? Type{DType::boolean, a.lanes()} : a.type()), op(op), a(std::move(a)), b(std::move(b)) {}
+};
+
+/// a * b + c, rounded once.
+struct Fma : ExprNode {
+  static constexpr ExprKind tag = ExprKind::fma;
+  Expr a, b, c;
+  static Expr make(Expr a, Expr b, Expr c) {
+    require(a && b && c && a.type() == b.type() && b.type() == c.type(), "a fused multiply-add on several types");
+    require(is_float(a.dtype()), "a fused multiply-add of integers");
+    return std::make_shared<const Fma>(Key{}, std::move(a), std::move(b), std::move(c));
+  }
+  struct Key {};
+  Fma(Key, Expr a, Expr b, Expr c) : ExprNode(tag, a.type()), a(std::move(a)), b(std::move(b)), c(std::move(c)) {}
+};
+
+struct Select : ExprNode {
+  static constexpr ExprKind tag = ExprKind::select;
+  Expr condition, then_value, else_value;
+  static Expr make(Expr condition, Expr then_value, Expr else_value) {
+    require(condition && condition.dtype() == DType::boolean, "a select without a boolean condition");
+    require(then_value && else_value && then_value.type() == else_value.type(), "a select of two types");
+    require(condition.lanes() == then_value.lanes(), "a select of different numbers of lanes");
+    return std::make_shared<const Select>(Key{}, std::move(condition), std::move(then_value), std::move(else_value));
+  }
+  struct Key {};
+  Select(Key, Expr c, Expr t, Expr e)
+      : ExprNode(tag, t.type()), condition(std::move(c)), then_value(std::move(t)), else_value(std::move(e)) {}
+};
+
+struct Cast : ExprNode {
+  static constexpr ExprKind tag = ExprKind::cast;
+  Expr a;
+  static Expr make(DType dtype, Expr a) {
+    if (a.dtype() == dtype) return a;
+    return std::make_shared<const Cast>(Key{}, dtype, std::move(a));
+  }
+  struct Key {};
+  Cast(Key, DType dtype, Expr a) : ExprNode(tag, {dtype, a.lanes()}), a(std::move(a)) {}
+};
+
+/// An element of a buffer, one index per logical dimension. A vector index (a ramp) in one of them reads a vector.
+struct Load : ExprNode {
+  static constexpr ExprKind tag = ExprKind::load;
+  Buffer buffer;
+  std::vector<Expr> indices;
+  static Expr make(Buffer buffer, std::vector<Expr> indices) {
+    require(bool(buffer), "a load without a buffer");
+    int lanes = buffer->lanes;
+    for (const Expr& index : indices) {
+      require(index && is_int(index.dtype()), "an index that is not an integer");
+      if (index.lanes() > 1) lanes = index.lanes();
+    }
+    Type type{buffer->dtype, lanes};
+    return std::make_shared<const Load>(Key{}, std::move(buffer), std::move(indices), type);
+  }
+  struct Key {};
+  Load(Key, Buffer buffer, std::vector<Expr> indices, Type type)
+      : ExprNode(tag, type), buffer(std::move(buffer)), indices(std::move(indices)) {}
+};
+
+/// What an uninterpreted function stands for (paper section 5.1). Each is given its meaning, an array of the linearizer
+/// or arithmetic on its numbering, by the pass `resolve_structure`.
+enum class UfKind : std::uint8_t {
+  child,         // (node) -> node; the child through named accessor `accessor`; num_nodes where there is none
+  kth_child,     // (node, k) -> node; child k of container `accessor`; num_nodes where there are fewer
+  num_children,  // (node) -> how many children container `accessor` holds
+  field,         // (node[, k]) -> an integer field of the node
+  is_leaf,       // (node) -> bool
+  num_nodes, num_leaves, num_internal, num_batches, num_internal_batches,  // () -> a count
+  all_node,        // (n_idx) -> node: any order
+  leaf_node,       // (n_idx) -> node: the leaves
+  internal_node,   // (n_idx) -> node: the inner nodes, any order
+  sequence_node,   // (n_idx) -> node: all nodes, children before parents
+  internal_sequence_node,  // (n_idx) -> node: the inner nodes, children before parents
+  batch_node,      // (b_idx, n_idx) -> node: batch 0 holds the leaves
+  batch_length,    // (b_idx)
+  internal_batch_node, internal_batch_length,  // the same over the inner nodes' batches alone
+  edge,            // (node, k) -> edge of container `accessor`
+  edge_child,      // (edge) -> node
+  span_edges,      // (first node, count) -> how many edges the nodes first .. first + count have
+  worker, num_workers,  // () -> which worker runs this, of how many
+};
+
+struct Uf {
+  UfKind kind;
+  std::string name;
+  int accessor = -1;  // the number of the accessor in its group (named children, containers, fields)
+  friend bool operator==(const Uf& a, const Uf& b) { return a.kind == b.kind && a.accessor == b.accessor; }
+};
+
+struct UfCall : ExprNode {
+  static constexpr ExprKind tag = ExprKind::uf_call;
+  Uf uf;
+  std::vector<Expr> args;
+  static Expr make(Uf uf, std::vector<Expr> args) {
+    for (const Expr& arg : args) require(arg && is_int(arg.dtype()), "an uninterpreted function of a non-integer");
+    return std::make_shared<const UfCall>(Key{}, std::move(uf), std::move(args));
+  }
+  struct Key {};
+  UfCall(Key, Uf uf, std::vector<Expr> args)
+      : ExprNode(tag, {uf.kind == UfKind::is_leaf ? DType::boolean : DType::i32, 1}), uf(std::move(uf)), args(std::move(args)) {}
+};
+
+enum class ReduceOp : std::uint8_t { sum, prod, max, min };
+
+/// One axis of a reduction: its variable, its named dimension, and its extent (an expression for the children of a node).
+struct ReduceAxis {
+  Expr var;
+  Dim dim;
+  Expr extent;
+};
+
+/// A reduction of `body` over `axis`; over no elements it is the operation's identity. Only in the recursive API's
+/// graph: lowering turns it into a loop.
+struct Reduce : ExprNode {
+  static constexpr ExprKind tag = ExprKind::reduce;
+  ReduceOp op;
+  ReduceAxis axis;
+  Expr body;
+  static Expr make(ReduceOp op, ReduceAxis axis, Expr body) {
+    require(body && axis.var && axis.var.as<Var>() && axis.extent, "a reduction without axis or body");
+    return std::make_shared<const Reduce>(Key{}, op, std::move(axis), std::move(body));
+  }
+  struct Key {};
+  Reduce(Key, ReduceOp op, ReduceAxis axis, Expr body)
+      : ExprNode(tag, body.type()), op(op), axis(std::move(axis)), body(std::move(body)) {}
+};
+
+/// `body` with `var` standing for `value`, which is evaluated once.
+struct Let : ExprNode {
+  static constexpr ExprKind tag = ExprKind::let;
+  Expr var, value, body;
+  static Expr make(Expr var, Expr value, Expr body) {
+    require(var && var.as<Var>() && value && body && var.type() == value.type(), "a let of another type than its value");
+    return std::make_shared<const Let>(Key{}, std::move(var), std::move(value), std::move(body));
+  }
+  struct Key {};
+  Let(Key, Expr var, Expr value, Expr body)
+      : ExprNode(tag, body.type()), var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
+};
+
+/// The vector base, base + 1, ... of `lanes` integers.
+struct Ramp : ExprNode {
+  static constexpr ExprKind tag = ExprKind::ramp;
+  Expr base;
+  static Expr make(Expr base, int lanes) {
+    require(base && is_int(base.dtype()) && base.lanes() == 1 && lanes > 1, "a ramp from something that is no integer scalar");
+    return std::make_shared<const Ramp>(Key{}, std::move(base), lanes);
+  }
+  struct Key {};
+  Ramp(Key, Expr base, int lanes) : ExprNode(tag, {base.dtype(), lanes}), base(std::move(base)) {}
+};
+
+/// `value` in every lane.
+struct Broadcast : ExprNode {
+  static constexpr ExprKind tag = ExprKind::broadcast;
+  Expr value;
+  static Expr make(Expr value, int lanes) {
+    require(value && value.lanes() == 1 && lanes > 1, "a broadcast of a vector");
+    return std::make_shared<const Broadcast>(Key{}, std::move(value), lanes);
+  }
+  struct Key {};
+  Broadcast(Key, Expr value, int lanes) : ExprNode(tag, {value.dtype(), lanes}), value(std::move(value)) {}
+};
+
+}  // namespace cortex::ir

@@ -1,0 +1,256 @@
+// The IR as text, in the notation of the paper's Listing 2: one statement a line, loops half-open, the named dimension
+// of a loop at the end of its line.
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "cortex/ir/program.hpp"
+
+namespace cortex::ir {
+
+/// The operator's sign, or the name of its function.
+inline std::string_view spelling(BinaryOp op) {
+  constexpr std::string_view names[] = {"+", "-", "*", "/", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and", "or", "ldexp"};
+  return names[std::size_t(op)];
+}
+
+inline std::string_view spelling(UnaryOp op) {
+  constexpr std::string_view names[] = {"-", "abs", "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "round", "not"};
+  return names[std::size_t(op)];
+}
+
+inline std::string_view spelling(ReduceOp op) {
+  constexpr std::string_view names[] = {"sum", "prod", "max", "min"};
+  return names[std::size_t(op)];
+}
+
+/// Prints expressions and statements. Variables and buffers of one name are told apart by a number from the second
+/// on, in order of first appearance, so the text is the same each time.
+class Printer {
+ public:
+  std::string text(const Expr& e) {
+    expr(e, 0);
+    return take();
+  }
+
+  std::string text(const Stmt& s, int indent = 0) {
+    stmt(s, indent);
+    return take();
+  }
+
+  std::string text(const Program& program) {
+    out_ << "program " << program.name << "\n";
+    for (const Buffer& buffer : program.buffers) {
+      out_ << "  ";
+      declaration(buffer);
+      out_ << "\n";
+    }
+    stmt(program.body, 0);
+    return take();
+  }
+
+ private:
+  std::string take() {
+    std::string result = out_.str();
+    out_.str({});
+    return result;
+  }
+
+  std::string unique(const void* id, const std::string& name) {
+    auto [it, fresh] = names_.try_emplace(id);
+    if (fresh) {
+      const int count = ++seen_[name];
+      it->second = count == 1 ? name : name + "." + std::to_string(count);
+    }
+    return it->second;
+  }
+
+  void declaration(const Buffer& buffer) {
+    out_ << unique(buffer.id(), buffer->name) << "[";
+    for (std::size_t d = 0; d < buffer->dims.size(); ++d) {
+      out_ << (d ? "," : "") << buffer->dims[d].name();
+      if (buffer->dims[d].extent() > 0) out_ << "=" << buffer->dims[d].extent();
+    }
+    out_ << "] " << to_string(buffer->dtype);
+    constexpr std::string_view roles[] = {"weight", "field", "state", "temp", "index"};
+    out_ << " " << roles[std::size_t(buffer->role)];
+    if (buffer->scope == Scope::worker) out_ << " per worker";
+    if (buffer->packed_from) out_ << " packed from " << buffer->packed_from->name;
+  }
+
+  void list(const std::vector<Expr>& items, char open, char close) {
+    out_ << open;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i) out_ << ",";
+      expr(items[i], 0);
+    }
+    out_ << close;
+  }
+
+  void function(std::string_view name, std::initializer_list<Expr> args) {
+    out_ << name;
+    list(std::vector<Expr>(args), '(', ')');
+  }
+
+  static int precedence(BinaryOp op) {
+    switch (op) {
+      case BinaryOp::logical_or: return 1;
+      case BinaryOp::logical_and: return 2;
+      case BinaryOp::add: case BinaryOp::sub: return 4;
+      case BinaryOp::mul: case BinaryOp::div: case BinaryOp::mod: return 5;
+      default: return 3;
+    }
+  }
+
+  void expr(const Expr& e, int outer) {
+    switch (e->kind) {
+      case ExprKind::int_imm: {
+        const auto value = e.as<IntImm>()->value;
+        if (e.dtype() == DType::boolean) out_ << (value ? "true" : "false");
+        else out_ << value;
+        break;
+      }
+      case ExprKind::float_imm: number(e.as<FloatImm>()->value); break;
+      case ExprKind::var: out_ << unique(e.get(), e.as<Var>()->name); break;
+      case ExprKind::unary: unary(*e.as<Unary>()); break;
+      case ExprKind::binary: binary(*e.as<Binary>(), outer); break;
+      case ExprKind::fma: function("fma", {e.as<Fma>()->a, e.as<Fma>()->b, e.as<Fma>()->c}); break;
+      case ExprKind::select: function("select", {e.as<Select>()->condition, e.as<Select>()->then_value, e.as<Select>()->else_value}); break;
+      case ExprKind::cast: function(to_string(e.dtype()), {e.as<Cast>()->a}); break;
+      case ExprKind::load:
+        out_ << unique(e.as<Load>()->buffer.id(), e.as<Load>()->buffer->name);
+        if (!e.as<Load>()->indices.empty()) list(e.as<Load>()->indices, '[', ']');
+        break;
+      case ExprKind::uf_call:
+        out_ << e.as<UfCall>()->uf.name;
+        if (!e.as<UfCall>()->args.empty()) list(e.as<UfCall>()->args, '(', ')');
+        break;
+      case ExprKind::reduce: reduce(*e.as<Reduce>()); break;
+      case ExprKind::let: let(*e.as<Let>()); break;
+      case ExprKind::ramp:
+        out_ << "ramp(";
+        expr(e.as<Ramp>()->base, 0);
+        out_ << "," << e.lanes() << ")";
+        break;
+      case ExprKind::broadcast:
+        out_ << "x" << e.lanes() << "(";
+        expr(e.as<Broadcast>()->value, 0);
+        out_ << ")";
+        break;
+    }
+  }
+
+  void number(double value) {
+    std::ostringstream digits;
+    digits.precision(9);
+    digits << value;
+    out_ << digits.str();
+    if (digits.str().find_first_of(".en") == std::string::npos) out_ << ".0";
+  }
+
+  void unary(const Unary& n) {
+    if (n.op == UnaryOp::neg) {
+      out_ << "-";
+      expr(n.a, 6);
+      return;
+    }
+    out_ << spelling(n.op) << (n.exact ? "_exact" : "") << "(";
+    expr(n.a, 0);
+    out_ << ")";
+  }
+
+  void binary(const Binary& n, int outer) {
+    if (n.op == BinaryOp::min || n.op == BinaryOp::max || n.op == BinaryOp::ldexp) return function(spelling(n.op), {n.a, n.b});
+    const int own = precedence(n.op);
+    if (own < outer) out_ << "(";
+    expr(n.a, own);
+    out_ << " " << spelling(n.op) << " ";
+    expr(n.b, own + 1);
+    if (own < outer) out_ << ")";
+  }
+
+  void reduce(const Reduce& n) {
+    out_ << spelling(n.op) << "(" << unique(n.axis.var.get(), n.axis.var.as<Var>()->name) << " = 0:";
+    expr(n.axis.extent, 0);
+    out_ << ", ";
+    expr(n.body, 0);
+    out_ << ")";
+  }
+
+  void let(const Let& n) {
+    out_ << "(let " << unique(n.var.get(), n.var.as<Var>()->name) << " = ";
+    expr(n.value, 0);
+    out_ << " in ";
+    expr(n.body, 0);
+    out_ << ")";
+  }
+
+  void stmt(const Stmt& s, int indent) {
+    const std::string pad(std::size_t(indent) * 2, ' ');
+    switch (s->kind) {
+      case StmtKind::for_: loop(*s.as<For>(), pad, indent); break;
+      case StmtKind::let: {
+        const auto& n = *s.as<LetStmt>();
+        out_ << pad << unique(n.var.get(), n.var.as<Var>()->name) << " = ";
+        expr(n.value, 0);
+        out_ << "\n";
+        stmt(n.body, indent);
+        break;
+      }
+      case StmtKind::store: {
+        const auto& n = *s.as<Store>();
+        out_ << pad << unique(n.buffer.id(), n.buffer->name);
+        if (!n.indices.empty()) list(n.indices, '[', ']');
+        out_ << " = ";
+        expr(n.value, 0);
+        out_ << "\n";
+        break;
+      }
+      case StmtKind::if_: branch(*s.as<If>(), pad, indent, "if "); break;
+      case StmtKind::block:
+        for (const Stmt& child : s.as<Block>()->stmts) stmt(child, indent);
+        break;
+      case StmtKind::alloc: {
+        out_ << pad << "local ";
+        declaration(s.as<Alloc>()->buffer);
+        if (s.as<Alloc>()->buffer->lanes > 1) out_ << " x" << s.as<Alloc>()->buffer->lanes;
+        out_ << "\n";
+        stmt(s.as<Alloc>()->body, indent);
+        break;
+      }
+      case StmtKind::barrier: out_ << pad << "barrier\n"; break;
+    }
+  }
+
+  void branch(const If& n, const std::string& pad, int indent, const char* keyword) {
+    out_ << pad << keyword;
+    expr(n.condition, 0);
+    out_ << ":\n";
+    stmt(n.then_body, indent + 1);
+    if (!n.else_body) return;
+    if (const auto* next = n.else_body.as<If>()) return branch(*next, pad, indent, "elif ");
+    out_ << pad << "else:\n";
+    stmt(n.else_body, indent + 1);
+  }
+
+  void loop(const For& n, const std::string& pad, int indent) {
+    constexpr std::string_view kinds[] = {"for ", "parallel for ", "vectorized for ", "unrolled for "};
+    out_ << pad << kinds[std::size_t(n.loop)] << unique(n.var.get(), n.var.as<Var>()->name) << " = 0:";
+    expr(n.extent, 0);
+    out_ << ":  # " << n.dim.name() << "\n";
+    stmt(n.body, indent + 1);
+  }
+
+  std::ostringstream out_;
+  std::unordered_map<const void*, std::string> names_;
+  std::unordered_map<std::string, int> seen_;
+};
+
+inline std::string print(const Expr& e) { return Printer().text(e); }
+inline std::string print(const Stmt& s) { return Printer().text(s); }
+inline std::string print(const Program& p) { return Printer().text(p); }
+
+}  // namespace cortex::ir

@@ -1,0 +1,49 @@
+// A whole ILIR program: its buffers and its body.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cortex/ir/stmt.hpp"
+
+namespace cortex::ir {
+
+/// How far a program has come; `verify` says which nodes are legal at each level.
+enum class Level : std::uint8_t {
+  ra,         // expressions of the operator graph: reductions, uninterpreted functions
+  loops,      // loops and stores over logical indices; reductions are loops
+  scheduled,  // also parallel, vectorized and unrolled loops, and barriers
+  device,     // serial loops, one linear index a buffer, vectors; no uninterpreted function but the worker's number
+};
+
+/// A program. `buffers` are all that outlive a loop iteration, in the order in which the code is given them.
+struct Program {
+  std::string name;
+  std::vector<Buffer> buffers;
+  Stmt body;
+  Level level = Level::loops;
+};
+
+/// The number of `buffer` in `program`, or -1.
+inline int index_of(const Program& program, const Buffer& buffer) {
+  for (std::size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i] == buffer) return int(i);
+  return -1;
+}
+
+/// The integers that role-index buffer `counts` holds, by position: what the linearizer counts, and per container
+/// the number of edges is in its offsets. Generated code and `runtime/` read this one list.
+enum class Count : std::uint8_t { nodes, internal, batches, roots, size };
+
+/// The role-index buffers' slots. Arrays of accessor `a` have slot base + a.
+namespace slots {
+inline constexpr int counts = 0;        // [Count::size]
+inline constexpr int batch_begin = 1;   // [num_batches]
+inline constexpr int batch_length = 2;  // [num_batches]
+inline constexpr int child = 1000;      // [num_nodes], per named accessor
+inline constexpr int edge_begin = 2000; // [num_nodes + 1], per container
+inline constexpr int edge_child = 3000; // [num_edges], per container
+inline constexpr int field = 4000;      // [num_nodes] or [num_nodes, stride], integer fields
+}  // namespace slots
+
+}  // namespace cortex::ir

@@ -1,0 +1,251 @@
+// LLVM IR text -> machine code for this process, through LLVM's C API: parse, optimise for the target, emit an object to
+// memory, link it with ORC. With `llvm_handles.hpp` the only place that knows LLVM; works with LLVM 19.1 to 22.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
+
+#include "cortex/base/error.hpp"
+#include "cortex/base/target.hpp"
+#include "cortex/codegen/kernel_abi.hpp"
+#include "cortex/jit/llvm_handles.hpp"
+
+namespace cortex::jit {
+
+struct LlvmOptions {
+  bool sanitize_address = false;  // for a process that runs under AddressSanitizer, and functions that ask for it
+  int opt_level = 3;              // 0 to 3
+};
+
+/// A kernel, the owner of its code, and what it cost to make.
+struct Compiled {
+  codegen::Kernel kernel = nullptr;
+  std::shared_ptr<const void> code;  // the kernel may be called while this lives
+  double parse_ms = 0, optimize_ms = 0, emit_ms = 0;
+  std::size_t object_bytes = 0;
+};
+
+namespace detail {
+
+/// Makes the host's code generator known to LLVM, once in the process.
+inline void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (LLVMInitializeNativeTarget() || LLVMInitializeNativeAsmPrinter() || LLVMInitializeNativeAsmParser())
+      throw Error(Code::unavailable, "this LLVM cannot generate code for the machine that it runs on");
+  });
+}
+
+inline bool has_feature(std::string_view features, std::string_view name) {
+  const std::string item = "+" + std::string(name);
+  for (std::size_t at = features.find(item); at != std::string_view::npos; at = features.find(item, at + 1)) {
+    const std::size_t end = at + item.size();
+    if ((at == 0 || features[at - 1] == ',') && (end == features.size() || features[end] == ',')) return true;
+  }
+  return false;
+}
+
+/// The widest vectors that LLVM's feature string allows, and how many registers there are of them.
+inline void set_vectors(Target& target, std::string_view triple) {
+  const auto has = [&](std::string_view name) { return has_feature(target.features, name); };
+  const bool arm = triple.starts_with("aarch64") || triple.starts_with("arm64");
+  target.vector_bytes = 16;
+  target.vector_registers = arm ? 32 : 16;
+  if (has("avx512f") && has("avx512vl") && has("avx512dq") && has("avx512bw")) {
+    target.vector_bytes = 64;
+    target.vector_registers = 32;
+  } else if (has("avx2") && has("fma")) {
+    target.vector_bytes = 32;
+  }
+}
+
+class Stopwatch {
+ public:
+  /// Milliseconds since the last call, or since construction.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now(), before = std::exchange(since_, now);
+    return std::chrono::duration<double, std::milli>(now - before).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
+/// One module on its way from text to an object. Everything of one compilation lives in one context, so any number of
+/// threads may compile.
+class LlvmModule {
+ public:
+  LlvmModule(const std::string& text, const Target& target, const LlvmOptions& options)
+      : text_(text), options_(options), context_((initialize_llvm(), LLVMContextCreate())) {
+    LLVMContextSetDiagnosticHandler(context_.get(), &LlvmModule::collect, &diagnostics_);
+    make_machine(target);
+  }
+  LlvmModule(const LlvmModule&) = delete;
+  LlvmModule& operator=(const LlvmModule&) = delete;
+
+  void parse() {
+    LLVMModuleRef module = nullptr;
+    char* message = nullptr;
+    // The parser takes the buffer over, which refers to the text without a copy.
+    LLVMMemoryBufferRef source = LLVMCreateMemoryBufferWithMemoryRange(text_.c_str(), text_.size(), "kernel", true);
+    const bool failed = LLVMParseIRInContext(context_.get(), source, &module, &message);
+    module_.reset(module);
+    const std::string words = llvm::taken(message);
+    if (failed) fail("cannot parse", words);
+    verify();
+    LLVMSetTarget(module, llvm::taken(LLVMGetTargetMachineTriple(machine_.get())).c_str());
+    const llvm::Layout layout(LLVMCreateTargetDataLayout(machine_.get()));
+    LLVMSetModuleDataLayout(module, layout.get());
+  }
+
+  void optimize() {
+    const std::string passes = "default<O" + std::to_string(options_.opt_level) + ">" + (options_.sanitize_address ? ",asan" : "");
+    const llvm::PassOptions settings(LLVMCreatePassBuilderOptions());
+    if (LLVMErrorRef error = LLVMRunPasses(module_.get(), passes.c_str(), machine_.get(), settings.get()))
+      fail("cannot optimise", llvm::taken(error));
+    check("cannot optimise");
+  }
+
+  /// The module as an object file or as assembly.
+  llvm::Buffer emit(LLVMCodeGenFileType type) {
+    LLVMMemoryBufferRef object = nullptr;
+    char* message = nullptr;
+    const bool failed = LLVMTargetMachineEmitToMemoryBuffer(machine_.get(), module_.get(), type, &message, &object);
+    llvm::Buffer result(object);
+    const std::string words = llvm::taken(message);
+    if (failed) fail("cannot generate code for", words);
+    check("cannot generate code for");
+    return result;
+  }
+
+  /// The module as text.
+  std::string print() const { return llvm::taken(LLVMPrintModuleToString(module_.get())); }
+
+  [[noreturn]] void fail(const std::string& what, const std::string& words) const {
+    throw Error(Code::compile_failed, "LLVM " + llvm_words(what, words) + "\n--- the text ---\n" + text_);
+  }
+
+ private:
+  static void collect(LLVMDiagnosticInfoRef info, void* diagnostics) {
+    const LLVMDiagnosticSeverity severity = LLVMGetDiagInfoSeverity(info);
+    const std::string words = llvm::taken(LLVMGetDiagInfoDescription(info));
+    if (severity == LLVMDSError) *static_cast<std::string*>(diagnostics) += words + "\n";
+  }
+
+  std::string llvm_words(const std::string& what, const std::string& words) const {
+    return what + " the kernel: " + words + (diagnostics_.empty() ? "" : "\n" + diagnostics_);
+  }
+
+  /// Errors that LLVM reports only to the context.
+  void check(const char* what) const {
+    if (!diagnostics_.empty()) fail(what, {});
+  }
+
+  void verify() const {
+    char* message = nullptr;
+    const bool broken = LLVMVerifyModule(module_.get(), LLVMReturnStatusAction, &message);
+    const std::string words = llvm::taken(message);
+    if (broken) fail("does not accept", words);
+  }
+
+  void make_machine(const Target& target) {
+    const std::string triple = llvm::taken(LLVMGetDefaultTargetTriple());
+    LLVMTargetRef found = nullptr;
+    char* message = nullptr;
+    if (LLVMGetTargetFromTriple(triple.c_str(), &found, &message))
+      throw Error(Code::unavailable, "LLVM has no code generator for " + triple + ": " + llvm::taken(message));
+    const bool host = target.cpu.empty();
+    const std::string cpu = host ? llvm::taken(LLVMGetHostCPUName()) : target.cpu;
+    const std::string features = host && target.features.empty() ? llvm::taken(LLVMGetHostCPUFeatures()) : target.features;
+    constexpr LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault, LLVMCodeGenLevelAggressive};
+    // The small code model keeps constants and calls short; ORC puts stubs where the C library is too far away. What
+    // LLVM calls the JIT's default is the large model.
+    machine_.reset(LLVMCreateTargetMachine(found, triple.c_str(), cpu.c_str(), features.c_str(), levels[options_.opt_level & 3],
+                                           LLVMRelocPIC, LLVMCodeModelSmall));
+    if (!machine_) throw Error(Code::unavailable, "LLVM cannot generate code for " + triple + ", " + cpu);
+  }
+
+  const std::string& text_;
+  const LlvmOptions options_;
+  std::string diagnostics_;
+  llvm::Context context_;
+  llvm::Machine machine_;
+  llvm::Module module_;
+};
+
+/// Links `object`, which is used up, into this process. ORC finds the process's own symbols, which the code may call.
+inline std::shared_ptr<const llvm::Session> link(llvm::Buffer object, const LlvmModule& module) {
+  LLVMOrcLLJITRef jit = nullptr;
+  if (LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit, nullptr)) module.fail("cannot link", llvm::taken(error));
+  auto session = std::make_shared<llvm::Session>(jit);
+  LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit);
+  if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, object.release())) module.fail("cannot link", llvm::taken(error));
+  return session;
+}
+
+}  // namespace detail
+
+/// The version of the LLVM that this process runs, `19.1.7`.
+inline std::string llvm_version() {
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
+/// This machine.
+inline Target host_target() {
+  Target target;
+  target.cpu = llvm::taken(LLVMGetHostCPUName());
+  target.features = llvm::taken(LLVMGetHostCPUFeatures());
+  detail::set_vectors(target, llvm::taken(LLVMGetDefaultTargetTriple()));
+  return target;
+}
+
+/// Compiles `text` for `target` and loads its function `symbol`. Throws Code::compile_failed, with LLVM's words and the
+/// whole text, if LLVM refuses it. Any number of threads may call it.
+inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target, const LlvmOptions& options = {}) {
+  Compiled result;
+  detail::Stopwatch watch;
+  detail::LlvmModule module(text, target, options);
+  module.parse();
+  result.parse_ms = watch.lap();
+  module.optimize();
+  result.optimize_ms = watch.lap();
+  llvm::Buffer object = module.emit(LLVMObjectFile);
+  result.object_bytes = LLVMGetBufferSize(object.get());
+  const std::shared_ptr<const llvm::Session> session = detail::link(std::move(object), module);
+  LLVMOrcExecutorAddress address = 0;
+  if (LLVMErrorRef error = LLVMOrcLLJITLookup(session->get(), &address, symbol.c_str()))
+    module.fail("cannot link", llvm::taken(error) + "\n" + session->complaints());
+  result.emit_ms = watch.lap();
+  result.kernel = reinterpret_cast<codegen::Kernel>(address);
+  result.code = session;
+  return result;
+}
+
+/// The machine code that `text` becomes, as assembly.
+inline std::string to_assembly(const std::string& text, const Target& target, const LlvmOptions& options = {}) {
+  detail::LlvmModule module(text, target, options);
+  module.parse();
+  module.optimize();
+  const llvm::Buffer assembly = module.emit(LLVMAssemblyFile);
+  return std::string(LLVMGetBufferStart(assembly.get()), LLVMGetBufferSize(assembly.get()));
+}
+
+/// The text after LLVM's optimisations.
+inline std::string optimized_llvm(const std::string& text, const Target& target, const LlvmOptions& options = {}) {
+  detail::LlvmModule module(text, target, options);
+  module.parse();
+  module.optimize();
+  return module.print();
+}
+
+}  // namespace cortex::jit

@@ -1,0 +1,72 @@
+// What lowering works on between the operator graph and loops: tensors defined at each node of a part of the input.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/build.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/ra/graph.hpp"
+
+namespace cortex::lower {
+
+/// The nodes that a version of the body is for (L3).
+enum class Part : std::uint8_t { all, leaves, internal };
+
+/// One free variable of a definition that is not a node: an output index or a reduction's.
+struct IndexVar {
+  ir::Expr var;
+  Dim dim;
+};
+
+/// `buffer[node?, edge?, indices...] = body` for every node of the part at which `guard` holds, every child if `child`
+/// is set, and every value of the indices. A definition without `node` is the same for all nodes.
+struct Definition {
+  ir::Buffer buffer;
+  ir::Expr node;    // empty: does not depend on the node
+  ir::Expr child;   // the variable k of a definition per child; empty: per node
+  int container = -1;  // whose child k is
+  std::vector<IndexVar> indices;
+  ir::Expr body;
+  ir::Expr guard;   // condition on `node`; empty: always
+};
+
+/// The body for one part, in an order in which everything is defined before it is read.
+struct Version {
+  Part part = Part::all;
+  std::vector<Definition> definitions;
+};
+
+/// Where a definition is evaluated.
+enum class Stage : std::uint8_t {
+  once,       // before everything, not per node (L5)
+  ahead,      // for all nodes at once, before the recursion (O3)
+  recursion,  // in the loop over batches or nodes
+};
+
+/// The index list with which a definition's tensor is stored.
+inline std::vector<ir::Expr> store_indices(const Definition& d) {
+  std::vector<ir::Expr> result;
+  if (d.child) result.push_back(ir::call(ir::UfKind::edge, "edge", {d.node, d.child}, d.container));
+  else if (d.node) result.push_back(d.node);
+  for (const IndexVar& index : d.indices) result.push_back(index.var);
+  return result;
+}
+
+/// Calls `f` on each load of a non-weight buffer in `e`.
+template <class F>
+void for_each_read(const ir::Expr& e, F f) {
+  ir::visit_with(e, [&](const ir::Load& load) {
+    if (load.buffer->role != ir::Role::weight) f(load);
+  });
+}
+
+/// Whether `e` holds a reduction over a dense dimension: a contraction, the work that is worth moving and tiling.
+inline bool has_contraction(const ir::Expr& e) {
+  bool found = false;
+  ir::visit_with(e, [&](const ir::Reduce& r) { found |= r.axis.dim.kind() == DimKind::dense; });
+  return found;
+}
+
+}  // namespace cortex::lower

@@ -1,0 +1,146 @@
+// Definitions become loops: over nodes in dependence order, or over batches (paper section 4.1, L2).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/program.hpp"
+#include "cortex/lower/hoist.hpp"
+
+namespace cortex::lower {
+
+namespace detail {
+
+using ir::UfKind;
+
+/// The reduction `reduce` as loops that accumulate into a local scalar, and the store of what they give.
+inline ir::Stmt reduction_loops(const Definition& d, const ir::Reduce& reduce) {
+  ir::BufferInfo info;
+  info.name = d.buffer->name + "_acc";
+  info.dtype = d.buffer->dtype;
+  info.scope = ir::Scope::local;
+  const ir::Buffer acc{std::move(info)};
+  std::vector<ir::ReduceAxis> axes{reduce.axis};
+  ir::Expr body = reduce.body;
+  while (const auto* nested = body.as<ir::Reduce>()) {
+    axes.push_back(nested->axis);
+    body = nested->body;
+  }
+  const ir::Expr value = ir::Load::make(acc, {});
+  ir::Stmt loops = ir::Store::make(acc, {}, ir::combine(reduce.op, value, body));
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
+    loops = ir::For::make(axis->var, axis->dim, axis->extent, ir::ForKind::serial, loops);
+  const ir::Stmt start = ir::Store::make(acc, {}, ir::constant(ir::identity(reduce.op), {info.dtype, 1}));
+  return ir::Alloc::make(acc, ir::Block::make({start, loops, ir::Store::make(d.buffer, store_indices(d), value)}));
+}
+
+/// The loop nest of one definition at the current node.
+inline ir::Stmt definition_loops(const Definition& d) {
+  const auto* reduce = d.body.as<ir::Reduce>();
+  ir::Stmt nest = reduce ? reduction_loops(d, *reduce) : ir::Store::make(d.buffer, store_indices(d), d.body);
+  for (auto index = d.indices.rbegin(); index != d.indices.rend(); ++index)
+    nest = ir::For::make(index->var, index->dim, ir::imm(index->dim.extent()), ir::ForKind::serial, nest);
+  if (d.child) {
+    const ir::Expr extent = ir::call(UfKind::num_children, "num_children", {d.node}, d.container);
+    nest = ir::For::make(d.child, dims::child, extent, ir::ForKind::serial, nest);
+  }
+  return nest;
+}
+
+inline bool same_guard(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
+
+inline bool opposite(const ir::Expr& a, const ir::Expr& b) {
+  const auto is_negation_of = [](const ir::Expr& x, const ir::Expr& y) {
+    const auto* n = x.as<ir::Unary>();
+    return n && n->op == ir::UnaryOp::logical_not && ir::equal(n->a, y);
+  };
+  return a && b && (is_negation_of(a, b) || is_negation_of(b, a));
+}
+
+/// The definitions of one version in order; runs under one condition share an `if`, and a run under the opposite condition
+/// becomes its `else`.
+inline ir::Stmt body_of(const std::vector<Definition>& definitions) {
+  struct Run {
+    ir::Expr guard;
+    std::vector<ir::Stmt> stmts;
+  };
+  std::vector<Run> runs;
+  for (const Definition& d : definitions) {
+    if (runs.empty() || !same_guard(runs.back().guard, d.guard)) runs.push_back({d.guard, {}});
+    runs.back().stmts.push_back(definition_loops(d));
+  }
+  std::vector<ir::Stmt> result;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const ir::Stmt body = ir::Block::make(runs[r].stmts);
+    if (!runs[r].guard) {
+      result.push_back(body);
+    } else if (r + 1 < runs.size() && opposite(runs[r].guard, runs[r + 1].guard)) {
+      result.push_back(ir::If::make(runs[r].guard, body, ir::Block::make(runs[r + 1].stmts)));
+      ++r;
+    } else {
+      result.push_back(ir::If::make(runs[r].guard, body));
+    }
+  }
+  return ir::Block::make(result);
+}
+
+/// `for n_idx in [0, extent): node = of(n_idx): body`.
+inline ir::Stmt node_loop(const std::vector<Definition>& definitions, const Dim& dim, const ir::Expr& extent,
+                          const std::function<ir::Expr(const ir::Expr&)>& of) {
+  const ir::Expr n = ir::Var::make("n_idx"), node = ir::Var::make("node");
+  ir::Substitution to_node;
+  for (const Definition& d : definitions)
+    if (d.node) to_node.insert_or_assign(d.node.get(), node);
+  const ir::Stmt body = ir::substitute(body_of(definitions), to_node);
+  return ir::For::make(n, dim, extent, ir::ForKind::serial, ir::LetStmt::make(node, of(n), body));
+}
+
+inline ir::Stmt batch_loop(const Version& version) {
+  const bool all = version.part == Part::all;
+  const ir::Expr b = ir::Var::make("b_idx");
+  const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches") : ir::call(UfKind::num_internal_batches, "num_internal_batches");
+  const ir::Expr length = ir::call(all ? UfKind::batch_length : UfKind::internal_batch_length, "batch_sizes", {b});
+  const ir::Stmt nodes = node_loop(version.definitions, dims::batch, length, [&](const ir::Expr& n) {
+    return all ? ir::call(UfKind::batch_node, "batches", {b, n}) : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
+  });
+  return ir::For::make(b, dims::all_batches, batches, ir::ForKind::serial, nodes);
+}
+
+/// The loop over the nodes of a part whose order does not matter.
+inline ir::Stmt independent_loop(const Version& version) {
+  const auto loop = [&](UfKind count, const char* count_name, UfKind of, const char* of_name) {
+    return node_loop(version.definitions, dims::batch, ir::call(count, count_name), [&](const ir::Expr& n) { return ir::call(of, of_name, {n}); });
+  };
+  switch (version.part) {
+    case Part::all: return loop(UfKind::num_nodes, "num_nodes", UfKind::all_node, "all_nodes");
+    case Part::leaves: return loop(UfKind::num_leaves, "leaf_batch_size", UfKind::leaf_node, "leaf_batch");
+    case Part::internal: return loop(UfKind::num_internal, "num_internal", UfKind::internal_node, "internal_nodes");
+  }
+  throw Error(Code::internal, "a part of no known kind");
+}
+
+inline ir::Stmt recursion_loop(const Version& version, bool batched) {
+  if (version.part == Part::leaves) return independent_loop(version);
+  if (batched) return batch_loop(version);
+  const bool all = version.part == Part::all;
+  const ir::Expr count = all ? ir::call(UfKind::num_nodes, "num_nodes") : ir::call(UfKind::num_internal, "num_internal");
+  return node_loop(version.definitions, dims::sequence, count, [&](const ir::Expr& n) {
+    return all ? ir::call(UfKind::sequence_node, "nodes", {n}) : ir::call(UfKind::internal_sequence_node, "internal_nodes", {n});
+  });
+}
+
+}  // namespace detail
+
+/// The whole program's loops.
+inline ir::Stmt emit_loops(const Placement& placement, bool batched) {
+  std::vector<ir::Stmt> stmts;
+  for (const Definition& d : placement.once) stmts.push_back(detail::definition_loops(d));
+  for (const Version& version : placement.ahead) stmts.push_back(detail::independent_loop(version));
+  for (const Version& version : placement.recursion)
+    if (!version.definitions.empty()) stmts.push_back(detail::recursion_loop(version, batched));
+  return ir::Block::make(stmts);
+}
+
+}  // namespace cortex::lower

@@ -1,0 +1,155 @@
+// Computation leaves the recursion where it does not depend on it: what does not depend on the node is computed once, input
+// matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3).
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/equal.hpp"
+#include "cortex/lower/definition.hpp"
+
+namespace cortex::lower {
+
+/// The definitions by where they are evaluated. `ahead` holds a version per part: leaves, inner nodes, or all.
+struct Placement {
+  std::vector<Definition> once;
+  std::vector<Version> ahead;
+  std::vector<Version> recursion;
+};
+
+namespace detail {
+
+/// Whether two definitions compute the same into the same buffer.
+inline bool same_definition(const Definition& a, const Definition& b) {
+  if (!(a.buffer == b.buffer) || bool(a.node) != bool(b.node) || a.child || b.child || a.indices.size() != b.indices.size()) return false;
+  ir::Substitution to_a;
+  if (a.node) to_a.emplace(b.node.get(), a.node);
+  for (std::size_t i = 0; i < a.indices.size(); ++i) to_a.emplace(b.indices[i].var.get(), a.indices[i].var);
+  if (bool(a.guard) != bool(b.guard) || (a.guard && !ir::equal(a.guard, ir::substitute(b.guard, to_a)))) return false;
+  return ir::equal(a.body, ir::substitute(b.body, to_a));
+}
+
+/// Takes the node out of definitions that do not depend on it. A state keeps its row per node and copies the common value.
+class NodeFreer {
+ public:
+  explicit NodeFreer(std::vector<Definition>& once) : once_(once) {}
+
+  void run(Version& version) {
+    std::vector<Definition> kept;
+    for (Definition& d : version.definitions) {
+      d.body = drop_node(d.body);
+      const bool free = d.node && !d.child && !ir::uses(d.body, d.node);
+      const bool trivial = d.body.as<ir::Load>() || d.body.as<ir::FloatImm>();
+      if (!free) {
+        if (d.node || d.child) kept.push_back(std::move(d));
+        else add_once(std::move(d));
+      } else if (d.buffer->role == ir::Role::temp) {
+        add_once(without_node(d));
+      } else if (trivial) {
+        kept.push_back(std::move(d));
+      } else {
+        Definition common = without_node(d);
+        std::vector<ir::Expr> indices;
+        for (const IndexVar& index : d.indices) indices.push_back(index.var);
+        d.body = ir::Load::make(common.buffer, std::move(indices));
+        add_once(std::move(common));
+        kept.push_back(std::move(d));
+      }
+    }
+    version.definitions = std::move(kept);
+  }
+
+ private:
+  /// Reads of tensors that have lost their node dimension lose the index.
+  ir::Expr drop_node(const ir::Expr& e) const {
+    return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
+      const auto found = freed_.find(load.buffer.id());
+      if (found == freed_.end()) return self.children(load);
+      std::vector<ir::Expr> indices;
+      for (std::size_t i = 1; i < load.indices.size(); ++i) indices.push_back(self(load.indices[i]));
+      return ir::Load::make(found->second, std::move(indices));
+    });
+  }
+
+  Definition without_node(const Definition& d) {
+    ir::BufferInfo info = *d.buffer;
+    if (info.role == ir::Role::state) info.name += "_common";
+    info.role = ir::Role::temp;
+    info.dims.erase(info.dims.begin());
+    Definition common = d;
+    common.node = {};
+    common.guard = {};
+    common.buffer = ir::Buffer(std::move(info));
+    // Fresh variables: the definition that it came from may live on with the old ones.
+    ir::Substitution fresh;
+    for (IndexVar& index : common.indices) {
+      const ir::Expr var = ir::Var::make(index.var.as<ir::Var>()->name);
+      fresh.emplace(index.var.get(), var);
+      index.var = var;
+    }
+    common.body = ir::substitute(common.body, fresh);
+    if (d.buffer->role == ir::Role::temp) freed_.insert_or_assign(d.buffer.id(), common.buffer);
+    return common;
+  }
+
+  void add_once(Definition d) { once_.push_back(std::move(d)); }
+
+  std::vector<Definition>& once_;
+  std::unordered_map<const void*, ir::Buffer> freed_;
+};
+
+/// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what those
+/// read.
+inline std::unordered_set<const void*> ahead_of(const Version& version) {
+  std::unordered_set<const void*> recurrent, ahead;
+  for (const Definition& d : version.definitions) {
+    bool depends = d.buffer->role == ir::Role::state || bool(d.child);
+    for_each_read(d.body, [&](const ir::Load& load) {
+      depends |= load.buffer->role == ir::Role::state || recurrent.count(load.buffer.id()) > 0;
+    });
+    if (depends) recurrent.insert(d.buffer.id());
+    else if (has_contraction(d.body)) ahead.insert(d.buffer.id());
+  }
+  for (auto d = version.definitions.rbegin(); d != version.definitions.rend(); ++d)
+    if (ahead.count(d->buffer.id()))
+      for_each_read(d->body, [&](const ir::Load& load) {
+        if (load.buffer->role == ir::Role::temp && !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node) ahead.insert(load.buffer.id());
+      });
+  return ahead;
+}
+
+}  // namespace detail
+
+/// Sorts the definitions by stage. Leaves have no recursion to leave, so only what they share with the inner nodes moves.
+inline Placement hoist(std::vector<Version> versions) {
+  Placement result;
+  detail::NodeFreer free(result.once);
+  for (Version& version : versions) free.run(version);
+  Version everywhere{Part::all, {}};
+  for (Version& version : versions) {
+    if (version.part == Part::leaves) continue;
+    const auto ahead = detail::ahead_of(version);
+    Version here{version.part, {}};
+    std::vector<Definition> kept;
+    for (Definition& d : version.definitions) {
+      if (!ahead.count(d.buffer.id())) {
+        kept.push_back(std::move(d));
+        continue;
+      }
+      bool shared = false;
+      for (Version& other : versions)
+        if (other.part == Part::leaves)
+          shared = std::erase_if(other.definitions, [&](const Definition& o) { return detail::same_definition(d, o); }) > 0;
+      (shared ? everywhere : here).definitions.push_back(std::move(d));
+    }
+    version.definitions = std::move(kept);
+    if (!here.definitions.empty()) result.ahead.push_back(std::move(here));
+  }
+  if (!everywhere.definitions.empty()) result.ahead.insert(result.ahead.begin(), std::move(everywhere));
+  result.recursion = std::move(versions);
+  return result;
+}
+
+}  // namespace cortex::lower

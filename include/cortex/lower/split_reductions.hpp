@@ -1,0 +1,132 @@
+// Each reduction becomes a definition of its own, and what a reduction would compute again for every output becomes one
+// too, so that lowering sees only plain reductions and elementwise bodies (paper section 4.1, L1).
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/lower/definition.hpp"
+
+namespace cortex::lower {
+
+namespace detail {
+
+/// Splits one definition; the parts come before what reads them.
+class ReductionSplitter {
+ public:
+  ReductionSplitter(const Definition& whole, std::vector<Definition>& out) : whole_(whole), out_(out) {
+    scope_ = whole.indices;
+  }
+
+  void run() {
+    Definition rest = whole_;
+    if (const auto* reduce = whole_.body.as<ir::Reduce>()) rest.body = inside(*reduce);
+    else rest.body = extract(whole_.body);
+    out_.push_back(std::move(rest));
+  }
+
+ private:
+  /// The reduction with everything extracted from its body that is to be computed before it.
+  ir::Expr inside(const ir::Reduce& reduce) {
+    enter(reduce);
+    ir::Expr body;
+    const auto* nested = reduce.body.as<ir::Reduce>();
+    if (nested && nested->op == reduce.op) body = inside(*nested);  // several axes: one nest
+    else body = reduce.axis.dim.kind() == DimKind::dense ? precompute(extract(reduce.body), reduce) : extract(reduce.body);
+    leave(reduce);
+    return ir::Reduce::make(reduce.op, reduce.axis, body);
+  }
+
+  /// `e` with its reductions replaced by reads of new definitions.
+  ir::Expr extract(const ir::Expr& e) {
+    return ir::mutate_with(e, [&](auto&, const ir::Reduce& reduce) { return define(inside(reduce), "sum"); });
+  }
+
+  /// In the body of a contraction, whatever does not depend on the outputs' indices but on the reduction's would be computed
+  /// once per output; anything dearer than a load is computed before.
+  ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce) {
+    const bool leaf = e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
+    if (leaf || !is_float(e.dtype())) return e;
+    const bool per_output = std::any_of(whole_.indices.begin(), whole_.indices.end(), [&](const IndexVar& v) { return ir::uses(e, v.var); });
+    if (!per_output && !whole_.indices.empty() && ir::uses(e, reduce.axis.var)) return define(e, "pre");
+    return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce); });
+  }
+
+  void enter(const ir::Reduce& reduce) {
+    if (reduce.axis.dim.kind() == DimKind::child) child_ = reduce.axis.var, container_ = container_of(reduce.axis.extent);
+    else scope_.push_back({reduce.axis.var, reduce.axis.dim});
+  }
+  void leave(const ir::Reduce& reduce) {
+    if (reduce.axis.dim.kind() == DimKind::child) child_ = {}, container_ = -1;
+    else scope_.pop_back();
+  }
+
+  static int container_of(const ir::Expr& extent) {
+    const auto* call = extent.as<ir::UfCall>();
+    if (!call || call->uf.kind != ir::UfKind::num_children) throw Error(Code::internal, "a reduction over children of unknown extent");
+    return call->uf.accessor;
+  }
+
+  /// A new definition of `body` over the free variables that it has, and the read of it that replaces it.
+  ir::Expr define(const ir::Expr& body, const char* suffix) {
+    Definition part;
+    part.guard = whole_.guard;
+    part.body = body;
+    ir::Substitution fresh;
+    std::vector<ir::Expr> read;
+    std::vector<Dim> dims;
+    if (child_ && ir::uses(body, child_)) {
+      part.node = whole_.node, part.child = child_, part.container = container_;
+      read.push_back(ir::call(ir::UfKind::edge, "edge", {whole_.node, child_}, container_));
+      dims.push_back(dims::edge);
+    } else if (whole_.node && ir::uses(body, whole_.node)) {
+      part.node = whole_.node;
+      read.push_back(whole_.node);
+      dims.push_back(dims::node);
+    } else {
+      part.guard = {};
+    }
+    for (const IndexVar& index : scope_) {
+      if (!ir::uses(body, index.var)) continue;
+      const ir::Expr var = ir::Var::make(index.var.as<ir::Var>()->name);
+      fresh.emplace(index.var.get(), var);
+      part.indices.push_back({var, index.dim});
+      read.push_back(index.var);
+      dims.push_back(index.dim);
+    }
+    part.body = ir::substitute(body, fresh);
+    ir::BufferInfo info;
+    info.name = whole_.buffer->name + "_" + suffix + (count_ ? std::to_string(count_ + 1) : "");
+    info.dtype = body.dtype();
+    info.dims = std::move(dims);
+    info.slot = part.container;
+    ++count_;
+    part.buffer = ir::Buffer(std::move(info));
+    const ir::Buffer buffer = part.buffer;
+    out_.push_back(std::move(part));
+    return ir::Load::make(buffer, std::move(read));
+  }
+
+  const Definition& whole_;
+  std::vector<Definition>& out_;
+  std::vector<IndexVar> scope_;
+  ir::Expr child_;
+  int container_ = -1;
+  int count_ = 0;
+};
+
+}  // namespace detail
+
+/// Splits every definition; afterwards a body is either one reduction (of one or several axes) of an elementwise body, or
+/// elementwise.
+inline void split_reductions(std::vector<Version>& versions) {
+  for (Version& version : versions) {
+    std::vector<Definition> result;
+    for (const Definition& d : version.definitions) detail::ReductionSplitter(d, result).run();
+    version.definitions = std::move(result);
+  }
+}
+
+}  // namespace cortex::lower

@@ -1,0 +1,149 @@
+// Decides where elements lie and turns every index list into one element offset.
+//
+//   h[node,ramp(i,16)]     ->     h[ramp(i64(node) * 256 + i64(i),16)]
+//
+// Buffers without a layout get rows padded to whole cache lines, so that vectors of one row never share a line with the next.
+// Last of all passes: nothing after it knows a tensor's dimensions.
+#pragma once
+
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/program.hpp"
+#include "cortex/schedule/pack_weights.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+/// Row-major with the innermost dimension padded. Float fields are stored by the linearizer, 16 elements at a time.
+inline ir::Layout padded_layout(const ir::Buffer& buffer) {
+  const auto& dims = buffer->dims;
+  ir::Layout layout;
+  std::int64_t stride = 1;
+  for (int d = int(dims.size()) - 1; d >= 0; --d) {
+    layout.axes.push_back({d, 1, 0, stride});
+    const std::int64_t extent = std::max<std::int64_t>(dims[std::size_t(d)].extent(), 1);
+    const bool innermost = d == int(dims.size()) - 1;
+    const bool by_linearizer = buffer->role == ir::Role::field || buffer->role == ir::Role::index;
+    if (d == 0) {
+      if (dims[0].kind() == DimKind::dense) layout.fixed_size = stride * extent;
+      else layout.row_size = stride;
+    } else if (innermost && by_linearizer) {
+      stride = extent == 1 ? 1 : (extent + 15) / 16 * 16;
+    } else {
+      stride = innermost ? schedule::round_to_lines(extent, buffer->dtype) : stride * extent;
+    }
+  }
+  return layout;
+}
+
+/// `e` divided by `divisor`, if that is known to leave no rest.
+inline ir::Expr exact_quotient(const ir::Expr& e, std::int64_t divisor) {
+  if (const auto c = ir::as_int(e)) return *c % divisor ? ir::Expr() : ir::imm(*c / divisor);
+  const auto* op = e.as<ir::Binary>();
+  if (!op) return {};
+  if (op->op == ir::BinaryOp::mul)
+    if (const auto c = ir::as_int(op->b); c && *c % divisor == 0) return op->a * (*c / divisor);
+  if (op->op == ir::BinaryOp::add) {
+    const ir::Expr a = exact_quotient(op->a, divisor), b = exact_quotient(op->b, divisor);
+    if (a && b) return a + b;
+  }
+  return {};
+}
+
+/// Element offsets of one buffer's accesses.
+class Flattener {
+ public:
+  ir::Stmt run(const ir::Stmt& body) {
+    return ir::mutate_with(
+        body,
+        [&](auto& self, const ir::Load& load) -> ir::Expr {
+          std::vector<ir::Expr> indices;
+          for (const ir::Expr& index : load.indices) indices.push_back(self(index));
+          if (load.buffer->scope == ir::Scope::local) return ir::Load::make(load.buffer, std::move(indices));
+          return ir::Load::make(planned(load.buffer), {offset(planned(load.buffer), indices)});
+        },
+        [&](auto& self, const ir::Store& store) -> ir::Stmt {
+          std::vector<ir::Expr> indices;
+          for (const ir::Expr& index : store.indices) indices.push_back(self(index));
+          const ir::Expr value = self(store.value);
+          if (store.buffer->scope == ir::Scope::local) return ir::Store::make(store.buffer, std::move(indices), value);
+          return ir::Store::make(planned(store.buffer), {offset(planned(store.buffer), indices)}, value);
+        });
+  }
+
+  ir::Buffer planned(const ir::Buffer& buffer) {
+    auto& result = planned_[buffer.id()];
+    if (!result) {
+      ir::BufferInfo info = *buffer;
+      if (info.layout.empty()) info.layout = padded_layout(buffer);
+      result = ir::Buffer(std::move(info));
+    }
+    return result;
+  }
+
+ private:
+  /// The part of an index that an axis takes: a scalar, and whether the lanes of a ramp follow it with stride 1.
+  struct Part {
+    ir::Expr scalar;
+    bool lanes = false;
+  };
+
+  static Part part_of(const ir::Axis& axis, const ir::Ramp& ramp) {
+    const ir::Expr& base = ramp.base;
+    if (axis.divisor == 1 && axis.modulus == 0) return {base, true};
+    const std::int64_t panel = axis.divisor == 1 ? axis.modulus : axis.divisor;
+    const ir::Expr quotient = exact_quotient(base, panel);
+    if (!quotient || ramp.type.lanes > panel) return {};
+    return axis.divisor == 1 ? Part{ir::imm(0), true} : Part{quotient, false};
+  }
+
+  static ir::Expr part_of(const ir::Axis& axis, ir::Expr index) {
+    const auto by = [&](std::int64_t n) { return ir::constant(double(n), index.type()); };
+    if (axis.divisor != 1) index = ir::binary(ir::BinaryOp::div, index, by(axis.divisor));
+    if (axis.modulus != 0) index = ir::binary(ir::BinaryOp::mod, index, by(axis.modulus));
+    return index;
+  }
+
+  static ir::Expr offset(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    const bool wide = buffer->dims[0].kind() != DimKind::dense;  // may exceed 32 bits
+    ir::Expr scalar, vector;
+    int ramp_lanes = 0;
+    const auto widen = [&](ir::Expr e) { return wide ? ir::Cast::make(DType::i64, std::move(e)) : e; };
+    const auto add = [&](ir::Expr& sum, const ir::Expr& e, std::int64_t stride) {
+      const ir::Expr term = ir::binary(ir::BinaryOp::mul, widen(e), ir::constant(double(stride), widen(e).type()));
+      sum = sum ? ir::binary(ir::BinaryOp::add, sum, term) : term;
+    };
+    for (auto axis = buffer->layout.axes.rbegin(); axis != buffer->layout.axes.rend(); ++axis) {
+      const ir::Expr& index = indices[std::size_t(axis->source)];
+      const auto* ramp = index.as<ir::Ramp>();
+      const Part part = ramp ? part_of(*axis, *ramp) : Part{};
+      if (index.lanes() == 1) add(scalar, part_of(*axis, index), axis->stride);
+      else if (part.scalar && (!part.lanes || axis->stride == 1)) {
+        add(scalar, part.scalar, axis->stride);
+        if (part.lanes) ramp_lanes = index.lanes();
+      } else add(vector, part_of(*axis, index), axis->stride);
+    }
+    if (!scalar) scalar = widen(ir::imm(0));
+    ir::Expr result = ramp_lanes ? ir::Ramp::make(scalar, ramp_lanes) : scalar;
+    if (!vector) return result;
+    if (!ramp_lanes) result = ir::Broadcast::make(scalar, vector.lanes());
+    return ir::binary(ir::BinaryOp::add, result, vector);
+  }
+
+  std::unordered_map<const void*, ir::Buffer> planned_;
+};
+
+}  // namespace detail
+
+/// The program at level `device`: states keep their places at the front of the buffers.
+inline ir::Program flatten_storage(const ir::Program& program) {
+  detail::Flattener flattener;
+  ir::Program result{program.name, {}, flattener.run(program.body), ir::Level::device};
+  for (const ir::Buffer& buffer : program.buffers) result.buffers.push_back(flattener.planned(buffer));
+  return result;
+}
+
+}  // namespace cortex::pass

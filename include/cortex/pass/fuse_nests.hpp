@@ -1,0 +1,206 @@
+// Fuses nests over the same loops into one, and the reductions of one nest into one pass over k: the gates of a cell read the
+// weights and the state together, and their epilogue finds the sums in registers.
+//
+//   for n: for i: {a = 0; for j: a += Wi[i,j] * s[n,j]; ti[n,i] = a}
+//   for n: for i: {a = 0; for j: a += Wu[i,j] * s[n,j]; tu[n,i] = a}
+//   for n: for i: c[n,i] = sigmoid(ti[n,i]) * tanh(tu[n,i])
+//     ->
+//   for n: for i: {a = 0; b = 0; for j: {a += ..; b += ..}; ti[n,i] = a; tu[n,i] = b; c[n,i] = ...}
+//
+// Needs each nest alone in its loop over rows (`distribute_rows`, `fuse_edges`). A nest joins the earliest one after
+// everything that it reads other than element by element. Paper section 4.1 and 6 (fusion, O1).
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "cortex/schedule/access.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+/// One reduction or elementwise store of a fused nest, taken apart.
+struct Member {
+  std::vector<ir::Buffer> locals;
+  std::vector<ir::Stmt> before;   // the accumulator's start
+  const ir::For* loop = nullptr;  // the contraction, if it is one
+  std::vector<ir::Stmt> after;    // the store of the result, or everything
+};
+
+inline Member take_apart(ir::Stmt inner) {
+  Member member;
+  while (const auto* alloc = inner.as<ir::Alloc>()) {
+    member.locals.push_back(alloc->buffer);
+    inner = alloc->body;
+  }
+  bool passed = false;
+  for (const ir::Stmt& s : schedule::stmts_of(inner)) {
+    const auto* loop = s.as<ir::For>();
+    if (!passed && loop && loop->dim.kind() == DimKind::dense) {
+      member.loop = loop;
+      passed = true;
+    } else {
+      (passed ? member.after : member.before).push_back(s);
+    }
+  }
+  if (!member.loop) std::swap(member.before, member.after);
+  return member;
+}
+
+/// Contractions that do not need each other, each loop accumulating all that run over its axis; then what follows them.
+struct Phase {
+  struct Loop {
+    const ir::For* loop;
+    std::vector<ir::Stmt> bodies;
+  };
+  std::vector<ir::Stmt> before;
+  std::vector<Loop> loops;
+  std::vector<ir::Stmt> after;
+
+  void add(const Member& m) {
+    before.insert(before.end(), m.before.begin(), m.before.end());
+    const auto same_axis = [&](const Loop& l) { return l.loop->dim == m.loop->dim && ir::equal(l.loop->extent, m.loop->extent); };
+    auto at = std::find_if(loops.begin(), loops.end(), same_axis);
+    if (at == loops.end()) at = loops.insert(at, Loop{m.loop, {}});
+    at->bodies.push_back(ir::substitute(m.loop->body, {{m.loop->var.get(), at->loop->var}}));
+    after.insert(after.end(), m.after.begin(), m.after.end());
+  }
+
+  void emit(std::vector<ir::Stmt>& out) const {
+    out.insert(out.end(), before.begin(), before.end());
+    for (const Loop& l : loops) out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies)));
+    out.insert(out.end(), after.begin(), after.end());
+  }
+};
+
+/// Puts the members of one nest together: a contraction joins the first phase after whatever it reads.
+inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners) {
+  std::vector<ir::Buffer> locals;
+  std::vector<Member> members;
+  for (const ir::Stmt& inner : inners) members.push_back(take_apart(inner));
+  std::vector<Phase> phases;
+  for (const Member& m : members) {
+    locals.insert(locals.end(), m.locals.begin(), m.locals.end());
+    if (phases.empty()) phases.emplace_back();
+    if (!m.loop) {
+      phases.back().after.insert(phases.back().after.end(), m.after.begin(), m.after.end());
+      continue;
+    }
+    const auto reads = schedule::accesses_of(ir::handle_of(*m.loop));
+    std::size_t at = phases.size();
+    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads) == schedule::Dependence::none) --at;
+    if (at == phases.size()) phases.emplace_back();
+    phases[at].add(m);
+  }
+  std::vector<ir::Stmt> stmts;
+  for (const Phase& p : phases) p.emit(stmts);
+  ir::Stmt result = ir::Block::make(stmts);
+  for (auto local = locals.rbegin(); local != locals.rend(); ++local) result = ir::Alloc::make(*local, result);
+  return result;
+}
+
+struct Group {
+  schedule::Nest header;
+  std::vector<ir::Stmt> inners;             // over the header's variables
+  std::vector<schedule::Access> accesses;
+  int contractions = 0;
+};
+
+class NestFuser {
+ public:
+  explicit NestFuser(int most_contractions) : most_(most_contractions) {}
+
+  std::vector<ir::Stmt> run(const std::vector<ir::Stmt>& stmts) {
+    whole_ = schedule::read_whole(ir::Block::make(stmts));
+    std::vector<ir::Stmt> result;
+    for (const ir::Stmt& stmt : stmts) {
+      if (const auto nest = schedule::parse_nest(stmt)) {
+        add(*nest);
+      } else {
+        flush(result);
+        result.push_back(stmt);
+      }
+    }
+    flush(result);
+    return result;
+  }
+
+ private:
+  void add(const schedule::Nest& nest) {
+    const bool contracts = schedule::has_contraction(nest.inner);
+    std::size_t earliest = 0;
+    std::vector<std::optional<ir::Substitution>> maps;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      maps.push_back(schedule::same_loops(nest, groups_[g].header));
+      const ir::Stmt inner = maps[g] ? ir::substitute(nest.inner, *maps[g]) : nest.inner;
+      const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner));
+      if (depends == schedule::Dependence::none) continue;
+      earliest = depends == schedule::Dependence::pointwise && maps[g] ? g : g + 1;
+    }
+    std::vector<std::size_t> fitting;
+    for (std::size_t g = earliest; g < groups_.size(); ++g)
+      if (maps[g] && !(contracts && groups_[g].contractions >= most_)) fitting.push_back(g);
+    if (!fitting.empty()) {
+      const std::size_t g = contracts || feeds_contraction(nest) ? fitting.front() : fitting.back();
+      return join(groups_[g], ir::substitute(nest.inner, *maps[g]), contracts);
+    }
+    const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(earliest), Group{nest, {}, {}, 0});
+    join(*at, nest.inner, contracts);
+  }
+
+  /// Whether some nest reads whole what `nest` computes: then the earlier it is done, the earlier that nest can be. Anything
+  /// else is done late, in the epilogue of the nest whose sums it reads.
+  bool feeds_contraction(const schedule::Nest& nest) const {
+    for (const schedule::Access& access : schedule::accesses_of(nest.inner))
+      if (access.write && whole_.count(access.buffer.id())) return true;
+    return false;
+  }
+
+  static void join(Group& group, const ir::Stmt& inner, bool contracts) {
+    group.inners.push_back(inner);
+    const auto accesses = schedule::accesses_of(inner);
+    group.accesses.insert(group.accesses.end(), accesses.begin(), accesses.end());
+    group.contractions += contracts;
+  }
+
+  void flush(std::vector<ir::Stmt>& out) {
+    for (Group& group : groups_) {
+      if (group.inners.size() > 1) group.header.inner = put_together(group.inners);
+      out.push_back(schedule::build_nest(group.header));
+    }
+    groups_.clear();
+  }
+
+  int most_;
+  std::unordered_set<const void*> whole_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace detail
+
+/// `most_contractions`: how many reductions one nest may accumulate side by side; registers bound it.
+inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions) {
+  const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& loop) -> ir::Stmt {
+    const bool carries = loop.dim == dims::all_batches || loop.dim == dims::sequence;
+    if (!carries) return handle_of(loop);
+    const auto* let = loop.body.as<ir::LetStmt>();
+    const ir::Stmt inner = let ? ir::LetStmt::make(let->var, let->value, fuse_nests(let->body, most_contractions)) : fuse_nests(loop.body, most_contractions);
+    (void)self;
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+  }, [&](auto&, const ir::If& branch) -> ir::Stmt {
+    if (!branch.else_body && schedule::parse_nest(handle_of(branch))) return handle_of(branch);
+    return ir::If::make(branch.condition, fuse_nests(branch.then_body, most_contractions),
+                        branch.else_body ? fuse_nests(branch.else_body, most_contractions) : ir::Stmt());
+  });
+  const std::vector<ir::Stmt> stmts = schedule::stmts_of(inside);
+  const std::vector<ir::Stmt> fused = detail::NestFuser(most_contractions).run(stmts);
+  bool same = fused.size() == stmts.size();
+  for (std::size_t i = 0; same && i < stmts.size(); ++i) same = ir::equal(fused[i], stmts[i]);
+  return same ? inside : ir::Block::make(fused);
+}
+
+}  // namespace cortex::pass

@@ -1,0 +1,149 @@
+// Indexes a temporary by the iteration space rather than by node, where nothing outside one batch reads it (paper section
+// 5.1, Fig. on dense indexing; I9). The temporary shrinks from a row per node to a row per node of the largest batch.
+//
+//   for b: for n_idx: node = batch(b,n_idx): s[node,i] = ...; ... s[node,j] ...
+//     ->
+//   for b: for n_idx: node = batch(b,n_idx): s[n_idx,i] = ...; ... s[n_idx,j] ...
+//
+// Runs after nests are fused, so that the loops that write and read a temporary are known, and before they are tiled. A row
+// per edge becomes a row per edge of the batch; within a loop over single nodes it becomes one row.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/program.hpp"
+#include "cortex/schedule/nest.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+/// Finds the temporaries whose every access can be indexed by rows, and rewrites them.
+class DenseIndexer {
+ public:
+  ir::Stmt run(const ir::Stmt& body) {
+    rewriting_ = false;
+    walk(body);
+    for (const auto& [id, buffer] : seen_) {
+      bool stored_wherever_read = true;
+      for (const auto& [key, use] : regions_)
+        if (key.first == id) stored_wherever_read &= use.stored || !use.read;
+      if (!refused_.count(id) && stored_wherever_read) shrink(buffer);
+    }
+    if (dense_.empty()) return body;
+    rewriting_ = true;
+    return walk(body);
+  }
+
+ private:
+  struct Use {
+    bool stored = false, read = false;
+  };
+
+  void shrink(const ir::Buffer& buffer) {
+    ir::BufferInfo info = *buffer;
+    info.dims[0] = info.dims[0] == dims::node ? dims::batch : dims::batch_edge;
+    dense_.emplace(buffer.id(), ir::Buffer(std::move(info)));
+  }
+
+  static bool eligible(const ir::Buffer& buffer) {
+    if (buffer->role != ir::Role::temp || buffer->scope == ir::Scope::local || buffer->dims.empty()) return false;
+    return buffer->dims[0] == dims::node || buffer->dims[0] == dims::edge;
+  }
+
+  /// The row that stands for the node or edge `index`, or nothing.
+  ir::Expr row_of(const ir::Expr& index) const {
+    if (let_ && index.same_as(let_)) return row_;
+    const auto* call = index.as<ir::UfCall>();
+    if (!call || call->uf.kind != ir::UfKind::edge || !let_ || !call->args[0].same_as(let_)) return {};
+    if (sequential_) return call->args[1];
+    // Edge (node, k) lies behind the edges of the batch's earlier nodes.
+    return index - ir::call(ir::UfKind::edge, "edge", {first_, ir::imm(0)}, call->uf.accessor);
+  }
+
+  std::vector<ir::Expr> indices(const ir::Buffer& buffer, const std::vector<ir::Expr>& from) {
+    std::vector<ir::Expr> to = from;
+    if (eligible(buffer)) {
+      const ir::Expr row = row_of(from[0]);
+      if (!row) refused_.insert(buffer.id());
+      else to[0] = row;
+    }
+    return to;
+  }
+
+  void note(const ir::Buffer& buffer, bool store) {
+    if (!eligible(buffer)) return;
+    seen_.emplace(buffer.id(), buffer);
+    Use& use = regions_[{buffer.id(), region_}];
+    (store ? use.stored : use.read) = true;
+  }
+
+  ir::Expr rewrite(const ir::Expr& e) {
+    return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
+      note(load.buffer, false);
+      const auto rows = indices(load.buffer, load.indices);
+      const auto dense = dense_.find(load.buffer.id());
+      return rewriting_ && dense != dense_.end() ? ir::Load::make(dense->second, rows) : self.children(load);
+    });
+  }
+
+  ir::Stmt walk(const ir::Stmt& body) {
+    return ir::mutate_with(body, [&](auto& self, const ir::For& loop) { return loop_of(self, loop); },
+                           [&](auto&, const ir::Store& store) -> ir::Stmt {
+                             note(store.buffer, true);
+                             const auto rows = indices(store.buffer, store.indices);
+                             const auto dense = dense_.find(store.buffer.id());
+                             const bool changes = rewriting_ && dense != dense_.end();
+                             const ir::Expr value = rewrite(store.value);
+                             if (!changes && value.same_as(store.value)) return handle_of(store);
+                             return changes ? ir::Store::make(dense->second, rows, value) : ir::Store::make(store.buffer, store.indices, value);
+                           },
+                           [&](auto&, const ir::Load& load) { return rewrite(handle_of(load)); });
+  }
+
+  template <class Self>
+  ir::Stmt loop_of(Self& self, const ir::For& loop) {
+    const bool carries = loop.dim == dims::all_batches || loop.dim == dims::sequence;
+    const auto* let = loop.body.as<ir::LetStmt>();
+    if (carries) region_ = "loop " + std::to_string(++loops_);
+    if (let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) {
+      sequential_ = loop.dim == dims::sequence;
+      let_ = let->var;
+      row_ = sequential_ ? ir::imm(0) : loop.var;
+      first_ = sequential_ ? ir::Expr() : ir::substitute(let->value, {{loop.var.get(), ir::imm(0)}});
+      if (region_.empty() || region_[0] == '@') region_ = "@" + row_space(*let, loop);
+    }
+    const ir::Stmt result = self.children(loop);
+    if (carries || (!region_.empty() && region_[0] == '@')) region_.clear();
+    if (let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) let_ = {};
+    return result;
+  }
+
+  /// Names the rows of a loop outside any loop that carries a dependence: leaves, inner nodes or all nodes.
+  static std::string row_space(const ir::LetStmt& let, const ir::For& loop) {
+    const ir::Expr first = ir::substitute(let.value, {{loop.var.get(), ir::imm(0)}});
+    int kind = -1;
+    ir::visit_with(first, [&](const ir::UfCall& call) { if (call.uf.kind != ir::UfKind::edge) kind = int(call.uf.kind); });
+    return std::to_string(kind);
+  }
+
+  bool rewriting_ = false;
+  bool sequential_ = false;
+  int loops_ = 0;
+  std::string region_;
+  ir::Expr let_, row_, first_;
+  std::unordered_map<const void*, ir::Buffer> seen_, dense_;
+  std::unordered_set<const void*> refused_;
+  std::map<std::pair<const void*, std::string>, Use> regions_;
+};
+
+}  // namespace detail
+
+inline ir::Stmt index_densely(const ir::Stmt& body) { return detail::DenseIndexer().run(body); }
+
+}  // namespace cortex::pass

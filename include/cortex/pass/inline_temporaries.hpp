@@ -1,0 +1,120 @@
+// Puts the value of an elementwise temporary in place of its reads, where that computes nothing twice.
+//
+//   for i: lh[node,i] = rnn[left(node),i]
+//   for i: rnn[node,i] = tanh(lh[node,i] + rh[node,i])
+//     ->
+//   for i: rnn[node,i] = tanh(rnn[left(node),i] + rnn[right(node),i])
+//
+// Runs first: it makes fewer and larger nests for the passes that place and fuse them. A copy is inlined everywhere, so that
+// children's states are gathered inside the reductions that read them; anything else only where it is read once and by a
+// nest that runs over no further dimension. The stores left without reads go with `remove_dead`. Paper section 4.1: temporaries are explicit, then removed where fusion allows.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "cortex/ir/equal.hpp"
+#include "cortex/ir/program.hpp"
+#include "cortex/schedule/nest.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+/// Matches the index with which a temporary is stored against the one with which it is read, binding the store's variables.
+inline bool match_index(const ir::Expr& stored, const ir::Expr& read, ir::Substitution& bound) {
+  if (stored.as<ir::Var>()) {
+    const auto [it, fresh] = bound.emplace(stored.get(), read);
+    return fresh || ir::equal(it->second, read);
+  }
+  const auto *a = stored.as<ir::UfCall>(), *b = read.as<ir::UfCall>();
+  if (!a || !b || !(a->uf == b->uf) || a->args.size() != b->args.size()) return ir::equal(stored, read);
+  for (std::size_t i = 0; i < a->args.size(); ++i)
+    if (!match_index(a->args[i], b->args[i], bound)) return false;
+  return true;
+}
+
+struct TempUse {
+  const ir::Store* store = nullptr;
+  int stores = 0;
+  bool in_local_scope = false;  // the stored value reads a local accumulator: a reduction
+  bool guarded = false;
+  int loads = 0;
+  bool recomputed = false;      // some load lies in a loop whose variable is not in its index
+};
+
+/// Collects, for each temporary, how it is stored and read.
+class TempUses {
+ public:
+  explicit TempUses(const ir::Stmt& body) { walk(body, false, false); }
+  std::unordered_map<const void*, TempUse> uses;
+
+ private:
+  void walk(const ir::Stmt& stmt, bool local, bool guarded) {
+    switch (stmt->kind) {
+      case ir::StmtKind::for_: {
+        const auto& loop = *stmt.as<ir::For>();
+        const bool counts = loop.dim.kind() == DimKind::dense || loop.dim.kind() == DimKind::child;
+        if (counts) loops_.push_back(loop.var);
+        walk(loop.body, local, guarded);
+        if (counts) loops_.pop_back();
+        break;
+      }
+      case ir::StmtKind::let: walk(stmt.as<ir::LetStmt>()->body, local, guarded); break;
+      case ir::StmtKind::alloc: walk(stmt.as<ir::Alloc>()->body, true, guarded); break;
+      case ir::StmtKind::block:
+        for (const ir::Stmt& s : stmt.as<ir::Block>()->stmts) walk(s, local, guarded);
+        break;
+      case ir::StmtKind::if_:
+        walk(stmt.as<ir::If>()->then_body, local, true);
+        if (stmt.as<ir::If>()->else_body) walk(stmt.as<ir::If>()->else_body, local, true);
+        break;
+      case ir::StmtKind::store: store(*stmt.as<ir::Store>(), local, guarded); break;
+      case ir::StmtKind::barrier: break;
+    }
+  }
+
+  void store(const ir::Store& s, bool local, bool guarded) {
+    TempUse& use = uses[s.buffer.id()];
+    use.store = &s;
+    ++use.stores;
+    use.in_local_scope |= local;
+    use.guarded |= guarded;
+    ir::visit_with(s.value, [&](const ir::Load& load) {
+      TempUse& read = uses[load.buffer.id()];
+      ++read.loads;
+      for (const ir::Expr& loop : loops_) {
+        bool indexed = false;
+        for (const ir::Expr& index : load.indices) indexed |= ir::uses(index, loop);
+        read.recomputed |= !indexed;
+      }
+    });
+  }
+
+  std::vector<ir::Expr> loops_;
+};
+
+}  // namespace detail
+
+inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
+  const detail::TempUses found(body);
+  std::unordered_map<const void*, const ir::Store*> inlined;
+  ir::visit_with(body, [&](const ir::Store& s) {
+    const detail::TempUse& use = found.uses.at(s.buffer.id());
+    if (s.buffer->role != ir::Role::temp || s.buffer->scope == ir::Scope::local || use.stores != 1 || use.in_local_scope) return;
+    const bool copy = s.value.as<ir::Load>() || s.value.as<ir::FloatImm>();
+    if (copy || (use.loads == 1 && !use.recomputed)) inlined.emplace(s.buffer.id(), &s);
+  });
+  if (inlined.empty()) return body;
+  return ir::mutate_with(body, [&](auto& self, const ir::Load& load) -> ir::Expr {
+    const auto it = inlined.find(load.buffer.id());
+    if (it == inlined.end()) return self.children(load);
+    ir::Substitution bound;
+    for (std::size_t i = 0; i < load.indices.size(); ++i)
+      if (!detail::match_index(it->second->indices[i], self(load.indices[i]), bound)) return self.children(load);
+    return self(ir::substitute(it->second->value, bound));
+  });
+}
+
+}  // namespace cortex::pass

@@ -1,0 +1,129 @@
+// The list of passes from lowered ILIR to code for the device: the only place where their order is written.
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "cortex/base/target.hpp"
+#include "cortex/ir/print.hpp"
+#include "cortex/ir/verify.hpp"
+#include "cortex/pass/approximate_activations.hpp"
+#include "cortex/pass/distribute_rows.hpp"
+#include "cortex/pass/flatten_storage.hpp"
+#include "cortex/pass/forward_stores.hpp"
+#include "cortex/pass/fuse_edges.hpp"
+#include "cortex/pass/fuse_nests.hpp"
+#include "cortex/pass/index_densely.hpp"
+#include "cortex/pass/inline_temporaries.hpp"
+#include "cortex/pass/insert_barriers.hpp"
+#include "cortex/pass/remove_dead.hpp"
+#include "cortex/pass/resolve_structure.hpp"
+#include "cortex/pass/share_loads.hpp"
+#include "cortex/pass/vectorize.hpp"
+#include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/pack_weights.hpp"
+#include "cortex/schedule/share_work.hpp"
+#include "cortex/schedule/tile_nests.hpp"
+
+namespace cortex::pass {
+
+/// What a pipeline run reports and does beside compiling.
+struct PipelineOptions {
+  bool verify = false;  // check the program after each pass
+  std::function<void(const char* pass, const ir::Program& after)> observe;  // called after each pass that changed something
+};
+
+/// Runs passes one after another on a program.
+class Pipeline {
+ public:
+  Pipeline(ir::Program program, const PipelineOptions& options) : program_(std::move(program)), options_(options), dump_(std::getenv("CORTEX_DUMP")) {
+    report("lower");
+  }
+
+  template <class Pass>
+  void run(const char* name, Pass pass) {
+    const ir::Stmt body = pass(program_.body);
+    if (body.same_as(program_.body)) return;
+    program_.body = body;
+    collect_buffers();
+    report(name);
+  }
+
+  void enter(ir::Level level) { program_.level = level; }
+
+  void flatten() {
+    program_ = flatten_storage(program_);
+    report("flatten_storage");
+  }
+
+  ir::Program take() { return std::move(program_); }
+
+ private:
+  /// States stay at the front; the others follow in order of first use.
+  void collect_buffers() {
+    std::vector<ir::Buffer> result;
+    std::unordered_set<const void*> seen;
+    const auto add = [&](const ir::Buffer& buffer) {
+      if (buffer->scope != ir::Scope::local && seen.insert(buffer.id()).second) result.push_back(buffer);
+    };
+    for (const ir::Buffer& buffer : program_.buffers)
+      if (buffer->role == ir::Role::state) add(buffer);
+    ir::visit_with(program_.body, [&](const ir::Load& load) { add(load.buffer); }, [&](const ir::Store& store) { add(store.buffer); });
+    program_.buffers = std::move(result);
+  }
+
+  void report(const char* name) {
+    if (options_.verify) ir::verify(program_, program_.level);
+    if (options_.observe) options_.observe(name, program_);
+    if (!dump_) return;
+    const std::string text = ir::print(program_);
+    std::fprintf(stderr, "--- after %s\n%s", name, text.c_str());
+  }
+
+  ir::Program program_;
+  const PipelineOptions& options_;
+  const char* dump_;
+};
+
+/// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed something.
+inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& schedule, const Target& target, const PipelineOptions& options = {}) {
+  Pipeline p(lowered, options);
+  const bool shared = schedule.max_workers > 1;
+  const int gates = target.vector_registers / 5;  // more accumulators side by side leave no room for rows
+
+  // Few, large nests
+  p.run("inline_temporaries", inline_temporaries);
+  p.run("remove_dead", remove_dead);
+  p.run("distribute_rows", distribute_rows);
+  p.run("fuse_edges", fuse_edges);
+  p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates); });
+
+  // No temporary larger than need be
+  p.run("index_densely", index_densely);
+  p.run("forward_stores", forward_stores);
+  p.run("remove_dead", remove_dead);
+
+  // Work for each worker
+  p.enter(ir::Level::scheduled);
+  if (shared) p.run("share_work", schedule::share_work);
+  if (shared) p.run("insert_barriers", insert_barriers);
+
+  // Register tiles over packed weights
+  p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
+  p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target); });
+  p.run("share_loads", share_loads);
+
+  // Down to the machine
+  p.run("resolve_structure", resolve_structure);
+  if (!schedule.exact) p.run("approximate_activations", approximate_activations);
+  p.run("vectorize", vectorize);
+  p.flatten();
+  return p.take();
+}
+
+}  // namespace cortex::pass

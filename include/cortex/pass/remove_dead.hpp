@@ -1,0 +1,79 @@
+// Removes what nothing reads: stores to temporaries without loads, then the loops, conditions and locals left empty.
+//
+//   for i: lh[node,i] = rnn[left(node),i]      # lh is read nowhere
+//     ->
+//   (nothing)
+//
+// Runs after each pass that takes reads away. States are results and stay.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "cortex/ir/mutate.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+inline bool is_empty(const ir::Stmt& s) { return !s || (s.as<ir::Block>() && s.as<ir::Block>()->stmts.empty()); }
+
+inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
+  std::unordered_set<const void*> read;
+  ir::visit_with(body, [&](const ir::Store& store) {
+    // A value that only feeds its own buffer (an accumulator's update) does not keep it alive.
+    const auto note = [&](const ir::Expr& e) {
+      ir::visit_with(e, [&](const ir::Load& load) {
+        if (!(load.buffer == store.buffer)) read.insert(load.buffer.id());
+      });
+    };
+    note(store.value);
+    for (const ir::Expr& index : store.indices) note(index);
+    return false;
+  }, [&](const ir::LetStmt& let) {
+    ir::visit_with(let.value, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
+  }, [&](const ir::For& loop) {
+    ir::visit_with(loop.extent, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
+  }, [&](const ir::If& branch) {
+    ir::visit_with(branch.condition, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
+  });
+  return ir::mutate_with(
+      body,
+      [&](auto&, const ir::Store& store) -> ir::Stmt {
+        const bool result = store.buffer->role != ir::Role::temp;
+        return result || read.count(store.buffer.id()) ? handle_of(store) : ir::Block::make({});
+      },
+      [](auto& self, const ir::For& loop) -> ir::Stmt {
+        const ir::Stmt inner = self(loop.body);
+        if (is_empty(inner)) return inner;
+        return inner.same_as(loop.body) ? handle_of(loop) : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+      },
+      [](auto& self, const ir::LetStmt& let) -> ir::Stmt {
+        const ir::Stmt inner = self(let.body);
+        if (is_empty(inner) || !ir::uses(inner, let.var)) return inner;
+        return inner.same_as(let.body) ? handle_of(let) : ir::LetStmt::make(let.var, let.value, inner);
+      },
+      [](auto& self, const ir::Alloc& alloc) -> ir::Stmt {
+        const ir::Stmt inner = self(alloc.body);
+        if (is_empty(inner)) return inner;
+        return inner.same_as(alloc.body) ? handle_of(alloc) : ir::Alloc::make(alloc.buffer, inner);
+      },
+      [](auto& self, const ir::If& branch) -> ir::Stmt {
+        const ir::Stmt then_body = self(branch.then_body), else_body = branch.else_body ? self(branch.else_body) : ir::Stmt();
+        if (is_empty(then_body) && is_empty(else_body)) return ir::Block::make({});
+        if (then_body.same_as(branch.then_body) && else_body.same_as(branch.else_body)) return handle_of(branch);
+        return ir::If::make(branch.condition, then_body, is_empty(else_body) ? ir::Stmt() : else_body);
+      });
+}
+
+}  // namespace detail
+
+inline ir::Stmt remove_dead(ir::Stmt body) {
+  for (;;) {
+    const ir::Stmt next = detail::remove_dead_once(body);
+    if (next.same_as(body)) return body;
+    body = next;
+  }
+}
+
+}  // namespace cortex::pass

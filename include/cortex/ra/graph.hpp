@@ -1,0 +1,79 @@
+// The operator graph that a user's lambdas become: the recursive API (paper section 3) as plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/expr.hpp"
+
+namespace cortex::ra {
+
+enum class OpKind : std::uint8_t {
+  input,         // R1: weights and embedding tables, bound by name
+  field,         // R1: floating-point data of the node
+  placeholder,   // R2: the result of the recursive calls
+  compute,       // R3: a loop nest over named dimensions
+  if_then_else,  // R5: one of two operators, by a condition on the structure
+};
+
+/// One operator. Its tensor is `buffer`; reading it is an `ir::Load` of that buffer. All kinds but `input` have the node
+/// dimension first, so `buffer->dims` is {d_node, dims...}, and are read at [node, indices...]: a placeholder at a child
+/// of the current node, the others at the current node.
+struct Op {
+  OpKind kind;
+  ir::Buffer buffer;
+  std::vector<Dim> dims;             // without the node dimension
+  ir::Expr node;                     // compute, if_then_else: the variable that stands for the current node
+  std::vector<ir::Expr> index_vars;  // compute: one per dimension
+  ir::Expr body;                     // compute: the value at [node, index_vars...]
+  ir::Expr condition;                // if_then_else: over `node` and structure alone (P.1)
+  int then_op = -1, else_op = -1;    // if_then_else: operators of the same dimensions and type
+  const std::string& name() const { return buffer->name; }
+};
+
+/// R6: the operator `body` is the value that `placeholder` stands for, at each node.
+struct State {
+  int placeholder;
+  int body;
+};
+
+enum class AccessorGroup : std::uint8_t { child, children, field };
+
+/// A node accessor that the model reads. Uninterpreted functions and field buffers name it by its group and its position
+/// in `Graph::accessors` of that group.
+struct Accessor {
+  std::string name;
+  const void* key;         // identifies the accessor's C++ type
+  bool optional = false;   // child: may be absent at any node
+  DType dtype = DType::i32;  // field: of one element
+  int components = 1;        // field: number of elements
+};
+
+/// What kind of structure the model is declared for (R7).
+enum class StructureKind : std::uint8_t { sequence, tree, dag };
+
+struct Graph {
+  std::string name;
+  StructureKind structure = StructureKind::tree;
+  int max_children = 0;  // 0: not declared
+  std::vector<Op> ops;   // an operator reads only placeholders and operators before it
+  std::vector<State> states;
+  std::vector<Accessor> children_named, containers, fields;
+
+  /// The operator that `buffer` belongs to, or -1.
+  int find(const ir::Buffer& buffer) const {
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (ops[i].buffer == buffer) return int(i);
+    return -1;
+  }
+  /// The operator of that name, or -1.
+  int find(const std::string& name) const {
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (ops[i].name() == name) return int(i);
+    return -1;
+  }
+};
+
+}  // namespace cortex::ra

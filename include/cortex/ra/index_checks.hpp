@@ -1,0 +1,145 @@
+// What has to be checked of the user's nodes before a call's arithmetic: at which nodes each field is read, and that what it
+// indexes exists.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/build.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/ra/graph.hpp"
+
+namespace cortex::ra {
+
+/// Sets of nodes, as bits.
+enum Nodes : unsigned { no_nodes = 0, leaf_nodes = 1, internal_nodes = 2, all_nodes = 3 };
+
+/// An index into dimension `dim` of input `input` (a number of `Graph::ops`), made of the node's structure. `guard` is the
+/// condition on the node under which it is read, empty if always; `ranges` are the reduction and output variables in it.
+struct IndexCheck {
+  int input;
+  int dim;
+  ir::Expr node;
+  ir::Expr index;
+  ir::Expr guard;
+  std::vector<std::pair<ir::Expr, ir::Expr>> ranges;  // variable, extent
+  unsigned nodes;
+  std::string where;  // the operator's name
+};
+
+struct IndexChecks {
+  std::vector<unsigned> field_nodes;  // per field of the graph: the nodes at which it is read
+  std::vector<IndexCheck> indices;
+};
+
+/// The field, if `index` is a plain scalar field of `node` itself; else -1.
+inline int plain_field(const ir::Expr& index, const ir::Expr& node) {
+  const auto* call = index.as<ir::UfCall>();
+  const bool plain = call && call->uf.kind == ir::UfKind::field && call->args.size() == 1 && call->args[0].same_as(node);
+  return plain ? call->uf.accessor : -1;
+}
+
+namespace detail {
+
+class IndexCheckCollector {
+ public:
+  explicit IndexCheckCollector(const Graph& graph) : graph_(graph) { result_.field_nodes.assign(graph.fields.size(), no_nodes); }
+
+  IndexChecks run() {
+    for (const State& state : graph_.states) visit(state.body, all_nodes, {});
+    return std::move(result_);
+  }
+
+ private:
+  const Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
+
+  /// Reads of operator `i` at `nodes` where `guard` (over `node_`) holds. An operator is visited once per way to it; graphs are
+  /// small, and ways differ only by branches.
+  void visit(int i, unsigned nodes, const ir::Expr& guard) {
+    for (const Visit& v : visits_)
+      if (v.op == i && (v.nodes & nodes) == nodes && (!v.guard || v.guard.same_as(guard))) return;
+    visits_.push_back({i, nodes, guard});
+    if (op(i).kind == OpKind::compute) {
+      read(op(i), ir::substitute(op(i).body, {{op(i).node.get(), node_}}), nodes, guard);
+    } else if (op(i).kind == OpKind::if_then_else) {
+      branch(op(i), nodes, guard);
+    }
+  }
+
+  void branch(const Op& o, unsigned nodes, const ir::Expr& guard) {
+    const ir::Expr condition = ir::substitute(o.condition, {{o.node.get(), node_}});
+    read(o, condition, nodes, guard);
+    const int leaf = leaf_test(condition);
+    if (leaf >= 0) {
+      visit(o.then_op, nodes & (leaf ? leaf_nodes : internal_nodes), guard);
+      visit(o.else_op, nodes & (leaf ? internal_nodes : leaf_nodes), guard);
+      return;
+    }
+    const auto both = [&](const ir::Expr& c) { return guard ? ir::Binary::make(ir::BinaryOp::logical_and, guard, c) : c; };
+    visit(o.then_op, nodes, both(condition));
+    visit(o.else_op, nodes, both(ir::Unary::make(ir::UnaryOp::logical_not, condition)));
+  }
+
+  /// 1: true at leaves alone; 0: true at inner nodes alone; -1: neither.
+  static int leaf_test(const ir::Expr& condition) {
+    if (const auto* call = condition.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf) return 1;
+    if (const auto* n = condition.as<ir::Unary>(); n && n->op == ir::UnaryOp::logical_not && leaf_test(n->a) >= 0) return 1 - leaf_test(n->a);
+    return -1;
+  }
+
+  void read(const Op& o, const ir::Expr& e, unsigned nodes, const ir::Expr& guard) {
+    if (nodes == no_nodes) return;
+    std::vector<std::pair<ir::Expr, ir::Expr>> ranges;
+    for (std::size_t d = 0; d < o.index_vars.size(); ++d) ranges.emplace_back(o.index_vars[d], ir::imm(o.dims[d].extent()));
+    ir::visit_with(e, [&](const ir::Reduce& r) { ranges.emplace_back(r.axis.var, r.axis.extent); });
+    ir::visit_with(
+        e,
+        [&](const ir::UfCall& call) {
+          if (call.uf.kind == ir::UfKind::field) use_field(call.uf.accessor, call.args[0], nodes);
+        },
+        [&](const ir::Load& load) {
+          if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], nodes);
+          const int source = graph_.find(load.buffer);
+          if (source < 0) return;
+          if (op(source).kind == OpKind::input) check_indices(o, source, load, ranges, nodes, guard);
+          else if (op(source).kind != OpKind::placeholder && op(source).kind != OpKind::field) visit(source, nodes, guard);
+        });
+  }
+
+  /// A field of another node than the current one may be of any node.
+  void use_field(int field, const ir::Expr& of, unsigned nodes) {
+    result_.field_nodes[std::size_t(field)] |= of.same_as(node_) ? nodes : unsigned(all_nodes);
+  }
+
+  void check_indices(const Op& o, int source, const ir::Load& load, const std::vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes,
+                     const ir::Expr& guard) {
+    for (std::size_t d = 0; d < load.indices.size(); ++d) {
+      bool structural = false;
+      ir::visit_with(load.indices[d], [&](const ir::UfCall&) { structural = true; });
+      if (!structural) continue;
+      IndexCheck check{source, int(d), node_, load.indices[d], guard, {}, nodes, o.name()};
+      for (const auto& range : ranges)
+        if (ir::uses(load.indices[d], range.first)) check.ranges.push_back(range);
+      result_.indices.push_back(std::move(check));
+    }
+  }
+
+  struct Visit {
+    int op;
+    unsigned nodes;
+    ir::Expr guard;
+  };
+
+  const Graph& graph_;
+  ir::Expr node_ = ir::Var::make("node");
+  std::vector<Visit> visits_;
+  IndexChecks result_;
+};
+
+}  // namespace detail
+
+/// All index checks of a graph: one per read of an input at an index made of structure.
+inline IndexChecks index_checks(const Graph& graph) { return detail::IndexCheckCollector(graph).run(); }
+
+}  // namespace cortex::ra

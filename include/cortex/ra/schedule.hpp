@@ -1,0 +1,55 @@
+// The schedule of a model: plain data, apart from the computation.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cortex {
+
+/// How the recursion is run (paper section 3.1). Each member function returns the schedule with one more decision, so
+/// decisions chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
+/// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
+/// none is given.
+struct Schedule {
+  bool batched = false;                        // S1
+  bool specialize_all = false;                 // S2, for every branch on is_leaf
+  std::vector<std::string> specialized;        // S2, by name of the if_then_else
+  bool leaves_apart = false;                   // a version of the body for leaves, even if the model has no branch
+  int max_workers = 1;                         // threads that may share one call
+  bool exact = false;                          // tanh, sigmoid, exp of the C library, not the approximations
+
+  /// S1: nodes that do not depend on each other run as one batch.
+  Schedule& dynamic_batch() & { return batched = true, *this; }
+  Schedule dynamic_batch() && { return batched = true, std::move(*this); }
+  template <class Op>
+  Schedule dynamic_batch(const Op&) && { return batched = true, std::move(*this); }
+
+  /// S2: a version of the program for each side of the branch `op`, and nodes partitioned to match. Only for branches on
+  /// `is_leaf`; others are refused when the model is compiled.
+  template <class Op>
+  Schedule specialize_if_else(const Op& op) && { return specialized.push_back(name_of(op)), std::move(*this); }
+  /// S2, for every branch on `is_leaf`.
+  Schedule specialize_if_else() && { return specialize_all = true, std::move(*this); }
+  /// A version of the body for leaves: sums over no children and absent initial states vanish from it (L6).
+  Schedule specialize_leaves() && { return leaves_apart = true, std::move(*this); }
+  /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
+  Schedule workers(int count) && { return max_workers = count, std::move(*this); }
+  /// The C library's tanh, sigmoid and exp in place of the approximations.
+  Schedule exact_activations() && { return exact = true, std::move(*this); }
+
+  /// Batched, every branch on is_leaf specialized, leaves apart.
+  static Schedule standard() { return Schedule{}.dynamic_batch().specialize_if_else().specialize_leaves(); }
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+
+ private:
+  static std::string name_of(const char* name) { return name; }
+  static std::string name_of(const std::string& name) { return name; }
+  template <class Op>
+    requires requires(const Op& op) { { op.name() } -> std::convertible_to<std::string>; }
+  static std::string name_of(const Op& op) { return op.name(); }
+};
+
+}  // namespace cortex

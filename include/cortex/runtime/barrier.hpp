@@ -1,0 +1,114 @@
+// Waiting between threads that expect each other within microseconds: spin first, then sleep.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace cortex::runtime {
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+/// How long a thread spins before it sleeps: longer than the imbalance of a batch, shorter than what a wake-up costs.
+inline constexpr std::chrono::microseconds spin_time{20};
+
+/// A number that one thread sets and another waits for. Values are below 2^31: the top bit says that someone sleeps, so
+/// setting enters the kernel only then.
+class Flag {
+ public:
+  /// Stores `value`, before which everything that this thread has done is seen by whoever meets it.
+  void set(std::uint32_t value) {
+    if (word_.exchange(value, std::memory_order_seq_cst) & asleep) word_.notify_all();
+  }
+  /// Only while nobody waits.
+  void reset(std::uint32_t value) { word_.store(value, std::memory_order_relaxed); }
+  std::uint32_t get() const { return word_.load(std::memory_order_acquire) & ~asleep; }
+
+  /// Returns the first value seen for which `met(value)`.
+  template <class Met>
+  std::uint32_t wait(Met met) {
+    for (int i = 0; i < 64; ++i) {  // no clock is read while the other side is only just behind
+      if (const std::uint32_t value = get(); met(value)) return value;
+      relax();
+    }
+    const auto end = std::chrono::steady_clock::now() + spin_time;
+    do {
+      for (int i = 0; i < 32; ++i) {
+        if (const std::uint32_t value = get(); met(value)) return value;
+        relax();
+      }
+    } while (std::chrono::steady_clock::now() < end);
+    return sleep(met);
+  }
+
+ private:
+  static constexpr std::uint32_t asleep = std::uint32_t(1) << 31;
+
+  template <class Met>
+  std::uint32_t sleep(Met met) {
+    for (;;) {
+      std::uint32_t word = word_.load(std::memory_order_acquire);
+      if (met(word & ~asleep)) return word & ~asleep;
+      if (!(word & asleep) && !word_.compare_exchange_weak(word, word | asleep, std::memory_order_seq_cst)) continue;
+      word_.wait(word | asleep, std::memory_order_acquire);
+    }
+  }
+
+  std::atomic<std::uint32_t> word_{0};
+};
+
+/// What a worker of a call is signalled through, apart from every other worker's: two cache lines, because processors
+/// fetch lines in pairs.
+struct alignas(128) BarrierLine {
+  static constexpr int max_rounds = 8;
+  std::array<Flag, max_rounds> round;
+  void reset() {
+    for (Flag& flag : round) flag.reset(0);
+  }
+};
+
+/// The most workers that share one call.
+inline constexpr int max_call_workers = 1 << BarrierLine::max_rounds;
+
+/// One worker's end of the barrier of a call: nobody leaves `wait` before all have entered it. Workers signal each other
+/// in rounds, over distances 1, 2, 4 ...: two workers exchange one signal each, and nothing is counted in one place.
+class Barrier {
+ public:
+  /// `lines`: one per worker of the call, reset.
+  Barrier(BarrierLine* const* lines, int worker, int num_workers) : lines_(lines), worker_(worker), num_workers_(num_workers) {}
+
+  void wait() {
+    ++epoch_;
+    int round = 0;
+    for (int distance = 1; distance < num_workers_; distance *= 2, ++round) {
+      int peer = worker_ + distance;
+      if (peer >= num_workers_) peer -= num_workers_;
+      lines_[peer]->round[std::size_t(round)].set(epoch_ & mask);
+      // The peer behind may be one barrier ahead, and has then signalled both.
+      lines_[worker_]->round[std::size_t(round)].wait([this](std::uint32_t seen) { return ((seen - epoch_) & mask) <= 1; });
+    }
+  }
+
+  /// `wait` as generated code calls it.
+  static void call(void* barrier) { static_cast<Barrier*>(barrier)->wait(); }
+
+ private:
+  static constexpr std::uint32_t mask = 0x7fffffffu;
+  BarrierLine* const* lines_;
+  int worker_, num_workers_;
+  std::uint32_t epoch_ = 0;
+};
+
+}  // namespace cortex::runtime

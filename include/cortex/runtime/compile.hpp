@@ -1,0 +1,34 @@
+// The compile seam: from an operator graph and its schedule to an executable. The one non-template function between the user's
+// templates and the compiler; with `CORTEX_COMPILED` it is only declared, and the library `cortex::compiled` has it.
+#pragma once
+
+#include <memory>
+
+#include "cortex/base/config.hpp"
+#include "cortex/runtime/executable.hpp"
+#if !CORTEX_COMPILED
+#include "cortex/runtime/compile_graph.hpp"
+#endif
+
+namespace cortex::runtime {
+
+#if CORTEX_COMPILED
+
+/// Compiles `graph` under `schedule` for `target`. Throws `invalid_model`, `invalid_schedule`, `unavailable` (a target that this
+/// build cannot compile for), or `compile_failed` with LLVM's words.
+std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target);
+
+/// The machine that the program runs on, with its widest vectors. Without LLVM in the build: `unavailable`.
+Target host_target();
+
+#else
+
+inline std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target) {
+  return build_executable(graph, schedule, target);
+}
+
+inline Target host_target() { return this_machine(); }
+
+#endif
+
+}  // namespace cortex::runtime

@@ -1,0 +1,133 @@
+// What stands behind the compile seam: check, lower, schedule, print, compile.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cortex/base/config.hpp"
+#include "cortex/lower/lower.hpp"
+#include "cortex/pass/pipeline.hpp"
+#include "cortex/ra/check.hpp"
+#include "cortex/ra/index_checks.hpp"
+#include "cortex/ra/print.hpp"
+#include "cortex/runtime/executable.hpp"
+#if CORTEX_LLVM
+#include "cortex/codegen/llvm_text.hpp"
+#include "cortex/jit/llvm_jit.hpp"
+#endif
+
+namespace cortex::runtime {
+
+namespace detail {
+
+inline double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Sorts index checks into those that the linearizer does while it reads a field, and the others.
+inline void plan_checks(Executable& executable) {
+  const ra::Graph& graph = executable.graph;
+  const ra::IndexChecks checks = ra::index_checks(graph);
+  for (const unsigned nodes : checks.field_nodes) executable.fields.push_back({structure::Where(nodes), -1, -1, {}});
+  for (const ra::IndexCheck& check : checks.indices) {
+    const ra::Op& input = graph.ops[std::size_t(check.input)];
+    const int field = ra::plain_field(check.index, check.node);
+    const Dim& dim = input.dims[std::size_t(check.dim)];
+    FieldSpec* spec = field < 0 ? nullptr : &executable.fields[std::size_t(field)];
+    const bool free = spec && spec->table.empty() && !check.guard && check.nodes == unsigned(spec->where);
+    const bool known = spec && spec->table == input.name() && !check.guard && check.nodes == unsigned(spec->where) && check.dim == 0;
+    if (known) continue;
+    if (free) {
+      spec->table = input.name();
+      if (dim.kind() == DimKind::open) spec->weight = input.buffer->slot;
+      else spec->limit = dim.extent();
+      continue;
+    }
+    GuardedCheck guarded{check.node, {}, check.guard, check.index, input.buffer->slot, check.dim, check.where};
+    for (const auto& [var, extent] : check.ranges) guarded.ranges.push_back({var, extent});
+    if (check.nodes != ra::all_nodes) {
+      ir::Expr part = ir::call(ir::UfKind::is_leaf, "is_leaf", {check.node});
+      if (check.nodes == ra::internal_nodes) part = ir::Unary::make(ir::UnaryOp::logical_not, part);
+      guarded.guard = guarded.guard ? ir::Binary::make(ir::BinaryOp::logical_and, part, guarded.guard) : part;
+    }
+    executable.guarded.push_back(std::move(guarded));
+  }
+}
+
+inline void describe_tensors(Executable& executable) {
+  for (const ra::Op& op : executable.graph.ops)
+    if (op.kind == ra::OpKind::input) executable.weights.push_back({op.name(), op.buffer->dtype, op.dims});
+  int position = 0;  // states stand first among the program's buffers, in this order
+  for (const ra::State& state : executable.graph.states) {
+    const ra::Op& op = executable.graph.ops[std::size_t(state.placeholder)];
+    executable.states.push_back({op.name(), op.buffer->dtype, op.dims, position++});
+  }
+}
+
+inline void check_schedule(const Schedule& schedule) {
+  if (schedule.max_workers < 1 || schedule.max_workers > 1024)
+    throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) + " workers were asked for; give a number from 1 to 1024");
+}
+
+/// Printed as LLVM IR and compiled to machine code.
+inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
+#if CORTEX_LLVM
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr bool sanitize = true;
+#else
+  constexpr bool sanitize = false;
+#endif
+  auto start = std::chrono::steady_clock::now();
+  codegen::LlvmTextOptions text;
+  text.symbol = "cortex_kernel";
+  text.vector_bytes = executable.target.vector_bytes;
+  text.sanitize_address = sanitize;
+  executable.llvm_text = codegen::llvm_text(executable.program, text);
+  executable.times.codegen = since(start);
+  start = std::chrono::steady_clock::now();
+  jit::LlvmOptions options;
+  options.sanitize_address = sanitize;
+  jit::Compiled compiled = jit::compile_llvm(executable.llvm_text, text.symbol, executable.target, options);
+  executable.kernel = compiled.kernel;
+  executable.code = std::move(compiled.code);
+  executable.times.llvm = since(start);
+#else
+  throw Error(Code::unavailable, "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
+#endif
+}
+
+}  // namespace detail
+
+/// What `compile_graph` does; `options` let tests look at and verify each pass.
+inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule, const Target& target,
+                                                           const pass::PipelineOptions& options = {}) {
+  const auto start = std::chrono::steady_clock::now();
+  ra::check(graph);
+  detail::check_schedule(schedule);
+  auto executable = std::make_shared<Executable>();
+  executable->graph = graph;
+  executable->schedule = schedule;
+  executable->target = target;
+  executable->ra_text = ra::print(graph);
+  const ir::Program lowered = lower::lower(graph, schedule);
+  executable->ilir_text = ir::print(lowered);
+  executable->program = pass::run_pipeline(lowered, schedule, target, options);
+  detail::plan_checks(*executable);
+  detail::describe_tensors(*executable);
+  executable->times.lower = detail::since(start);
+  if (target.backend == Backend::llvm) detail::compile_to_machine_code(*executable);
+  return executable;
+}
+
+/// What `host_target` does.
+inline Target this_machine() {
+#if CORTEX_LLVM
+  return jit::host_target();
+#else
+  throw Error(Code::unavailable, "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
+#endif
+}
+
+}  // namespace cortex::runtime

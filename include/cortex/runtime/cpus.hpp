@@ -1,0 +1,86 @@
+// How many CPUs this process may use.
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+namespace cortex::runtime {
+
+namespace detail {
+
+/// The first line of a small file without its end of line; empty if it cannot be read.
+inline std::string first_line(const std::string& path) {
+  std::string line;
+  if (std::FILE* file = std::fopen(path.c_str(), "re")) {
+    char text[512];
+    if (std::fgets(text, sizeof text, file)) line.assign(text, std::strcspn(text, "\n"));
+    std::fclose(file);
+  }
+  return line;
+}
+
+/// CPUs that "max 100000" or "150000 100000" (quota and period in microseconds) allows, rounded down but at least 1;
+/// 0: no limit. Rounded down, because threads beyond the quota spin until the kernel stops the whole group.
+inline int cpus_of_quota(const std::string& text) {
+  char* rest = nullptr;
+  const double quota = std::strtod(text.c_str(), &rest);
+  if (rest == text.c_str() || quota <= 0) return 0;
+  const double period = std::strtod(rest, nullptr);
+  return period > 0 ? std::max(1, int(std::min(quota / period, 1e6))) : 0;
+}
+
+/// The path of this process in a cgroup hierarchy, from /proc/self/cgroup: lines "0::/path" (version 2) or
+/// "4:cpu,cpuacct:/path" (version 1).
+inline std::string cgroup_path(bool version_2) {
+  std::string result;
+  std::FILE* file = std::fopen("/proc/self/cgroup", "re");
+  if (!file) return result;
+  char text[4096];
+  while (std::fgets(text, sizeof text, file)) {
+    text[std::strcspn(text, "\n")] = 0;
+    const char* first = std::strchr(text, ':');
+    const char* second = first ? std::strchr(first + 1, ':') : nullptr;
+    if (!second) continue;
+    const std::string controllers = "," + std::string(first + 1, second) + ",";
+    if (version_2 ? controllers == ",," : controllers.find(",cpu,") != std::string::npos) result = second + 1;
+  }
+  std::fclose(file);
+  return result;
+}
+
+/// The least limit of the process's group and those around it; 0: none. Inside a container the path may be that of
+/// the host, so the root of what is mounted counts in any case.
+inline int cpus_of_cgroup(const std::string& mount, std::string path, bool version_2) {
+  int least = 0;
+  for (;;) {
+    const std::string folder = mount + path + "/";
+    const int limit = cpus_of_quota(version_2 ? first_line(folder + "cpu.max")
+                                              : first_line(folder + "cpu.cfs_quota_us") + " " + first_line(folder + "cpu.cfs_period_us"));
+    if (limit > 0) least = least > 0 ? std::min(least, limit) : limit;
+    if (path.empty()) return least;
+    path.resize(std::min(path.rfind('/'), path.size() - 1));
+  }
+}
+
+}  // namespace detail
+
+/// The CPUs that this process may use: those of its affinity mask, as far as the CPU limits of its control groups
+/// (versions 1 and 2) allow. At least 1.
+inline int usable_cpus() {
+  int cpus = int(std::thread::hardware_concurrency());
+  cpu_set_t mask;
+  if (::sched_getaffinity(0, sizeof mask, &mask) == 0) cpus = CPU_COUNT(&mask);
+  const int limits[] = {detail::cpus_of_cgroup("/sys/fs/cgroup", detail::cgroup_path(true), true),
+                        detail::cpus_of_cgroup("/sys/fs/cgroup/cpu", detail::cgroup_path(false), false)};
+  for (const int limit : limits)
+    if (limit > 0) cpus = std::min(cpus, limit);
+  return std::max(cpus, 1);
+}
+
+}  // namespace cortex::runtime

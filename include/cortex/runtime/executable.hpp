@@ -1,0 +1,84 @@
+// What the compile seam yields: a kernel and all that a call has to know of it. Plain data, immutable, shared by all calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cortex/base/target.hpp"
+#include "cortex/codegen/kernel_abi.hpp"
+#include "cortex/ir/program.hpp"
+#include "cortex/ra/graph.hpp"
+#include "cortex/ra/schedule.hpp"
+#include "cortex/structure/arrays.hpp"
+
+namespace cortex::runtime {
+
+/// One input of the model: what is bound under `name`. Its position among the weights is `ir::Buffer::slot`.
+struct WeightSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Dim> dims;  // only the first may be open
+};
+
+/// One result of the recursion: a tensor at every node.
+struct StateSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Dim> dims;  // without the node dimension
+  int buffer = -1;        // its number in `Program::buffers`
+};
+
+/// How one field of the graph is read and checked by the linearizer: valid values are [0, extent), where the extent is
+/// that of the first dimension of weight `weight`, or `limit` if that is not negative, whichever is less.
+struct FieldSpec {
+  structure::Where where = structure::Where::all;
+  int weight = -1;          // slot of the weight whose first dimension the field indexes; -1: none
+  std::int64_t limit = -1;  // fixed bound; -1: none
+  std::string table;        // the name of what the field indexes, for messages; empty: unnamed
+};
+
+/// An index into a weight that is more than a field of the node, as in Emb(word(n) * 2 + i, j). Before the kernel runs,
+/// `index` is evaluated at every node and for all values of the ranges' variables at which `guard` holds, and must lie
+/// inside the dimension. Expressions are of the operator graph: integers, comparisons and the uninterpreted functions
+/// child, kth_child, num_children, field and is_leaf, over `node` and the variables of the ranges before.
+struct GuardedCheck {
+  struct Range {
+    ir::Expr var;
+    ir::Expr extent;  // num_children(node) for the children of a reduction, a constant for a dense dimension
+  };
+  ir::Expr node;  // the variable that stands for the node
+  std::vector<Range> ranges;
+  ir::Expr guard;  // empty: always
+  ir::Expr index;
+  int weight = 0;  // slot
+  int dim = 0;     // which of the weight's dimensions
+  std::string where;  // the operator in which the index stands, for messages
+};
+
+/// How long the parts of compiling took, in milliseconds.
+struct CompileTimes {
+  double lower = 0;    // operator graph to device-level ILIR
+  double codegen = 0;  // device-level ILIR to LLVM IR text
+  double llvm = 0;     // text to machine code
+};
+
+/// A compiled model.
+struct Executable {
+  ir::Program program;                 // at device level
+  codegen::Kernel kernel = nullptr;    // null: `interpret` runs the program
+  void (*interpret)(const ir::Program&, const codegen::KernelArgs&) = nullptr;
+  std::shared_ptr<const void> code;    // keeps the kernel's memory
+  ra::Graph graph;
+  Schedule schedule;
+  Target target;
+  std::vector<WeightSpec> weights;     // one per input operator
+  std::vector<StateSpec> states;       // one per `Graph::states`
+  std::vector<FieldSpec> fields;       // one per `Graph::fields`
+  std::vector<GuardedCheck> guarded;
+  std::string ra_text, ilir_text, llvm_text;
+  CompileTimes times;
+};
+
+}  // namespace cortex::runtime

@@ -1,0 +1,266 @@
+// The compiled model as the user has it: bind weights, call it with nodes.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cortex/dsl/model.hpp"
+#include "cortex/runtime/compile.hpp"
+#include "cortex/runtime/output.hpp"
+#include "cortex/structure/linearizer.hpp"
+
+namespace cortex {
+
+/// How `compile` compiles.
+struct CompileOptions {
+  std::optional<Target> target;      // none: the machine that the program runs on
+  std::shared_ptr<Workers> workers;  // threads that may help calls, if the schedule allows several; none: the caller alone
+  bool timings = false;              // fill in Output::linearize_ns and execute_ns, which reads clocks on every call
+};
+
+namespace runtime {
+
+/// A contiguous container or span of floats or doubles that can be written to.
+template <class T>
+concept OutputRange = requires(T& out) {
+  std::span(out);
+  requires std::same_as<typename decltype(std::span(out))::element_type, float> || std::same_as<typename decltype(std::span(out))::element_type, double>;
+};
+
+/// A contiguous container or span of numbers.
+template <class T>
+concept WeightRange = requires(const T& values) {
+  std::span(values);
+  requires std::is_arithmetic_v<typename decltype(std::span(values))::value_type>;
+};
+
+template <class T> inline constexpr bool is_arena = false;
+template <class Node> inline constexpr bool is_arena<Arena<Node>> = true;
+
+/// The structure that a graph is declared for.
+inline Structure structure_of(const ra::Graph& graph) { return {structure::Kind(graph.structure), graph.max_children}; }
+
+namespace detail {
+
+/// Fills `positions`, by number in the graph, with positions in the set.
+template <class... As>
+void place_accessors(const ra::Graph& graph, std::vector<int>& positions, std::size_t count, structure::Accessors<As...>) {
+  positions.assign(count, -1);
+  int position = 0;
+  const auto place = [&](int number) {
+    if (number >= 0) positions[std::size_t(number)] = position;
+    ++position;
+  };
+  (place(dsl::accessor_number<As>(graph)), ...);
+}
+
+}  // namespace detail
+
+/// Where the linearizer of `Set` puts what the graph's accessors name.
+template <class Set>
+AccessorOrder accessor_order(const ra::Graph& graph) {
+  AccessorOrder order;
+  detail::place_accessors(graph, order.child, graph.children_named.size(), structure::ChildAccessors<Set>{});
+  detail::place_accessors(graph, order.children, graph.containers.size(), structure::ChildrenAccessors<Set>{});
+  detail::place_accessors(graph, order.field, graph.fields.size(), structure::FieldAccessors<Set>{});
+  return order;
+}
+
+}  // namespace runtime
+
+/// A compiled model over nodes of type `Node` that reads the accessors in `Set`. Calling it is const, and any number of
+/// threads may call it, and bind weights to it, at the same time. Copies are handles to the same model: they share weights,
+/// workers and memory. `First` is the element type of the first state.
+///
+/// A call takes roots: a node, a pointer to one (raw or smart), or a range of pointers or of nodes; where links are indices,
+/// an arena and indices or pointers. It throws, or returns from its `try_` form,
+///   invalid_structure  nodes that are not what the model is declared for
+///   out_of_range       a field or an index past the end of a weight
+///   invalid_weights    weights that were never bound, or whose open dimensions disagree
+///   invalid_argument   an output span that is too small or of another element type, found before any work
+/// What the user's own types throw passes through. After the first calls of a size, a call allocates nothing.
+template <class Node, class Set, class First = float>
+class Functor {
+  using Linearizer = structure::Linearizer<Node, Set>;
+
+ public:
+  using Result = Output<Node, First>;
+
+  Functor(std::shared_ptr<const runtime::Executable> executable, const CompileOptions& options = {}) {
+    runtime::AccessorOrder order = runtime::accessor_order<Set>(executable->graph);
+    structure_ = runtime::structure_of(executable->graph);
+    model_ = runtime::CompiledModel::make(std::move(executable), std::move(order), options.workers, options.timings);
+  }
+
+  // ---- calls ----
+
+  /// The states at `roots` and below, in memory that the result leases.
+  template <class Roots>
+    requires(!runtime::is_arena<std::remove_cvref_t<Roots>>)
+  Result operator()(Roots&& roots) const {
+    return Result(lease(roots));
+  }
+  Result operator()(std::initializer_list<const Node*> roots) const { return Result(lease(roots)); }
+  template <class Roots>
+  Result operator()(Arena<Node> arena, Roots&& roots) const {
+    return Result(lease(roots, arena));
+  }
+  Result operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const { return Result(lease(roots, arena)); }
+
+  /// Writes the first state at each root to `out`, dense and row-major [root, dims...], and returns the number of roots.
+  template <class Roots, runtime::OutputRange Out>
+    requires(!runtime::is_arena<std::remove_cvref_t<Roots>>)
+  std::size_t operator()(Roots&& roots, Out&& out) const {
+    return write(roots, std::span(out));
+  }
+  template <class Roots, runtime::OutputRange Out>
+  std::size_t operator()(Arena<Node> arena, Roots&& roots, Out&& out) const {
+    return write(roots, std::span(out), arena);
+  }
+
+  /// A call in any of these forms whose error is returned.
+  template <class... Arguments>
+  auto try_call(Arguments&&... arguments) const {
+    return attempt([&] { return (*this)(std::forward<Arguments>(arguments)...); });
+  }
+  cortex::Result<Result> try_call(std::initializer_list<const Node*> roots) const {
+    return attempt([&] { return (*this)(roots); });
+  }
+
+  // ---- weights ----
+
+  /// Binds the weight called `name`, which is copied: `model.bind("Emb", values)`, with the shape to be sure of it,
+  /// `model.bind("Emb", values, {10000, 256})`. Without a shape an open dimension has as many elements as there are
+  /// values for. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown name and for another type
+  /// or shape. Calls in flight keep the weights that they started with; later ones have the new.
+  template <class Name, runtime::WeightRange Values>
+  Functor& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
+    return bind(name, values, std::span<const std::int64_t>(shape.begin(), shape.size()));
+  }
+  template <class Name, runtime::WeightRange Values>
+  Functor& bind(const Name& name, const Values& values, std::span<const std::int64_t> shape) {
+    const std::span all(values);
+    return bind(name, all.data(), all.size(), shape);
+  }
+  template <class Name, class T>
+  Functor& bind(const Name& name, const T* values, std::size_t count, std::initializer_list<std::int64_t> shape = {}) {
+    return bind(name, values, count, std::span<const std::int64_t>(shape.begin(), shape.size()));
+  }
+  template <class Name, class T>
+  Functor& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
+                  "weights are bound from float or double values: convert them first");
+    model_->bind(name_of(name), dtype_of<T>, values, count, shape);
+    return *this;
+  }
+
+  /// `bind` in any of these forms, whose error is returned.
+  template <class Name, class... Arguments>
+  cortex::Result<std::monostate> try_bind(const Name& name, Arguments&&... arguments) {
+    return attempt([&] { return bind(name, std::forward<Arguments>(arguments)...), std::monostate(); });
+  }
+  template <class Name, class Values>
+  cortex::Result<std::monostate> try_bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape) {
+    return attempt([&] { return bind(name, values, shape), std::monostate(); });
+  }
+
+  // ---- threads, and what the compiler made ----
+
+  /// Lets later calls share the threads of `workers`, up to what the schedule allows; null: the caller works alone.
+  Functor& use(std::shared_ptr<Workers> workers) {
+    model_->use(std::move(workers));
+    return *this;
+  }
+
+  /// The code, the texts on the way to it, and how long its making took.
+  const runtime::Executable& executable() const { return *model_->executable(); }
+
+  /// The model as text: "ra" the operator graph, "ilir" the loops made of it, "llvm" the LLVM IR (empty for the
+  /// interpreter). Throws `Error{invalid_argument}` for any other name.
+  const std::string& print(std::string_view form) const {
+    if (form == "ra") return executable().ra_text;
+    if (form == "ilir") return executable().ilir_text;
+    if (form == "llvm") return executable().llvm_text;
+    throw Error(Code::invalid_argument, "print: there is no form '" + std::string(form) + "' of a model; there are 'ra', 'ilir' and 'llvm'");
+  }
+
+ private:
+  static std::string_view name_of(std::string_view name) { return name; }
+  static std::string_view name_of(const dsl::Handle& input) { return input.name(); }
+
+  template <class Roots, class... ArenaIfAny>
+  runtime::Lease lease(Roots& roots, const ArenaIfAny&... arena) const {
+    return model_->call([&](runtime::Workspace& workspace) {
+      with_range(roots, [&](auto& range) { Linearizer::run(workspace.nodes, structure_, workspace.checks(), range, arena...); });
+    });
+  }
+
+  /// Calls `use` with the roots as a range.
+  template <class Roots, class Use>
+  static decltype(auto) with_range(Roots& roots, Use use) {
+    using Plain = std::remove_cv_t<Roots>;
+    if constexpr (std::is_convertible_v<Plain*, const Node*>) {
+      const Node* const one[] = {std::addressof(roots)};
+      return use(one);
+    } else if constexpr (structure::PointerTo<Plain, Node>) {
+      const Node* const one[] = {structure::to_raw(roots)};
+      return use(one);
+    } else if constexpr (structure::Index<Plain>) {
+      const Plain one[] = {roots};
+      return use(one);
+    } else {
+      static_assert(structure::LinkRangeTo<Roots&, Node>,
+                    "a model is called with a node of its own type, a pointer to one, or a range of either; or with an arena and indices");
+      return use(roots);
+    }
+  }
+
+  template <class Roots, class T, class... ArenaIfAny>
+  std::size_t write(Roots& roots, std::span<T> out, const ArenaIfAny&... arena) const {
+    const runtime::StateView& state = model_->plan().states[0];
+    const runtime::StateSpec& spec = executable().states[0];
+    if (state.dtype != dtype_of<T>) runtime::detail::wrong_element(spec, dtype_of<T>);
+    const std::size_t count = with_range(roots, [](auto& range) { return std::size_t(std::distance(structure::begin_of(range), structure::end_of(range))); });
+    const std::size_t size = std::size_t(state.size);
+    if (out.size() / size < count) runtime::detail::small_span(spec, count * size, out.size());
+    const runtime::Lease done = lease(roots, arena...);
+    for (std::size_t i = 0; i < count; ++i)
+      runtime::detail::copy_dense(state, done->row(state, done->arrays().root[i]), out.data() + i * size);
+    return count;
+  }
+
+  Structure structure_;
+  std::shared_ptr<runtime::CompiledModel> model_;
+};
+
+/// Compiles a model for the nodes and accessors that its type names. The result is the same for the same program,
+/// schedule and target. Throws `Error`: invalid_schedule, unavailable (this build or machine lacks the target), compile_failed.
+template <class... Types>
+Functor<Types...> compile(const Program<Types...>& program, const Schedule& schedule, const CompileOptions& options = {}) {
+  return Functor<Types...>(runtime::compile_graph(program.graph(), schedule, options.target ? *options.target : runtime::host_target()), options);
+}
+/// The same under `Schedule::standard()`.
+template <class... Types>
+Functor<Types...> compile(const Program<Types...>& program, const CompileOptions& options = {}) {
+  return compile(program, Schedule::standard(), options);
+}
+
+/// `compile` in any of these forms, whose error is returned.
+template <class... Types, class... Arguments>
+Result<Functor<Types...>> try_compile(const Program<Types...>& program, const Arguments&... arguments) {
+  return attempt([&] { return compile(program, arguments...); });
+}
+
+}  // namespace cortex

@@ -1,0 +1,150 @@
+// Index checks that the linearizer cannot make while it reads a field: evaluated at every node before the kernel runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cortex/ir/build.hpp"
+#include "cortex/runtime/plan.hpp"
+#include "cortex/runtime/weights.hpp"
+
+namespace cortex::runtime {
+
+/// Evaluates integers and conditions of the operator graph over a call's arrays. Slow, and rarely needed.
+class StructureEvaluator {
+ public:
+  StructureEvaluator(const AccessorOrder& order, const structure::Arrays& arrays) : order_(order), in_(arrays) {}
+
+  /// Gives `var` a value until the matching `pop`.
+  void push(const ir::Expr& var, std::int64_t start) {
+    if (depth_ == scope_.size()) throw Error(Code::internal, "an index check with too many variables");
+    scope_[depth_++] = {var.get(), start};
+  }
+  /// Gives the variable pushed last another value.
+  void set(std::int64_t next) { scope_[depth_ - 1].value = next; }
+  void pop() { --depth_; }
+
+  /// The value of `e`; conditions are 0 or 1. Throws `Error{internal}` for what is no expression of the structure.
+  std::int64_t value(const ir::Expr& e) const {
+    switch (e->kind) {
+      case ir::ExprKind::int_imm: return e.as<ir::IntImm>()->value;
+      case ir::ExprKind::var: return lookup(e);
+      case ir::ExprKind::cast: return value(e.as<ir::Cast>()->a);
+      case ir::ExprKind::unary: return unary(*e.as<ir::Unary>());
+      case ir::ExprKind::binary: return binary(*e.as<ir::Binary>());
+      case ir::ExprKind::select: return value(value(e.as<ir::Select>()->condition) ? e.as<ir::Select>()->then_value : e.as<ir::Select>()->else_value);
+      case ir::ExprKind::uf_call: return call(*e.as<ir::UfCall>());
+      default: refuse();
+    }
+  }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error(Code::internal, "an index check holds an expression that is not of the structure"); }
+
+  std::int64_t lookup(const ir::Expr& var) const {
+    for (std::size_t i = depth_; i-- > 0;)
+      if (scope_[i].var == var.get()) return scope_[i].value;
+    refuse();
+  }
+
+  std::int64_t unary(const ir::Unary& n) const {
+    const std::int64_t a = value(n.a);
+    switch (n.op) {
+      case ir::UnaryOp::neg: return -a;
+      case ir::UnaryOp::abs: return a < 0 ? -a : a;
+      case ir::UnaryOp::logical_not: return !a;
+      default: refuse();
+    }
+  }
+
+  std::int64_t binary(const ir::Binary& n) const {
+    const std::int64_t a = value(n.a);
+    if (n.op == ir::BinaryOp::logical_and) return a && value(n.b);
+    if (n.op == ir::BinaryOp::logical_or) return a || value(n.b);
+    const std::int64_t b = value(n.b);
+    if (n.op == ir::BinaryOp::ldexp || ((n.op == ir::BinaryOp::div || n.op == ir::BinaryOp::mod) && b == 0)) refuse();
+    return ir::detail::fold(n.op, a, b);
+  }
+
+  std::int64_t call(const ir::UfCall& n) const {
+    const std::int64_t first = n.args.empty() ? 0 : value(n.args[0]);
+    const auto position = [&](const std::vector<int>& positions) { return std::size_t(positions.at(std::size_t(n.uf.accessor))); };
+    const bool absent = first < 0 || first >= in_.num_nodes;  // below an absent child there is nothing
+    switch (n.uf.kind) {
+      case ir::UfKind::child: return absent ? in_.num_nodes : in_.child[position(order_.child)][first];
+      case ir::UfKind::kth_child: {
+        const structure::Csr& csr = in_.children[position(order_.children)];
+        const std::int64_t k = value(n.args[1]);
+        return absent || k < 0 || k >= csr.begin[first + 1] - csr.begin[first] ? in_.num_nodes : csr.child[csr.begin[first] + k];
+      }
+      case ir::UfKind::num_children: {
+        const structure::Csr& csr = in_.children[position(order_.children)];
+        return absent ? 0 : csr.begin[first + 1] - csr.begin[first];
+      }
+      case ir::UfKind::field: {
+        const structure::FieldArray& field = in_.field[position(order_.field)];
+        const std::int64_t k = n.args.size() > 1 ? value(n.args[1]) : 0;
+        return absent || k < 0 || k >= field.stride ? 0 : static_cast<const std::int32_t*>(field.data)[first * field.stride + k];
+      }
+      case ir::UfKind::is_leaf: return first >= in_.num_internal;
+      case ir::UfKind::num_nodes: return in_.num_nodes;
+      default: refuse();
+    }
+  }
+
+  const AccessorOrder& order_;
+  const structure::Arrays& in_;
+  struct Bound {
+    const ir::ExprNode* var = nullptr;
+    std::int64_t value = 0;
+  };
+  std::array<Bound, 16> scope_;
+  std::size_t depth_ = 0;
+};
+
+namespace detail {
+
+/// One check at one node: the values of the ranges' variables are run through from range `r` on.
+inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int64_t node, const Executable& executable,
+                         StructureEvaluator& evaluator) {
+  if (r < check.ranges.size()) {
+    const std::int64_t end = evaluator.value(check.ranges[r].extent);
+    evaluator.push(check.ranges[r].var, 0);
+    for (std::int64_t i = 0; i < end; ++i) {
+      evaluator.set(i);
+      check_ranges(check, r + 1, extent, node, executable, evaluator);
+    }
+    return evaluator.pop();
+  }
+  if (check.guard && !evaluator.value(check.guard)) return;
+  const std::int64_t index = evaluator.value(check.index);
+  if (index >= 0 && index < extent) return;
+  const WeightSpec& weight = executable.weights[std::size_t(check.weight)];
+  throw Error(Code::out_of_range, "node " + std::to_string(node) + " of the call (numbered parents first): operator '" + check.where + "' of model '" +
+                                      executable.graph.name + "' reads '" + weight.name + "' at index " + std::to_string(index) + " of dimension '" +
+                                      weight.dims[std::size_t(check.dim)].name() + "', which has " + std::to_string(extent) + " elements: valid values are 0 to " +
+                                      std::to_string(extent - 1) + "; correct the field of the node that the index is made of, or keep the index inside with min and max");
+}
+
+}  // namespace detail
+
+/// Makes the plan's guarded checks on a call's arrays; throws `Error{out_of_range}` that names the operator, the weight, the
+/// dimension and the node.
+inline void check_guarded(const Plan& plan, const structure::Arrays& arrays, const WeightSet& weights) {
+  const Executable& executable = *plan.executable;
+  if (executable.guarded.empty()) return;
+  StructureEvaluator evaluator(plan.order, arrays);
+  for (const GuardedCheck& check : executable.guarded) {
+    const std::int64_t extent = weights.shapes[std::size_t(check.weight)][std::size_t(check.dim)];
+    for (std::int64_t node = 0; node < arrays.num_nodes; ++node) {
+      evaluator.push(check.node, node);
+      detail::check_ranges(check, 0, extent, node, executable, evaluator);
+      evaluator.pop();
+    }
+  }
+}
+
+}  // namespace cortex::runtime

@@ -1,0 +1,178 @@
+// The result of a call: views of states in the workspace that it leases.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cortex/runtime/compiled_model.hpp"
+
+namespace cortex {
+
+namespace runtime {
+
+/// A handle to a placeholder: it knows its element type and its buffer in the operator graph.
+template <class S>
+concept StateHandle = requires(const S& state) {
+  typename S::Element;
+  { state.buffer() } -> std::convertible_to<const ir::Buffer&>;
+  { state.name() } -> std::convertible_to<std::string_view>;
+};
+
+namespace detail {
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void invalid(const std::string& what) { throw Error(Code::invalid_argument, what); }
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_root(std::size_t root, std::size_t count) {
+  invalid("root " + std::to_string(root) + " is asked for, but the call had " + std::to_string(count) + " roots, counted from 0");
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_node() {
+  invalid("a node is asked for that was not in the call: only nodes that the roots reach have states");
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_state(const Executable& executable, std::string_view name) {
+  std::string all;
+  for (const StateSpec& state : executable.states) all += (all.empty() ? "'" : ", '") + state.name + "'";
+  invalid("model '" + executable.graph.name + "' has no state '" + std::string(name) + "'; its states are " + all);
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void wrong_element(const StateSpec& state, DType asked) {
+  invalid("state '" + state.name + "' holds " + std::string(to_string(state.dtype)) + " elements, but is asked for as " + std::string(to_string(asked)));
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void in_pieces(const StateSpec& state) {
+  invalid("state '" + state.name + "' is stored with gaps between its rows: use copy_root or copy_node in place of a view");
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void small_span(const StateSpec& state, std::size_t needed, std::size_t given) {
+  invalid("the output needs room for " + std::to_string(needed) + " elements of state '" + state.name + "', but the span has " + std::to_string(given));
+}
+
+/// The number of the state of that name.
+inline std::size_t find_state(const Executable& executable, std::string_view name) {
+  for (std::size_t s = 0; s < executable.states.size(); ++s)
+    if (executable.states[s].name == name) return s;
+  no_state(executable, name);
+}
+/// The number of the state that a placeholder stands for; one of another model is refused even if it has the same name.
+template <StateHandle S>
+std::size_t find_state(const Executable& executable, const S& state) {
+  const ra::Graph& graph = executable.graph;
+  for (std::size_t s = 0; s < graph.states.size(); ++s)
+    if (graph.ops[std::size_t(graph.states[s].placeholder)].buffer == state.buffer()) return s;
+  no_state(executable, std::string(state.name()) + "' of another model, or '" + std::string(state.name()));
+}
+
+/// Writes a row of a state as a dense row-major tensor.
+template <class T>
+void copy_dense(const StateView& state, const std::byte* row, T* out) {
+  const T* const from = reinterpret_cast<const T*>(row);
+  for (const std::int64_t begin : state.runs.begin) {
+    std::memcpy(out, from + begin, std::size_t(state.runs.length) * sizeof(T));
+    out += state.runs.length;
+  }
+}
+
+}  // namespace detail
+}  // namespace runtime
+
+/// What a call gives: the states of all its nodes, until the object is destroyed. Move-only: it holds the memory of the
+/// call, which the functor then uses for another. It may outlive the functor, and the user's nodes. `First` is the
+/// element type of the first state. Views are of the state's dense tensor in row-major order; a tensor of several
+/// dimensions whose rows are stored with gaps can only be copied. Errors are `Error{invalid_argument}`.
+template <class Node, class First = float>
+class Output {
+ public:
+  /// An output without roots.
+  Output() = default;
+  explicit Output(runtime::Lease lease) : lease_(std::move(lease)) {}
+  Output(Output&&) noexcept = default;
+  Output& operator=(Output&&) noexcept = default;
+
+  /// How many roots the call had, repeated ones included.
+  std::size_t size() const { return lease_ ? std::size_t(lease_->arrays().num_roots) : 0; }
+  bool empty() const { return size() == 0; }
+  /// How many nodes the roots reached.
+  std::size_t num_nodes() const { return lease_ ? std::size_t(lease_->arrays().num_nodes) : 0; }
+
+  /// The first state at root `i`, in the order in which the roots were given.
+  std::span<const First> operator[](std::size_t i) const { return view<First>(0, root_number(i)); }
+
+  /// A state at root `i`: `r.root(0, c)` by placeholder, `r.root<float>(0, "c")` by name.
+  template <runtime::StateHandle S>
+  std::span<const typename S::Element> root(std::size_t i, const S& state) const {
+    return view<typename S::Element>(number_of(i, state), root_number(i));
+  }
+  template <class T = First>
+  std::span<const T> root(std::size_t i, std::string_view state) const {
+    return view<T>(number_of(i, state), root_number(i));
+  }
+
+  /// A state at any node of the call, named by its address: `r.node(&word, c)`; the first state if none is named.
+  std::span<const First> node(const Node* node) const { return view<First>(0, node_number(node)); }
+  template <runtime::StateHandle S>
+  std::span<const typename S::Element> node(const Node* node, const S& state) const {
+    const std::int32_t number = node_number(node);
+    return view<typename S::Element>(runtime::detail::find_state(executable(), state), number);
+  }
+  template <class T = First>
+  std::span<const T> node(const Node* node, std::string_view state) const {
+    const std::int32_t number = node_number(node);
+    return view<T>(runtime::detail::find_state(executable(), state), number);
+  }
+
+  /// Writes a state, named by placeholder or by name, as a dense row-major tensor; `out` needs room for all of it.
+  template <class S, class T>
+  void copy_root(std::size_t i, const S& state, std::span<T> out) const {
+    copy(number_of(i, state), root_number(i), out);
+  }
+  template <class S, class T>
+  void copy_node(const Node* node, const S& state, std::span<T> out) const {
+    const std::int32_t number = node_number(node);
+    copy(runtime::detail::find_state(executable(), state), number, out);
+  }
+
+  /// How long the call took to number the nodes, and then to compute, in nanoseconds; 0 unless `CompileOptions::timings`
+  /// was set.
+  std::int64_t linearize_ns() const { return lease_ ? lease_->linearize_ns : 0; }
+  std::int64_t execute_ns() const { return lease_ ? lease_->execute_ns : 0; }
+
+ private:
+  const runtime::Executable& executable() const { return *lease_->plan().executable; }
+
+  std::int32_t root_number(std::size_t i) const {
+    if (i >= size()) [[unlikely]] runtime::detail::no_root(i, size());
+    return lease_->arrays().root[i];
+  }
+  template <class S>
+  std::size_t number_of(std::size_t i, const S& state) const {
+    if (i >= size()) [[unlikely]] runtime::detail::no_root(i, size());
+    return runtime::detail::find_state(executable(), state);
+  }
+  std::int32_t node_number(const Node* node) const {
+    const std::int32_t number = lease_ ? lease_->nodes.find(node) : -1;
+    if (number < 0) [[unlikely]] runtime::detail::no_node();
+    return number;
+  }
+
+  template <class T>
+  std::span<const T> view(std::size_t state, std::int32_t node) const {
+    const runtime::StateView& shape = lease_->plan().states[state];
+    if (shape.dtype != dtype_of<T>) [[unlikely]] runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
+    if (!shape.runs.contiguous()) [[unlikely]] runtime::detail::in_pieces(executable().states[state]);
+    return {reinterpret_cast<const T*>(lease_->row(shape, node)) + shape.runs.begin[0], std::size_t(shape.size)};
+  }
+
+  template <class T>
+  void copy(std::size_t state, std::int32_t node, std::span<T> out) const {
+    const runtime::StateView& shape = lease_->plan().states[state];
+    if (shape.dtype != dtype_of<T>) runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
+    if (out.size() < std::size_t(shape.size)) runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());
+    runtime::detail::copy_dense(shape, lease_->row(shape, node), out.data());
+  }
+
+  runtime::Lease lease_;
+};
+
+}  // namespace cortex

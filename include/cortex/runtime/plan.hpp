@@ -1,0 +1,159 @@
+// How the buffers of a program get their memory: worked out once, followed by every call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/error.hpp"
+#include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/storage.hpp"
+
+namespace cortex::runtime {
+
+/// Where the arrays of an accessor stand among those of the linearizer, by the accessor's number in the graph's group. The
+/// graph numbers accessors as it meets them, the linearizer in the order of its set. -1: the linearizer does not read it.
+struct AccessorOrder {
+  std::vector<int> child, children, field;
+
+  /// The same order on both sides.
+  static AccessorOrder identity(const ra::Graph& graph) {
+    const auto count = [](std::size_t size) {
+      std::vector<int> result(size);
+      for (std::size_t i = 0; i < size; ++i) result[i] = int(i);
+      return result;
+    };
+    return {count(graph.children_named.size()), count(graph.containers.size()), count(graph.fields.size())};
+  }
+};
+
+/// What decides how many rows a tensor has in a call.
+enum class Rows : std::uint8_t { fixed, node, batch, batch_edge, edge };
+
+/// A buffer whose memory belongs to the workspace.
+struct Storage {
+  int buffer = 0;
+  Rows rows = Rows::fixed;
+  int container = -1;         // rows over edges: the position of the container's arrays
+  std::size_t row_bytes = 0;  // fixed: of the whole tensor
+  bool per_worker = false;
+};
+
+/// An array of the linearizer that a buffer stands for.
+enum class Source : std::uint8_t { counts, batch_begin, batch_length, child, edge_begin, edge_child, field };
+
+/// A buffer whose memory is an array of the linearizer.
+struct Link {
+  int buffer = 0;
+  Source source = Source::counts;
+  int position = 0;         // of the accessor's arrays
+  std::int64_t stride = 0;  // fields: what the code takes a row to be, in elements
+};
+
+/// How a state's row becomes a dense tensor.
+struct StateView {
+  int buffer = 0;
+  DType dtype = DType::f32;
+  std::size_t row_bytes = 0;
+  std::int64_t size = 0;  // elements of the dense tensor
+  Runs runs;              // within a row
+};
+
+/// The plan of an executable, immutable. Throws `Error{internal}` for a program that the runtime cannot serve.
+class Plan {
+ public:
+  Plan(std::shared_ptr<const Executable> compiled, AccessorOrder accessors) : executable(std::move(compiled)), order(std::move(accessors)) {
+    const std::vector<ir::Buffer>& buffers = executable->program.buffers;
+    for (std::size_t b = 0; b < buffers.size(); ++b) add(int(b), *buffers[b]);
+    for (const StateSpec& state : executable->states) states.push_back(view_of(state));
+  }
+
+  const std::shared_ptr<const Executable> executable;
+  const AccessorOrder order;
+  std::vector<Storage> storage;
+  std::vector<Link> links;
+  std::vector<StateView> states;  // [Executable::states]
+
+  std::size_t num_buffers() const { return executable->program.buffers.size(); }
+
+ private:
+  [[noreturn]] static void fail(const ir::BufferInfo& buffer, const char* what) {
+    throw Error(Code::internal, "buffer '" + buffer.name + "' of a compiled program " + what);
+  }
+
+  void add(int number, const ir::BufferInfo& buffer) {
+    switch (buffer.role) {
+      case ir::Role::weight: return;  // of the weight set
+      case ir::Role::state: case ir::Role::temp: return storage.push_back(storage_of(number, buffer));
+      case ir::Role::index: return links.push_back(index_link(number, buffer));
+      case ir::Role::field: return links.push_back({number, Source::field, position(order.field, buffer.slot, buffer), stride_of(buffer)});
+    }
+  }
+
+  static int position(const std::vector<int>& positions, int accessor, const ir::BufferInfo& buffer) {
+    if (accessor < 0 || std::size_t(accessor) >= positions.size() || positions[std::size_t(accessor)] < 0)
+      fail(buffer, "names an accessor that the linearizer does not read");
+    return positions[std::size_t(accessor)];
+  }
+
+  static std::int64_t stride_of(const ir::BufferInfo& buffer) {
+    const ir::Layout layout = layout_of(buffer);
+    return layout.row_size ? layout.row_size : 1;
+  }
+
+  Link index_link(int number, const ir::BufferInfo& buffer) const {
+    const int slot = buffer.slot;
+    if (slot >= ir::slots::field)
+      return {number, Source::field, position(order.field, slot - ir::slots::field, buffer), buffer.dims.size() > 1 ? stride_of(buffer) : 1};
+    if (slot >= ir::slots::edge_child) return {number, Source::edge_child, position(order.children, slot - ir::slots::edge_child, buffer)};
+    if (slot >= ir::slots::edge_begin) return {number, Source::edge_begin, position(order.children, slot - ir::slots::edge_begin, buffer)};
+    if (slot >= ir::slots::child) return {number, Source::child, position(order.child, slot - ir::slots::child, buffer)};
+    if (slot == ir::slots::counts) return {number, Source::counts};
+    if (slot == ir::slots::batch_begin) return {number, Source::batch_begin};
+    if (slot == ir::slots::batch_length) return {number, Source::batch_length};
+    fail(buffer, "is an index array that the linearizer does not make");
+  }
+
+  Storage storage_of(int number, const ir::BufferInfo& buffer) const {
+    const ir::Layout layout = layout_of(buffer);
+    Storage result;
+    result.buffer = number;
+    result.per_worker = buffer.scope == ir::Scope::worker;
+    result.rows = rows_of(buffer);
+    if (result.rows == Rows::batch_edge || result.rows == Rows::edge) result.container = position(order.children, buffer.slot, buffer);
+    const std::int64_t elements = result.rows == Rows::fixed ? layout.fixed_size : layout.row_size;
+    if (elements < 1) fail(buffer, "has no size in its layout");
+    result.row_bytes = std::size_t(elements) * size_of(buffer.dtype);
+    return result;
+  }
+
+  static Rows rows_of(const ir::BufferInfo& buffer) {
+    if (buffer.dims.empty()) return Rows::fixed;
+    switch (buffer.dims[0].kind()) {
+      case DimKind::dense: return Rows::fixed;
+      case DimKind::node: return Rows::node;
+      case DimKind::batch: return Rows::batch;
+      case DimKind::batch_edge: return Rows::batch_edge;
+      case DimKind::edge: return Rows::edge;
+      default: fail(buffer, "has an outermost dimension that no memory is planned for");
+    }
+  }
+
+  StateView view_of(const StateSpec& state) const {
+    if (state.buffer < 0 || std::size_t(state.buffer) >= num_buffers()) throw Error(Code::internal, "state '" + state.name + "' has no buffer");
+    const ir::BufferInfo& buffer = *executable->program.buffers[std::size_t(state.buffer)];
+    if (buffer.dims.empty() || buffer.dims[0].kind() != DimKind::node) fail(buffer, "is a state without a row per node");
+    const ir::Layout layout = layout_of(buffer);
+    std::vector<std::int64_t> extents;
+    for (const Dim& dim : state.dims) extents.push_back(dim.extent());
+    StateView view{state.buffer, state.dtype, std::size_t(layout.row_size) * size_of(buffer.dtype), 0, runs_of(layout, 1, extents)};
+    view.size = view.runs.size();
+    if (reach_of(view.runs) > layout.row_size || offset_along(layout, 0, 1) != layout.row_size) fail(buffer, "is a state whose rows do not hold it");
+    return view;
+  }
+};
+
+}  // namespace cortex::runtime

@@ -1,0 +1,122 @@
+// Memory of tensors: aligned blocks, and where a layout puts elements.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/error.hpp"
+#include "cortex/ir/buffer.hpp"
+
+namespace cortex::runtime {
+
+/// Generated code may read and write whole vectors at the end of a tensor: so many bytes past it are ours.
+inline constexpr std::size_t slack_bytes = 64;
+
+/// A piece of memory, 64-byte aligned; from 2 MB up, on huge pages where the system has them. Contents are not
+/// initialised.
+class Block {
+ public:
+  Block() = default;
+  /// Room for `bytes` and the slack. Throws std::bad_alloc.
+  explicit Block(std::size_t bytes) : size_(bytes) {
+    constexpr std::size_t huge = std::size_t(2) << 20;
+    if (bytes > SIZE_MAX / 2) throw std::bad_alloc();
+    const std::size_t alignment = bytes >= huge ? huge : 64;
+    const std::size_t rounded = (bytes + slack_bytes + alignment - 1) / alignment * alignment;
+    data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+    if (!data_) throw std::bad_alloc();
+    if (alignment == huge) ::madvise(data_, rounded, MADV_HUGEPAGE);  // advice: without it the memory is as good, if slower
+    std::memset(data_ + bytes, 0, slack_bytes);
+  }
+  Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Block& operator=(Block&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Block() { std::free(data_); }
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The buffer's layout, or the dense row-major one where storage is not planned.
+inline ir::Layout layout_of(const ir::BufferInfo& buffer) {
+  if (!buffer.layout.empty()) return buffer.layout;
+  ir::Layout layout;
+  std::int64_t stride = 1;
+  bool fixed = true;
+  for (std::size_t d = buffer.dims.size(); d-- > 0;) {
+    layout.axes.insert(layout.axes.begin(), ir::Axis{int(d), 1, 0, stride});
+    if (buffer.dims[d].kind() == DimKind::dense) stride *= buffer.dims[d].extent();
+    else fixed = false;
+  }
+  (fixed ? layout.fixed_size : layout.row_size) = stride;
+  return layout;
+}
+
+/// What index `value` of dimension `source` adds to the element offset.
+inline std::int64_t offset_along(const ir::Layout& layout, int source, std::int64_t value) {
+  std::int64_t offset = 0;
+  for (const ir::Axis& axis : layout.axes) {
+    if (axis.source != source) continue;
+    const std::int64_t part = value / axis.divisor;
+    offset += (axis.modulus ? part % axis.modulus : part) * axis.stride;
+  }
+  return offset;
+}
+
+/// The offsets that the indices [0, extent) of dimension `source` add: a layout's offset is the sum over dimensions.
+inline std::vector<std::int64_t> offsets_along(const ir::Layout& layout, int source, std::int64_t extent) {
+  std::vector<std::int64_t> result(static_cast<std::size_t>(extent));
+  for (std::int64_t i = 0; i < extent; ++i) result[std::size_t(i)] = offset_along(layout, source, i);
+  return result;
+}
+
+/// A tensor of dense dimensions inside a layout, as runs of elements that lie side by side.
+struct Runs {
+  std::int64_t length = 1;             // elements of a run
+  std::vector<std::int64_t> begin{0};  // [run] offset in elements, in row-major order of the logical tensor
+  std::int64_t size() const { return length * std::int64_t(begin.size()); }
+  bool contiguous() const { return begin.size() == 1; }
+};
+
+/// The runs of the last `dims` of `extents`, each extent at least 1; `first` is the number of the first of them in the layout.
+inline Runs runs_of(const ir::Layout& layout, int first, const std::vector<std::int64_t>& extents) {
+  Runs runs;
+  for (std::size_t d = extents.size(); d-- > 0;) {
+    const std::vector<std::int64_t> along = offsets_along(layout, first + int(d), extents[d]);
+    bool joins = runs.contiguous() && runs.begin[0] == 0;
+    for (std::size_t i = 0; joins && i < along.size(); ++i) joins = along[i] == std::int64_t(i) * runs.length;
+    if (joins) {
+      runs.length *= extents[d];
+      continue;
+    }
+    std::vector<std::int64_t> begin;
+    begin.reserve(along.size() * runs.begin.size());
+    for (const std::int64_t outer : along)
+      for (const std::int64_t inner : runs.begin) begin.push_back(outer + inner);
+    runs.begin = std::move(begin);
+  }
+  return runs;
+}
+
+/// The greatest offset that runs reach, plus one.
+inline std::int64_t reach_of(const Runs& runs) {
+  return *std::max_element(runs.begin.begin(), runs.begin.end()) + runs.length;
+}
+
+}  // namespace cortex::runtime

@@ -1,0 +1,214 @@
+// Bound weights: checked, copied once into the layouts that the code reads, and never changed after.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/published.hpp"
+#include "cortex/runtime/storage.hpp"
+
+namespace cortex::runtime {
+
+/// The weights of a model at one moment. Sets share the blocks of weights that do not differ between them.
+struct WeightSet {
+  std::vector<std::shared_ptr<const Block>> blocks;  // [buffers of the program]; null: no weight, or not bound
+  std::vector<std::vector<std::int64_t>> shapes;     // [weights] the extents bound; empty: not bound
+  std::string fault;                                 // why no call is possible; empty: all bound, and they fit together
+};
+
+namespace detail {
+
+/// How many letters must change to make `a` of `b`.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
+      const std::size_t changed = diagonal + (fold(a[i]) != fold(b[j]));
+      diagonal = std::exchange(row[j + 1], std::min({changed, row[j] + 1, row[j + 1] + 1}));
+    }
+  }
+  return row[b.size()];
+}
+
+inline std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+
+/// "[vocabulary, hidden 256]"
+inline std::string text(const std::vector<Dim>& dims) {
+  std::string result = "[";
+  for (const Dim& dim : dims) {
+    if (result.size() > 1) result += ", ";
+    result += dim.name();
+    if (dim.kind() != DimKind::open) result += " " + std::to_string(dim.extent());
+  }
+  return result + "]";
+}
+
+inline std::string text(std::span<const std::int64_t> shape) {
+  std::string result = "[";
+  for (const std::int64_t extent : shape) result += (result.size() > 1 ? ", " : "") + std::to_string(extent);
+  return result + "]";
+}
+
+/// The slot of the weight that `buffer` holds, packed or not; -1 if it holds none.
+inline int weight_slot(const ir::Buffer& buffer) {
+  const ir::BufferInfo* info = buffer.info().get();
+  while (info->packed_from) info = info->packed_from.get();
+  return info->role == ir::Role::weight ? info->slot : -1;
+}
+
+template <class Element>
+void copy_runs(const Runs& runs, const void* from, std::byte* to) {
+  const auto* source = static_cast<const Element*>(from);
+  auto* target = reinterpret_cast<Element*>(to);
+  for (const std::int64_t begin : runs.begin) {
+    std::memcpy(target + begin, source, std::size_t(runs.length) * sizeof(Element));
+    source += runs.length;
+  }
+}
+
+/// A copy of the dense row-major tensor at `values` in the layout of `buffer`; what the layout does not reach is zero.
+inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const void* values, const std::vector<std::int64_t>& shape) {
+  const ir::Layout layout = layout_of(buffer);
+  const Runs runs = runs_of(layout, 0, shape);
+  const std::int64_t elements = layout.fixed_size ? layout.fixed_size : std::max(layout.row_size * shape[0], reach_of(runs));
+  if (reach_of(runs) > elements) throw Error(Code::internal, "the layout of buffer '" + buffer.name + "' reaches past its size");
+  auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype));
+  if (runs.size() != elements) std::memset(block->data(), 0, block->size());
+  if (size_of(buffer.dtype) == 4) copy_runs<std::uint32_t>(runs, values, block->data());
+  else copy_runs<std::uint64_t>(runs, values, block->data());
+  return block;
+}
+
+}  // namespace detail
+
+/// Binds the weights of one executable. All member functions may be called from any number of threads.
+class Weights {
+ public:
+  explicit Weights(std::shared_ptr<const Executable> executable) : executable_(std::move(executable)), published_(first(*executable_)) {}
+
+  /// Binds `count` elements of `dtype` at `values`, row-major, to the weight called `name`, and publishes the set that
+  /// holds them; calls in flight keep the one that they started with. `shape` may be left empty: the extent of an open
+  /// first dimension is then count / the other extents. The values are copied. Throws `Error{invalid_weights}` for an
+  /// unknown name, another dtype or shape; nothing is changed then.
+  void bind(std::string_view name, DType dtype, const void* values, std::size_t count, std::span<const std::int64_t> shape = {}) {
+    const std::size_t slot = slot_of(name);
+    const WeightSpec& spec = executable_->weights[slot];
+    if (dtype != spec.dtype) fail(spec, "was given " + std::string(to_string(dtype)) + " elements");
+    const std::vector<std::int64_t> extents = shape.empty() ? inferred(spec, count) : checked(spec, count, shape);
+    if (!values) fail(spec, "was given a null pointer");
+    std::vector<std::shared_ptr<const Block>> blocks = copies(slot, values, extents);
+    published_.replace([&](const std::shared_ptr<const WeightSet>& old) {
+      auto set = std::make_shared<WeightSet>(*old);
+      for (std::size_t b = 0; b < blocks.size(); ++b)
+        if (blocks[b]) set->blocks[b] = blocks[b];
+      set->shapes[slot] = extents;
+      set->fault = fault_of(*executable_, set->shapes);
+      return set;
+    });
+  }
+
+  const Published<const WeightSet>& published() const { return published_; }
+
+ private:
+  [[noreturn]] void fail(const WeightSpec& spec, const std::string& what) const {
+    throw Error(Code::invalid_weights, "weight " + detail::quoted(spec.name) + " of model " + detail::quoted(executable_->graph.name) + " is " +
+                                           std::string(to_string(spec.dtype)) + " " + detail::text(spec.dims) + " but " + what);
+  }
+
+  std::size_t slot_of(std::string_view name) const {
+    const std::vector<WeightSpec>& weights = executable_->weights;
+    std::string all;
+    const WeightSpec* closest = nullptr;
+    std::size_t least = 0;
+    for (std::size_t slot = 0; slot < weights.size(); ++slot) {
+      if (weights[slot].name == name) return slot;
+      all += (slot ? ", " : "") + detail::quoted(weights[slot].name);
+      const std::size_t distance = detail::edit_distance(name, weights[slot].name);
+      if (!closest || distance < least) closest = &weights[slot], least = distance;
+    }
+    std::string message = "model " + detail::quoted(executable_->graph.name) + " has no weight " + detail::quoted(name);
+    if (closest && least <= 1 + name.size() / 3) message += "; did you mean " + detail::quoted(closest->name) + "?";
+    throw Error(Code::invalid_weights, message + (all.empty() ? "; it has none" : "; its weights are " + all));
+  }
+
+  std::vector<std::int64_t> inferred(const WeightSpec& spec, std::size_t count) const {
+    std::vector<std::int64_t> extents;
+    std::int64_t row = 1;
+    for (const Dim& dim : spec.dims) {
+      extents.push_back(dim.extent());
+      if (dim.kind() != DimKind::open) row *= dim.extent();
+    }
+    const bool open = !spec.dims.empty() && spec.dims[0].kind() == DimKind::open;
+    if (!open && count != std::size_t(row)) fail(spec, "was given " + std::to_string(count) + " elements, not " + std::to_string(row));
+    if (open && (count == 0 || count % std::size_t(row) != 0))
+      fail(spec, "was given " + std::to_string(count) + " elements, which is no whole number of rows of " + std::to_string(row));
+    if (open) extents[0] = std::int64_t(count / std::size_t(row));
+    return extents;
+  }
+
+  std::vector<std::int64_t> checked(const WeightSpec& spec, std::size_t count, std::span<const std::int64_t> shape) const {
+    const std::string given = "was given the shape " + detail::text(shape);
+    if (shape.size() != spec.dims.size()) fail(spec, given + " of " + std::to_string(shape.size()) + " dimensions");
+    std::size_t product = 1;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const Dim& dim = spec.dims[d];
+      if (shape[d] < 1 || (dim.kind() != DimKind::open && shape[d] != dim.extent()))
+        fail(spec, given + ", which differs in dimension " + detail::quoted(dim.name()));
+      if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product)) fail(spec, given + ", which no memory holds");
+    }
+    if (count != product) fail(spec, given + " of " + std::to_string(product) + " elements with " + std::to_string(count) + " elements");
+    return {shape.begin(), shape.end()};
+  }
+
+  /// [buffers of the program] a copy for each that holds the weight.
+  std::vector<std::shared_ptr<const Block>> copies(std::size_t slot, const void* values, const std::vector<std::int64_t>& extents) const {
+    const std::vector<ir::Buffer>& buffers = executable_->program.buffers;
+    std::vector<std::shared_ptr<const Block>> result(buffers.size());
+    for (std::size_t b = 0; b < buffers.size(); ++b)
+      if (detail::weight_slot(buffers[b]) == int(slot)) result[b] = detail::packed(*buffers[b], values, extents);
+    return result;
+  }
+
+  /// Weights that are missing, or that disagree on the extent of an open dimension. Such a set may be bound, because
+  /// two weights are replaced one after the other, but not called with.
+  static std::string fault_of(const Executable& executable, const std::vector<std::vector<std::int64_t>>& shapes) {
+    std::string missing;
+    for (std::size_t slot = 0; slot < shapes.size(); ++slot)
+      if (shapes[slot].empty()) missing += (missing.empty() ? "" : ", ") + detail::quoted(executable.weights[slot].name);
+    const std::string model = "model " + detail::quoted(executable.graph.name);
+    if (!missing.empty()) return model + " is called before these weights are bound: " + missing;
+    for (std::size_t b = 1; b < shapes.size(); ++b) {
+      for (std::size_t a = 0; a < b; ++a) {
+        const WeightSpec &first = executable.weights[a], &second = executable.weights[b];
+        if (first.dims.empty() || second.dims.empty() || first.dims[0] != second.dims[0] || shapes[a][0] == shapes[b][0]) continue;
+        return model + ": dimension " + detail::quoted(first.dims[0].name()) + " has " + std::to_string(shapes[a][0]) + " elements in weight " +
+               detail::quoted(first.name) + " and " + std::to_string(shapes[b][0]) + " in " + detail::quoted(second.name) + "; bind both alike";
+      }
+    }
+    return {};
+  }
+
+  static std::shared_ptr<const WeightSet> first(const Executable& executable) {
+    auto set = std::make_shared<WeightSet>();
+    set->blocks.resize(executable.program.buffers.size());
+    set->shapes.resize(executable.weights.size());
+    set->fault = fault_of(executable, set->shapes);
+    return set;
+  }
+
+  std::shared_ptr<const Executable> executable_;
+  Published<const WeightSet> published_;
+};
+
+}  // namespace cortex::runtime

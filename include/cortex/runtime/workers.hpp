@@ -1,0 +1,137 @@
+// Threads that take part in calls: a bounded pool, shared by any number of models.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "cortex/base/error.hpp"
+#include "cortex/runtime/barrier.hpp"
+#include "cortex/runtime/cpus.hpp"
+
+namespace cortex {
+
+/// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
+/// waits for others, so any number of models and calling threads can share one pool, and no more threads than these ever
+/// run. Threads spin for some 20 us after a call, then sleep.
+class Workers {
+ public:
+  /// Starts `threads` threads. 0: as many as there are CPUs that this process may use (by affinity and by the limits of
+  /// its control group) beside the caller's, which may be none. Throws `Error{invalid_argument}` for a negative number
+  /// and `Error{unavailable}` if the system refuses a thread.
+  explicit Workers(int threads = 0) {
+    if (threads < 0) throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) + "; 0 chooses one that fits this machine");
+    slots_ = std::vector<Slot>(std::size_t(threads ? threads : runtime::usable_cpus() - 1));
+    try {
+      for (Slot& slot : slots_) slot.thread = std::thread([&slot] { work(slot); });
+    } catch (const std::system_error& error) {
+      stop();
+      throw Error(Code::unavailable, "Workers: the system refuses a thread (" + std::string(error.what()) + "); ask for fewer than " + std::to_string(slots_.size()));
+    }
+  }
+  /// The last call on the pool must be over.
+  ~Workers() { stop(); }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// How many threads there are.
+  int size() const { return int(slots_.size()); }
+  /// How many threads are free at the moment.
+  int available() const {
+    int free = 0;
+    for (const Slot& slot : slots_) free += !slot.taken.load(std::memory_order_relaxed);
+    return free;
+  }
+
+  /// Calls `f(worker, num_workers, barrier)` once per worker, at the same time: on this thread as worker 0 and on up to
+  /// `wanted - 1` threads that are free, and returns when all are done. `f` must not throw. May be called from any
+  /// number of threads, but not from inside `f`.
+  template <class F>
+  void run(int wanted, F&& f) {
+    Job job;
+    job.function = &f;
+    job.call = [](void* function, int worker, int num_workers, runtime::Barrier& barrier) noexcept {
+      (*static_cast<std::remove_reference_t<F>*>(function))(worker, num_workers, barrier);
+    };
+    claim(job, wanted);
+    for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
+    take_part(job, 0);
+    for (int w = 1; w < job.num_workers; ++w) {
+      Slot& slot = *job.slots[std::size_t(w)];
+      slot.state.wait([](std::uint32_t state) { return state == waiting; });
+      slot.taken.store(false, std::memory_order_release);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t waiting = 0, running = 1, stopped = 2;
+  struct Slot;
+
+  /// A call, on the stack of its caller.
+  struct Job {
+    void* function;
+    void (*call)(void* function, int worker, int num_workers, runtime::Barrier& barrier) noexcept;
+    int num_workers = 1;
+    runtime::BarrierLine line;  // the caller's
+    std::array<runtime::BarrierLine*, runtime::max_call_workers> lines;
+    std::array<Slot*, runtime::max_call_workers> slots;
+  };
+
+  /// A thread and what it shares with the caller that has taken it. Only that caller writes `job`, `worker` and
+  /// `state`, until the thread is back to waiting.
+  struct alignas(128) Slot {
+    runtime::Flag state;
+    Job* job = nullptr;
+    int worker = 0;
+    std::thread thread;
+    runtime::BarrierLine line;
+    alignas(128) std::atomic<bool> taken{false};  // apart: other callers look at it while this thread spins on `state`
+  };
+
+  /// Takes the first free threads, so that worker w of a lone caller is the same thread, with the same cache, each time.
+  void claim(Job& job, int wanted) {
+    job.lines[0] = &job.line;
+    wanted = std::min(wanted, runtime::max_call_workers);
+    for (Slot& slot : slots_) {
+      if (job.num_workers >= wanted) return;
+      if (slot.taken.load(std::memory_order_relaxed) || slot.taken.exchange(true, std::memory_order_acquire)) continue;
+      slot.worker = job.num_workers++;
+      slot.job = &job;
+      slot.line.reset();
+      job.lines[std::size_t(slot.worker)] = &slot.line;
+      job.slots[std::size_t(slot.worker)] = &slot;
+    }
+  }
+
+  static void take_part(Job& job, int worker) {
+    runtime::Barrier barrier(job.lines.data(), worker, job.num_workers);
+    job.call(job.function, worker, job.num_workers, barrier);
+  }
+
+  static void work(Slot& slot) {
+    while (slot.state.wait([](std::uint32_t state) { return state != waiting; }) == running) {
+      take_part(*slot.job, slot.worker);
+      slot.state.set(waiting);
+    }
+  }
+
+  void stop() {
+    for (Slot& slot : slots_) {
+      if (!slot.thread.joinable()) continue;
+      slot.state.set(stopped);
+      slot.thread.join();
+    }
+  }
+
+  std::vector<Slot> slots_;
+};
+
+}  // namespace cortex

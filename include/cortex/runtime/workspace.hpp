@@ -1,0 +1,194 @@
+// The memory of one call. It grows to the largest call that it has served, and then allocates nothing.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/runtime/plan.hpp"
+#include "cortex/runtime/published.hpp"
+#include "cortex/runtime/weights.hpp"
+#include "cortex/runtime/workers.hpp"
+#include "cortex/structure/workspace.hpp"
+
+namespace cortex::runtime {
+
+class CompiledModel;
+
+/// Everything that a call writes: the linearizer's arrays, the tensors of the program, and the pointers that the kernel
+/// is given. Used by one call at a time; the result of the call reads from it until it lets go.
+class alignas(128) Workspace {
+ public:
+  explicit Workspace(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+    memory_.resize(plan_->storage.size());
+    pointers_.resize(plan_->num_buffers());
+    checks_ = first_checks();
+  }
+
+  structure::Workspace nodes;  // of the linearizer
+  std::int64_t linearize_ns = 0, execute_ns = 0;
+
+  const Plan& plan() const { return *plan_; }
+  const structure::Arrays& arrays() const { return nodes.arrays(); }
+  /// [field accessors, in the set's order] for the linearizer.
+  const std::vector<structure::FieldCheck>& checks() const { return checks_; }
+
+  /// The weights that the next call computes with.
+  const WeightSet& weights() const { return *weights_.value; }
+  Workers* workers() const { return workers_.value.get(); }
+
+  /// Makes the weights and workers those that are published now.
+  void refresh(const Published<const WeightSet>& weights, const Published<Workers>& workers) {
+    if (!weights.is_current(weights_)) {
+      weights.refresh(weights_);
+      use_weights();
+    }
+    workers.refresh(workers_);
+  }
+
+  /// Lets go of weights and workers that have been replaced, so that a workspace at rest does not keep their memory.
+  void forget_replaced(const Published<const WeightSet>& weights, const Published<Workers>& workers) {
+    if (!weights.is_current(weights_)) weights_ = {};
+    if (!workers.is_current(workers_)) workers_ = {};
+  }
+
+  /// Gives every buffer its memory for a call on `arrays()` by at most `num_workers` workers, and zeroes row num_nodes of
+  /// every tensor over the nodes, which is what absent children read.
+  void prepare(int num_workers) {
+    const structure::Arrays& in = arrays();
+    counts_[std::size_t(ir::Count::nodes)] = in.num_nodes;
+    counts_[std::size_t(ir::Count::internal)] = in.num_internal;
+    counts_[std::size_t(ir::Count::batches)] = in.num_batches;
+    counts_[std::size_t(ir::Count::roots)] = in.num_roots;
+    for (const Link& link : plan_->links) pointers_[std::size_t(link.buffer)] = const_cast<void*>(target_of(link, in));
+    if (num_workers > 1 && pointers_.size() < plan_->num_buffers() * std::size_t(num_workers))
+      pointers_.resize(plan_->num_buffers() * std::size_t(num_workers));
+    for (std::size_t s = 0; s < memory_.size(); ++s) provide(plan_->storage[s], memory_[s], in, num_workers);
+    for (int w = 1; w < num_workers; ++w) copy_table(w);
+  }
+
+  /// [buffers of the program] the pointers for that worker, after `prepare`.
+  void* const* pointers(int worker) const { return pointers_.data() + std::size_t(worker) * plan_->num_buffers(); }
+
+  /// Row `node` of a state.
+  const std::byte* row(const StateView& state, std::int32_t node) const {
+    return static_cast<const std::byte*>(pointers_[std::size_t(state.buffer)]) + std::size_t(node) * state.row_bytes;
+  }
+
+ private:
+  friend class CompiledModel;
+  friend class Lease;
+
+  /// The memory of one buffer; one block for each worker if they do not share it.
+  struct Memory {
+    std::vector<Block> blocks;
+    std::size_t rows = 0;
+  };
+
+  static std::size_t rows_of(const Storage& storage, const structure::Arrays& in) {
+    switch (storage.rows) {
+      case Rows::fixed: return 1;
+      case Rows::node: return std::size_t(in.num_nodes) + 1;
+      case Rows::batch: return std::size_t(in.max_batch);
+      case Rows::batch_edge: return std::size_t(in.children[storage.container].max_batch_edges);
+      case Rows::edge: return std::size_t(in.children[storage.container].num_edges);
+    }
+    return 0;
+  }
+
+  void provide(const Storage& storage, Memory& memory, const structure::Arrays& in, int num_workers) {
+    const std::size_t copies = storage.per_worker ? std::size_t(num_workers) : 1;
+    const std::size_t rows = rows_of(storage, in);
+    if (rows > memory.rows || copies > memory.blocks.size()) [[unlikely]] grow(storage, memory, rows, copies);
+    pointers_[std::size_t(storage.buffer)] = memory.blocks[0].data();
+    if (storage.rows != Rows::node) return;
+    for (std::size_t copy = 0; copy < copies; ++copy)
+      std::memset(memory.blocks[copy].data() + std::size_t(in.num_nodes) * storage.row_bytes, 0, storage.row_bytes);
+  }
+
+  /// Memory is zeroed once, which also maps its pages: what follows costs the same from the first call on, and vectors
+  /// that reach past a row meet no indeterminate values.
+  [[gnu::noinline]] static void grow(const Storage& storage, Memory& memory, std::size_t rows, std::size_t copies) {
+    if (rows > memory.rows) {
+      memory.blocks.clear();
+      memory.rows = storage.rows == Rows::fixed ? rows : std::max(rows, std::size_t(32)) + rows / 2;
+    }
+    while (memory.blocks.size() < copies) {
+      if (memory.rows > SIZE_MAX / 4 / storage.row_bytes) throw std::bad_alloc();
+      memory.blocks.emplace_back(memory.rows * storage.row_bytes);
+      std::memset(memory.blocks.back().data(), 0, memory.blocks.back().size());
+    }
+  }
+
+  void copy_table(int worker) {
+    void** const table = pointers_.data() + std::size_t(worker) * plan_->num_buffers();
+    std::memcpy(table, pointers_.data(), plan_->num_buffers() * sizeof(void*));
+    for (std::size_t s = 0; s < memory_.size(); ++s)
+      if (plan_->storage[s].per_worker) table[plan_->storage[s].buffer] = memory_[s].blocks[std::size_t(worker)].data();
+  }
+
+  const void* target_of(const Link& link, const structure::Arrays& in) const {
+    switch (link.source) {
+      case Source::counts: return counts_.data();
+      case Source::batch_begin: return in.batch_begin;
+      case Source::batch_length: return in.batch_length;
+      case Source::child: return in.child[link.position];
+      case Source::edge_begin: return in.children[link.position].begin;
+      case Source::edge_child: return in.children[link.position].child;
+      case Source::field: break;
+    }
+    const structure::FieldArray& field = in.field[link.position];
+    if (field.stride != link.stride) [[unlikely]] wrong_stride(link, field.stride);
+    return field.data;
+  }
+
+  [[noreturn, gnu::noinline]] void wrong_stride(const Link& link, std::int32_t stride) const {
+    throw Error(Code::internal, "buffer '" + plan_->executable->program.buffers[std::size_t(link.buffer)]->name + "' takes rows of " +
+                                    std::to_string(link.stride) + " elements, but the linearizer writes rows of " + std::to_string(stride));
+  }
+
+  /// Each field's checks, without the limits that bound weights give.
+  std::vector<structure::FieldCheck> first_checks() const {
+    const Executable& executable = *plan_->executable;
+    std::size_t count = 0;
+    for (const int position : plan_->order.field) count = std::max(count, std::size_t(position + 1));
+    std::vector<structure::FieldCheck> result(count, structure::FieldCheck{structure::Where::nowhere, -1, nullptr});
+    for (std::size_t f = 0; f < plan_->order.field.size() && f < executable.fields.size(); ++f) {
+      const FieldSpec& spec = executable.fields[f];
+      if (plan_->order.field[f] < 0) continue;
+      result[std::size_t(plan_->order.field[f])] = {spec.where, spec.limit, spec.table.empty() ? nullptr : spec.table.c_str()};
+    }
+    return result;
+  }
+
+  [[gnu::noinline]] void use_weights() {
+    const Executable& executable = *plan_->executable;
+    const WeightSet& set = weights();
+    for (std::size_t b = 0; b < set.blocks.size(); ++b)
+      if (set.blocks[b]) pointers_[b] = set.blocks[b]->data();
+    for (std::size_t f = 0; f < plan_->order.field.size() && f < executable.fields.size(); ++f) {
+      const FieldSpec& spec = executable.fields[f];
+      if (plan_->order.field[f] < 0 || spec.weight < 0 || set.shapes[std::size_t(spec.weight)].empty()) continue;
+      const std::int64_t extent = set.shapes[std::size_t(spec.weight)][0];
+      checks_[std::size_t(plan_->order.field[f])].limit = spec.limit < 0 ? extent : std::min(spec.limit, extent);
+    }
+  }
+
+  const std::shared_ptr<const Plan> plan_;
+  std::vector<Memory> memory_;      // [Plan::storage]
+  std::vector<void*> pointers_;     // [workers, buffers of the program]
+  std::vector<structure::FieldCheck> checks_;
+  std::array<std::int32_t, std::size_t(ir::Count::size)> counts_{};
+  Published<const WeightSet>::View weights_;
+  Published<Workers>::View workers_;
+  CompiledModel* owner_ = nullptr;
+};
+
+}  // namespace cortex::runtime

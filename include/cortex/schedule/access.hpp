@@ -1,0 +1,129 @@
+// What a nest reads and writes, and whether two nests may share their loops.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "cortex/ir/equal.hpp"
+#include "cortex/schedule/nest.hpp"
+
+namespace cortex::schedule {
+
+struct Access {
+  ir::Buffer buffer;
+  std::vector<ir::Expr> indices;
+  bool write = false;
+};
+
+/// The accesses of `stmt` to buffers that outlive it and can change while the program runs.
+inline std::vector<Access> accesses_of(const ir::Stmt& stmt) {
+  std::vector<Access> result;
+  const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool write) {
+    const bool mutable_buffer = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
+    if (mutable_buffer && buffer->scope != ir::Scope::local) result.push_back({buffer, indices, write});
+  };
+  ir::visit_with(stmt, [&](const ir::Load& load) { add(load.buffer, load.indices, false); },
+                 [&](const ir::Store& store) { add(store.buffer, store.indices, true); });
+  return result;
+}
+
+/// Whether `access` is of a child's state. A child is never in its parent's batch, so within the loop that carries the
+/// dependence such a read meets no write of the same iteration.
+inline bool reads_child_state(const Access& access) {
+  if (access.write || access.buffer->role != ir::Role::state || access.indices.empty()) return false;
+  const auto* call = access.indices[0].as<ir::UfCall>();
+  using enum ir::UfKind;
+  return call && (call->uf.kind == child || call->uf.kind == kth_child || call->uf.kind == edge_child);
+}
+
+/// How one nest depends on an earlier one of the same iteration of the loops around both.
+enum class Dependence { none, pointwise, whole };
+
+/// `pointwise`: only elements of the same loop iteration meet, once `later` runs in the loops of `earlier`.
+inline Dependence dependence(const std::vector<Access>& earlier, const std::vector<Access>& later) {
+  Dependence result = Dependence::none;
+  for (const Access& a : earlier)
+    for (const Access& b : later) {
+      if (!(a.buffer == b.buffer) || (!a.write && !b.write) || reads_child_state(a) || reads_child_state(b)) continue;
+      bool same = a.indices.size() == b.indices.size();
+      for (std::size_t i = 0; same && i < a.indices.size(); ++i) same = ir::equal(a.indices[i], b.indices[i]);
+      if (!same) return Dependence::whole;
+      result = Dependence::pointwise;
+    }
+  return result;
+}
+
+/// The variables of `nest`'s loops, renamed to those of `like`, if both have the same rows, condition and loops.
+inline std::optional<ir::Substitution> same_loops(const Nest& nest, const Nest& like) {
+  if (bool(nest.rows) != bool(like.rows) || nest.loops.size() != like.loops.size() || bool(nest.guard) != bool(like.guard)) return {};
+  ir::Substitution map;
+  if (nest.rows) {
+    if (!(nest.rows->dim == like.rows->dim) || !ir::equal(nest.rows->extent, like.rows->extent)) return {};
+    map.emplace(nest.rows->var.get(), like.rows->var);
+    if (!ir::equal(ir::substitute(nest.let_value, map), like.let_value)) return {};
+    map.emplace(nest.let_var.get(), like.let_var);
+  }
+  if (nest.guard && !ir::equal(ir::substitute(nest.guard, map), like.guard)) return {};
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    if (!(nest.loops[i].dim == like.loops[i].dim) || !ir::equal(ir::substitute(nest.loops[i].extent, map), like.loops[i].extent)) return {};
+    map.emplace(nest.loops[i].var.get(), like.loops[i].var);
+  }
+  return map;
+}
+
+/// The variable of the loop that workers slice: innermost, and the last index of everything that the nest stores.
+inline ir::Expr slice_var(const Nest& nest) {
+  if (nest.loops.empty() || nest.loops.back().dim.kind() != DimKind::dense) return {};
+  const ir::Expr var = nest.loops.back().var;
+  bool last = true;
+  ir::visit_with(nest.inner, [&](const ir::Store& store) {
+    if (store.buffer->scope != ir::Scope::local) last &= !store.indices.empty() && store.indices.back().same_as(var);
+  });
+  return last ? var : ir::Expr();
+}
+
+/// Calls `f` on each nest of `body`, in order.
+inline void for_each_nest(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
+  if (const auto nest = parse_nest(body)) return f(*nest);
+  if (const auto* block = body.as<ir::Block>()) for (const ir::Stmt& s : block->stmts) for_each_nest(s, f);
+  else if (const auto* loop = body.as<ir::For>()) for_each_nest(loop->body, f);
+  else if (const auto* let = body.as<ir::LetStmt>()) for_each_nest(let->body, f);
+}
+
+/// `body` with each nest replaced by what `f` makes of it.
+inline ir::Stmt map_nests(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
+  if (const auto nest = parse_nest(body)) return f(*nest);
+  if (const auto* block = body.as<ir::Block>()) {
+    std::vector<ir::Stmt> stmts;
+    bool changed = false;
+    for (const ir::Stmt& s : block->stmts) {
+      stmts.push_back(map_nests(s, f));
+      changed |= !stmts.back().same_as(s);
+    }
+    return changed ? ir::Block::make(stmts) : body;
+  }
+  if (const auto* loop = body.as<ir::For>()) {
+    const ir::Stmt inner = map_nests(loop->body, f);
+    return inner.same_as(loop->body) ? body : ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner);
+  }
+  if (const auto* let = body.as<ir::LetStmt>()) {
+    const ir::Stmt inner = map_nests(let->body, f);
+    return inner.same_as(let->body) ? body : ir::LetStmt::make(let->var, let->value, inner);
+  }
+  return body;
+}
+
+/// The temporaries that some nest reads at another index than its own slice of the innermost dimension.
+inline std::unordered_set<const void*> read_whole(const ir::Stmt& body) {
+  std::unordered_set<const void*> result;
+  for_each_nest(body, [&](const Nest& nest) {
+    const ir::Expr slice = slice_var(nest);
+    for (const Access& access : accesses_of(nest.inner))
+      if (!access.write && (!slice || access.indices.empty() || !access.indices.back().same_as(slice))) result.insert(access.buffer.id());
+  });
+  return result;
+}
+
+}  // namespace cortex::schedule

@@ -1,0 +1,85 @@
+// A loop nest taken apart: the loop over rows (nodes or edges of a batch), the condition, the loops over the output's
+// dimensions, and what is done for one element. Passes that move or merge nests work on this view.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/build.hpp"
+#include "cortex/ir/mutate.hpp"
+
+namespace cortex::schedule {
+
+struct LoopHeader {
+  ir::Expr var;
+  Dim dim;
+  ir::Expr extent;
+  ir::ForKind kind = ir::ForKind::serial;
+};
+
+/// `for row: let = value: if guard: for loops...: inner`; without `rows` there is no row loop and no let.
+struct Nest {
+  std::optional<LoopHeader> rows;
+  ir::Expr let_var, let_value;
+  ir::Expr guard;
+  std::vector<LoopHeader> loops;
+  ir::Stmt inner;
+};
+
+inline bool is_row_dim(const Dim& dim) { return dim == dims::batch || dim == dims::batch_edge; }
+
+/// Takes `stmt` apart, or nothing if it is no such nest (a loop that carries a dependence, a block, a barrier).
+inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
+  Nest nest;
+  if (const auto* loop = stmt.as<ir::For>(); loop && is_row_dim(loop->dim)) {
+    const auto* let = loop->body.as<ir::LetStmt>();
+    if (!let) return {};
+    nest.rows = LoopHeader{loop->var, loop->dim, loop->extent, loop->loop};
+    nest.let_var = let->var;
+    nest.let_value = let->value;
+    stmt = let->body;
+  }
+  if (const auto* branch = stmt.as<ir::If>(); branch && !branch->else_body) {
+    nest.guard = branch->condition;
+    stmt = branch->then_body;
+  }
+  while (const auto* loop = stmt.as<ir::For>()) {
+    if (loop->dim.kind() != DimKind::dense && loop->dim.kind() != DimKind::child) return {};
+    nest.loops.push_back({loop->var, loop->dim, loop->extent, loop->loop});
+    stmt = loop->body;
+  }
+  if (!stmt.as<ir::Store>() && !stmt.as<ir::Alloc>() && !(stmt.as<ir::Block>() && (nest.rows || !nest.loops.empty()))) return {};
+  nest.inner = stmt;
+  return nest;
+}
+
+/// `header`'s loop around `body`.
+inline ir::Stmt loop_around(const LoopHeader& header, ir::Stmt body) {
+  return ir::For::make(header.var, header.dim, header.extent, header.kind, std::move(body));
+}
+
+inline ir::Stmt build_nest(const Nest& nest) {
+  ir::Stmt stmt = nest.inner;
+  for (auto loop = nest.loops.rbegin(); loop != nest.loops.rend(); ++loop) stmt = loop_around(*loop, stmt);
+  if (nest.guard) stmt = ir::If::make(nest.guard, stmt);
+  if (nest.rows) stmt = loop_around(*nest.rows, ir::LetStmt::make(nest.let_var, nest.let_value, stmt));
+  return stmt;
+}
+
+/// Whether `stmt` contracts over a dense dimension: it accumulates into a local buffer in such a loop.
+inline bool has_contraction(const ir::Stmt& stmt) {
+  bool found = false;
+  ir::visit_with(stmt, [&](const ir::Alloc& alloc) {
+    ir::visit_with(alloc.body, [&](const ir::For& loop) { found |= loop.dim.kind() == DimKind::dense && loop.loop == ir::ForKind::serial; });
+  });
+  return found;
+}
+
+/// The statements of a block, or the statement itself.
+inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
+  if (const auto* block = stmt.as<ir::Block>()) return block->stmts;
+  return {stmt};
+}
+
+}  // namespace cortex::schedule

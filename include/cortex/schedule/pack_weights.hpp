@@ -1,0 +1,110 @@
+// Lays weights out in the order in which contractions read them: panels of one vector of outputs, the reduction's index next,
+// so that a register tile streams through memory. The copy is made once, when the weight is bound (O2, I8).
+//
+//   for i: for j: a += W[i,j] * x[j]     ->     the same over a copy of W whose element [i,j] lies at
+//                                               i / L * (J * L + pad) + j * L + i % L
+//
+// Runs before nests are tiled by vectors of L elements of i. The logical indices stay; only the layout of the copy differs.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/target.hpp"
+#include "cortex/schedule/share_work.hpp"
+
+namespace cortex::schedule {
+
+inline constexpr std::int64_t cache_line = 64;  // bytes
+
+/// `elements` rounded up to whole cache lines.
+inline std::int64_t round_to_lines(std::int64_t elements, DType dtype) {
+  const auto per_line = cache_line / std::int64_t(size_of(dtype));
+  return (elements + per_line - 1) / per_line * per_line;
+}
+
+/// The layout with dimension `panel` cut into vectors of `lanes`, which are innermost; the other dimensions keep their order
+/// outside of it, except that the panels' own number goes before the last of them. A panel is longer than its contents by a
+/// cache line, so that panels do not fall on the same cache sets.
+inline ir::Layout panel_layout(const std::vector<Dim>& dims, int panel, int lanes, DType dtype) {
+  std::vector<int> others;
+  for (int d = 0; d < int(dims.size()); ++d)
+    if (d != panel) others.push_back(d);
+  ir::Layout layout;
+  layout.axes.push_back({panel, 1, lanes, 1});
+  std::int64_t stride = lanes;
+  layout.axes.push_back({others.back(), 1, 0, stride});
+  stride = round_to_lines(stride * dims[std::size_t(others.back())].extent(), dtype) + cache_line / std::int64_t(size_of(dtype));
+  others.pop_back();
+  layout.axes.push_back({panel, lanes, 0, stride});
+  stride *= (dims[std::size_t(panel)].extent() + lanes - 1) / lanes;
+  for (auto d = others.rbegin(); d != others.rend(); ++d) {
+    layout.axes.push_back({*d, 1, 0, stride});
+    stride *= std::max<std::int64_t>(dims[std::size_t(*d)].extent(), 1);
+  }
+  const bool open = dims[0].kind() == DimKind::open;
+  (open ? layout.row_size : layout.fixed_size) = open ? layout.axes.back().stride : stride;
+  return layout;
+}
+
+/// Lanes of a vector of `dtype` on the target.
+inline int lanes_of(const Target& target, DType dtype) { return target.vector_bytes / int(size_of(dtype)); }
+
+namespace detail {
+
+class WeightPacker {
+ public:
+  explicit WeightPacker(const Target& target) : target_(target) {}
+
+  ir::Stmt nest(const Nest& nest) {
+    const ir::Expr vector = slice_var(nest);
+    if (!vector) return build_nest(nest);
+    Nest packed = nest;
+    packed.inner = ir::mutate_with(nest.inner, [&](auto& self, const ir::Load& load) -> ir::Expr {
+      const int panel = panel_dim(load, vector);
+      if (panel < 0) return self.children(load);
+      return ir::Load::make(copy(load.buffer, panel), load.indices);
+    });
+    return packed.inner.same_as(nest.inner) ? build_nest(nest) : build_nest(packed);
+  }
+
+ private:
+  /// The dimension that the vector's variable indexes, if the load is of a matrix that is worth a copy. An open dimension
+  /// can stay only outermost.
+  static int panel_dim(const ir::Load& load, const ir::Expr& vector) {
+    const auto& dims = load.buffer->dims;
+    if (load.buffer->role != ir::Role::weight || dims.size() < 2) return -1;
+    int panel = -1, loops = 0;
+    for (std::size_t d = 0; d < load.indices.size(); ++d) {
+      if (load.indices[d].same_as(vector)) panel = panel < 0 ? int(d) : -2;
+      else loops += load.indices[d].as<ir::Var>() != nullptr;
+    }
+    const bool open_inside = dims[0].kind() == DimKind::open && (panel == 0 || dims.size() == 2);
+    return panel >= 0 && loops > 0 && !open_inside ? panel : -1;
+  }
+
+  ir::Buffer copy(const ir::Buffer& weight, int panel) {
+    auto& made = copies_[{weight.id(), panel}];
+    if (!made) {
+      ir::BufferInfo info = *weight;
+      info.name += "_packed";
+      info.packed_from = weight.info();
+      info.layout = panel_layout(info.dims, panel, lanes_of(target_, info.dtype), info.dtype);
+      made = ir::Buffer(std::move(info));
+    }
+    return made;
+  }
+
+  const Target& target_;
+  std::map<std::pair<const void*, int>, ir::Buffer> copies_;
+};
+
+}  // namespace detail
+
+inline ir::Stmt pack_weights(const ir::Stmt& body, const Target& target) {
+  detail::WeightPacker packer(target);
+  return map_nests(body, [&](const Nest& nest) { return packer.nest(nest); });
+}
+
+}  // namespace cortex::schedule

@@ -1,0 +1,217 @@
+// Register tiles: every nest with contractions computes a few rows times a few vectors of outputs at once, for all its gates,
+// with each accumulator in a register over the whole pass through k.
+//
+//   for n = 0:N: node = f(n): for i = 0:H: {a = 0; for j: a += W[i,j] * x[node,j]; y[node,i] = a}
+//     ->
+//   for t: base = ..; rows = ..;           # ceil(N / R) tiles of even size
+//     if rows == r:                        # code for each r up to R
+//       for o: for j: a[r,v] += W[..] * x[node r,j]     # r rows x V vectors, vectorized
+//
+// Made of `split`, `split_evenly`, `unroll_and_jam` and vectorized loops. Needs packed weights to be fast. The order of k is the
+// same for every tile size, so results do not depend on which rows share a tile.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cortex/schedule/pack_weights.hpp"
+#include "cortex/schedule/split.hpp"
+
+namespace cortex::schedule {
+
+/// The shape of register tiles: how many rows at most, and for each number of rows how many vectors of every gate's outputs.
+struct TileShape {
+  int most_rows;
+  int budget;  // registers for accumulators and weights; the others hold broadcast values and the next iteration's loads
+  int gates;
+
+  /// With a single row a weight is used once, straight from memory, and several vectors hide the latency of the additions.
+  int vectors(int rows) const {
+    for (const int v : {8, 4, 2}) {
+      const int weights = rows == 1 ? 0 : v * gates;
+      if (v * gates <= 12 && rows * gates * v + weights <= budget) return v;
+    }
+    return 1;
+  }
+};
+
+inline TileShape tile_shape(const Target& target, int gates) {
+  const int budget = target.vector_registers - target.vector_registers / 5;  // 26 of 32: with more, LLVM spills
+  const int per_row = gates == 1 ? 2 : gates;  // one gate alone takes two vectors, to use each broadcast twice
+  return TileShape{std::clamp((budget - per_row) / per_row, 1, 10), budget, gates};
+}
+
+namespace detail {
+
+/// How many contractions a nest accumulates side by side at most: the gates of its tile.
+inline int gates_of(const ir::Stmt& inner) {
+  int most = 0;
+  ir::visit_with(inner, [&](const ir::For& loop) {
+    if (loop.dim.kind() != DimKind::dense) return;
+    int here = 0;
+    for (const ir::Stmt& s : stmts_of(loop.body)) here += s.as<ir::Store>() != nullptr;
+    most = std::max(most, here);
+  });
+  return std::max(most, 1);
+}
+
+inline DType stored_type(const ir::Stmt& inner) {
+  DType type = DType::f32;
+  ir::visit_with(inner, [&](const ir::Store& store) { type = store.buffer->dtype; });
+  return type;
+}
+
+/// The work on one output element in two: the contractions, which a tile does for all its elements side by side, and what follows
+/// from the sums, which is done element by element.
+struct Halves {
+  std::vector<ir::Buffer> sums, locals;  // accumulators of the contractions; locals of the rest
+  std::vector<ir::Stmt> lead, rest;
+
+  explicit Halves(ir::Stmt inner) {
+    std::vector<ir::Buffer> all;
+    while (const auto* alloc = inner.as<ir::Alloc>()) {
+      all.push_back(alloc->buffer);
+      inner = alloc->body;
+    }
+    for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
+    for (const ir::Buffer& buffer : all) (stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
+  }
+
+  /// Nothing follows but storing the sums.
+  bool only_stores() const {
+    for (const ir::Stmt& s : rest)
+      if (const auto* store = s.as<ir::Store>(); !store || !store->value.as<ir::Load>()) return false;
+    return true;
+  }
+
+ private:
+  static bool contracts(const ir::Stmt& s) {
+    if (const auto* loop = s.as<ir::For>()) return loop->dim.kind() == DimKind::dense;
+    const auto* store = s.as<ir::Store>();
+    return store && store->buffer->scope == ir::Scope::local;
+  }
+  static bool stores_to(const ir::Stmt& s, const ir::Buffer& buffer) {
+    bool found = false;
+    ir::visit_with(s, [&](const ir::Store& store) { found |= store.buffer == buffer; });
+    return found;
+  }
+};
+
+/// Tiles one nest.
+class NestTiler {
+ public:
+  NestTiler(const Nest& nest, const Target& target)
+      : nest_(nest), lanes_(lanes_of(target, stored_type(nest.inner))), contracts_(has_contraction(nest.inner)),
+        shape_(tile_shape(target, gates_of(nest.inner))) {}
+
+  ir::Stmt run() {
+    if (!slice_var(nest_)) return build_nest(nest_);
+    if (nest_.rows && contracts_ && !nest_.guard)
+      return split_evenly(nest_.rows->extent, shape_.most_rows, nest_.rows->dim, [&](const ir::Expr& base, int rows) {
+        base_ = base;
+        return outer_loops(columns(rows));
+      });
+    Nest result = nest_;
+    result.inner = columns(1);
+    result.loops.pop_back();
+    return build_nest(result);
+  }
+
+ private:
+  ir::Stmt outer_loops(ir::Stmt body) const {
+    for (auto loop = nest_.loops.rbegin() + 1; loop != nest_.loops.rend(); ++loop) body = loop_around(*loop, body);
+    return body;
+  }
+
+  /// The innermost output loop as vectors, several of them at once, of the whole dimension or of the worker's slice.
+  ir::Stmt columns(int rows) {
+    const LoopHeader& loop = nest_.loops.back();
+    const int panels = int(loop.dim.extent() / lanes_), tail = int(loop.dim.extent() % lanes_);
+    const bool shared = loop.kind == ir::ForKind::parallel;
+    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"), workers = ir::call(ir::UfKind::num_workers, "num_workers");
+    const ir::Expr begin = shared ? worker * panels / workers : ir::imm(0);
+    const ir::Expr count = shared ? (worker + 1) * panels / workers - begin : ir::imm(panels);
+    const int vectors = contracts_ ? shape_.vectors(rows) : 1;
+    SplitParts parts;
+    parts.rest = [&](const ir::Expr& first, int v) { return tile((begin + first) * lanes_, lanes_, rows, v); };
+    parts.tile = [&](const ir::Expr& first) { return parts.rest(first, vectors); };
+    parts.single = [&](const ir::Expr& first) { return parts.rest(first, 1); };
+    const ir::Stmt result = split(count, vectors, loop.dim, parts);
+    if (!tail) return result;
+    ir::Stmt last = tile(ir::imm(std::int64_t(panels) * lanes_), tail, rows, 1);
+    if (shared) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
+    return ir::Block::make({result, last});
+  }
+
+  /// `rows` rows times `vectors` vectors of `lanes` outputs from `first` on.
+  ir::Stmt tile(const ir::Expr& first, int lanes, int rows, int vectors) {
+    const ir::Expr lane = ir::Var::make("lane"), r = ir::Var::make("r"), v = ir::Var::make("v");
+    const ir::Expr column = first + v * lanes + lane;
+    const Halves halves(nest_.inner);
+    const bool together = !contracts_ || halves.only_stores() || rows * vectors == 1;
+    const ir::Stmt body = together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
+    if (lanes == 1) return ir::substitute(body, {{lane.get(), ir::imm(0)}});
+    return ir::For::make(lane, nest_.loops.back().dim, ir::imm(lanes), ir::ForKind::vectorized, body);
+  }
+
+  /// `work` for all rows and vectors, side by side.
+  ir::Stmt jammed(const ir::Stmt& work, const ir::Expr& r, const ir::Expr& v, const ir::Expr& column, int rows, int vectors) const {
+    const ir::Stmt vector = unroll_and_jam(at_column(work, column), v, ir::imm(0), vectors);
+    return unroll_and_jam(at_row(vector, r), r, ir::imm(0), rows);
+  }
+
+  /// The contractions side by side, their sums put aside; then the rest in a loop, so that its code is there once a tile size and
+  /// not once an element.
+  ir::Stmt in_halves(const Halves& halves, const ir::Expr& r, const ir::Expr& v, const ir::Expr& column, int rows, int vectors) const {
+    std::vector<ir::Stmt> lead = halves.lead;
+    std::vector<ir::Buffer> kept;
+    ir::Stmt rest = ir::Block::make(halves.rest);
+    const std::vector<ir::Expr> element{r * vectors + v};
+    for (const ir::Buffer& sum : halves.sums) {
+      ir::BufferInfo info = *sum;
+      info.name += "_tile";
+      info.dims = {Dim("tile", std::int64_t(rows) * vectors)};
+      kept.emplace_back(std::move(info));
+      lead.push_back(ir::Store::make(kept.back(), element, ir::Load::make(sum, {})));
+      rest = ir::mutate_with(rest, [&](auto& self, const ir::Load& load) -> ir::Expr {
+        return load.buffer == sum ? ir::Load::make(kept.back(), element) : self.children(load);
+      });
+    }
+    const auto with = [](const std::vector<ir::Buffer>& buffers, ir::Stmt body) {
+      for (auto b = buffers.rbegin(); b != buffers.rend(); ++b) body = ir::Alloc::make(*b, body);
+      return body;
+    };
+    const ir::Stmt sums = jammed(with(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
+    const Dim& dim = nest_.loops.back().dim;
+    ir::Stmt each = at_column(with(halves.locals, rest), column);
+    each = vectors == 1 ? ir::substitute(each, {{v.get(), ir::imm(0)}}) : ir::For::make(v, dim, ir::imm(vectors), ir::ForKind::serial, each);
+    each = at_row(each, r);
+    each = rows == 1 ? ir::substitute(each, {{r.get(), ir::imm(0)}}) : ir::For::make(r, nest_.rows->dim, ir::imm(rows), ir::ForKind::serial, each);
+    return with(kept, ir::Block::make({sums, each}));
+  }
+
+  ir::Stmt at_column(const ir::Stmt& work, const ir::Expr& column) const { return ir::substitute(work, {{nest_.loops.back().var.get(), column}}); }
+
+  /// `work` of row `base + r`, where rows are tiled.
+  ir::Stmt at_row(const ir::Stmt& work, const ir::Expr& r) const {
+    if (!base_) return work;
+    const ir::Substitution row{{nest_.rows->var.get(), base_ + r}};
+    const ir::Expr let = ir::Var::make(nest_.let_var.as<ir::Var>()->name);
+    return ir::LetStmt::make(let, ir::substitute(nest_.let_value, row), ir::substitute(ir::substitute(work, row), {{nest_.let_var.get(), let}}));
+  }
+
+  const Nest& nest_;
+  ir::Expr base_;  // the first row of the tile, where rows are tiled
+  int lanes_;
+  bool contracts_;
+  TileShape shape_;
+};
+
+}  // namespace detail
+
+inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target) {
+  return map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); });
+}
+
+}  // namespace cortex::schedule

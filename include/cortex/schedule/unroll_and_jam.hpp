@@ -1,0 +1,100 @@
+// Unroll and jam: the iterations of a loop run side by side, sharing the loops inside it.
+//
+//   for r = 0:2: {a = 0; for j: a += w[j] * x[r,j]; y[r] = a}
+//     ->
+//   a = 0; b = 0; for j: {a += w[j] * x[0,j]; b += w[j] * x[1,j]}; y[0] = a; y[1] = b
+//
+// Legal where the iterations do not depend on each other: for rows of a batch (P.3) and output elements.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/equal.hpp"
+#include "cortex/schedule/nest.hpp"
+
+namespace cortex::schedule {
+
+namespace detail {
+
+/// The copy's own local buffer in place of the shared one.
+inline ir::Stmt with_buffer(const ir::Stmt& stmt, const ir::Buffer& from, const ir::Buffer& to) {
+  return ir::mutate_with(
+      stmt,
+      [&](auto& self, const ir::Load& load) -> ir::Expr {
+        const ir::Expr inner = self.children(load);
+        return load.buffer == from ? ir::Load::make(to, inner.as<ir::Load>()->indices) : inner;
+      },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt {
+        const ir::Stmt inner = self.children(store);
+        const auto* s = inner.as<ir::Store>();
+        return store.buffer == from ? ir::Store::make(to, s->indices, s->value) : inner;
+      });
+}
+
+inline ir::Stmt jam(const std::vector<ir::Stmt>& copies);
+
+inline ir::Stmt jam_lets(const std::vector<ir::Stmt>& copies) {
+  std::vector<ir::Stmt> bodies;
+  std::vector<std::pair<ir::Expr, ir::Expr>> lets;
+  for (const ir::Stmt& copy : copies) {
+    const auto* let = copy.as<ir::LetStmt>();
+    const ir::Expr var = ir::Var::make(let->var.as<ir::Var>()->name, let->var.type());
+    lets.emplace_back(var, let->value);
+    bodies.push_back(ir::substitute(let->body, {{let->var.get(), var}}));
+  }
+  ir::Stmt result = jam(bodies);
+  for (auto let = lets.rbegin(); let != lets.rend(); ++let) result = ir::LetStmt::make(let->first, let->second, result);
+  return result;
+}
+
+inline ir::Stmt jam_allocs(const std::vector<ir::Stmt>& copies) {
+  std::vector<ir::Stmt> bodies;
+  std::vector<ir::Buffer> buffers;
+  for (const ir::Stmt& copy : copies) {
+    const auto* alloc = copy.as<ir::Alloc>();
+    buffers.emplace_back(ir::BufferInfo(*alloc->buffer));
+    bodies.push_back(with_buffer(alloc->body, alloc->buffer, buffers.back()));
+  }
+  ir::Stmt result = jam(bodies);
+  for (auto buffer = buffers.rbegin(); buffer != buffers.rend(); ++buffer) result = ir::Alloc::make(*buffer, result);
+  return result;
+}
+
+/// Copies of one statement, interleaved. All have the same shape; loops are shared if their extents agree.
+inline ir::Stmt jam(const std::vector<ir::Stmt>& copies) {
+  const ir::Stmt& first = copies.front();
+  if (copies.size() == 1) return first;
+  if (const auto* block = first.as<ir::Block>()) {
+    std::vector<ir::Stmt> stmts;
+    for (std::size_t s = 0; s < block->stmts.size(); ++s) {
+      std::vector<ir::Stmt> column;
+      for (const ir::Stmt& copy : copies) column.push_back(copy.as<ir::Block>()->stmts[s]);
+      stmts.push_back(jam(column));
+    }
+    return ir::Block::make(stmts);
+  }
+  if (const auto* loop = first.as<ir::For>()) {
+    bool shared = true;
+    std::vector<ir::Stmt> bodies;
+    for (const ir::Stmt& copy : copies) {
+      shared &= ir::equal(copy.as<ir::For>()->extent, loop->extent);
+      bodies.push_back(ir::substitute(copy.as<ir::For>()->body, {{copy.as<ir::For>()->var.get(), loop->var}}));
+    }
+    if (shared) return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, jam(bodies));
+  }
+  if (first.as<ir::LetStmt>()) return jam_lets(copies);
+  if (first.as<ir::Alloc>()) return jam_allocs(copies);
+  return ir::Block::make(copies);
+}
+
+}  // namespace detail
+
+/// `count` iterations of `body` over `var`, the first at `var = begin`, side by side.
+inline ir::Stmt unroll_and_jam(const ir::Stmt& body, const ir::Expr& var, const ir::Expr& begin, int count) {
+  std::vector<ir::Stmt> copies;
+  for (int r = 0; r < count; ++r) copies.push_back(ir::substitute(body, {{var.get(), begin + r}}));
+  return detail::jam(copies);
+}
+
+}  // namespace cortex::schedule

@@ -1,0 +1,119 @@
+// Sets of accessors, as types: what a model reads, and in which order its arrays come.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include "cortex/structure/accessors.hpp"
+
+namespace cortex::structure {
+
+/// A flat set of accessor types without duplicates, ordered. `Accessors<>` is the empty set.
+template <class... As>
+struct Accessors {
+  static constexpr std::size_t size = sizeof...(As);
+};
+
+/// Which accessors are numbered together: the arrays of `Arrays` are one list per group.
+enum class Group : unsigned char { child, children, field };
+
+constexpr Group group_of(AccessorKind kind) {
+  switch (kind) {
+    case AccessorKind::child:
+    case AccessorKind::optional_child: return Group::child;
+    case AccessorKind::children: return Group::children;
+    case AccessorKind::field: return Group::field;
+  }
+  return Group::field;
+}
+
+template <class A, class Set>
+inline constexpr bool contains = false;
+template <class A, class... As>
+inline constexpr bool contains<A, Accessors<As...>> = (std::is_same_v<A, As> || ...);
+
+namespace sets {
+
+template <class Set, class... More>
+struct Append {
+  using type = Set;
+};
+template <class... As, class A, class... More>
+struct Append<Accessors<As...>, A, More...>
+    : Append<std::conditional_t<contains<A, Accessors<As...>>, Accessors<As...>, Accessors<As..., A>>, More...> {};
+
+template <class SetA, class SetB>
+struct Join;
+template <class... As, class... Bs>
+struct Join<Accessors<As...>, Accessors<Bs...>> : Append<Accessors<>, As..., Bs...> {};
+
+template <Group group, class Result, class... As>
+struct Select {
+  using type = Result;
+};
+template <Group group, class... Rs, class A, class... As>
+struct Select<group, Accessors<Rs...>, A, As...>
+    : Select<group, std::conditional_t<group_of(A::kind) == group, Accessors<Rs..., A>, Accessors<Rs...>>, As...> {};
+
+template <Group group, class Set>
+struct Members;
+template <Group group, class... As>
+struct Members<group, Accessors<As...>> : Select<group, Accessors<>, As...> {};
+
+template <class A, class Set>
+struct Position;
+template <class A, class... As>
+struct Position<A, Accessors<As...>> {
+  static constexpr int value = [] {
+    int at = 0;
+    bool found = false;
+    ((found = found || std::is_same_v<A, As>, at += found ? 0 : 1), ...);
+    return found ? at : -1;
+  }();
+};
+
+}  // namespace sets
+
+/// The accessors of both sets, in order of first appearance, each once. `Union<Accessors<>, S>` makes S a set.
+template <class SetA, class SetB>
+using Union = typename sets::Join<SetA, SetB>::type;
+
+/// The members of a set that belong to one group, in the set's order.
+template <class Set>
+using ChildAccessors = typename sets::Members<Group::child, Set>::type;
+template <class Set>
+using ChildrenAccessors = typename sets::Members<Group::children, Set>::type;
+template <class Set>
+using FieldAccessors = typename sets::Members<Group::field, Set>::type;
+
+/// The position of accessor A among the accessors of its own group in Set: the index of its array in `Arrays`. -1 if
+/// the set lacks it.
+template <class A, class Set>
+inline constexpr int index_of = sets::Position<A, typename sets::Members<group_of(A::kind), Set>::type>::value;
+
+/// Whether every accessor of the set can be read from a Node.
+template <class Set, class Node>
+inline constexpr bool fits_node = false;
+template <class... As, class Node>
+inline constexpr bool fits_node<Accessors<As...>, Node> = (AccessorOf<As, Node> && ...);
+
+/// Whether some link of the set is an index, so that a call needs an arena.
+template <class Set, class Node>
+inline constexpr bool uses_arena = false;
+template <class... As, class Node>
+inline constexpr bool uses_arena<Accessors<As...>, Node> = ([] {
+  if constexpr (group_of(As::kind) == Group::field)
+    return false;
+  else
+    return As::template uses_arena<Node>();
+}() || ...);
+
+/// The names of a set's accessors, in order.
+template <class Set>
+inline constexpr std::array<std::string_view, 0> names_of{};
+template <class... As>
+inline constexpr std::array<std::string_view, sizeof...(As)> names_of<Accessors<As...>>{As::name()...};
+
+}  // namespace cortex::structure

@@ -1,0 +1,66 @@
+// The arrays that the linearizer makes of a call's nodes: the contract between `structure/` and generated code.
+//
+// Every node has a number in [0, num_nodes), given as in the paper's appendix B:
+//   - a batch is the set of nodes of one height: batch 0 holds the leaves, batch b the nodes whose highest child stands
+//     in batch b - 1. The nodes of a batch are independent of each other and have consecutive numbers;
+//   - the numbers of batch b lie above those of batch b + 1, so children are numbered above their parents and all
+//     leaves above all internal nodes: `is_leaf(n)` is `n >= num_internal`, and a loop from num_nodes - 1 down to 0
+//     meets children before parents.
+// Where a node has no child the arrays hold num_nodes, so that code can read row num_nodes of a state, which callers
+// keep all zero, and needs no test.
+//
+// Shapes are in elements. Every array is 64-byte aligned, never null, and may be read up to 64 bytes past its end.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace cortex::structure {
+
+/// The children that one `children` accessor yields, as compressed rows: node n's children are
+/// child[begin[n]] .. child[begin[n + 1] - 1], in the order of the container. Edges are ordered by node number, so the
+/// edges of a batch are contiguous.
+struct Csr {
+  const std::int32_t* begin;     // [num_nodes + 1]
+  const std::int32_t* child;     // [num_edges] numbers of nodes
+  std::int32_t num_edges;
+  std::int32_t max_batch_edges;  // the most edges that the nodes of one batch have together
+};
+
+/// The values of one field accessor, one row per node; 0 where the field is not read. Element k of node n is
+/// data[n * stride + k] in the accessor's DType.
+struct FieldArray {
+  const void* data;     // [num_nodes, stride]; a row of a vector field is filled up with zeros
+  std::int32_t stride;  // 1 for scalars; for vectors the number of components, rounded up to a multiple of 16
+};
+
+/// Everything that generated code knows of a call's nodes. Plain data: it points into the workspace that made it and
+/// holds until that workspace's next run.
+struct Arrays {
+  std::int32_t num_nodes = 0;
+  std::int32_t num_internal = 0;        // nodes that have children: the numbers [0, num_internal)
+  std::int32_t num_roots = 0;           // as many as were given, repeated ones included
+  std::int32_t num_batches = 0;         // the greatest height + 1; 0 without nodes
+  std::int32_t max_batch = 0;           // the greatest batch_length
+  std::int32_t max_internal_batch = 0;  // the greatest batch_length of batches 1 and up; 0 if there are none
+  const std::int32_t* batch_begin = nullptr;   // [num_batches] lowest number in the batch
+  const std::int32_t* batch_length = nullptr;  // [num_batches]
+  const std::int32_t* root = nullptr;          // [num_roots] numbers of the roots, in the order given
+  const std::int32_t* const* child = nullptr;  // [child and optional_child accessors, in set order][num_nodes]
+  const Csr* children = nullptr;               // [children accessors, in set order]
+  const FieldArray* field = nullptr;           // [field accessors, in set order]
+};
+
+static_assert(std::is_standard_layout_v<Arrays> && std::is_trivially_copyable_v<Arrays>, "generated code reads it");
+
+/// The nodes at which a field is read.
+enum class Where : std::uint8_t { nowhere = 0, leaves = 1, internal = 2, all = 3 };
+
+/// How the linearizer reads and checks one field accessor. Away from `where` the accessor is not called.
+struct FieldCheck {
+  Where where = Where::all;
+  std::int64_t limit = -1;      // integer fields: valid values are [0, limit); -1: any that fits 32 bits
+  const char* table = nullptr;  // the name of what the field indexes, for messages; null: unnamed
+};
+
+}  // namespace cortex::structure

@@ -1,0 +1,419 @@
+// The linearizer (paper section 4.2 and appendix B): from the user's own nodes to the arrays that generated code reads.
+//
+// It is instantiated for one node type and exactly the accessors that a model reads, all inlined. A run
+//   1. discovers the nodes breadth first and notes for each link the place of its target (`discover`);
+//   2. finds heights, cycles and forbidden sharing, and numbers the nodes (`numbering`);
+//   3. writes children and fields in the order of the numbers.
+// Nothing recurses and nothing is allocated once the workspace is as large as the input.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "cortex/structure/accessor_set.hpp"
+#include "cortex/structure/arrays.hpp"
+#include "cortex/structure/failures.hpp"
+#include "cortex/structure/kind.hpp"
+#include "cortex/structure/links.hpp"
+#include "cortex/structure/numbering.hpp"
+#include "cortex/structure/workspace.hpp"
+
+namespace cortex::structure {
+
+namespace detail {
+
+/// The arrays of a walk and its table, as values of the loop that fills them: stores through them cannot change them,
+/// so they stay in registers.
+template <std::size_t num_rows>
+struct Tape {
+  const void** node;
+  std::int32_t* parent;
+  std::array<std::int32_t*, num_rows> row;
+  Probe table;
+  std::int32_t limit;
+
+  explicit Tape(const WalkState& walk) { load(walk); }
+  void load(const WalkState& walk) {
+    node = walk.node.data();
+    parent = walk.parent.data();
+    for (std::size_t r = 0; r < num_rows; ++r) row[r] = walk.row[r].data();
+    table = walk.probe();
+    limit = walk.limit;
+  }
+};
+
+/// Makes room for `more` places, or refuses a structure that has grown past the workspace's bound.
+[[gnu::noinline]] inline void make_room(WalkState& walk, std::int32_t entered, std::int32_t tail, std::int32_t more) {
+  walk.tail = tail;
+  if (tail > walk.max_visits) fail::too_many_visits(walk);
+  walk.make_room(entered, more);
+}
+
+/// The values that an integer field may have, as [low, low + span) in wrapping 64-bit arithmetic.
+struct IntegerRange {
+  std::uint64_t low, span;
+  template <class T>
+  static IntegerRange of(std::int64_t limit) {
+    constexpr std::uint64_t half = std::uint64_t(1) << 31;
+    if (limit >= 0) return {0, std::min(std::uint64_t(limit), half)};
+    return std::is_signed_v<T> ? IntegerRange{std::uint64_t(0) - half, 2 * half} : IntegerRange{0, half};
+  }
+  bool contains(std::uint64_t value) const { return value - low < span; }
+};
+
+}  // namespace detail
+
+/// Linearizes structures of `Node` for the accessors of `Set`, a type `Accessors<...>`. Stateless.
+template <class Node, class Set>
+class Linearizer {
+  static_assert(fits_node<Set, Node>,
+                "an accessor of this model cannot be read from this node type: the member does not exist there, a child "
+                "is no pointer to a node and no index, or a field is no number and no fixed array of numbers");
+  using Named = ChildAccessors<Set>;
+  using Containers = ChildrenAccessors<Set>;
+  using Fields = FieldAccessors<Set>;
+  static constexpr std::size_t num_named = Named::size;
+  static constexpr std::size_t num_containers = Containers::size;
+  static constexpr std::size_t num_fields = Fields::size;
+  static constexpr std::size_t num_rows = num_named + 2 * num_containers;
+  using Tape = detail::Tape<num_rows>;
+
+  template <class A, class B>
+  struct Joined;
+  template <class... As, class... Bs>
+  struct Joined<Accessors<As...>, Accessors<Bs...>> {
+    static constexpr std::array<std::string_view, sizeof...(As) + sizeof...(Bs)> names{As::name()..., Bs::name()...};
+  };
+  static constexpr std::span<const std::string_view> link_names() { return Joined<Named, Containers>::names; }
+
+ public:
+  /// Numbers everything that `roots` reach and checks it against `structure`. `checks` holds one entry per field
+  /// accessor, in the set's order. `roots` is a range of pointers (raw or smart) to nodes, or of nodes. The result lies
+  /// in `workspace` and holds until its next run.
+  ///
+  /// Throws Error: invalid_structure for a cycle, a null root, a null child, a shared child or too many children;
+  /// out_of_range for field values outside their table or 32 bits, and for more visits than the workspace allows. What
+  /// the user's own pointers, containers and lambdas throw passes through. Either way the workspace can be used again.
+  template <class Roots>
+  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks, Roots&& roots) {
+    static_assert(!uses_arena<Set, Node>, "children are indices here: pass the arena that they index, cortex::arena(nodes)");
+    using Root = decltype(*begin_of(roots));
+    static_assert(!LinkTo<Root, Node> || !is_index_link<Root>, "roots are indices here: pass the arena that they index");
+    return run_in(workspace, structure, checks, roots, Arena<Node>{});
+  }
+  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
+                           std::initializer_list<const Node*> roots) {
+    return run<const std::initializer_list<const Node*>&>(workspace, structure, checks, roots);
+  }
+
+  /// The same for links that are indices into `arena`; roots are indices or pointers. An index that is negative, or the
+  /// greatest of an unsigned type, means "no node"; any other past the end gets Code::out_of_range.
+  template <class Roots>
+  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks, Roots&& roots,
+                           Arena<Node> arena) {
+    return run_in(workspace, structure, checks, roots, arena);
+  }
+  template <class Root>
+    requires LinkTo<const Root&, Node>
+  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
+                           std::initializer_list<Root> roots, Arena<Node> arena) {
+    return run_in(workspace, structure, checks, roots, arena);
+  }
+
+ private:
+  template <class Roots>
+  static const Arrays& run_in(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks, Roots& roots,
+                              Arena<Node> arena) {
+    static_assert(LinkTo<decltype(*begin_of(roots)), Node>, "roots must be pointers to nodes, nodes, or indices into an arena");
+    if (checks.size() != num_fields) throw Error(Code::internal, "the linearizer needs one FieldCheck per field accessor");
+    WalkState& walk = workspace.state_;
+    walk.begin(num_named, num_containers, num_fields);
+    enter_roots(walk, roots, arena);
+    discover(walk, structure, arena, Named{}, Containers{});
+    const std::int32_t heights = walk.num_repeats == 0
+                                     ? numbering::measure_forest(walk)
+                                     : numbering::resolve_sharing(walk, structure.kind, link_names());
+    Arrays arrays;
+    numbering::lay_out_batches(walk, heights, arrays);
+    numbering::assign_numbers(walk, arrays);
+    write_named(walk, arrays, std::make_index_sequence<num_named>{});
+    for (std::size_t c = 0; c < num_containers; ++c) write_container(walk, arrays, c);
+    write_fields(walk, arrays, checks, Fields{});
+    arrays.child = walk.child_table.data();
+    arrays.children = walk.csr_table.data();
+    arrays.field = walk.field_table.data();
+    walk.arrays = arrays;
+    walk.remember_size();
+    walk.finished = true;
+    return walk.arrays;
+  }
+
+  // ------------------------------------------------------------------------------------------------------- discovery
+
+  /// The node that a link leads to, or null. `refuse` is called with an index past the end of the arena.
+  template <class Ref, class Refuse>
+  static const Node* follow(std::remove_reference_t<Ref>& link, const Arena<Node>& arena, Refuse&& refuse) {
+    using Link = std::remove_cvref_t<Ref>;
+    if constexpr (NodeItself<Ref, Node>) {
+      return std::addressof(link);
+    } else if constexpr (PointerTo<Link, Node>) {
+      return to_raw(link);
+    } else {
+      if (is_none(link)) return nullptr;
+      if (std::uint64_t(link) >= arena.size) [[unlikely]] refuse(std::to_string(+link));
+      return arena.nodes + link;
+    }
+  }
+
+  template <class Roots>
+  static void enter_roots(WalkState& walk, Roots& roots, const Arena<Node>& arena) {
+    Tape tape(walk);
+    std::int32_t tail = 1;
+    auto at = begin_of(roots);
+    for (const auto end = end_of(roots); at != end; ++at) {
+      if (tail >= tape.limit) [[unlikely]] {
+        detail::make_room(walk, 0, tail, 1);
+        tape.load(walk);
+      }
+      auto&& link = *at;
+      const Node* node = follow<decltype(*at)>(
+          link, arena, [&](const std::string& index) { fail::root_index(tail - 1, index, arena.size); });
+      if (node == nullptr) [[unlikely]] fail::null_root(tail - 1);
+      tape.node[tail] = node;
+      tape.parent[tail] = 0;
+      ++tail;
+    }
+    walk.tail = tail;
+    walk.num_roots = tail - 1;
+  }
+
+  /// Visits places in order, each link giving a new place at the tail, so the list of places is its own queue. A node is
+  /// looked up in the table when its place is visited, by when its slot has had the time to reach the cache.
+  template <class... Ns, class... Cs>
+  static void discover(WalkState& walk, const Structure& structure, [[maybe_unused]] const Arena<Node>& arena, Accessors<Ns...>,
+                       Accessors<Cs...>) {
+    static_assert(num_named < 64, "a node type with 64 or more named children: use a children accessor");
+    Tape tape(walk);
+    const std::int32_t bound = structure.child_bound();
+    std::int32_t tail = walk.tail;
+    for (std::int32_t place = 1; place < tail; ++place) {
+      const Node& node = *static_cast<const Node*>(tape.node[place]);
+      prefetch_ahead(tape, place, tail);
+      const std::int32_t original = tape.table.insert(&node, place, tape.node);
+      if (original != 0) [[unlikely]] {
+        note_repeat(walk, place, original);
+        continue;
+      }
+      if (tail + std::int32_t(num_named) > tape.limit) [[unlikely]] {
+        detail::make_room(walk, place, tail, std::int32_t(num_named));
+        tape.load(walk);
+      }
+      const std::int32_t first = tail;
+      bool lacks_required = false;
+      [[maybe_unused]] std::size_t row = 0;
+      (enter_named<Ns>(walk, tape, node, arena, place, tail, row++, lacks_required), ...);
+      (enter_container<Cs>(walk, tape, node, arena, place, tail, row), ...);
+      const std::int32_t links = tail - first;
+      if (lacks_required & (links > 0)) [[unlikely]] refuse_null_child<Ns...>(walk, place);
+      if (links > bound) [[unlikely]] refuse_too_many(walk, structure, place, first, tail);
+    }
+    walk.tail = tail;
+    if (tail - 1 > walk.max_visits) fail::too_many_visits(walk);
+  }
+
+  static void prefetch_ahead(const Tape& tape, std::int32_t place, std::int32_t tail) {
+    constexpr std::int32_t distance = 8;
+    const std::int32_t ahead = place + distance < tail ? place + distance : place;
+    __builtin_prefetch(tape.node[ahead]);
+    __builtin_prefetch(tape.table.slots + tape.table.home(tape.node[ahead]), 1);
+  }
+
+  [[gnu::noinline]] static void note_repeat(WalkState& walk, std::int32_t place, std::int32_t original) {
+    const std::size_t count = std::size_t(walk.num_repeats);
+    walk.repeat.extend(count + 1, count)[count] = {place, original};
+    ++walk.num_repeats;
+  }
+
+  template <class A>
+  static void enter_named(WalkState& walk, Tape& tape, const Node& node, const Arena<Node>& arena, std::int32_t place,
+                          std::int32_t& tail, std::size_t row, bool& lacks_required) {
+    const Node* child = nullptr;
+    if (A::is_reachable(node)) {
+      using Ref = decltype(A::get(node));
+      auto&& link = A::get(node);
+      child = follow<Ref>(link, arena, [&](const std::string& index) { fail::link_index(walk, place, A::name(), index, arena.size); });
+    }
+    // No branch on whether the child is there, which no predictor can guess: an absent child's place is overwritten.
+    tape.node[tail] = child;
+    tape.parent[tail] = place;
+    tape.row[row][place] = child != nullptr ? tail : 0;
+    tail += child != nullptr;
+    if constexpr (A::kind == AccessorKind::child) lacks_required |= child == nullptr;
+  }
+
+  template <class A>
+  static void enter_container(WalkState& walk, Tape& tape, const Node& node, const Arena<Node>& arena, std::int32_t place,
+                              std::int32_t& tail, std::size_t& row) {
+    const std::int32_t first = tail;
+    auto enter = [&](const Node* child) {
+      if (tail >= tape.limit) [[unlikely]] {
+        detail::make_room(walk, place, tail, 1);
+        tape.load(walk);
+      }
+      tape.node[tail] = child;
+      tape.parent[tail] = place;
+      ++tail;
+    };
+    auto refuse = [&](const std::string& index) { fail::link_index(walk, place, A::name(), index, arena.size); };
+    A::for_each_member(node, [&](auto&& held) {
+      using Ref = decltype(held);
+      if constexpr (LinkTo<Ref, Node>) {
+        if (const Node* child = follow<Ref>(held, arena, refuse)) enter(child);
+      } else {
+        auto at = begin_of(held);
+        const std::int32_t begin = tail;
+        for (const auto end = end_of(held); at != end; ++at) {
+          auto&& link = *at;
+          const Node* child = follow<decltype(*at)>(link, arena, refuse);
+          if (child == nullptr) [[unlikely]] fail::null_element(walk, place, A::name(), tail - begin);
+          enter(child);
+        }
+      }
+    });
+    tape.row[row++][place] = first;
+    tape.row[row++][place] = tail - first;
+  }
+
+  template <class... Ns>
+  [[noreturn, gnu::cold, gnu::noinline]] static void refuse_null_child([[maybe_unused]] const WalkState& walk,
+                                                                       [[maybe_unused]] std::int32_t place) {
+    [[maybe_unused]] std::size_t row = 0;
+    (..., [&] {
+      if (Ns::kind == AccessorKind::child && walk.row[row].data()[place] == 0) fail::null_child(walk, place, Ns::name());
+      ++row;
+    }());
+    throw Error(Code::internal, "the linearizer lost the child that is null");
+  }
+
+  [[gnu::noinline]] static void refuse_too_many(const WalkState& walk, const Structure& structure, std::int32_t place,
+                                                std::int32_t first, std::int32_t tail) {
+    const std::int64_t count = numbering::count_children(walk, place, first, tail, structure.child_bound());
+    if (count > structure.child_bound()) fail::too_many_children(walk, place, count, structure, link_names());
+  }
+
+  // --------------------------------------------------------------------------------------------------------- writing
+
+  template <std::size_t... k>
+  static void write_named(WalkState& walk, const Arrays& arrays, std::index_sequence<k...>) {
+    if constexpr (sizeof...(k) > 0) {
+      const std::int32_t* const order = walk.order.data();
+      const std::int32_t* const number = walk.number.data();
+      const std::array<const std::int32_t*, num_named> from{walk.row[k].data()...};
+      const std::array<std::int32_t*, num_named> to{walk.child[k].reserve(std::size_t(arrays.num_nodes) + 1)...};
+      for (std::int32_t n = 0; n < arrays.num_internal; ++n) {
+        const std::int32_t place = order[n];
+        ((to[k][n] = number[from[k][place]]), ...);
+      }
+      (std::fill(to[k] + arrays.num_internal, to[k] + arrays.num_nodes, arrays.num_nodes), ...);
+      ((walk.child_table[k] = to[k]), ...);
+    }
+  }
+
+  static void write_container(WalkState& walk, const Arrays& arrays, std::size_t c) {
+    const std::int32_t* const order = walk.order.data();
+    const std::int32_t* const number = walk.number.data();
+    const std::int32_t* const first = walk.row[num_named + 2 * c].data();
+    const std::int32_t* const count = walk.row[num_named + 2 * c + 1].data();
+    std::int32_t* const begin = walk.csr_begin[c].reserve(std::size_t(arrays.num_nodes) + 1);
+    std::int32_t* const child = walk.csr_child[c].reserve(std::size_t(walk.tail) + 2);
+    std::int32_t edge = 0;
+    for (std::int32_t n = 0; n < arrays.num_internal; ++n) {
+      const std::int32_t place = order[n];
+      const std::int32_t from = first[place], size = count[place];
+      begin[n] = edge;
+      // Two are written in any case, to be overwritten by the next node: most nodes have no more, and no branch is missed.
+      child[edge] = number[from];
+      child[edge + 1] = number[from + 1];
+      for (std::int32_t k = 2; k < size; ++k) child[edge + k] = number[from + k];
+      edge += size;
+    }
+    std::fill(begin + arrays.num_internal, begin + arrays.num_nodes + 1, edge);
+    std::int32_t widest = 0;
+    for (std::int32_t b = 1; b < arrays.num_batches; ++b) {
+      const std::int32_t low = arrays.batch_begin[b];
+      widest = std::max(widest, begin[low + arrays.batch_length[b]] - begin[low]);
+    }
+    walk.csr_table[c] = {begin, child, edge, widest};
+  }
+
+  template <class... Fs>
+  static void write_fields(WalkState& walk, const Arrays& arrays, std::span<const FieldCheck> checks, Accessors<Fs...>) {
+    std::size_t f = 0;
+    ((walk.field_table[f] = write_field<Fs>(walk, arrays, checks[f], walk.field_data[f]), ++f), ...);
+  }
+
+  /// Fields come last, so a field is read only from structures that are sound, and where it is read is a range of numbers.
+  template <class A>
+  static FieldArray write_field(const WalkState& walk, const Arrays& arrays, const FieldCheck& check, Block<std::byte>& block) {
+    using Shape = typename A::template Shape<Node>;
+    using Element = std::conditional_t<std::is_floating_point_v<typename Shape::Element>, typename Shape::Element, std::int32_t>;
+    constexpr std::size_t stride = Shape::is_vector ? (std::size_t(Shape::components) + 15) / 16 * 16 : 1;
+    const std::size_t num_nodes = std::size_t(arrays.num_nodes), num_internal = std::size_t(arrays.num_internal);
+    const std::size_t begin = (int(check.where) & int(Where::internal)) ? 0 : num_internal;
+    const std::size_t end = (int(check.where) & int(Where::leaves)) ? num_nodes : std::max(begin, num_internal);
+    Element* const data = reinterpret_cast<Element*>(block.reserve(num_nodes * stride * sizeof(Element) + 64));
+    std::memset(static_cast<void*>(data), 0, begin * stride * sizeof(Element));
+    std::memset(static_cast<void*>(data + end * stride), 0, (num_nodes - end) * stride * sizeof(Element));
+    const void* const* const node = walk.node.data();
+    const std::int32_t* const order = walk.order.data();
+    const auto range = detail::IntegerRange::of<typename Shape::Element>(check.limit);
+    for (std::size_t n = begin; n < end; ++n) {
+      const Node& source = *static_cast<const Node*>(node[order[n]]);
+      if (!A::is_reachable(source)) [[unlikely]] fail::unreachable_field(walk, order[n], A::name());
+      auto&& value = A::get(source);
+      Element* const row = data + n * stride;
+      auto element = [&](int k, auto scalar) {
+        return checked<A, Element>(scalar, Shape::is_vector ? k : -1, range, walk, order[n], check);
+      };
+      if constexpr (Shape::is_vector) {
+        for (int k = 0; k < Shape::components; ++k) row[k] = element(k, value[std::size_t(k)]);
+        std::memset(static_cast<void*>(row + Shape::components), 0, (stride - Shape::components) * sizeof(Element));
+      } else {
+        row[0] = element(0, value);
+      }
+    }
+    return {data, std::int32_t(stride)};
+  }
+
+  /// One value of a field as generated code holds it, checked if it is an integer.
+  template <class A, class Element, class T>
+  static Element checked(T value, int element, const detail::IntegerRange& range, const WalkState& walk, std::int32_t place,
+                         const FieldCheck& check) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return value;
+    } else if constexpr (std::is_enum_v<T>) {
+      return checked<A, Element>(std::underlying_type_t<T>(value), element, range, walk, place, check);
+    } else {
+      if (!range.contains(std::uint64_t(value))) [[unlikely]] refuse_value<A>(value, element, walk, place, check);
+      return static_cast<Element>(value);
+    }
+  }
+
+  template <class A, class T>
+  [[noreturn, gnu::cold, gnu::noinline]] static void refuse_value(T value, int element, const WalkState& walk, std::int32_t place,
+                                                                  const FieldCheck& check) {
+    const bool past_limit = check.limit >= 0 && (std::uint64_t(value) >= std::uint64_t(check.limit));
+    if (past_limit) fail::field_limit(walk, place, A::name(), element, std::to_string(+value), check);
+    fail::field_width(walk, place, A::name(), element, std::to_string(+value));
+  }
+};
+
+}  // namespace cortex::structure

@@ -1,0 +1,115 @@
+// Links: how a node names another. A link is a raw or smart pointer, an index into an arena, or the node itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <type_traits>
+
+namespace cortex {
+
+/// The nodes that integral links index: `nodes[i]` for link i. A view; the nodes stay the caller's.
+template <class Node>
+struct Arena {
+  const Node* nodes = nullptr;
+  std::size_t size = 0;
+};
+
+/// The arena over a contiguous container of nodes: std::vector, std::array, std::span, C array.
+template <class Container>
+constexpr auto arena(const Container& nodes) {
+  using Node = std::remove_cvref_t<decltype(*std::data(nodes))>;
+  return Arena<Node>{std::data(nodes), std::size(nodes)};
+}
+
+namespace structure {
+
+template <class T>
+concept HasGet = requires(const T& pointer) {
+  pointer.get();
+  requires std::is_pointer_v<decltype(pointer.get())>;
+};
+
+template <class T>
+concept HasArrow = requires(const T& pointer) { pointer.operator->(); };
+
+/// A raw pointer or a class that acts as one, by get() or operator->.
+template <class T>
+concept PointerLike = std::is_pointer_v<T> || (std::is_class_v<T> && (HasGet<T> || HasArrow<T>));
+
+/// The address that a pointer holds; null stays null. It asks a class for get() first, and only then for operator->,
+/// which library pointers may refuse on null. Whatever the class throws passes through.
+template <PointerLike P>
+constexpr auto to_raw(const P& pointer) {
+  if constexpr (std::is_pointer_v<P>) {
+    return pointer;
+  } else if constexpr (HasGet<P>) {
+    return pointer.get();
+  } else {
+    using Raw = decltype(to_raw(pointer.operator->()));
+    if constexpr (requires { static_cast<bool>(pointer); }) {
+      if (!static_cast<bool>(pointer)) return Raw(nullptr);
+    } else if constexpr (requires { static_cast<bool>(pointer == nullptr); }) {
+      if (pointer == nullptr) return Raw(nullptr);
+    }
+    return to_raw(pointer.operator->());
+  }
+}
+
+template <class T, class Node>
+concept PointerTo = PointerLike<T> && requires(const T& pointer) {
+  requires std::is_convertible_v<decltype(to_raw(pointer)), const Node*>;
+};
+
+/// An integer that can index an arena.
+template <class T>
+concept Index = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+/// Whether an index means "no node": any negative one, or the greatest of an unsigned type.
+template <Index T>
+constexpr bool is_none(T index) {
+  if constexpr (std::is_signed_v<T>)
+    return index < 0;
+  else
+    return index == static_cast<T>(-1);
+}
+
+/// A node that lives where it is named: an element of std::vector<Node>, or a lambda's `const Node&`. A temporary is no
+/// link, because it is gone before the call is over.
+template <class Ref, class Node>
+concept NodeItself = std::is_lvalue_reference_v<Ref> && std::is_convertible_v<std::remove_reference_t<Ref>*, const Node*>;
+
+/// A link to a Node. `Ref` is the type of the expression that yields it, so lvalues are references.
+template <class Ref, class Node>
+concept LinkTo = PointerTo<std::remove_cvref_t<Ref>, Node> || Index<std::remove_cvref_t<Ref>> || NodeItself<Ref, Node>;
+
+namespace range_access {
+using std::begin;
+using std::end;
+template <class T>
+constexpr auto begin_of(T& range) -> decltype(begin(range)) {
+  return begin(range);
+}
+template <class T>
+constexpr auto end_of(T& range) -> decltype(end(range)) {
+  return end(range);
+}
+}  // namespace range_access
+using range_access::begin_of;
+using range_access::end_of;
+
+/// A range of links that can be passed over more than once. A range that is given by value is accepted if its elements
+/// are pointers or indices, which outlive it.
+template <class Ref, class Node>
+concept LinkRangeTo = requires(std::remove_reference_t<Ref>& range) {
+  begin_of(range) != end_of(range);
+  requires LinkTo<decltype(*begin_of(range)), Node>;
+  requires std::is_lvalue_reference_v<Ref> || !NodeItself<decltype(*begin_of(range)), Node>;
+};
+
+/// Whether links of this type are indices, so that a call needs an arena.
+template <class Ref>
+inline constexpr bool is_index_link = Index<std::remove_cvref_t<Ref>>;
+
+}  // namespace structure
+}  // namespace cortex

@@ -1,0 +1,214 @@
+// From places to numbers: heights, batches, and the numbering of the paper's appendix B (D2, D3).
+//
+// before: places in breadth-first order, each with the place of its parent
+// after:  each place with its number, each number with its place, and the batches
+//
+// In a forest a parent's place lies before its children's, so one pass from the last place to the first finds all
+// heights. Where a node is reached more than once that order is lost: `resolve_sharing` finds another and, on the way,
+// cycles and children that the declared kind does not allow to be shared.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "cortex/structure/failures.hpp"
+#include "cortex/structure/kind.hpp"
+#include "cortex/structure/workspace.hpp"
+
+namespace cortex::structure::numbering {
+
+/// Which accessor the link to `place` was read through: named children first, then containers.
+inline int accessor_of(const WalkState& walk, std::int32_t place) {
+  const std::int32_t parent = walk.parent.data()[place];
+  for (int k = 0; k < walk.num_named; ++k)
+    if (walk.row[std::size_t(k)].data()[parent] == place) return k;
+  for (int c = 0; c < walk.num_containers; ++c) {
+    const std::int32_t first = walk.row[std::size_t(walk.num_named + 2 * c)].data()[parent];
+    const std::int32_t count = walk.row[std::size_t(walk.num_named + 2 * c + 1)].data()[parent];
+    if (place >= first && place < first + count) return walk.num_named + c;
+  }
+  return -1;
+}
+
+/// The number of children of a node as `Structure::with_max_children` defines it, or any greater number than `bound`.
+inline std::int64_t count_children(const WalkState& walk, std::int32_t place, std::int32_t first, std::int32_t tail,
+                                   std::int64_t bound) {
+  std::int64_t count = 0;
+  for (int k = 0; k < walk.num_named; ++k) count += walk.row[std::size_t(k)].data()[place] != 0;
+  for (int c = 0; c < walk.num_containers; ++c)
+    count = std::max<std::int64_t>(count, walk.row[std::size_t(walk.num_named + 2 * c + 1)].data()[place]);
+  std::int64_t distinct = 0;
+  const void* const* node = walk.node.data();
+  for (std::int32_t at = first; at < tail && distinct <= bound; ++at)
+    distinct += std::find(node + first, node + at, node[at]) == node + at;
+  return std::max(count, distinct);
+}
+
+/// Heights of a forest, in height[place], and how many nodes have each, in batch_length. Returns the number of heights.
+inline std::int32_t measure_forest(WalkState& walk) {
+  const std::int32_t tail = walk.tail;
+  std::int32_t* const height = walk.height.reserve(std::size_t(tail) + 1);
+  std::int32_t* const length = walk.batch_length.reserve(std::size_t(tail) + 1);
+  const std::int32_t* const parent = walk.parent.data();
+  std::memset(height, 0, std::size_t(tail) * sizeof(std::int32_t));
+  std::memset(length, 0, std::size_t(tail) * sizeof(std::int32_t));
+  for (std::int32_t place = tail - 1; place > 0; --place) {
+    const std::int32_t own = height[place];
+    ++length[own];
+    std::int32_t& above = height[parent[place]];  // of place 0, which nobody reads, for roots
+    above = std::max(above, own + 1);
+  }
+  return tail > 1 ? height[0] : 0;
+}
+
+/// For every place the place of the node's first visit, the range of places that its links lead to, and how many links
+/// lead to it.
+inline void index_edges(WalkState& walk) {
+  const std::size_t count = std::size_t(walk.tail) + 1;
+  std::int32_t* const alias = walk.alias.reserve(count);
+  std::int32_t* const first = walk.first_edge.reserve(count);
+  std::int32_t* const edges = walk.num_edges.reserve(count);
+  std::int32_t* const open = walk.open_edges.reserve(count);
+  std::memset(edges, 0, count * sizeof(std::int32_t));
+  std::memset(open, 0, count * sizeof(std::int32_t));
+  for (std::int32_t place = 0; place < walk.tail; ++place) alias[place] = place;
+  for (std::int32_t i = 0; i < walk.num_repeats; ++i) alias[walk.repeat.data()[i].place] = walk.repeat.data()[i].original;
+  for (std::int32_t place = walk.tail - 1; place > walk.num_roots; --place) {
+    const std::int32_t parent = walk.parent.data()[place];
+    first[parent] = place;
+    ++edges[parent];
+    ++open[alias[place]];
+  }
+}
+
+/// Names one cycle among the nodes that could not be ordered. Each of them has a link from another of them, so
+/// following such links backwards comes round.
+[[noreturn, gnu::cold, gnu::noinline]] inline void report_cycle(WalkState& walk, std::span<const std::string_view> names) {
+  const std::int32_t* const alias = walk.alias.data();
+  const std::int32_t* const open = walk.open_edges.data();
+  std::int32_t* const back = walk.queue.data();  // the place of a link to this node from another that could not be ordered
+  std::int32_t at = 0;
+  for (std::int32_t place = walk.tail - 1; place > walk.num_roots; --place)
+    if (open[alias[place]] > 0 && open[walk.parent.data()[place]] > 0) back[alias[place]] = place, at = alias[place];
+  for (std::int32_t step = 0; step < walk.tail; ++step) at = walk.parent.data()[back[at]];  // now surely on the cycle
+  std::int64_t length = 0;
+  std::int32_t top = at, node = at;
+  do {
+    node = walk.parent.data()[back[node]];
+    top = std::min(top, node);
+    ++length;
+  } while (node != at);
+  fail::cycle(walk, top, length, names[std::size_t(accessor_of(walk, back[top]))]);
+}
+
+/// Refuses a second parent. Links of one parent come in the order of its accessors, so two that may not lead to the same
+/// node follow each other among the links that do. A named child and a container, or two containers, may show the same child.
+inline void check_single_parents(WalkState& walk, Kind kind, std::span<const std::string_view> names) {
+  std::int32_t* const last = walk.queue.data();  // the link to each node that was met last
+  std::memset(last, 0, std::size_t(walk.tail) * sizeof(std::int32_t));
+  for (std::int32_t place = walk.num_roots + 1; place < walk.tail; ++place) {
+    std::int32_t& before = last[walk.alias.data()[place]];
+    if (before != 0) {
+      const std::int32_t parent_a = walk.parent.data()[before], parent_b = walk.parent.data()[place];
+      const int a = accessor_of(walk, before), b = accessor_of(walk, place);
+      const bool same_group = a == b || (a < walk.num_named && b < walk.num_named);
+      if (parent_a != parent_b || same_group)
+        fail::shared_child(walk, walk.alias.data()[place], kind, parent_a, names[std::size_t(a)], parent_b, names[std::size_t(b)]);
+    }
+    before = place;
+  }
+}
+
+/// What `measure_forest` does, for structures in which some node was reached more than once. Throws on a cycle, and on
+/// shared children unless the kind is dag.
+inline std::int32_t resolve_sharing(WalkState& walk, Kind kind, std::span<const std::string_view> names) {
+  index_edges(walk);
+  const std::int32_t tail = walk.tail;
+  const std::int32_t* const alias = walk.alias.data();
+  const std::int32_t* const first = walk.first_edge.data();
+  const std::int32_t* const edges = walk.num_edges.data();
+  std::int32_t* const open = walk.open_edges.data();
+  std::int32_t* const queue = walk.queue.reserve(std::size_t(tail) + 1);
+  std::int32_t ordered = 0;
+  for (std::int32_t place = 1; place < tail; ++place)
+    if (alias[place] == place && open[place] == 0) queue[ordered++] = place;
+  for (std::int32_t at = 0; at < ordered; ++at) {  // parents before children
+    const std::int32_t place = queue[at];
+    for (std::int32_t edge = first[place]; edge < first[place] + edges[place]; ++edge)
+      if (--open[alias[edge]] == 0) queue[ordered++] = alias[edge];
+  }
+  if (ordered < tail - 1 - walk.num_repeats) report_cycle(walk, names);
+
+  std::int32_t* const height = walk.height.reserve(std::size_t(tail) + 1);
+  std::int32_t* const length = walk.batch_length.reserve(std::size_t(tail) + 1);
+  std::memset(length, 0, std::size_t(tail) * sizeof(std::int32_t));
+  std::int32_t heights = 0;
+  for (std::int32_t at = ordered - 1; at >= 0; --at) {  // children before parents
+    const std::int32_t place = queue[at];
+    std::int32_t own = 0;
+    for (std::int32_t edge = first[place]; edge < first[place] + edges[place]; ++edge)
+      own = std::max(own, height[alias[edge]] + 1);
+    height[place] = own;
+    ++length[own];
+    heights = std::max(heights, own + 1);
+  }
+  if (kind != Kind::dag) check_single_parents(walk, kind, names);
+  return heights;
+}
+
+/// Gives each batch its range of numbers, from the highest batch, which begins at 0, to the leaves.
+inline void lay_out_batches(WalkState& walk, std::int32_t heights, Arrays& arrays) {
+  std::int32_t* const begin = walk.batch_begin.reserve(std::size_t(heights) + 1);
+  std::int32_t* const cursor = walk.cursor.reserve(std::size_t(heights) + 1);
+  const std::int32_t* const length = walk.batch_length.data();
+  std::int32_t next = 0, widest = 0;
+  for (std::int32_t h = heights - 1; h >= 0; --h) {
+    begin[h] = cursor[h] = next;
+    next += length[h];
+    if (h > 0) widest = std::max(widest, length[h]);
+  }
+  arrays.num_nodes = next;
+  arrays.num_internal = heights > 0 ? begin[0] : 0;
+  arrays.num_batches = heights;
+  arrays.max_internal_batch = widest;
+  arrays.max_batch = heights > 0 ? std::max(widest, length[0]) : 0;
+  arrays.batch_begin = begin;
+  arrays.batch_length = walk.batch_length.data();
+}
+
+/// Numbers the nodes of each batch in the order of their places, and the roots.
+inline void assign_numbers(WalkState& walk, Arrays& arrays) {
+  const std::int32_t tail = walk.tail;
+  std::int32_t* const number = walk.number.reserve(std::size_t(tail) + 8);
+  std::int32_t* const order = walk.order.reserve(std::size_t(tail) + 8);
+  std::int32_t* const cursor = walk.cursor.data();
+  const std::int32_t* const height = walk.height.data();
+  number[0] = arrays.num_nodes;  // what stands for "no child"
+  if (walk.num_repeats == 0) {
+    for (std::int32_t place = 1; place < tail; ++place) {
+      const std::int32_t n = cursor[height[place]]++;
+      number[place] = n;
+      order[n] = place;
+    }
+  } else {
+    const std::int32_t* const alias = walk.alias.data();
+    for (std::int32_t place = 1; place < tail; ++place) {  // a node's first visit comes before the others
+      if (alias[place] != place) {
+        number[place] = number[alias[place]];
+        continue;
+      }
+      const std::int32_t n = cursor[height[place]]++;
+      number[place] = n;
+      order[n] = place;
+    }
+  }
+  std::int32_t* const root = walk.root.reserve(std::size_t(walk.num_roots) + 1);
+  if (walk.num_roots > 0) std::memcpy(root, number + 1, std::size_t(walk.num_roots) * sizeof(std::int32_t));
+  arrays.num_roots = walk.num_roots;
+  arrays.root = root;
+}
+
+}  // namespace cortex::structure::numbering

@@ -1,0 +1,233 @@
+// The memory of the linearizer: everything it writes, kept from call to call so that a warm call allocates nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cortex/structure/arrays.hpp"
+
+namespace cortex::structure {
+
+/// A 64-byte aligned array that grows geometrically and never shrinks, readable 64 bytes past its capacity. Fresh memory
+/// is zero, so reading ahead of what was written yields old or zero values and nothing indeterminate.
+template <class T>
+class Block {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Block() = default;
+  Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+  Block& operator=(Block&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  ~Block() { release(data_); }
+
+  /// Room for `count` elements, whose values are unspecified.
+  T* reserve(std::size_t count) { return count < capacity_ ? data_ : extend(count, 0); }
+
+  /// Room for `count` elements; the first `used` keep their values.
+  T* extend(std::size_t count, std::size_t used) {
+    if (count < capacity_) return data_;
+    used = std::min(used, capacity_);
+    const std::size_t larger = count + count / 2 + 64;
+    const std::size_t bytes = larger * sizeof(T) + 64;
+    T* fresh = static_cast<T*>(::operator new(bytes, std::align_val_t(64)));
+    if (used > 0) std::memcpy(static_cast<void*>(fresh), data_, used * sizeof(T));
+    std::memset(static_cast<void*>(fresh + used), 0, bytes - used * sizeof(T));
+    release(data_);
+    data_ = fresh;
+    capacity_ = larger;
+    return data_;
+  }
+
+  T* data() const { return data_; }
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  static void release(T* data) { ::operator delete(static_cast<void*>(data), std::align_val_t(64)); }
+  T* data_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
+/// A view of the hash table from node to place, held in registers during the walk. A slot holds (stamp << 32 | place)
+/// and counts as empty unless its stamp is the current one, so no call has to clear what the calls before it wrote.
+struct Probe {
+  std::uint64_t* slots = nullptr;
+  std::uint64_t stamp = 0;
+  std::uint32_t mask = 0;
+  int shift = 63;
+
+  std::uint32_t home(const void* node) const {
+    // Fibonacci hashing: nodes allocated one after the other spread evenly, whatever their stride.
+    return std::uint32_t((reinterpret_cast<std::uintptr_t>(node) * 0x9E3779B97F4A7C15u) >> shift);
+  }
+
+  /// Enters a node at `place` and returns 0; if the node is there already, returns its place.
+  std::int32_t insert(const void* node, std::int32_t place, const void* const* nodes) const {
+    for (std::uint32_t at = home(node);; at = (at + 1) & mask) {
+      const std::uint64_t slot = slots[at];
+      if ((slot >> 32) != stamp) {
+        slots[at] = stamp << 32 | std::uint32_t(place);
+        return 0;
+      }
+      if (nodes[std::uint32_t(slot)] == node) return std::int32_t(std::uint32_t(slot));
+    }
+  }
+
+  /// The place of a node, or 0.
+  std::int32_t find(const void* node, const void* const* nodes) const {
+    for (std::uint32_t at = home(node);; at = (at + 1) & mask) {
+      const std::uint64_t slot = slots[at];
+      if ((slot >> 32) != stamp) return 0;
+      if (nodes[std::uint32_t(slot)] == node) return std::int32_t(std::uint32_t(slot));
+    }
+  }
+};
+
+/// A visit of a node that was visited before.
+struct Repeat {
+  std::int32_t place;
+  std::int32_t original;
+};
+
+/// What one walk knows. A place is one visit, numbered in breadth-first order from 1, roots first; place 0 stands for
+/// "no node". In a forest every node has one place; a node that is reached again has further places, listed in `repeat`,
+/// whose children are not visited again.
+struct WalkState {
+  Block<const void*> node;              // [place]
+  Block<std::int32_t> parent;           // [place] place of the node it was reached from; 0 for roots; never decreases
+  std::vector<Block<std::int32_t>> row; // [named child][place]: its place or 0; then per container: first place, count
+  Block<Repeat> repeat;
+  Block<std::uint64_t> slots;
+  std::int32_t tail = 1;                // one past the last place
+  std::int32_t num_roots = 0;
+  std::int32_t num_repeats = 0;
+  std::int32_t limit = 0;               // the walk has room for places below it
+  std::int32_t max_visits = 0;
+  std::int32_t expected = 0;            // a decaying maximum of recent sizes: what the table is sized to at first
+  std::int32_t num_named = 0, num_containers = 0;
+  int table_bits = 0;
+  std::uint32_t stamp = 0;
+  bool finished = false;
+
+  Block<std::int32_t> height, number;   // [place]
+  Block<std::int32_t> order;            // [number] the place
+  Block<std::int32_t> cursor;           // [height]
+  Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
+
+  // What `arrays` points to.
+  Block<std::int32_t> batch_begin, batch_length, root;
+  std::vector<Block<std::int32_t>> child, csr_begin, csr_child;
+  std::vector<Block<std::byte>> field_data;
+  std::vector<const std::int32_t*> child_table;
+  std::vector<Csr> csr_table;
+  std::vector<FieldArray> field_table;
+  Arrays arrays;
+
+  Probe probe() const {
+    return {slots.data(), stamp, (std::uint32_t(1) << table_bits) - 1, 64 - table_bits};
+  }
+
+  /// Forgets the last run and makes the lists as long as the accessor set needs.
+  void begin(std::size_t named, std::size_t containers, std::size_t fields) {
+    finished = false;
+    arrays = Arrays{};
+    tail = 1;
+    num_roots = num_repeats = 0;
+    num_named = std::int32_t(named);
+    num_containers = std::int32_t(containers);
+    const std::size_t rows = named + 2 * containers;
+    if (row.size() < rows) row.resize(rows);
+    if (child.size() < named) child.resize(named);
+    if (csr_begin.size() < containers) csr_begin.resize(containers), csr_child.resize(containers);
+    if (field_data.size() < fields) field_data.resize(fields);
+    child_table.resize(named);
+    csr_table.resize(containers);
+    field_table.resize(fields);
+    make_room(0, 0);
+  }
+
+  /// Room for `more` places from `tail` on, of which places 1 .. entered are in the table. The caller has made sure that
+  /// no more than `max_visits` places are in use.
+  void make_room(std::int32_t entered, std::int64_t more) {
+    const std::int64_t wanted = std::max<std::int64_t>(tail + more, std::max(expected, 256));
+    const std::size_t places = std::size_t(wanted) + slack;
+    node.extend(places, std::size_t(tail));
+    parent.extend(places, std::size_t(tail));
+    std::size_t smallest = std::min(node.capacity(), parent.capacity());
+    for (auto& r : row) {
+      r.extend(places, std::size_t(tail));
+      smallest = std::min(smallest, r.capacity());
+    }
+    size_table(wanted, entered);
+    const std::int64_t by_table = (std::int64_t(1) << table_bits) / slots_per_place;
+    limit = std::int32_t(std::min<std::int64_t>({std::int64_t(smallest - slack), by_table, std::int64_t(max_visits) + 1}));
+  }
+
+  /// Remembers the size of this run for the next one's table: one that fits the load stays in the cache.
+  void remember_size() { expected = std::max(tail, expected - expected / 8); }
+
+  static constexpr std::size_t slack = 64;
+  static constexpr std::int32_t slots_per_place = 4;
+
+ private:
+  /// Sizes the table to `wanted` places and enters the first `entered` again if it changed.
+  void size_table(std::int64_t wanted, std::int32_t entered) {
+    int bits = 10;
+    while ((std::int64_t(1) << bits) < wanted * slots_per_place) ++bits;
+    if (entered > 0 && bits <= table_bits) return;
+    table_bits = bits;
+    slots.reserve(std::size_t(1) << bits);
+    if (++stamp == 0) {  // after 2^32 calls a stale slot could look current
+      std::memset(slots.data(), 0, slots.capacity() * sizeof(std::uint64_t));
+      stamp = 1;
+    }
+    const Probe table = probe();
+    for (std::int32_t place = 1; place <= entered; ++place) table.insert(node.data()[place], place, node.data());
+  }
+};
+
+/// Memory for one call at a time; a server keeps one per thread. It grows to the largest call it has seen and
+/// then allocates nothing. After an exception it can be used again at once.
+class Workspace {
+ public:
+  /// `max_visits` bounds how many nodes, counted once for each link that leads to them, one call may have (at most about
+  /// 2^31 in any case); a larger call gets Code::out_of_range.
+  explicit Workspace(std::int32_t max_visits = INT32_MAX - 64) { state_.max_visits = max_visits; }
+  Workspace(Workspace&& other) noexcept : state_(std::exchange(other.state_, fresh(other))) {}
+  Workspace& operator=(Workspace&& other) noexcept {
+    if (this != &other) state_ = std::exchange(other.state_, fresh(other));
+    return *this;
+  }
+
+  /// The arrays of the last run; empty before the first and after a failed one.
+  const Arrays& arrays() const { return state_.arrays; }
+
+  /// The number of a node of the last run, or -1 if it was not in it. `node` is the address as a pointer to the
+  /// linearizer's Node type; for arenas, of the element. Valid until the next run, without touching the node.
+  std::int32_t find(const void* node) const {
+    if (!state_.finished || node == nullptr) return -1;
+    const std::int32_t place = state_.probe().find(node, state_.node.data());
+    return place == 0 ? -1 : state_.number.data()[place];
+  }
+
+ private:
+  template <class Node, class Set>
+  friend class Linearizer;
+  static WalkState fresh(const Workspace& like) noexcept {
+    WalkState state;
+    state.max_visits = like.state_.max_visits;
+    return state;
+  }
+  WalkState state_;
+};
+
+}  // namespace cortex::structure

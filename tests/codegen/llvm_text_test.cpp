@@ -1,0 +1,235 @@
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cortex/codegen/llvm_text.hpp"
+#include "cortex/ir/build.hpp"
+#include "support/golden.hpp"
+
+using namespace cortex;
+using namespace cortex::ir;
+
+namespace {
+
+const Dim rows{"rows", 4}, columns{"columns", 64};
+
+Buffer buffer(const std::string& name, Role role = Role::temp, DType type = DType::f32) {
+  BufferInfo info;
+  info.name = name, info.dtype = type, info.dims = {rows, columns}, info.role = role;
+  return Buffer(info);
+}
+
+Buffer local(const std::string& name, int lanes) {
+  BufferInfo info;
+  info.name = name, info.scope = Scope::local, info.lanes = lanes;
+  return Buffer(info);
+}
+
+Program program(std::vector<Buffer> buffers, Stmt body) { return {"test", std::move(buffers), std::move(body), Level::device}; }
+
+std::string text_of(const Program& p) { return codegen::llvm_text(p, {"kernel", 64}); }
+
+/// How often `part` occurs in `text`.
+int count(const std::string& text, const std::string& part) {
+  int n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  const std::size_t at = text.find(part);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = text.rfind('\n', at) + 1;
+  return text.substr(begin, text.find('\n', at) - begin);
+}
+
+Expr at(const Buffer& b, Expr index) { return Load::make(b, {std::move(index)}); }
+Stmt set(const Buffer& b, Expr index, Expr value) { return Store::make(b, {std::move(index)}, std::move(value)); }
+Expr wide(Expr base) { return Ramp::make(std::move(base), 16); }
+
+std::string refusal(const Program& p) {
+  try {
+    text_of(p);
+  } catch (const Error& error) {
+    CHECK(error.code == Code::internal);
+    return error.message;
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("LLVM text of a matrix product with a barrier is the golden one", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), child = buffer("child", Role::index, DType::i32), h = buffer("h", Role::state);
+  const Buffer sum = local("sum", 16);
+  const Expr n = Var::make("n"), k = Var::make("k");
+  const Expr x = Broadcast::make(at(h, at(child, n) * 64 + k), 16), zero = constant(0, {DType::f32, 16});
+  const Stmt inner = For::make(k, columns, imm(64), ForKind::serial,
+                               Store::make(sum, {}, Fma::make(x, at(w, wide(k * 16)), Load::make(sum, {}))));
+  const Stmt body = Alloc::make(sum, Block::make({Store::make(sum, {}, zero), inner,
+                                                  set(h, wide(n * 64), Unary::make(UnaryOp::relu, Load::make(sum, {})))}));
+  const Stmt loop = For::make(n, rows, at(child, imm(0)), ForKind::serial, Block::make({body, Barrier::make()}));
+  check_golden("llvm_text/product.ll", text_of(program({w, child, h}, loop)));
+}
+
+TEST_CASE("every buffer is an alias scope of its own", "[llvm_text]") {
+  const Buffer a = buffer("a"), b = buffer("b"), c = buffer("c");
+  const std::string text = text_of(program({a, b, c}, set(c, imm(1), at(a, imm(2)) + at(b, imm(3)))));
+  CHECK(line_with(text, "load float, ptr %v0").find("!alias.scope !5, !noalias !6") != std::string::npos);
+  CHECK(line_with(text, "load float, ptr %v2").find("!alias.scope !7, !noalias !8") != std::string::npos);
+  CHECK(line_with(text, "store float").find("!alias.scope !9, !noalias !10") != std::string::npos);
+  CHECK(text.find("!5 = !{!2}\n!6 = !{!3, !4}\n!7 = !{!3}\n!8 = !{!2, !4}\n!9 = !{!4}\n!10 = !{!2, !3}\n") != std::string::npos);
+}
+
+TEST_CASE("loads of what a call only reads are invariant, and no others", "[llvm_text]") {
+  const Buffer w = buffer("w", Role::weight), f = buffer("f", Role::field), h = buffer("h", Role::state), t = buffer("t");
+  const Stmt body = set(t, imm(0), at(w, imm(0)) + at(f, imm(0)) + at(h, imm(0)) + at(t, imm(0)));
+  const std::string text = text_of(program({w, f, h, t}, body));
+  CHECK(line_with(text, "load float, ptr %b0,").find("!invariant.load") != std::string::npos);
+  CHECK(line_with(text, "load float, ptr %b1,").find("!invariant.load") != std::string::npos);
+  CHECK(line_with(text, "load float, ptr %b2,").find("!invariant.load") == std::string::npos);
+  CHECK(line_with(text, "load float, ptr %b3,").find("!invariant.load") == std::string::npos);
+}
+
+TEST_CASE("no parameter is noalias, because a barrier changes what pointers lead to", "[llvm_text]") {
+  const Buffer a = buffer("a");
+  const std::string text = text_of(program({a}, Block::make({set(a, imm(0), constant(1, {DType::f32})), Barrier::make()})));
+  CHECK(line_with(text, "define ") == "define void @kernel(ptr noundef %args) #0 {");
+}
+
+TEST_CASE("a barrier is called only where there are several workers", "[llvm_text]") {
+  const Buffer a = buffer("a");
+  const std::string text = text_of(program({a}, Block::make({Barrier::make(), set(a, imm(0), constant(1, {DType::f32}))})));
+  CHECK(text.find("  %v2 = icmp sgt i32 %workers, 1\n  br i1 %v2, label %wait0, label %done1\n"
+                  "wait0:\n  call void %barrier(ptr %context) nounwind\n  br label %done1\ndone1:\n") != std::string::npos);
+}
+
+TEST_CASE("no instruction has a fast-math flag", "[llvm_text]") {
+  const Buffer a = buffer("a");
+  const Expr x = at(a, wide(imm(0))), y = at(a, wide(imm(16)));
+  std::vector<Stmt> body;
+  for (const BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::min, BinaryOp::max})
+    body.push_back(set(a, wide(imm(0)), Binary::make(op, x, y)));
+  for (const UnaryOp op : {UnaryOp::neg, UnaryOp::abs, UnaryOp::exp, UnaryOp::sqrt, UnaryOp::sigmoid, UnaryOp::relu, UnaryOp::round})
+    body.push_back(set(a, wide(imm(0)), Unary::make(op, x)));
+  const std::string text = text_of(program({a}, Block::make(body)));
+  for (const char* flag : {"fast", "contract", "reassoc", "nnan", "ninf", "nsz", "arcp", "afn", "fmuladd"}) CHECK(count(text, flag) == 0);
+}
+
+TEST_CASE("users' names stand in comments only, with odd characters replaced", "[llvm_text]") {
+  const Buffer a = buffer("h\n!0 = \"evil\" %x");
+  const Expr v = Var::make("i\nret void");
+  Program p = program({a}, For::make(v, rows, imm(4), ForKind::serial, set(a, v, constant(1, {DType::f32}))));
+  p.name = "tree\nrnn";
+  const std::string text = text_of(p);
+  CHECK(text.starts_with("; program tree_rnn\n; %b0 h__0____evil___x f32 temp\n\ndefine"));
+  CHECK(count(text, "evil") == 1);
+  CHECK(count(text, "ret void") == 1);
+}
+
+TEST_CASE("a shared handle is computed once", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight);
+  Expr x = at(w, imm(3));
+  for (int i = 0; i < 40; ++i) x = x * x;
+  const std::string text = text_of(program({w, a}, Block::make({set(a, imm(0), x), set(a, imm(1), x + x)})));
+  CHECK(count(text, "fmul") == 40);
+}
+
+TEST_CASE("what is computed in a branch or a loop is computed again after it", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight);
+  const Expr x = at(w, imm(3)) * at(w, imm(4)), i = Var::make("i");
+  const Stmt once = set(a, imm(0), x);
+  const Expr is_first = Binary::make(BinaryOp::eq, call(UfKind::worker, "worker"), imm(0));
+  CHECK(count(text_of(program({w, a}, Block::make({If::make(is_first, once, once), once}))), "fmul") == 3);
+  CHECK(count(text_of(program({w, a}, Block::make({For::make(i, rows, imm(4), ForKind::serial, once), once}))), "fmul") == 2);
+  CHECK(count(text_of(program({w, a}, Block::make({once, For::make(i, rows, imm(4), ForKind::serial, once)}))), "fmul") == 1);
+}
+
+TEST_CASE("a load from memory that changes is shared within its statement only", "[llvm_text]") {
+  const Buffer a = buffer("a");
+  const Expr x = at(a, imm(3));
+  CHECK(count(text_of(program({a}, set(a, imm(0), x + x))), "load float") == 1);
+  CHECK(count(text_of(program({a}, Block::make({set(a, imm(3), x + x), set(a, imm(0), x)}))), "load float") == 2);
+}
+
+TEST_CASE("one let is evaluated where it stands, once for all its uses", "[llvm_text]") {
+  const Buffer a = buffer("a");
+  const Expr v = Var::make("v", {DType::f32, 1});
+  const Stmt body = LetStmt::make(v, at(a, imm(3)), Block::make({set(a, imm(3), v + v), set(a, imm(0), v)}));
+  CHECK(count(text_of(program({a}, body)), "load float") == 1);
+}
+
+TEST_CASE("the same loop can stand twice in a program", "[llvm_text]") {
+  const Buffer a = buffer("a");
+  const Expr i = Var::make("i");
+  const Stmt loop = For::make(i, rows, imm(4), ForKind::serial, set(a, i * 2, constant(1, {DType::f32})));
+  CHECK(count(text_of(program({a}, Block::make({loop, loop}))), "= mul nsw i32") == 2);
+}
+
+TEST_CASE("a ramp is one vector access, a broadcast one scalar access, another vector index one a lane", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight);
+  const Expr steps = Binary::make(BinaryOp::mul, wide(imm(0)), constant(2, {DType::i32, 16}));
+  const std::string ramp = text_of(program({w, a}, set(a, wide(imm(0)), at(w, wide(imm(4))))));
+  CHECK(count(ramp, "load <16 x float>, ptr %v0, align 4") == 1);
+  const std::string broadcast = text_of(program({w, a}, set(a, wide(imm(0)), at(w, Broadcast::make(imm(4), 16)))));
+  CHECK(count(broadcast, "load float") == 1);
+  CHECK(count(broadcast, "shufflevector") == 1);
+  CHECK(count(text_of(program({w, a}, set(a, wide(imm(0)), at(w, steps)))), "load float") == 16);
+  CHECK(count(text_of(program({w, a}, set(a, steps, at(w, wide(imm(0)))))), "store float") == 16);
+}
+
+TEST_CASE("local buffers are allocated in the entry block, wherever they stand", "[llvm_text]") {
+  const Buffer a = buffer("a"), t = local("t", 16);
+  const Expr i = Var::make("i");
+  const Stmt body = Alloc::make(t, Block::make({Store::make(t, {}, at(a, wide(i))), set(a, wide(i), Load::make(t, {}))}));
+  const std::string text = text_of(program({a}, For::make(i, rows, imm(4), ForKind::serial, body)));
+  CHECK(text.find("entry:\n  %a") != std::string::npos);
+  CHECK(count(text, "alloca <16 x float>") == 1);
+}
+
+TEST_CASE("constants are exact and infinities and NaN are constants too", "[llvm_text]") {
+  CHECK(codegen::llvm_float(1.0, DType::f32) == "0x3FF0000000000000");
+  CHECK(codegen::llvm_float(0.1, DType::f32) == "0x3FB99999A0000000");
+  CHECK(codegen::llvm_float(0.1, DType::f64) == "0x3FB999999999999A");
+  CHECK(codegen::llvm_float(-std::numeric_limits<double>::infinity(), DType::f32) == "0xFFF0000000000000");
+  CHECK(codegen::llvm_constant(2, {DType::i32, 16}) == "splat (i32 2)");
+}
+
+TEST_CASE("the widest vectors and the sanitizer are attributes of the function", "[llvm_text]") {
+  const Program p = program({}, Block::make({}));
+  CHECK(codegen::llvm_text(p, {"k", 64}).find("\"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\"") != std::string::npos);
+  CHECK(codegen::llvm_text(p, {"k", 32}).find("\"prefer-vector-width\"=\"256\"") != std::string::npos);
+  CHECK(codegen::llvm_text(p, {"k", 16}).find("vector-width") == std::string::npos);
+  CHECK(codegen::llvm_text(p, {"k", 16}).find("sanitize_address") == std::string::npos);
+  CHECK(codegen::llvm_text(p, {"k", 16, true}).find("sanitize_address") != std::string::npos);
+}
+
+TEST_CASE("a program that is not flat is refused with what is left to do", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight);
+  const Expr i = Var::make("i"), one = constant(1, {DType::f32});
+  Program early = program({a}, Block::make({}));
+  early.level = Level::scheduled;
+  CHECK(refusal(early) == "LLVM text: program test is not at device level");
+  CHECK(refusal(program({a}, For::make(i, rows, imm(4), ForKind::parallel, set(a, i, one)))) ==
+        "LLVM text: a loop over rows that is not serial");
+  CHECK(refusal(program({a}, Store::make(a, {imm(0), imm(1)}, one))) == "LLVM text: buffer a is not flat: it has 2 indices");
+  CHECK(refusal(program({a}, set(a, call(UfKind::num_nodes, "num_nodes"), one))) ==
+        "LLVM text: uninterpreted function num_nodes has no meaning yet");
+  CHECK(refusal(program({a}, set(a, i, one))) == "LLVM text: variable i is used outside its scope");
+  CHECK(refusal(program({a}, set(w, imm(0), one))) == "LLVM text: a store to w, which loads take as constant");
+  CHECK(refusal(program({a}, set(a, imm(0), at(buffer("b"), imm(0))))) == "LLVM text: buffer b is not the program's");
+}
+
+TEST_CASE("a symbol that LLVM would have to quote is refused", "[llvm_text]") {
+  CHECK_THROWS_AS(codegen::llvm_text(program({}, Block::make({})), {"two words", 64}), Error);
+  CHECK_THROWS_AS(codegen::llvm_text(program({}, Block::make({})), {"", 64}), Error);
+}
+
+TEST_CASE("the text is the same each time", "[llvm_text]") {
+  const auto make = [] {
+    const Buffer a = buffer("a");
+    const Expr x = at(a, imm(0));
+    return program({a}, set(a, imm(0), Unary::make(UnaryOp::tanh, Unary::make(UnaryOp::exp, Fma::make(x, x, x)))));
+  };
+  CHECK(text_of(make()) == text_of(make()));
+}

@@ -1,0 +1,8 @@
+// expect: a node is no number
+#include "prelude.hpp"
+
+void build() {
+  Words words;
+  auto& [m, Emb, h, leaf] = words;
+  m.compute("x", H, [&](auto n, auto i) { return leaf(n, i) * n; });
+}

@@ -1,0 +1,8 @@
+// expect: (P.2) recursive calls come first: a reduction over the children of a child
+#include "prelude.hpp"
+
+void build() {
+  Nodes nodes;
+  auto& [m, U, h] = nodes;
+  m.compute("x", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return sum(kids(k), [&](auto g) { return h(g, i); }); }); });
+}

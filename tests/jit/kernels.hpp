@@ -1,0 +1,89 @@
+// Programs built by hand for the tests of the JIT, compiled for this machine and run.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "cortex/codegen/llvm_text.hpp"
+#include "cortex/ir/build.hpp"
+#include "cortex/jit/llvm_jit.hpp"
+
+namespace cortex::test {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;  // the process can run instrumented kernels, so they are
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+inline const Dim any{"any", 1};
+
+inline ir::Buffer buffer(const std::string& name, DType type, ir::Role role = ir::Role::temp) {
+  ir::BufferInfo info;
+  info.name = name, info.dtype = type, info.dims = {any}, info.role = role;
+  return ir::Buffer(info);
+}
+
+inline ir::Buffer local(const std::string& name, ir::Type type, std::vector<Dim> dims = {}) {
+  ir::BufferInfo info;
+  info.name = name, info.dtype = type.dtype, info.lanes = type.lanes, info.dims = std::move(dims), info.scope = ir::Scope::local;
+  return ir::Buffer(info);
+}
+
+inline ir::Program program(std::vector<ir::Buffer> buffers, ir::Stmt body) {
+  return {"test", std::move(buffers), std::move(body), ir::Level::device};
+}
+
+inline ir::Stmt loop(const ir::Expr& var, ir::Expr extent, ir::Stmt body) {
+  return ir::For::make(var, any, std::move(extent), ir::ForKind::serial, std::move(body));
+}
+
+inline ir::Expr at(const ir::Buffer& b, ir::Expr index) { return ir::Load::make(b, {std::move(index)}); }
+inline ir::Stmt set(const ir::Buffer& b, ir::Expr index, ir::Expr value) {
+  return ir::Store::make(b, {std::move(index)}, std::move(value));
+}
+inline ir::Expr lanes_at(ir::Expr base, int lanes) { return lanes == 1 ? base : ir::Ramp::make(std::move(base), lanes); }
+
+inline jit::Compiled compile(const ir::Program& p) {
+  const Target target = jit::host_target();
+  return jit::compile_llvm(codegen::llvm_text(p, {"kernel", target.vector_bytes, sanitized}), "kernel", target, {sanitized});
+}
+
+/// Compiles and runs once, by one worker.
+inline void run(const ir::Program& p, const std::vector<void*>& buffers) {
+  const jit::Compiled compiled = compile(p);
+  const codegen::KernelArgs args{buffers.data(), nullptr, nullptr, 0, 1};
+  compiled.kernel(&args);
+}
+
+/// Equal to the bit, except that one NaN is as good as another.
+template <class T>
+bool same(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+  else
+    return a == b;
+}
+
+/// What `f` makes of the elements of `x`, `y` and `z`, taken `lanes` at a time; the sizes are multiples of `lanes`.
+template <class Out, class In>
+std::vector<Out> map(int lanes, std::vector<In> x, std::vector<In> y, std::vector<In> z,
+                     const std::function<ir::Expr(ir::Expr, ir::Expr, ir::Expr)>& f) {
+  const ir::Buffer bx = buffer("x", dtype_of<In>), by = buffer("y", dtype_of<In>), bz = buffer("z", dtype_of<In>);
+  const ir::Buffer out = buffer("out", dtype_of<Out>);
+  const ir::Expr i = ir::Var::make("i"), index = lanes_at(i * lanes, lanes);
+  std::vector<Out> result(x.size());
+  run(program({bx, by, bz, out}, loop(i, ir::imm(std::int64_t(x.size()) / lanes), set(out, index, f(at(bx, index), at(by, index), at(bz, index))))),
+      {x.data(), y.data(), z.data(), result.data()});
+  return result;
+}
+
+}  // namespace cortex::test

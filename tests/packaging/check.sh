@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# A user's project finds, builds with and runs on the library.
+# Usage: check.sh <flags.sh> <working directory> installed|moved|subdirectory
+set -eu
+. "$1"
+work=$2
+mode=$3
+rm -rf "$work"
+mkdir -p "$work"
+arguments=(-G Ninja "-DCMAKE_CXX_COMPILER=$CXX" -DCMAKE_BUILD_TYPE=Debug)
+
+case $mode in
+  installed | moved)
+    "$CMAKE" --install "$BINARY_DIR" --prefix "$work/prefix" >/dev/null
+    if [ "$mode" = moved ]; then
+      # A path of the build or of LLVM in an exported file would hold here and nowhere else.
+      if grep -rnF -e "$work" -e "$SOURCE_DIR" -e "$BINARY_DIR" ${LLVM_DIR:+-e "${LLVM_DIR%/lib/*}/"} \
+        "$work/prefix" --include='*.cmake'; then
+        echo "these lines keep the package from being moved"
+        exit 1
+      fi
+      mkdir "$work/elsewhere"
+      mv "$work/prefix" "$work/elsewhere/cortex"
+      # The LLVM that the user points to.
+      arguments+=("-DCMAKE_PREFIX_PATH=$work/elsewhere/cortex" ${LLVM_DIR:+"-DLLVM_DIR=$LLVM_DIR"})
+    else
+      # The LLVM that the package looks for.
+      arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix")
+    fi
+    ;;
+  subdirectory) arguments+=("-DCORTEX_SOURCE_DIR=$SOURCE_DIR" "-DCORTEX_LLVM=$WITH_LLVM") ;;
+  *) exit 2 ;;
+esac
+
+"$CMAKE" -S "$SOURCE_DIR/tests/packaging/consumer" -B "$work/build" "${arguments[@]}"
+"$CMAKE" --build "$work/build" --parallel 2
+"$work/build/header_only"
+"$work/build/compiled"
+
+# With the compiled library a user's translation unit reads no header of LLVM.
+if "$CXX" "${compiled[@]}" -M "$SOURCE_DIR/tests/packaging/consumer/main.cpp" | grep -i '/llvm'; then
+  echo "cortex::compiled lets LLVM headers through"
+  exit 1
+fi

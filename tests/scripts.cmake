@@ -1,0 +1,57 @@
+# Tests that are scripts or look at the tree: floors, lone headers, compile failures, packaging, README, compile times.
+set(with_llvm 0)
+set(llvm_flags "")
+if(CORTEX_LLVM)
+  set(with_llvm 1)
+  set(llvm_flags "-isystem '${CORTEX_LLVM_INCLUDE_DIRS}'")
+endif()
+set(boost_isystem "")
+set(boost_flags "")
+if(NOT Boost_INCLUDE_DIRS IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+  set(boost_isystem -isystem ${Boost_INCLUDE_DIRS})
+  set(boost_flags "-isystem '${Boost_INCLUDE_DIRS}'")
+endif()
+set(flags ${CMAKE_CURRENT_BINARY_DIR}/flags.sh)
+configure_file(tools/flags.sh.in ${flags} @ONLY)
+set(work ${CMAKE_CURRENT_BINARY_DIR}/work)
+set(tools ${CMAKE_CURRENT_SOURCE_DIR}/tools)
+
+# script_test(<name> <timeout> <labels> <command> ...)
+function(script_test name timeout labels)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${timeout} LABELS "${CORTEX_TEST_PART};${labels}")
+endfunction()
+
+if(CORTEX_TEST_PART MATCHES "full|nollvm")
+  script_test(tree/headers-compile-alone 600 tree bash ${tools}/check_headers.sh ${flags})
+  set_tests_properties(tree/headers-compile-alone PROPERTIES PROCESSORS 2)
+endif()
+
+if(CORTEX_TEST_PART STREQUAL full)
+  add_executable(check_floors tools/check_floors.cpp)
+  target_compile_features(check_floors PRIVATE cxx_std_20)
+  script_test(tree/floors 60 tree check_floors ${PROJECT_SOURCE_DIR}/include)
+  script_test(tree/floors-refuses 60 tree bash ${tools}/check_floors_refuses.sh $<TARGET_FILE:check_floors>)
+  script_test(tree/readme 300 tree bash ${tools}/check_readme.sh ${flags} ${work}/readme)
+
+  # Alone on the machine: a neighbour costs time through the caches.
+  foreach(what include example)
+    script_test(tree/compile-time-${what} 300 tree bash ${tools}/measure_compile.sh ${flags} ${what})
+    set_tests_properties(tree/compile-time-${what} PROPERTIES RUN_SERIAL ON)
+  endforeach()
+
+  foreach(mode installed moved subdirectory)
+    script_test(packaging/${mode} 300 packaging
+                bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check.sh ${flags} ${work}/${mode} ${mode})
+    set_tests_properties(packaging/${mode} PROPERTIES PROCESSORS 2)
+  endforeach()
+
+  # Each of these files must fail to compile, and say what its first line expects.
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/*.cpp)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    script_test(compile_fail/${name} 120 compile_fail
+                sh ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/check.sh ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR}/include
+                ${boost_isystem} ${source})
+  endforeach()
+endif()

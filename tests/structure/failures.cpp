@@ -1,0 +1,166 @@
+// Structures that are refused: each by its code and what the message says.
+#include "support.hpp"
+
+using namespace structure_test;
+
+namespace {
+
+std::string word_error(const cortex::Structure& structure, std::vector<const Word*> roots) {
+  cs::Workspace workspace;
+  return error_of(Code::invalid_structure, [&] { WordLinearizer::run(workspace, structure, any_id, roots); });
+}
+
+std::string kids_error(const cortex::Structure& structure, std::vector<const Kids*> roots) {
+  cs::Workspace workspace;
+  return error_of(Code::invalid_structure, [&] { KidsLinearizer::run(workspace, structure, {}, roots); });
+}
+
+}  // namespace
+
+TEST_CASE("a node that is its own child is a cycle in every kind", "[structure]") {
+  Kids self;
+  self.kids = {&self};
+  for (const cortex::Structure& structure : {cortex::sequence, cortex::tree, cortex::dag})
+    check_says(kids_error(structure, {&self}), {"cycle", "node 0", "root 0", "its own child", "'kids'"});
+}
+
+TEST_CASE("a longer cycle below the root is found in every kind, with its length", "[structure]") {
+  Kids a, b, c, other;
+  a.kids = {&b};
+  b.kids = {&c};
+  c.kids = {&b};
+  for (const cortex::Structure& structure : {cortex::sequence, cortex::tree, cortex::dag})
+    check_says(kids_error(structure, {&other, &a}), {"cycle", "node 2", "root 1", "2 links away", "'kids'"});
+}
+
+TEST_CASE("a cycle through all nodes of a root is found", "[structure]") {
+  std::vector<Kids> ring(1000);
+  for (std::size_t i = 0; i < ring.size(); ++i) ring[i].kids = {&ring[(i + 1) % ring.size()]};
+  check_says(kids_error(cortex::dag, {&ring[0]}), {"cycle", "node 0", "1000 links away"});
+}
+
+TEST_CASE("a cycle is told apart from the nodes that hang below it", "[structure]") {
+  Kids top, a, b, below, lower;
+  lower.kids = {};
+  below.kids = {&lower};
+  a.kids = {&b, &below};
+  b.kids = {&below, &a};
+  top.kids = {&a, &lower};
+  check_says(kids_error(cortex::dag, {&top}), {"cycle", "2 links away", "node 1 "});
+}
+
+TEST_CASE("a child of two parents is refused in a tree and in a sequence, and legal in a DAG", "[structure]") {
+  const Kids shared, a{{&shared}}, b{{&shared}};
+  for (const cortex::Structure& structure : {cortex::sequence, cortex::tree})
+    check_says(kids_error(structure, {&a, &b}), {"shared child", "node 2", "node 0", "node 1", "root 1", "'kids'", "cortex::dag"});
+  cs::Workspace workspace;
+  CHECK(KidsLinearizer::run(workspace, cortex::dag, {}, std::array{&a, &b}).num_nodes == 3);
+}
+
+TEST_CASE("a child twice in one container is shared", "[structure]") {
+  const Kids leaf, top{{&leaf, &leaf}};
+  check_says(kids_error(cortex::tree, {&top}), {"shared child", "twice a child of node 0"});
+}
+
+TEST_CASE("one child as left and right is shared", "[structure]") {
+  const Word leaf, top{0, &leaf, &leaf};
+  check_says(word_error(cortex::tree, {&top}), {"shared child", "twice", "'left'", "'right'", "declared for a tree"});
+}
+
+TEST_CASE("a child twice in a container is shared even if a named child shows it too", "[structure]") {
+  using Set = cs::Accessors<cs::OptionalChild<&Item::left>, cs::Children<&Item::kids>>;
+  Item leaf, top;
+  top.left = &leaf;
+  top.kids = {&leaf};
+  cs::Workspace workspace;
+  CHECK(cs::Linearizer<Item, Set>::run(workspace, cortex::tree, {}, std::array{&top}).num_nodes == 2);
+  top.kids = {&leaf, &leaf};
+  auto run = [&] { cs::Linearizer<Item, Set>::run(workspace, cortex::tree, {}, std::array{&top}); };
+  check_says(error_of(Code::invalid_structure, run), {"shared child", "by 'kids' and by 'kids'"});
+}
+
+TEST_CASE("a root that is a child of two parents is shared", "[structure]") {
+  const Kids shared, a{{&shared}}, b{{&shared}};
+  check_says(kids_error(cortex::tree, {&shared, &a, &b}), {"shared child", "node 0 of the walk"});
+}
+
+TEST_CASE("a node with two children is refused in a sequence", "[structure]") {
+  const Kids a, b, top{{&a, &b}};
+  check_says(kids_error(cortex::sequence, {&top}), {"node 0", "2 children", "'kids'", "sequence", "at most one"});
+}
+
+TEST_CASE("in a sequence a named child and a container that show one node count as one child", "[structure]") {
+  using Set = cs::Accessors<cs::OptionalChild<&Item::left>, cs::Children<&Item::kids>>;
+  Item leaf, other, top;
+  top.left = &leaf;
+  top.kids = {&leaf};
+  cs::Workspace workspace;
+  CHECK(cs::Linearizer<Item, Set>::run(workspace, cortex::sequence, {}, std::array{&top}).num_nodes == 2);
+  top.kids = {&other};
+  auto run = [&] { cs::Linearizer<Item, Set>::run(workspace, cortex::sequence, {}, std::array{&top}); };
+  check_says(error_of(Code::invalid_structure, run), {"2 children", "'left'", "'kids'"});
+}
+
+TEST_CASE("a node that lacks a named child but has another is refused", "[structure]") {
+  const Word leaf, top{0, &leaf, nullptr}, above{0, &top, &leaf};
+  check_says(word_error(cortex::tree, {&leaf, &top}), {"node 1", "root 1", "no 'right'", "a leaf has neither", "optional_child"});
+  const Word other{0, nullptr, &leaf};
+  check_says(word_error(cortex::dag, {&other}), {"no 'left'"});
+}
+
+TEST_CASE("a null element of a container is refused", "[structure]") {
+  const Kids leaf, top{{&leaf, nullptr}};
+  check_says(kids_error(cortex::tree, {&top}), {"element 1", "'kids'", "null", "node 0", "root 0"});
+}
+
+TEST_CASE("more children than declared are refused, as many are not", "[structure]") {
+  const Kids a, b, c, two{{&a, &b}}, top{{&two, &c}};
+  cs::Workspace workspace;
+  CHECK(KidsLinearizer::run(workspace, cortex::tree.with_max_children(2), {}, std::array{&top}).num_nodes == 5);
+  check_says(kids_error(cortex::tree.with_max_children(1), {&top}), {"node 0", "2 children", "at most 1", "with_max_children"});
+}
+
+TEST_CASE("children are counted over all accessors together", "[structure]") {
+  using Set = cs::Accessors<cs::OptionalChild<&Item::left>, cs::Children<&Item::kids>>;
+  Item a, b, c, top;
+  top.left = &a;
+  top.kids = {&b, &c};
+  cs::Workspace workspace;
+  auto run = [&](int bound) { cs::Linearizer<Item, Set>::run(workspace, cortex::tree.with_max_children(bound), {}, std::array{&top}); };
+  run(3);
+  check_says(error_of(Code::invalid_structure, [&] { run(2); }), {"3 children", "'left', 'kids'"});
+}
+
+TEST_CASE("a container's repeated entries count as children of a DAG's node", "[structure]") {
+  const Kids leaf, top{{&leaf, &leaf, &leaf}};
+  check_says(kids_error(cortex::dag.with_max_children(2), {&top}), {"3 children"});
+}
+
+TEST_CASE("a null root is refused by its index", "[structure]") {
+  const Word a;
+  check_says(word_error(cortex::tree, {&a, nullptr}), {"root 1 is null"});
+}
+
+TEST_CASE("a negative bound on children is refused", "[structure]") {
+  error_of(Code::invalid_argument, [] { return cortex::tree.with_max_children(-1); });
+}
+
+TEST_CASE("more nodes than the workspace takes are refused, as many are not", "[structure]") {
+  std::vector<Kids> leaves(99);
+  Kids top;
+  for (const Kids& leaf : leaves) top.kids.push_back(&leaf);
+  cs::Workspace exact(100), narrow(99);
+  CHECK(KidsLinearizer::run(exact, cortex::tree, {}, std::array{&top}).num_nodes == 100);
+  check_says(error_of(Code::out_of_range, [&] { KidsLinearizer::run(narrow, cortex::tree, {}, std::array{&top}); }),
+             {"more than 99 nodes", "fewer roots"});
+  check_says(error_of(Code::out_of_range, [&] { KidsLinearizer::run(narrow, cortex::tree, {}, std::vector<const Kids*>(100, &top)); }),
+             {"more than 99 nodes"});
+}
+
+TEST_CASE("a binary tree of exactly as many nodes as the workspace takes is numbered", "[structure]") {
+  std::vector<Word> words(255);
+  for (std::size_t i = 0; i < 127; ++i) words[i].left = &words[2 * i + 1], words[i].right = &words[2 * i + 2];
+  cs::Workspace exact(255), narrow(254);
+  CHECK(WordLinearizer::run(exact, cortex::tree, any_id, {&words[0]}).num_nodes == 255);
+  error_of(Code::out_of_range, [&] { WordLinearizer::run(narrow, cortex::tree, any_id, {&words[0]}); });
+}
