@@ -5,13 +5,13 @@
 // hot:  batches of 10 trees, ten such batches in turn, so that nodes come from the second-level cache as in a server;
 // cold: all trees in one call, their nodes allocated in a random order.
 // Two node types are measured: a binary one with named children, and one with a std::vector of children. Each figure is
-// the median of 41 rounds. The peer measured beside them is a plain recursive walk over the same nodes that follows the
-// same links and adds up words and heights: what merely touching the nodes costs.
+// the median of many short rounds, so that a neighbour who takes the core now and then does not show. The peer measured
+// beside them is a plain recursive walk over the same nodes that follows the same links and adds up words and heights:
+// what merely touching the nodes costs.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -92,11 +92,12 @@ Forest<Node> build(const std::vector<Shape>& shapes, bool shuffled) {
   for (std::size_t i : order) forest.nodes[i] = std::make_unique<Node>();
   std::size_t base = 0;
   for (const Shape& shape : shapes) {
-    for (std::size_t i = 0; i < shape.items.size(); ++i) {
-      Node& node = *forest.nodes[base + i];
-      const Shape::Item& item = shape.items[i];
+    for (std::size_t k = 0; k < shape.items.size(); ++k) {
+      Node& node = *forest.nodes[base + k];
+      const Shape::Item& item = shape.items[k];
       node.word = item.word;
-      if (item.left >= 0) link(node, forest.nodes[base + std::size_t(item.left)].get(), forest.nodes[base + std::size_t(item.right)].get());
+      auto at = [&](int i) { return forest.nodes[base + std::size_t(i)].get(); };
+      if (item.left >= 0) link(node, at(item.left), at(item.right));
     }
     base += shape.items.size();
     forest.roots.push_back(forest.nodes[base - 1].get());
@@ -115,18 +116,18 @@ int touch(const Wide* node, long& sum) {
   return 1 + height;
 }
 
-/// The median of 41 rounds of `work`, in nanoseconds per node.
+/// The median of 301 rounds of `work`, in nanoseconds per node.
 template <class Work>
 double per_node(std::size_t nodes, int repeats, Work&& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> rounds;
-  for (int round = 0; round < 41; ++round) {
+  for (int round = 0; round < 301; ++round) {
     const auto start = Clock::now();
     for (int i = 0; i < repeats; ++i) work();
     rounds.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / double(nodes) / repeats);
   }
-  std::nth_element(rounds.begin(), rounds.begin() + 20, rounds.end());
-  return rounds[20];
+  std::nth_element(rounds.begin(), rounds.begin() + 150, rounds.end());
+  return rounds[150];
 }
 
 volatile long sink;
@@ -147,20 +148,22 @@ void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary)
   auto batches = [&](auto&& work) {
     for (std::size_t b = 0; b < 10; ++b) work(std::span(hot.roots).subspan(b * 10, 10));
   };
-  const double hot_ns = per_node(hot.nodes.size(), 100, [&] {
+  const double hot_ns = per_node(hot.nodes.size(), 10, [&] {
     batches([&](auto roots) { sink = Linearizer::run(workspace, cortex::tree, checks, roots).num_batches; });
   });
-  const double hot_touch = per_node(hot.nodes.size(), 100, [&] { batches(plain); });
+  const double hot_touch = per_node(hot.nodes.size(), 10, [&] { batches(plain); });
 
   const Forest<Node> cold = build<Node>(shapes, true);
   const double cold_ns = per_node(cold.nodes.size(), 1, [&] {
     sink = Linearizer::run(workspace, cortex::tree, checks, cold.roots).num_batches;
   });
   const double cold_touch = per_node(cold.nodes.size(), 1, [&] { plain(cold.roots); });
-  std::printf("%-28s hot  %6.2f ns/node  (recursive touch %6.2f, ratio %.2f)  %zu nodes in 10 batches of 10 trees\n", name, hot_ns,
-              hot_touch, hot_ns / hot_touch, hot.nodes.size());
-  std::printf("%-28s cold %6.2f ns/node  (recursive touch %6.2f, ratio %.2f)  %zu nodes in 1 batch of %zu trees\n", name, cold_ns,
-              cold_touch, cold_ns / cold_touch, cold.nodes.size(), cold.roots.size());
+  auto print = [&](const char* state, double ns, double touched, std::size_t nodes, std::size_t batches_run, std::size_t trees) {
+    std::printf("%-24s %-4s %6.2f ns/node, recursive touch %5.2f, ratio %.2f; %zu nodes in %zu batches of %zu trees\n", name,
+                state, ns, touched, ns / touched, nodes, batches_run, trees);
+  };
+  print("hot", hot_ns, hot_touch, hot.nodes.size(), 10, 10);
+  print("cold", cold_ns, cold_touch, cold.nodes.size(), 1, cold.roots.size());
 }
 
 }  // namespace

@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <random>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "ptb.hpp"
@@ -186,13 +185,14 @@ class TreeLstm {
   std::vector<std::unique_ptr<Level>> levels_;
 };
 
-/// The largest difference between `count` numbers.
+/// The largest difference between `count` numbers; NaN if one is.
 template <class A, class B>
 double largest_difference(const A* a, const B* b, std::size_t count) {
   double most = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double difference = std::abs(double(a[i]) - double(b[i]));
-    if (!(difference <= most)) most = difference;  // a NaN stays
+    if (std::isnan(difference)) return difference;
+    most = std::max(most, difference);
   }
   return most;
 }

@@ -1,8 +1,9 @@
+#include "cortex/codegen/llvm_text.hpp"
+
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "cortex/codegen/llvm_text.hpp"
 #include "cortex/ir/build.hpp"
 #include "support/golden.hpp"
 
@@ -25,7 +26,9 @@ Buffer local(const std::string& name, int lanes) {
   return Buffer(info);
 }
 
-Program program(std::vector<Buffer> buffers, Stmt body) { return {"test", std::move(buffers), std::move(body), Level::device}; }
+Program program(std::vector<Buffer> buffers, Stmt body) {
+  return {"test", std::move(buffers), std::move(body), Level::device};
+}
 
 std::string text_of(const Program& p) { return codegen::llvm_text(p, {"kernel", 64}); }
 
@@ -60,14 +63,16 @@ std::string refusal(const Program& p) {
 }  // namespace
 
 TEST_CASE("LLVM text of a matrix product with a barrier is the golden one", "[llvm_text]") {
-  const Buffer w = buffer("weights", Role::weight), child = buffer("child", Role::index, DType::i32), h = buffer("h", Role::state);
+  const Buffer w = buffer("weights", Role::weight), child = buffer("child", Role::index, DType::i32),
+               h = buffer("h", Role::state);
   const Buffer sum = local("sum", 16);
   const Expr n = Var::make("n"), k = Var::make("k");
   const Expr x = Broadcast::make(at(h, at(child, n) * 64 + k), 16), zero = constant(0, {DType::f32, 16});
   const Stmt inner = For::make(k, columns, imm(64), ForKind::serial,
                                Store::make(sum, {}, Fma::make(x, at(w, wide(k * 16)), Load::make(sum, {}))));
-  const Stmt body = Alloc::make(sum, Block::make({Store::make(sum, {}, zero), inner,
-                                                  set(h, wide(n * 64), Unary::make(UnaryOp::relu, Load::make(sum, {})))}));
+  const Stmt body =
+      Alloc::make(sum, Block::make({Store::make(sum, {}, zero), inner,
+                                    set(h, wide(n * 64), Unary::make(UnaryOp::relu, Load::make(sum, {})))}));
   const Stmt loop = For::make(n, rows, at(child, imm(0)), ForKind::serial, Block::make({body, Barrier::make()}));
   check_golden("llvm_text/product.ll", text_of(program({w, child, h}, loop)));
 }
@@ -78,11 +83,13 @@ TEST_CASE("every buffer is an alias scope of its own", "[llvm_text]") {
   CHECK(line_with(text, "load float, ptr %v0").find("!alias.scope !5, !noalias !6") != std::string::npos);
   CHECK(line_with(text, "load float, ptr %v2").find("!alias.scope !7, !noalias !8") != std::string::npos);
   CHECK(line_with(text, "store float").find("!alias.scope !9, !noalias !10") != std::string::npos);
-  CHECK(text.find("!5 = !{!2}\n!6 = !{!3, !4}\n!7 = !{!3}\n!8 = !{!2, !4}\n!9 = !{!4}\n!10 = !{!2, !3}\n") != std::string::npos);
+  CHECK(text.find("!5 = !{!2}\n!6 = !{!3, !4}\n!7 = !{!3}\n!8 = !{!2, !4}\n!9 = !{!4}\n!10 = !{!2, !3}\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("loads of what a call only reads are invariant, and no others", "[llvm_text]") {
-  const Buffer w = buffer("w", Role::weight), f = buffer("f", Role::field), h = buffer("h", Role::state), t = buffer("t");
+  const Buffer w = buffer("w", Role::weight), f = buffer("f", Role::field), h = buffer("h", Role::state),
+               t = buffer("t");
   const Stmt body = set(t, imm(0), at(w, imm(0)) + at(f, imm(0)) + at(h, imm(0)) + at(t, imm(0)));
   const std::string text = text_of(program({w, f, h, t}, body));
   CHECK(line_with(text, "load float, ptr %b0,").find("!invariant.load") != std::string::npos);
@@ -93,15 +100,18 @@ TEST_CASE("loads of what a call only reads are invariant, and no others", "[llvm
 
 TEST_CASE("no parameter is noalias, because a barrier changes what pointers lead to", "[llvm_text]") {
   const Buffer a = buffer("a");
-  const std::string text = text_of(program({a}, Block::make({set(a, imm(0), constant(1, {DType::f32})), Barrier::make()})));
+  const std::string text =
+      text_of(program({a}, Block::make({set(a, imm(0), constant(1, {DType::f32})), Barrier::make()})));
   CHECK(line_with(text, "define ") == "define void @kernel(ptr noundef %args) #0 {");
 }
 
 TEST_CASE("a barrier is called only where there are several workers", "[llvm_text]") {
   const Buffer a = buffer("a");
-  const std::string text = text_of(program({a}, Block::make({Barrier::make(), set(a, imm(0), constant(1, {DType::f32}))})));
+  const std::string text =
+      text_of(program({a}, Block::make({Barrier::make(), set(a, imm(0), constant(1, {DType::f32}))})));
   CHECK(text.find("  %v2 = icmp sgt i32 %workers, 1\n  br i1 %v2, label %wait0, label %done1\n"
-                  "wait0:\n  call void %barrier(ptr %context) nounwind\n  br label %done1\ndone1:\n") != std::string::npos);
+                  "wait0:\n  call void %barrier(ptr %context) nounwind\n  br label %done1\ndone1:\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("no instruction has a fast-math flag", "[llvm_text]") {
@@ -110,10 +120,12 @@ TEST_CASE("no instruction has a fast-math flag", "[llvm_text]") {
   std::vector<Stmt> body;
   for (const BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::min, BinaryOp::max})
     body.push_back(set(a, wide(imm(0)), Binary::make(op, x, y)));
-  for (const UnaryOp op : {UnaryOp::neg, UnaryOp::abs, UnaryOp::exp, UnaryOp::sqrt, UnaryOp::sigmoid, UnaryOp::relu, UnaryOp::round})
+  for (const UnaryOp op :
+       {UnaryOp::neg, UnaryOp::abs, UnaryOp::exp, UnaryOp::sqrt, UnaryOp::sigmoid, UnaryOp::relu, UnaryOp::round})
     body.push_back(set(a, wide(imm(0)), Unary::make(op, x)));
   const std::string text = text_of(program({a}, Block::make(body)));
-  for (const char* flag : {"fast", "contract", "reassoc", "nnan", "ninf", "nsz", "arcp", "afn", "fmuladd"}) CHECK(count(text, flag) == 0);
+  for (const char* flag : {"fast", "contract", "reassoc", "nnan", "ninf", "nsz", "arcp", "afn", "fmuladd"})
+    CHECK(count(text, flag) == 0);
 }
 
 TEST_CASE("users' names stand in comments only, with odd characters replaced", "[llvm_text]") {
@@ -141,8 +153,10 @@ TEST_CASE("what is computed in a branch or a loop is computed again after it", "
   const Stmt once = set(a, imm(0), x);
   const Expr is_first = Binary::make(BinaryOp::eq, call(UfKind::worker, "worker"), imm(0));
   CHECK(count(text_of(program({w, a}, Block::make({If::make(is_first, once, once), once}))), "fmul") == 3);
-  CHECK(count(text_of(program({w, a}, Block::make({For::make(i, rows, imm(4), ForKind::serial, once), once}))), "fmul") == 2);
-  CHECK(count(text_of(program({w, a}, Block::make({once, For::make(i, rows, imm(4), ForKind::serial, once)}))), "fmul") == 1);
+  CHECK(count(text_of(program({w, a}, Block::make({For::make(i, rows, imm(4), ForKind::serial, once), once}))),
+              "fmul") == 2);
+  CHECK(count(text_of(program({w, a}, Block::make({once, For::make(i, rows, imm(4), ForKind::serial, once)}))),
+              "fmul") == 1);
 }
 
 TEST_CASE("a load from memory that changes is shared within its statement only", "[llvm_text]") {
@@ -166,7 +180,8 @@ TEST_CASE("the same loop can stand twice in a program", "[llvm_text]") {
   CHECK(count(text_of(program({a}, Block::make({loop, loop}))), "= mul nsw i32") == 2);
 }
 
-TEST_CASE("a ramp is one vector access, a broadcast one scalar access, another vector index one a lane", "[llvm_text]") {
+TEST_CASE("a ramp is one vector access, a broadcast one scalar access, another vector index one a lane",
+          "[llvm_text]") {
   const Buffer a = buffer("a"), w = buffer("w", Role::weight);
   const Expr steps = Binary::make(BinaryOp::mul, wide(imm(0)), constant(2, {DType::i32, 16}));
   const std::string ramp = text_of(program({w, a}, set(a, wide(imm(0)), at(w, wide(imm(4))))));
@@ -181,7 +196,8 @@ TEST_CASE("a ramp is one vector access, a broadcast one scalar access, another v
 TEST_CASE("local buffers are allocated in the entry block, wherever they stand", "[llvm_text]") {
   const Buffer a = buffer("a"), t = local("t", 16);
   const Expr i = Var::make("i");
-  const Stmt body = Alloc::make(t, Block::make({Store::make(t, {}, at(a, wide(i))), set(a, wide(i), Load::make(t, {}))}));
+  const Stmt body =
+      Alloc::make(t, Block::make({Store::make(t, {}, at(a, wide(i))), set(a, wide(i), Load::make(t, {}))}));
   const std::string text = text_of(program({a}, For::make(i, rows, imm(4), ForKind::serial, body)));
   CHECK(text.find("entry:\n  %a") != std::string::npos);
   CHECK(count(text, "alloca <16 x float>") == 1);
@@ -197,7 +213,8 @@ TEST_CASE("constants are exact and infinities and NaN are constants too", "[llvm
 
 TEST_CASE("the widest vectors and the sanitizer are attributes of the function", "[llvm_text]") {
   const Program p = program({}, Block::make({}));
-  CHECK(codegen::llvm_text(p, {"k", 64}).find("\"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\"") != std::string::npos);
+  CHECK(codegen::llvm_text(p, {"k", 64}).find("\"prefer-vector-width\"=\"512\" \"min-legal-vector-width\"=\"512\"") !=
+        std::string::npos);
   CHECK(codegen::llvm_text(p, {"k", 32}).find("\"prefer-vector-width\"=\"256\"") != std::string::npos);
   CHECK(codegen::llvm_text(p, {"k", 16}).find("vector-width") == std::string::npos);
   CHECK(codegen::llvm_text(p, {"k", 16}).find("sanitize_address") == std::string::npos);
@@ -212,7 +229,8 @@ TEST_CASE("a program that is not flat is refused with what is left to do", "[llv
   CHECK(refusal(early) == "LLVM text: program test is not at device level");
   CHECK(refusal(program({a}, For::make(i, rows, imm(4), ForKind::parallel, set(a, i, one)))) ==
         "LLVM text: a loop over rows that is not serial");
-  CHECK(refusal(program({a}, Store::make(a, {imm(0), imm(1)}, one))) == "LLVM text: buffer a is not flat: it has 2 indices");
+  CHECK(refusal(program({a}, Store::make(a, {imm(0), imm(1)}, one))) ==
+        "LLVM text: buffer a is not flat: it has 2 indices");
   CHECK(refusal(program({a}, set(a, call(UfKind::num_nodes, "num_nodes"), one))) ==
         "LLVM text: uninterpreted function num_nodes has no meaning yet");
   CHECK(refusal(program({a}, set(a, i, one))) == "LLVM text: variable i is used outside its scope");

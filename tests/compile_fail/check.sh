@@ -1,6 +1,6 @@
 #!/bin/sh
-# check.sh COMPILER INCLUDE-FLAGS... FILE: passes if FILE does not compile and the compiler's answer holds the words of its
-# first line, `// expect: words`, and the name of the file, which is where the mistake is.
+# check.sh COMPILER INCLUDE-FLAGS... FILE: passes if FILE does not compile, the compiler's first error holds the words of
+# the file's first line, `// expect: words`, and the answer names the file, which is where the mistake is.
 set -u
 compiler=$1
 shift
@@ -15,7 +15,7 @@ if answer=$("$compiler" -std=c++20 -fsyntax-only -fdiagnostics-color=never "$@" 
   echo "$file: compiles, but must be refused with: $expected"
   exit 1
 fi
-if ! printf '%s\n' "$answer" | grep -F -e 'error:' | grep -q -F -e "$expected"; then
+if ! printf '%s\n' "$answer" | grep -F -e 'error:' | head -n 1 | grep -q -F -e "$expected"; then
   printf '%s: is refused, but not with: %s\n%s\n' "$file" "$expected" "$answer"
   exit 1
 fi

@@ -1,4 +1,4 @@
-// expect: (P.2) recursive calls come first: a placeholder is read at a child, as in h(left(n), i), never at the node itself
+// expect: (P.2) recursive calls come first: a placeholder is read at a child, as in h(left(n), i), never at the node
 #include "prelude.hpp"
 
 void build() {

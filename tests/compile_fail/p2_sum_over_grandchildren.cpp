@@ -4,5 +4,7 @@
 void build() {
   Nodes nodes;
   auto& [m, U, h] = nodes;
-  m.compute("x", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return sum(kids(k), [&](auto g) { return h(g, i); }); }); });
+  m.compute("x", H, [&](auto n, auto i) {
+    return sum(kids(n), [&](auto k) { return sum(kids(k), [&](auto g) { return h(g, i); }); });
+  });
 }

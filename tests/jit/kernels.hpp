@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -9,8 +10,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/ir/build.hpp"
@@ -34,7 +33,8 @@ inline ir::Buffer buffer(const std::string& name, DType type, ir::Role role = ir
 
 inline ir::Buffer local(const std::string& name, ir::Type type, std::vector<Dim> dims = {}) {
   ir::BufferInfo info;
-  info.name = name, info.dtype = type.dtype, info.lanes = type.lanes, info.dims = std::move(dims), info.scope = ir::Scope::local;
+  info.name = name, info.dtype = type.dtype, info.lanes = type.lanes, info.dims = std::move(dims),
+  info.scope = ir::Scope::local;
   return ir::Buffer(info);
 }
 
@@ -50,11 +50,14 @@ inline ir::Expr at(const ir::Buffer& b, ir::Expr index) { return ir::Load::make(
 inline ir::Stmt set(const ir::Buffer& b, ir::Expr index, ir::Expr value) {
   return ir::Store::make(b, {std::move(index)}, std::move(value));
 }
-inline ir::Expr lanes_at(ir::Expr base, int lanes) { return lanes == 1 ? base : ir::Ramp::make(std::move(base), lanes); }
+inline ir::Expr lanes_at(ir::Expr base, int lanes) {
+  return lanes == 1 ? base : ir::Ramp::make(std::move(base), lanes);
+}
 
 inline jit::Compiled compile(const ir::Program& p) {
   const Target target = jit::host_target();
-  return jit::compile_llvm(codegen::llvm_text(p, {"kernel", target.vector_bytes, sanitized}), "kernel", target, {sanitized});
+  return jit::compile_llvm(codegen::llvm_text(p, {"kernel", target.vector_bytes, sanitized}), "kernel", target,
+                           {sanitized});
 }
 
 /// Compiles and runs once, by one worker.
@@ -81,7 +84,8 @@ std::vector<Out> map(int lanes, std::vector<In> x, std::vector<In> y, std::vecto
   const ir::Buffer out = buffer("out", dtype_of<Out>);
   const ir::Expr i = ir::Var::make("i"), index = lanes_at(i * lanes, lanes);
   std::vector<Out> result(x.size());
-  run(program({bx, by, bz, out}, loop(i, ir::imm(std::int64_t(x.size()) / lanes), set(out, index, f(at(bx, index), at(by, index), at(bz, index))))),
+  run(program({bx, by, bz, out}, loop(i, ir::imm(std::int64_t(x.size()) / lanes),
+                                      set(out, index, f(at(bx, index), at(by, index), at(bz, index))))),
       {x.data(), y.data(), z.data(), result.data()});
   return result;
 }

@@ -35,14 +35,16 @@ struct Tile {
   int width() const { return vectors * lanes; }
 
   Program make() const {
-    const Buffer x = buffer("x", DType::f32, Role::state), w = buffer("w", DType::f32, Role::weight), out = buffer("out", DType::f32);
+    const Buffer x = buffer("x", DType::f32, Role::state), w = buffer("w", DType::f32, Role::weight),
+                 out = buffer("out", DType::f32);
     const Expr k = Var::make("k");
     std::vector<Buffer> accumulators;
     std::vector<Stmt> start, step, finish;
     for (int r = 0; r < rows; ++r)
       for (int v = 0; v < vectors; ++v) {
         const Buffer sum = local("sum", {DType::f32, lanes});
-        const Expr input = Broadcast::make(at(x, k + imm(r * depth)), lanes), weights = at(w, Ramp::make(k * width() + imm(v * lanes), lanes));
+        const Expr input = Broadcast::make(at(x, k + imm(r * depth)), lanes),
+                   weights = at(w, Ramp::make(k * width() + imm(v * lanes), lanes));
         start.push_back(Store::make(sum, {}, constant(0, {DType::f32, lanes})));
         step.push_back(Store::make(sum, {}, Fma::make(input, weights, Load::make(sum, {}))));
         finish.push_back(set(out, Ramp::make(imm(r * width() + v * lanes), lanes), Load::make(sum, {})));
@@ -65,7 +67,8 @@ std::vector<std::string> hot_loop(const std::string& assembly) {
   std::istringstream stream(assembly);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   const auto fmas = [](const std::vector<std::string>& part) {
-    return std::count_if(part.begin(), part.end(), [](const std::string& l) { return contains(l, "fmadd") || contains(l, "fmla"); });
+    return std::count_if(part.begin(), part.end(),
+                         [](const std::string& l) { return contains(l, "fmadd") || contains(l, "fmla"); });
   };
   for (std::size_t begin = 0; begin < lines.size(); ++begin) {
     const std::string label = lines[begin].substr(0, lines[begin].find(':'));
@@ -113,7 +116,9 @@ TEST_CASE("text that does not parse is refused with LLVM's words first and the t
 }
 
 TEST_CASE("text that parses but is no valid IR is refused with the verifier's words", "[llvm_jit]") {
-  const std::string text = "define void @kernel(ptr %args) {\nentry:\n  br label %a\na:\n  %x = phi i32 [ 0, %b ]\n  ret void\nb:\n  br label %a\n}\n";
+  const std::string text =
+      "define void @kernel(ptr %args) {\nentry:\n  br label %a\na:\n  %x = phi i32 [ 0, %b ]\n  ret void\nb:\n  br "
+      "label %a\n}\n";
   const std::string message = refusal(text);
   CHECK(contains(message, "PHINode should have one entry for each predecessor"));
   CHECK(contains(message, text));
@@ -126,7 +131,9 @@ TEST_CASE("a symbol that the text does not define is refused by its name", "[llv
 }
 
 TEST_CASE("a function that neither the text nor the process defines is refused by its name", "[llvm_jit]") {
-  const std::string text = "declare void @no_such_function()\ndefine void @kernel(ptr %args) {\n  call void @no_such_function()\n  ret void\n}\n";
+  const std::string text =
+      "declare void @no_such_function()\ndefine void @kernel(ptr %args) {\n  call void @no_such_function()\n  ret "
+      "void\n}\n";
   CHECK(contains(refusal(text), "no_such_function"));
 }
 
@@ -162,7 +169,8 @@ TEST_CASE("eight threads compile at the same time", "[llvm_jit]") {
       float input = 1, result = 0;
       void* buffers[] = {&input, &result};
       const codegen::KernelArgs args{buffers, nullptr, nullptr, 0, 1};
-      const jit::Compiled compiled = compile(program({x, out}, set(out, imm(0), Unary::make(UnaryOp::exp, at(x, imm(0))) * constant(t, {DType::f32}))));
+      const jit::Compiled compiled = compile(
+          program({x, out}, set(out, imm(0), Unary::make(UnaryOp::exp, at(x, imm(0))) * constant(t, {DType::f32}))));
       compiled.kernel(&args);
       right += result == std::exp(1.0f) * float(t);
     });
@@ -174,28 +182,33 @@ TEST_CASE("the sanitizer's checks are in the code where they are asked for", "[l
   const Target target = jit::host_target();
   const Buffer out = buffer("out", DType::f32);
   const Program p = program({out}, set(out, imm(0), constant(3, {DType::f32})));
-  const auto assembly = [&](bool sanitize) { return jit::to_assembly(codegen::llvm_text(p, {"kernel", 16, sanitize}), target, {sanitize}); };
+  const auto assembly = [&](bool sanitize) {
+    return jit::to_assembly(codegen::llvm_text(p, {"kernel", 16, sanitize}), target, {sanitize});
+  };
   CHECK(contains(assembly(true), "__asan_report_store"));
   CHECK(!contains(assembly(false), "__asan"));
 }
 
 TEST_CASE("optimised text shows a loop's accumulator in a register", "[llvm_jit]") {
   const Target target = jit::host_target();
-  const std::string text = jit::optimized_llvm(codegen::llvm_text(Tile{1, 1}.make(), {"kernel", target.vector_bytes}), target);
+  const std::string text =
+      jit::optimized_llvm(codegen::llvm_text(Tile{1, 1}.make(), {"kernel", target.vector_bytes}), target);
   CHECK(contains(text, "llvm.fma."));
   CHECK(!contains(text, "alloca"));
 }
 
 TEST_CASE("a register tile gives the product", "[llvm_jit]") {
   const Tile tile = big_tile();
-  std::vector<float> x(std::size_t(tile.rows * tile.depth)), w(std::size_t(tile.depth * tile.width())), out(std::size_t(tile.rows * tile.width()));
+  std::vector<float> x(std::size_t(tile.rows * tile.depth)), w(std::size_t(tile.depth * tile.width())),
+      out(std::size_t(tile.rows * tile.width()));
   for (std::size_t n = 0; n < x.size(); ++n) x[n] = float(int(n * 7 % 11) - 5);
   for (std::size_t n = 0; n < w.size(); ++n) w[n] = float(int(n * 5 % 13) - 6);
   run(tile.make(), {x.data(), w.data(), out.data()});
   for (int r = 0; r < tile.rows; ++r)
     for (int c = 0; c < tile.width(); ++c) {
       float sum = 0;
-      for (int k = 0; k < tile.depth; ++k) sum += x[std::size_t(r * tile.depth + k)] * w[std::size_t(k * tile.width() + c)];
+      for (int k = 0; k < tile.depth; ++k)
+        sum += x[std::size_t(r * tile.depth + k)] * w[std::size_t(k * tile.width() + c)];
       CHECK(out[std::size_t(r * tile.width() + c)] == sum);
     }
 }
@@ -203,11 +216,14 @@ TEST_CASE("a register tile gives the product", "[llvm_jit]") {
 TEST_CASE("a register tile spills nothing in its loop", "[llvm_jit]") {
   const Target target = jit::host_target();
   if (!contains(target.features, "+fma")) skip("the machine has no fused multiply-add of x86");
-  const std::string assembly = jit::to_assembly(codegen::llvm_text(big_tile().make(), {"kernel", target.vector_bytes}), target);
+  const std::string assembly =
+      jit::to_assembly(codegen::llvm_text(big_tile().make(), {"kernel", target.vector_bytes}), target);
   const std::vector<std::string> lines = hot_loop(assembly);
   INFO(assembly);
-  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return contains(l, "fmadd"); }) >= 6 * big_tile().vectors);
-  CHECK(std::none_of(lines.begin(), lines.end(), [](const std::string& l) { return contains(l, "%rsp") || contains(l, "%rbp"); }));
+  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return contains(l, "fmadd"); }) >=
+        6 * big_tile().vectors);
+  CHECK(std::none_of(lines.begin(), lines.end(),
+                     [](const std::string& l) { return contains(l, "%rsp") || contains(l, "%rbp"); }));
 }
 
 TEST_CASE("speed of register tiles", "[.bench]") {
@@ -215,9 +231,13 @@ TEST_CASE("speed of register tiles", "[.bench]") {
   std::cout << "LLVM " << jit::llvm_version() << ", " << target.cpu << ", one core, k = 256\n";
   for (const auto& [rows, vectors] : {std::pair{1, 8}, {2, 8}, {3, 4}, {4, 4}, {5, 4}, {6, 4}, {12, 2}}) {
     const Tile tile{rows, vectors};
-    const jit::Compiled compiled = jit::compile_llvm(codegen::llvm_text(tile.make(), {"kernel", target.vector_bytes}), "kernel", target);
-    std::vector<float> x(std::size_t(rows * tile.depth), 1.0f), w(std::size_t(tile.depth * tile.width()) + 16, 1.0f), out(std::size_t(rows * tile.width()) + 16);
-    const auto aligned = [](float* p) -> void* { return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(p) + 63) / 64 * 64); };
+    const jit::Compiled compiled =
+        jit::compile_llvm(codegen::llvm_text(tile.make(), {"kernel", target.vector_bytes}), "kernel", target);
+    std::vector<float> x(std::size_t(rows * tile.depth), 1.0f), w(std::size_t(tile.depth * tile.width()) + 16, 1.0f),
+        out(std::size_t(rows * tile.width()) + 16);
+    const auto aligned = [](float* p) -> void* {
+      return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(p) + 63) / 64 * 64);
+    };
     void* buffers[] = {x.data(), aligned(w.data()), aligned(out.data())};
     const codegen::KernelArgs args{buffers, nullptr, nullptr, 0, 1};
     double best = 1e9;
@@ -226,8 +246,8 @@ TEST_CASE("speed of register tiles", "[.bench]") {
       for (int n = 0; n < 1000; ++n) compiled.kernel(&args);
       best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / 1000);
     }
-    std::cout << "R=" << rows << " V=" << vectors << ": " << int(2e-9 * rows * tile.width() * tile.depth / best) << " GFLOP/s; parse "
-              << compiled.parse_ms << " optimise " << compiled.optimize_ms << " emit " << compiled.emit_ms << " ms, "
-              << compiled.object_bytes << " bytes\n";
+    std::cout << "R=" << rows << " V=" << vectors << ": " << int(2e-9 * rows * tile.width() * tile.depth / best)
+              << " GFLOP/s; parse " << compiled.parse_ms << " optimise " << compiled.optimize_ms << " emit "
+              << compiled.emit_ms << " ms, " << compiled.object_bytes << " bytes\n";
   }
 }

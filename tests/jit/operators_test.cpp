@@ -17,7 +17,18 @@ struct Samples {
     using Limits = std::numeric_limits<T>;
     std::vector<T> values;
     if constexpr (std::is_floating_point_v<T>)
-      values = {T(0), T(-0.0), T(1), T(-1), T(0.3), T(-2.5), T(3.5), T(17.25), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), T(1e-30)};
+      values = {T(0),
+                T(-0.0),
+                T(1),
+                T(-1),
+                T(0.3),
+                T(-2.5),
+                T(3.5),
+                T(17.25),
+                Limits::infinity(),
+                -Limits::infinity(),
+                Limits::quiet_NaN(),
+                T(1e-30)};
     else
       values = {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233};
     for (int i = 0; i < 48; ++i) {
@@ -126,7 +137,8 @@ TEMPLATE_TEST_CASE("ldexp multiplies by a power of two", "[llvm_jit]", float, do
   std::vector<T> x, power;
   for (int i = 0; i < 16; ++i) x.push_back(T(1.375) * T(i - 5)), power.push_back(T(i * 16 - 122));
   for (const int lanes : {1, 16}) {
-    const auto got = map<T>(lanes, x, power, x, [](Expr a, Expr b, Expr) { return Binary::make(BinaryOp::ldexp, a, b); });
+    const auto got =
+        map<T>(lanes, x, power, x, [](Expr a, Expr b, Expr) { return Binary::make(BinaryOp::ldexp, a, b); });
     for (std::size_t i = 0; i < 16; ++i) CHECK(same(got[i], std::ldexp(x[i], int(power[i]))));
   }
 }
@@ -150,7 +162,8 @@ TEMPLATE_TEST_CASE("arithmetic of integers", "[llvm_jit]", std::int32_t, std::in
   check<T>(BinaryOp::max, [](T a, T b) { return std::max(a, b); });
 }
 
-TEMPLATE_TEST_CASE("a division by zero that a select does not choose does no harm", "[llvm_jit]", std::int32_t, std::int64_t) {
+TEMPLATE_TEST_CASE("a division by zero that a select does not choose does no harm", "[llvm_jit]", std::int32_t,
+                   std::int64_t) {
   using T = TestType;
   const std::vector<T> x(16, T(7)), zero(16, T(0));
   for (const int lanes : {1, 16}) {
@@ -166,12 +179,16 @@ TEMPLATE_TEST_CASE("unary operators of integers", "[llvm_jit]", std::int32_t, st
   using T = TestType;
   std::vector<T> x;
   for (int i = -8; i < 8; ++i) x.push_back(T(i * 1000));
-  check<T>(UnaryOp::neg, [](T a) { return -a; }, x);
-  check<T>(UnaryOp::abs, [](T a) { return std::abs(a); }, x);
-  check<T>(UnaryOp::relu, [](T a) { return std::max(a, T(0)); }, x);
+  check<T>(
+      UnaryOp::neg, [](T a) { return -a; }, x);
+  check<T>(
+      UnaryOp::abs, [](T a) { return std::abs(a); }, x);
+  check<T>(
+      UnaryOp::relu, [](T a) { return std::max(a, T(0)); }, x);
 }
 
-TEMPLATE_TEST_CASE("comparisons are false with NaN, except that it differs from everything", "[llvm_jit]", float, double, std::int32_t, std::int64_t) {
+TEMPLATE_TEST_CASE("comparisons are false with NaN, except that it differs from everything", "[llvm_jit]", float,
+                   double, std::int32_t, std::int64_t) {
   using T = TestType;
   const Samples<T> s;
   const auto meaning = [](BinaryOp op, T a, T b) {
@@ -186,8 +203,8 @@ TEMPLATE_TEST_CASE("comparisons are false with NaN, except that it differs from 
   };
   for (const BinaryOp op : {BinaryOp::eq, BinaryOp::ne, BinaryOp::lt, BinaryOp::le, BinaryOp::gt, BinaryOp::ge})
     for (const int lanes : {1, 16}) {
-      const auto got = map<std::int32_t>(lanes, s.x, s.y, s.z,
-                                         [&](Expr a, Expr b, Expr) { return Cast::make(DType::i32, Binary::make(op, a, b)); });
+      const auto got = map<std::int32_t>(
+          lanes, s.x, s.y, s.z, [&](Expr a, Expr b, Expr) { return Cast::make(DType::i32, Binary::make(op, a, b)); });
       for (std::size_t i = 0; i < got.size(); ++i) {
         INFO("operator " << int(op) << ", lanes " << lanes << ", of " << s.x[i] << " and " << s.y[i]);
         CHECK(got[i] == int(meaning(op, s.x[i], s.y[i])));
@@ -201,7 +218,8 @@ TEST_CASE("logical operators and select", "[llvm_jit]") {
   for (const int lanes : {1, 16}) {
     const auto got = map<float>(lanes, s.x, s.y, s.z, [&](Expr a, Expr b, Expr c) {
       const Expr both = Binary::make(BinaryOp::logical_and, less(a, b), less(b, c));
-      const Expr neither = Unary::make(UnaryOp::logical_not, Binary::make(BinaryOp::logical_or, less(a, b), less(b, c)));
+      const Expr neither =
+          Unary::make(UnaryOp::logical_not, Binary::make(BinaryOp::logical_or, less(a, b), less(b, c)));
       return Select::make(both, a, Select::make(neither, b, c));
     });
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -219,7 +237,8 @@ void check_cast() {
   for (int i = 0; i < 16; ++i) x.push_back(From((i - 8) * 1000.75));
   for (const int lanes : {1, 16}) {
     const auto got = map<To>(lanes, x, x, x, [](Expr a, Expr, Expr) { return Cast::make(dtype_of<To>, a); });
-    const auto truth = map<To>(lanes, x, x, x, [](Expr a, Expr, Expr) { return Cast::make(dtype_of<To>, Cast::make(DType::boolean, a)); });
+    const auto truth = map<To>(
+        lanes, x, x, x, [](Expr a, Expr, Expr) { return Cast::make(dtype_of<To>, Cast::make(DType::boolean, a)); });
     for (std::size_t i = 0; i < 16; ++i) {
       CHECK(same(got[i], To(x[i])));
       CHECK(same(truth[i], To(bool(x[i]))));

@@ -102,7 +102,7 @@ TEST_CASE("in a sequence a named child and a container that show one node count 
 }
 
 TEST_CASE("a node that lacks a named child but has another is refused", "[structure]") {
-  const Word leaf, top{0, &leaf, nullptr}, above{0, &top, &leaf};
+  const Word leaf, top{0, &leaf, nullptr};
   check_says(word_error(cortex::tree, {&leaf, &top}), {"node 1", "root 1", "no 'right'", "a leaf has neither", "optional_child"});
   const Word other{0, nullptr, &leaf};
   check_says(word_error(cortex::dag, {&other}), {"no 'left'"});

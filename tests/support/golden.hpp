@@ -1,13 +1,12 @@
 // Golden files: texts that a test expects to the letter. CORTEX_UPDATE_GOLDEN=1 rewrites them.
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
-
-#include <catch2/catch.hpp>
 
 /// Checks that `text` is what tests/golden/`path_below_golden` holds.
 inline void check_golden(const std::string& path_below_golden, const std::string& text) {

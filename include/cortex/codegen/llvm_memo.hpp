@@ -1,6 +1,7 @@
 // What has been computed already, so that a shared handle of the IR is printed once where its result dominates.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <unordered_map>
 #include <utility>

@@ -44,7 +44,8 @@ class LlvmMemory {
     if (count < 1) throw Error(Code::internal, "LLVM text: local buffer " + buffer->name + " has no constant size");
     check_type(buffer);
     const std::string element = llvm_type({buffer->dtype, buffer->lanes}), name = ops_.fresh("a");
-    allocas_ += "  " + name + " = alloca " + (count == 1 ? element : "[" + std::to_string(count) + " x " + element + "]") + "\n";
+    allocas_ += "  " + name + " = alloca " +
+                (count == 1 ? element : "[" + std::to_string(count) + " x " + element + "]") + "\n";
     places_.insert_or_assign(buffer.id(), Place{name, element, buffer->lanes, "", ""});
   }
 
@@ -61,25 +62,32 @@ class LlvmMemory {
     if (index.as<ir::Ramp>()) return load_at(place, type, at);
     std::string result = "poison";
     for (int i = 0; i < type.lanes; ++i) {
-      const std::string one = load_at(place, {buffer->dtype, 1}, gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), i)));
+      const std::string one =
+          load_at(place, {buffer->dtype, 1}, gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), i)));
       result = ops_.with_lane(result, type, i, one);
     }
     return result;
   }
 
   /// Stores a value of `type`; a scalar goes to every lane of a vector's place.
-  void store(const ir::Buffer& buffer, const ir::Expr& index, const std::string& offset, ir::Type type, std::string operand) {
-    if (is_invariant(buffer)) throw Error(Code::internal, "LLVM text: a store to " + buffer->name + ", which loads take as constant");
+  void store(const ir::Buffer& buffer, const ir::Expr& index, const std::string& offset, ir::Type type,
+             std::string operand) {
+    if (is_invariant(buffer))
+      throw Error(Code::internal, "LLVM text: a store to " + buffer->name + ", which loads take as constant");
     const Place& place = place_of(buffer);
     const bool vector_index = index && index.lanes() > 1;
-    if (vector_index && place.lanes > 1) throw Error(Code::internal, "LLVM text: a vector index into vectors of " + buffer->name);
+    if (vector_index && place.lanes > 1)
+      throw Error(Code::internal, "LLVM text: a vector index into vectors of " + buffer->name);
     const ir::Type stored{type.dtype, vector_index ? index.lanes() : place.lanes};
-    if (type.lanes == 1) operand = ops_.splat(operand, stored);
-    else if (type != stored) throw Error(Code::internal, "LLVM text: a store of another number of lanes to " + buffer->name);
+    if (type.lanes == 1)
+      operand = ops_.splat(operand, stored);
+    else if (type != stored)
+      throw Error(Code::internal, "LLVM text: a store of another number of lanes to " + buffer->name);
     if (!vector_index || index.as<ir::Ramp>())
       return store_at(place, stored, index ? element_at(place, index, offset) : place.pointer, operand);
     if (index.as<ir::Broadcast>())  // lanes are stored in their order, so the last one stays
-      return store_at(place, {type.dtype, 1}, element_at(place, index, offset), ops_.lane(operand, stored, stored.lanes - 1));
+      return store_at(place, {type.dtype, 1}, element_at(place, index, offset),
+                      ops_.lane(operand, stored, stored.lanes - 1));
     for (int i = 0; i < stored.lanes; ++i) {
       const std::string one = ops_.lane(operand, stored, i);
       store_at(place, {type.dtype, 1}, gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), i)), one);
@@ -121,25 +129,29 @@ class LlvmMemory {
   std::string other_list(std::size_t i) const { return scope(program_.buffers.size() + 2 * i + 1); }
 
   static void check_type(const ir::Buffer& buffer) {
-    if (buffer->dtype == DType::boolean) throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " of booleans");
+    if (buffer->dtype == DType::boolean)
+      throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " of booleans");
   }
 
   void declare(const ir::Buffer& buffer, int i) {
     check_type(buffer);
-    const std::string aliasing = ", !alias.scope " + own_list(std::size_t(i)) + ", !noalias " + other_list(std::size_t(i));
+    const std::string aliasing =
+        ", !alias.scope " + own_list(std::size_t(i)) + ", !noalias " + other_list(std::size_t(i));
     places_.emplace(buffer.id(), Place{"%b" + std::to_string(i), std::string(llvm_scalar(buffer->dtype)), 1,
                                        aliasing + (is_invariant(buffer) ? ", !invariant.load !0" : ""), aliasing});
   }
 
   const Place& place_of(const ir::Buffer& buffer) const {
     const auto found = places_.find(buffer.id());
-    if (found == places_.end()) throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " is not the program's");
+    if (found == places_.end())
+      throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " is not the program's");
     return found->second;
   }
 
   std::string gep(const Place& place, ir::Type index, const std::string& offset) {
     if (offset == "0") return place.pointer;
-    return ops_.value("getelementptr inbounds ", place.element, ", ptr ", place.pointer, ", ", llvm_type(index), " ", offset);
+    return ops_.value("getelementptr inbounds ", place.element, ", ptr ", place.pointer, ", ", llvm_type(index), " ",
+                      offset);
   }
 
   /// The first or only element's address; for a gather there is none.
@@ -149,11 +161,13 @@ class LlvmMemory {
   }
 
   std::string load_at(const Place& place, ir::Type type, const std::string& pointer) {
-    return ops_.value("load ", llvm_type(type), ", ptr ", pointer, ", align ", std::to_string(size_of(type.dtype)), place.loads);
+    return ops_.value("load ", llvm_type(type), ", ptr ", pointer, ", align ", std::to_string(size_of(type.dtype)),
+                      place.loads);
   }
 
   void store_at(const Place& place, ir::Type type, const std::string& pointer, const std::string& operand) {
-    ops_.line("store ", llvm_type(type), " ", operand, ", ptr ", pointer, ", align ", std::to_string(size_of(type.dtype)), place.stores);
+    ops_.line("store ", llvm_type(type), " ", operand, ", ptr ", pointer, ", align ",
+              std::to_string(size_of(type.dtype)), place.stores);
   }
 
   const ir::Program& program_;

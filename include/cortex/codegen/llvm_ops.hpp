@@ -2,6 +2,7 @@
 // Every rounding is spelled out, and no instruction carries a fast-math flag: results are what the program says.
 #pragma once
 
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <string_view>
@@ -44,7 +45,8 @@ class LlvmOps {
     if (is_constant(a)) return llvm_splat(a, type);
     const std::string t = llvm_type(type);
     const std::string one = value("insertelement ", t, " poison, ", llvm_scalar(type.dtype), " ", a, ", i64 0");
-    return value("shufflevector ", t, " ", one, ", ", t, " poison, ", llvm_type({DType::i32, type.lanes}), " zeroinitializer");
+    return value("shufflevector ", t, " ", one, ", ", t, " poison, ", llvm_type({DType::i32, type.lanes}),
+                 " zeroinitializer");
   }
 
   /// base, base + 1, ...
@@ -106,8 +108,10 @@ class LlvmOps {
       case BinaryOp::min: return intrinsic(real ? "minimum" : "smin", type, {a, b});
       case BinaryOp::max: return intrinsic(real ? "maximum" : "smax", type, {a, b});
       case BinaryOp::ldexp: return ldexp(type, a, b);
-      case BinaryOp::div: case BinaryOp::mod:
-        return value(real ? real_opcode(op) : integer_opcode(op), " ", llvm_type(type), " ", a, ", ", real ? b : divisor(type, b));
+      case BinaryOp::div:
+      case BinaryOp::mod:
+        return value(real ? real_opcode(op) : integer_opcode(op), " ", llvm_type(type), " ", a, ", ",
+                     real ? b : divisor(type, b));
       default: return value(real ? real_opcode(op) : integer_opcode(op), " ", llvm_type(type), " ", a, ", ", b);
     }
   }

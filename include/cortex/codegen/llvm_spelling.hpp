@@ -63,7 +63,8 @@ inline std::string llvm_splat(std::string_view constant, ir::Type type) {
 
 /// The constant `value` of `type`, an integer if the type is one.
 inline std::string llvm_constant(double value, ir::Type type) {
-  return llvm_splat(is_float(type.dtype) ? llvm_float(value, type.dtype) : llvm_int(std::int64_t(value), type.dtype), type);
+  return llvm_splat(is_float(type.dtype) ? llvm_float(value, type.dtype) : llvm_int(std::int64_t(value), type.dtype),
+                    type);
 }
 
 constexpr bool is_plain(char c) {

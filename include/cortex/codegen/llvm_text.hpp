@@ -58,7 +58,8 @@ class LlvmTextPrinter {
   /// One field of KernelArgs, loaded into the name `name`.
   void field(std::string_view name, std::string_view type, std::size_t offset) {
     ops_.line("%at.", name, " = getelementptr inbounds i8, ptr %args, i64 ", std::to_string(offset));
-    ops_.line("%", name, " = load ", type, ", ptr %at.", name, ", align ", type == "ptr" ? "8" : "4", ", !invariant.load !0");
+    ops_.line("%", name, " = load ", type, ", ptr %at.", name, ", align ", type == "ptr" ? "8" : "4",
+              ", !invariant.load !0");
   }
 
   std::string heading() const {
@@ -93,9 +94,7 @@ class LlvmTextPrinter {
       case ir::StmtKind::block:
         for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
         return;
-      case ir::StmtKind::alloc:
-        memory_.allocate(s.as<ir::Alloc>()->buffer);
-        return stmt(s.as<ir::Alloc>()->body);
+      case ir::StmtKind::alloc: memory_.allocate(s.as<ir::Alloc>()->buffer); return stmt(s.as<ir::Alloc>()->body);
       case ir::StmtKind::barrier: return barrier();
     }
     refuse("a statement of an unknown kind");
@@ -237,7 +236,8 @@ class LlvmTextPrinter {
       case ir::ExprKind::let: return let(*e.as<ir::Let>());
       case ir::ExprKind::uf_call: return call(*e.as<ir::UfCall>());
       case ir::ExprKind::reduce: refuse("a reduction that is not a loop yet");
-      case ir::ExprKind::int_imm: case ir::ExprKind::float_imm: break;
+      case ir::ExprKind::int_imm:
+      case ir::ExprKind::float_imm: break;
     }
     refuse("an expression of an unknown kind");
   }
@@ -289,7 +289,8 @@ class LlvmTextPrinter {
 inline std::string llvm_text(const ir::Program& program, const LlvmTextOptions& options) {
   if (program.level != ir::Level::device || !program.body)
     throw Error(Code::internal, "LLVM text: program " + program.name + " is not at device level");
-  if (!is_symbol(options.symbol)) throw Error(Code::internal, "LLVM text: '" + sanitized(options.symbol) + "' cannot name a function");
+  if (!is_symbol(options.symbol))
+    throw Error(Code::internal, "LLVM text: '" + sanitized(options.symbol) + "' cannot name a function");
   return detail::LlvmTextPrinter(program, options).text();
 }
 

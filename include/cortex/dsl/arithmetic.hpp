@@ -9,11 +9,20 @@ namespace cortex::dsl {
 namespace detail {
 
 template <class... T>
-inline constexpr Sort joined_sort = ((is_structure<T> || is_literal<T>) && ...) ? Sort::structure : Sort::data;
+inline constexpr Sort joined_sort = ((is_structure<T> || is_literal<T>)&&...) ? Sort::structure : Sort::data;
 
-template <class... T> struct JoinedSet { using type = NoAccessors; };
-template <class T> struct JoinedSet<T> { using type = SetOf<T>; };
-template <class A, class... Rest> struct JoinedSet<A, Rest...> { using type = Join<SetOf<A>, typename JoinedSet<Rest...>::type>; };
+template <class... T>
+struct JoinedSet {
+  using type = NoAccessors;
+};
+template <class T>
+struct JoinedSet<T> {
+  using type = SetOf<T>;
+};
+template <class A, class... Rest>
+struct JoinedSet<A, Rest...> {
+  using type = Join<SetOf<A>, typename JoinedSet<Rest...>::type>;
+};
 
 template <class... T>
 using Joined = Value<joined_sort<T...>, typename JoinedSet<T...>::type>;
@@ -21,8 +30,9 @@ using Joined = Value<joined_sort<T...>, typename JoinedSet<T...>::type>;
 template <class A, class B>
 constexpr bool valid_operands() {
   static_assert(valid_scalar<A>() && valid_scalar<B>());
-  static_assert(!(is_structure<A> && std::is_floating_point_v<B>) && !(is_structure<B> && std::is_floating_point_v<A>),
-                "a floating-point number meets an integer of the structure: convert that first, with cast<float>(...) or cast<double>(...)");
+  static_assert(!(is_structure<A> && std::is_floating_point_v<B>)&&!(is_structure<B> && std::is_floating_point_v<A>),
+                "a floating-point number meets an integer of the structure: convert that first, with cast<float>(...) "
+                "or cast<double>(...)");
   return true;
 }
 
@@ -42,7 +52,9 @@ Joined<A, B> logic(ir::BinaryOp op, const A& a, const B& b) {
 template <class A>
 Data<SetOf<A>> function(ir::UnaryOp op, const A& a) {
   static_assert(valid_scalar<A>());
-  static_assert(!is_structure<A>, "a function of an integer of the structure: convert that first, with cast<float>(...) or cast<double>(...)");
+  static_assert(
+      !is_structure<A>,
+      "a function of an integer of the structure: convert that first, with cast<float>(...) or cast<double>(...)");
   return {ir::Unary::make(op, number(operand(a).expr))};
 }
 
@@ -50,107 +62,137 @@ Data<SetOf<A>> function(ir::UnaryOp op, const A& a) {
 
 // ---- arithmetic, on data and on integers of the structure ----
 
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator+(const A& a, const B& b) { return detail::binary(ir::BinaryOp::add, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator-(const A& a, const B& b) { return detail::binary(ir::BinaryOp::sub, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator*(const A& a, const B& b) { return detail::binary(ir::BinaryOp::mul, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator/(const A& a, const B& b) { return detail::binary(ir::BinaryOp::div, a, b); }
 
 /// The remainder of integers of the structure.
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator%(const A& a, const B& b) {
   static_assert(!is_data<A> && !is_data<B>, "a remainder is of integers of the structure, not of computed data");
   return detail::binary(ir::BinaryOp::mod, a, b);
 }
 
-template <class A> requires Symbolic<A>
-detail::Joined<A> operator-(const A& a) {
+template <class A>
+requires Symbolic<A> detail::Joined<A>
+operator-(const A& a) {
   const Operand x = operand(a);
-  return {is_float(number(x.expr).dtype()) ? ir::Unary::make(ir::UnaryOp::neg, x.expr) : ir::constant(0, x.expr.type()) - x.expr};
+  return {is_float(number(x.expr).dtype()) ? ir::Unary::make(ir::UnaryOp::neg, x.expr)
+                                           : ir::constant(0, x.expr.type()) - x.expr};
 }
 
 // ---- comparisons and conditions ----
 
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator==(const A& a, const B& b) { return detail::binary(ir::BinaryOp::eq, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator!=(const A& a, const B& b) { return detail::binary(ir::BinaryOp::ne, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator<(const A& a, const B& b) { return detail::binary(ir::BinaryOp::lt, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator<=(const A& a, const B& b) { return detail::binary(ir::BinaryOp::le, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator>(const A& a, const B& b) { return detail::binary(ir::BinaryOp::gt, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator>=(const A& a, const B& b) { return detail::binary(ir::BinaryOp::ge, a, b); }
 
 /// Both sides are evaluated: there is no control flow inside an operator.
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator&&(const A& a, const B& b) { return detail::logic(ir::BinaryOp::logical_and, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto operator||(const A& a, const B& b) { return detail::logic(ir::BinaryOp::logical_or, a, b); }
-template <class A> requires Symbolic<A>
-detail::Joined<A> operator!(const A& a) {
-  return {ir::Unary::make(ir::UnaryOp::logical_not, condition(operand(a).expr))};
-}
+template <class A>
+requires Symbolic<A> detail::Joined<A>
+operator!(const A& a) { return {ir::Unary::make(ir::UnaryOp::logical_not, condition(operand(a).expr))}; }
 
-/// `a` where `c` holds, else `b`, both evaluated. `c` may be data or structure: this is no control flow. Integers of the
-/// structure under a condition on the structure give an integer of the structure.
-template <class C, class A, class B> requires Symbolic<C, A, B>
-detail::Joined<C, A, B> select(const C& c, const A& a, const B& b) {
+/// `a` where `c` holds, else `b`, both evaluated. `c` may be data or structure: this is no control flow. Integers of
+/// the structure under a condition on the structure give an integer of the structure.
+template <class C, class A, class B>
+requires Symbolic<C, A, B> detail::Joined<C, A, B> select(const C& c, const A& a, const B& b) {
   static_assert(!is_literal<C>, "the condition of select is a comparison, is_leaf or a field, not a number");
-  constexpr bool of_data = is_data<A> || is_data<B>, with_point = std::is_floating_point_v<A> || std::is_floating_point_v<B>;
-  static_assert(of_data || !(is_data<C> || with_point) || is_structure<A> || is_structure<B>,
-                "select between two numbers does not say of which type: write cast<float>(...) or cast<double>(...) around one");
+  constexpr bool of_data = is_data<A> || is_data<B>,
+                 with_point = std::is_floating_point_v<A> || std::is_floating_point_v<B>;
+  static_assert(
+      of_data || !(is_data<C> || with_point) || is_structure<A> || is_structure<B>,
+      "select between two numbers does not say of which type: write cast<float>(...) or cast<double>(...) around one");
   static_assert(of_data || !is_data<C> || !(is_structure<A> || is_structure<B>),
-                "a condition made of computed data chooses between data: convert an integer of the structure with cast<float>(...)");
+                "a condition made of computed data chooses between data: convert an integer of the structure with "
+                "cast<float>(...)");
   static_assert(detail::valid_operands<A, B>());
   return {choice(operand(c), operand(a), operand(b))};
 }
 
 /// `x` as f32 (`cast<float>`) or f64 (`cast<double>`) data; `x` is data, an integer or a condition of the structure
 /// (1 or 0), or a number. The only conversion between f32 and f64.
-template <class T, class X> requires(is_symbol<X> || is_literal<X>)
-Data<SetOf<X>> cast(const X& x) {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>, "cast<float> and cast<double> are the conversions that there are");
+template <class T, class X>
+requires(is_symbol<X> || is_literal<X>) Data<SetOf<X>> cast(const X& x) {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
+                "cast<float> and cast<double> are the conversions that there are");
   return {converted(operand(x), dtype_of<T>)};
 }
 
 // ---- functions of data, element by element ----
 
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto exp(const A& a) { return detail::function(ir::UnaryOp::exp, a); }
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto log(const A& a) { return detail::function(ir::UnaryOp::log, a); }
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto sqrt(const A& a) { return detail::function(ir::UnaryOp::sqrt, a); }
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto tanh(const A& a) { return detail::function(ir::UnaryOp::tanh, a); }
 /// 1 / (1 + exp(-a)).
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto sigmoid(const A& a) { return detail::function(ir::UnaryOp::sigmoid, a); }
 /// max(a, 0); NaN stays NaN.
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto relu(const A& a) { return detail::function(ir::UnaryOp::relu, a); }
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto abs(const A& a) { return detail::function(ir::UnaryOp::abs, a); }
 
 /// The greater and the lesser, of data and of integers of the structure; NaN if either side is NaN. The overloads of
 /// one type are there for lambdas under `using namespace std`, whose templates they outrank.
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto max(const A& a, const B& b) { return detail::binary(ir::BinaryOp::max, a, b); }
-template <class A, class B> requires Symbolic<A, B>
+template <class A, class B>
+requires Symbolic<A, B>
 auto min(const A& a, const B& b) { return detail::binary(ir::BinaryOp::min, a, b); }
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto max(const A& a, const A& b) { return detail::binary(ir::BinaryOp::max, a, b); }
-template <class A> requires Symbolic<A>
+template <class A>
+requires Symbolic<A>
 auto min(const A& a, const A& b) { return detail::binary(ir::BinaryOp::min, a, b); }
 
 }  // namespace cortex::dsl
 
 namespace cortex {
-using dsl::abs, dsl::cast, dsl::exp, dsl::log, dsl::max, dsl::min, dsl::relu, dsl::select, dsl::sigmoid, dsl::sqrt, dsl::tanh;
+using dsl::abs, dsl::cast, dsl::exp, dsl::log, dsl::max, dsl::min, dsl::relu, dsl::select, dsl::sigmoid, dsl::sqrt,
+    dsl::tanh;
 }  // namespace cortex

@@ -10,18 +10,28 @@
 
 namespace cortex::dsl {
 
-template <std::size_t Rank> class Input;
-template <class NodeT, class T, std::size_t Rank> class Placeholder;
-template <class NodeT, std::size_t Rank, class AccessorSet> class Op;
+template <std::size_t Rank>
+class Input;
+template <class NodeT, class T, std::size_t Rank>
+class Placeholder;
+template <class NodeT, std::size_t Rank, class AccessorSet>
+class Op;
 
-template <std::size_t R> inline constexpr bool is_tensor<Input<R>> = true;
-template <class N, class T, std::size_t R> inline constexpr bool is_tensor<Placeholder<N, T, R>> = true;
-template <class N, std::size_t R, class Set> inline constexpr bool is_tensor<Op<N, R, Set>> = true;
+template <std::size_t R>
+inline constexpr bool is_tensor<Input<R>> = true;
+template <class N, class T, std::size_t R>
+inline constexpr bool is_tensor<Placeholder<N, T, R>> = true;
+template <class N, std::size_t R, class Set>
+inline constexpr bool is_tensor<Op<N, R, Set>> = true;
 
-template <class T> inline constexpr bool is_placeholder = false;
-template <class N, class T, std::size_t R> inline constexpr bool is_placeholder<Placeholder<N, T, R>> = true;
-template <class T> inline constexpr bool is_op = false;
-template <class N, std::size_t R, class Set> inline constexpr bool is_op<Op<N, R, Set>> = true;
+template <class T>
+inline constexpr bool is_placeholder = false;
+template <class N, class T, std::size_t R>
+inline constexpr bool is_placeholder<Placeholder<N, T, R>> = true;
+template <class T>
+inline constexpr bool is_op = false;
+template <class N, std::size_t R, class Set>
+inline constexpr bool is_op<Op<N, R, Set>> = true;
 
 /// What all handles have in common. A handle keeps what it needs of its model alive.
 class Handle {
@@ -34,7 +44,8 @@ class Handle {
   /// The read `this[node, indices...]` in a lambda of the model of `reader`.
   ir::Expr read_at(const SharedState& reader, std::vector<ir::Expr> indices) const {
     if (reader != state_)
-      fail("'" + name() + "' belongs to model '" + state_->graph.name + "', but is read in model '" + reader->graph.name + "'");
+      fail("'" + name() + "' belongs to model '" + state_->graph.name + "', but is read in model '" +
+           reader->graph.name + "'");
     return ir::Load::make(buffer_, std::move(indices));
   }
   SharedState state_;
@@ -48,13 +59,16 @@ template <class First, class NodeT>
 constexpr bool valid_node() {
   static_assert(is_node<First>, "an operator or placeholder is read at a node first, as in op(n, i) or h(left(n), i)");
   if constexpr (is_node<First>)
-    static_assert(std::is_same_v<typename First::Node, NodeT>, "the node is of another type than the model's: it belongs to another model");
+    static_assert(std::is_same_v<typename First::Node, NodeT>,
+                  "the node is of another type than the model's: it belongs to another model");
   return true;
 }
 
 template <std::size_t Rank, std::size_t Given>
 constexpr bool valid_rank() {
-  static_assert(Rank == Given, "the number of indices is not the number of dimensions: give one index per dimension, after the node if there is one");
+  static_assert(Rank == Given,
+                "the number of indices is not the number of dimensions: give one index per dimension, after the node "
+                "if there is one");
   return true;
 }
 
@@ -67,12 +81,13 @@ class Input : public Handle {
   using Handle::Handle;
   static constexpr std::size_t rank = Rank;
 
-  /// The element at those indices: index variables, integers of the structure, or C++ integers. A bare index variable must
-  /// be of the tensor's own dimension; anything else must lie inside it as far as is known, or the call that builds
-  /// the operator throws `Error{invalid_model}`.
+  /// The element at those indices: index variables, integers of the structure, or C++ integers. A bare index variable
+  /// must be of the tensor's own dimension; anything else must lie inside it as far as is known, or the call that
+  /// builds the operator throws `Error{invalid_model}`.
   template <class... I>
   auto operator()(const I&... index) const {
-    static_assert(!(is_node<I> || ...), "an input is the same for all nodes: it is read at indices alone, as in W(i, j) or Emb(word(n), i)");
+    static_assert(!(is_node<I> || ...),
+                  "an input is the same for all nodes: it is read at indices alone, as in W(i, j) or Emb(word(n), i)");
     static_assert(detail::valid_rank<Rank, sizeof...(I)>());
     return Data<typename detail::JoinedSet<I...>::type>{ir::Load::make(buffer_, {dsl::index<false>(index)...})};
   }
@@ -93,13 +108,16 @@ class Placeholder : public Handle {
     static_assert(detail::valid_node<First, NodeT>());
     if constexpr (is_node<First>) {
       static_assert(First::steps != 0,
-                    "(P.2) recursive calls come first: a placeholder is read at a child, as in h(left(n), i), never at the node itself; for this node's own "
+                    "(P.2) recursive calls come first: a placeholder is read at a child, as in h(left(n), i), never at "
+                    "the node itself; for this node's own "
                     "value read the operator that computes it");
       static_assert(First::steps <= 1,
-                    "(P.2) recursive calls come first: a placeholder is read at a child, never further away; let the child hold what its parent needs in a "
+                    "(P.2) recursive calls come first: a placeholder is read at a child, never further away; let the "
+                    "child hold what its parent needs in a "
                     "state of its own");
       static_assert(detail::valid_rank<Rank, sizeof...(I)>());
-      return Data<typename detail::JoinedSet<First, I...>::type>{this->read_at(node.state(), {node.expr(), dsl::index<true>(index)...})};
+      return Data<typename detail::JoinedSet<First, I...>::type>{
+          this->read_at(node.state(), {node.expr(), dsl::index<true>(index)...})};
     } else {
       return Data<>{};
     }
@@ -111,12 +129,13 @@ class Placeholder : public Handle {
     const ra::Graph& graph = this->state_->graph;
     for (std::size_t s = 0; s < graph.states.size(); ++s)
       if (graph.ops[std::size_t(graph.states[s].placeholder)].buffer == this->buffer_) return int(s);
-    throw Error(Code::invalid_argument, "placeholder '" + this->name() + "' is not defined yet: recursion_op gives it its position");
+    throw Error(Code::invalid_argument,
+                "placeholder '" + this->name() + "' is not defined yet: recursion_op gives it its position");
   }
 };
 
-/// R3, R5, and data of the node (R1): a tensor with one row per node, read at the node itself: `op(n, i)`. `Set` holds the
-/// accessors that it depends on, through other operators too.
+/// R3, R5, and data of the node (R1): a tensor with one row per node, read at the node itself: `op(n, i)`. `Set` holds
+/// the accessors that it depends on, through other operators too.
 template <class NodeT, std::size_t Rank, class AccessorSet>
 class Op : public Handle {
  public:
@@ -130,7 +149,8 @@ class Op : public Handle {
     static_assert(detail::valid_node<First, NodeT>());
     if constexpr (is_node<First>) {
       static_assert(First::steps == 0,
-                    "(P.2) recursive calls come first: an operator is read at the node itself; at a child read a placeholder, as in h(left(n), i), and make "
+                    "(P.2) recursive calls come first: an operator is read at the node itself; at a child read a "
+                    "placeholder, as in h(left(n), i), and make "
                     "what is needed of the child a state");
       static_assert(detail::valid_rank<Rank, sizeof...(I)>());
       using Reads = typename detail::JoinedSet<First, I...>::type;

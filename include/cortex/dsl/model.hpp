@@ -27,8 +27,8 @@ class Program {
   const ra::Graph& graph() const { return *graph_; }
   const std::shared_ptr<const ra::Graph>& shared_graph() const { return graph_; }
 
-  /// The position of the state that `placeholder` stands for, from 0; throws `Error{invalid_argument}` for a placeholder
-  /// of another model.
+  /// The position of the state that `placeholder` stands for, from 0; throws `Error{invalid_argument}` for a
+  /// placeholder of another model.
   template <class T, std::size_t Rank>
   int position(const dsl::Placeholder<Node, T, Rank>& placeholder) const {
     for (std::size_t s = 0; s < graph_->states.size(); ++s)
@@ -42,12 +42,14 @@ class Program {
 
 namespace dsl {
 
-static_assert(int(ra::StructureKind::sequence) == int(structure::Kind::sequence) && int(ra::StructureKind::tree) == int(structure::Kind::tree) &&
+static_assert(int(ra::StructureKind::sequence) == int(structure::Kind::sequence) &&
+              int(ra::StructureKind::tree) == int(structure::Kind::tree) &&
               int(ra::StructureKind::dag) == int(structure::Kind::dag));
 
 template <class... T>
 constexpr bool valid_dims() {
-  static_assert((std::is_same_v<std::remove_cvref_t<T>, Dim> && ...), "the dimensions of a tensor are Dims, such as Dim H{\"hidden\", 256}");
+  static_assert((std::is_same_v<std::remove_cvref_t<T>, Dim> && ...),
+                "the dimensions of a tensor are Dims, such as Dim H{\"hidden\", 256}");
   return true;
 }
 template <class T>
@@ -69,10 +71,10 @@ auto inside(const std::string& name, F&& run) {
 
 }  // namespace dsl
 
-/// A recursive model over nodes of type `Node`. Inputs, placeholders and operators are added one by one, each reading only
-/// those before it; `recursion_op` completes the model. Every call throws `Error{invalid_model}`, naming operator,
-/// tensor and dimension, when it cannot be right, and then adds nothing. Lambdas are called once, in the call that they are given
-/// to. What breaks P.1 to P.3 does not compile. A model can be moved; handles outlive it.
+/// A recursive model over nodes of type `Node`. Inputs, placeholders and operators are added one by one, each reading
+/// only those before it; `recursion_op` completes the model. Every call throws `Error{invalid_model}`, naming operator,
+/// tensor and dimension, when it cannot be right, and then adds nothing. Lambdas are called once, in the call that they
+/// are given to. What breaks P.1 to P.3 does not compile. A model can be moved; handles outlive it.
 template <class Node>
 class Model {
  public:
@@ -93,15 +95,15 @@ class Model {
   /// The operators added so far.
   const ra::Graph& graph() const { return state().graph; }
 
-
-  /// R1: weights of that name, `[dims...]` of `T`, bound by name before calls. The first dimension may be open, such as a
-  /// vocabulary.
+  /// R1: weights of that name, `[dims...]` of `T`, bound by name before calls. The first dimension may be open, such as
+  /// a vocabulary.
   template <class T, class... Dims>
   auto input(std::string name, const Dims&... dims) {
     static_assert(dsl::valid_element<T>());
     static_assert(dsl::valid_dims<Dims...>());
     static_assert(sizeof...(Dims) > 0, "an input has at least one dimension; a scalar is a Dim of extent 1");
-    return dsl::Input<sizeof...(Dims)>(state_, dsl::add_input(state(), std::move(name), dtype_of<T>, std::vector<Dim>{Dim(dims)...}));
+    return dsl::Input<sizeof...(Dims)>(
+        state_, dsl::add_input(state(), std::move(name), dtype_of<T>, std::vector<Dim>{Dim(dims)...}));
   }
 
   /// R2: the results of the recursive calls for one state, `[node, dims...]` of `T`, read at children.
@@ -109,30 +111,38 @@ class Model {
   auto placeholder(std::string name, const Dims&... dims) {
     static_assert(dsl::valid_element<T>());
     static_assert(dsl::valid_dims<Dims...>());
-    return dsl::Placeholder<Node, T, sizeof...(Dims)>(state_, dsl::add_placeholder(state(), std::move(name), dtype_of<T>, std::vector<Dim>{Dim(dims)...}));
+    return dsl::Placeholder<Node, T, sizeof...(Dims)>(
+        state_, dsl::add_placeholder(state(), std::move(name), dtype_of<T>, std::vector<Dim>{Dim(dims)...}));
   }
 
   /// R1, data of the node: an array of floating-point numbers in each node as an operator `[node, dims...]`, read as
-  /// `x(n, i)`: `auto x = m.field("x", features, E)`. The extents' product is the array's size; several dimensions are row-major.
+  /// `x(n, i)`: `auto x = m.field("x", features, E)`. The extents' product is the array's size; several dimensions are
+  /// row-major.
   template <class Accessor, class... Dims>
   auto field(std::string name, const Accessor&, const Dims&... dims) {
     static_assert(dsl::valid_dims<Dims...>());
-    static_assert(structure::AccessorOf<Accessor, Node>, "the node type of the model has no such member, or none that can be read in this way");
-    static_assert(Accessor::kind == structure::AccessorKind::field, "field takes an accessor of data, cortex::field<&Node::x>, not one of children");
+    static_assert(structure::AccessorOf<Accessor, Node>,
+                  "the node type of the model has no such member, or none that can be read in this way");
+    static_assert(Accessor::kind == structure::AccessorKind::field,
+                  "field takes an accessor of data, cortex::field<&Node::x>, not one of children");
     if constexpr (Accessor::kind == structure::AccessorKind::field) {
-      static_assert(is_float(Accessor::template dtype<Node>()), "an integer field is structure: it is read directly, as in word(n)");
-      static_assert(Accessor::template is_vector<Node>() == (sizeof...(Dims) > 0), "an array takes at least one dimension, a single number none");
+      static_assert(is_float(Accessor::template dtype<Node>()),
+                    "an integer field is structure: it is read directly, as in word(n)");
+      static_assert(Accessor::template is_vector<Node>() == (sizeof...(Dims) > 0),
+                    "an array takes at least one dimension, a single number none");
     }
     return dsl::Op<Node, sizeof...(Dims), structure::Accessors<Accessor>>(
-        state_, dsl::add_field(state(), std::move(name), dsl::detail::described_accessor<Accessor, Node>(), std::vector<Dim>{Dim(dims)...}));
+        state_, dsl::add_field(state(), std::move(name), dsl::detail::described_accessor<Accessor, Node>(),
+                               std::vector<Dim>{Dim(dims)...}));
   }
 
-  /// R3: an operator `[node, dims...]`, each element given by the lambda: `m.compute("s", H, [&](auto n, auto i) { ... })`.
-  /// The lambda takes the node and one index variable per dimension and gives data, whose type is the operator's.
+  /// R3: an operator `[node, dims...]`, each element given by the lambda: `m.compute("s", H, [&](auto n, auto i) { ...
+  /// })`. The lambda takes the node and one index variable per dimension and gives data, whose type is the operator's.
   template <class... DimsThenLambda>
   auto compute(std::string name, DimsThenLambda&&... arguments) {
     static_assert(sizeof...(DimsThenLambda) > 0, "compute takes a name, dimensions and a lambda");
-    return compute_from(std::move(name), std::forward_as_tuple(arguments...), std::make_index_sequence<sizeof...(DimsThenLambda) - 1>());
+    return compute_from(std::move(name), std::forward_as_tuple(arguments...),
+                        std::make_index_sequence<sizeof...(DimsThenLambda) - 1>());
   }
 
   /// R5: the operator `then_op` at nodes where the condition holds, `else_op` at the others; of the same dimensions and
@@ -140,19 +150,27 @@ class Model {
   /// integer field holds where it is not 0. Branches may be branches themselves.
   template <class Condition, class Then, class Else>
   auto if_then_else(std::string name, Condition&& condition, const Then& then_op, const Else& else_op) {
-    static_assert(dsl::is_op<Then> && dsl::is_op<Else>, "the branches of if_then_else are operators, as compute and if_then_else give them");
-    static_assert(std::is_invocable_v<Condition&, Current>, "the condition of if_then_else is a lambda that takes a node, as in [](auto n) { return is_leaf(n); }");
+    static_assert(dsl::is_op<Then> && dsl::is_op<Else>,
+                  "the branches of if_then_else are operators, as compute and if_then_else give them");
+    static_assert(
+        std::is_invocable_v<Condition&, Current>,
+        "the condition of if_then_else is a lambda that takes a node, as in [](auto n) { return is_leaf(n); }");
     using Result = std::remove_cvref_t<std::invoke_result_t<Condition&, Current>>;
     static_assert(!dsl::is_data<Result>,
-                  "(P.1) control flow depends on the structure alone: the condition of if_then_else is made of computed data; to choose between values use "
+                  "(P.1) control flow depends on the structure alone: the condition of if_then_else is made of "
+                  "computed data; to choose between values use "
                   "select(condition, a, b) inside one operator");
-    static_assert(dsl::is_data<Result> || dsl::is_structure<Result>, "the condition of if_then_else gives a condition on the structure: is_leaf(n), a field, a comparison");
+    static_assert(
+        dsl::is_data<Result> || dsl::is_structure<Result>,
+        "the condition of if_then_else gives a condition on the structure: is_leaf(n), a field, a comparison");
     static_assert(Then::rank == Else::rank, "the branches of if_then_else have different numbers of dimensions");
     dsl::Transaction transaction(state());
+    dsl::detail::number_all<Node>(state(), dsl::SetOf<Result>());
     const Current node(ir::Var::make("n"), state_);
     const std::string shown = name.empty() ? "if_then_else" : name;
     const ir::Expr holds = dsl::inside(shown, [&] { return dsl::condition(condition(node).expr); });
-    const ir::Buffer buffer = dsl::add_branch(state(), std::move(name), node.expr(), holds, then_op.buffer(), else_op.buffer());
+    const ir::Buffer buffer =
+        dsl::add_branch(state(), std::move(name), node.expr(), holds, then_op.buffer(), else_op.buffer());
     transaction.commit();
     using Set = dsl::Join<typename dsl::SetOf<Result>, dsl::Join<typename Then::Set, typename Else::Set>>;
     return dsl::Op<Node, Then::rank, Set>(state_, buffer);
@@ -161,7 +179,8 @@ class Model {
   /// The same, named after its branches: "leaf_or_rec".
   template <class Condition, class Then, class Else>
   auto if_then_else(Condition&& condition, const Then& then_op, const Else& else_op) {
-    static_assert(!std::is_convertible_v<Condition, std::string>, "if_then_else takes a condition and two operators, with a name before them or without");
+    static_assert(!std::is_convertible_v<Condition, std::string>,
+                  "if_then_else takes a condition and two operators, with a name before them or without");
     return if_then_else(std::string(), std::forward<Condition>(condition), then_op, else_op);
   }
 
@@ -170,7 +189,8 @@ class Model {
   /// dimensions or types differ or a placeholder of the model is left out.
   template <class... PlaceholderThenBody>
   auto recursion_op(const PlaceholderThenBody&... pairs) {
-    static_assert(sizeof...(pairs) > 0 && sizeof...(pairs) % 2 == 0, "recursion_op takes placeholders and their bodies in turn: recursion_op(h, h_body, c, c_body)");
+    static_assert(sizeof...(pairs) > 0 && sizeof...(pairs) % 2 == 0,
+                  "recursion_op takes placeholders and their bodies in turn: recursion_op(h, h_body, c, c_body)");
     return complete(std::tie(pairs...), std::make_index_sequence<sizeof...(pairs) / 2>());
   }
 
@@ -188,16 +208,19 @@ class Model {
     auto& body = std::get<sizeof...(D)>(arguments);
     using Body = decltype(body);
     constexpr bool fits = std::is_invocable_v<Body, Current, Index<D>...>;
-    static_assert(fits, "the last argument of compute is a lambda that takes the node and one index variable per dimension");
+    static_assert(fits,
+                  "the last argument of compute is a lambda that takes the node and one index variable per dimension");
     if constexpr (fits) {
       using Result = std::remove_cvref_t<std::invoke_result_t<Body, Current, Index<D>...>>;
       static_assert(dsl::detail::valid_body<Result>());
       if constexpr (dsl::is_data<Result>) {
         dsl::Transaction transaction(state());
+        dsl::detail::number_all<Node>(state(), typename Result::Set());
         const Current node(ir::Var::make("n"), state_);
         const std::vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
         const ir::Expr value = dsl::inside(name, [&] { return dsl::number(body(node, Index<D>{vars[D]}...).expr); });
-        const ir::Buffer buffer = dsl::add_compute(state(), std::move(name), std::vector<Dim>{Dim(std::get<D>(arguments))...}, node.expr(), vars, value);
+        const ir::Buffer buffer = dsl::add_compute(
+            state(), std::move(name), std::vector<Dim>{Dim(std::get<D>(arguments))...}, node.expr(), vars, value);
         transaction.commit();
         return dsl::Op<Node, sizeof...(D), typename Result::Set>(state_, buffer);
       }
@@ -206,11 +229,15 @@ class Model {
 
   template <class Tuple, std::size_t... S>
   auto complete(const Tuple& pairs, std::index_sequence<S...>) {
-    static_assert((dsl::is_placeholder<Argument<Tuple, 2 * S>> && ...), "recursion_op takes placeholders and their bodies in turn: here no placeholder stands first");
-    static_assert((dsl::is_op<Argument<Tuple, 2 * S + 1>> && ...), "the body of a placeholder is an operator, as compute and if_then_else give them");
-    static_assert(((Argument<Tuple, 2 * S>::rank == Argument<Tuple, 2 * S + 1>::rank) && ...), "a placeholder and its body have different numbers of dimensions");
+    static_assert((dsl::is_placeholder<Argument<Tuple, 2 * S>> && ...),
+                  "recursion_op takes placeholders and their bodies in turn: here no placeholder stands first");
+    static_assert((dsl::is_op<Argument<Tuple, 2 * S + 1>> && ...),
+                  "the body of a placeholder is an operator, as compute and if_then_else give them");
+    static_assert(((Argument<Tuple, 2 * S>::rank == Argument<Tuple, 2 * S + 1>::rank) && ...),
+                  "a placeholder and its body have different numbers of dimensions");
     using Set = typename dsl::detail::JoinedSet<dsl::Data<typename Argument<Tuple, 2 * S + 1>::Set>...>::type;
-    return Program<Node, Set>(dsl::add_states(state(), {{std::get<2 * S>(pairs).buffer(), std::get<2 * S + 1>(pairs).buffer()}...}));
+    return Program<Node, Set>(
+        dsl::add_states(state(), {{std::get<2 * S>(pairs).buffer(), std::get<2 * S + 1>(pairs).buffer()}...}));
   }
 
   template <std::size_t>

@@ -15,25 +15,45 @@ template <class NodeT, int StepsFromNode, class AccessorSet, bool IsPresent>
 class NodeRef;
 template <class OwnerRef, class Accessor, class AccessorSet>
 class ChildRange;
+template <class NodeT, class AccessorSet>
+class FieldVector;
 
-template <class N, int S, class Set, bool P> inline constexpr bool is_node<NodeRef<N, S, Set, P>> = true;
-template <class O, class A, class Set> inline constexpr bool is_children<ChildRange<O, A, Set>> = true;
+template <class N, int S, class Set, bool P>
+inline constexpr bool is_node<NodeRef<N, S, Set, P>> = true;
+template <class O, class A, class Set>
+inline constexpr bool is_children<ChildRange<O, A, Set>> = true;
+template <class N, class Set>
+inline constexpr bool is_components<FieldVector<N, Set>> = true;
 
 namespace detail {
 
-template <class N, int S, class Set, bool P> struct AccessorsRead<NodeRef<N, S, Set, P>> { using type = Set; };
-template <class O, class A, class Set> struct AccessorsRead<ChildRange<O, A, Set>> { using type = Set; };
+template <class N, int S, class Set, bool P>
+struct AccessorsRead<NodeRef<N, S, Set, P>> {
+  using type = Set;
+};
+template <class O, class A, class Set>
+struct AccessorsRead<ChildRange<O, A, Set>> {
+  using type = Set;
+};
 
 /// The sentences of what is no index; `P3` where the index belongs to a recursive call.
 template <class T, bool P3>
 constexpr bool valid_index() {
-  static_assert(!(P3 && is_data<T>), "(P.3) recursive calls are independent: an argument of a recursive call is made of computed data");
-  static_assert(P3 || !is_data<T>, "(P.1) control flow depends on the structure alone: an index is made of computed data");
-  static_assert(!std::is_same_v<T, Dim>, "an index is an index variable or an integer, not a Dim: the lambda is given one variable per dimension");
+  static_assert(!(P3 && is_data<T>),
+                "(P.3) recursive calls are independent: an argument of a recursive call is made of computed data");
+  static_assert(P3 || !is_data<T>,
+                "(P.1) control flow depends on the structure alone: an index is made of computed data");
+  static_assert(
+      !std::is_same_v<T, Dim>,
+      "an index is an index variable or an integer, not a Dim: the lambda is given one variable per dimension");
   static_assert(!std::is_floating_point_v<T>, "an index is an integer");
-  static_assert(!is_node<T>, "a node stands where an index is expected; only placeholders, operators and fields are read at a node, as their first argument");
+  static_assert(!is_node<T>,
+                "a node stands where an index is expected; only placeholders, operators and fields are read at a node, "
+                "as their first argument");
   static_assert(!is_tensor<T>, "an operator is read at a node and one index per dimension before it is computed with");
-  static_assert(is_data<T> || std::is_same_v<T, Dim> || std::is_floating_point_v<T> || is_node<T> || is_tensor<T> || is_structure<T> || is_literal<T>,
+  static_assert(!is_components<T>, "a field that is an array is read by component, as in ids(n)[0]");
+  static_assert(is_data<T> || std::is_same_v<T, Dim> || std::is_floating_point_v<T> || is_node<T> || is_tensor<T> ||
+                    is_components<T> || is_structure<T> || is_literal<T>,
                 "an index is an index variable, an integer of the structure, or an integer");
   return true;
 }
@@ -45,7 +65,8 @@ template <bool P3, class T>
 ir::Expr index(const T& x) {
   static_assert(detail::valid_index<T, P3>());
   if constexpr (is_structure<T>) {
-    if (x.expr.dtype() == DType::boolean) fail("a condition stands where an index is expected; select(condition, 1, 0) makes an integer of it");
+    if (x.expr.dtype() == DType::boolean)
+      fail("a condition stands where an index is expected; select(condition, 1, 0) makes an integer of it");
     return x.expr;
   } else if constexpr (is_literal<T> && std::is_integral_v<T>) {
     return literal(operand(x), DType::i32);
@@ -54,8 +75,9 @@ ir::Expr index(const T& x) {
   }
 }
 
-/// A handle to a node inside a lambda: the current node (0 steps), one of its children (1 step), or one further away, at
-/// which nothing can be read. `IsPresent`: there is a node for certain, as with the children that a reduction visits.
+/// A handle to a node inside a lambda: the current node (0 steps), one of its children (1 step), or one further away,
+/// at which nothing can be read. `IsPresent`: there is a node for certain, as with the children that a reduction
+/// visits.
 template <class NodeT, int StepsFromNode, class AccessorSet, bool IsPresent>
 class NodeRef {
  public:
@@ -69,9 +91,9 @@ class NodeRef {
   const ir::Expr& expr() const { return expr_; }
   const SharedState& state() const { return state_; }
 
-  /// What accessor `a` gives here; `left(n)` means `n.through(left)`. A child gives a `NodeRef`, a container of children a
-  /// `ChildRange`, a field a value: integers are structure, floating-point scalars data. `index`: which component of a
-  /// field that has several, or which child of a container.
+  /// What accessor `a` gives here; `left(n)` means `n.through(left)`. A child gives a `NodeRef`, a container of
+  /// children a `ChildRange`, a field a value: integers are structure, floating-point scalars data. An array of
+  /// integers gives a `FieldVector`, or with an index that component.
   template <class A, class... Index>
   auto through(const A&, const Index&... index) const;
 
@@ -90,7 +112,8 @@ class ChildRange {
   /// The handle that reductions give to their lambda.
   using Child = NodeRef<typename Owner::Node, Owner::steps + 1, Set, true>;
 
-  ChildRange(ir::Expr node, SharedState state, int accessor) : node_(std::move(node)), state_(std::move(state)), accessor_(accessor) {}
+  ChildRange(ir::Expr node, SharedState state, int accessor)
+      : node_(std::move(node)), state_(std::move(state)), accessor_(accessor) {}
 
   template <class K>
   auto operator[](const K& k) const {
@@ -100,7 +123,9 @@ class ChildRange {
   }
 
   /// The k-th child as an expression.
-  ir::Expr child(const ir::Expr& k) const { return ir::call(ir::UfKind::kth_child, std::string(Accessor::name()), {node_, k}, accessor_); }
+  ir::Expr child(const ir::Expr& k) const {
+    return ir::call(ir::UfKind::kth_child, std::string(Accessor::name()), {node_, k}, accessor_);
+  }
   /// How many there are.
   ir::Expr count() const { return ir::call(ir::UfKind::num_children, "num_children", {node_}, accessor_); }
   const SharedState& state() const { return state_; }
@@ -111,16 +136,19 @@ class ChildRange {
   int accessor_;
 };
 
-/// The components of an integer field that has several: `ids(n)[k]`, which `ids(n, k)` is short for.
+/// The components of an integer field that is an array: `ids(n)[k]`.
 template <class NodeT, class AccessorSet>
 class FieldVector {
  public:
-  FieldVector(ir::Expr node, std::string name, int accessor) : node_(std::move(node)), name_(std::move(name)), accessor_(accessor) {}
+  FieldVector(ir::Expr node, std::string name, int accessor)
+      : node_(std::move(node)), name_(std::move(name)), accessor_(accessor) {}
 
-  /// Component `k`, an index variable, an integer of the structure or a C++ integer, inside the field as far as is known.
+  /// Component `k`, an index variable, an integer of the structure or a C++ integer, inside the field as far as is
+  /// known.
   template <class K>
   auto operator[](const K& k) const {
-    return Structural<Join<AccessorSet, SetOf<K>>>{ir::call(ir::UfKind::field, name_, {node_, index<false>(k)}, accessor_)};
+    return Structural<Join<AccessorSet, SetOf<K>>>{
+        ir::call(ir::UfKind::field, name_, {node_, index<false>(k)}, accessor_)};
   }
 
  private:
@@ -140,8 +168,11 @@ const void* accessor_key() {
 /// The number of accessor `A` in its group of the graph; -1 if the graph does not read it.
 template <class A>
 int accessor_number(const ra::Graph& graph) {
-  constexpr bool one_child = A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-  const auto& group = one_child ? graph.children_named : A::kind == structure::AccessorKind::children ? graph.containers : graph.fields;
+  constexpr bool one_child =
+      A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
+  const auto& group = one_child                                      ? graph.children_named
+                      : A::kind == structure::AccessorKind::children ? graph.containers
+                                                                     : graph.fields;
   for (std::size_t i = 0; i < group.size(); ++i)
     if (group[i].key == accessor_key<A>()) return int(i);
   return -1;
@@ -152,9 +183,12 @@ namespace detail {
 /// The sentences of a read at a place where there may be no node.
 template <class Ref>
 constexpr bool valid_present() {
-  static_assert(Ref::steps <= 1, "(P.2) recursive calls come first: the structure is read at the node itself and at its children, not further away");
+  static_assert(Ref::steps <= 1,
+                "(P.2) recursive calls come first: the structure is read at the node itself and at its children, not "
+                "further away");
   static_assert(Ref::is_present || Ref::steps > 1,
-                "this child may be absent, and then has no structure: read it at the node itself, or at the children that a reduction visits");
+                "this child may be absent, and then has no structure: read it at the node itself, or at the children "
+                "that a reduction visits");
   return true;
 }
 
@@ -173,6 +207,25 @@ ra::Accessor described_accessor() {
 template <class Set, class A>
 using With = Join<Set, structure::Accessors<A>>;
 
+/// The number of accessor `A` in its group of the model.
+template <class A, class Node>
+int number_of(ModelState& state) {
+  ra::Graph& graph = state.graph;
+  constexpr bool one_child =
+      A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
+  auto& group = one_child                                      ? graph.children_named
+                : A::kind == structure::AccessorKind::children ? graph.containers
+                                                               : graph.fields;
+  return state.number_of(group, described_accessor<A, Node>());
+}
+
+/// Numbers the accessors of a lambda's result before the lambda runs, so that numbers follow the order in which the
+/// lambda is written and not the order in which a compiler evaluates the sides of an operator.
+template <class Node, class... As>
+void number_all(ModelState& state, structure::Accessors<As...>) {
+  (number_of<As, Node>(state), ...);
+}
+
 /// A field of `ref`: integers are structure, a floating-point scalar is data.
 template <class Ref, class A, class... Index>
 auto field_of(const Ref& ref, const A&, const Index&... index) {
@@ -181,19 +234,25 @@ auto field_of(const Ref& ref, const A&, const Index&... index) {
   constexpr bool is_vector = A::template is_vector<Node>();
   const ra::Accessor accessor = described_accessor<A, Node>();
   if constexpr (is_float(A::template dtype<Node>())) {
-    static_assert(!is_vector, "an array of floating-point numbers needs a dimension: declare it, auto x = model.field(\"x\", accessor, E), and read x(n, i)");
+    static_assert(!is_vector,
+                  "an array of floating-point numbers needs a dimension: declare it, auto x = model.field(\"x\", "
+                  "accessor, E), and read x(n, i)");
     static_assert(is_vector || sizeof...(Index) == 0, "a field that is no array is read without an index");
-    static_assert(Ref::steps == 0, "(P.2) recursive calls come first: floating-point data is read at the node itself, not at a child");
+    static_assert(Ref::steps == 0,
+                  "(P.2) recursive calls come first: floating-point data is read at the node itself, not at a child");
     return Data<Set>{ir::Load::make(scalar_field(*ref.state(), accessor), {ref.expr()})};
   } else {
     static_assert(valid_present<Ref>());
     static_assert(is_vector || sizeof...(Index) == 0, "a field that is no array is read without an index");
     static_assert(sizeof...(Index) <= 1, "an array is read with one index");
-    const int number = ref.state()->number_of(ref.state()->graph.fields, accessor);
+    const int number = number_of<A, Node>(*ref.state());
     const FieldVector<Node, Set> components(ref.expr(), accessor.name, number);
-    if constexpr (!is_vector) return Structural<Set>{ir::call(ir::UfKind::field, accessor.name, {ref.expr()}, number)};
-    else if constexpr (sizeof...(Index) == 0) return components;
-    else return (components[index], ...);
+    if constexpr (!is_vector)
+      return Structural<Set>{ir::call(ir::UfKind::field, accessor.name, {ref.expr()}, number)};
+    else if constexpr (sizeof...(Index) == 0)
+      return components;
+    else
+      return (components[index], ...);
   }
 }
 
@@ -209,20 +268,21 @@ auto NodeRef<NodeT, StepsFromNode, AccessorSet, IsPresent>::through(const A& a, 
   } else if constexpr (A::kind == structure::AccessorKind::field) {
     return detail::field_of(*this, a, index...);
   } else {
-    static_assert(sizeof...(Index) == 0, "a child is read without an index; the k-th child of a container is kids(n)[k]");
+    static_assert(sizeof...(Index) == 0,
+                  "a child is read without an index; the k-th child of a container is kids(n)[k]");
     using Reached = detail::With<Set, A>;
-    ra::Graph& graph = state_->graph;
-    const ra::Accessor accessor = detail::described_accessor<A, Node>();
+    const int number = detail::number_of<A, Node>(*state_);
     if constexpr (A::kind == structure::AccessorKind::children)
-      return ChildRange<NodeRef, A, Reached>(expr_, state_, state_->number_of(graph.containers, accessor));
+      return ChildRange<NodeRef, A, Reached>(expr_, state_, number);
     else
       return NodeRef<Node, steps + 1, Reached, false>(
-          ir::call(ir::UfKind::child, accessor.name, {expr_}, state_->number_of(graph.children_named, accessor)), state_);
+          ir::call(ir::UfKind::child, std::string(A::name()), {expr_}, number), state_);
   }
 }
 
 /// Whether the node has no children, through any accessor that the model reads. Structure.
-template <class T> requires is_symbol<T>
+template <class T>
+requires is_symbol<T>
 auto is_leaf(const T& node) {
   static_assert(is_node<T>, "is_leaf takes a node, as in is_leaf(n)");
   if constexpr (is_node<T>) {
@@ -232,10 +292,12 @@ auto is_leaf(const T& node) {
 }
 
 /// How many children a container holds, `num_children(kids(n))`: an integer of the structure.
-template <class T> requires is_symbol<T>
+template <class T>
+requires is_symbol<T>
 auto num_children(const T& children) {
   static_assert(!is_node<T>, "num_children takes a container of children, as in num_children(kids(n)), not a node");
-  static_assert(is_node<T> || is_children<T>, "num_children takes a container of children, as in num_children(kids(n))");
+  static_assert(is_node<T> || is_children<T>,
+                "num_children takes a container of children, as in num_children(kids(n))");
   if constexpr (is_children<T>) {
     static_assert(detail::valid_present<typename T::Owner>());
     return Structural<SetOf<T>>{children.count()};

@@ -26,7 +26,8 @@ struct ModelState {
 
   const ra::Op& op(const ir::Buffer& buffer) const {
     const int number = graph.find(buffer);
-    if (number < 0) throw Error(Code::invalid_model, "'" + buffer->name + "' is not part of model '" + graph.name + "'");
+    if (number < 0)
+      throw Error(Code::invalid_model, "'" + buffer->name + "' is not part of model '" + graph.name + "'");
     return graph.ops[std::size_t(number)];
   }
 };
@@ -37,7 +38,11 @@ using SharedState = std::shared_ptr<ModelState>;
 class Transaction {
  public:
   explicit Transaction(ModelState& state)
-      : graph_(state.graph), ops_(graph_.ops.size()), children_(graph_.children_named.size()), containers_(graph_.containers.size()), fields_(graph_.fields.size()) {
+      : graph_(state.graph),
+        ops_(graph_.ops.size()),
+        children_(graph_.children_named.size()),
+        containers_(graph_.containers.size()),
+        fields_(graph_.fields.size()) {
     if (state.complete)
       throw Error(Code::invalid_model, "model '" + graph_.name + "' is complete: recursion_op is the last call on it");
   }
@@ -77,7 +82,8 @@ inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, std::vector
     case ra::OpKind::input: info.role = ir::Role::weight; break;
     case ra::OpKind::field: info.role = ir::Role::field; break;
     case ra::OpKind::placeholder: info.role = ir::Role::state; break;
-    case ra::OpKind::compute: case ra::OpKind::if_then_else: info.role = ir::Role::temp; break;
+    case ra::OpKind::compute:
+    case ra::OpKind::if_then_else: info.role = ir::Role::temp; break;
   }
   if (kind != ra::OpKind::input) info.dims.insert(info.dims.begin(), dims::node);
   ra::Op op{kind, ir::Buffer(std::move(info)), std::move(dims), {}, {}, {}, {}};
@@ -114,7 +120,8 @@ inline ir::Buffer add_placeholder(ModelState& state, std::string name, DType dty
 inline ir::Buffer add_field(ModelState& state, std::string name, const ra::Accessor& accessor, std::vector<Dim> dims) {
   Transaction transaction(state);
   const int slot = state.number_of(state.graph.fields, accessor);
-  const ir::Buffer buffer = add(state, new_op(ra::OpKind::field, std::move(name), accessor.dtype, std::move(dims), slot));
+  const ir::Buffer buffer =
+      add(state, new_op(ra::OpKind::field, std::move(name), accessor.dtype, std::move(dims), slot));
   transaction.commit();
   return buffer;
 }
@@ -135,7 +142,8 @@ inline ir::Buffer scalar_field(ModelState& state, const ra::Accessor& accessor) 
 }
 
 /// R3: an operator whose value at [node, vars...] is `body`.
-inline ir::Buffer add_compute(ModelState& state, std::string name, std::vector<Dim> dims, ir::Expr node, std::vector<ir::Expr> vars, ir::Expr body) {
+inline ir::Buffer add_compute(ModelState& state, std::string name, std::vector<Dim> dims, ir::Expr node,
+                              std::vector<ir::Expr> vars, ir::Expr body) {
   ra::Op op = new_op(ra::OpKind::compute, std::move(name), body.dtype(), std::move(dims));
   op.node = std::move(node);
   op.index_vars = std::move(vars);
@@ -145,8 +153,8 @@ inline ir::Buffer add_compute(ModelState& state, std::string name, std::vector<D
 
 /// R5: `then_branch` at the nodes where `condition` holds, `else_branch` at the others. An empty name becomes
 /// "<then>_or_<else>".
-inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node, ir::Expr condition, const ir::Buffer& then_branch,
-                             const ir::Buffer& else_branch) {
+inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node, ir::Expr condition,
+                             const ir::Buffer& then_branch, const ir::Buffer& else_branch) {
   const ra::Op& then_op = state.op(then_branch);
   if (name.empty()) name = free_name(state, then_branch->name + "_or_" + else_branch->name);
   ra::Op op = new_op(ra::OpKind::if_then_else, std::move(name), then_branch->dtype, then_op.dims);
@@ -158,8 +166,11 @@ inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node,
 }
 
 /// R6: joins placeholders to their bodies and closes the model; the graph is left as it was if the states are wrong.
-inline std::shared_ptr<const ra::Graph> add_states(ModelState& state, const std::vector<std::pair<ir::Buffer, ir::Buffer>>& states) {
-  if (state.complete) throw Error(Code::invalid_model, "the states of model '" + state.graph.name + "' are defined already: recursion_op is called once");
+inline std::shared_ptr<const ra::Graph> add_states(ModelState& state,
+                                                   const std::vector<std::pair<ir::Buffer, ir::Buffer>>& states) {
+  if (state.complete)
+    throw Error(Code::invalid_model,
+                "the states of model '" + state.graph.name + "' are defined already: recursion_op is called once");
   auto whole = std::make_shared<ra::Graph>(state.graph);
   for (const auto& [placeholder, body] : states) {
     state.op(placeholder), state.op(body);

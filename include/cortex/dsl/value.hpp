@@ -1,5 +1,6 @@
 // What a lambda computes with: values whose type says whether they are data or structure and which accessors they
-// read, and whose content is a handle to an expression. Everything that does not depend on the type is in plain functions.
+// read, and whose content is a handle to an expression. Everything that does not depend on the type is in plain
+// functions.
 #pragma once
 
 #include <cmath>
@@ -30,7 +31,8 @@ struct Value {
   /// Refused, because a lambda is called once, when the model is built, and no value is known then.
   explicit operator bool() const {
     static_assert(sizeof(AccessorSet) == 0,
-                  "(P.1) control flow depends on the structure alone: C++'s if, ?: and loops cannot look at a value; use select(condition, a, b), or the model's "
+                  "(P.1) control flow depends on the structure alone: C++'s if, ?: and loops cannot look at a value; "
+                  "use select(condition, a, b), or the model's "
                   "if_then_else for a condition on the structure");
     return false;
   }
@@ -43,43 +45,65 @@ using Data = Value<Sort::data, Set>;
 
 // ---- what kind of thing a type is ----
 
-template <class T> inline constexpr bool is_value = false;
-template <Sort S, class Set> inline constexpr bool is_value<Value<S, Set>> = true;
+template <class T>
+inline constexpr bool is_value = false;
+template <Sort S, class Set>
+inline constexpr bool is_value<Value<S, Set>> = true;
 
 /// Numbers of C++ that combine with values; `bool` is none, a condition is never constant.
-template <class T> inline constexpr bool is_literal = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+template <class T>
+inline constexpr bool is_literal = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 
 /// Tensors by name: `tanh(lh)` and `lh + rh` are refused with a sentence. Specialised in handles.hpp.
-template <class T> inline constexpr bool is_tensor = false;
+template <class T>
+inline constexpr bool is_tensor = false;
 /// Node handles and containers of children. Specialised in node.hpp.
-template <class T> inline constexpr bool is_node = false;
-template <class T> inline constexpr bool is_children = false;
+template <class T>
+inline constexpr bool is_node = false;
+template <class T>
+inline constexpr bool is_children = false;
 
-template <class T> inline constexpr bool is_symbol = is_value<T> || is_tensor<T> || is_node<T> || is_children<T>;
+template <class T>
+inline constexpr bool is_symbol = is_value<T> || is_tensor<T> || is_node<T> || is_children<T>;
 
 /// The arguments of operators and functions on values: at least one comes from this library.
 template <class... T>
-concept Symbolic = (is_symbol<T> || ...) && ((is_symbol<T> || is_literal<T>) && ...);
+concept Symbolic = (is_symbol<T> || ...) && ((is_symbol<T> || is_literal<T>)&&...);
 
-template <class T> inline constexpr bool is_data = false;
-template <class Set> inline constexpr bool is_data<Value<Sort::data, Set>> = true;
-template <class T> inline constexpr bool is_structure = false;
-template <class Set> inline constexpr bool is_structure<Value<Sort::structure, Set>> = true;
+template <class T>
+inline constexpr bool is_data = false;
+template <class Set>
+inline constexpr bool is_data<Value<Sort::data, Set>> = true;
+template <class T>
+inline constexpr bool is_structure = false;
+template <class Set>
+inline constexpr bool is_structure<Value<Sort::structure, Set>> = true;
 
 namespace detail {
-template <class T> struct AccessorsRead { using type = NoAccessors; };
-template <Sort S, class Set> struct AccessorsRead<Value<S, Set>> { using type = Set; };
+template <class T>
+struct AccessorsRead {
+  using type = NoAccessors;
+};
+template <Sort S, class Set>
+struct AccessorsRead<Value<S, Set>> {
+  using type = Set;
+};
 }  // namespace detail
 
 /// The accessors that a value reads; none for a literal.
-template <class T> using SetOf = typename detail::AccessorsRead<T>::type;
+template <class T>
+using SetOf = typename detail::AccessorsRead<T>::type;
 
 /// Refuses what is no scalar, in words.
 template <class T>
 constexpr bool valid_scalar() {
-  static_assert(!is_tensor<T>, "an operator is read at a node and one index per dimension, as in op(n, i), before it is computed with");
+  static_assert(
+      !is_tensor<T>,
+      "an operator is read at a node and one index per dimension, as in op(n, i), before it is computed with");
   static_assert(!is_node<T>, "a node is no number: read a field of it, or a placeholder or an operator at it");
-  static_assert(!is_children<T>, "a container of children is no number: use num_children, or a reduction over it such as sum(kids(n), ...)");
+  static_assert(
+      !is_children<T>,
+      "a container of children is no number: use num_children, or a reduction over it such as sum(kids(n), ...)");
   return true;
 }
 
@@ -96,10 +120,14 @@ struct Operand {
 template <class T>
 Operand operand(const T& x) {
   static_assert(valid_scalar<T>());
-  if constexpr (is_value<T>) return {x.expr};
-  else if constexpr (std::is_integral_v<T>) return {{}, double(x), std::int64_t(x), true};
-  else if constexpr (is_literal<T>) return {{}, double(x), 0, false};
-  else return {};
+  if constexpr (is_value<T>)
+    return {x.expr};
+  else if constexpr (std::is_integral_v<T>)
+    return {{}, double(x), std::int64_t(x), true};
+  else if constexpr (is_literal<T>)
+    return {{}, double(x), 0, false};
+  else
+    return {};
 }
 
 [[noreturn]] inline void fail(const std::string& what) { throw Error(Code::invalid_model, what); }
@@ -114,12 +142,17 @@ inline std::string described(const ir::Expr& e) {
 /// The literal as a constant of `type`. A number in f32 is rounded to f32, so that each target computes with the same.
 inline ir::Expr literal(const Operand& x, DType type) {
   if (type == DType::f32) {
-    if (std::isinf(float(x.number)) && !std::isinf(x.number)) fail("the number " + std::to_string(x.number) + " does not fit f32");
+    if (std::isinf(float(x.number)) && !std::isinf(x.number))
+      fail("the number " + std::to_string(x.number) + " does not fit f32");
     return ir::FloatImm::make(double(float(x.number)), type);
   }
   if (type == DType::f64) return ir::FloatImm::make(x.number, type);
-  if (type == DType::boolean) fail("a condition meets the number " + std::to_string(x.number) + "; conditions combine with &&, || and !, and choose values with select");
-  if (!x.whole) fail("the number " + std::to_string(x.number) + " meets an integer of the structure; convert that with cast<float>(...)");
+  if (type == DType::boolean)
+    fail("a condition meets the number " + std::to_string(x.number) +
+         "; conditions combine with &&, || and !, and choose values with select");
+  if (!x.whole)
+    fail("the number " + std::to_string(x.number) +
+         " meets an integer of the structure; convert that with cast<float>(...)");
   if (x.integer != std::int32_t(x.integer)) fail("the integer " + std::to_string(x.integer) + " does not fit 32 bits");
   return ir::IntImm::make(x.integer, type);
 }
@@ -140,19 +173,23 @@ struct Pair {
 
 /// Both operands in one type. At most one of them is a literal.
 inline Pair unified(const Operand& a, const Operand& b) {
-  const auto type_of = [](const Operand& x, const Operand& other) { return x.expr ? x.expr.dtype() : other.expr.dtype(); };
+  const auto type_of = [](const Operand& x, const Operand& other) {
+    return x.expr ? x.expr.dtype() : other.expr.dtype();
+  };
   const DType ta = type_of(a, b), tb = type_of(b, a);
   const DType type = is_float(ta) ? ta : tb;
   Pair result{fitted(a, type), fitted(b, type)};
   if (result.a && result.b) return result;
   const std::string both = described(a.expr) + " meets " + described(b.expr);
-  if (is_float(ta) && is_float(tb)) fail(both + ": f32 and f64 do not mix; convert one side with cast<float>(...) or cast<double>(...)");
+  if (is_float(ta) && is_float(tb))
+    fail(both + ": f32 and f64 do not mix; convert one side with cast<float>(...) or cast<double>(...)");
   fail(both + ": choose values by a condition with select(condition, a, b)");
 }
 
 /// `e`, which must not be a condition.
 inline const ir::Expr& number(const ir::Expr& e) {
-  if (e.dtype() == DType::boolean) fail("a condition stands where a number is expected; choose values with select(condition, a, b)");
+  if (e.dtype() == DType::boolean)
+    fail("a condition stands where a number is expected; choose values with select(condition, a, b)");
   return e;
 }
 
@@ -180,7 +217,8 @@ inline ir::Expr choice(const Operand& c, const Operand& a, const Operand& b) {
 /// The conversion that `cast` asks for; a condition becomes 1 or 0.
 inline ir::Expr converted(const Operand& x, DType type) {
   if (!x.expr) return literal(x, type);
-  if (x.expr.dtype() == DType::boolean) return ir::Select::make(x.expr, ir::constant(1, {type, 1}), ir::constant(0, {type, 1}));
+  if (x.expr.dtype() == DType::boolean)
+    return ir::Select::make(x.expr, ir::constant(1, {type, 1}), ir::constant(0, {type, 1}));
   return ir::Cast::make(type, x.expr);
 }
 

@@ -1,44 +1,39 @@
-// Structural equality of expressions and statements.
+// Structural equality: whether two expressions or statements say the same, whatever their bound variables are called.
 #pragma once
 
-#include <algorithm>
-#include <unordered_map>
+#include <bit>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "cortex/ir/mutate.hpp"
+#include "cortex/ir/stmt.hpp"
 
 namespace cortex::ir {
 
 namespace detail {
 
-/// Compares two trees, pairing the variables and local buffers that they bind in the same places.
+/// Compares two trees under a renaming of what is bound inside of them: variables and local buffers of the left one to
+/// those of the right one, in both directions one to one.
 class Equality {
  public:
   bool operator()(const Expr& a, const Expr& b) {
-    if (a.same_as(b)) return renamed_.empty() || !a || unaffected(a);
-    if (!a || !b || a->kind != b->kind || !(a.type() == b.type())) return false;
+    if (renamed_ == 0 && a.same_as(b)) return true;
+    if (!a || !b) return !a && !b;
+    if (a->kind != b->kind || a.type() != b.type()) return false;
     switch (a->kind) {
       case ExprKind::int_imm: return a.as<IntImm>()->value == b.as<IntImm>()->value;
-      case ExprKind::float_imm: return same_number(a.as<FloatImm>()->value, b.as<FloatImm>()->value);
-      case ExprKind::var: return paired(a.get(), b.get());
-      case ExprKind::unary: return a.as<Unary>()->op == b.as<Unary>()->op && a.as<Unary>()->exact == b.as<Unary>()->exact && (*this)(a.as<Unary>()->a, b.as<Unary>()->a);
-      case ExprKind::binary: return a.as<Binary>()->op == b.as<Binary>()->op && (*this)(a.as<Binary>()->a, b.as<Binary>()->a) && (*this)(a.as<Binary>()->b, b.as<Binary>()->b);
-      case ExprKind::fma: return all({a.as<Fma>()->a, a.as<Fma>()->b, a.as<Fma>()->c}, {b.as<Fma>()->a, b.as<Fma>()->b, b.as<Fma>()->c});
-      case ExprKind::select: {
-        const auto &x = *a.as<Select>(), &y = *b.as<Select>();
-        return all({x.condition, x.then_value, x.else_value}, {y.condition, y.then_value, y.else_value});
-      }
+      case ExprKind::float_imm:  // by bits: 0 and -0 are different constants, and a NaN equals itself
+        return std::bit_cast<std::uint64_t>(a.as<FloatImm>()->value) == std::bit_cast<std::uint64_t>(b.as<FloatImm>()->value);
+      case ExprKind::var: return same(a.get(), b.get());
+      case ExprKind::unary: return of(*a.as<Unary>(), *b.as<Unary>());
+      case ExprKind::binary: return of(*a.as<Binary>(), *b.as<Binary>());
+      case ExprKind::fma: return of(*a.as<Fma>(), *b.as<Fma>());
+      case ExprKind::select: return of(*a.as<Select>(), *b.as<Select>());
       case ExprKind::cast: return (*this)(a.as<Cast>()->a, b.as<Cast>()->a);
-      case ExprKind::load: return same_buffer(a.as<Load>()->buffer, b.as<Load>()->buffer) && all(a.as<Load>()->indices, b.as<Load>()->indices);
+      case ExprKind::load: return of(*a.as<Load>(), *b.as<Load>());
       case ExprKind::uf_call: return a.as<UfCall>()->uf == b.as<UfCall>()->uf && all(a.as<UfCall>()->args, b.as<UfCall>()->args);
-      case ExprKind::reduce: {
-        const auto &x = *a.as<Reduce>(), &y = *b.as<Reduce>();
-        return x.op == y.op && x.axis.dim == y.axis.dim && (*this)(x.axis.extent, y.axis.extent) && binding(x.axis.var, y.axis.var, [&] { return (*this)(x.body, y.body); });
-      }
-      case ExprKind::let: {
-        const auto &x = *a.as<Let>(), &y = *b.as<Let>();
-        return (*this)(x.value, y.value) && binding(x.var, y.var, [&] { return (*this)(x.body, y.body); });
-      }
+      case ExprKind::reduce: return of(*a.as<Reduce>(), *b.as<Reduce>());
+      case ExprKind::let: return of(*a.as<Let>(), *b.as<Let>());
       case ExprKind::ramp: return (*this)(a.as<Ramp>()->base, b.as<Ramp>()->base);
       case ExprKind::broadcast: return (*this)(a.as<Broadcast>()->value, b.as<Broadcast>()->value);
     }
@@ -46,92 +41,90 @@ class Equality {
   }
 
   bool operator()(const Stmt& a, const Stmt& b) {
+    if (renamed_ == 0 && a.same_as(b)) return true;
     if (!a || !b) return !a && !b;
-    if (a.same_as(b) && renamed_.empty() && buffers_.empty()) return true;
     if (a->kind != b->kind) return false;
     switch (a->kind) {
-      case StmtKind::for_: {
-        const auto &x = *a.as<For>(), &y = *b.as<For>();
-        if (x.loop != y.loop || !(x.dim == y.dim) || !(*this)(x.extent, y.extent)) return false;
-        return binding(x.var, y.var, [&] { return (*this)(x.body, y.body); });
-      }
-      case StmtKind::let: {
-        const auto &x = *a.as<LetStmt>(), &y = *b.as<LetStmt>();
-        return (*this)(x.value, y.value) && binding(x.var, y.var, [&] { return (*this)(x.body, y.body); });
-      }
-      case StmtKind::store: {
-        const auto &x = *a.as<Store>(), &y = *b.as<Store>();
-        return same_buffer(x.buffer, y.buffer) && all(x.indices, y.indices) && (*this)(x.value, y.value);
-      }
-      case StmtKind::if_: {
-        const auto &x = *a.as<If>(), &y = *b.as<If>();
-        return (*this)(x.condition, y.condition) && (*this)(x.then_body, y.then_body) && (*this)(x.else_body, y.else_body);
-      }
-      case StmtKind::block: {
-        const auto &x = a.as<Block>()->stmts, &y = b.as<Block>()->stmts;
-        return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [&](const Stmt& s, const Stmt& t) { return (*this)(s, t); });
-      }
-      case StmtKind::alloc: {
-        const auto &x = *a.as<Alloc>(), &y = *b.as<Alloc>();
-        if (x.buffer->dtype != y.buffer->dtype || x.buffer->lanes != y.buffer->lanes || x.buffer->dims.size() != y.buffer->dims.size()) return false;
-        buffers_[x.buffer.id()] = y.buffer.id();
-        const bool result = (*this)(x.body, y.body);
-        buffers_.erase(x.buffer.id());
-        return result;
-      }
+      case StmtKind::for_: return of(*a.as<For>(), *b.as<For>());
+      case StmtKind::let: return of(*a.as<LetStmt>(), *b.as<LetStmt>());
+      case StmtKind::store: return of(*a.as<Store>(), *b.as<Store>());
+      case StmtKind::if_: return of(*a.as<If>(), *b.as<If>());
+      case StmtKind::block: return all(a.as<Block>()->stmts, b.as<Block>()->stmts);
+      case StmtKind::alloc: return of(*a.as<Alloc>(), *b.as<Alloc>());
       case StmtKind::barrier: return true;
     }
     return false;
   }
 
  private:
-  static bool same_number(double a, double b) { return a == b || (a != a && b != b); }
+  bool of(const Unary& a, const Unary& b) { return a.op == b.op && a.exact == b.exact && (*this)(a.a, b.a); }
+  bool of(const Binary& a, const Binary& b) { return a.op == b.op && (*this)(a.a, b.a) && (*this)(a.b, b.b); }
+  bool of(const Fma& a, const Fma& b) { return (*this)(a.a, b.a) && (*this)(a.b, b.b) && (*this)(a.c, b.c); }
+  bool of(const Select& a, const Select& b) {
+    return (*this)(a.condition, b.condition) && (*this)(a.then_value, b.then_value) && (*this)(a.else_value, b.else_value);
+  }
+  bool of(const Load& a, const Load& b) { return same(a.buffer.id(), b.buffer.id()) && all(a.indices, b.indices); }
+  bool of(const Reduce& a, const Reduce& b) {
+    return a.op == b.op && a.axis.dim == b.axis.dim && (*this)(a.axis.extent, b.axis.extent) && inside(a.axis.var, b.axis.var, a.body, b.body);
+  }
+  bool of(const Let& a, const Let& b) { return (*this)(a.value, b.value) && inside(a.var, b.var, a.body, b.body); }
 
-  bool all(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](const Expr& x, const Expr& y) { return (*this)(x, y); });
+  bool of(const For& a, const For& b) {
+    return a.loop == b.loop && a.dim == b.dim && (*this)(a.extent, b.extent) && inside(a.var, b.var, a.body, b.body);
+  }
+  bool of(const LetStmt& a, const LetStmt& b) { return (*this)(a.value, b.value) && inside(a.var, b.var, a.body, b.body); }
+  bool of(const Store& a, const Store& b) {
+    return same(a.buffer.id(), b.buffer.id()) && all(a.indices, b.indices) && (*this)(a.value, b.value);
+  }
+  bool of(const If& a, const If& b) {
+    return (*this)(a.condition, b.condition) && (*this)(a.then_body, b.then_body) && (*this)(a.else_body, b.else_body);
+  }
+  bool of(const Alloc& a, const Alloc& b) {
+    const BufferInfo &x = *a.buffer, &y = *b.buffer;
+    const bool alike = x.dtype == y.dtype && x.dims == y.dims && x.lanes == y.lanes && x.layout == y.layout;
+    return alike && under(a.buffer.id(), b.buffer.id(), a.body, b.body);
   }
 
-  bool paired(const ExprNode* a, const ExprNode* b) const {
-    const auto it = renamed_.find(a);
-    return it == renamed_.end() ? a == b : it->second == b;
-  }
-
-  bool same_buffer(const Buffer& a, const Buffer& b) const {
-    const auto it = buffers_.find(a.id());
-    return it == buffers_.end() ? a == b : it->second == b.id();
-  }
-
-  /// One handle on both sides means the same only if none of its variables is bound to another on the right.
-  bool unaffected(const Expr& e) const {
-    for (const auto& [from, to] : renamed_)
-      if (from != to && mentions(e, from)) return false;
+  template <class Handle>
+  bool all(const std::vector<Handle>& a, const std::vector<Handle>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (!(*this)(a[i], b[i])) return false;
     return true;
   }
-  static bool mentions(const Expr& e, const ExprNode* var) {
-    bool found = false;
-    visit_with(e, [&](const Var& v) { found |= &v == var; });
-    return found;
+
+  template <class Handle>
+  bool inside(const Expr& x, const Expr& y, const Handle& a, const Handle& b) {
+    return x.type() == y.type() && under(x.get(), y.get(), a, b);
   }
 
-  template <class F>
-  bool binding(const Expr& a, const Expr& b, F compare) {
-    if (!(a.type() == b.type())) return false;
-    renamed_[a.get()] = b.get();
-    const bool result = compare();
-    renamed_.erase(a.get());
+  /// Whether `a` and `b` are equal where `x` is called `y`.
+  template <class Handle>
+  bool under(const void* x, const void* y, const Handle& a, const Handle& b) {
+    bound_.emplace_back(x, y);
+    renamed_ += x != y;
+    const bool result = (*this)(a, b);
+    renamed_ -= x != y;
+    bound_.pop_back();
     return result;
   }
 
-  std::unordered_map<const ExprNode*, const ExprNode*> renamed_;
-  std::unordered_map<const void*, const void*> buffers_;
+  /// Whether `x` of the left tree is what `y` is in the right one. The innermost binding of either decides.
+  bool same(const void* x, const void* y) const {
+    for (auto pair = bound_.rbegin(); pair != bound_.rend(); ++pair)
+      if (pair->first == x || pair->second == y) return pair->first == x && pair->second == y;
+    return x == y;
+  }
+
+  std::vector<std::pair<const void*, const void*>> bound_;
+  int renamed_ = 0;  // how many of them differ: at 0 a handle equals itself unseen
 };
 
 }  // namespace detail
 
-/// Whether two expressions are the same up to the names of the variables that they bind.
+/// Whether `a` and `b` are equal up to the names of the variables that they bind (loops, lets, reductions) and of the
+/// local buffers that they allocate. Free variables and all other buffers are equal only to themselves.
 inline bool equal(const Expr& a, const Expr& b) { return detail::Equality()(a, b); }
-
-/// The same for statements, and up to the identity of the local buffers that they allocate.
 inline bool equal(const Stmt& a, const Stmt& b) { return detail::Equality()(a, b); }
 
 }  // namespace cortex::ir

@@ -1,17 +1,17 @@
 // Owners of LLVM's C API objects, and how its errors become ours.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <type_traits>
-#include <utility>
-
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
 
 #include "cortex/base/error.hpp"
 
@@ -20,7 +20,9 @@ namespace cortex::jit::llvm {
 template <auto dispose>
 struct Dispose {
   template <class T>
-  void operator()(T* object) const { dispose(object); }
+  void operator()(T* object) const {
+    dispose(object);
+  }
 };
 
 template <class Ref, auto dispose>
@@ -32,7 +34,6 @@ using Buffer = Handle<LLVMMemoryBufferRef, LLVMDisposeMemoryBuffer>;
 using Machine = Handle<LLVMTargetMachineRef, LLVMDisposeTargetMachine>;
 using Layout = Handle<LLVMTargetDataRef, LLVMDisposeTargetData>;
 using PassOptions = Handle<LLVMPassBuilderOptionsRef, LLVMDisposePassBuilderOptions>;
-using JitBuilder = Handle<LLVMOrcLLJITBuilderRef, LLVMOrcDisposeLLJITBuilder>;
 
 /// A string that LLVM allocated, given back.
 inline std::string taken(char* message) {
@@ -66,7 +67,9 @@ class Session {
   const std::string& complaints() const { return complaints_; }
 
  private:
-  static void report(void* self, LLVMErrorRef error) { static_cast<Session*>(self)->complaints_ += taken(error) + "\n"; }
+  static void report(void* self, LLVMErrorRef error) {
+    static_cast<Session*>(self)->complaints_ += taken(error) + "\n";
+  }
 
   LLVMOrcLLJITRef jit_;
   std::string complaints_;

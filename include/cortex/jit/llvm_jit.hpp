@@ -1,6 +1,10 @@
-// LLVM IR text -> machine code for this process, through LLVM's C API: parse, optimise for the target, emit an object to
-// memory, link it with ORC. With `llvm_handles.hpp` the only place that knows LLVM; works with LLVM 19.1 to 22.
+// LLVM IR text -> machine code for this process, through LLVM's C API: parse, optimise for the target, emit an object
+// to memory, link it with ORC. With `llvm_handles.hpp` the only place that knows LLVM; works with LLVM 19.1 to 22.
 #pragma once
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
 
 #include <chrono>
 #include <cstddef>
@@ -8,10 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-
-#include <llvm-c/Analysis.h>
-#include <llvm-c/IRReader.h>
-#include <llvm-c/Target.h>
+#include <utility>
 
 #include "cortex/base/error.hpp"
 #include "cortex/base/target.hpp"
@@ -107,7 +108,8 @@ class LlvmModule {
   }
 
   void optimize() {
-    const std::string passes = "default<O" + std::to_string(options_.opt_level) + ">" + (options_.sanitize_address ? ",asan" : "");
+    const std::string passes =
+        "default<O" + std::to_string(options_.opt_level) + ">" + (options_.sanitize_address ? ",asan" : "");
     const llvm::PassOptions settings(LLVMCreatePassBuilderOptions());
     if (LLVMErrorRef error = LLVMRunPasses(module_.get(), passes.c_str(), machine_.get(), settings.get()))
       fail("cannot optimise", llvm::taken(error));
@@ -164,12 +166,14 @@ class LlvmModule {
       throw Error(Code::unavailable, "LLVM has no code generator for " + triple + ": " + llvm::taken(message));
     const bool host = target.cpu.empty();
     const std::string cpu = host ? llvm::taken(LLVMGetHostCPUName()) : target.cpu;
-    const std::string features = host && target.features.empty() ? llvm::taken(LLVMGetHostCPUFeatures()) : target.features;
-    constexpr LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault, LLVMCodeGenLevelAggressive};
+    const std::string features =
+        host && target.features.empty() ? llvm::taken(LLVMGetHostCPUFeatures()) : target.features;
+    constexpr LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
+                                              LLVMCodeGenLevelAggressive};
     // The small code model keeps constants and calls short; ORC puts stubs where the C library is too far away. What
     // LLVM calls the JIT's default is the large model.
-    machine_.reset(LLVMCreateTargetMachine(found, triple.c_str(), cpu.c_str(), features.c_str(), levels[options_.opt_level & 3],
-                                           LLVMRelocPIC, LLVMCodeModelSmall));
+    machine_.reset(LLVMCreateTargetMachine(found, triple.c_str(), cpu.c_str(), features.c_str(),
+                                           levels[options_.opt_level & 3], LLVMRelocPIC, LLVMCodeModelSmall));
     if (!machine_) throw Error(Code::unavailable, "LLVM cannot generate code for " + triple + ", " + cpu);
   }
 
@@ -187,7 +191,8 @@ inline std::shared_ptr<const llvm::Session> link(llvm::Buffer object, const Llvm
   if (LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit, nullptr)) module.fail("cannot link", llvm::taken(error));
   auto session = std::make_shared<llvm::Session>(jit);
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit);
-  if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, object.release())) module.fail("cannot link", llvm::taken(error));
+  if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, object.release()))
+    module.fail("cannot link", llvm::taken(error));
   return session;
 }
 
@@ -211,7 +216,8 @@ inline Target host_target() {
 
 /// Compiles `text` for `target` and loads its function `symbol`. Throws Code::compile_failed, with LLVM's words and the
 /// whole text, if LLVM refuses it. Any number of threads may call it.
-inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target, const LlvmOptions& options = {}) {
+inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target,
+                             const LlvmOptions& options = {}) {
   Compiled result;
   detail::Stopwatch watch;
   detail::LlvmModule module(text, target, options);

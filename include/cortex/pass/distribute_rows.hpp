@@ -3,12 +3,13 @@
 //   for n_idx: node = ...:  {A; B}     ->     for n_idx: node = ...: A
 //                                             for n_idx: node = ...: B
 //
-// Nodes of a batch do not depend on each other (P.3), so this is always legal; loops that carry the dependence (over batches,
-// or over single nodes) stay as they are. Runs before the passes that fuse nests, which need each nest alone.
+// Nodes of a batch do not depend on each other (P.3), so this is always legal. Loops that carry the dependence (over batches, or
+// over single nodes) stay, but inside them too every nest gets its own condition, so that no `else` is left. Runs before the passes that fuse nests, which need each nest alone.
 #pragma once
 
 #include <vector>
 
+#include "cortex/ir/equal.hpp"
 #include "cortex/schedule/nest.hpp"
 
 namespace cortex::pass {
@@ -36,13 +37,17 @@ inline void separate(const ir::Stmt& body, std::vector<ir::Stmt>& out) {
 inline ir::Stmt distribute_rows(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto&, const ir::For& loop) -> ir::Stmt {
     const auto* let = loop.body.as<ir::LetStmt>();
-    if (!schedule::is_row_dim(loop.dim) || !let) {
+    if (!let || !(schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) {
       const ir::Stmt inner = distribute_rows(loop.body);
       return inner.same_as(loop.body) ? handle_of(loop) : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
     }
     std::vector<ir::Stmt> parts, loops;
     detail::separate(let->body, parts);
     if (parts.size() < 2) return handle_of(loop);
+    if (loop.dim == dims::sequence) {
+      const ir::Stmt inner = ir::LetStmt::make(let->var, let->value, ir::Block::make(parts));
+      return ir::equal(inner, loop.body) ? handle_of(loop) : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+    }
     for (const ir::Stmt& part : parts) {
       const ir::Expr row = ir::Var::make(loop.var.as<ir::Var>()->name), value = ir::Var::make(let->var.as<ir::Var>()->name);
       const ir::Stmt own = ir::LetStmt::make(value, ir::substitute(let->value, {{loop.var.get(), row}}), ir::substitute(part, {{let->var.get(), value}}));

@@ -184,17 +184,13 @@ class NestFuser {
 
 /// `most_contractions`: how many reductions one nest may accumulate side by side; registers bound it.
 inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions) {
-  const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& loop) -> ir::Stmt {
-    const bool carries = loop.dim == dims::all_batches || loop.dim == dims::sequence;
-    if (!carries) return handle_of(loop);
+  const ir::Stmt inside = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
+    if (!(loop.dim == dims::all_batches || loop.dim == dims::sequence)) return ir::handle_of(loop);
     const auto* let = loop.body.as<ir::LetStmt>();
-    const ir::Stmt inner = let ? ir::LetStmt::make(let->var, let->value, fuse_nests(let->body, most_contractions)) : fuse_nests(loop.body, most_contractions);
-    (void)self;
+    ir::Stmt inner = fuse_nests(let ? let->body : loop.body, most_contractions);
+    if (inner.same_as(let ? let->body : loop.body)) return ir::handle_of(loop);
+    if (let) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
-  }, [&](auto&, const ir::If& branch) -> ir::Stmt {
-    if (!branch.else_body && schedule::parse_nest(handle_of(branch))) return handle_of(branch);
-    return ir::If::make(branch.condition, fuse_nests(branch.then_body, most_contractions),
-                        branch.else_body ? fuse_nests(branch.else_body, most_contractions) : ir::Stmt());
   });
   const std::vector<ir::Stmt> stmts = schedule::stmts_of(inside);
   const std::vector<ir::Stmt> fused = detail::NestFuser(most_contractions).run(stmts);

@@ -62,8 +62,10 @@ inline Interval remainder(const Interval& a, const Interval& b) {
 inline Interval combined(ir::BinaryOp op, const Interval& a, const Interval& b) {
   using enum ir::BinaryOp;
   switch (op) {
-    case add: return interval(a.from_below() && b.from_below(), a.lo + b.lo, a.from_above() && b.from_above(), a.hi + b.hi);
-    case sub: return interval(a.from_below() && b.from_above(), a.lo - b.hi, a.from_above() && b.from_below(), a.hi - b.lo);
+    case add:
+      return interval(a.from_below() && b.from_below(), a.lo + b.lo, a.from_above() && b.from_above(), a.hi + b.hi);
+    case sub:
+      return interval(a.from_below() && b.from_above(), a.lo - b.hi, a.from_above() && b.from_below(), a.hi - b.lo);
     case mul: return product(a, b);
     case div: return b.lo >= 1 ? quotient(a, b) : Interval();
     case mod: return b.lo >= 1 ? remainder(a, b) : Interval();
@@ -93,7 +95,8 @@ class OpChecker {
   };
 
   [[noreturn]] void fail(std::initializer_list<std::string_view> what) const {
-    throw Error(Code::invalid_model, joined({"operator '", op_.buffer->name, "' of model '", graph_.name, "': ", joined(what)}));
+    throw Error(Code::invalid_model,
+                joined({"operator '", op_.buffer->name, "' of model '", graph_.name, "': ", joined(what)}));
   }
   void require(bool condition, const char* what) const {
     if (!condition) fail({what});
@@ -102,14 +105,17 @@ class OpChecker {
   // ---- the tensor itself ----
 
   void declaration() const {
-    if (!op_.buffer || op_.buffer->name.empty()) throw Error(Code::invalid_model, "an operator of model " + quoted(graph_.name) + " has no name");
+    if (!op_.buffer || op_.buffer->name.empty())
+      throw Error(Code::invalid_model, "an operator of model " + quoted(graph_.name) + " has no name");
     if (graph_.find(op_.name()) != number_) fail({"the name is used twice; give each operator its own"});
-    if (!is_float(op_.buffer->dtype)) fail({"its elements are ", to_string(op_.buffer->dtype), "; tensors hold f32 or f64"});
+    if (!is_float(op_.buffer->dtype))
+      fail({"its elements are ", to_string(op_.buffer->dtype), "; tensors hold f32 or f64"});
     std::vector<Dim> expected = op_.dims;
     if (op_.kind != OpKind::input) expected.insert(expected.begin(), dims::node);
     require(op_.buffer->dims == expected, "its buffer has other dimensions than the operator");
     require(op_.buffer->role == role(), "its buffer plays another role than the operator");
-    require(op_.kind != OpKind::input || !op_.dims.empty(), "an input has at least one dimension; a scalar is a Dim of extent 1");
+    require(op_.kind != OpKind::input || !op_.dims.empty(),
+            "an input has at least one dimension; a scalar is a Dim of extent 1");
     dimensions();
     if (op_.kind == OpKind::field) field();
   }
@@ -139,8 +145,10 @@ class OpChecker {
   }
 
   void extent(const Dim& dim) const {
-    if (dim.kind() != DimKind::dense) fail({"dimension ", quoted(dim.name()), " has no extent: it is open, or the compiler's own"});
-    if (dim.extent() < 1) fail({"dimension ", quoted(dim.name()), " has extent ", std::to_string(dim.extent()), "; the least is 1"});
+    if (dim.kind() != DimKind::dense)
+      fail({"dimension ", quoted(dim.name()), " has no extent: it is open, or the compiler's own"});
+    if (dim.extent() < 1)
+      fail({"dimension ", quoted(dim.name()), " has extent ", std::to_string(dim.extent()), "; the least is 1"});
   }
 
   void field() const {
@@ -150,9 +158,11 @@ class OpChecker {
     std::int64_t size = 1;
     for (const Dim& dim : op_.dims) size *= dim.extent();
     if (size != accessor.components)
-      fail({"its dimensions hold ", std::to_string(size), " elements, but field ", quoted(accessor.name), " of the node has ", std::to_string(accessor.components)});
+      fail({"its dimensions hold ", std::to_string(size), " elements, but field ", quoted(accessor.name),
+            " of the node has ", std::to_string(accessor.components)});
     if (accessor.dtype != op_.buffer->dtype)
-      fail({"field ", quoted(accessor.name), " holds ", to_string(accessor.dtype), ", not ", to_string(op_.buffer->dtype)});
+      fail({"field ", quoted(accessor.name), " holds ", to_string(accessor.dtype), ", not ",
+            to_string(op_.buffer->dtype)});
   }
 
   // ---- what it computes ----
@@ -171,16 +181,19 @@ class OpChecker {
   void branch() {
     require(op_.node && op_.node.as<ir::Var>() && op_.condition, "it has no node variable or no condition");
     require(op_.condition.type() == ir::Type{DType::boolean, 1}, "its condition is not a boolean");
-    if (has_load(op_.condition)) fail({"(P.1) control flow depends on the structure alone: its condition is made of computed data"});
+    if (has_load(op_.condition))
+      fail({"(P.1) control flow depends on the structure alone: its condition is made of computed data"});
     value(op_.condition);
     for (const int side : {op_.then_op, op_.else_op}) {
       require(side >= 0 && side < number_, "a branch is no operator before it");
       const Op& taken = graph_.ops[std::size_t(side)];
       if (taken.kind != OpKind::compute && taken.kind != OpKind::if_then_else)
         fail({"branch ", quoted(taken.name()), " is not computed; read it in a compute and branch to that"});
-      if (taken.dims != op_.dims) fail({"branch ", quoted(taken.name()), " has other dimensions: ", text(taken.dims), ", not ", text(op_.dims)});
+      if (taken.dims != op_.dims)
+        fail({"branch ", quoted(taken.name()), " has other dimensions: ", text(taken.dims), ", not ", text(op_.dims)});
       if (taken.buffer->dtype != op_.buffer->dtype)
-        fail({"branch ", quoted(taken.name()), " is ", to_string(taken.buffer->dtype), ", not ", to_string(op_.buffer->dtype)});
+        fail({"branch ", quoted(taken.name()), " is ", to_string(taken.buffer->dtype), ", not ",
+              to_string(op_.buffer->dtype)});
     }
   }
 
@@ -188,18 +201,22 @@ class OpChecker {
   void value(const ir::Expr& e) {
     require(e.lanes() == 1, "a vector among its expressions");
     switch (e->kind) {
-      case ir::ExprKind::int_imm: case ir::ExprKind::float_imm: return;
+      case ir::ExprKind::int_imm:
+      case ir::ExprKind::float_imm: return;
       case ir::ExprKind::var: return variable(e);
       case ir::ExprKind::unary: return unary(*e.as<ir::Unary>());
       case ir::ExprKind::binary: return binary(*e.as<ir::Binary>());
       case ir::ExprKind::fma: return value(e.as<ir::Fma>()->a), value(e.as<ir::Fma>()->b), value(e.as<ir::Fma>()->c);
       case ir::ExprKind::select:
-        return value(e.as<ir::Select>()->condition), value(e.as<ir::Select>()->then_value), value(e.as<ir::Select>()->else_value);
+        return value(e.as<ir::Select>()->condition), value(e.as<ir::Select>()->then_value),
+               value(e.as<ir::Select>()->else_value);
       case ir::ExprKind::cast: return value(e.as<ir::Cast>()->a);
       case ir::ExprKind::load: return load(*e.as<ir::Load>());
       case ir::ExprKind::uf_call: return call(*e.as<ir::UfCall>());
       case ir::ExprKind::reduce: return reduce(*e.as<ir::Reduce>());
-      case ir::ExprKind::let: case ir::ExprKind::ramp: case ir::ExprKind::broadcast: break;
+      case ir::ExprKind::let:
+      case ir::ExprKind::ramp:
+      case ir::ExprKind::broadcast: break;
     }
     fail({"an expression of a kind that lowering makes, not an operator"});
   }
@@ -217,24 +234,31 @@ class OpChecker {
 
   void unary(const ir::Unary& n) {
     using enum ir::UnaryOp;
-    if (n.op == logical_not) require(n.a.dtype() == DType::boolean, "'not' of something that is no boolean");
-    else if (n.op == neg || n.op == abs) require(n.a.dtype() != DType::boolean, "arithmetic on a boolean; choose values with select");
-    else require(is_float(n.a.dtype()), "a function of an integer; convert it first");
+    if (n.op == logical_not)
+      require(n.a.dtype() == DType::boolean, "'not' of something that is no boolean");
+    else if (n.op == neg || n.op == abs)
+      require(n.a.dtype() != DType::boolean, "arithmetic on a boolean; choose values with select");
+    else
+      require(is_float(n.a.dtype()), "a function of an integer; convert it first");
     value(n.a);
   }
 
   void binary(const ir::Binary& n) {
     using enum ir::BinaryOp;
     const bool logic = n.op == logical_and || n.op == logical_or, same = n.op == eq || n.op == ne;
-    if (logic) require(n.a.dtype() == DType::boolean, "'and' or 'or' of something that is no boolean");
-    else if (!same) require(n.a.dtype() != DType::boolean, "arithmetic on a boolean; choose values with select");
+    if (logic)
+      require(n.a.dtype() == DType::boolean, "'and' or 'or' of something that is no boolean");
+    else if (!same)
+      require(n.a.dtype() != DType::boolean, "arithmetic on a boolean; choose values with select");
     value(n.a);
     value(n.b);
     if (n.op != div && n.op != mod) return;
     require(n.op == div || is_int(n.a.dtype()), "a remainder of floating-point numbers");
     if (!is_int(n.a.dtype())) return;
-    if (range(n.b).lo < 1) fail({"an integer is divided by what may be 0 or negative; keep the divisor positive with max(..., 1)"});
-    if (range(n.a).from_below() && range(n.a).lo < 0) fail({"an integer that may be negative is divided; keep it from below with max(..., 0)"});
+    if (range(n.b).lo < 1)
+      fail({"an integer is divided by what may be 0 or negative; keep the divisor positive with max(..., 1)"});
+    if (range(n.a).from_below() && range(n.a).lo < 0)
+      fail({"an integer that may be negative is divided; keep it from below with max(..., 0)"});
   }
 
   // ---- tensors read ----
@@ -246,7 +270,8 @@ class OpChecker {
     const Op& source = graph_.ops[std::size_t(read)];
     const std::size_t first = source.kind == OpKind::input ? 0 : 1;
     if (n.indices.size() != first + source.dims.size())
-      fail({"reads ", quoted(source.name()), " with ", std::to_string(n.indices.size()), " indices, not ", std::to_string(first + source.dims.size())});
+      fail({"reads ", quoted(source.name()), " with ", std::to_string(n.indices.size()), " indices, not ",
+            std::to_string(first + source.dims.size())});
     if (first) at_node(source, n.indices[0]);
     for (std::size_t d = 0; d < source.dims.size(); ++d) index(source, d, n.indices[d + first]);
   }
@@ -254,33 +279,44 @@ class OpChecker {
   void at_node(const Op& source, const ir::Expr& node) {
     const int steps = depth(node);
     if (source.kind != OpKind::placeholder && steps != 0)
-      fail({"(P.2) recursive calls come first: ", quoted(source.name()), " is read at a child; read a placeholder there, or the operator at the node itself"});
+      fail({"(P.2) recursive calls come first: ", quoted(source.name()),
+            " is read at a child; read a placeholder there, or the operator at the node itself"});
     if (source.kind == OpKind::placeholder && steps != 1)
-      fail({"(P.2) recursive calls come first: placeholder ", quoted(source.name()), " is read ", (steps == 0 ? "at the node itself; read it at a child" : "further away than at a child")});
+      fail({"(P.2) recursive calls come first: placeholder ", quoted(source.name()), " is read ",
+            (steps == 0 ? "at the node itself; read it at a child" : "further away than at a child")});
   }
 
   void index(const Op& source, std::size_t d, const ir::Expr& e) {
     const Dim& dim = source.dims[d];
     const std::string where = "dimension " + quoted(dim.name()) + " of " + quoted(source.name());
     if (has_load(e))
-      fail({(source.kind == OpKind::placeholder ? "(P.3) recursive calls are independent: " : "(P.1) control flow depends on the structure alone: "), where, " is indexed by computed data"});
+      fail({(source.kind == OpKind::placeholder ? "(P.3) recursive calls are independent: "
+                                                : "(P.1) control flow depends on the structure alone: "),
+            where, " is indexed by computed data"});
     if (!is_int(e.dtype())) fail({where, " is indexed by a ", to_string(e.dtype())});
     value(e);
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && bound->dim.kind() != DimKind::child) {
       if (bound->dim == dim) return;
       const bool namesake = bound->dim.name() == dim.name();
-      fail({where, " is indexed by a variable of ", (namesake ? "another dimension of that name; use one Dim object, or copies of it, for both" : quoted(bound->dim.name()))});
+      fail({where, " is indexed by a variable of ",
+            (namesake ? "another dimension of that name; use one Dim object, or copies of it, for both"
+                      : quoted(bound->dim.name()))});
     }
+    if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && graph_.max_children == 0)
+      fail({where, " is indexed by the position of a child, which has no bound; declare one with with_max_children"});
     inside(where, dim, range(e));
   }
 
+  /// An index into `dim` lies inside as far as its values are known. What fields hold is checked when nodes are given.
   void inside(const std::string& where, const Dim& dim, const Interval& values) const {
     const bool below = values.from_below() && values.lo < 0;
     const bool above = dim.kind() != DimKind::open && values.from_above() && values.hi >= dim.extent();
     if (!below && !above) return;
     const auto end = [](bool known, std::int64_t value) { return known ? std::to_string(value) : std::string("..."); };
-    const std::string extent = dim.kind() == DimKind::open ? std::string("an open extent") : std::to_string(dim.extent()) + " elements";
-    fail({where, " is indexed by ", end(values.from_below(), values.lo), " to ", end(values.from_above(), values.hi), ", but has ", extent, "; keep the index inside with min and max"});
+    const std::string extent =
+        dim.kind() == DimKind::open ? std::string("an open extent") : std::to_string(dim.extent()) + " elements";
+    fail({where, " is indexed by ", end(values.from_below(), values.lo), " to ", end(values.from_above(), values.hi),
+          ", but has ", extent, "; keep the index inside with min and max"});
   }
 
   // ---- structure read ----
@@ -303,17 +339,21 @@ class OpChecker {
     const Interval values = range(k);
     if (values.from_below() && values.lo < 0) fail({"a child is chosen by a number that may be negative"});
     if (graph_.max_children > 0 && values.lo >= graph_.max_children)
-      fail({"child ", std::to_string(values.lo), " is read, but nodes have at most ", std::to_string(graph_.max_children), " children"});
+      fail({"child ", std::to_string(values.lo), " is read, but nodes have at most ",
+            std::to_string(graph_.max_children), " children"});
   }
 
   void arguments(const ir::UfCall& n, const std::vector<Accessor>& group, std::size_t least, std::size_t most) const {
-    if (n.uf.accessor < 0 || std::size_t(n.uf.accessor) >= group.size()) fail({"reads an accessor that the graph does not list: ", quoted(n.uf.name)});
-    if (n.args.size() < least || n.args.size() > most) fail({"accessor ", quoted(n.uf.name), " has the wrong number of arguments"});
+    if (n.uf.accessor < 0 || std::size_t(n.uf.accessor) >= group.size())
+      fail({"reads an accessor that the graph does not list: ", quoted(n.uf.name)});
+    if (n.args.size() < least || n.args.size() > most)
+      fail({"accessor ", quoted(n.uf.name), " has the wrong number of arguments"});
   }
 
   void call(const ir::UfCall& n) {
     switch (n.uf.kind) {
-      case ir::UfKind::child: case ir::UfKind::kth_child: return fail({"a node is used as a number"});
+      case ir::UfKind::child:
+      case ir::UfKind::kth_child: return fail({"a node is used as a number"});
       case ir::UfKind::is_leaf: require(n.args.size() == 1, "is_leaf takes one node"); break;
       case ir::UfKind::num_children: arguments(n, graph_.containers, 1, 1); break;
       case ir::UfKind::field: component(n); break;
@@ -325,11 +365,15 @@ class OpChecker {
   void component(const ir::UfCall& n) {
     arguments(n, graph_.fields, 1, 2);
     const Accessor& accessor = graph_.fields[std::size_t(n.uf.accessor)];
-    if (is_float(accessor.dtype)) fail({"field ", quoted(accessor.name), " holds floating-point data; read it through a field operator"});
+    if (is_float(accessor.dtype))
+      fail({"field ", quoted(accessor.name), " holds floating-point data; read it through a field operator"});
     if ((accessor.components > 1) != (n.args.size() == 2))
-      fail({"field ", quoted(accessor.name), " has ", std::to_string(accessor.components), " component(s); it is read with ", (accessor.components > 1 ? "the number of one" : "no index")});
+      fail({"field ", quoted(accessor.name), " has ", std::to_string(accessor.components),
+            " component(s); it is read with ", (accessor.components > 1 ? "the number of one" : "no index")});
     if (n.args.size() < 2) return;
-    if (has_load(n.args[1])) fail({"(P.1) control flow depends on the structure alone: field ", quoted(accessor.name), " is indexed by computed data"});
+    if (has_load(n.args[1]))
+      fail({"(P.1) control flow depends on the structure alone: field ", quoted(accessor.name),
+            " is indexed by computed data"});
     value(n.args[1]);
     inside("field " + quoted(accessor.name) + " of the node", Dim("components", accessor.components), range(n.args[1]));
   }
@@ -339,9 +383,11 @@ class OpChecker {
     const int steps = depth(n.args[0]);
     if (steps == 0) return;
     const auto* child = n.args[0].as<ir::UfCall>();
-    const Bound* k = child->uf.kind == ir::UfKind::kth_child && child->args[1].as<ir::Var>() ? find(child->args[1]) : nullptr;
+    const Bound* k =
+        child->uf.kind == ir::UfKind::kth_child && child->args[1].as<ir::Var>() ? find(child->args[1]) : nullptr;
     if (steps > 1 || !k || k->container != child->uf.accessor)
-      fail({quoted(n.uf.name), " is read at a child that may be absent; read it at the node itself, or at the children of a reduction"});
+      fail({quoted(n.uf.name),
+            " is read at a child that may be absent; read it at the node itself, or at the children of a reduction"});
   }
 
   void reduce(const ir::Reduce& n) {
@@ -350,9 +396,11 @@ class OpChecker {
     int container = -1;
     if (n.axis.dim.kind() == DimKind::child) {
       const auto* count = n.axis.extent.as<ir::UfCall>();
-      require(count && count->uf.kind == ir::UfKind::num_children, "a reduction over children has num_children as its extent");
+      require(count && count->uf.kind == ir::UfKind::num_children,
+              "a reduction over children has num_children as its extent");
       call(*count);
-      require(depth(count->args[0]) == 0, "(P.2) recursive calls come first: a reduction over the children of a child; a node reads only its own");
+      require(depth(count->args[0]) == 0,
+              "(P.2) recursive calls come first: a reduction over the children of a child; a node reads only its own");
       container = count->uf.accessor;
     } else {
       extent(n.axis.dim);
@@ -369,7 +417,8 @@ class OpChecker {
   Interval range(const ir::Expr& e) const {
     if (const auto* n = e.as<ir::IntImm>()) return interval(true, n->value, true, n->value);
     if (const auto* n = e.as<ir::Binary>()) return combined(n->op, range(n->a), range(n->b));
-    if (const auto* n = e.as<ir::Unary>(); n && n->op == ir::UnaryOp::neg) return combined(ir::BinaryOp::sub, {0, 0}, range(n->a));
+    if (const auto* n = e.as<ir::Unary>(); n && n->op == ir::UnaryOp::neg)
+      return combined(ir::BinaryOp::sub, {0, 0}, range(n->a));
     if (const auto* n = e.as<ir::Select>()) {
       const Interval a = range(n->then_value), b = range(n->else_value);
       return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
@@ -377,7 +426,8 @@ class OpChecker {
     if (const auto* n = e.as<ir::UfCall>(); n && n->uf.kind == ir::UfKind::num_children)
       return interval(true, 0, graph_.max_children > 0, graph_.max_children);
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr) {
-      if (bound->dim.kind() == DimKind::child) return interval(true, 0, graph_.max_children > 0, graph_.max_children - 1);
+      if (bound->dim.kind() == DimKind::child)
+        return interval(true, 0, graph_.max_children > 0, graph_.max_children - 1);
       return interval(true, 0, true, bound->dim.extent() - 1);
     }
     return {};
@@ -390,10 +440,14 @@ class OpChecker {
       case ir::ExprKind::cast: return has_load(e.as<ir::Cast>()->a);
       case ir::ExprKind::binary: return has_load(e.as<ir::Binary>()->a) || has_load(e.as<ir::Binary>()->b);
       case ir::ExprKind::select:
-        return has_load(e.as<ir::Select>()->condition) || has_load(e.as<ir::Select>()->then_value) || has_load(e.as<ir::Select>()->else_value);
-      case ir::ExprKind::uf_call: return std::any_of(e.as<ir::UfCall>()->args.begin(), e.as<ir::UfCall>()->args.end(), has_load);
+        return has_load(e.as<ir::Select>()->condition) || has_load(e.as<ir::Select>()->then_value) ||
+               has_load(e.as<ir::Select>()->else_value);
+      case ir::ExprKind::uf_call:
+        return std::any_of(e.as<ir::UfCall>()->args.begin(), e.as<ir::UfCall>()->args.end(), has_load);
       case ir::ExprKind::reduce: return has_load(e.as<ir::Reduce>()->body);
-      case ir::ExprKind::int_imm: case ir::ExprKind::float_imm: case ir::ExprKind::var: return false;
+      case ir::ExprKind::int_imm:
+      case ir::ExprKind::float_imm:
+      case ir::ExprKind::var: return false;
       default: return true;  // of no operator; refused where it stands
     }
   }
@@ -419,17 +473,23 @@ inline void check_op(const Graph& graph, int number) { detail::OpChecker(graph, 
 /// Checks that each placeholder is defined once, by an operator of its dimensions and type that is computed; throws
 /// `Error{invalid_model}`.
 inline void check_states(const Graph& graph) {
-  const auto fail = [&](std::initializer_list<std::string_view> what) { throw Error(Code::invalid_model, detail::joined({"model '", graph.name, "': ", detail::joined(what)})); };
+  const auto fail = [&](std::initializer_list<std::string_view> what) {
+    throw Error(Code::invalid_model, detail::joined({"model '", graph.name, "': ", detail::joined(what)}));
+  };
   const int count = int(graph.ops.size());
   std::vector<int> defined(graph.ops.size());
-  if (graph.states.empty()) fail({"it has no state: recursion_op joins a placeholder to the operator that computes it"});
+  if (graph.states.empty())
+    fail({"it has no state: recursion_op joins a placeholder to the operator that computes it"});
   for (const State& state : graph.states) {
-    if (state.placeholder < 0 || state.placeholder >= count || state.body < 0 || state.body >= count) fail({"a state names no operator"});
+    if (state.placeholder < 0 || state.placeholder >= count || state.body < 0 || state.body >= count)
+      fail({"a state names no operator"});
     const Op& placeholder = graph.ops[std::size_t(state.placeholder)];
     const Op& body = graph.ops[std::size_t(state.body)];
-    const std::string names = detail::quoted(body.name()) + " cannot be the body of " + detail::quoted(placeholder.name());
+    const std::string names =
+        detail::quoted(body.name()) + " cannot be the body of " + detail::quoted(placeholder.name());
     if (placeholder.kind != OpKind::placeholder) fail({detail::quoted(placeholder.name()), " is not a placeholder"});
-    if (defined[std::size_t(state.placeholder)]++) fail({"placeholder ", detail::quoted(placeholder.name()), " is defined twice"});
+    if (defined[std::size_t(state.placeholder)]++)
+      fail({"placeholder ", detail::quoted(placeholder.name()), " is defined twice"});
     if (body.kind != OpKind::compute && body.kind != OpKind::if_then_else) fail({names, ": it is not computed"});
     if (body.dims != placeholder.dims) fail({names, ": their dimensions differ"});
     if (body.buffer->dtype != placeholder.buffer->dtype)
@@ -437,13 +497,15 @@ inline void check_states(const Graph& graph) {
   }
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
     if (graph.ops[i].kind == OpKind::placeholder && !defined[i])
-      fail({"placeholder ", detail::quoted(graph.ops[i].name()), " is never defined; join it to its body in recursion_op"});
+      fail({"placeholder ", detail::quoted(graph.ops[i].name()),
+            " is never defined; join it to its body in recursion_op"});
 }
 
 /// Checks a whole graph: each operator, and the states. Throws `Error{invalid_model}`.
 inline void check(const Graph& graph) {
   if (graph.name.empty()) throw Error(Code::invalid_model, "a model needs a name");
-  if (graph.max_children < 0) throw Error(Code::invalid_model, "model " + detail::quoted(graph.name) + ": a negative number of children");
+  if (graph.max_children < 0)
+    throw Error(Code::invalid_model, "model " + detail::quoted(graph.name) + ": a negative number of children");
   for (std::size_t i = 0; i < graph.ops.size(); ++i) check_op(graph, int(i));
   check_states(graph);
 }

@@ -39,10 +39,9 @@ class Flag {
   /// Returns the first value seen for which `met(value)`.
   template <class Met>
   std::uint32_t wait(Met met) {
-    for (int i = 0; i < 64; ++i) {  // no clock is read while the other side is only just behind
+    // While the other side is only just behind, a pause of the processor (up to 50 ns) is what would be waited for most.
+    for (int i = 0; i < 256; ++i)
       if (const std::uint32_t value = get(); met(value)) return value;
-      relax();
-    }
     const auto end = std::chrono::steady_clock::now() + spin_time;
     do {
       for (int i = 0; i < 32; ++i) {

@@ -59,7 +59,7 @@ template <class... As>
 void place_accessors(const ra::Graph& graph, std::vector<int>& positions, std::size_t count, structure::Accessors<As...>) {
   positions.assign(count, -1);
   int position = 0;
-  const auto place = [&](int number) {
+  [[maybe_unused]] const auto place = [&](int number) {
     if (number >= 0) positions[std::size_t(number)] = position;
     ++position;
   };
@@ -96,9 +96,10 @@ class Functor {
   using Linearizer = structure::Linearizer<Node, Set>;
 
  public:
-  using Result = Output<Node, First>;
+  using Output = cortex::Output<Node, First>;
 
-  Functor(std::shared_ptr<const runtime::Executable> executable, const CompileOptions& options = {}) {
+  /// A functor of an executable that was made for this node type and these accessors; users call `compile`.
+  explicit Functor(std::shared_ptr<const runtime::Executable> executable, const CompileOptions& options = {}) {
     runtime::AccessorOrder order = runtime::accessor_order<Set>(executable->graph);
     structure_ = runtime::structure_of(executable->graph);
     model_ = runtime::CompiledModel::make(std::move(executable), std::move(order), options.workers, options.timings);
@@ -109,15 +110,15 @@ class Functor {
   /// The states at `roots` and below, in memory that the result leases.
   template <class Roots>
     requires(!runtime::is_arena<std::remove_cvref_t<Roots>>)
-  Result operator()(Roots&& roots) const {
-    return Result(lease(roots));
+  Output operator()(Roots&& roots) const {
+    return Output(lease(roots));
   }
-  Result operator()(std::initializer_list<const Node*> roots) const { return Result(lease(roots)); }
+  Output operator()(std::initializer_list<const Node*> roots) const { return Output(lease(roots)); }
   template <class Roots>
-  Result operator()(Arena<Node> arena, Roots&& roots) const {
-    return Result(lease(roots, arena));
+  Output operator()(Arena<Node> arena, Roots&& roots) const {
+    return Output(lease(roots, arena));
   }
-  Result operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const { return Result(lease(roots, arena)); }
+  Output operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const { return Output(lease(roots, arena)); }
 
   /// Writes the first state at each root to `out`, dense and row-major [root, dims...], and returns the number of roots.
   template <class Roots, runtime::OutputRange Out>
@@ -135,7 +136,7 @@ class Functor {
   auto try_call(Arguments&&... arguments) const {
     return attempt([&] { return (*this)(std::forward<Arguments>(arguments)...); });
   }
-  cortex::Result<Result> try_call(std::initializer_list<const Node*> roots) const {
+  Result<Output> try_call(std::initializer_list<const Node*> roots) const {
     return attempt([&] { return (*this)(roots); });
   }
 
@@ -168,11 +169,11 @@ class Functor {
 
   /// `bind` in any of these forms, whose error is returned.
   template <class Name, class... Arguments>
-  cortex::Result<std::monostate> try_bind(const Name& name, Arguments&&... arguments) {
+  Result<std::monostate> try_bind(const Name& name, Arguments&&... arguments) {
     return attempt([&] { return bind(name, std::forward<Arguments>(arguments)...), std::monostate(); });
   }
   template <class Name, class Values>
-  cortex::Result<std::monostate> try_bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape) {
+  Result<std::monostate> try_bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape) {
     return attempt([&] { return bind(name, values, shape), std::monostate(); });
   }
 
@@ -207,32 +208,39 @@ class Functor {
     });
   }
 
-  /// Calls `use` with the roots as a range.
-  template <class Roots, class Use>
-  static decltype(auto) with_range(Roots& roots, Use use) {
+  /// Calls `take` with the roots as a range.
+  template <class Roots, class Take>
+  static decltype(auto) with_range(Roots& roots, Take take) {
     using Plain = std::remove_cv_t<Roots>;
     if constexpr (std::is_convertible_v<Plain*, const Node*>) {
       const Node* const one[] = {std::addressof(roots)};
-      return use(one);
+      return take(one);
     } else if constexpr (structure::PointerTo<Plain, Node>) {
       const Node* const one[] = {structure::to_raw(roots)};
-      return use(one);
+      return take(one);
     } else if constexpr (structure::Index<Plain>) {
       const Plain one[] = {roots};
-      return use(one);
+      return take(one);
     } else {
       static_assert(structure::LinkRangeTo<Roots&, Node>,
                     "a model is called with a node of its own type, a pointer to one, or a range of either; or with an arena and indices");
-      return use(roots);
+      return take(roots);
     }
   }
+
+  static constexpr auto count_of = [](auto& range) {
+    if constexpr (requires { std::size(range); }) return std::size_t(std::size(range));
+    std::size_t count = 0;
+    for (auto at = structure::begin_of(range); at != structure::end_of(range); ++at) ++count;
+    return count;
+  };
 
   template <class Roots, class T, class... ArenaIfAny>
   std::size_t write(Roots& roots, std::span<T> out, const ArenaIfAny&... arena) const {
     const runtime::StateView& state = model_->plan().states[0];
     const runtime::StateSpec& spec = executable().states[0];
     if (state.dtype != dtype_of<T>) runtime::detail::wrong_element(spec, dtype_of<T>);
-    const std::size_t count = with_range(roots, [](auto& range) { return std::size_t(std::distance(structure::begin_of(range), structure::end_of(range))); });
+    const std::size_t count = with_range(roots, count_of);
     const std::size_t size = std::size_t(state.size);
     if (out.size() / size < count) runtime::detail::small_span(spec, count * size, out.size());
     const runtime::Lease done = lease(roots, arena...);

@@ -84,37 +84,6 @@ inline ir::Expr slice_var(const Nest& nest) {
   return last ? var : ir::Expr();
 }
 
-/// Calls `f` on each nest of `body`, in order.
-inline void for_each_nest(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
-  if (const auto nest = parse_nest(body)) return f(*nest);
-  if (const auto* block = body.as<ir::Block>()) for (const ir::Stmt& s : block->stmts) for_each_nest(s, f);
-  else if (const auto* loop = body.as<ir::For>()) for_each_nest(loop->body, f);
-  else if (const auto* let = body.as<ir::LetStmt>()) for_each_nest(let->body, f);
-}
-
-/// `body` with each nest replaced by what `f` makes of it.
-inline ir::Stmt map_nests(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
-  if (const auto nest = parse_nest(body)) return f(*nest);
-  if (const auto* block = body.as<ir::Block>()) {
-    std::vector<ir::Stmt> stmts;
-    bool changed = false;
-    for (const ir::Stmt& s : block->stmts) {
-      stmts.push_back(map_nests(s, f));
-      changed |= !stmts.back().same_as(s);
-    }
-    return changed ? ir::Block::make(stmts) : body;
-  }
-  if (const auto* loop = body.as<ir::For>()) {
-    const ir::Stmt inner = map_nests(loop->body, f);
-    return inner.same_as(loop->body) ? body : ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner);
-  }
-  if (const auto* let = body.as<ir::LetStmt>()) {
-    const ir::Stmt inner = map_nests(let->body, f);
-    return inner.same_as(let->body) ? body : ir::LetStmt::make(let->var, let->value, inner);
-  }
-  return body;
-}
-
 /// The temporaries that some nest reads at another index than its own slice of the innermost dimension.
 inline std::unordered_set<const void*> read_whole(const ir::Stmt& body) {
   std::unordered_set<const void*> result;

@@ -2,6 +2,7 @@
 // dimensions, and what is done for one element. Passes that move or merge nests work on this view.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -49,7 +50,9 @@ inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
     nest.loops.push_back({loop->var, loop->dim, loop->extent, loop->loop});
     stmt = loop->body;
   }
-  if (!stmt.as<ir::Store>() && !stmt.as<ir::Alloc>() && !(stmt.as<ir::Block>() && (nest.rows || !nest.loops.empty()))) return {};
+  const bool inside = nest.rows || !nest.loops.empty();
+  const bool element = stmt.as<ir::Store>() || stmt.as<ir::Alloc>() || (inside && (stmt.as<ir::Block>() || stmt.as<ir::LetStmt>()));
+  if (!element) return {};
   nest.inner = stmt;
   return nest;
 }
@@ -80,6 +83,39 @@ inline bool has_contraction(const ir::Stmt& stmt) {
 inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   if (const auto* block = stmt.as<ir::Block>()) return block->stmts;
   return {stmt};
+}
+
+/// Calls `f` on each nest of `body`, in order.
+inline void for_each_nest(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
+  if (const auto nest = parse_nest(body)) return f(*nest);
+  if (const auto* block = body.as<ir::Block>()) for (const ir::Stmt& s : block->stmts) for_each_nest(s, f);
+  else if (const auto* loop = body.as<ir::For>()) for_each_nest(loop->body, f);
+  else if (const auto* let = body.as<ir::LetStmt>()) for_each_nest(let->body, f);
+  else if (!body.as<ir::Barrier>()) throw Error(Code::internal, "a statement outside of any nest");
+}
+
+/// `body` with each nest replaced by what `f` makes of it.
+inline ir::Stmt map_nests(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
+  if (const auto nest = parse_nest(body)) return f(*nest);
+  if (const auto* block = body.as<ir::Block>()) {
+    std::vector<ir::Stmt> stmts;
+    bool changed = false;
+    for (const ir::Stmt& s : block->stmts) {
+      stmts.push_back(map_nests(s, f));
+      changed |= !stmts.back().same_as(s);
+    }
+    return changed ? ir::Block::make(stmts) : body;
+  }
+  if (const auto* loop = body.as<ir::For>()) {
+    const ir::Stmt inner = map_nests(loop->body, f);
+    return inner.same_as(loop->body) ? body : ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner);
+  }
+  if (const auto* let = body.as<ir::LetStmt>()) {
+    const ir::Stmt inner = map_nests(let->body, f);
+    return inner.same_as(let->body) ? body : ir::LetStmt::make(let->var, let->value, inner);
+  }
+  if (!body.as<ir::Barrier>()) throw Error(Code::internal, "a statement outside of any nest");
+  return body;
 }
 
 }  // namespace cortex::schedule

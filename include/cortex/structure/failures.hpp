@@ -26,7 +26,8 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
                                            " is null: every root must be a node; leave it out of the list of roots");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void null_child(const WalkState& walk, std::int32_t place, std::string_view name) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void null_child(const WalkState& walk, std::int32_t place,
+                                                              std::string_view name) {
   throw Error(Code::invalid_structure,
               at_node(walk, place) + " has no " + quoted(name) +
                   " although it has another child: an internal node has all its named children, a leaf has neither one "
@@ -85,7 +86,8 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
                                                                 std::int32_t parent_a, std::string_view name_a,
                                                                 std::int32_t parent_b, std::string_view name_b) {
   const std::string where = parent_a == parent_b
-                                ? "twice a child of " + at_node(walk, parent_a) + ", by " + quoted(name_a) + " and by " + quoted(name_b)
+                                ? "twice a child of " + at_node(walk, parent_a) + ", by " + quoted(name_a) + " and by " +
+                                      quoted(name_b)
                                 : "a child of " + at_node(walk, parent_a) + " by " + quoted(name_a) + " and of " +
                                       at_node(walk, parent_b) + " by " + quoted(name_b);
   throw Error(Code::invalid_structure, "a shared child: " + at_node(walk, place) + " is " + where +
@@ -94,9 +96,11 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
                                            "declare the model for cortex::dag");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void unreachable_field(const WalkState& walk, std::int32_t place, std::string_view name) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void unreachable_field(const WalkState& walk, std::int32_t place,
+                                                                     std::string_view name) {
   throw Error(Code::invalid_structure, "field " + quoted(name) + " of " + at_node(walk, place) +
-                                           " lies behind a null pointer; set the pointer, or read the field only where it is there");
+                                           " lies behind a null pointer; set the pointer, or read the field only at "
+                                           "nodes that have it");
 }
 
 /// `element` is -1 for scalar fields.
@@ -117,7 +121,8 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
 [[noreturn, gnu::cold, gnu::noinline]] inline void field_width(const WalkState& walk, std::int32_t place, std::string_view name,
                                                                int element, const std::string& value) {
   throw Error(Code::out_of_range, field_value(walk, place, name, element, value) +
-                                      ", which does not fit the 32 bits that fields have in generated code; renumber the values");
+                                      ", which does not fit the 32 bits that fields have in generated code; renumber the "
+                                      "values");
 }
 
 }  // namespace cortex::structure::fail

@@ -53,7 +53,7 @@ struct Tape {
 /// Makes room for `more` places, or refuses a structure that has grown past the workspace's bound.
 [[gnu::noinline]] inline void make_room(WalkState& walk, std::int32_t entered, std::int32_t tail, std::int32_t more) {
   walk.tail = tail;
-  if (tail > walk.max_visits) fail::too_many_visits(walk);
+  if (tail - 1 > walk.max_visits) fail::too_many_visits(walk);
   walk.make_room(entered, more);
 }
 
@@ -103,7 +103,8 @@ class Linearizer {
   /// out_of_range for field values outside their table or 32 bits, and for more visits than the workspace allows. What
   /// the user's own pointers, containers and lambdas throw passes through. Either way the workspace can be used again.
   template <class Roots>
-  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks, Roots&& roots) {
+  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
+                           Roots&& roots) {
     static_assert(!uses_arena<Set, Node>, "children are indices here: pass the arena that they index, cortex::arena(nodes)");
     using Root = decltype(*begin_of(roots));
     static_assert(!LinkTo<Root, Node> || !is_index_link<Root>, "roots are indices here: pass the arena that they index");
@@ -117,8 +118,8 @@ class Linearizer {
   /// The same for links that are indices into `arena`; roots are indices or pointers. An index that is negative, or the
   /// greatest of an unsigned type, means "no node"; any other past the end gets Code::out_of_range.
   template <class Roots>
-  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks, Roots&& roots,
-                           Arena<Node> arena) {
+  static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
+                           Roots&& roots, Arena<Node> arena) {
     return run_in(workspace, structure, checks, roots, arena);
   }
   template <class Root>
@@ -130,8 +131,8 @@ class Linearizer {
 
  private:
   template <class Roots>
-  static const Arrays& run_in(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks, Roots& roots,
-                              Arena<Node> arena) {
+  static const Arrays& run_in(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
+                              Roots& roots, Arena<Node> arena) {
     static_assert(LinkTo<decltype(*begin_of(roots)), Node>, "roots must be pointers to nodes, nodes, or indices into an arena");
     if (checks.size() != num_fields) throw Error(Code::internal, "the linearizer needs one FieldCheck per field accessor");
     WalkState& walk = workspace.state_;
@@ -249,7 +250,8 @@ class Linearizer {
     if (A::is_reachable(node)) {
       using Ref = decltype(A::get(node));
       auto&& link = A::get(node);
-      child = follow<Ref>(link, arena, [&](const std::string& index) { fail::link_index(walk, place, A::name(), index, arena.size); });
+      child = follow<Ref>(
+          link, arena, [&](const std::string& index) { fail::link_index(walk, place, A::name(), index, arena.size); });
     }
     // No branch on whether the child is there, which no predictor can guess: an absent child's place is overwritten.
     tape.node[tail] = child;
@@ -355,8 +357,9 @@ class Linearizer {
   }
 
   template <class... Fs>
-  static void write_fields(WalkState& walk, const Arrays& arrays, std::span<const FieldCheck> checks, Accessors<Fs...>) {
-    std::size_t f = 0;
+  static void write_fields(WalkState& walk, const Arrays& arrays, [[maybe_unused]] std::span<const FieldCheck> checks,
+                           Accessors<Fs...>) {
+    [[maybe_unused]] std::size_t f = 0;
     ((walk.field_table[f] = write_field<Fs>(walk, arrays, checks[f], walk.field_data[f]), ++f), ...);
   }
 
@@ -364,7 +367,8 @@ class Linearizer {
   template <class A>
   static FieldArray write_field(const WalkState& walk, const Arrays& arrays, const FieldCheck& check, Block<std::byte>& block) {
     using Shape = typename A::template Shape<Node>;
-    using Element = std::conditional_t<std::is_floating_point_v<typename Shape::Element>, typename Shape::Element, std::int32_t>;
+    using Source = typename Shape::Element;
+    using Element = std::conditional_t<std::is_floating_point_v<Source>, Source, std::int32_t>;
     constexpr std::size_t stride = Shape::is_vector ? (std::size_t(Shape::components) + 15) / 16 * 16 : 1;
     const std::size_t num_nodes = std::size_t(arrays.num_nodes), num_internal = std::size_t(arrays.num_internal);
     const std::size_t begin = (int(check.where) & int(Where::internal)) ? 0 : num_internal;
@@ -374,7 +378,7 @@ class Linearizer {
     std::memset(static_cast<void*>(data + end * stride), 0, (num_nodes - end) * stride * sizeof(Element));
     const void* const* const node = walk.node.data();
     const std::int32_t* const order = walk.order.data();
-    const auto range = detail::IntegerRange::of<typename Shape::Element>(check.limit);
+    const auto range = detail::IntegerRange::of<Source>(check.limit);
     for (std::size_t n = begin; n < end; ++n) {
       const Node& source = *static_cast<const Node*>(node[order[n]]);
       if (!A::is_reachable(source)) [[unlikely]] fail::unreachable_field(walk, order[n], A::name());
@@ -408,8 +412,8 @@ class Linearizer {
   }
 
   template <class A, class T>
-  [[noreturn, gnu::cold, gnu::noinline]] static void refuse_value(T value, int element, const WalkState& walk, std::int32_t place,
-                                                                  const FieldCheck& check) {
+  [[noreturn, gnu::cold, gnu::noinline]] static void refuse_value(T value, int element, const WalkState& walk,
+                                                                  std::int32_t place, const FieldCheck& check) {
     const bool past_limit = check.limit >= 0 && (std::uint64_t(value) >= std::uint64_t(check.limit));
     if (past_limit) fail::field_limit(walk, place, A::name(), element, std::to_string(+value), check);
     fail::field_width(walk, place, A::name(), element, std::to_string(+value));

@@ -104,8 +104,9 @@ inline void index_edges(WalkState& walk) {
   fail::cycle(walk, top, length, names[std::size_t(accessor_of(walk, back[top]))]);
 }
 
-/// Refuses a second parent. Links of one parent come in the order of its accessors, so two that may not lead to the same
-/// node follow each other among the links that do. A named child and a container, or two containers, may show the same child.
+/// Refuses a second parent. A named child and a container, or two containers, may show the same child of one parent. Links
+/// of one parent come in the order of its accessors, so two links that may not lead to the same node follow each other
+/// among the links to it.
 inline void check_single_parents(WalkState& walk, Kind kind, std::span<const std::string_view> names) {
   std::int32_t* const last = walk.queue.data();  // the link to each node that was met last
   std::memset(last, 0, std::size_t(walk.tail) * sizeof(std::int32_t));
@@ -116,7 +117,8 @@ inline void check_single_parents(WalkState& walk, Kind kind, std::span<const std
       const int a = accessor_of(walk, before), b = accessor_of(walk, place);
       const bool same_group = a == b || (a < walk.num_named && b < walk.num_named);
       if (parent_a != parent_b || same_group)
-        fail::shared_child(walk, walk.alias.data()[place], kind, parent_a, names[std::size_t(a)], parent_b, names[std::size_t(b)]);
+        fail::shared_child(walk, walk.alias.data()[place], kind, parent_a, names[std::size_t(a)], parent_b,
+                           names[std::size_t(b)]);
     }
     before = place;
   }

@@ -133,7 +133,7 @@ struct WalkState {
   Arrays arrays;
 
   Probe probe() const {
-    return {slots.data(), stamp, (std::uint32_t(1) << table_bits) - 1, 64 - table_bits};
+    return {slots.data(), stamp, std::uint32_t((std::uint64_t(1) << table_bits) - 1), 64 - table_bits};
   }
 
   /// Forgets the last run and makes the lists as long as the accessor set needs.
@@ -182,7 +182,7 @@ struct WalkState {
   /// Sizes the table to `wanted` places and enters the first `entered` again if it changed.
   void size_table(std::int64_t wanted, std::int32_t entered) {
     int bits = 10;
-    while ((std::int64_t(1) << bits) < wanted * slots_per_place) ++bits;
+    while (bits < 32 && (std::int64_t(1) << bits) < wanted * slots_per_place) ++bits;
     if (entered > 0 && bits <= table_bits) return;
     table_bits = bits;
     slots.reserve(std::size_t(1) << bits);
@@ -211,8 +211,8 @@ class Workspace {
   /// The arrays of the last run; empty before the first and after a failed one.
   const Arrays& arrays() const { return state_.arrays; }
 
-  /// The number of a node of the last run, or -1 if it was not in it. `node` is the address as a pointer to the
-  /// linearizer's Node type; for arenas, of the element. Valid until the next run, without touching the node.
+  /// The number of a node of the last run, or -1 if it was not in it. `node` is the node's address as a pointer to the
+  /// linearizer's Node type (in an arena, that of the element) and is not dereferenced. Valid until the next run.
   std::int32_t find(const void* node) const {
     if (!state_.finished || node == nullptr) return -1;
     const std::int32_t place = state_.probe().find(node, state_.node.data());

@@ -1,5 +1,4 @@
-// A second translation unit of the user's project.
+// A second translation unit of the user's project, which uses the library too.
 #include <cortex/cortex.hpp>
-#include <string>
 
-std::string other() { return std::string(cortex::to_string(cortex::Code::internal)); }
+int other() { return int(cortex::Schedule::standard().batched); }

@@ -1,0 +1,370 @@
+// Runs the interpreter's bytecode over buffers of any element type, and stops at barriers, so that several workers can
+// take turns in one thread.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/bytecode.hpp"
+
+namespace cortex::ir::vm {
+
+/// What an element of a double array holds that nothing was stored to: a NaN that no arithmetic gives.
+inline constexpr std::uint64_t unset_bits = 0x7ff8'dead'beef'0bad;
+inline const double unset = std::bit_cast<double>(unset_bits);
+inline bool is_unset(double value) { return std::bit_cast<std::uint64_t>(value) == unset_bits; }
+
+/// The memory of a buffer. An index list is an offset by `stride`; with `extent`, each index is checked.
+struct Binding {
+  DType dtype = DType::f64;
+  void* data = nullptr;
+  std::vector<std::int64_t> extent, stride;
+  std::int64_t stored_rows = -1;  // stores to the outermost index are below it; -1: below its extent
+  bool writable = true;
+  bool tracked = false;           // doubles: reading `unset` is an error
+  std::int64_t past_end = 0;      // so many elements past the end may be read, and give what cannot be used as an index
+};
+
+/// An array of the linearizer for the children of one container: see structure::Csr.
+struct EdgeArrays {
+  const std::int32_t* begin = nullptr;
+  const std::int32_t* child = nullptr;
+  std::int32_t num_edges = 0, max_batch_edges = 0;
+};
+
+/// The numbers and arrays that uninterpreted functions read. `child`, `edges` and `field` are those of one call's accessor.
+struct CallContext {
+  std::int32_t num_nodes = 0, num_internal = 0, num_batches = 0;
+  const std::int32_t* batch_begin = nullptr;
+  const std::int32_t* batch_length = nullptr;
+  const std::int32_t* child = nullptr;
+  EdgeArrays edges;
+  const std::int32_t* field = nullptr;
+  std::int32_t field_stride = 1;
+  bool known = false;  // false: there is no structure, only the worker's number
+};
+
+class Machine {
+ public:
+  Machine(const Bytecode& code, std::vector<Binding> bindings, std::vector<CallContext> calls, int worker, int num_workers)
+      : bytecode_(code), bindings_(std::move(bindings)), calls_(std::move(calls)), worker_(worker), num_workers_(num_workers),
+        registers_(code.constants.size() + std::size_t(code.num_registers)), locals_(std::size_t(code.local_size), unset) {
+    std::reverse_copy(code.constants.begin(), code.constants.end(), registers_.begin());
+    bindings_.resize(code.buffers.size());
+    for (std::size_t b = std::size_t(code.num_buffers); b < code.buffers.size(); ++b) bindings_[b] = local_binding(b);
+  }
+
+  /// Runs to the next barrier (true) or to the end (false).
+  bool run() {
+    double* const r = registers_.data() + bytecode_.constants.size();
+    for (;;) {
+      const Instruction& i = bytecode_.code[std::size_t(at_++)];
+      switch (i.op) {
+        case Opcode::jump: at_ = i.c; break;
+        case Opcode::jump_unless: if (r[i.a] == 0) at_ = i.c; break;
+        case Opcode::jump_if: if (r[i.a] != 0) at_ = i.c; break;
+        case Opcode::loop: enter(i, r, 0, r[i.a]); break;
+        case Opcode::share: {
+          const auto extent = std::int64_t(r[i.a]);
+          enter(i, r, double(extent * worker_ / num_workers_), double(extent * (worker_ + 1) / num_workers_));
+          break;
+        }
+        case Opcode::next: if (++r[i.dst] < r[i.dst + 1]) at_ = i.c; break;
+        case Opcode::load: load(i, r); break;
+        case Opcode::store: store(i, r); break;
+        case Opcode::call: r[i.dst] = call(std::size_t(i.a), r); break;
+        case Opcode::forget: {
+          const Local& local = bytecode_.locals[std::size_t(i.a)];
+          std::fill_n(locals_.begin() + local.begin, local.size, unset);
+          break;
+        }
+        case Opcode::barrier: return true;
+        case Opcode::end: return false;
+        default: arithmetic(i, r);
+      }
+    }
+  }
+
+ private:
+  [[noreturn, gnu::noinline]] void fail(const std::string& what) const {
+    throw Error(Code::internal, "interpreter: program '" + bytecode_.program + "': " + what);
+  }
+
+  Binding local_binding(std::size_t number) {
+    const BufferInfo& buffer = *bytecode_.buffers[number];
+    const Local& local = bytecode_.locals[number - std::size_t(bytecode_.num_buffers)];
+    Binding result;
+    result.data = locals_.data() + local.begin;
+    result.tracked = true;
+    std::int64_t stride = buffer.lanes;
+    for (auto dim = buffer.dims.rbegin(); dim != buffer.dims.rend(); ++dim) {
+      result.extent.insert(result.extent.begin(), dim->extent());
+      result.stride.insert(result.stride.begin(), stride);
+      stride *= dim->extent();
+    }
+    return result;
+  }
+
+  void enter(const Instruction& i, double* r, double begin, double end) {
+    r[i.dst] = begin;
+    r[i.dst + 1] = end;
+    if (!(begin < end)) at_ = i.c;
+  }
+
+  // ---- arithmetic ----
+
+  template <class F>
+  static void map(const Instruction& i, double* r, F f) {
+    for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = f(r[i.a + lane]);
+  }
+  template <class F>
+  static void zip(const Instruction& i, double* r, F f) {
+    for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = f(r[i.a + lane], r[i.b + lane]);
+  }
+
+  /// IEEE 754-2019 minimum and maximum: NaN if either is, and -0 below 0.
+  static double least(double a, double b) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+    return a == b ? (std::signbit(a) ? a : b) : std::min(a, b);
+  }
+  static double greatest(double a, double b) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+    return a == b ? (std::signbit(a) ? b : a) : std::max(a, b);
+  }
+  /// a * 2^b for integral b; NaN and infinite b go their way.
+  static double scaled(double a, double b) {
+    return std::abs(b) < 5000 ? std::ldexp(a, int(b)) : a * std::exp2(b);
+  }
+  /// Integers in doubles: division is exact below 2^52, and a divisor of 0 counts as 1, as in generated code.
+  static double quotient(double a, double b) { return std::trunc(a / (b == 0 ? 1 : b)); }
+
+  void arithmetic(const Instruction& i, double* r) const {
+    switch (i.op) {
+      case Opcode::add: return zip(i, r, [](double a, double b) { return a + b; });
+      case Opcode::sub: return zip(i, r, [](double a, double b) { return a - b; });
+      case Opcode::mul: return zip(i, r, [](double a, double b) { return a * b; });
+      case Opcode::div: return zip(i, r, [](double a, double b) { return a / b; });
+      case Opcode::remainder: return zip(i, r, [](double a, double b) { return std::fmod(a, b); });
+      case Opcode::int_div: return zip(i, r, quotient);
+      case Opcode::int_mod: return zip(i, r, [](double a, double b) { return a - (b == 0 ? 1 : b) * quotient(a, b); });
+      case Opcode::min: return zip(i, r, least);
+      case Opcode::max: return zip(i, r, greatest);
+      case Opcode::eq: return zip(i, r, [](double a, double b) { return double(a == b); });
+      case Opcode::ne: return zip(i, r, [](double a, double b) { return double(a != b); });
+      case Opcode::lt: return zip(i, r, [](double a, double b) { return double(a < b); });
+      case Opcode::le: return zip(i, r, [](double a, double b) { return double(a <= b); });
+      case Opcode::gt: return zip(i, r, [](double a, double b) { return double(a > b); });
+      case Opcode::ge: return zip(i, r, [](double a, double b) { return double(a >= b); });
+      case Opcode::both: return zip(i, r, [](double a, double b) { return double(a != 0 && b != 0); });
+      case Opcode::either: return zip(i, r, [](double a, double b) { return double(a != 0 || b != 0); });
+      case Opcode::ldexp: return zip(i, r, scaled);
+      case Opcode::neg: return map(i, r, [](double a) { return -a; });
+      case Opcode::abs: return map(i, r, [](double a) { return std::abs(a); });
+      case Opcode::exp: return map(i, r, [](double a) { return std::exp(a); });
+      case Opcode::log: return map(i, r, [](double a) { return std::log(a); });
+      case Opcode::sqrt: return map(i, r, [](double a) { return std::sqrt(a); });
+      case Opcode::tanh: return map(i, r, [](double a) { return std::tanh(a); });
+      case Opcode::sigmoid: return map(i, r, [](double a) { return 1 / (1 + std::exp(-a)); });
+      case Opcode::relu: return map(i, r, [](double a) { return a < 0 ? 0 : a; });
+      case Opcode::round: return map(i, r, [](double a) { return std::nearbyint(a); });
+      case Opcode::negate: return map(i, r, [](double a) { return double(a == 0); });
+      case Opcode::truncate: return map(i, r, [](double a) { return std::trunc(a); });
+      case Opcode::to_bool: return map(i, r, [](double a) { return double(a != 0); });
+      case Opcode::copy: return map(i, r, [](double a) { return a; });
+      case Opcode::broadcast: return std::fill_n(r + i.dst, i.lanes, double(r[i.a])), void();
+      case Opcode::fma:
+        for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = std::fma(r[i.a + lane], r[i.b + lane], r[i.c + lane]);
+        return;
+      case Opcode::blend:
+        for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = r[i.a + lane] != 0 ? r[i.b + lane] : r[i.c + lane];
+        return;
+      case Opcode::ramp:
+        for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = r[i.a] + lane;
+        return;
+      default: fail("an instruction of an unknown kind");
+    }
+  }
+
+  // ---- memory ----
+
+  static double index_of(const Access::Index& index, const double* r, int lane) { return r[index.at + (index.vector ? lane : 0)]; }
+
+  /// The element's offset in its binding; -1: past the end, where reading is allowed and gives nothing.
+  std::int64_t offset_of(const Access& access, const Binding& binding, const double* r, int lane, bool storing) const {
+    const std::size_t count = access.indices.size();
+    const bool linear = count == 1 && binding.stride.size() != 1;  // a flat index into a local buffer
+    if (count != binding.stride.size() && !linear) wrong_count(access, binding);
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < count; ++d) {
+      const double index = index_of(access.indices[d], r, lane);
+      if (!binding.extent.empty() || linear) {
+        std::int64_t extent = linear ? size_of(binding) : binding.extent[d];
+        if (storing && d == 0 && binding.stored_rows >= 0) extent = binding.stored_rows;
+        if (!(index >= 0 && index < double(extent))) [[unlikely]] {
+          if (!storing && index >= 0 && index < double(extent + binding.past_end)) return -1;
+          outside(access, binding, r, lane, storing);
+        }
+      }
+      offset += std::int64_t(index) * (linear ? access.element_lanes : binding.stride[d]);
+    }
+    return offset;
+  }
+
+  /// Elements of a dense binding.
+  static std::int64_t size_of(const Binding& binding) {
+    std::int64_t size = 1;
+    for (const std::int64_t extent : binding.extent) size *= extent;
+    return size;
+  }
+
+  void load(const Instruction& i, double* r) {
+    const Access& access = bytecode_.accesses[std::size_t(i.a)];
+    const Binding& binding = bindings_[std::size_t(access.buffer)];
+    std::int64_t offset = 0;
+    for (int lane = 0; lane < i.lanes; ++lane) {
+      if (access.element_lanes == 1 || lane == 0) offset = offset_of(access, binding, r, lane, false);
+      else ++offset;
+      r[i.dst + lane] = offset < 0 ? double(std::numeric_limits<std::int32_t>::min()) : read(access, binding, offset, r, lane);
+    }
+  }
+
+  void store(const Instruction& i, const double* r) {
+    const Access& access = bytecode_.accesses[std::size_t(i.a)];
+    const Binding& binding = bindings_[std::size_t(access.buffer)];
+    if (!binding.writable) fail("a store to '" + bytecode_.name_of(access.buffer) + "', which a call only reads");
+    std::int64_t offset = 0;
+    for (int lane = 0; lane < i.lanes; ++lane) {
+      if (access.element_lanes == 1 || lane == 0) offset = offset_of(access, binding, r, lane, true);
+      else ++offset;
+      write(binding, offset, r[i.dst + (i.b ? 0 : lane)]);
+    }
+  }
+
+  double read(const Access& access, const Binding& binding, std::int64_t offset, const double* r, int lane) const {
+    switch (binding.dtype) {
+      case DType::f64: {
+        const double value = static_cast<const double*>(binding.data)[offset];
+        if (binding.tracked && is_unset(value)) [[unlikely]] uninitialised(access, r, lane);
+        return value;
+      }
+      case DType::f32: return static_cast<const float*>(binding.data)[offset];
+      case DType::i32: return static_cast<const std::int32_t*>(binding.data)[offset];
+      case DType::i64: return double(static_cast<const std::int64_t*>(binding.data)[offset]);
+      case DType::boolean: return static_cast<const std::uint8_t*>(binding.data)[offset];
+    }
+    return 0;
+  }
+
+  static void write(const Binding& binding, std::int64_t offset, double value) {
+    switch (binding.dtype) {
+      case DType::f64: static_cast<double*>(binding.data)[offset] = value; return;
+      case DType::f32: static_cast<float*>(binding.data)[offset] = float(value); return;
+      case DType::i32: static_cast<std::int32_t*>(binding.data)[offset] = std::int32_t(value); return;
+      case DType::i64: static_cast<std::int64_t*>(binding.data)[offset] = std::int64_t(value); return;
+      case DType::boolean: static_cast<std::uint8_t*>(binding.data)[offset] = value != 0; return;
+    }
+  }
+
+  // ---- what goes wrong ----
+
+  static std::string number(double value) {
+    return value == std::trunc(value) && std::abs(value) < 1e15 ? std::to_string(std::int64_t(value)) : std::to_string(value);
+  }
+  std::string place(const Access& access, const double* r, int lane) const {
+    std::string text = "'" + bytecode_.name_of(access.buffer) + "' [";
+    for (std::size_t d = 0; d < access.indices.size(); ++d) text += (d ? "," : "") + number(index_of(access.indices[d], r, lane));
+    return text + "]";
+  }
+  [[noreturn, gnu::noinline]] void outside(const Access& access, const Binding& binding, const double* r, int lane, bool storing) const {
+    std::string extents;
+    for (std::size_t d = 0; d < binding.extent.size(); ++d)
+      extents += (d ? "," : "") + std::to_string(storing && d == 0 && binding.stored_rows >= 0 ? binding.stored_rows : binding.extent[d]);
+    fail((storing ? "a store to " : "a load from ") + place(access, r, lane) + ", which has extents [" + extents + "]");
+  }
+  [[noreturn, gnu::noinline]] void uninitialised(const Access& access, const double* r, int lane) const {
+    fail("a load from " + place(access, r, lane) + ", to which nothing has been stored");
+  }
+  [[noreturn, gnu::noinline]] void wrong_count(const Access& access, const Binding& binding) const {
+    fail("'" + bytecode_.name_of(access.buffer) + "' has " + std::to_string(binding.stride.size()) + " dimensions, but is read or written with " +
+         std::to_string(access.indices.size()) + " indices");
+  }
+
+  // ---- uninterpreted functions ----
+
+  [[noreturn, gnu::noinline]] void no_such(const Call& call, const double* r) const {
+    std::string args;
+    for (const std::int32_t arg : call.args) args += (args.empty() ? "" : ",") + number(r[arg]);
+    fail("function '" + call.uf.name + "' has no value at (" + args + ")");
+  }
+
+  /// array[index], for an index in [0, extent).
+  double at(const Call& call, const double* r, const std::int32_t* array, double index, std::int32_t extent) const {
+    if (!array || !(index >= 0 && index < extent)) [[unlikely]] no_such(call, r);
+    return array[std::int64_t(index)];
+  }
+
+  double kth_child(const Call& call, const CallContext& x, const double* r, double node, double k) const {
+    const double begin = at(call, r, x.edges.begin, node, x.num_nodes), end = x.edges.begin[std::int64_t(node) + 1];
+    if (k < 0) no_such(call, r);
+    return k < end - begin ? at(call, r, x.edges.child, begin + k, x.edges.num_edges) : x.num_nodes;
+  }
+
+  double call(std::size_t which, const double* r) const {
+    using enum UfKind;
+    const Call& call = bytecode_.calls[which];
+    if (call.uf.kind == worker) return worker_;
+    if (call.uf.kind == num_workers) return num_workers_;
+    if (which >= calls_.size() || !calls_[which].known) fail("function '" + call.uf.name + "' has no meaning here");
+    const CallContext& x = calls_[which];
+    const double a = call.args.empty() ? 0 : r[call.args[0]], b = call.args.size() < 2 ? 0 : r[call.args[1]];
+    const auto edge_begin = [&](double node) { return at(call, r, x.edges.begin, node, x.num_nodes + 1); };
+    const auto batch = [&](double number, double n) {
+      if (!(n >= 0 && n < at(call, r, x.batch_length, number, x.num_batches))) no_such(call, r);
+      return x.batch_begin[std::int64_t(number)] + n;
+    };
+    switch (call.uf.kind) {
+      case child: return at(call, r, x.child, a, x.num_nodes);
+      case UfKind::kth_child: return kth_child(call, x, r, a, b);
+      case num_children: return edge_begin(a + 1) - edge_begin(a);
+      case field: {
+        if (!(a >= 0 && a < x.num_nodes && b >= 0 && b < x.field_stride) || !x.field) no_such(call, r);
+        return x.field[std::int64_t(a) * x.field_stride + std::int64_t(b)];
+      }
+      case is_leaf: return a >= x.num_internal;
+      case num_nodes: return x.num_nodes;
+      case num_leaves: return x.num_nodes - x.num_internal;
+      case num_internal: return x.num_internal;
+      case num_batches: return x.num_batches;
+      case num_internal_batches: return std::max(x.num_batches - 1, 0);
+      case all_node: case internal_node: return a;
+      case leaf_node: return x.num_internal + a;
+      case sequence_node: return x.num_nodes - 1 - a;
+      case internal_sequence_node: return x.num_internal - 1 - a;
+      case batch_node: return batch(a, b);
+      case batch_length: return at(call, r, x.batch_length, a, x.num_batches);
+      case internal_batch_node: return batch(a + 1, b);
+      case internal_batch_length: return at(call, r, x.batch_length, a + 1, x.num_batches);
+      case edge: return edge_begin(a) + b;
+      case edge_child: return at(call, r, x.edges.child, a, x.edges.num_edges);
+      case span_edges: return edge_begin(a + b) - edge_begin(a);
+      case worker: case num_workers: break;
+    }
+    fail("function '" + call.uf.name + "' is of an unknown kind");
+  }
+
+  const Bytecode& bytecode_;
+  std::vector<Binding> bindings_;
+  std::vector<CallContext> calls_;
+  int worker_, num_workers_;
+  std::vector<double> registers_;  // constants, last first, then the registers
+  std::vector<double> locals_;
+  std::int32_t at_ = 0;
+};
+
+}  // namespace cortex::ir::vm

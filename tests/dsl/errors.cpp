@@ -1,0 +1,283 @@
+// What cannot be right is refused in the call that is wrong, with a message that names what it is about.
+#include "dsl/support.hpp"
+
+namespace dsl_test {
+namespace {
+
+using Catch::Contains;
+using cortex::Dim;
+using cortex::Model;
+
+/// The refusal of an operator `[node, hidden]` over words.
+template <class F>
+std::string refused(F&& lambda) {
+  Words w;
+  const std::size_t ops = w.m.graph().ops.size();
+  const std::string message = refusal([&] { w.m.compute("x", w.H, [&](auto n, auto i) { return lambda(w, n, i); }); });
+  CHECK(w.m.graph().ops.size() == ops);
+  return message;
+}
+
+TEST_CASE("an index variable of another dimension is refused, naming tensor and both dimensions") {
+  CHECK_THAT(refused([](Words& w, auto, auto i) { return w.W(i, i); }),
+             Contains("operator 'x'") && Contains("dimension 'input' of 'W' is indexed by a variable of 'hidden'"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.Emb(i, i) + w.leaf(n, i); }),
+             Contains("dimension 'vocabulary' of 'Emb' is indexed by a variable of 'hidden'"));
+  CHECK_THAT(refused([](Words& w, auto n, auto) { return sum(w.E, [&](auto j) { return w.h(left(n), j); }); }),
+             Contains("dimension 'hidden' of 'h' is indexed by a variable of 'input'"));
+}
+
+TEST_CASE("two dimensions of one name are told apart") {
+  CHECK_THAT(
+      refused([](Words& w, auto n, auto) { return sum(Dim("hidden", 8), [&](auto j) { return w.leaf(n, j); }); }),
+      Contains("indexed by a variable of another dimension of that name; use one Dim object"));
+}
+
+TEST_CASE("an index whose values are known lies inside its dimension") {
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i + 1); }),
+             Contains("dimension 'hidden' of 'leaf' is indexed by 1 to 8, but has 8 elements; keep the index inside "
+                      "with min and max"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i - 1); }), Contains("is indexed by -1 to 6"));
+  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, 8); }), Contains("is indexed by 8 to 8"));
+  CHECK_THAT(refused([](Words& w, auto, auto i) { return w.Emb(-1, i); }),
+             Contains("dimension 'vocabulary' of 'Emb' is indexed by -1 to -1"));
+  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, min(word(n), 8)); }),
+             Contains("is indexed by ... to 8"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[i]; }),
+             Contains("field 'ids' of the node is indexed by 0 to 7, but has 3 elements"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[3]; }), Contains("field 'ids'"));
+}
+
+TEST_CASE("an index whose values are known, and inside, is accepted whatever it is made of") {
+  Words w;
+  auto x = w.m.compute("x", w.E, [&](auto n, auto i) {
+    return w.leaf(n, i + 4) + w.leaf(n, 2 * i) + w.leaf(n, 7 - i) + w.leaf(n, max(i - 1, 0)) + w.leaf(n, (i + 8) % 8) +
+           w.leaf(n, (3 * i + 12) / 3) + w.leaf(n, word(n)) + w.leaf(n, word(n) % 8) + w.Emb(word(n) + 100, 0) +
+           w.leaf(n, -i + 3);
+  });
+  CHECK(x.name() == "x");
+}
+
+TEST_CASE("f32 and f64 do not mix, and the message names both") {
+  Words w;
+  auto D = w.m.input<double>("D", w.H);
+  const auto mixed = [&](auto&& f) { return refusal([&] { w.m.compute("x", w.H, f); }); };
+  CHECK_THAT(
+      mixed([&](auto n, auto i) { return w.leaf(n, i) * D(i); }),
+      Contains(
+          "operator 'x': 'leaf' (f32) meets 'D' (f64): f32 and f64 do not mix; convert one side with cast<float>"));
+  CHECK_THAT(mixed([&](auto n, auto i) { return select(w.leaf(n, i) > 0, D(i), w.leaf(n, i)); }),
+             Contains("f32 and f64 do not mix"));
+  CHECK_THAT(mixed([&](auto n, auto i) { return max(tanh(w.leaf(n, i)), D(i)); }),
+             Contains("a value of type f32 meets 'D' (f64)"));
+  CHECK(mixed([&](auto n, auto i) { return w.leaf(n, i) * cortex::cast<float>(D(i)); }) == "");
+}
+
+TEST_CASE("conditions are no numbers, and numbers no conditions") {
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * is_leaf(n); }),
+             Contains("choose values by a condition with select"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) > 0; }),
+             Contains("a condition stands where a number is expected"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return tanh(w.leaf(n, i) > 0); }),
+             Contains("a condition stands where a number is expected"));
+  CHECK_THAT(
+      refused([](Words& w, auto n, auto i) { return sum(w.H, [&](auto j) { return w.leaf(n, j) > w.leaf(n, i); }); }),
+      Contains("a condition stands"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return select(w.leaf(n, i), w.leaf(n, i), 0); }),
+             Contains("compare it, as in x > 0"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * (is_leaf(n) + 1); }),
+             Contains("a condition meets the number 1"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i > 3); }),
+             Contains("select(condition, 1, 0) makes an integer of it"));
+}
+
+TEST_CASE("numbers that do not fit are refused") {
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * 1e300; }), Contains("does not fit f32"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, word(n) + 5000000000) + w.leaf(n, i); }),
+             Contains("the integer 5000000000 does not fit 32 bits"));
+}
+
+TEST_CASE("integers are divided by what is positive, and are not negative") {
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i / word(n)); }),
+             Contains("divided by what may be 0 or negative; keep the divisor positive with max(..., 1)"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i % 0); }), Contains("divided by what may be 0"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, (i - 8) / 2); }),
+             Contains("an integer that may be negative is divided"));
+  CHECK(refused([](Words& w, auto n, auto i) {
+          return throw cortex::Error(cortex::Code::invalid_model, "reached"), w.leaf(n, i / max(word(n), 1));
+        }) == "operator 'x': reached");
+}
+
+TEST_CASE("names are there and are used once") {
+  Words w;
+  CHECK_THAT(refusal([] { Model<Word>("", cortex::tree); }), Contains("a model needs a name"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("", w.H); }), Contains("an operator needs a name"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("leaf", w.H); }),
+             Contains("operator 'leaf' of model 'words': the name is used twice"));
+  CHECK_THAT(refusal([&] { w.m.placeholder<float>("Emb", w.H); }), Contains("the name is used twice"));
+  CHECK_THAT(refusal([&] { w.m.compute("h", w.H, [&](auto n, auto i) { return w.leaf(n, i); }); }),
+             Contains("the name is used twice"));
+  CHECK_THAT(refusal([&] {
+               w.m.if_then_else(
+                   "h", [](auto n) { return is_leaf(n); }, w.leaf, w.leaf);
+             }),
+             Contains("the name is used twice"));
+}
+
+TEST_CASE("extents are at least 1, and only the first dimension of an input is open") {
+  Words w;
+  CHECK_THAT(refusal([&] { w.m.input<float>("A", Dim("none", 0)); }),
+             Contains("dimension 'none' has extent 0; the least is 1"));
+  CHECK_THAT(refusal([&] { w.m.placeholder<float>("A", Dim("none", -3)); }), Contains("has extent -3"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("A", w.H, w.V); }),
+             Contains("only the first dimension of an input can be open"));
+  CHECK_THAT(refusal([&] { w.m.placeholder<float>("A", w.V); }),
+             Contains("only the first dimension of an input can be open"));
+  CHECK_THAT(refusal([&] { w.m.compute("A", w.V, [&](auto n, auto) { return w.leaf(n, 0); }); }),
+             Contains("only the first dimension of an input can be open"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("A", cortex::dims::node); }),
+             Contains("'d_node' has no extent: it is open, or the compiler's own"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("A", Dim("a", 1 << 20), Dim("b", 1 << 20)); }),
+             Contains("more than 2^31 - 1 elements"));
+  CHECK_THAT(refused([](Words& x, auto, auto i) { return sum(x.V, [&](auto v) { return x.Emb(v, i); }); }),
+             Contains("a reduction over 'vocabulary', which has no extent"));
+  CHECK_THAT(refused([](Words& x, auto n, auto i) { return sum(Dim("none", 0), [&](auto) { return x.leaf(n, i); }); }),
+             Contains("dimension 'none' has extent 0"));
+}
+
+TEST_CASE("fields declared as data have the extents that they have") {
+  Words w;
+  CHECK_THAT(refusal([&] { w.m.field("x", features, w.H); }),
+             Contains("its dimensions hold 8 elements, but field 'features' of the node has 4"));
+  CHECK(refusal([&] { w.m.field("x", features, Dim("a", 2), Dim("b", 2)); }) == "");
+}
+
+TEST_CASE("operators of another model, and variables of another lambda, are refused") {
+  Words w, other;
+  CHECK_THAT(refusal([&] { w.m.compute("x", w.H, [&](auto n, auto i) { return other.leaf(n, i); }); }),
+             Contains("'leaf' belongs to model 'words', but is read in model 'words'"));
+  CHECK_THAT(refusal([&] { w.m.compute("x", w.H, [&](auto, auto i) { return other.W(i, 0); }); }),
+             Contains("reads 'W', which is not part of this model"));
+  CHECK_THAT(refusal([&] {
+               w.m.if_then_else(
+                   "x", [](auto n) { return is_leaf(n); }, w.leaf, other.leaf);
+             }),
+             Contains("'leaf' is not part of model 'words'"));
+  CHECK_THAT(refusal([&] { w.m.recursion_op(other.h, w.leaf); }), Contains("'h' is not part of model 'words'"));
+  cortex::dsl::Structural<> stray{};
+  w.m.compute("first", w.H, [&](auto n, auto i) { return stray = i, w.leaf(n, i); });
+  CHECK_THAT(refusal([&] { w.m.compute("second", w.H, [&](auto n, auto) { return w.leaf(n, stray); }); }),
+             Contains("operator 'second'") && Contains("variable 'i' belongs to another operator or reduction"));
+}
+
+TEST_CASE("branches are alike") {
+  Words w;
+  auto narrow = w.m.compute("narrow", w.E, [&](auto n, auto i) { return w.leaf(n, i + 4); });
+  auto precise = w.m.compute("precise", w.H, [&](auto n, auto i) { return cortex::cast<double>(w.leaf(n, i)); });
+  auto x = w.m.field("x", features, w.E);
+  const auto branch = [&](const auto& a, const auto& b) {
+    return refusal([&] {
+      w.m.if_then_else(
+          "b", [](auto n) { return is_leaf(n); }, a, b);
+    });
+  };
+  CHECK_THAT(branch(w.leaf, narrow),
+             Contains("operator 'b' of model 'words': branch 'narrow' has other dimensions: [input], not [hidden]"));
+  CHECK_THAT(branch(w.leaf, precise), Contains("branch 'precise' is f64, not f32"));
+  CHECK_THAT(branch(narrow, x), Contains("branch 'x' is not computed; read it in a compute"));
+}
+
+TEST_CASE("states are defined once each, by operators of their dimensions and type") {
+  const auto with = [](auto&& f) {
+    Words w;
+    auto c = w.m.placeholder<float>("c", w.E);
+    auto c_body = w.m.compute("c_body", w.E, [&](auto n, auto i) { return c(left(n), i); });
+    return f(w, c, c_body);
+  };
+  CHECK_THAT(with([](Words& w, auto&, auto&) { return refusal([&] { w.m.recursion_op(w.h, w.leaf); }); }),
+             Contains("placeholder 'c' is never defined"));
+  CHECK_THAT(
+      with([](Words& w, auto& c, auto& b) { return refusal([&] { w.m.recursion_op(w.h, w.leaf, c, b, c, b); }); }),
+      Contains("placeholder 'c' is defined twice"));
+  CHECK_THAT(with([](Words& w, auto& c, auto& b) { return refusal([&] { w.m.recursion_op(w.h, b, c, b); }); }),
+             Contains("'c_body' cannot be the body of 'h': their dimensions differ"));
+  CHECK_THAT(with([](Words& w, auto& c, auto& b) {
+               auto d = w.m.compute("d", w.H, [&](auto n, auto i) { return cortex::cast<double>(w.leaf(n, i)); });
+               return refusal([&] { w.m.recursion_op(w.h, d, c, b); });
+             }),
+             Contains("one is f64, the other f32"));
+  CHECK_THAT(with([](Words& w, auto& c, auto&) {
+               auto x = w.m.field("x", features, w.E);
+               return refusal([&] { w.m.recursion_op(w.h, w.leaf, c, x); });
+             }),
+             Contains("'x' cannot be the body of 'c': it is not computed"));
+}
+
+TEST_CASE("a model is as it was after states that are refused") {
+  Words w;
+  auto d = w.m.compute("d", w.H, [&](auto n, auto i) { return cortex::cast<double>(w.leaf(n, i)); });
+  CHECK_FALSE(refusal([&] { w.m.recursion_op(w.h, d); }).empty());
+  CHECK(refusal([&] { w.m.recursion_op(w.h, w.leaf); }).empty());
+}
+
+TEST_CASE("a complete model takes nothing more") {
+  Words w;
+  w.m.recursion_op(w.h, w.leaf);
+  CHECK_THAT(refusal([&] { w.m.recursion_op(w.h, w.leaf); }), Contains("recursion_op is called once"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("late", w.H); }), Contains("recursion_op is the last call on it"));
+  CHECK_THAT(refusal([&] { w.m.compute("late", w.H, [&](auto n, auto i) { return w.leaf(n, i); }); }),
+             Contains("recursion_op is the last call on it"));
+}
+
+TEST_CASE("a model that was moved from says so") {
+  Words w;
+  Model<Word> other = std::move(w.m);
+  CHECK_THROWS_AS(w.m.input<float>("late", w.H), cortex::Error);
+}
+
+TEST_CASE("children are chosen by numbers that can be theirs") {
+  Nodes t;
+  const auto chosen = [&](auto&& k) {
+    return refusal([&] { t.m.compute("x", t.H, [&](auto n, auto i) { return t.h(kids(n)[k(n, i)], i); }); });
+  };
+  CHECK_THAT(chosen([](auto, auto) { return -1; }), Contains("a child is chosen by a number that may be negative"));
+  CHECK_THAT(chosen([](auto, auto i) { return i - 1; }), Contains("a number that may be negative"));
+  Model<Node> m("m", cortex::tree.with_max_children(2));
+  auto h = m.placeholder<float>("h", t.H);
+  CHECK_THAT(refusal([&] { m.compute("x", t.H, [&](auto n, auto i) { return h(kids(n)[2], i); }); }),
+             Contains("child 2 is read, but nodes have at most 2 children"));
+}
+
+TEST_CASE("the position of a child has a bound only if the structure declares one") {
+  Nodes t;
+  CHECK_THAT(refusal([&] {
+               t.m.compute("x", t.H, [&](auto n, auto i) {
+                 return sum(kids(n), [&](auto k, auto p) { return t.U(p, i) * t.h(k, i); });
+               });
+             }),
+             Contains("dimension 'hidden' of 'U' is indexed by the position of a child, which has no bound; declare "
+                      "one with with_max_children"));
+  Model<Node> m("m", cortex::tree.with_max_children(4));
+  auto h = m.placeholder<float>("h", t.H);
+  auto U = m.input<float>("U", Dim("position", 3), t.H);
+  CHECK_THAT(refusal([&] {
+               m.compute("x", t.H, [&](auto n, auto i) {
+                 return sum(kids(n), [&](auto k, auto p) { return U(p, i) * h(k, i); });
+               });
+             }),
+             Contains("is indexed by 0 to 3, but has 3 elements"));
+}
+
+TEST_CASE("a call that fails adds nothing, not even accessors or the fields that it read") {
+  Words w;
+  const std::size_t fields = w.m.graph().fields.size();
+  CHECK_FALSE(refusal([&] {
+                w.m.compute("x", w.H, [&](auto n, auto i) { return w.h(left(n), i) * age(n) * word(n) + w.W(i, 9); });
+              }).empty());
+  CHECK(w.m.graph().ops.size() == 4);
+  CHECK(w.m.graph().fields.size() == fields);
+  CHECK(w.m.graph().children_named.empty());
+}
+
+}  // namespace
+}  // namespace dsl_test

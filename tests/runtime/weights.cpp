@@ -1,0 +1,192 @@
+// Binding: what is refused and with which words, and where each element lies afterwards.
+#include <catch2/catch.hpp>
+
+#include <random>
+
+#include "runtime/hand_made.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+struct PhysicalAxis {
+  ir::Axis axis;
+  std::int64_t extent;
+};
+
+/// A random layout of a tensor of those extents: dimensions split, the parts in any order, gaps between them.
+ir::Layout random_layout(std::mt19937& random, const std::vector<std::int64_t>& extents, bool open) {
+  const auto below = [&](int n) { return std::int64_t(random() % unsigned(n)); };
+  std::vector<PhysicalAxis> axes;
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    const std::int64_t split = open && d == 0 ? 1 : 1 + below(int(extents[d]));
+    axes.push_back({{int(d), split, 0, 0}, (extents[d] + split - 1) / split});
+    if (split > 1) axes.push_back({{int(d), 1, split, 0}, split});
+  }
+  std::shuffle(axes.begin() + (open ? 1 : 0), axes.end(), random);
+  std::int64_t stride = 1;
+  ir::Layout layout;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    axes[a].axis.stride = stride;
+    layout.axes.push_back(axes[a].axis);
+    if (open && a == 0) layout.row_size = stride;
+    stride = stride * axes[a].extent + below(3);
+  }
+  if (!open) layout.fixed_size = stride;
+  return layout;
+}
+
+std::int64_t offset_of(const ir::Layout& layout, const std::vector<std::int64_t>& index) {
+  std::int64_t offset = 0;
+  for (const ir::Axis& axis : layout.axes) {
+    std::int64_t part = index[std::size_t(axis.source)] / axis.divisor;
+    if (axis.modulus) part %= axis.modulus;
+    offset += part * axis.stride;
+  }
+  return offset;
+}
+
+/// An executable with one weight of those extents in a plain and in a packed copy.
+std::shared_ptr<const runtime::Executable> one_weight(const std::vector<Dim>& dims, DType dtype, const ir::Layout& plain, const ir::Layout& packed) {
+  auto e = std::make_shared<runtime::Executable>();
+  e->graph.name = "m";
+  e->weights = {{"W", dtype, dims}};
+  ir::BufferInfo info;
+  info.name = "W";
+  info.dtype = dtype;
+  info.dims = dims;
+  info.role = ir::Role::weight;
+  info.slot = 0;
+  info.layout = plain;
+  const ir::Buffer original(info);
+  info.name = "W_packed";
+  info.slot = -1;
+  info.layout = packed;
+  info.packed_from = original.info();
+  e->program.buffers = {ir::Buffer(info), original};
+  return e;
+}
+
+template <class T>
+bool holds(const runtime::Block& block, const ir::Layout& layout, const std::vector<std::int64_t>& extents, const std::vector<T>& values) {
+  const T* const data = reinterpret_cast<const T*>(block.data());
+  std::vector<T> expected(block.size() / sizeof(T), T(0));
+  std::vector<std::int64_t> index(extents.size(), 0);
+  for (const T value : values) {
+    expected[std::size_t(offset_of(layout, index))] = value;
+    for (std::size_t d = extents.size(); d-- > 0 && ++index[d] == extents[d];) index[d] = 0;
+  }
+  return std::equal(expected.begin(), expected.end(), data);
+}
+
+template <class T>
+bool packs_as_defined(std::mt19937& random) {
+  const bool open = random() % 2;
+  std::vector<std::int64_t> extents;
+  std::vector<Dim> dims;
+  for (std::size_t d = 0, rank = 1 + random() % 3; d < rank; ++d) {
+    extents.push_back(1 + random() % 9);
+    dims.push_back(open && d == 0 ? Dim("v") : Dim("d", extents.back()));
+  }
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents) count *= extent;
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(T(i + 1));
+  const ir::Layout plain = random_layout(random, extents, open), packed = random_layout(random, extents, open);
+  const auto e = one_weight(dims, dtype_of<T>, plain, packed);
+  runtime::Weights weights(e);
+  weights.bind("W", dtype_of<T>, values.data(), values.size());
+  const auto set = weights.published().current().value;
+  return holds(*set->blocks[0], packed, extents, values) && holds(*set->blocks[1], plain, extents, values);
+}
+
+}  // namespace
+
+TEST_CASE("weights are packed as their layouts say, with zeros in the gaps", "[runtime]") {
+  std::mt19937 random(7);
+  int right = 0;
+  for (int i = 0; i < 300; ++i) right += packs_as_defined<float>(random) + packs_as_defined<double>(random);
+  CHECK(right == 600);
+}
+
+TEST_CASE("blocks are aligned, and to huge pages when they are large", "[runtime]") {
+  for (const std::size_t bytes : {std::size_t(1), std::size_t(100), std::size_t(1) << 20, std::size_t(3) << 20}) {
+    const runtime::Block block(bytes);
+    CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % (bytes >= (2u << 20) ? 2u << 20 : 64u) == 0);
+    CHECK(block.data()[bytes + runtime::slack_bytes - 1] == std::byte(0));
+  }
+}
+
+TEST_CASE("an open dimension has as many elements as values are bound for", "[runtime]") {
+  auto m = functor(sum_executable());
+  CHECK_NOTHROW(m.bind("Emb", embedding(5)));
+  CHECK_NOTHROW(m.bind("Emb", embedding(3), {3, 8}));
+  CHECK_NOTHROW(m.bind("Emb", embedding(3).data(), 24, {3, 8}));
+  CHECK_NOTHROW(m.bind(std::string("Emb"), std::span<const float>(embedding(2))));
+}
+
+TEST_CASE("binding refuses what does not fit and says what would", "[runtime]") {
+  auto m = functor(sum_executable());
+  const auto refused = [&](auto... arguments) { return error_of(Code::invalid_weights, [&] { m.bind(arguments...); }); };
+  CHECK_THAT(refused("emb", embedding(2)), Contains("model 'sum' has no weight 'emb'; did you mean 'Emb'?; its weights are 'Emb'"));
+  CHECK_THAT(refused("kernel", embedding(2)), !Contains("did you mean") && Contains("its weights are 'Emb'"));
+  CHECK_THAT(refused("Emb", std::vector<double>(16)), Contains("'Emb' of model 'sum' is f32 [vocabulary, hidden 8] but was given f64 elements"));
+  CHECK_THAT(refused("Emb", std::vector<float>(15)), Contains("given 15 elements, which is no whole number of rows of 8"));
+  CHECK_THAT(refused("Emb", std::vector<float>()), Contains("given 0 elements"));
+  const auto with_shape = [&](std::initializer_list<std::int64_t> shape) {
+    return error_of(Code::invalid_weights, [&] { m.bind("Emb", embedding(2), shape); });
+  };
+  CHECK_THAT(with_shape({8, 2}), Contains("given the shape [8, 2], which differs in dimension 'hidden'"));
+  CHECK_THAT(with_shape({16}), Contains("given the shape [16] of 1 dimensions"));
+  CHECK_THAT(with_shape({3, 8}), Contains("given the shape [3, 8] of 24 elements with 16 elements"));
+  CHECK_THAT(with_shape({0, 8}), Contains("differs in dimension 'vocabulary'"));
+  CHECK_THAT(with_shape({std::int64_t(1) << 62, 8}), Contains("no memory holds"));
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { m.bind("Emb", static_cast<const float*>(nullptr), 16); }), Contains("null pointer"));
+  const auto tried = m.try_bind("Emb", embedding(2), {8, 2});
+  CHECK_FALSE(tried);
+  CHECK(tried.error().code == Code::invalid_weights);
+  CHECK(m.try_bind("Emb", embedding(2)));
+}
+
+TEST_CASE("a call before all weights are bound names those that are missing", "[runtime]") {
+  runtime::Executable e = sum_executable();
+  const Dim K{"k", 2};
+  e.weights.push_back({"W", DType::f32, {K}});
+  e.weights.push_back({"U", DType::f32, {K}});
+  auto m = functor(e);
+  m.bind("W", std::vector<float>(2));
+  const Word leaf;
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }), Contains("model 'sum' is called before these weights are bound: 'Emb', 'U'"));
+}
+
+TEST_CASE("weights that share an open dimension must agree on its extent when the model is called", "[runtime]") {
+  runtime::Executable e = sum_executable();
+  e.weights.push_back({"Scale", DType::f32, {e.weights[0].dims[0]}});
+  auto m = functor(e);
+  const Word leaf;
+  m.bind("Emb", embedding(3));
+  m.bind("Scale", std::vector<float>(4));
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }), Contains("dimension 'vocabulary' has 3 elements in weight 'Emb' and 4 in 'Scale'"));
+  m.bind("Emb", embedding(4));
+  CHECK(m(leaf)[0][0] == 1);
+}
+
+TEST_CASE("binding copies the values and shares what does not change", "[runtime]") {
+  runtime::Executable e = sum_executable();
+  const Dim K{"k", 2};
+  e.weights.push_back({"W", DType::f32, {K}});
+  e.program.buffers.push_back(buffer("W", DType::f32, {K}, ir::Role::weight, 1));
+  runtime::Weights weights(std::make_shared<const runtime::Executable>(e));
+  std::vector<float> values = embedding(2);
+  weights.bind("Emb", DType::f32, values.data(), values.size());
+  const auto before = weights.published().current().value;
+  values.assign(16, -1);
+  weights.bind("W", DType::f32, values.data(), 2);
+  const auto after = weights.published().current().value;
+  CHECK(before->blocks[weight_emb] == after->blocks[weight_emb]);
+  CHECK(reinterpret_cast<const float*>(after->blocks[weight_emb]->data())[0] == 1);
+  CHECK_FALSE(before->fault.empty());
+  CHECK(after->fault.empty());
+}
