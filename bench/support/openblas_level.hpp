@@ -33,13 +33,15 @@ namespace bench {
 
 using examples::Phrase;
 
-/// Starts the program again with OpenBLAS told to use its AVX-512 kernels, if the CPU has AVX-512 and nobody has chosen:
-/// on CPUs that it does not know it falls back on much slower ones. To be called first in `main`.
+/// Starts the program again with OpenBLAS told to use its AVX-512 kernels, if the CPU has AVX-512 and it is told otherwise
+/// or nothing: on CPUs that it does not know it falls back on much slower ones. To be called first in `main`.
 inline void use_best_openblas([[maybe_unused]] char** argv) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v4") && !std::getenv("OPENBLAS_CORETYPE")) {
+  const char* const told = std::getenv("OPENBLAS_CORETYPE");
+  if (__builtin_cpu_supports("x86-64-v4") && (!told || std::string(told) != "SKYLAKEX")) {
     setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1);
-    execv("/proc/self/exe", argv);  // returns only if it fails; the library's own choice is used then, and printed
+    unsetenv("OPENBLAS_L2_SIZE");   // the library finds the size of this CPU's cache itself
+    execv("/proc/self/exe", argv);  // returns only if it fails; what is in effect is printed
   }
 #endif
   openblas_set_num_threads(1);

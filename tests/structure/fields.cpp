@@ -6,10 +6,12 @@ using namespace structure_test;
 namespace {
 
 enum class Tag : std::uint8_t { none, noun, verb };
+enum class Polarity : std::int8_t { negative = -1, neutral, positive };
 
 struct Rich {
   bool flag = false;
   Tag tag = Tag::none;
+  Polarity polarity = Polarity::neutral;
   std::int64_t wide = 0;
   std::uint64_t huge = 0;
   std::int16_t small = 0;
@@ -68,6 +70,13 @@ TEST_CASE("bool, enumerations and short integers become i32", "[structure]") {
   CHECK(*static_cast<const std::int32_t*>(read<&Rich::flag>(workspace, node).data) == 1);
   CHECK(*static_cast<const std::int32_t*>(read<&Rich::tag>(workspace, node).data) == 2);
   CHECK(*static_cast<const std::int32_t*>(read<&Rich::small>(workspace, node).data) == -5);
+}
+
+TEST_CASE("an enumeration may have negative values where there is no limit", "[structure]") {
+  Rich node;
+  node.polarity = Polarity::negative;
+  cs::Workspace workspace;
+  CHECK(*static_cast<const std::int32_t*>(read<&Rich::polarity>(workspace, node).data) == -1);
 }
 
 TEST_CASE("64-bit integers are taken if they fit 32 bits", "[structure]") {

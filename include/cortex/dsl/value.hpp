@@ -62,9 +62,12 @@ template <class T>
 inline constexpr bool is_node = false;
 template <class T>
 inline constexpr bool is_children = false;
+/// Integer fields that are arrays. Specialised in node.hpp.
+template <class T>
+inline constexpr bool is_components = false;
 
 template <class T>
-inline constexpr bool is_symbol = is_value<T> || is_tensor<T> || is_node<T> || is_children<T>;
+inline constexpr bool is_symbol = is_value<T> || is_tensor<T> || is_node<T> || is_children<T> || is_components<T>;
 
 /// The arguments of operators and functions on values: at least one comes from this library.
 template <class... T>
@@ -100,6 +103,7 @@ constexpr bool valid_scalar() {
   static_assert(
       !is_tensor<T>,
       "an operator is read at a node and one index per dimension, as in op(n, i), before it is computed with");
+  static_assert(!is_components<T>, "a field that is an array is read by component, as in ids(n)[0]");
   static_assert(!is_node<T>, "a node is no number: read a field of it, or a placeholder or an operator at it");
   static_assert(
       !is_children<T>,

@@ -177,7 +177,9 @@ class Machine {
       case Opcode::truncate: return map(i, r, [](double a) { return std::trunc(a); });
       case Opcode::to_bool: return map(i, r, [](double a) { return double(a != 0); });
       case Opcode::copy: return map(i, r, [](double a) { return a; });
-      case Opcode::broadcast: return std::fill_n(r + i.dst, i.lanes, double(r[i.a])), void();
+      case Opcode::broadcast:
+        std::fill_n(r + i.dst, i.lanes, double(r[i.a]));
+        return;
       case Opcode::fma:
         for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = std::fma(r[i.a + lane], r[i.b + lane], r[i.c + lane]);
         return;
@@ -309,7 +311,7 @@ class Machine {
     return array[std::int64_t(index)];
   }
 
-  double kth_child(const Call& call, const CallContext& x, const double* r, double node, double k) const {
+  double child_at(const Call& call, const CallContext& x, const double* r, double node, double k) const {
     const double begin = at(call, r, x.edges.begin, node, x.num_nodes), end = x.edges.begin[std::int64_t(node) + 1];
     if (k < 0) no_such(call, r);
     return k < end - begin ? at(call, r, x.edges.child, begin + k, x.edges.num_edges) : x.num_nodes;
@@ -330,7 +332,7 @@ class Machine {
     };
     switch (call.uf.kind) {
       case child: return at(call, r, x.child, a, x.num_nodes);
-      case UfKind::kth_child: return kth_child(call, x, r, a, b);
+      case kth_child: return child_at(call, x, r, a, b);
       case num_children: return edge_begin(a + 1) - edge_begin(a);
       case field: {
         if (!(a >= 0 && a < x.num_nodes && b >= 0 && b < x.field_stride) || !x.field) no_such(call, r);

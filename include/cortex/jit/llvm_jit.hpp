@@ -24,6 +24,9 @@ namespace cortex::jit {
 struct LlvmOptions {
   bool sanitize_address = false;  // for a process that runs under AddressSanitizer, and functions that ask for it
   int opt_level = 3;              // 0 to 3
+  // Whether LLVM may unroll loops too. The schedule has unrolled what pays; unrolling more defeats the prefetchers
+  // where weights are streamed for a single node (LLVM 22, one row: 70 instead of 98 GFLOP/s), and takes time.
+  bool unroll_loops = false;
 };
 
 /// A kernel, the owner of its code, and what it cost to make.
@@ -111,6 +114,7 @@ class LlvmModule {
     const std::string passes =
         "default<O" + std::to_string(options_.opt_level) + ">" + (options_.sanitize_address ? ",asan" : "");
     const llvm::PassOptions settings(LLVMCreatePassBuilderOptions());
+    LLVMPassBuilderOptionsSetLoopUnrolling(settings.get(), options_.unroll_loops);
     if (LLVMErrorRef error = LLVMRunPasses(module_.get(), passes.c_str(), machine_.get(), settings.get()))
       fail("cannot optimise", llvm::taken(error));
     check("cannot optimise");

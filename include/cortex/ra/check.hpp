@@ -24,7 +24,7 @@ inline std::string joined(std::initializer_list<std::string_view> parts) {
   return result;
 }
 
-inline std::string quoted(std::string_view name) { return joined({"'", name, "'"}); }
+inline std::string in_quotes(std::string_view name) { return joined({"'", name, "'"}); }
 
 /// The values that an integer expression can take. An end at the limit of i32 stands for one that is not known.
 struct Interval {
@@ -106,7 +106,7 @@ class OpChecker {
 
   void declaration() const {
     if (!op_.buffer || op_.buffer->name.empty())
-      throw Error(Code::invalid_model, "an operator of model " + quoted(graph_.name) + " has no name");
+      throw Error(Code::invalid_model, "an operator of model " + in_quotes(graph_.name) + " has no name");
     if (graph_.find(op_.name()) != number_) fail({"the name is used twice; give each operator its own"});
     if (!is_float(op_.buffer->dtype))
       fail({"its elements are ", to_string(op_.buffer->dtype), "; tensors hold f32 or f64"});
@@ -135,7 +135,7 @@ class OpChecker {
       const Dim& dim = op_.dims[d];
       if (dim.kind() == DimKind::open) {
         if (op_.kind != OpKind::input || d > 0)
-          fail({"dimension ", quoted(dim.name()), " has no extent; only the first dimension of an input can be open"});
+          fail({"dimension ", in_quotes(dim.name()), " has no extent; only the first dimension of an input can be open"});
         continue;
       }
       extent(dim);
@@ -146,9 +146,9 @@ class OpChecker {
 
   void extent(const Dim& dim) const {
     if (dim.kind() != DimKind::dense)
-      fail({"dimension ", quoted(dim.name()), " has no extent: it is open, or the compiler's own"});
+      fail({"dimension ", in_quotes(dim.name()), " has no extent: it is open, or the compiler's own"});
     if (dim.extent() < 1)
-      fail({"dimension ", quoted(dim.name()), " has extent ", std::to_string(dim.extent()), "; the least is 1"});
+      fail({"dimension ", in_quotes(dim.name()), " has extent ", std::to_string(dim.extent()), "; the least is 1"});
   }
 
   void field() const {
@@ -158,10 +158,10 @@ class OpChecker {
     std::int64_t size = 1;
     for (const Dim& dim : op_.dims) size *= dim.extent();
     if (size != accessor.components)
-      fail({"its dimensions hold ", std::to_string(size), " elements, but field ", quoted(accessor.name),
+      fail({"its dimensions hold ", std::to_string(size), " elements, but field ", in_quotes(accessor.name),
             " of the node has ", std::to_string(accessor.components)});
     if (accessor.dtype != op_.buffer->dtype)
-      fail({"field ", quoted(accessor.name), " holds ", to_string(accessor.dtype), ", not ",
+      fail({"field ", in_quotes(accessor.name), " holds ", to_string(accessor.dtype), ", not ",
             to_string(op_.buffer->dtype)});
   }
 
@@ -188,11 +188,11 @@ class OpChecker {
       require(side >= 0 && side < number_, "a branch is no operator before it");
       const Op& taken = graph_.ops[std::size_t(side)];
       if (taken.kind != OpKind::compute && taken.kind != OpKind::if_then_else)
-        fail({"branch ", quoted(taken.name()), " is not computed; read it in a compute and branch to that"});
+        fail({"branch ", in_quotes(taken.name()), " is not computed; read it in a compute and branch to that"});
       if (taken.dims != op_.dims)
-        fail({"branch ", quoted(taken.name()), " has other dimensions: ", text(taken.dims), ", not ", text(op_.dims)});
+        fail({"branch ", in_quotes(taken.name()), " has other dimensions: ", text(taken.dims), ", not ", text(op_.dims)});
       if (taken.buffer->dtype != op_.buffer->dtype)
-        fail({"branch ", quoted(taken.name()), " is ", to_string(taken.buffer->dtype), ", not ",
+        fail({"branch ", in_quotes(taken.name()), " is ", to_string(taken.buffer->dtype), ", not ",
               to_string(op_.buffer->dtype)});
     }
   }
@@ -229,7 +229,7 @@ class OpChecker {
 
   void variable(const ir::Expr& e) const {
     if (e.same_as(op_.node)) fail({"the node itself is used as a number"});
-    if (!find(e)) fail({"variable ", quoted(e.as<ir::Var>()->name), " belongs to another operator or reduction"});
+    if (!find(e)) fail({"variable ", in_quotes(e.as<ir::Var>()->name), " belongs to another operator or reduction"});
   }
 
   void unary(const ir::Unary& n) {
@@ -265,12 +265,12 @@ class OpChecker {
 
   void load(const ir::Load& n) {
     const int read = graph_.find(n.buffer);
-    if (read < 0) fail({"reads ", quoted(n.buffer->name), ", which is not part of this model"});
-    if (read >= number_) fail({"reads ", quoted(n.buffer->name), ", which is not defined before it"});
+    if (read < 0) fail({"reads ", in_quotes(n.buffer->name), ", which is not part of this model"});
+    if (read >= number_) fail({"reads ", in_quotes(n.buffer->name), ", which is not defined before it"});
     const Op& source = graph_.ops[std::size_t(read)];
     const std::size_t first = source.kind == OpKind::input ? 0 : 1;
     if (n.indices.size() != first + source.dims.size())
-      fail({"reads ", quoted(source.name()), " with ", std::to_string(n.indices.size()), " indices, not ",
+      fail({"reads ", in_quotes(source.name()), " with ", std::to_string(n.indices.size()), " indices, not ",
             std::to_string(first + source.dims.size())});
     if (first) at_node(source, n.indices[0]);
     for (std::size_t d = 0; d < source.dims.size(); ++d) index(source, d, n.indices[d + first]);
@@ -279,16 +279,16 @@ class OpChecker {
   void at_node(const Op& source, const ir::Expr& node) {
     const int steps = depth(node);
     if (source.kind != OpKind::placeholder && steps != 0)
-      fail({"(P.2) recursive calls come first: ", quoted(source.name()),
+      fail({"(P.2) recursive calls come first: ", in_quotes(source.name()),
             " is read at a child; read a placeholder there, or the operator at the node itself"});
     if (source.kind == OpKind::placeholder && steps != 1)
-      fail({"(P.2) recursive calls come first: placeholder ", quoted(source.name()), " is read ",
+      fail({"(P.2) recursive calls come first: placeholder ", in_quotes(source.name()), " is read ",
             (steps == 0 ? "at the node itself; read it at a child" : "further away than at a child")});
   }
 
   void index(const Op& source, std::size_t d, const ir::Expr& e) {
     const Dim& dim = source.dims[d];
-    const std::string where = "dimension " + quoted(dim.name()) + " of " + quoted(source.name());
+    const std::string where = "dimension " + in_quotes(dim.name()) + " of " + in_quotes(source.name());
     if (has_load(e))
       fail({(source.kind == OpKind::placeholder ? "(P.3) recursive calls are independent: "
                                                 : "(P.1) control flow depends on the structure alone: "),
@@ -300,7 +300,7 @@ class OpChecker {
       const bool namesake = bound->dim.name() == dim.name();
       fail({where, " is indexed by a variable of ",
             (namesake ? "another dimension of that name; use one Dim object, or copies of it, for both"
-                      : quoted(bound->dim.name()))});
+                      : in_quotes(bound->dim.name()))});
     }
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && graph_.max_children == 0)
       fail({where, " is indexed by the position of a child, which has no bound; declare one with with_max_children"});
@@ -345,9 +345,9 @@ class OpChecker {
 
   void arguments(const ir::UfCall& n, const std::vector<Accessor>& group, std::size_t least, std::size_t most) const {
     if (n.uf.accessor < 0 || std::size_t(n.uf.accessor) >= group.size())
-      fail({"reads an accessor that the graph does not list: ", quoted(n.uf.name)});
+      fail({"reads an accessor that the graph does not list: ", in_quotes(n.uf.name)});
     if (n.args.size() < least || n.args.size() > most)
-      fail({"accessor ", quoted(n.uf.name), " has the wrong number of arguments"});
+      fail({"accessor ", in_quotes(n.uf.name), " has the wrong number of arguments"});
   }
 
   void call(const ir::UfCall& n) {
@@ -357,7 +357,7 @@ class OpChecker {
       case ir::UfKind::is_leaf: require(n.args.size() == 1, "is_leaf takes one node"); break;
       case ir::UfKind::num_children: arguments(n, graph_.containers, 1, 1); break;
       case ir::UfKind::field: component(n); break;
-      default: fail({"a function that lowering makes, not an operator: ", quoted(n.uf.name)});
+      default: fail({"a function that lowering makes, not an operator: ", in_quotes(n.uf.name)});
     }
     present(n);
   }
@@ -366,16 +366,16 @@ class OpChecker {
     arguments(n, graph_.fields, 1, 2);
     const Accessor& accessor = graph_.fields[std::size_t(n.uf.accessor)];
     if (is_float(accessor.dtype))
-      fail({"field ", quoted(accessor.name), " holds floating-point data; read it through a field operator"});
+      fail({"field ", in_quotes(accessor.name), " holds floating-point data; read it through a field operator"});
     if ((accessor.components > 1) != (n.args.size() == 2))
-      fail({"field ", quoted(accessor.name), " has ", std::to_string(accessor.components),
+      fail({"field ", in_quotes(accessor.name), " has ", std::to_string(accessor.components),
             " component(s); it is read with ", (accessor.components > 1 ? "the number of one" : "no index")});
     if (n.args.size() < 2) return;
     if (has_load(n.args[1]))
-      fail({"(P.1) control flow depends on the structure alone: field ", quoted(accessor.name),
+      fail({"(P.1) control flow depends on the structure alone: field ", in_quotes(accessor.name),
             " is indexed by computed data"});
     value(n.args[1]);
-    inside("field " + quoted(accessor.name) + " of the node", Dim("components", accessor.components), range(n.args[1]));
+    inside("field " + in_quotes(accessor.name) + " of the node", Dim("components", accessor.components), range(n.args[1]));
   }
 
   /// The structure of a child is read only where there is one for certain: at child `k` of a reduction over children.
@@ -386,7 +386,7 @@ class OpChecker {
     const Bound* k =
         child->uf.kind == ir::UfKind::kth_child && child->args[1].as<ir::Var>() ? find(child->args[1]) : nullptr;
     if (steps > 1 || !k || k->container != child->uf.accessor)
-      fail({quoted(n.uf.name),
+      fail({in_quotes(n.uf.name),
             " is read at a child that may be absent; read it at the node itself, or at the children of a reduction"});
   }
 
@@ -486,10 +486,10 @@ inline void check_states(const Graph& graph) {
     const Op& placeholder = graph.ops[std::size_t(state.placeholder)];
     const Op& body = graph.ops[std::size_t(state.body)];
     const std::string names =
-        detail::quoted(body.name()) + " cannot be the body of " + detail::quoted(placeholder.name());
-    if (placeholder.kind != OpKind::placeholder) fail({detail::quoted(placeholder.name()), " is not a placeholder"});
+        detail::in_quotes(body.name()) + " cannot be the body of " + detail::in_quotes(placeholder.name());
+    if (placeholder.kind != OpKind::placeholder) fail({detail::in_quotes(placeholder.name()), " is not a placeholder"});
     if (defined[std::size_t(state.placeholder)]++)
-      fail({"placeholder ", detail::quoted(placeholder.name()), " is defined twice"});
+      fail({"placeholder ", detail::in_quotes(placeholder.name()), " is defined twice"});
     if (body.kind != OpKind::compute && body.kind != OpKind::if_then_else) fail({names, ": it is not computed"});
     if (body.dims != placeholder.dims) fail({names, ": their dimensions differ"});
     if (body.buffer->dtype != placeholder.buffer->dtype)
@@ -497,7 +497,7 @@ inline void check_states(const Graph& graph) {
   }
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
     if (graph.ops[i].kind == OpKind::placeholder && !defined[i])
-      fail({"placeholder ", detail::quoted(graph.ops[i].name()),
+      fail({"placeholder ", detail::in_quotes(graph.ops[i].name()),
             " is never defined; join it to its body in recursion_op"});
 }
 
@@ -505,7 +505,7 @@ inline void check_states(const Graph& graph) {
 inline void check(const Graph& graph) {
   if (graph.name.empty()) throw Error(Code::invalid_model, "a model needs a name");
   if (graph.max_children < 0)
-    throw Error(Code::invalid_model, "model " + detail::quoted(graph.name) + ": a negative number of children");
+    throw Error(Code::invalid_model, "model " + detail::in_quotes(graph.name) + ": a negative number of children");
   for (std::size_t i = 0; i < graph.ops.size(); ++i) check_op(graph, int(i));
   check_states(graph);
 }

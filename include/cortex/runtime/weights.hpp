@@ -41,7 +41,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-inline std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+inline std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 /// "[vocabulary, hidden 256]"
 inline std::string text(const std::vector<Dim>& dims) {
@@ -122,7 +122,7 @@ class Weights {
 
  private:
   [[noreturn]] void fail(const WeightSpec& spec, const std::string& what) const {
-    throw Error(Code::invalid_weights, "weight " + detail::quoted(spec.name) + " of model " + detail::quoted(executable_->graph.name) + " is " +
+    throw Error(Code::invalid_weights, "weight " + detail::in_quotes(spec.name) + " of model " + detail::in_quotes(executable_->graph.name) + " is " +
                                            std::string(to_string(spec.dtype)) + " " + detail::text(spec.dims) + " but " + what);
   }
 
@@ -133,12 +133,12 @@ class Weights {
     std::size_t least = 0;
     for (std::size_t slot = 0; slot < weights.size(); ++slot) {
       if (weights[slot].name == name) return slot;
-      all += (slot ? ", " : "") + detail::quoted(weights[slot].name);
+      all += (slot ? ", " : "") + detail::in_quotes(weights[slot].name);
       const std::size_t distance = detail::edit_distance(name, weights[slot].name);
       if (!closest || distance < least) closest = &weights[slot], least = distance;
     }
-    std::string message = "model " + detail::quoted(executable_->graph.name) + " has no weight " + detail::quoted(name);
-    if (closest && least <= 1 + name.size() / 3) message += "; did you mean " + detail::quoted(closest->name) + "?";
+    std::string message = "model " + detail::in_quotes(executable_->graph.name) + " has no weight " + detail::in_quotes(name);
+    if (closest && least <= 1 + name.size() / 3) message += "; did you mean " + detail::in_quotes(closest->name) + "?";
     throw Error(Code::invalid_weights, message + (all.empty() ? "; it has none" : "; its weights are " + all));
   }
 
@@ -164,7 +164,7 @@ class Weights {
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const Dim& dim = spec.dims[d];
       if (shape[d] < 1 || (dim.kind() != DimKind::open && shape[d] != dim.extent()))
-        fail(spec, given + ", which differs in dimension " + detail::quoted(dim.name()));
+        fail(spec, given + ", which differs in dimension " + detail::in_quotes(dim.name()));
       if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product)) fail(spec, given + ", which no memory holds");
     }
     if (count != product) fail(spec, given + " of " + std::to_string(product) + " elements with " + std::to_string(count) + " elements");
@@ -185,15 +185,15 @@ class Weights {
   static std::string fault_of(const Executable& executable, const std::vector<std::vector<std::int64_t>>& shapes) {
     std::string missing;
     for (std::size_t slot = 0; slot < shapes.size(); ++slot)
-      if (shapes[slot].empty()) missing += (missing.empty() ? "" : ", ") + detail::quoted(executable.weights[slot].name);
-    const std::string model = "model " + detail::quoted(executable.graph.name);
+      if (shapes[slot].empty()) missing += (missing.empty() ? "" : ", ") + detail::in_quotes(executable.weights[slot].name);
+    const std::string model = "model " + detail::in_quotes(executable.graph.name);
     if (!missing.empty()) return model + " is called before these weights are bound: " + missing;
     for (std::size_t b = 1; b < shapes.size(); ++b) {
       for (std::size_t a = 0; a < b; ++a) {
         const WeightSpec &first = executable.weights[a], &second = executable.weights[b];
         if (first.dims.empty() || second.dims.empty() || first.dims[0] != second.dims[0] || shapes[a][0] == shapes[b][0]) continue;
-        return model + ": dimension " + detail::quoted(first.dims[0].name()) + " has " + std::to_string(shapes[a][0]) + " elements in weight " +
-               detail::quoted(first.name) + " and " + std::to_string(shapes[b][0]) + " in " + detail::quoted(second.name) + "; bind both alike";
+        return model + ": dimension " + detail::in_quotes(first.dims[0].name()) + " has " + std::to_string(shapes[a][0]) + " elements in weight " +
+               detail::in_quotes(first.name) + " and " + std::to_string(shapes[b][0]) + " in " + detail::in_quotes(second.name) + "; bind both alike";
       }
     }
     return {};

@@ -19,7 +19,7 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
   return "node " + std::to_string(place - 1) + " of the walk (reached from root " + std::to_string(root - 1) + ")";
 }
 
-inline std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+inline std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_root(std::int64_t index) {
   throw Error(Code::invalid_structure, "root " + std::to_string(index) +
@@ -29,14 +29,14 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_child(const WalkState& walk, std::int32_t place,
                                                               std::string_view name) {
   throw Error(Code::invalid_structure,
-              at_node(walk, place) + " has no " + quoted(name) +
+              at_node(walk, place) + " has no " + in_quotes(name) +
                   " although it has another child: an internal node has all its named children, a leaf has neither one "
-                  "nor any other; set " + quoted(name) + ", or read it through cortex::optional_child");
+                  "nor any other; set " + in_quotes(name) + ", or read it through cortex::optional_child");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_element(const WalkState& walk, std::int32_t place,
                                                                 std::string_view name, std::int64_t element) {
-  throw Error(Code::invalid_structure, "element " + std::to_string(element) + " of " + quoted(name) + " is null at " +
+  throw Error(Code::invalid_structure, "element " + std::to_string(element) + " of " + in_quotes(name) + " is null at " +
                                            at_node(walk, place) +
                                            ": a container holds only children that exist; remove the element");
 }
@@ -49,7 +49,7 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void link_index(const WalkState& walk, std::int32_t place, std::string_view name,
                                                               std::string_view index, std::size_t size) {
-  throw Error(Code::out_of_range, quoted(name) + " of " + at_node(walk, place) + " is index " + std::string(index) +
+  throw Error(Code::out_of_range, in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) +
                                       ", but the arena holds " + std::to_string(size) +
                                       " nodes; use -1 (or the greatest value of an unsigned type) for no child");
 }
@@ -64,7 +64,7 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
                                                                      std::int64_t count, const Structure& structure,
                                                                      std::span<const std::string_view> names) {
   std::string through;
-  for (std::string_view name : names) through += (through.empty() ? "" : ", ") + quoted(name);
+  for (std::string_view name : names) through += (through.empty() ? "" : ", ") + in_quotes(name);
   const std::string what = at_node(walk, place) + " has " + std::to_string(count) + " children (through " + through + ")";
   if (structure.kind == Kind::sequence)
     throw Error(Code::invalid_structure, what + ", but the model is declared for a sequence, in which a node has at most "
@@ -78,7 +78,7 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
                                                          std::string_view name) {
   const std::string again = length == 1 ? "its own child" : "its own descendant, " + std::to_string(length) + " links away";
   throw Error(Code::invalid_structure, "a cycle: " + at_node(walk, place) + " is " + again + ", and the link back to it is " +
-                                           quoted(name) +
+                                           in_quotes(name) +
                                            "; a recursion over it would not end; remove the link that leads back");
 }
 
@@ -86,10 +86,10 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
                                                                 std::int32_t parent_a, std::string_view name_a,
                                                                 std::int32_t parent_b, std::string_view name_b) {
   const std::string where = parent_a == parent_b
-                                ? "twice a child of " + at_node(walk, parent_a) + ", by " + quoted(name_a) + " and by " +
-                                      quoted(name_b)
-                                : "a child of " + at_node(walk, parent_a) + " by " + quoted(name_a) + " and of " +
-                                      at_node(walk, parent_b) + " by " + quoted(name_b);
+                                ? "twice a child of " + at_node(walk, parent_a) + ", by " + in_quotes(name_a) + " and by " +
+                                      in_quotes(name_b)
+                                : "a child of " + at_node(walk, parent_a) + " by " + in_quotes(name_a) + " and of " +
+                                      at_node(walk, parent_b) + " by " + in_quotes(name_b);
   throw Error(Code::invalid_structure, "a shared child: " + at_node(walk, place) + " is " + where +
                                            ", but the model is declared for a " + to_string(kind) +
                                            ", in which a node is the child of one parent, once; copy the node, or "
@@ -98,7 +98,7 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void unreachable_field(const WalkState& walk, std::int32_t place,
                                                                      std::string_view name) {
-  throw Error(Code::invalid_structure, "field " + quoted(name) + " of " + at_node(walk, place) +
+  throw Error(Code::invalid_structure, "field " + in_quotes(name) + " of " + at_node(walk, place) +
                                            " lies behind a null pointer; set the pointer, or read the field only at "
                                            "nodes that have it");
 }
@@ -107,7 +107,7 @@ inline std::string quoted(std::string_view name) { return "'" + std::string(name
 inline std::string field_value(const WalkState& walk, std::int32_t place, std::string_view name, int element,
                                const std::string& value) {
   const std::string which = element < 0 ? "" : "[" + std::to_string(element) + "]";
-  return "field " + quoted(name) + which + " of " + at_node(walk, place) + " is " + value;
+  return "field " + in_quotes(name) + which + " of " + at_node(walk, place) + " is " + value;
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void field_limit(const WalkState& walk, std::int32_t place, std::string_view name,

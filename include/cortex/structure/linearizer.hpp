@@ -64,9 +64,18 @@ struct IntegerRange {
   static IntegerRange of(std::int64_t limit) {
     constexpr std::uint64_t half = std::uint64_t(1) << 31;
     if (limit >= 0) return {0, std::min(std::uint64_t(limit), half)};
-    return std::is_signed_v<T> ? IntegerRange{std::uint64_t(0) - half, 2 * half} : IntegerRange{0, half};
+    return is_signed<T>() ? IntegerRange{std::uint64_t(0) - half, 2 * half} : IntegerRange{0, half};
   }
   bool contains(std::uint64_t value) const { return value - low < span; }
+
+ private:
+  template <class T>
+  static constexpr bool is_signed() {
+    if constexpr (std::is_enum_v<T>)
+      return std::is_signed_v<std::underlying_type_t<T>>;
+    else
+      return std::is_signed_v<T>;
+  }
 };
 
 }  // namespace detail

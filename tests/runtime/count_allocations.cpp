@@ -1,0 +1,33 @@
+// Counts what each thread allocates by `new`, in this executable. In a file of its own: inlined into the code that
+// calls them, these operators look to the compiler like a mismatch of `new` and `free`.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "runtime/count_allocations.hpp"
+
+namespace {
+
+thread_local std::int64_t allocations = 0;
+
+void* counted(std::size_t size, std::size_t alignment) {
+  ++allocations;
+  void* const memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+namespace cortex::test {
+std::int64_t allocations_of_this_thread() { return allocations; }
+}  // namespace cortex::test
+
+// The array and nothrow forms of new end up in these two.
+void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) { return counted(size, std::size_t(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }

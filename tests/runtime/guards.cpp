@@ -1,0 +1,103 @@
+// Index checks on expressions of the structure, made before the kernel runs.
+#include <catch2/catch.hpp>
+
+#include "runtime/hand_made.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+ir::Expr id_of(const ir::Expr& node) { return ir::call(ir::UfKind::field, "id", {node}, 0); }
+ir::Expr child_of(int accessor, const ir::Expr& node) { return ir::call(ir::UfKind::child, accessor ? "right" : "left", {node}, accessor); }
+ir::Expr leaf(const ir::Expr& node) { return ir::call(ir::UfKind::is_leaf, "is_leaf", {node}); }
+
+/// The model "sum" without limits on the field, and with this check on Emb's first dimension.
+runtime::Executable guarded(runtime::GuardedCheck check) {
+  runtime::Executable e = sum_executable();
+  e.fields[0] = {structure::Where::all, -1, -1, {}};
+  e.kernel = [](const codegen::KernelArgs*) {};
+  check.where = "leaf";
+  e.guarded = {std::move(check)};
+  return e;
+}
+
+std::string refusal(const runtime::Executable& e, const Word& root, int vocabulary = 10) {
+  const auto m = functor(e).bind("Emb", embedding(vocabulary));
+  return error_of(Code::out_of_range, [&] { m(root); });
+}
+
+struct Pair {
+  Word a{3}, b{4}, top{0, &a, &b};
+};
+
+/// A node with a container of children.
+struct Bush {
+  int id;
+  std::vector<const Bush*> kids;
+};
+using Kids = structure::Children<&Bush::kids>;
+using BushId = structure::Field<&Bush::id>;
+using BushSet = structure::Accessors<BushId, Kids>;
+
+}  // namespace
+
+TEST_CASE("an index that is computed from a field is checked at every node", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n");
+  const auto e = guarded({n, {}, {}, id_of(n) * 2 + 1, 0, 0, {}});
+  const Pair p;
+  CHECK(refusal(e, p.top) == "");
+  CHECK_THAT(refusal(e, p.top, 9), Contains("operator 'leaf' of model 'sum' reads 'Emb' at index 9 of dimension 'vocabulary', which has 9 elements"));
+  const Word negative{-1};
+  CHECK_THAT(refusal(e, negative), Contains("at index -1"));
+}
+
+TEST_CASE("an index is checked only where its guard holds", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n");
+  const Pair p;  // at the top, id 0 becomes index -5
+  const ir::Expr index = ir::Select::make(leaf(n), id_of(n), id_of(n) - 5);
+  CHECK(refusal(guarded({n, {}, leaf(n), index, 0, 0, {}}), p.top) == "");
+  CHECK_THAT(refusal(guarded({n, {}, {}, index, 0, 0, {}}), p.top), Contains("node 0 of the call") && Contains("at index -5"));
+  const ir::Expr internal = ir::Unary::make(ir::UnaryOp::logical_not, leaf(n));
+  CHECK_THAT(refusal(guarded({n, {}, internal, index, 0, 0, {}}), p.top), Contains("at index -5"));
+  CHECK(refusal(guarded({n, {}, ir::Binary::make(ir::BinaryOp::logical_and, internal, leaf(n)), index, 0, 0, {}}), p.top) == "");
+}
+
+TEST_CASE("an index may read the fields of named children", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n");
+  const ir::Expr internal = ir::Unary::make(ir::UnaryOp::logical_not, leaf(n));
+  const auto e = guarded({n, {}, internal, id_of(child_of(0, n)) + id_of(child_of(1, n)), 0, 0, {}});
+  const Pair p;
+  CHECK(refusal(e, p.top, 8) == "");
+  CHECK_THAT(refusal(e, p.top, 7), Contains("at index 7"));
+}
+
+TEST_CASE("an index may range over dense dimensions", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n"), i = ir::Var::make("i"), j = ir::Var::make("j");
+  const auto e = guarded({n, {{i, ir::imm(3)}, {j, ir::imm(2)}}, {}, id_of(n) + i * 2 + j, 0, 0, {}});
+  const Pair p;
+  CHECK(refusal(e, p.top, 10) == "");
+  CHECK_THAT(refusal(e, p.top, 9), Contains("at index 9"));
+}
+
+TEST_CASE("an index may range over the children of a container", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n"), k = ir::Var::make("k");
+  runtime::Executable e = guarded({n,
+                                   {{k, ir::call(ir::UfKind::num_children, "num_children", {n}, 0)}},
+                                   {},
+                                   id_of(ir::call(ir::UfKind::kth_child, "kids", {n, k}, 0)) + k,
+                                   0,
+                                   0,
+                                   {}});
+  e.graph.children_named.clear();
+  e.graph.containers = {{"kids", dsl::accessor_key<Kids>()}};
+  e.graph.fields[0].key = dsl::accessor_key<BushId>();
+  e.program.buffers.resize(3);
+  Functor<Bush, BushSet> m(std::make_shared<const runtime::Executable>(e));
+  const Bush a{7, {}}, b{6, {}}, c{8, {}}, top{99, {&a, &b, &c}};
+  m.bind("Emb", embedding(11));
+  CHECK(m.try_call(top));
+  m.bind("Emb", embedding(10));
+  CHECK_THAT(m.try_call(top).error().message, Contains("at index 10"));
+}
