@@ -88,7 +88,7 @@ TEST_CASE("threads that have fallen asleep are woken", "[runtime]") {
     workers.run(3, [&](int worker, int, runtime::Barrier& barrier) {
       if (worker == 1) std::this_thread::sleep_for(std::chrono::microseconds(200));  // the others sleep in the barrier
       barrier.wait();
-      calls += worker == 0;
+      if (worker == 0) ++calls;
     });
   }
   CHECK(calls == 20);

@@ -1,0 +1,314 @@
+// Random models and structures for differential tests, reproducible from a seed.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/dsl/model.hpp"
+#include "cortex/ir/build.hpp"
+#include "cortex/structure/accessors.hpp"
+
+namespace cortex::test {
+
+/// A node with every way to reach children that the models below use. `first` and `second` are the first two of `kids`.
+struct Vertex {
+  int word = 0;
+  const Vertex* first = nullptr;
+  const Vertex* second = nullptr;
+  std::vector<const Vertex*> kids;
+  std::array<float, 3> feature{};
+};
+
+using VertexSet = structure::Accessors<structure::OptionalChild<&Vertex::first>, structure::OptionalChild<&Vertex::second>,
+                                       structure::Children<&Vertex::kids>, structure::Field<&Vertex::word>, structure::Field<&Vertex::feature>>;
+
+inline constexpr int vocabulary = 12;
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  int below(int n) { return int(engine_() % std::uint64_t(n)); }
+  bool chance(double p) { return uniform(0, 1) < p; }
+  double uniform(double lo, double hi) { return std::uniform_real_distribution<double>(lo, hi)(engine_); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// Vertices and the roots of one call.
+struct Forest {
+  std::vector<std::unique_ptr<Vertex>> all;
+  std::vector<const Vertex*> roots;
+
+  Vertex* add(Random& random) {
+    all.push_back(std::make_unique<Vertex>());
+    all.back()->word = random.below(vocabulary);
+    for (float& f : all.back()->feature) f = float(random.uniform(-1, 1));
+    return all.back().get();
+  }
+  static void link(Vertex* parent, const Vertex* child) {
+    parent->kids.push_back(child);
+    if (parent->kids.size() == 1) parent->first = child;
+    if (parent->kids.size() == 2) parent->second = child;
+  }
+};
+
+/// Up to `most` vertices under one to three roots: chains, trees or graphs that share children.
+inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
+  Forest forest;
+  const int roots = 1 + random.below(3);
+  for (int r = 0; r < roots; ++r) {
+    const int count = 1 + random.below(most);
+    std::vector<Vertex*> vertices{forest.add(random)};
+    const bool deep = random.chance(0.3);
+    for (int v = 1; v < count; ++v) {
+      const int last = int(vertices.size()) - 1;
+      Vertex* parent = vertices[std::size_t(kind == ra::StructureKind::sequence ? last : deep && random.chance(0.7) ? last : random.below(last + 1))];
+      Vertex* child = forest.add(random);
+      Forest::link(parent, child);
+      // In a graph, further parents: earlier vertices only, so that there is no cycle.
+      if (kind == ra::StructureKind::dag && random.chance(0.4)) {
+        Vertex* other = vertices[std::size_t(random.below(last + 1))];
+        if (other != parent) Forest::link(other, child);
+      }
+      vertices.push_back(child);
+    }
+    forest.roots.push_back(vertices[0]);
+    if (random.chance(0.15)) forest.roots.push_back(vertices[std::size_t(random.below(int(vertices.size())))]);  // a root inside, or twice
+  }
+  return forest;
+}
+
+/// Weights by name, row-major.
+using WeightValues = std::map<std::string, std::vector<float>>;
+
+/// Makes one random model: one or two vector states, with or without a branch on leaves, of operators drawn from the grammar of the
+/// recursive API: contractions, folds over children, named children, embeddings, features, elementwise functions.
+class RandomModel {
+ public:
+  explicit RandomModel(std::uint64_t seed) : random_(seed) {
+    // The accessors, registered as a user's lambdas would.
+    Model<Vertex> all("random", cortex::dag);
+    Dim V{"vocabulary"}, F{"feature", 3}, one{"one", 1};
+    auto table = all.input<float>("table", V);
+    auto feature = all.field("x", cortex::field<&Vertex::feature>, F);
+    auto h = all.placeholder<float>("h", one);
+    auto body = all.compute("body", one, [&](auto n, auto i) {
+      return h(cortex::optional_child<&Vertex::first>(n), i) + h(cortex::optional_child<&Vertex::second>(n), i) + table(cortex::field<&Vertex::word>(n)) +
+             sum(cortex::children<&Vertex::kids>(n), [&](auto k) { return h(k, i); }) + sum(F, [&](auto f) { return feature(n, f); });
+    });
+    const ra::Graph made = all.recursion_op(h, body).graph();
+    graph.children_named = made.children_named;
+    graph.containers = made.containers;
+    graph.fields = made.fields;
+    graph.name = "random_" + std::to_string(seed);
+    const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
+    graph.structure = kinds[random_.below(3)];
+    const int extents[] = {1, 2, 3, 5, 8, 15, 16, 17, 24, 32, 33, 40};
+    H_ = Dim("hidden", extents[random_.below(12)]);
+    E_ = Dim("inner", extents[random_.below(8)]);
+    build();
+  }
+
+  ra::Graph graph;
+  WeightValues weights;
+
+ private:
+  using Term = std::function<ir::Expr(const ir::Expr& node, const ir::Expr& i)>;
+  struct Tensor {
+    ir::Buffer buffer;
+    Dim dim;
+  };
+
+  // ---- adding operators ----
+
+  ra::Op& add(ra::OpKind kind, std::string name, std::vector<Dim> dims, ir::Role role, bool per_node, int slot = -1) {
+    ir::BufferInfo info;
+    info.name = std::move(name);
+    info.role = role;
+    info.slot = slot;
+    info.dims = dims;
+    if (per_node) info.dims.insert(info.dims.begin(), dims::node);
+    ra::Op op;
+    op.kind = kind;
+    op.buffer = ir::Buffer(std::move(info));
+    op.dims = std::move(dims);
+    graph.ops.push_back(std::move(op));
+    return graph.ops.back();
+  }
+
+  ir::Buffer input(std::vector<Dim> dims, double scale) {
+    const std::string name = "w" + std::to_string(inputs_);
+    std::size_t size = 1;
+    for (const Dim& d : dims) size *= std::size_t(d.kind() == DimKind::open ? vocabulary : d.extent());
+    auto& values = weights[name];
+    for (std::size_t i = 0; i < size; ++i) values.push_back(float(random_.uniform(-scale, scale)));
+    return add(ra::OpKind::input, name, std::move(dims), ir::Role::weight, false, inputs_++).buffer;
+  }
+
+  ir::Buffer compute(const Dim& dim, const Term& value) {
+    const ir::Expr node = ir::Var::make("n"), i = ir::Var::make("i");
+    const ir::Expr body = value(node, i);  // may add inputs, which stand before
+    ra::Op& op = add(ra::OpKind::compute, "op" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+    op.node = node;
+    op.index_vars = {i};
+    op.body = body;
+    return op.buffer;
+  }
+
+  // ---- terms: a value at [node, i] of one dimension ----
+
+  static ir::Expr number(double v) { return ir::FloatImm::make(v, DType::f32); }
+  static ir::Expr apply(ir::UnaryOp op, ir::Expr a) { return ir::Unary::make(op, std::move(a)); }
+  static ir::Expr word_of(const ir::Expr& node) { return ir::call(ir::UfKind::field, "word", {node}, 0); }
+
+  ir::Expr child_of(const ir::Expr& node, int which) const { return ir::call(ir::UfKind::child, which ? "second" : "first", {node}, which); }
+
+  /// A leaf of an expression: bias, embedding, earlier operator or, where it is allowed, a child's state.
+  Term term(const Dim& dim, bool recursive) {
+    const int pick = random_.below(recursive ? 6 : 3);
+    if (pick == 0) return [b = input({dim}, 1)](const ir::Expr&, const ir::Expr& i) { return ir::Load::make(b, {i}); };
+    if (pick == 1) {
+      const Dim V{"vocabulary"};
+      return [b = input({V, dim}, 1)](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(b, {word_of(n), i}); };
+    }
+    if (pick == 2) return earlier(dim);
+    return child_state(dim);
+  }
+
+  Term earlier(const Dim& dim) {
+    std::vector<ir::Buffer> fitting;
+    for (const Tensor& t : here_)
+      if (t.dim == dim) fitting.push_back(t.buffer);
+    if (fitting.empty()) return [](const ir::Expr&, const ir::Expr&) { return number(0.5); };
+    return [b = fitting[std::size_t(random_.below(int(fitting.size())))]](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(b, {n, i}); };
+  }
+
+  /// A child's state, a fold of the children's, or the k-th child's.
+  Term child_state(const Dim& dim) {
+    std::vector<ir::Buffer> fitting;
+    for (const Tensor& t : states_)
+      if (t.dim == dim) fitting.push_back(t.buffer);
+    if (fitting.empty()) return term(dim, false);
+    const ir::Buffer state = fitting[std::size_t(random_.below(int(fitting.size())))];
+    const int which = random_.below(4);
+    if (which < 2)
+      return [=, this](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(state, {child_of(n, which), i}); };
+    if (which == 2) {
+      const int k = random_.below(3);
+      return [=](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(state, {ir::call(ir::UfKind::kth_child, "kids", {n, ir::imm(k)}, 0), i}); };
+    }
+    const bool nested = random_.chance(0.4);
+    const ir::Buffer matrix = nested ? input({dim, dim}, 1 / std::sqrt(double(dim.extent()))) : ir::Buffer();
+    return [=](const ir::Expr& n, const ir::Expr& i) {
+      const ir::Expr k = ir::Var::make("k"), kid = ir::call(ir::UfKind::kth_child, "kids", {n, k}, 0);
+      ir::Expr each = ir::Load::make(state, {kid, i});
+      if (nested) {
+        const ir::Expr j = ir::Var::make("j");
+        const ir::Expr product = ir::Load::make(matrix, {i, j}) * ir::Load::make(state, {kid, j});
+        each = apply(ir::UnaryOp::sigmoid, ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())}, product)) * each;
+      }
+      return ir::Reduce::make(ir::ReduceOp::sum, {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
+    };
+  }
+
+  /// A matrix times a term of the other or the same dimension.
+  Term contraction(const Dim& dim, bool recursive) {
+    const Dim from = random_.chance(0.7) ? dim : other(dim);
+    const Term x = term(from, recursive);
+    const bool transposed = random_.chance(0.3);
+    const ir::Buffer m = input(transposed ? std::vector{from, dim} : std::vector{dim, from}, 1 / std::sqrt(double(from.extent())));
+    return [=](const ir::Expr& n, const ir::Expr& i) {
+      const ir::Expr j = ir::Var::make("j");
+      const ir::Expr w = transposed ? ir::Load::make(m, {j, i}) : ir::Load::make(m, {i, j});
+      return ir::Reduce::make(ir::ReduceOp::sum, {j, from, ir::imm(from.extent())}, w * x(n, j));
+    };
+  }
+
+  Dim other(const Dim& dim) const { return dim == H_ ? E_ : H_; }
+
+  Term expression(const Dim& dim, bool recursive, int depth) {
+    if (depth == 0) return random_.chance(0.45) ? contraction(dim, recursive) : term(dim, recursive);
+    const Term a = expression(dim, recursive, depth - 1);
+    if (random_.chance(0.4)) {
+      const ir::UnaryOp ops[] = {ir::UnaryOp::tanh, ir::UnaryOp::sigmoid, ir::UnaryOp::relu, ir::UnaryOp::abs, ir::UnaryOp::neg};
+      const ir::UnaryOp op = ops[random_.below(5)];
+      return [=](const ir::Expr& n, const ir::Expr& i) { return apply(op, a(n, i)); };
+    }
+    const Term b = expression(dim, recursive, random_.below(depth));
+    const int pick = random_.below(7);
+    return [=](const ir::Expr& n, const ir::Expr& i) -> ir::Expr {
+      const ir::Expr x = a(n, i), y = b(n, i);
+      switch (pick) {
+        case 0: return x + y;
+        case 1: return x - y;
+        case 2: return x * y;
+        case 3: return ir::binary(ir::BinaryOp::max, x, y);
+        case 4: return ir::binary(ir::BinaryOp::min, x, y);
+        case 5: return x / (number(1.5) + apply(ir::UnaryOp::abs, y));
+        default: return ir::Select::make(ir::binary(ir::BinaryOp::lt, x, y), y * number(0.5), x);
+      }
+    };
+  }
+
+  // ---- bodies ----
+
+  /// Some operators on the way, and one that keeps its values small.
+  ir::Buffer body(const Dim& dim, bool recursive) {
+    for (int extra = random_.below(3); extra > 0; --extra) {
+      const Dim at = random_.chance(0.6) ? dim : other(dim);
+      const Term t = expression(at, recursive, random_.below(2));
+      here_.push_back({compute(at, [=](const ir::Expr& n, const ir::Expr& i) { return apply(ir::UnaryOp::tanh, t(n, i)); }), at});
+    }
+    const Term t = expression(dim, recursive, 1 + random_.below(2));
+    const ir::UnaryOp last = random_.chance(0.5) ? ir::UnaryOp::tanh : ir::UnaryOp::sigmoid;
+    const ir::Buffer result = compute(dim, [=](const ir::Expr& n, const ir::Expr& i) { return apply(last, t(n, i)); });
+    here_.push_back({result, dim});
+    return result;
+  }
+
+  ir::Buffer branch(const Dim& dim, const ir::Buffer& a, const ir::Buffer& b, bool on_leaves) {
+    const int then_op = graph.find(a), else_op = graph.find(b);
+    ra::Op& op = add(ra::OpKind::if_then_else, "branch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+    op.node = ir::Var::make("n");
+    op.condition = on_leaves ? ir::call(ir::UfKind::is_leaf, "is_leaf", {op.node})
+                             : ir::binary(ir::BinaryOp::eq, word_of(op.node) % 2, ir::imm(0));
+    op.then_op = then_op;
+    op.else_op = else_op;
+    return op.buffer;
+  }
+
+  void build() {
+    const int count = 1 + random_.below(2);
+    std::vector<int> placeholders;
+    for (int s = 0; s < count; ++s) {
+      const Dim dim = s == 0 || random_.chance(0.6) ? H_ : E_;
+      const ra::Op& op = add(ra::OpKind::placeholder, "state" + std::to_string(s), {dim}, ir::Role::state, true);
+      states_.push_back({op.buffer, dim});
+      placeholders.push_back(graph.find(op.buffer));
+    }
+    const int shape = random_.below(4);  // 0, 1: a branch on leaves; 2: on a field; 3: none
+    std::vector<ir::Buffer> leaf_bodies;
+    if (shape < 3)
+      for (const Tensor& state : states_) leaf_bodies.push_back(body(state.dim, false));
+    if (shape < 3) here_.clear();  // each side has its own operators
+    for (int s = 0; s < count; ++s) {
+      ir::Buffer result = body(states_[std::size_t(s)].dim, true);
+      if (shape < 3) result = branch(states_[std::size_t(s)].dim, leaf_bodies[std::size_t(s)], result, shape < 2);
+      graph.states.push_back({placeholders[std::size_t(s)], graph.find(result)});
+    }
+  }
+
+  Random random_;
+  Dim H_{"hidden", 1}, E_{"inner", 1};
+  int inputs_ = 0;
+  std::vector<Tensor> states_, here_;
+};
+
+}  // namespace cortex::test
