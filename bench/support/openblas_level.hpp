@@ -143,7 +143,7 @@ class Product {
 namespace pointwise {
 
 // tanh as an odd rational function, degree 13 over 6, of x clamped to where tanh is 1 in float: error below 3e-7.
-inline float tanh(float x) {
+[[gnu::always_inline]] inline float tanh(float x) {
   constexpr float limit = 7.90531110763549805F;
   x = x < -limit ? -limit : x;
   x = x > limit ? limit : x;
@@ -161,7 +161,7 @@ inline float tanh(float x) {
   q = q * s + 4.89352518554385e-03F;
   return x * p / q;
 }
-inline float sigmoid(float x) { return 0.5F * tanh(0.5F * x) + 0.5F; }
+[[gnu::always_inline]] inline float sigmoid(float x) { return 0.5F * tanh(0.5F * x) + 0.5F; }
 
 // Gates are [3][n] a row: i, o, u.
 EXAMPLES_VECTORISED static void leaf(std::size_t n, const float* __restrict gates, const float* __restrict bias, float* __restrict h, float* __restrict c) {

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -118,9 +120,11 @@ class PtbParser {
   /// One character on, columns counted in characters and not in the bytes of their UTF-8.
   void advance() {
     if (text_[at_] == '\n') ++here_.line, here_.column = 1;
-    else if ((static_cast<unsigned char>(text_[at_]) & 0xC0) != 0x80) ++here_.column;
+    else if (!is_continuation(text_[at_])) ++here_.column;
     ++at_;
   }
+  /// Whether a byte of UTF-8 belongs to the character before it.
+  static bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
   static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
   void skip_space() {
     while (at_ < text_.size() && is_space(text_[at_])) advance();
@@ -133,10 +137,11 @@ class PtbParser {
   /// `text` for a message: quoted, and cut if it is long.
   static std::string shown(std::string_view text) {
     constexpr std::size_t most = 40;
-    if (text.size() <= most) return "'" + std::string(text) + "'";
-    std::size_t end = most;  // not in the middle of a character
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    return "'" + std::string(text.substr(0, end)) + "...'";
+    std::size_t end = std::min(most, text.size());
+    while (end < text.size() && end > 0 && is_continuation(text[end])) --end;
+    std::string result = "'";
+    result += text.substr(0, end);
+    return result += end < text.size() ? "...'" : "'";
   }
 
   void open() {
@@ -194,7 +199,7 @@ inline void read_ptb(const std::filesystem::path& path, Treebank& bank) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) throw std::runtime_error(path.string() + " is a directory, not a file of trees");
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error(path.string() + " cannot be opened");
+  if (!in) throw std::runtime_error(path.string() + " cannot be opened: " + std::strerror(errno));
   std::ostringstream text;
   text << in.rdbuf();
   if (in.bad() || text.bad()) throw std::runtime_error(path.string() + " cannot be read");

@@ -14,7 +14,7 @@ case $mode in
     "$CMAKE" --install "$BINARY_DIR" --prefix "$work/prefix" >/dev/null
     if [ "$mode" = moved ]; then
       # A path of the build or of LLVM in an exported file would hold here and nowhere else.
-      if grep -rnF -e "$work" -e "$SOURCE_DIR" -e "$BINARY_DIR" ${LLVM_DIR:+-e "${LLVM_DIR%/lib/*}/"} \
+      if grep -rnF -e "$work" -e "$SOURCE_DIR" -e "$BINARY_DIR" ${LLVM_PREFIX:+-e "$LLVM_PREFIX"} \
         "$work/prefix" --include='*.cmake'; then
         echo "these lines keep the package from being moved"
         exit 1

@@ -11,7 +11,7 @@ namespace {
 
 thread_local std::int64_t allocations = 0;
 
-void* counted(std::size_t size, std::size_t alignment) {
+[[maybe_unused]] void* counted(std::size_t size, std::size_t alignment) {
   ++allocations;
   void* const memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (!memory) throw std::bad_alloc();
@@ -24,6 +24,7 @@ namespace cortex::test {
 std::int64_t allocations_of_this_thread() { return allocations; }
 }  // namespace cortex::test
 
+#if !defined(__SANITIZE_ADDRESS__)  // which has operators of its own, and then nothing is counted
 // The array and nothrow forms of new end up in these two.
 void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t alignment) { return counted(size, std::size_t(alignment)); }
@@ -31,3 +32,4 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif

@@ -125,6 +125,34 @@ TEST_CASE("a result refuses what the call did not have", "[runtime]") {
   CHECK_THAT(refused([&] { none.node(&p.a); }), Contains("not in the call"));
 }
 
+TEST_CASE("a state is named by its placeholder, whose type it has", "[runtime]") {
+  const Dim V{"vocabulary"}, H{"hidden", 8};
+  const auto declare = [&] {
+    Model<Word> model("sum", cortex::tree);
+    const auto emb = model.input<float>("Emb", V, H);
+    const auto h = model.placeholder<float>("h", H);
+    const auto leaf = model.compute("leaf", H, [&](auto n, auto i) { return emb(word(n), i); });
+    const auto rec = model.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
+    const auto body = model.if_then_else([](auto n) { return is_leaf(n); }, leaf, rec);
+    return std::tuple(model.recursion_op(h, body), h, emb);
+  };
+  const auto [program, h, emb] = declare();
+  const auto [other_program, other_h, other_emb] = declare();
+  runtime::Executable e = sum_executable();
+  e.graph = program.graph();  // its fields and children come in an order of its own
+  using Set = std::remove_cvref_t<decltype(program)>::Set;
+  Functor<Word, Set> m(std::make_shared<const runtime::Executable>(e));
+  m.bind(emb, embedding(8));
+  const Phrase p;
+  const auto r = m({&p.b, &p.all});
+  CHECK(r.root(1, h)[0] == 6);
+  CHECK(r.node(&p.c, h)[0] == 3);
+  std::vector<float> copy(8);
+  r.copy_root(1, h, std::span(copy));
+  CHECK(copy[0] == 6);
+  CHECK_THAT(error_of(Code::invalid_argument, [&, &other = other_h] { r.root(1, other); }), Contains("no state 'h' of another model"));
+}
+
 TEST_CASE("a state of several dimensions with padded rows is copied, not viewed", "[runtime]") {
   runtime::Executable e = sum_executable();
   const Dim A{"a", 2}, B{"b", 3};
@@ -261,11 +289,11 @@ TEST_CASE("a model without machine code is interpreted", "[runtime]") {
   e.kernel = nullptr;
   const Word leaf;
   CHECK_THAT(error_of(Code::internal, [&] { functor(e).bind("Emb", embedding(1))(leaf); }), Contains("neither machine code nor an interpreter"));
-  e.interpret = [](const ir::Program& program, const codegen::KernelArgs& args) {
+  e.interpret = [](const codegen::KernelArgs& args) {
     sum_kernel(&args);
-    if (program.name != "sum") static_cast<float*>(args.buffers[state_h])[0] = -1;
+    static_cast<float*>(args.buffers[state_h])[0] += 100;
   };
-  CHECK(functor(e).bind("Emb", embedding(1))(leaf)[0][0] == 1);
+  CHECK(functor(e).bind("Emb", embedding(1))(leaf)[0][0] == 101);
 }
 
 TEST_CASE("the texts of a model are printed by name", "[runtime]") {

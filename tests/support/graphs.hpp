@@ -1,6 +1,7 @@
 // Operator graphs made by hand, as the recursive API would make them, and weights for them.
 #pragma once
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <utility>
@@ -10,7 +11,7 @@
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/interpret.hpp"
 
-namespace cortex::test {
+namespace cortex::test::graphs {
 
 /// Builds a graph operator by operator; each function gives the operator's number.
 class GraphBuilder {
@@ -111,11 +112,14 @@ class GraphBuilder {
 inline ir::Expr tanh_of(ir::Expr e) { return ir::Unary::make(ir::UnaryOp::tanh, std::move(e)); }
 inline ir::Expr sigmoid_of(ir::Expr e) { return ir::Unary::make(ir::UnaryOp::sigmoid, std::move(e)); }
 
-/// The paper's Listing 1: h = tanh(h_left + h_right), at a leaf Emb[word]. Inputs: Emb [vocabulary, hidden]; the vocabulary is open.
-/// Accessors: children left 0 and right 1, field word 0.
-inline ra::Graph tree_rnn(int hidden) {
+/// A vocabulary of so many words; 0: of as many as are bound.
+inline Dim vocabulary_of(int words) { return words > 0 ? Dim("vocabulary", words) : Dim("vocabulary"); }
+
+/// The paper's Listing 1: h = tanh(h_left + h_right), at a leaf Emb[word]. Inputs: Emb [vocabulary, hidden]. Accessors: children
+/// left 0 and right 1, field word 0.
+inline ra::Graph tree_rnn(int words, int width) {
   GraphBuilder g("tree_rnn", ra::StructureKind::tree, 2);
-  const Dim V("vocabulary"), H("hidden", hidden);
+  const Dim V = vocabulary_of(words), H("hidden", width);
   const int left = g.child("left"), right = g.child("right"), word = g.int_field("word");
   const int emb = g.input("Emb", {V, H});
   const int rnn = g.placeholder("rnn", {H});
@@ -130,9 +134,9 @@ inline ra::Graph tree_rnn(int hidden) {
 
 /// Child-sum TreeLSTM (Tai et al. 2015), states h and c. Inputs: Emb [vocabulary, embedding], and for each gate g of i, o, u, f
 /// W_g [hidden, embedding], U_g [hidden, hidden], b_g [hidden]. Accessors: container kids 0, field word 0, read at every node.
-inline ra::Graph child_sum_tree_lstm(int embedding, int hidden, DType dtype = DType::f32) {
+inline ra::Graph child_sum_tree_lstm(int words, int embedding, int width, DType dtype = DType::f32) {
   GraphBuilder g("tree_lstm", ra::StructureKind::tree, 0);
-  const Dim V("vocabulary"), E("embedding", embedding), H("hidden", hidden);
+  const Dim V = vocabulary_of(words), E("embedding", embedding), H("hidden", width);
   const int kids = g.container("kids"), word = g.int_field("word");
   const int emb = g.input("Emb", {V, E}, dtype);
   const int h = g.placeholder("h", {H}, dtype), c = g.placeholder("c", {H}, dtype);
@@ -185,4 +189,4 @@ inline ra::Weights random_weights(const ra::Graph& graph, int open, std::mt19937
   return weights;
 }
 
-}  // namespace cortex::test
+}  // namespace cortex::test::graphs

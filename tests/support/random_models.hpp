@@ -1,6 +1,7 @@
 // Random models and structures for differential tests, reproducible from a seed.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -97,6 +98,7 @@ class RandomModel {
     Model<Vertex> all("random", cortex::dag);
     Dim V{"vocabulary"}, F{"feature", 3}, one{"one", 1};
     auto table = all.input<float>("table", V);
+    all.compute("word", one, [&](auto n, auto) { return table(cortex::field<&Vertex::word>(n)); });  // field 0 is the word
     auto feature = all.field("x", cortex::field<&Vertex::feature>, F);
     auto h = all.placeholder<float>("h", one);
     auto body = all.compute("body", one, [&](auto n, auto i) {

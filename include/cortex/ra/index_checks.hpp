@@ -115,7 +115,8 @@ class IndexCheckCollector {
   void check_indices(const Op& o, int source, const ir::Load& load, const std::vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes,
                      const ir::Expr& guard) {
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      bool structural = false;
+      // How long an open dimension is, only the weights bound say.
+      bool structural = op(source).dims[d].kind() == DimKind::open;
       ir::visit_with(load.indices[d], [&](const ir::UfCall&) { structural = true; });
       if (!structural) continue;
       IndexCheck check{source, int(d), node_, load.indices[d], guard, {}, nodes, o.name()};

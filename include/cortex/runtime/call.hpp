@@ -13,7 +13,7 @@ namespace detail {
 inline void run_kernel(const Executable& executable, const codegen::KernelArgs& args) {
   if (executable.kernel) [[likely]] return executable.kernel(&args);
   if (!executable.interpret) throw Error(Code::internal, "model '" + executable.graph.name + "' has neither machine code nor an interpreter");
-  executable.interpret(executable.program, args);
+  executable.interpret(args);
 }
 
 inline void no_barrier(void*) {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,8 +68,8 @@ struct CompileTimes {
 /// A compiled model.
 struct Executable {
   ir::Program program;                 // at device level
-  codegen::Kernel kernel = nullptr;    // null: `interpret` runs the program
-  void (*interpret)(const ir::Program&, const codegen::KernelArgs&) = nullptr;
+  codegen::Kernel kernel = nullptr;    // null: `interpret` does its work
+  std::function<void(const codegen::KernelArgs&)> interpret;  // a KernelInterpreter of `program`; called by several threads at once
   std::shared_ptr<const void> code;    // keeps the kernel's memory
   ra::Graph graph;
   Schedule schedule;

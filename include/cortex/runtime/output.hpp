@@ -79,7 +79,8 @@ void copy_dense(const StateView& state, const std::byte* row, T* out) {
 
 /// What a call gives: the states of all its nodes, until the object is destroyed. Move-only: it holds the memory of the
 /// call, which the functor then uses for another. It may outlive the functor, and the user's nodes. `First` is the
-/// element type of the first state. Views are of the state's dense tensor in row-major order; a tensor of several
+/// element type of the first state. A view holds as long as the output does, so `auto h = model(root)[0]` is gone at once: keep
+/// the output. Views are of the state's dense tensor in row-major order; a tensor of several
 /// dimensions whose rows are stored with gaps can only be copied. Errors are `Error{invalid_argument}`.
 template <class Node, class First = float>
 class Output {

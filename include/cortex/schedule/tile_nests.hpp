@@ -75,6 +75,10 @@ struct Halves {
       inner = alloc->body;
     }
     for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
+    while (!lead.empty() && lead.back().as<ir::Store>()) {  // the start of an accumulator of the rest: a fold over children
+      rest.insert(rest.begin(), lead.back());
+      lead.pop_back();
+    }
     for (const ir::Buffer& buffer : all) (stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
   }
 

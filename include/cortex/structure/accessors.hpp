@@ -254,9 +254,10 @@ struct Field {
     return last.empty() ? std::string_view("field") : last;
   }
 
-  template <class Ref>
-  constexpr auto operator()(const Ref& ref) const {
-    return ref.through(*this);
+  /// The field of the node, or element `index` of a fixed vector: `word(n)`, `ids(n, k)`.
+  template <class Ref, class... Index>
+  constexpr auto operator()(const Ref& ref, const Index&... index) const {
+    return ref.through(*this, index...);
   }
 };
 

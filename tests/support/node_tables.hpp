@@ -1,5 +1,5 @@
-// Structures as plain tables, made by hand or at random, and the linearizer's arrays of them, made in the most obvious way and
-// without the linearizer.
+// Nodes as plain tables, made by hand or at random, and the linearizer's arrays of them, made in the most obvious way and without
+// the linearizer.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace cortex::test {
 
 /// Nodes 0 .. n - 1, numbered in any order. Every node has an ordered list of children; named accessor a is its a-th child, and
 /// container 0 is the whole list. Field 0 is `word`; field 1, if there is one, the row of `data`.
-struct Forest final : ra::NodeView {
+struct NodeTable final : ra::NodeView {
   std::vector<std::vector<int>> kids;
   std::vector<int> word;
   std::vector<std::vector<float>> data;
@@ -34,71 +34,71 @@ struct Forest final : ra::NodeView {
 
 /// `count` nodes in trees (or, with `shared`, a DAG) of up to `max_children` children: exactly that many at inner nodes of a
 /// full one. Children have greater numbers than their parents.
-inline Forest random_forest(int count, int max_children, int vocabulary, std::mt19937& random, bool full = false, bool shared = false) {
+inline NodeTable random_table(int count, int max_children, int words, std::mt19937& random, bool full = false, bool shared = false) {
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
-  Forest forest;
-  forest.kids.resize(std::size_t(count));
-  for (int node = 0; node < count; ++node) forest.word.push_back(below(vocabulary));
+  NodeTable table;
+  table.kids.resize(std::size_t(count));
+  for (int node = 0; node < count; ++node) table.word.push_back(below(words));
   int next = 1;  // the next node without a parent
   for (int node = 0; node < count; ++node) {
     next = std::max(next, node + 1);
     const int wanted = full ? max_children : below(max_children + 1);
     const bool fits = shared ? node + 1 < count : next + wanted <= count;
     if (!fits || (full && node > 0 && below(4) == 0)) continue;
-    for (int k = 0; k < wanted; ++k) forest.kids[std::size_t(node)].push_back(shared ? node + 1 + below(count - node - 1) : next++);
+    for (int k = 0; k < wanted; ++k) table.kids[std::size_t(node)].push_back(shared ? node + 1 + below(count - node - 1) : next++);
   }
-  return forest;
+  return table;
 }
 
 /// A list of `count` nodes; node 0 is the root.
-inline Forest chain(int count) {
-  Forest forest;
+inline NodeTable chain_table(int count) {
+  NodeTable table;
   for (int node = 0; node < count; ++node) {
-    forest.kids.push_back(node + 1 < count ? std::vector<int>{node + 1} : std::vector<int>{});
-    forest.word.push_back(node % 7);
+    table.kids.push_back(node + 1 < count ? std::vector<int>{node + 1} : std::vector<int>{});
+    table.word.push_back(node % 7);
   }
-  return forest;
+  return table;
 }
 
-/// The arrays of a forest's nodes as the linearizer numbers them: batches by height, leaves last. Every node without a parent is
+/// The arrays of a table's nodes as the linearizer numbers them: batches by height, leaves last. Every node without a parent is
 /// a root. `number` tells where a node went.
 class Linear {
  public:
-  explicit Linear(const Forest& forest, int named = 0) {
-    const std::size_t n = forest.kids.size();
-    number_nodes(forest);
+  explicit Linear(const NodeTable& table, int named = 0) {
+    const std::size_t n = table.kids.size();
+    number_nodes(table);
     std::vector<int> node_of(n);
     for (std::size_t node = 0; node < n; ++node) node_of[std::size_t(number[node])] = int(node);
     begin_.push_back(0);
     for (std::size_t i = 0; i < n; ++i) {
       const auto node = std::size_t(node_of[i]);
-      for (const int kid : forest.kids[node]) child_of_edge_.push_back(number[std::size_t(kid)]);
+      for (const int kid : table.kids[node]) child_of_edge_.push_back(number[std::size_t(kid)]);
       begin_.push_back(std::int32_t(child_of_edge_.size()));
-      word_.push_back(forest.word[node]);
-      if (!forest.data.empty()) append_row(forest.data[node]);
+      word_.push_back(table.word[node]);
+      if (!table.data.empty()) append_row(table.data[node]);
     }
     for (int a = 0; a < named; ++a) {
       child_.emplace_back();
       for (std::size_t i = 0; i < n; ++i) {
-        const int kid = forest.child(a, node_of[i]);
+        const int kid = table.child(a, node_of[i]);
         child_.back().push_back(kid < 0 ? std::int32_t(n) : number[std::size_t(kid)]);
       }
     }
-    find_roots(forest);
+    find_roots(table);
     point();
   }
   Linear(const Linear&) = delete;
   Linear& operator=(const Linear&) = delete;
 
-  std::vector<std::int32_t> number;  // [node of the forest]
+  std::vector<std::int32_t> number;  // [node of the table]
   structure::Arrays arrays;
 
  private:
-  void number_nodes(const Forest& forest) {
-    const std::size_t n = forest.kids.size();
+  void number_nodes(const NodeTable& table) {
+    const std::size_t n = table.kids.size();
     std::vector<int> height(n);
     for (std::size_t node = n; node-- > 0;)
-      for (const int kid : forest.kids[node]) height[node] = std::max(height[node], height[std::size_t(kid)] + 1);
+      for (const int kid : table.kids[node]) height[node] = std::max(height[node], height[std::size_t(kid)] + 1);
     std::vector<int> order(n);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return height[std::size_t(a)] > height[std::size_t(b)]; });
@@ -118,9 +118,9 @@ class Linear {
     data_.resize((data_.size() + 15) / 16 * 16);
   }
 
-  void find_roots(const Forest& forest) {
-    std::vector<char> has_parent(forest.kids.size());
-    for (const auto& list : forest.kids)
+  void find_roots(const NodeTable& table) {
+    std::vector<char> has_parent(table.kids.size());
+    for (const auto& list : table.kids)
       for (const int kid : list) has_parent[std::size_t(kid)] = 1;
     for (std::size_t node = 0; node < has_parent.size(); ++node)
       if (!has_parent[node]) root_.push_back(number[node]);

@@ -1,0 +1,144 @@
+// A model's program after each pass of the pipeline, and each of them held against the recursion as written.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/interpret.hpp"
+#include "cortex/lower/lower.hpp"
+#include "cortex/pass/pipeline.hpp"
+#include "cortex/ra/interpret.hpp"
+
+namespace cortex::test {
+
+struct Snapshot {
+  std::string pass;
+  ir::Program program;
+};
+
+/// A target as far as passes look at it.
+inline Target machine(int vector_bytes, int vector_registers = 16) {
+  Target target;
+  target.vector_bytes = vector_bytes;
+  target.vector_registers = vector_registers;
+  return target;
+}
+
+/// The verified program after lowering and after each pass that changed it.
+inline std::vector<Snapshot> passes_of(const ra::Graph& graph, const Schedule& schedule, const Target& target) {
+  std::vector<Snapshot> result;
+  pass::PipelineOptions options;
+  options.verify = true;
+  options.observe = [&](const char* pass, const ir::Program& after) { result.push_back({pass, after}); };
+  pass::run_pipeline(lower::lower(graph, schedule), schedule, target, options);
+  return result;
+}
+
+/// The program after the last run of `pass`; fails if it changed nothing.
+inline ir::Program program_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule, const Target& target = machine(16)) {
+  ir::Program found;
+  for (Snapshot& s : passes_of(graph, schedule, target))
+    if (s.pass == pass) found = std::move(s.program);
+  INFO("pass " << pass);
+  REQUIRE(bool(found.body));
+  return found;
+}
+
+inline std::string text_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule, const Target& target = machine(16)) {
+  return ir::print(program_after(pass, graph, schedule, target));
+}
+
+inline int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// Weights for every input of `graph`: of about unit size, matrices by their fan-in; open dimensions get `open` rows.
+inline ra::Weights weights_for(const ra::Graph& graph, int open, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  ra::Weights weights;
+  for (const ra::Op& op : graph.ops) {
+    if (op.kind != ra::OpKind::input) continue;
+    ra::Tensor tensor;
+    std::int64_t size = 1;
+    for (const Dim& dim : op.dims) size *= tensor.shape.emplace_back(dim.kind() == DimKind::open ? open : dim.extent());
+    const bool matrix = op.dims.size() > 1 && op.dims[0].kind() != DimKind::open;
+    const double scale = matrix ? 1.5 / std::sqrt(double(tensor.shape.back())) : 1;
+    for (std::int64_t i = 0; i < size; ++i) tensor.values.push_back(scale * uniform(random));
+    weights.emplace(op.name(), std::move(tensor));
+  }
+  return weights;
+}
+
+/// One call: nodes, their linearized arrays, weights, and what the recursion as written gives.
+struct Reference {
+  Reference(const ra::Graph& graph, const ra::NodeView& view, ir::StructureEnv env, std::vector<std::int32_t> number, const ra::Weights& weights)
+      : graph(graph), env(std::move(env)), number(std::move(number)), states(ra::interpret<double>(graph, view, weights)) {
+    for (const auto& [name, tensor] : weights) bound[name] = tensor.values;
+  }
+
+  /// Where `program`, run by so many workers, gives another state: "" if nowhere to a relative 1e-9.
+  std::string difference(const ir::Program& program, const ir::InterpretOptions& options = {}) const {
+    ir::Storage storage = bound;
+    try {
+      ir::interpret(program, env, storage, options);
+    } catch (const Error& error) {
+      return error.message;
+    }
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      const std::string& name = graph.ops[std::size_t(graph.states[s].placeholder)].name();
+      const std::vector<double>& got = storage.at(name);
+      for (std::size_t node = 0; node < states[s].size(); ++node) {
+        const std::vector<double>& expected = states[s][node];
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          const double value = got[std::size_t(number[node]) * expected.size() + i];
+          if (!(std::abs(value - expected[i]) <= 1e-9 * (1 + std::abs(expected[i]))))
+            return name + "[" + std::to_string(number[node]) + "," + std::to_string(i) + "] is " + std::to_string(value) + " and not " + std::to_string(expected[i]);
+        }
+      }
+    }
+    return {};
+  }
+
+  const ra::Graph& graph;
+  ir::StructureEnv env;
+  std::vector<std::int32_t> number;  // [node of the view]
+  ra::States<double> states;
+  ir::Storage bound;
+};
+
+/// Once work is shared, `program` is for several workers; until then for one.
+inline bool has_barriers_inserted(const std::vector<Snapshot>& passes, std::size_t at) {
+  for (std::size_t p = 0; p <= at; ++p)
+    if (passes[p].pass == "pack_weights" || passes[p].pass == "insert_barriers" || passes[p].pass == "tile_nests" || passes[p].pass == "flatten_storage") return true;
+  return false;
+}
+
+/// The first pass after which a program gives something else than `reference`, with what is wrong; "" if there is none.
+/// `from`: the pass to start at, where those before it are known.
+inline std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target, bool last_only = false) {
+  std::vector<Snapshot> passes;
+  try {
+    passes = passes_of(reference.graph, schedule, target);
+  } catch (const Error& error) {
+    return "no program: " + error.message;
+  }
+  const auto report = [&](const Snapshot& s, const std::string& what) { return "after " + s.pass + ": " + what + "\n" + ir::print(s.program); };
+  for (std::size_t p = last_only ? passes.size() - 1 : 0; p < passes.size(); ++p) {
+    if (const std::string d = reference.difference(passes[p].program); !d.empty()) return report(passes[p], d);
+    if (schedule.max_workers < 2 || !has_barriers_inserted(passes, p)) continue;
+    for (const bool last_first : {false, true})
+      if (const std::string d = reference.difference(passes[p].program, {schedule.max_workers, last_first}); !d.empty())
+        return report(passes[p], "workers " + std::to_string(schedule.max_workers) + (last_first ? ", last first: " : ", first first: ") + d);
+  }
+  return {};
+}
+
+}  // namespace cortex::test
