@@ -2,13 +2,13 @@
 //
 //   tree_lstm [--hidden 256|512|...] [--trees FILE | --random] [--rounds N]
 //
-// Child-sum TreeLSTM, words at leaves only, one thread, batches of 1 and of 10 trees. The trees are those of the Stanford
-// Sentiment Treebank if it is found (CORTEX_SST, or shared/data/sst beside the repository), else the examples' own. Each
-// system gets the same nodes and ends with the state h of each root; numbering the nodes is part of its time.
+// Child-sum TreeLSTM, words at leaves only, one thread, batches of 1 and of 10 trees. The trees are those of the
+// Stanford Sentiment Treebank if it is found (CORTEX_SST, or shared/data/sst beside the repository), else the examples'
+// own. Each system gets the same nodes and ends with the state h of each root; numbering the nodes is part of its time.
 //
-// Ten batches are fixed, and a round takes each system through all ten; the systems alternate round by round, since the clock
-// of a shared machine drifts. A figure is the median over rounds of the time per batch. Before anything is timed, each
-// system's states are compared with plain recursion in double.
+// Ten batches are fixed, and a round takes each system through all ten; the systems alternate round by round, since the
+// clock of a shared machine drifts. A figure is the mean over the ten batches of each one's median over the rounds.
+// Before anything is timed, each system's states are compared with plain recursion in double.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -63,7 +63,8 @@ Treebank read(const Options& options, std::string& source) {
   if (options.random) {
     std::mt19937 random(3);
     for (int i = 0; i < 1000; ++i) bank.vocabulary.add("word" + std::to_string(i));
-    for (int i = 0; i < 200; ++i) random_tree(bank, 2 + int(random() % 36), random);  // SST: 2 to 56 words, 19 in the mean
+    for (int i = 0; i < 200; ++i)
+      random_tree(bank, 2 + int(random() % 36), random);  // SST: 2 to 56 words, 19 in the mean
     source = "random binary trees of 2 to 37 words out of 1000";
     return bank;
   }
@@ -80,21 +81,31 @@ Treebank read(const Options& options, std::string& source) {
   return bank;
 }
 
-/// Ten batches of `size` trees drawn with a fixed seed, so that they have the sizes of the whole.
+/// Ten batches of `size` trees that stand for the whole by their sizes: of all trees sorted by size those at equal
+/// distances, dealt to the batches in turn.
 Batches choose(const Treebank& bank, std::size_t size) {
-  std::vector<const Phrase*> trees = bank.trees;
-  std::mt19937 random(7);
-  for (std::size_t i = trees.size(); i > 1; --i) std::swap(trees[i - 1], trees[random() % i]);
-  if (trees.size() < size) throw std::runtime_error("a batch of " + std::to_string(size) + " needs that many trees; there are " + std::to_string(trees.size()));
+  if (bank.trees.size() < size)
+    throw std::runtime_error("a batch of " + std::to_string(size) + " needs that many trees; there are " +
+                             std::to_string(bank.trees.size()));
+  std::vector<std::pair<long, const Phrase*>> sorted;
+  for (const Phrase* tree : bank.trees) sorted.emplace_back(size_of(tree).nodes, tree);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Batches batches(10);
-  for (std::size_t i = 0; i < 10 * size; ++i) batches[i / size].push_back(trees[i % trees.size()]);
+  for (std::size_t i = 0; i < 10 * size; ++i)
+    batches[i % 10].push_back(sorted[(2 * i + 1) * sorted.size() / (20 * size)].second);
   return batches;
 }
 
 struct System {
   std::string name;
   std::function<void(const Batch&, float*)> run;  // writes h of each root, [root][hidden]
-  Samples times{};                                // microseconds a batch, one a round
+  std::vector<Samples> times{};                   // [batch] microseconds, one a round
+
+  double microseconds_a_batch() const {
+    double sum = 0;
+    for (const Samples& batch : times) sum += batch.median();
+    return sum / double(times.size());
+  }
 };
 
 /// The largest difference of a system's states from recursion in double.
@@ -132,12 +143,13 @@ double linearize_us(const Model& timed, const Batches& batches) {
 
 void interleave(std::vector<System>& systems, const Batches& batches, std::size_t hidden, int rounds) {
   std::vector<float> out(batches[0].size() * hidden);
+  for (System& system : systems) system.times.resize(batches.size());
   for (int round = -2; round < rounds; ++round) {  // two to warm up
     for (System& system : systems) {
-      const double time = microseconds([&] {
-        for (const Batch& batch : batches) system.run(batch, out.data());
-      });
-      if (round >= 0) system.times.add(time / double(batches.size()));
+      for (std::size_t b = 0; b < batches.size(); ++b) {
+        const double time = microseconds([&] { system.run(batches[b], out.data()); });
+        if (round >= 0) system.times[b].add(time);
+      }
     }
   }
 }
@@ -148,13 +160,14 @@ int run(const Options& options) {
   const int input = 256;
   const std::size_t hidden = std::size_t(options.hidden);
   const TreeLstmWeights weights = TreeLstmWeights::random(bank.vocabulary.size(), input, options.hidden);
-  std::printf("TreeLSTM, hidden %d, word vectors of %d; %s: %zu trees, %d words\n", options.hidden, input, source.c_str(), bank.trees.size(), bank.vocabulary.size());
+  std::printf("TreeLSTM, hidden %d, word vectors of %d; %s: %zu trees, %d words\n", options.hidden, input,
+              source.c_str(), bank.trees.size(), bank.vocabulary.size());
 
   auto model = cortex::compile(tree_lstm(input, options.hidden));
   bind_all(model, weights);
   const auto& times = model.executable().times;
-  std::printf("cortex: compiled in %.0f ms (%.0f to loops, %.0f to LLVM IR, %.0f to machine code)\n", times.lower + times.codegen + times.llvm, times.lower,
-              times.codegen, times.llvm);
+  std::printf("cortex: compiled in %.0f ms (%.0f to loops, %.0f to LLVM IR, %.0f to machine code)\n",
+              times.lower + times.codegen + times.llvm, times.lower, times.codegen, times.llvm);
   auto timed = cortex::compile(tree_lstm(input, options.hidden), cortex::CompileOptions{{}, {}, true});
   bind_all(timed, weights);
   auto shared = cortex::compile(tree_lstm(input, options.hidden), cortex::Schedule::standard().workers(2),
@@ -164,7 +177,8 @@ int run(const Options& options) {
   TreeLstm<float> recursion(weights);
   TreeLstm<double> reference(weights);
   const auto cortex_run = [hidden](const auto& functor) {
-    return [&functor, hidden](const Batch& batch, float* out) { functor(batch, std::span(out, batch.size() * hidden)); };
+    return
+        [&functor, hidden](const Batch& batch, float* out) { functor(batch, std::span(out, batch.size() * hidden)); };
   };
   std::vector<System> all{{"cortex", cortex_run(model)}};
 #if CORTEX_BENCH_OPENBLAS
@@ -175,7 +189,8 @@ int run(const Options& options) {
   std::printf("openblas_level: left out, this was built without OpenBLAS\n");
 #endif
   all.push_back({"recursion", [&](const Batch& batch, float* out) {
-                   for (std::size_t i = 0; i < batch.size(); ++i) std::copy_n(recursion(batch[i]), hidden, out + i * hidden);
+                   for (std::size_t i = 0; i < batch.size(); ++i)
+                     std::copy_n(recursion(batch[i]), hidden, out + i * hidden);
                  }});
   all.push_back({"cortex, 2 threads", cortex_run(shared)});
 
@@ -184,14 +199,16 @@ int run(const Options& options) {
     const Batches batches = choose(bank, size);
     std::vector<System> systems = all;
     const double nodes = mean_nodes(batches);
-    std::printf("\nbatch of %zu: %.1f nodes in the mean; cortex linearizes them in %.2f us\n", size, nodes, linearize_us(timed, batches));
+    std::printf("\nbatch of %zu: %.1f nodes in the mean; cortex linearizes them in %.2f us\n", size, nodes,
+                linearize_us(timed, batches));
     std::printf("  %-20s %12s %14s %16s %14s\n", "system", "us a batch", "nodes/s", "time / cortex's", "max abs err");
     std::vector<double> errors;
     for (const System& system : systems) errors.push_back(error_of(system, batches, reference, hidden));
     interleave(systems, batches, hidden, options.rounds);
     for (std::size_t s = 0; s < systems.size(); ++s) {
-      const double us = systems[s].times.median();
-      std::printf("  %-20s %12.1f %14.0f %15.2fx %14.1e\n", systems[s].name.c_str(), us, nodes / us * 1e6, us / systems[0].times.median(), errors[s]);
+      const double us = systems[s].microseconds_a_batch();
+      std::printf("  %-20s %12.1f %14.0f %15.2fx %14.1e\n", systems[s].name.c_str(), us, nodes / us * 1e6,
+                  us / systems[0].microseconds_a_batch(), errors[s]);
       right = right && errors[s] < 1e-4;
     }
   }
@@ -205,7 +222,9 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"TreeLSTM: Cortex beside plain recursion and OpenBLAS by level."};
   app.add_option("--hidden", options.hidden, "Elements of a state")->check(CLI::Range(1, 4096))->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Rounds, each of ten batches a system")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--rounds", options.rounds, "Rounds, each of ten batches a system")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   auto* trees = app.add_option("--trees", options.trees, "A file of trees in PTB format");
   app.add_flag("--random", options.random, "Random binary trees in place of a file")->excludes(trees);
   CLI11_PARSE(app, argc, argv);

@@ -36,8 +36,9 @@ std::vector<float> by_hand(const Word* n, const std::vector<float>& embedding) {
 }
 
 int main() try {
-  // Dimensions have names. A tensor remembers the dimensions it was made with, so that an index of one dimension is never
-  // used in another by mistake, even if both are 256. A vocabulary stays open: its extent is that of the table bound below.
+  // Dimensions have names. A tensor remembers the dimensions it was made with, so that an index of one dimension is
+  // never used in another by mistake, even if both are 256. A vocabulary stays open: its extent is that of the table
+  // bound below.
   const cortex::Dim V{"vocabulary"}, H{"hidden", hidden};
 
   // The model is declared over trees of Word, which every call then verifies: no cycle, no shared child.
@@ -56,7 +57,8 @@ int main() try {
 
   // The base case and the recursive one, chosen by the structure. A choice by computed numbers would not compile: which
   // nodes a model visits must be known before it computes anything.
-  auto body = m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf_case, recursive_case);
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf_case, recursive_case);
 
   // This ties the knot: what the calls give is what the body computes.
   auto out = m.recursion_op(rnn, body);
@@ -73,14 +75,17 @@ int main() try {
   model.bind("Emb", embedding);
 
   // (It ((is (a dog)) .)
-  const Word It{0, nullptr, nullptr}, is{1, nullptr, nullptr}, a{2, nullptr, nullptr}, dog{3, nullptr, nullptr}, dot{4, nullptr, nullptr};
-  const Word a_dog{-1, &a, &dog}, is_a_dog{-1, &is, &a_dog}, predicate{-1, &is_a_dog, &dot}, sentence{-1, &It, &predicate};
+  const Word It{0, nullptr, nullptr}, is{1, nullptr, nullptr}, a{2, nullptr, nullptr}, dog{3, nullptr, nullptr},
+      dot{4, nullptr, nullptr};
+  const Word a_dog{-1, &a, &dog}, is_a_dog{-1, &is, &a_dog}, predicate{-1, &is_a_dog, &dot},
+      sentence{-1, &It, &predicate};
 
   // A call takes one root or many, and computes everything below them in one go.
   const auto h = model({&sentence, &is_a_dog});
-  const std::span<const float> of_sentence = h[0];      // the state of the first root
+  const std::span<const float> of_sentence = h[0];        // the state of the first root
   const std::span<const float> of_noun = h.node(&a_dog);  // and of any node on the way
-  std::printf("h(sentence) = %.4f %.4f %.4f ...  of %zu nodes and %zu roots\n", of_sentence[0], of_sentence[1], of_sentence[2], h.num_nodes(), h.size());
+  std::printf("h(sentence) = %.4f %.4f %.4f ...  of %zu nodes and %zu roots\n", of_sentence[0], of_sentence[1],
+              of_sentence[2], h.num_nodes(), h.size());
 
   double difference = 0;
   for (int i = 0; i < hidden; ++i) {

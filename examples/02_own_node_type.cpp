@@ -94,13 +94,15 @@ BOOST_HANA_ADAPT_STRUCT(Adapted, word, left, right);
 int main() try {
   bool right = true;
   {
-    auto model = cortex::compile(tree_rnn<Owned>(cortex::child<&Owned::left>, cortex::child<&Owned::right>, cortex::field<&Owned::word>));
+    auto model = cortex::compile(
+        tree_rnn<Owned>(cortex::child<&Owned::left>, cortex::child<&Owned::right>, cortex::field<&Owned::word>));
     model.bind("Emb", embedding());
     const Owned root(Owned(0), Owned(Owned(Owned(1), Owned(Owned(2), Owned(3))), Owned(4)));
     right &= check("std::unique_ptr", model(root)[0]);  // a call takes a node, a pointer, or a range of either
   }
   {
-    auto model = cortex::compile(tree_rnn<Parse>(cortex::child<&Parse::links, &Parse::Links::left>, cortex::child<&Parse::links, &Parse::Links::right>,
+    auto model = cortex::compile(tree_rnn<Parse>(cortex::child<&Parse::links, &Parse::Links::left>,
+                                                 cortex::child<&Parse::links, &Parse::Links::right>,
                                                  cortex::field<&Parse::token, &Token::id>));
     model.bind("Emb", embedding());
     const Parse a{{0}, {}}, b{{1}, {}}, c{{2}, {}}, d{{3}, {}}, e{{4}, {}};
@@ -109,20 +111,23 @@ int main() try {
   }
   {
     // An accessor can also be made on the spot. kids(n)[0] is the first child of n wherever a model asks for a child.
-    auto model = cortex::compile(tree_rnn<Kids>([](auto n) { return kids(n)[0]; }, [](auto n) { return kids(n)[1]; }, cortex::field<&Kids::word>));
+    auto model = cortex::compile(tree_rnn<Kids>([](auto n) { return kids(n)[0]; }, [](auto n) { return kids(n)[1]; },
+                                                cortex::field<&Kids::word>));
     model.bind("Emb", embedding());
     const Kids root{-1, {{0, {}}, {-1, {{-1, {{1, {}}, {-1, {{2, {}}, {3, {}}}}}}, {4, {}}}}}};
     right &= check("std::vector of nodes", model(root)[0]);
   }
   {
-    auto model = cortex::compile(tree_rnn<Slot>(cortex::child<&Slot::left>, cortex::child<&Slot::right>, cortex::field<&Slot::word>));
+    auto model = cortex::compile(
+        tree_rnn<Slot>(cortex::child<&Slot::left>, cortex::child<&Slot::right>, cortex::field<&Slot::word>));
     model.bind("Emb", embedding());
     const std::vector<Slot> slots{{0}, {1}, {2}, {3}, {4}, {-1, 2, 3}, {-1, 1, 5}, {-1, 6, 4}, {-1, 0, 7}};
     right &= check("indices into an array", model(cortex::arena(slots), 8)[0]);
   }
   {
-    auto model = cortex::compile(tree_rnn<Adapted>(cortex::child_named<Adapted, "left">, cortex::child_named<Adapted, "right">,
-                                                   cortex::field_named<Adapted, "word">));
+    auto model =
+        cortex::compile(tree_rnn<Adapted>(cortex::child_named<Adapted, "left">, cortex::child_named<Adapted, "right">,
+                                          cortex::field_named<Adapted, "word">));
     model.bind("Emb", embedding());
     const Adapted a{0}, b{1}, c{2}, d{3}, e{4};
     const Adapted cd{-1, &c, &d}, bcd{-1, &b, &cd}, bcde{-1, &bcd, &e}, root{-1, &a, &bcde};

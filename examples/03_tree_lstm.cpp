@@ -1,4 +1,5 @@
-// Lesson 3: a child-sum TreeLSTM (Tai, Socher and Manning 2015): two states, any number of children, products with weights.
+// Lesson 3: a child-sum TreeLSTM (Tai, Socher and Manning 2015): two states, any number of children, products with
+// weights.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -38,9 +39,11 @@ int main() try {
   auto h = m.placeholder<float>("h", H);
   auto c = m.placeholder<float>("c", H);
 
-  // A lambda of your own can build what several operators share: here a row of a matrix times a word's vector. `sum` over a
-  // dimension is a reduction; its lambda is given an index of that dimension, and no other fits W's second one.
-  auto of_word = [&](const auto& W, auto n, auto i) { return sum(E, [&](auto j) { return W(i, j) * Emb(word(n), j); }); };
+  // A lambda of your own can build what several operators share: here a row of a matrix times a word's vector. `sum`
+  // over a dimension is a reduction; its lambda is given an index of that dimension, and no other fits W's second one.
+  auto of_word = [&](const auto& W, auto n, auto i) {
+    return sum(E, [&](auto j) { return W(i, j) * Emb(word(n), j); });
+  };
   auto leaf_i = m.compute("leaf_i", H, [&](auto n, auto i) { return sigmoid(of_word(W_i, n, i)); });
   auto leaf_o = m.compute("leaf_o", H, [&](auto n, auto i) { return sigmoid(of_word(W_o, n, i)); });
   auto leaf_u = m.compute("leaf_u", H, [&](auto n, auto i) { return tanh(of_word(W_u, n, i)); });
@@ -54,10 +57,11 @@ int main() try {
   auto gate_o = m.compute("gate_o", H, [&](auto n, auto i) { return sigmoid(of_sum(U_o, n, i)); });
   auto gate_u = m.compute("gate_u", H, [&](auto n, auto i) { return tanh(of_sum(U_u, n, i)); });
 
-  // Each child is forgotten by a gate of its own: a reduction inside a fold. You write it where it is meant; that it is a
-  // product of a matrix with all children of a level at once is for the compiler to find.
+  // Each child is forgotten by a gate of its own: a reduction inside a fold. You write it where it is meant; that it is
+  // a product of a matrix with all children of a level at once is for the compiler to find.
   auto kept = m.compute("kept", H, [&](auto n, auto i) {
-    return sum(parts(n), [&](auto k) { return sigmoid(sum(H, [&](auto j) { return U_f(i, j) * h(k, j); }) + b_f(i)) * c(k, i); });
+    return sum(parts(n),
+               [&](auto k) { return sigmoid(sum(H, [&](auto j) { return U_f(i, j) * h(k, j); }) + b_f(i)) * c(k, i); });
   });
   auto node_c = m.compute("node_c", H, [&](auto n, auto i) { return gate_i(n, i) * gate_u(n, i) + kept(n, i); });
   auto node_h = m.compute("node_h", H, [&](auto n, auto i) { return gate_o(n, i) * tanh(node_c(n, i)); });
@@ -83,7 +87,8 @@ int main() try {
 
   // ((the old dog) barked) (.) with three, two and one parts.
   const Phrase the{0, {}}, old{1, {}}, dog{2, {}}, barked{3, {}}, dot{4, {}}, yes{5, {}};
-  const Phrase noun{-1, {&the, &old, &dog}}, clause{-1, {&noun, &barked}}, end{-1, {&dot}}, sentence{-1, {&clause, &end}};
+  const Phrase noun{-1, {&the, &old, &dog}}, clause{-1, {&noun, &barked}}, end{-1, {&dot}},
+      sentence{-1, {&clause, &end}};
 
   // One call for two trees, one of them a single word. Each node that the roots reach has both states in the result.
   const auto result = model({&sentence, &yes});
@@ -91,10 +96,12 @@ int main() try {
   for (const Phrase* n : {&the, &old, &dog, &barked, &dot, &yes, &noun, &clause, &end, &sentence}) {
     const State expected = by_hand(n, weights);
     const std::span<const float> node_h = result.node(n, h), node_c = result.node(n, c);  // by placeholder ...
-    for (int i = 0; i < hidden; ++i) difference = std::fmax(difference, std::fmax(std::abs(node_h[i] - expected.h[i]), std::abs(node_c[i] - expected.c[i])));
+    for (int i = 0; i < hidden; ++i)
+      difference =
+          std::fmax(difference, std::fmax(std::abs(node_h[i] - expected.h[i]), std::abs(node_c[i] - expected.c[i])));
   }
-  std::printf("c of the sentence: %.4f %.4f ...  of the word \"yes\": %.4f %.4f ...\n", result.root(0, "c")[0], result.root(0, "c")[1], result.root(1, c)[0],
-              result.root(1, c)[1]);  // ... or by name
+  std::printf("c of the sentence: %.4f %.4f ...  of the word \"yes\": %.4f %.4f ...\n", result.root(0, "c")[0],
+              result.root(0, "c")[1], result.root(1, c)[0], result.root(1, c)[1]);  // ... or by name
   std::printf("largest difference from plain recursion in double, h and c, all nodes: %.1e\n", difference);
   return difference < 5e-6 ? 0 : 1;
 } catch (const cortex::Error& error) {

@@ -32,8 +32,10 @@ auto tree_rnn() {
   auto rnn = m.placeholder<float>("rnn", H);
   auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
   auto s = m.compute("s", H, [&](auto n, auto i) { return rnn(left(n), i) + rnn(right(n), i); });
-  auto rec = m.compute("rec", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j); })); });
-  auto body = m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf, rec);
+  auto rec =
+      m.compute("rec", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j); })); });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, rec);
   return m.recursion_op(rnn, body);
 }
 
@@ -57,7 +59,8 @@ std::vector<float> by_hand(const Word* n) {
 
 void print_head(const char* title, const std::string& text, int lines) {
   std::size_t end = 0;
-  for (int line = 0; line < lines && end < text.size(); ++line) end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  for (int line = 0; line < lines && end < text.size(); ++line)
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
   std::printf("---- %s\n%.*s%s\n", title, int(end), text.c_str(), end < text.size() ? "  ...\n" : "");
 }
 
@@ -66,18 +69,21 @@ int main(int argc, char** argv) try {
   auto standard = cortex::compile(program);
   if (argc > 1) return std::puts(standard.print(argv[1]).c_str()) < 0;
 
-  // Three stages. The operator graph is what you wrote. The loops (ILIR) have no recursion any more: they run over numbered
-  // nodes, level by level, and read children through arrays. The LLVM IR is those loops with register tiles and vectors.
+  // Three stages. The operator graph is what you wrote. The loops (ILIR) have no recursion any more: they run over
+  // numbered nodes, level by level, and read children through arrays. The LLVM IR is those loops with register tiles
+  // and vectors.
   print_head("the operator graph (ra)", standard.print("ra"), 12);
   print_head("the loops (ilir)", standard.print("ilir"), 24);
   print_head("the LLVM IR (llvm), in short", standard.print("llvm"), 6);
   const auto& times = standard.executable().times;
-  std::printf("compiling took %.1f ms to loops, %.1f ms to LLVM IR, %.1f ms to machine code\n\n", times.lower, times.codegen, times.llvm);
+  std::printf("compiling took %.1f ms to loops, %.1f ms to LLVM IR, %.1f ms to machine code\n\n", times.lower,
+              times.codegen, times.llvm);
 
   // A tree of 64 words, each level joined in pairs.
   std::vector<Word> nodes(127);
   for (int i = 0; i < 64; ++i) nodes[i].id = i;
-  for (int i = 64, child = 0; i < 127; ++i, child += 2) nodes[i].left = &nodes[child], nodes[i].right = &nodes[child + 1];
+  for (int i = 64, child = 0; i < 127; ++i, child += 2)
+    nodes[i].left = &nodes[child], nodes[i].right = &nodes[child + 1];
   const Word* const root = &nodes.back();
   const std::vector<float> expected = by_hand(root);
 
@@ -99,10 +105,12 @@ int main(int argc, char** argv) try {
     for (int run = 0; run < 200; ++run) {
       const auto start = std::chrono::steady_clock::now();
       const auto result = model(root);
-      best_us = std::fmin(best_us, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+      best_us = std::fmin(best_us,
+                          std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
       for (int i = 0; i < hidden; ++i) difference = std::fmax(difference, std::abs(result[0][i] - expected[i]));
     }
-    std::printf("%-28s best of 200 calls %7.1f us, largest difference from plain recursion %.1e\n", choice.name, best_us, difference);
+    std::printf("%-28s best of 200 calls %7.1f us, largest difference from plain recursion %.1e\n", choice.name,
+                best_us, difference);
     right &= difference < 1e-5;
   }
   return right ? 0 : 1;

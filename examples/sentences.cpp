@@ -1,12 +1,12 @@
 // The main example: sentences through a child-sum TreeLSTM, from bracketed trees to states, timed and checked.
 //
 //   sentences                                 the 102 trees of data/sentences.txt
-//   sentences --trees FILE                    any file in PTB format, such as the Stanford Sentiment Treebank's test.txt
-//   sentences "It is a dog." "So is this."    typed sentences, as trees that branch to the right
-//   sentences --print ra|ilir|llvm            the model at a stage of its compilation
+//   sentences --trees FILE                    any file in PTB format, such as the Stanford Sentiment Treebank's
+//   test.txt sentences "It is a dog." "So is this."    typed sentences, as trees that branch to the right sentences
+//   --print ra|ilir|llvm            the model at a stage of its compilation
 //
-// Exit status: 0; 1 if a state differs from plain recursion by more than rounding explains, or Cortex fails; 2 for wrong
-// input.
+// Exit status: 0; 1 if a state differs from plain recursion by more than rounding explains, or Cortex fails; 2 for
+// wrong input.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -44,16 +44,18 @@ struct Options {
 
 constexpr int input_size = 256;
 
-/// How far apart two float computations of the same states may be: a sum of `hidden` products carries a rounding error
-/// of about sqrt(hidden) units in the last place of 1; the factor leaves room for the activations and the tree's height.
-double bound(int hidden) { return 16 * std::sqrt(double(hidden)) * std::exp2(-23); }
+/// How far apart two float computations of the same states may be, in units in the last place of 1: the rounding of
+/// sums of `hidden` products, as it adds up in the mean, twice over, and that of the activations, whose approximations
+/// are good to four units.
+double bound(int hidden) { return (2 * std::sqrt(double(hidden)) + 16) * std::exp2(-24); }
 
 cortex::Schedule schedule(const Options& options) { return cortex::Schedule::standard().workers(options.threads); }
 
 cortex::CompileOptions compile_options(const Options& options) {
   cortex::CompileOptions result;
   result.timings = true;
-  if (options.threads > 1) result.workers = std::make_shared<cortex::Workers>(options.threads - 1);  // the caller works too
+  if (options.threads > 1)
+    result.workers = std::make_shared<cortex::Workers>(options.threads - 1);  // the caller works too
   return result;
 }
 
@@ -64,13 +66,15 @@ auto compile(const Program& program, const Options& options) {
   auto model = cortex::compile(program, schedule(options), compile_options(options));
   const double total = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   const auto& times = model.executable().times;
-  std::printf("  compiled in %.0f ms: to loops %.0f ms, to LLVM IR %.0f ms, to machine code %.0f ms\n", total, times.lower, times.codegen, times.llvm);
+  std::printf("  compiled in %.0f ms: to loops %.0f ms, to LLVM IR %.0f ms, to machine code %.0f ms\n", total,
+              times.lower, times.codegen, times.llvm);
   return model;
 }
 
 bool report(double difference, double bound) {
   const bool within = difference <= bound;  // false for NaN
-  std::printf("  largest difference from plain recursion: %.1e (bound %.1e)%s\n", difference, bound, within ? "" : "  EXCEEDED");
+  std::printf("  largest difference from plain recursion: %.1e (bound %.1e)%s\n", difference, bound,
+              within ? "" : "  EXCEEDED");
   return within;
 }
 
@@ -78,7 +82,9 @@ bool report(double difference, double bound) {
 bool running_example(const Options& options) {
   Treebank bank;
   parse_ptb("(2 (2 It) (2 (2 (2 is) (2 (2 a) (2 dog))) (2 .)))", "the running example", bank);
-  std::printf("The paper's running example, h = tanh(h_left + h_right), on \"It is a dog.\": 5 words, 9 nodes, hidden %d\n", options.hidden);
+  std::printf(
+      "The paper's running example, h = tanh(h_left + h_right), on \"It is a dog.\": 5 words, 9 nodes, hidden %d\n",
+      options.hidden);
   auto model = compile(tree_rnn(options.hidden), options);
   const std::vector<float> embedding = random_weights(std::size_t(bank.vocabulary.size() * options.hidden), 1.0F, 1);
   model.bind("Emb", embedding);
@@ -128,7 +134,8 @@ Column measure(const Model& model, TreeLstm<float>& recursion, const Batch& tree
       }));
   }
   if (sink == 1234567.0F) std::puts("");  // the results are used
-  column.linearize = linearize.median(), column.execute = execute.median(), column.call = call.median(), column.recursion = plain.median();
+  column.linearize = linearize.median(), column.execute = execute.median(), column.call = call.median(),
+  column.recursion = plain.median();
   return column;
 }
 
@@ -141,14 +148,22 @@ void print_table(const std::vector<Column>& columns, int runs) {
   std::printf("\n  %-42s", ("median of " + std::to_string(runs) + " calls").c_str());
   for (const Column& column : columns) std::printf("%14s", ("batch of " + std::to_string(column.trees)).c_str());
   std::printf("\n");
-  row("nodes in a batch, mean", [](const Column& c) { return c.nodes; }, "%14.1f");
-  row("linearization, us", [](const Column& c) { return c.linearize; }, "%14.2f");
-  row("execution, us", [](const Column& c) { return c.execute; }, "%14.1f");
-  row("whole call, us", [](const Column& c) { return c.call; }, "%14.1f");
-  row("nodes per second", [](const Column& c) { return c.nodes / c.call * 1e6; }, "%14.0f");
-  row("trees per second", [](const Column& c) { return double(c.trees) / c.call * 1e6; }, "%14.0f");
-  row("plain recursive C++, one thread, us", [](const Column& c) { return c.recursion; }, "%14.1f");
-  row("plain recursion's time / whole call's time", [](const Column& c) { return c.recursion / c.call; }, "%13.2fx");
+  row(
+      "nodes in a batch, mean", [](const Column& c) { return c.nodes; }, "%14.1f");
+  row(
+      "linearization, us", [](const Column& c) { return c.linearize; }, "%14.2f");
+  row(
+      "execution, us", [](const Column& c) { return c.execute; }, "%14.1f");
+  row(
+      "whole call, us", [](const Column& c) { return c.call; }, "%14.1f");
+  row(
+      "nodes per second", [](const Column& c) { return c.nodes / c.call * 1e6; }, "%14.0f");
+  row(
+      "trees per second", [](const Column& c) { return double(c.trees) / c.call * 1e6; }, "%14.0f");
+  row(
+      "plain recursive C++, one thread, us", [](const Column& c) { return c.recursion; }, "%14.1f");
+  row(
+      "plain recursion's time / whole call's time", [](const Column& c) { return c.recursion / c.call; }, "%13.2fx");
   std::printf("\n");
 }
 
@@ -173,15 +188,18 @@ Treebank read(const Options& options, std::string& source) {
     for (const std::string& sentence : options.sentences) add_sentence(sentence, bank);
     source = "typed sentences";
   } else {
-    const std::filesystem::path path = options.trees.empty() ? examples_directory() / "data" / "sentences.txt" : std::filesystem::path(options.trees);
+    const std::filesystem::path path =
+        options.trees.empty() ? examples_directory() / "data" / "sentences.txt" : std::filesystem::path(options.trees);
     read_ptb(path, bank);
     source = path.filename().string();
   }
   constexpr long most = 5000;
   for (std::size_t i = 0; i < bank.trees.size(); ++i)
     if (const long height = size_of(bank.trees[i]).height; height > most)
-      throw std::runtime_error("tree " + std::to_string(i + 1) + " of " + source + " is " + std::to_string(height) + " levels high; this program takes up to " +
-                               std::to_string(most) + ", because plain recursion, to which it compares, runs on the stack (Cortex itself does not)");
+      throw std::runtime_error(
+          "tree " + std::to_string(i + 1) + " of " + source + " is " + std::to_string(height) +
+          " levels high; this program takes up to " + std::to_string(most) +
+          ", because plain recursion, to which it compares, runs on the stack (Cortex itself does not)");
   return bank;
 }
 
@@ -197,12 +215,12 @@ int run(const Options& options) {
   for (const Phrase* tree : bank.trees) nodes += size_of(tree).nodes, words += size_of(tree).words;
 
   const cortex::Target target = cortex::runtime::host_target();
-  std::printf("Cortex %s on %s, vectors of %d bytes, %d thread%s\n\n", CORTEX_VERSION, target.cpu.c_str(), target.vector_bytes, options.threads,
-              options.threads == 1 ? "" : "s");
+  std::printf("Cortex %s on %s, vectors of %d bytes, %d thread%s\n\n", CORTEX_VERSION, target.cpu.c_str(),
+              target.vector_bytes, options.threads, options.threads == 1 ? "" : "s");
   bool right = running_example(options);
 
-  std::printf("\nChild-sum TreeLSTM, hidden %d, word vectors of %d: %zu trees (%s), %ld words, %ld nodes\n", options.hidden, input_size, bank.trees.size(),
-              source.c_str(), words, nodes);
+  std::printf("\nChild-sum TreeLSTM, hidden %d, word vectors of %d: %zu trees (%s), %ld words, %ld nodes\n",
+              options.hidden, input_size, bank.trees.size(), source.c_str(), words, nodes);
   auto model = compile(tree_lstm(input_size, options.hidden), options);
   const TreeLstmWeights weights = TreeLstmWeights::random(bank.vocabulary.size(), input_size, options.hidden);
   bind_all(model, weights);
@@ -222,11 +240,17 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Sentences through a child-sum TreeLSTM: compiled by Cortex, checked against plain recursion, timed."};
   auto* trees = app.add_option("--trees", options.trees, "A file of trees in PTB format: (3 (2 It) (3 works))");
-  app.add_option("sentence", options.sentences, "Sentences to run in place of a file, each one argument")->excludes(trees);
+  app.add_option("sentence", options.sentences, "Sentences to run in place of a file, each one argument")
+      ->excludes(trees);
   app.add_option("--hidden", options.hidden, "Elements of a state")->check(CLI::Range(1, 4096))->capture_default_str();
-  app.add_option("--threads", options.threads, "Threads that share one call")->check(CLI::Range(1, 256))->capture_default_str();
-  app.add_option("--runs", options.runs, "Timed calls for each batch size")->check(CLI::Range(1, 10000000))->capture_default_str();
-  app.add_option("--print", options.print, "Print the TreeLSTM and exit: the operator graph, the loops made of it, or the LLVM IR")
+  app.add_option("--threads", options.threads, "Threads that share one call")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--runs", options.runs, "Timed calls for each batch size")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  app.add_option("--print", options.print,
+                 "Print the TreeLSTM and exit: the operator graph, the loops made of it, or the LLVM IR")
       ->check(CLI::IsMember({"ra", "ilir", "llvm"}));
   try {
     app.parse(argc, argv);

@@ -3,12 +3,13 @@
 //   number the nodes by height, children's rows noted          (own code, as fast as for trained hands)
 //   leaves:  gather word vectors; one product for the gates i, o, u; pointwise
 //   levels:  sums of children's states; one product for i, o, u; pointwise
-//   each level but the last ends with one product for the forget gates of its own rows: they are wanted once, by the one
+//   each level but the last ends with one product for the forget gates of its own rows: they are wanted once, by the
+//   one
 //            parent, and here they are contiguous, so no copy of children's rows is made; f_k c_k is kept, not f_k
 //
 // Nothing is allocated once the buffers have their size. For products of few rows OpenBLAS offers several ways whose
-// speeds differ up to four times: sgemm or one sgemv a row, on the weights as they are or transposed. Which is the fastest for a
-// number of rows is measured once, when the object is made.
+// speeds differ up to four times: sgemm or one sgemv a row, on the weights as they are or transposed. Which is the
+// fastest for a number of rows is measured once, when the object is made.
 #pragma once
 
 #if CORTEX_BENCH_OPENBLAS
@@ -33,8 +34,8 @@ namespace bench {
 
 using examples::Phrase;
 
-/// Starts the program again with OpenBLAS told to use its AVX-512 kernels, if the CPU has AVX-512 and it is told otherwise
-/// or nothing: on CPUs that it does not know it falls back on much slower ones. To be called first in `main`.
+/// Starts the program again with OpenBLAS told to use its AVX-512 kernels, if the CPU has AVX-512 and it is told
+/// otherwise or nothing: on CPUs that it does not know it falls back on much slower ones. To be called first in `main`.
 inline void use_best_openblas([[maybe_unused]] char** argv) {
 #if defined(__x86_64__)
   const char* const told = std::getenv("OPENBLAS_CORETYPE");
@@ -47,7 +48,9 @@ inline void use_best_openblas([[maybe_unused]] char** argv) {
   openblas_set_num_threads(1);
 }
 
-inline std::string openblas_name() { return openblas_get_config() + std::string(", kernels for ") + openblas_get_corename(); }
+inline std::string openblas_name() {
+  return openblas_get_config() + std::string(", kernels for ") + openblas_get_corename();
+}
 
 /// Uninitialised, aligned to cache lines, growing.
 class Buffer {
@@ -62,7 +65,9 @@ class Buffer {
     }
     return data_;
   }
-  explicit Buffer(const std::vector<float>& values = {}) { std::copy(values.begin(), values.end(), room(std::max<std::size_t>(values.size(), 1))); }
+  explicit Buffer(const std::vector<float>& values = {}) {
+    std::copy(values.begin(), values.end(), room(std::max<std::size_t>(values.size(), 1)));
+  }
   ~Buffer() { std::free(data_); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -77,7 +82,8 @@ class Buffer {
 class Product {
  public:
   /// `forth` is the matrix as [from][to].
-  Product(const std::vector<float>& forth, std::size_t from, std::size_t to) : from_(int(from)), to_(int(to)), forth_(forth), back_(transposed(forth, from, to)) {
+  Product(const std::vector<float>& forth, std::size_t from, std::size_t to)
+      : from_(int(from)), to_(int(to)), forth_(forth), back_(transposed(forth, from, to)) {
     way_.fill(gemm_forth);
     const std::vector<float> x(most_measured * from, 0.5F);
     std::vector<float> y(most_measured * to);
@@ -91,7 +97,9 @@ class Product {
     }
   }
 
-  void operator()(const float* x, std::size_t rows, float* y) const { run(rows <= most_measured ? way_[rows - 1] : gemm_forth, x, int(rows), y); }
+  void operator()(const float* x, std::size_t rows, float* y) const {
+    run(rows <= most_measured ? way_[rows - 1] : gemm_forth, x, int(rows), y);
+  }
 
   /// The ways taken for 1, 2, ... rows: M or m for sgemm, v for sgemv; capital where the matrix is [from][to].
   std::string choices() const {
@@ -110,7 +118,8 @@ class Product {
       for (std::size_t i = 0; i < to; ++i) result[i * from + j] = m[j * to + i];
     return result;
   }
-  /// The best of some runs that follow each other, as the levels of a tree do; neighbours on the machine only add to it.
+  /// The best of some runs that follow each other, as the levels of a tree do; neighbours on the machine only add to
+  /// it.
   template <class Work>
   static double time_of(Work&& work) {
     double best = INFINITY;
@@ -124,13 +133,21 @@ class Product {
 
   void run(Way way, const float* x, int rows, float* y) const {
     switch (way) {
-      case gemm_forth: return cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, to_, from_, 1, x, from_, forth_.data(), to_, 0, y, to_);
-      case gemm_back: return cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, to_, from_, 1, x, from_, back_.data(), from_, 0, y, to_);
+      case gemm_forth:
+        return cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, to_, from_, 1, x, from_, forth_.data(), to_,
+                           0, y, to_);
+      case gemm_back:
+        return cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, to_, from_, 1, x, from_, back_.data(), from_,
+                           0, y, to_);
       case gemv_forth:
-        for (int r = 0; r < rows; ++r) cblas_sgemv(CblasRowMajor, CblasTrans, from_, to_, 1, forth_.data(), to_, x + std::ptrdiff_t(r) * from_, 1, 0, y + std::ptrdiff_t(r) * to_, 1);
+        for (int r = 0; r < rows; ++r)
+          cblas_sgemv(CblasRowMajor, CblasTrans, from_, to_, 1, forth_.data(), to_, x + std::ptrdiff_t(r) * from_, 1, 0,
+                      y + std::ptrdiff_t(r) * to_, 1);
         return;
       case gemv_back:
-        for (int r = 0; r < rows; ++r) cblas_sgemv(CblasRowMajor, CblasNoTrans, to_, from_, 1, back_.data(), from_, x + std::ptrdiff_t(r) * from_, 1, 0, y + std::ptrdiff_t(r) * to_, 1);
+        for (int r = 0; r < rows; ++r)
+          cblas_sgemv(CblasRowMajor, CblasNoTrans, to_, from_, 1, back_.data(), from_, x + std::ptrdiff_t(r) * from_, 1,
+                      0, y + std::ptrdiff_t(r) * to_, 1);
         return;
     }
   }
@@ -164,23 +181,27 @@ namespace pointwise {
 [[gnu::always_inline]] inline float sigmoid(float x) { return 0.5F * tanh(0.5F * x) + 0.5F; }
 
 // Gates are [3][n] a row: i, o, u.
-EXAMPLES_VECTORISED static void leaf(std::size_t n, const float* __restrict gates, const float* __restrict bias, float* __restrict h, float* __restrict c) {
+EXAMPLES_VECTORISED static void leaf(std::size_t n, const float* __restrict gates, const float* __restrict bias,
+                                     float* __restrict h, float* __restrict c) {
   for (std::size_t i = 0; i < n; ++i) {
     const float cell = sigmoid(gates[i] + bias[i]) * tanh(gates[2 * n + i] + bias[2 * n + i]);
     c[i] = cell;
     h[i] = sigmoid(gates[n + i] + bias[n + i]) * tanh(cell);
   }
 }
-EXAMPLES_VECTORISED static void inner(std::size_t n, const float* __restrict gates, const float* __restrict bias, const float* fc_left, const float* fc_right,
-                                      float* __restrict h, float* __restrict c) {
+EXAMPLES_VECTORISED static void inner(std::size_t n, const float* __restrict gates, const float* __restrict bias,
+                                      const float* fc_left, const float* fc_right, float* __restrict h,
+                                      float* __restrict c) {
   for (std::size_t i = 0; i < n; ++i) {
-    const float cell = sigmoid(gates[i] + bias[i]) * tanh(gates[2 * n + i] + bias[2 * n + i]) + (fc_left[i] + fc_right[i]);
+    const float cell =
+        sigmoid(gates[i] + bias[i]) * tanh(gates[2 * n + i] + bias[2 * n + i]) + (fc_left[i] + fc_right[i]);
     c[i] = cell;
     h[i] = sigmoid(gates[n + i] + bias[n + i]) * tanh(cell);
   }
 }
 /// c becomes f c.
-EXAMPLES_VECTORISED static void forget(std::size_t n, const float* __restrict gate, const float* __restrict bias, float* __restrict c) {
+EXAMPLES_VECTORISED static void forget(std::size_t n, const float* __restrict gate, const float* __restrict bias,
+                                       float* __restrict c) {
   for (std::size_t i = 0; i < n; ++i) c[i] *= sigmoid(gate[i] + bias[i]);
 }
 EXAMPLES_VECTORISED static void add(std::size_t n, const float* a, const float* b, float* __restrict sum) {
@@ -192,12 +213,18 @@ EXAMPLES_VECTORISED static void add(std::size_t n, const float* a, const float* 
 class OpenblasLevel {
  public:
   explicit OpenblasLevel(const examples::TreeLstmWeights& w)
-      : hidden_(std::size_t(w.hidden)), input_(std::size_t(w.input)), embedding_(w.Emb),
+      : hidden_(std::size_t(w.hidden)),
+        input_(std::size_t(w.input)),
+        embedding_(w.Emb),
         W_(examples::stacked<float>({&w.W_i, &w.W_o, &w.W_u}, input_), input_, 3 * hidden_),
         U_(examples::stacked<float>({&w.U_i, &w.U_o, &w.U_u}, hidden_), hidden_, 3 * hidden_),
-        U_f_(examples::stacked<float>({&w.U_f}, hidden_), hidden_, hidden_), b_(examples::stacked<float>({&w.b_i, &w.b_o, &w.b_u}, 1)), b_f_(w.b_f) {}
+        U_f_(examples::stacked<float>({&w.U_f}, hidden_), hidden_, hidden_),
+        b_(examples::stacked<float>({&w.b_i, &w.b_o, &w.b_u}, 1)),
+        b_f_(w.b_f) {}
 
-  std::string choices() const { return "ways for 1 to 16 rows: W " + W_.choices() + ", U " + U_.choices() + ", U_f " + U_f_.choices(); }
+  std::string choices() const {
+    return "ways for 1 to 16 rows: W " + W_.choices() + ", U " + U_.choices() + ", U_f " + U_f_.choices();
+  }
 
   /// Writes h of each root to `out`, [root][hidden].
   void operator()(const std::vector<const Phrase*>& roots, float* out) {
@@ -212,14 +239,18 @@ class OpenblasLevel {
       float* const own_h = h + begin * n;
       float* const own_c = c + begin * n;
       if (level == 0) {
-        for (std::size_t r = 0; r < rows; ++r) std::copy_n(embedding_.data() + std::size_t(word_[r]) * input_, input_, x + r * input_);
+        for (std::size_t r = 0; r < rows; ++r)
+          std::copy_n(embedding_.data() + std::size_t(word_[r]) * input_, input_, x + r * input_);
         W_(x, rows, gates);
-        for (std::size_t r = 0; r < rows; ++r) pointwise::leaf(n, gates + r * 3 * n, b_.data(), own_h + r * n, own_c + r * n);
+        for (std::size_t r = 0; r < rows; ++r)
+          pointwise::leaf(n, gates + r * 3 * n, b_.data(), own_h + r * n, own_c + r * n);
       } else {
-        for (std::size_t r = 0; r < rows; ++r) pointwise::add(n, h + left(begin + r) * n, h + right(begin + r) * n, x + r * n);
+        for (std::size_t r = 0; r < rows; ++r)
+          pointwise::add(n, h + left(begin + r) * n, h + right(begin + r) * n, x + r * n);
         U_(x, rows, gates);
         for (std::size_t r = 0; r < rows; ++r)
-          pointwise::inner(n, gates + r * 3 * n, b_.data(), c + left(begin + r) * n, c + right(begin + r) * n, own_h + r * n, own_c + r * n);
+          pointwise::inner(n, gates + r * 3 * n, b_.data(), c + left(begin + r) * n, c + right(begin + r) * n,
+                           own_h + r * n, own_c + r * n);
       }
       if (level + 2 == begin_.size()) break;
       U_f_(own_h, rows, gates);
@@ -232,8 +263,8 @@ class OpenblasLevel {
   std::size_t left(std::size_t row) const { return std::size_t(left_[row]); }
   std::size_t right(std::size_t row) const { return std::size_t(right_[row]); }
 
-  /// Gives each node a row, so that the rows of one height follow each other, leaves first. Breadth first, where a node's
-  /// children stand side by side behind it; backwards over that for the heights; then a counting sort.
+  /// Gives each node a row, so that the rows of one height follow each other, leaves first. Breadth first, where a
+  /// node's children stand side by side behind it; backwards over that for the heights; then a counting sort.
   void number(const std::vector<const Phrase*>& roots) {
     nodes_.assign(roots.begin(), roots.end());
     first_child_.clear();
@@ -270,10 +301,10 @@ class OpenblasLevel {
   Product W_, U_, U_f_;
   Buffer b_, b_f_;
   Buffer h_, c_, x_, gates_;
-  std::vector<const Phrase*> nodes_;                            // breadth first
-  std::vector<int> first_child_, height_, row_;                 // [node]
-  std::vector<int> word_, left_, right_;                        // [row]
-  std::vector<std::size_t> begin_, next_;                       // [level] its first row
+  std::vector<const Phrase*> nodes_;             // breadth first
+  std::vector<int> first_child_, height_, row_;  // [node]
+  std::vector<int> word_, left_, right_;         // [row]
+  std::vector<std::size_t> begin_, next_;        // [level] its first row
 };
 
 }  // namespace bench

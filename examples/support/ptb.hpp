@@ -89,15 +89,19 @@ inline Phrase* joined(Treebank& bank, int label, const std::vector<Phrase*>& chi
 /// Reads trees from a text with a stack of its own, so that any depth is fine.
 class PtbParser {
  public:
-  PtbParser(std::string_view text, std::string name, Treebank& bank) : text_(text), name_(std::move(name)), bank_(bank) {
+  PtbParser(std::string_view text, std::string name, Treebank& bank)
+      : text_(text), name_(std::move(name)), bank_(bank) {
     if (text_.substr(0, 3) == "\xEF\xBB\xBF") text_.remove_prefix(3);  // the byte order mark of some editors
   }
 
   void run() {
     while (skip_space(), at_ < text_.size()) {
-      if (text_[at_] == '(') open();
-      else if (text_[at_] == ')') close();
-      else word();
+      if (text_[at_] == '(')
+        open();
+      else if (text_[at_] == ')')
+        close();
+      else
+        word();
     }
     if (!open_.empty()) fail(open_.front().place, "this '(' is never closed");
   }
@@ -114,13 +118,16 @@ class PtbParser {
   };
 
   [[noreturn]] void fail(const Place& place, const std::string& what) const {
-    throw std::runtime_error(name_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " + what);
+    throw std::runtime_error(name_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " +
+                             what);
   }
 
   /// One character on, columns counted in characters and not in the bytes of their UTF-8.
   void advance() {
-    if (text_[at_] == '\n') ++here_.line, here_.column = 1;
-    else if (!is_continuation(text_[at_])) ++here_.column;
+    if (text_[at_] == '\n')
+      ++here_.line, here_.column = 1;
+    else if (!is_continuation(text_[at_]))
+      ++here_.column;
     ++at_;
   }
   /// Whether a byte of UTF-8 belongs to the character before it.
@@ -145,7 +152,9 @@ class PtbParser {
   }
 
   void open() {
-    if (!open_.empty() && open_.back().word >= 0) fail(here_, "a '(' after the word " + shown(bank_.vocabulary.word(open_.back().word)) + ": a node has one word or further trees, not both");
+    if (!open_.empty() && open_.back().word >= 0)
+      fail(here_, "a '(' after the word " + shown(bank_.vocabulary.word(open_.back().word)) +
+                      ": a node has one word or further trees, not both");
     Open node;
     node.place = here_;
     advance();
@@ -153,7 +162,8 @@ class PtbParser {
     const Place place = here_;
     const std::string_view label = token();
     if (label.empty()) fail(place, "a label from 0 to 4 must follow the '('");
-    if (label.size() != 1 || label[0] < '0' || label[0] > '4') fail(place, "the label is " + shown(label) + "; labels are 0, 1, 2, 3 and 4");
+    if (label.size() != 1 || label[0] < '0' || label[0] > '4')
+      fail(place, "the label is " + shown(label) + "; labels are 0, 1, 2, 3 and 4");
     node.label = label[0] - '0';
     open_.push_back(std::move(node));
   }
@@ -163,8 +173,11 @@ class PtbParser {
     const std::string_view text = token();
     if (open_.empty()) fail(place, shown(text) + " stands outside of any tree");
     Open& node = open_.back();
-    if (node.word >= 0) fail(place, "a second word, " + shown(text) + ", after " + shown(bank_.vocabulary.word(node.word)) + ": a node has one word or further trees");
-    if (!node.children.empty()) fail(place, "the word " + shown(text) + " after a tree: a node has one word or further trees, not both");
+    if (node.word >= 0)
+      fail(place, "a second word, " + shown(text) + ", after " + shown(bank_.vocabulary.word(node.word)) +
+                      ": a node has one word or further trees");
+    if (!node.children.empty())
+      fail(place, "the word " + shown(text) + " after a tree: a node has one word or further trees, not both");
     node.word = bank_.vocabulary.add(text);
   }
 
@@ -174,9 +187,12 @@ class PtbParser {
     if (node.word < 0 && node.children.empty()) fail(node.place, "a node without word and without trees");
     open_.pop_back();
     advance();
-    Phrase* const phrase = node.word >= 0 ? bank_.add({node.label, node.word, nullptr, nullptr}) : joined(bank_, node.label, node.children);
-    if (open_.empty()) bank_.trees.push_back(phrase);
-    else open_.back().children.push_back(phrase);
+    Phrase* const phrase = node.word >= 0 ? bank_.add({node.label, node.word, nullptr, nullptr})
+                                          : joined(bank_, node.label, node.children);
+    if (open_.empty())
+      bank_.trees.push_back(phrase);
+    else
+      open_.back().children.push_back(phrase);
   }
 
   std::string_view text_;
@@ -191,13 +207,16 @@ class PtbParser {
 
 /// Adds the trees in `text` to `bank`; `name` is what errors call the text. Nodes with more than two children branch to
 /// the right, chains of single children collapse. Throws std::runtime_error: "name:line:column: what is wrong".
-inline void parse_ptb(std::string_view text, const std::string& name, Treebank& bank) { detail::PtbParser(text, name, bank).run(); }
+inline void parse_ptb(std::string_view text, const std::string& name, Treebank& bank) {
+  detail::PtbParser(text, name, bank).run();
+}
 
 /// Adds the trees of a file to `bank`, as `parse_ptb`. Throws std::runtime_error also for a file that cannot be read or
 /// holds no tree.
 inline void read_ptb(const std::filesystem::path& path, Treebank& bank) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw std::runtime_error(path.string() + " is a directory, not a file of trees");
+  if (std::filesystem::is_directory(path, ignored))
+    throw std::runtime_error(path.string() + " is a directory, not a file of trees");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path.string() + " cannot be opened: " + std::strerror(errno));
   std::ostringstream text;
@@ -228,7 +247,8 @@ inline std::vector<std::string> tokens(std::string_view sentence) {
 /// for a sentence without words.
 inline const Phrase* add_sentence(std::string_view sentence, Treebank& bank) {
   std::vector<Phrase*> leaves;
-  for (const std::string& word : tokens(sentence)) leaves.push_back(bank.add({2, bank.vocabulary.add(word), nullptr, nullptr}));
+  for (const std::string& word : tokens(sentence))
+    leaves.push_back(bank.add({2, bank.vocabulary.add(word), nullptr, nullptr}));
   if (leaves.empty()) throw std::runtime_error("a sentence needs at least one word");
   bank.trees.push_back(detail::joined(bank, 2, leaves));
   return bank.trees.back();
@@ -261,15 +281,16 @@ inline std::filesystem::path examples_directory() {
 #endif
 }
 
-/// The directory of the Stanford Sentiment Treebank (train.txt, dev.txt, test.txt): the environment variable CORTEX_SST,
-/// or shared/data/sst beside the repository.
+/// The directory of the Stanford Sentiment Treebank (train.txt, dev.txt, test.txt): the environment variable
+/// CORTEX_SST, or shared/data/sst beside the repository.
 inline std::optional<std::filesystem::path> find_sst() {
   std::error_code ignored;
   if (const char* given = std::getenv("CORTEX_SST"); given && *given) {
     std::filesystem::path path = given;
     if (!std::filesystem::is_directory(path, ignored)) path = path.parent_path();  // one of its files
     if (std::filesystem::exists(path / "test.txt", ignored)) return path;
-    throw std::runtime_error("CORTEX_SST is '" + std::string(given) + "', where there is no test.txt of the Stanford Sentiment Treebank");
+    throw std::runtime_error("CORTEX_SST is '" + std::string(given) +
+                             "', where there is no test.txt of the Stanford Sentiment Treebank");
   }
   const std::filesystem::path path = examples_directory().parent_path().parent_path() / "shared" / "data" / "sst";
   if (std::filesystem::exists(path / "test.txt", ignored)) return path;

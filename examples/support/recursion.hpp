@@ -17,7 +17,8 @@
 // As fast as the compiler makes them, in whatever way the program around them is built: each loop is there for AVX-512,
 // for AVX2 and for any CPU, and the program takes the one that fits when it starts.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define EXAMPLES_VECTORISED [[maybe_unused, gnu::optimize("O3"), gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+#define EXAMPLES_VECTORISED \
+  [[maybe_unused, gnu::optimize("O3"), gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
 #define EXAMPLES_VECTORISED [[maybe_unused]]
 #endif
@@ -29,11 +30,13 @@ namespace detail {
 // Two overloads in place of a template, because versions for several CPUs are made of plain functions only.
 /// y += the product of the vector x, of `from` elements, and the matrix w[from][to]. The inner loop runs over outputs:
 /// consecutive addresses and no sum across a vector register.
-EXAMPLES_VECTORISED static void add_product(const float* x, const float* w, std::size_t from, std::size_t to, float* __restrict y) {
+EXAMPLES_VECTORISED static void add_product(const float* x, const float* w, std::size_t from, std::size_t to,
+                                            float* __restrict y) {
   for (std::size_t j = 0; j < from; ++j)
     for (std::size_t i = 0; i < to; ++i) y[i] += x[j] * w[j * to + i];
 }
-EXAMPLES_VECTORISED static void add_product(const double* x, const double* w, std::size_t from, std::size_t to, double* __restrict y) {
+EXAMPLES_VECTORISED static void add_product(const double* x, const double* w, std::size_t from, std::size_t to,
+                                            double* __restrict y) {
   for (std::size_t j = 0; j < from; ++j)
     for (std::size_t i = 0; i < to; ++i) y[i] += x[j] * w[j * to + i];
 }
@@ -59,7 +62,8 @@ inline std::vector<float> random_weights(std::size_t count, float scale, unsigne
 template <class Real>
 class TreeRnn {
  public:
-  TreeRnn(const std::vector<float>& embedding, int hidden) : embedding_(embedding.begin(), embedding.end()), hidden_(std::size_t(hidden)) {}
+  TreeRnn(const std::vector<float>& embedding, int hidden)
+      : embedding_(embedding.begin(), embedding.end()), hidden_(std::size_t(hidden)) {}
 
   std::vector<Real> operator()(const Phrase* phrase) const {
     if (!phrase->left) {
@@ -77,8 +81,8 @@ class TreeRnn {
   std::size_t hidden_;
 };
 
-/// The weights of a child-sum TreeLSTM (Tai, Socher and Manning 2015) over trees with words at their leaves only. Each is
-/// row-major and named as the model names it: W [hidden, input] for the words' vectors, U [hidden, hidden] for the
+/// The weights of a child-sum TreeLSTM (Tai, Socher and Manning 2015) over trees with words at their leaves only. Each
+/// is row-major and named as the model names it: W [hidden, input] for the words' vectors, U [hidden, hidden] for the
 /// children's states, b [hidden].
 struct TreeLstmWeights {
   int vocabulary = 0, input = 0, hidden = 0;
@@ -124,16 +128,21 @@ std::vector<Real> stacked(std::initializer_list<const std::vector<float>*> matri
 
 /// The TreeLSTM by recursion: children before parents, one node at a time.
 ///   leaf:  i, o = sigmoid(W x + b), u = tanh(W_u x + b_u);                      c = i u
-///   else:  i, o = sigmoid(U s + b), u = tanh(U_u s + b_u), s = sum of h_k;      c = i u + sum of sigmoid(U_f h_k + b_f) c_k
-///   both:  h = o tanh(c)
+///   else:  i, o = sigmoid(U s + b), u = tanh(U_u s + b_u), s = sum of h_k;      c = i u + sum of sigmoid(U_f h_k +
+///   b_f) c_k both:  h = o tanh(c)
 /// Memory is allocated the first time that the recursion gets so deep. One call at a time.
 template <class Real>
 class TreeLstm {
  public:
   explicit TreeLstm(const TreeLstmWeights& w)
-      : hidden_(std::size_t(w.hidden)), input_(std::size_t(w.input)), embedding_(w.Emb.begin(), w.Emb.end()),
-        W_(stacked<Real>({&w.W_i, &w.W_o, &w.W_u}, input_)), U_(stacked<Real>({&w.U_i, &w.U_o, &w.U_u}, hidden_)),
-        U_f_(stacked<Real>({&w.U_f}, hidden_)), b_(stacked<Real>({&w.b_i, &w.b_o, &w.b_u}, 1)), b_f_(w.b_f.begin(), w.b_f.end()) {}
+      : hidden_(std::size_t(w.hidden)),
+        input_(std::size_t(w.input)),
+        embedding_(w.Emb.begin(), w.Emb.end()),
+        W_(stacked<Real>({&w.W_i, &w.W_o, &w.W_u}, input_)),
+        U_(stacked<Real>({&w.U_i, &w.U_o, &w.U_u}, hidden_)),
+        U_f_(stacked<Real>({&w.U_f}, hidden_)),
+        b_(stacked<Real>({&w.b_i, &w.b_o, &w.b_u}, 1)),
+        b_f_(w.b_f.begin(), w.b_f.end()) {}
 
   /// The state h of `tree`: `hidden` numbers, valid until the next call.
   const Real* operator()(const Phrase* tree) {
@@ -146,7 +155,8 @@ class TreeLstm {
   /// What one level of the recursion holds while it waits for the next: its children's states, and the gates.
   struct Level {
     std::vector<Real> h[2], c[2], sum, gates, forget;
-    explicit Level(std::size_t n) : h{std::vector<Real>(n), std::vector<Real>(n)}, c{h[0], h[0]}, sum(n), gates(3 * n), forget(n) {}
+    explicit Level(std::size_t n)
+        : h{std::vector<Real>(n), std::vector<Real>(n)}, c{h[0], h[0]}, sum(n), gates(3 * n), forget(n) {}
   };
   Level& level(std::size_t depth) {
     while (levels_.size() <= depth) levels_.push_back(std::make_unique<Level>(hidden_));
@@ -181,7 +191,8 @@ class TreeLstm {
   }
 
   std::size_t hidden_, input_;
-  std::vector<Real> embedding_, W_, U_, U_f_, b_, b_f_;  // W_ [input][3 gates][hidden], U_ likewise, U_f_ [hidden][hidden]
+  std::vector<Real> embedding_, W_, U_, U_f_, b_,
+      b_f_;  // W_ [input][3 gates][hidden], U_ likewise, U_f_ [hidden][hidden]
   std::vector<std::unique_ptr<Level>> levels_;
 };
 

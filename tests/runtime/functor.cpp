@@ -1,6 +1,7 @@
 // Calling a model: the forms of roots, results, errors.
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <memory>
 #include <stdexcept>
 
@@ -148,7 +149,7 @@ TEST_CASE("a state is named by its placeholder, whose type it has", "[runtime]")
   CHECK(r.root(1, h)[0] == 6);
   CHECK(r.node(&p.c, h)[0] == 3);
   std::vector<float> copy(8);
-  r.copy_root(1, h, std::span(copy));
+  r.copy_root(1, h, copy);
   CHECK(copy[0] == 6);
   CHECK_THAT(error_of(Code::invalid_argument, [&, &other = other_h] { r.root(1, other); }), Contains("no state 'h' of another model"));
 }
@@ -184,6 +185,10 @@ TEST_CASE("a call can write to the caller's span", "[runtime]") {
   CHECK(out[16] == -1);
   CHECK(m(p.b, std::span(out).first(8)) == 1);
   CHECK(out[0] == 2);
+  std::array<float, 8> array;
+  float plain[8];
+  CHECK(m(p.b, array) + m(&p.c, plain) == 2);
+  CHECK(array[0] + plain[0] == 5);
 }
 
 TEST_CASE("an output span that does not fit is refused before any work", "[runtime]") {

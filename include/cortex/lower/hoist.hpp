@@ -125,8 +125,8 @@ inline std::unordered_set<const void*> ahead_of(const Version& version) {
 /// Sorts the definitions by stage. Leaves have no recursion to leave, so only what they share with the inner nodes moves.
 inline Placement hoist(std::vector<Version> versions) {
   Placement result;
-  detail::NodeFreer free(result.once);
-  for (Version& version : versions) free.run(version);
+  // Each version apart: what depends on the node among inner nodes may be the same for all leaves.
+  for (Version& version : versions) detail::NodeFreer(result.once).run(version);
   Version everywhere{Part::all, {}};
   for (Version& version : versions) {
     if (version.part == Part::leaves) continue;

@@ -13,6 +13,7 @@
 
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -21,121 +22,126 @@ namespace cortex::pass {
 
 namespace detail {
 
-/// `body` of a variable that stands for `value`, so that however often it reads it, it is evaluated once.
-template <class Body>
-ir::Expr with_value(const char* name, ir::Expr value, Body body) {
-  if (value.as<ir::Var>()) return body(value);
-  const ir::Expr var = ir::Var::make(name, value.type());
-  return ir::Let::make(var, std::move(value), body(var));
-}
+/// Gives names to values that are read more than once, so that each is evaluated once.
+class Steps {
+ public:
+  /// A variable that stands for `value`; a variable stands for itself.
+  ir::Expr keep(const char* name, ir::Expr value) {
+    if (value.as<ir::Var>()) return value;
+    const ir::Expr var = ir::Var::make(name, value.type());
+    kept_.emplace_back(var, std::move(value));
+    return var;
+  }
 
-/// The lesser of `x` and `limit`; for NaN, the NaN.
+  /// `result` inside the lets of what was kept.
+  ir::Expr in_lets(ir::Expr result) const {
+    for (auto it = kept_.rbegin(); it != kept_.rend(); ++it) result = ir::Let::make(it->first, it->second, result);
+    return result;
+  }
+
+ private:
+  std::vector<std::pair<ir::Expr, ir::Expr>> kept_;
+};
+
+inline ir::Expr less(const ir::Expr& a, const ir::Expr& b) { return ir::binary(ir::BinaryOp::lt, a, b); }
+
+/// The lesser of `x` and `limit`; for NaN, the NaN. Here and below the order of the operands is that of x86's minps and
+/// maxps, which a select becomes: one instruction, where ir's min and max take four.
 inline ir::Expr at_most(const ir::Expr& x, float limit) {
   const ir::Expr c = ir::constant(limit, x.type());
-  return ir::Select::make(ir::binary(ir::BinaryOp::lt, c, x), c, x);
+  return ir::Select::make(less(c, x), c, x);
 }
 
 /// The greater of `x` and `limit`; for NaN, the NaN.
 inline ir::Expr at_least(const ir::Expr& x, float limit) {
   const ir::Expr c = ir::constant(limit, x.type());
-  return ir::Select::make(ir::binary(ir::BinaryOp::lt, x, c), c, x);
+  return ir::Select::make(less(x, c), c, x);
 }
 
 /// The lesser of `x` and `limit`; for NaN, `limit`.
 inline ir::Expr number_at_most(const ir::Expr& x, float limit) {
   const ir::Expr c = ir::constant(limit, x.type());
-  return ir::Select::make(ir::binary(ir::BinaryOp::lt, x, c), x, c);
+  return ir::Select::make(less(x, c), x, c);
 }
 
 /// A polynomial of `x`, the coefficient of the highest power first.
 inline ir::Expr polynomial(const ir::Expr& x, std::initializer_list<float> coefficients) {
   ir::Expr sum;
-  for (const float c : coefficients) {
-    const ir::Expr next = ir::constant(c, x.type());
-    sum = sum ? ir::Fma::make(std::move(sum), x, next) : next;
+  for (const float coefficient : coefficients) {
+    const ir::Expr c = ir::constant(coefficient, x.type());
+    sum = sum ? ir::Fma::make(sum, x, c) : c;
   }
   return sum;
 }
 
-inline constexpr float log2_e = 1.44269504f;
-// ln 2 in two parts, the first so short that its product with an exponent is exact.
-inline constexpr float ln_2_high = 0x1.62e4p-1f, ln_2_low = 1.42860677e-6f;
+inline void require_f32(const ir::Expr& x) {
+  ir::require(x && x.dtype() == DType::f32, "an approximate function of another type than f32");
+}
+
+inline constexpr float log2_e = 1.44269502f;
+// ln 2 in two parts, the first so short that its product with any exponent is exact.
+inline constexpr float ln_2_high = 0.693145752f, ln_2_low = 1.42860677e-06f;
 
 }  // namespace detail
 
-/// tanh(x), an odd rational function: 13 operations, one of them a division.
-/// At most TANH_ULP ULP off. Never beyond 1 in magnitude, 1 from 8.1097 on; x itself for |x| < 2^-12, -0 included; NaN for NaN.
-inline ir::Expr approximate_tanh(ir::Expr a) {
+/// tanh(x), an odd rational function: 13 operations, one of them a division. At most TANH_ULP ULP off. Never beyond 1 in
+/// magnitude, and 1 from 8.1097 on; x itself, -0 included, for |x| < 2^-12; NaN for NaN.
+inline ir::Expr approximate_tanh(ir::Expr x) {
   using namespace detail;
-  constexpr float one_from = 8.10969067f;  // the first x where the quotient is 1: before it none is greater
-  ir::require(a.dtype() == DType::f32, "an approximate tanh of another type than f32");
-  return with_value("a", std::move(a), [](const ir::Expr& a) {
-    return with_value("b", at_most(a, one_from), [](const ir::Expr& b) {
-      return with_value("x", at_least(b, -one_from), [](const ir::Expr& x) {
-        return with_value("z", x * x, [&](const ir::Expr& z) {
-          // P / (P + z S) and not P / Q: an error of P nearly cancels where x is small, and halves it up to 2.
-          return with_value("p", polynomial(z, {1.46481991e-08f, 2.15084347e-05f, 0.00354916556f, 0.134258673f, 1.0f}), [&](const ir::Expr& p) {
-            const ir::Expr s = polynomial(z, {8.14858936e-07f, 0.000315886107f, 0.0225307662f, 0.333333284f});
-            return x * p / ir::Fma::make(z, s, p);
-          });
-        });
-      });
-    });
-  });
+  require_f32(x);
+  constexpr float one_from = 8.10969067f;  // the first x where the quotient is 1; before it, none is greater
+  Steps steps;
+  x = steps.keep("x", at_most(steps.keep("x", x), one_from));
+  x = steps.keep("x", at_least(x, -one_from));
+  const ir::Expr z = steps.keep("z", x * x);
+  // P / (P + z S) and not P / Q: what rounds P away cancels where x is small, and loses half its weight at 2.
+  const ir::Expr p =
+      steps.keep("p", polynomial(z, {1.46481991e-08f, 2.15084347e-05f, 0.00354916556f, 0.134258673f, 1.0f}));
+  const ir::Expr s = polynomial(z, {8.14858936e-07f, 0.000315886107f, 0.0225307662f, 0.333333284f});
+  return steps.in_lets(x * p / ir::Fma::make(z, s, p));
 }
 
-/// exp(x) = 2^n p(r) with x = n ln 2 + r and r in [0, ln 2): 15 operations, no division.
-/// At most EXP_ULP ULP off. 1 for 0; 0 where e^x is below the smallest normal float (x < -87.3365), -infinity included;
-/// infinity where it is above the largest; NaN for NaN.
-inline ir::Expr approximate_exp(ir::Expr a) {
+/// exp(x) = 2^n p(r), where x = n ln 2 + r with r in [0, ln 2): 14 operations, no division. At most EXP_ULP ULP off. 1 for
+/// 0; infinity where e^x is above the largest float; 0 where it is below the smallest normal one (x < -87.3365); NaN for
+/// NaN.
+inline ir::Expr approximate_exp(ir::Expr x) {
   using namespace detail;
-  using ir::BinaryOp;
+  require_f32(x);
   constexpr float normal_from = -87.3365402f;
-  ir::require(a.dtype() == DType::f32, "an approximate exp of another type than f32");
-  return with_value("x", std::move(a), [](const ir::Expr& x) {
-    const auto c = [&](float value) { return ir::constant(value, x.type()); };
-    // Exponents stay normal: above, r and with it p grows until the product overflows; below, the result is not used.
-    const ir::Expr floor = ir::Unary::make(ir::UnaryOp::round, ir::Fma::make(x, c(log2_e), c(-0.5f)));
-    return with_value("k", floor, [&](const ir::Expr& k) {
-      return with_value("m", number_at_most(k, 127.0f), [&](const ir::Expr& m) {
-        return with_value("n", at_least(m, -126.0f), [&](const ir::Expr& n) {
-          return with_value("r", ir::Fma::make(n, c(-ln_2_low), ir::Fma::make(n, c(-ln_2_high), x)), [&](const ir::Expr& r) {
-            const ir::Expr p =
-                polynomial(r, {0.00196520216f, 0.00775910355f, 0.0419403575f, 0.166601047f, 0.500007331f, 0.999999702f, 1.0f});
-            const ir::Expr power = ir::binary(BinaryOp::ldexp, p, n);
-            return ir::Select::make(ir::binary(BinaryOp::lt, x, c(normal_from)), c(0.0f), power);
-          });
-        });
-      });
-    });
-  });
+  Steps steps;
+  x = steps.keep("x", x);
+  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  // The exponent stays normal. Beyond it r grows: above, until the product overflows; below, nobody looks.
+  ir::Expr n = ir::Unary::make(ir::UnaryOp::round, ir::Fma::make(x, c(log2_e), c(-0.5f)));
+  n = steps.keep("n", number_at_most(steps.keep("n", n), 127.0f));
+  n = steps.keep("n", at_least(n, -126.0f));
+  const ir::Expr r = steps.keep("r", ir::Fma::make(n, c(-ln_2_low), ir::Fma::make(n, c(-ln_2_high), x)));
+  const ir::Expr p = polynomial(
+      r, {0.00196520216f, 0.00775910355f, 0.0419403575f, 0.166601047f, 0.500007331f, 0.999999702f, 1.0f});
+  const ir::Expr power = ir::binary(ir::BinaryOp::ldexp, p, n);
+  return steps.in_lets(ir::Select::make(less(x, c(normal_from)), c(0.0f), power));
 }
 
-/// 1 / (1 + exp(-x)), the exponential as above but with a polynomial one degree lower: 14 operations, one of them a
-/// division. At most SIG_ULP ULP off where the result is a normal float (x > -87.3365), so relative precision holds far out on
-/// the negative side too; in [0, 1]; 0 from -88.73 down; NaN for NaN.
-inline ir::Expr approximate_sigmoid(ir::Expr a) {
+/// 1 / (1 + exp(-x)), the exponential as above but of a polynomial one degree lower: 14 operations, one of them a
+/// division. At most SIG_ULP ULP off where the result is a normal float (x > -87.3365), so that far out on the negative side
+/// it still has full relative precision; within [0, 1]; 0 from -88.73 down; NaN for NaN.
+inline ir::Expr approximate_sigmoid(ir::Expr x) {
   using namespace detail;
-  constexpr float one_from = 32.0f;  // anything from 17.4 on does: adding exp(-x) to 1 gives 1
-  ir::require(a.dtype() == DType::f32, "an approximate sigmoid of another type than f32");
-  return with_value("a", std::move(a), [](const ir::Expr& a) {
-    return with_value("x", at_most(a, one_from), [](const ir::Expr& x) {
-      const auto c = [&](float value) { return ir::constant(value, x.type()); };
-      const ir::Expr floor = ir::Unary::make(ir::UnaryOp::round, ir::Fma::make(x, c(-log2_e), c(-0.5f)));
-      return with_value("k", floor, [&](const ir::Expr& k) {
-        return with_value("n", number_at_most(k, 127.0f), [&](const ir::Expr& n) {
-          // -r of the exponential, which spares negating x; so odd coefficients change their sign.
-          return with_value("s", ir::Fma::make(n, c(ln_2_low), ir::Fma::make(n, c(ln_2_high), x)), [&](const ir::Expr& s) {
-            const ir::Expr p = polynomial(s, {-0.0116694262f, 0.039062647f, -0.16755496f, 0.499871045f, -1.00000572f, 1.0f});
-            return c(1.0f) / (c(1.0f) + ir::binary(ir::BinaryOp::ldexp, p, n));
-          });
-        });
-      });
-    });
-  });
+  require_f32(x);
+  constexpr float one_from = 32.0f;  // from 17.4 on any does: exp(-x) + 1 is 1
+  Steps steps;
+  x = steps.keep("x", at_most(steps.keep("x", x), one_from));
+  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  ir::Expr n = ir::Unary::make(ir::UnaryOp::round, ir::Fma::make(x, c(-log2_e), c(-0.5f)));
+  n = steps.keep("n", number_at_most(steps.keep("n", n), 127.0f));
+  // The -r of the exponential, which spares negating x: odd coefficients change their sign.
+  const ir::Expr s = steps.keep("s", ir::Fma::make(n, c(ln_2_low), ir::Fma::make(n, c(ln_2_high), x)));
+  const ir::Expr p =
+      polynomial(s, {-0.0116694262f, 0.039062647f, -0.16755496f, 0.499871045f, -1.00000572f, 1.0f});
+  return steps.in_lets(c(1.0f) / (c(1.0f) + ir::binary(ir::BinaryOp::ldexp, p, n)));
 }
 
-/// `stmt` with every tanh, sigmoid and exp of f32 that is not marked exact approximated.
+/// `stmt` with each tanh, sigmoid and exp of f32 that is not marked exact approximated.
 inline ir::Stmt approximate_activations(const ir::Stmt& stmt) {
   return ir::mutate_with(stmt, [](auto& self, const ir::Unary& n) -> ir::Expr {
     if (n.exact || n.type.dtype != DType::f32) return self.children(n);

@@ -111,25 +111,27 @@ class DenseIndexer {
     const bool carries = loop.dim == dims::all_batches || loop.dim == dims::sequence;
     const auto* let = loop.body.as<ir::LetStmt>();
     if (carries) region_ = "loop " + std::to_string(++loops_);
-    if (let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) {
+    const bool rows = let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence);
+    const bool alone = rows && !carries && region_.empty();  // outside of any loop that carries a dependence
+    if (alone) region_ = "leaves";
+    if (rows && !(alone && !over_leaves(*let))) {
       sequential_ = loop.dim == dims::sequence;
       let_ = let->var;
       row_ = sequential_ ? ir::imm(0) : loop.var;
       first_ = sequential_ ? ir::Expr() : ir::substitute(let->value, {{loop.var.get(), ir::imm(0)}});
-      if (region_.empty() || region_[0] == '@') region_ = "@" + row_space(*let, loop);
     }
     const ir::Stmt result = self.children(loop);
-    if (carries || (!region_.empty() && region_[0] == '@')) region_.clear();
-    if (let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) let_ = {};
+    if (carries || alone) region_.clear();
+    if (rows) let_ = {};
     return result;
   }
 
-  /// Names the rows of a loop outside any loop that carries a dependence: leaves, inner nodes or all nodes.
-  static std::string row_space(const ir::LetStmt& let, const ir::For& loop) {
-    const ir::Expr first = ir::substitute(let.value, {{loop.var.get(), ir::imm(0)}});
-    int kind = -1;
-    ir::visit_with(first, [&](const ir::UfCall& call) { if (call.uf.kind != ir::UfKind::edge) kind = int(call.uf.kind); });
-    return std::to_string(kind);
+  /// Leaves are a batch, so a row per leaf fits where a row per node of the largest batch does; a row per inner node, or per any
+  /// node, need not.
+  static bool over_leaves(const ir::LetStmt& let) {
+    bool leaves = false;
+    ir::visit_with(let.value, [&](const ir::UfCall& call) { leaves |= call.uf.kind == ir::UfKind::leaf_node; });
+    return leaves;
   }
 
   bool rewriting_ = false;

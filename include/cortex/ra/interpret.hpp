@@ -120,8 +120,9 @@ class TermBuilder {
 template <class T>
 class GraphInterpreter {
  public:
-  GraphInterpreter(const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic)
-      : graph_(graph), view_(view), math_(arithmetic), num_nodes_(view.num_nodes()), plans_(graph.ops.size()) {
+  /// `given`: what placeholders read, in place of what is computed here; null: none.
+  GraphInterpreter(const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic, const States<double>* given)
+      : graph_(graph), view_(view), math_(arithmetic), given_(given), num_nodes_(view.num_nodes()), plans_(graph.ops.size()) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) plan(int(i), weights);
     slots_.resize(std::size_t(num_slots_));
     read_structure();
@@ -312,6 +313,7 @@ class GraphInterpreter {
       case OpKind::field: return math_.exact(view_.field(source.buffer->slot, int(node), int(offset)));
       case OpKind::placeholder:
         if (node < 0) return math_.exact(0);  // the initial state
+        if (given_) return math_.exact(given_->at(std::size_t(p.state)).at(std::size_t(node)).at(std::size_t(offset)));
         return states_[std::size_t(p.state)][std::size_t(node)][std::size_t(offset)];
       default: return value_of(t.slot).value[std::size_t(offset)];
     }
@@ -450,6 +452,7 @@ class GraphInterpreter {
   const Graph& graph_;
   const NodeView& view_;
   const Arithmetic<T> math_;
+  const States<double>* const given_;
   const int num_nodes_;
   int num_slots_ = 1;
   std::vector<Term> terms_;
@@ -467,7 +470,15 @@ class GraphInterpreter {
 /// `invalid_structure` for a cycle.
 template <class T>
 States<T> interpret(const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic = {}) {
-  return detail::GraphInterpreter<T>(graph, view, weights, arithmetic).run();
+  return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, nullptr).run();
+}
+
+/// The same with children's states not computed here but given, and taken as exact: what each node's states should be if those of
+/// its children are right. Held against the very results that are `given`, the bounds do not grow with the height of a tree, so they stay
+/// tight where those of `interpret` have long become wide; and if every node is right by its children, all are.
+template <class T>
+States<T> interpret_from(const States<double>& given, const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic = {}) {
+  return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, &given).run();
 }
 
 }  // namespace cortex::ra

@@ -13,6 +13,7 @@
 #include "cortex/ra/index_checks.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/interpret_kernel.hpp"
 #if CORTEX_LLVM
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/jit/llvm_jit.hpp"
@@ -118,6 +119,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);
   if (target.backend == Backend::llvm) detail::compile_to_machine_code(*executable);
+  else executable->interpret = KernelInterpreter(executable->program);
   return executable;
 }
 

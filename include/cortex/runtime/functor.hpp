@@ -32,13 +32,6 @@ struct CompileOptions {
 
 namespace runtime {
 
-/// A contiguous container or span of floats or doubles that can be written to.
-template <class T>
-concept OutputRange = requires(T& out) {
-  std::span(out);
-  requires std::same_as<typename decltype(std::span(out))::element_type, float> || std::same_as<typename decltype(std::span(out))::element_type, double>;
-};
-
 /// A contiguous container or span of numbers.
 template <class T>
 concept WeightRange = requires(const T& values) {
@@ -124,11 +117,11 @@ class Functor {
   template <class Roots, runtime::OutputRange Out>
     requires(!runtime::is_arena<std::remove_cvref_t<Roots>>)
   std::size_t operator()(Roots&& roots, Out&& out) const {
-    return write(roots, std::span(out));
+    return write(roots, runtime::writable(out));
   }
   template <class Roots, runtime::OutputRange Out>
   std::size_t operator()(Arena<Node> arena, Roots&& roots, Out&& out) const {
-    return write(roots, std::span(out), arena);
+    return write(roots, runtime::writable(out), arena);
   }
 
   /// A call in any of these forms whose error is returned.

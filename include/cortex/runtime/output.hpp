@@ -16,6 +16,18 @@ namespace cortex {
 
 namespace runtime {
 
+/// A contiguous container or span of floats or doubles that can be written to.
+template <class T>
+concept OutputRange = requires(T& out) {
+  std::span(out);
+  requires std::same_as<typename decltype(std::span(out))::element_type, float> || std::same_as<typename decltype(std::span(out))::element_type, double>;
+};
+
+template <OutputRange Out>
+auto writable(Out& out) {
+  return std::span<typename decltype(std::span(out))::element_type>(out);
+}
+
 /// A handle to a placeholder: it knows its element type and its buffer in the operator graph.
 template <class S>
 concept StateHandle = requires(const S& state) {
@@ -79,9 +91,11 @@ void copy_dense(const StateView& state, const std::byte* row, T* out) {
 
 /// What a call gives: the states of all its nodes, until the object is destroyed. Move-only: it holds the memory of the
 /// call, which the functor then uses for another. It may outlive the functor, and the user's nodes. `First` is the
-/// element type of the first state. A view holds as long as the output does, so `auto h = model(root)[0]` is gone at once: keep
-/// the output. Views are of the state's dense tensor in row-major order; a tensor of several
-/// dimensions whose rows are stored with gaps can only be copied. Errors are `Error{invalid_argument}`.
+/// element type of the first state.
+///
+/// Views are of a state's dense tensor in row-major order; a tensor of several dimensions whose rows are stored with gaps can
+/// only be copied. A view holds as long as the output does: after `auto h = model(root)[0];` it is gone already, so keep the
+/// output. Errors are `Error{invalid_argument}`.
 template <class Node, class First = float>
 class Output {
  public:
@@ -123,15 +137,16 @@ class Output {
     return view<T>(runtime::detail::find_state(executable(), state), number);
   }
 
-  /// Writes a state, named by placeholder or by name, as a dense row-major tensor; `out` needs room for all of it.
-  template <class S, class T>
-  void copy_root(std::size_t i, const S& state, std::span<T> out) const {
-    copy(number_of(i, state), root_number(i), out);
+  /// Writes a state, named by placeholder or by name, as a dense row-major tensor to a contiguous container or span, which
+  /// needs room for all of it.
+  template <class S, runtime::OutputRange Out>
+  void copy_root(std::size_t i, const S& state, Out&& out) const {
+    copy(number_of(i, state), root_number(i), runtime::writable(out));
   }
-  template <class S, class T>
-  void copy_node(const Node* node, const S& state, std::span<T> out) const {
+  template <class S, runtime::OutputRange Out>
+  void copy_node(const Node* node, const S& state, Out&& out) const {
     const std::int32_t number = node_number(node);
-    copy(runtime::detail::find_state(executable(), state), number, out);
+    copy(runtime::detail::find_state(executable(), state), number, runtime::writable(out));
   }
 
   /// How long the call took to number the nodes, and then to compute, in nanoseconds; 0 unless `CompileOptions::timings`
