@@ -25,10 +25,10 @@ struct RepeatedLoad {
 /// The loads in `block` of buffers that it does not store to, with how often each occurs. Only straight-line stores qualify.
 inline std::vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
   std::vector<RepeatedLoad> found;
+  for (const ir::Stmt& s : block.stmts)
+    if (!s.as<ir::Store>()) return {};
   for (const ir::Stmt& s : block.stmts) {
-    const auto* store = s.as<ir::Store>();
-    if (!store) return {};
-    ir::visit_with(store->value, [&](const ir::Load& load) {
+    ir::visit_with(s.as<ir::Store>()->value, [&](const ir::Load& load) {
       if (load.buffer->scope == ir::Scope::local) return false;
       for (const ir::Stmt& other : block.stmts)
         if (other.as<ir::Store>()->buffer == load.buffer) return false;
