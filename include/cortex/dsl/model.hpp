@@ -14,12 +14,14 @@
 
 namespace cortex {
 
-/// A complete model: its graph, and as types what the linearizer is made for. Copies share the graph.
-template <class NodeT, class AccessorSet>
+/// A complete model: its graph, and as types what the linearizer is made for and what its first state holds. Copies share
+/// the graph.
+template <class NodeT, class AccessorSet, class FirstElement = float>
 class Program {
  public:
   using Node = NodeT;
   using Set = AccessorSet;  // the accessors that the states depend on
+  using First = FirstElement;
 
   explicit Program(std::shared_ptr<const ra::Graph> graph) : graph_(std::move(graph)) {}
 
@@ -236,7 +238,7 @@ class Model {
     static_assert(((Argument<Tuple, 2 * S>::rank == Argument<Tuple, 2 * S + 1>::rank) && ...),
                   "a placeholder and its body have different numbers of dimensions");
     using Set = typename dsl::detail::JoinedSet<dsl::Data<typename Argument<Tuple, 2 * S + 1>::Set>...>::type;
-    return Program<Node, Set>(
+    return Program<Node, Set, typename Argument<Tuple, 0>::Element>(
         dsl::add_states(state(), {{std::get<2 * S>(pairs).buffer(), std::get<2 * S + 1>(pairs).buffer()}...}));
   }
 

@@ -11,9 +11,9 @@
 // API means them: what a guard keeps from being read is not read.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <unordered_map>
 #include <utility>

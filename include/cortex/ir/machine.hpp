@@ -60,6 +60,9 @@ class Machine {
     for (std::size_t b = std::size_t(code.num_buffers); b < code.buffers.size(); ++b) bindings_[b] = local_binding(b);
   }
 
+  Machine(const Machine&) = delete;  // bindings of local buffers point into its own memory
+  Machine(Machine&&) = default;
+
   /// Runs to the next barrier (true) or to the end (false).
   bool run() {
     double* const r = registers_.data() + bytecode_.constants.size();
