@@ -22,6 +22,7 @@ struct Program {
   std::vector<Buffer> buffers;
   Stmt body;
   Level level = Level::loops;
+  std::vector<int> field_components;  // per field of the nodes: how many elements each node has
 };
 
 /// The number of `buffer` in `program`, or -1.

@@ -33,7 +33,9 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   split_reductions(versions);                                      // L1: every temporary explicit
   Placement placement = hoist(std::move(versions));                // L5, O3: what does not depend on the recursion leaves it
   ir::Stmt body = emit_loops(placement, schedule.batched);         // L2: loops over nodes or batches
-  return ir::Program{graph.name, buffers_of(graph, body), body, ir::Level::loops};
+  ir::Program program{graph.name, buffers_of(graph, body), body, ir::Level::loops, {}};
+  for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
+  return program;
 }
 
 }  // namespace cortex::lower

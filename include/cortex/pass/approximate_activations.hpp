@@ -89,16 +89,17 @@ inline constexpr float ln_2_high = 0.693145752f, ln_2_low = 1.42860677e-06f;
 inline ir::Expr approximate_tanh(ir::Expr x) {
   using namespace detail;
   require_f32(x);
-  constexpr float one_from = 8.10969067f;  // the first x where the quotient is 1; before it, none is greater
+  constexpr float one_from = 8.5075531f;  // the first x where the quotient is 1; before it, none is greater
   Steps steps;
   x = steps.keep("x", at_most(steps.keep("x", x), one_from));
   x = steps.keep("x", at_least(x, -one_from));
   const ir::Expr z = steps.keep("z", x * x);
-  // P / (P + z S) and not P / Q: what rounds P away cancels where x is small, and loses half its weight at 2.
-  const ir::Expr p =
-      steps.keep("p", polynomial(z, {1.46481991e-08f, 2.15084347e-05f, 0.00354916556f, 0.134258673f, 1.0f}));
-  const ir::Expr s = polynomial(z, {8.14858936e-07f, 0.000315886107f, 0.0225307662f, 0.333333284f});
-  return steps.in_lets(x * p / ir::Fma::make(z, s, p));
+  const ir::Expr p = steps.keep("p", polynomial(z, {0.000115082272f, 0.0298113171f, 1.0f}));
+  const ir::Expr s = polynomial(z, {1.24695214e-06f, 0.00109541777f, 0.083333306f});
+  const ir::Expr a = steps.keep("a", x * p);
+  const ir::Expr b = steps.keep("b", ir::Fma::make(z, s, p));
+  const ir::Expr quarter = ir::constant(0.25, x.type());
+  return steps.in_lets(a * b / ir::Fma::make(b, b, a * (a * quarter)));
 }
 
 /// exp(x) = 2^n p(r), where x = n ln 2 + r with r in [0, ln 2): 14 operations, no division. At most EXP_ULP ULP off. 1 for
@@ -137,7 +138,7 @@ inline ir::Expr approximate_sigmoid(ir::Expr x) {
   // The -r of the exponential, which spares negating x: odd coefficients change their sign.
   const ir::Expr s = steps.keep("s", ir::Fma::make(n, c(ln_2_low), ir::Fma::make(n, c(ln_2_high), x)));
   const ir::Expr p =
-      polynomial(s, {-0.0116694262f, 0.039062647f, -0.16755496f, 0.499871045f, -1.00000572f, 1.0f});
+      polynomial(s, {-0.0116260564f, 0.0391404852f, -0.167507514f, 0.499881953f, -1.00000513f, 1.0f});
   return steps.in_lets(c(1.0f) / (c(1.0f) + ir::binary(ir::BinaryOp::ldexp, p, n)));
 }
 

@@ -21,6 +21,7 @@ namespace detail {
 inline ir::Layout padded_layout(const ir::Buffer& buffer) {
   const auto& dims = buffer->dims;
   ir::Layout layout;
+  if (dims.empty()) layout.fixed_size = 1;
   std::int64_t stride = 1;
   for (int d = int(dims.size()) - 1; d >= 0; --d) {
     layout.axes.push_back({d, 1, 0, stride});
@@ -31,7 +32,7 @@ inline ir::Layout padded_layout(const ir::Buffer& buffer) {
       if (dims[0].kind() == DimKind::dense) layout.fixed_size = stride * extent;
       else layout.row_size = stride;
     } else if (innermost && by_linearizer) {
-      stride = extent == 1 ? 1 : (extent + 15) / 16 * 16;
+      stride = (extent + 15) / 16 * 16;
     } else {
       stride = innermost ? schedule::round_to_lines(extent, buffer->dtype) : stride * extent;
     }
@@ -108,7 +109,7 @@ class Flattener {
   }
 
   static ir::Expr offset(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
-    const bool wide = buffer->dims[0].kind() != DimKind::dense;  // may exceed 32 bits
+    const bool wide = !buffer->dims.empty() && buffer->dims[0].kind() != DimKind::dense;  // may exceed 32 bits
     ir::Expr scalar, vector;
     int ramp_lanes = 0;
     const auto widen = [&](ir::Expr e) { return wide ? ir::Cast::make(DType::i64, std::move(e)) : e; };
@@ -141,7 +142,7 @@ class Flattener {
 /// The program at level `device`: states keep their places at the front of the buffers.
 inline ir::Program flatten_storage(const ir::Program& program) {
   detail::Flattener flattener;
-  ir::Program result{program.name, {}, flattener.run(program.body), ir::Level::device};
+  ir::Program result{program.name, {}, flattener.run(program.body), ir::Level::device, program.field_components};
   for (const ir::Buffer& buffer : program.buffers) result.buffers.push_back(flattener.planned(buffer));
   return result;
 }

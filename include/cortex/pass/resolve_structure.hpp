@@ -24,6 +24,8 @@ namespace detail {
 
 class StructureResolver {
  public:
+  explicit StructureResolver(const std::vector<int>& field_components) : field_components_(field_components) {}
+
   ir::Stmt run(const ir::Stmt& body) {
     return ir::mutate_with(
         body,
@@ -47,7 +49,7 @@ class StructureResolver {
       case K::child: return read(ir::slots::child + acc, call.uf.name, {a[0]});
       case K::kth_child: return kth_child(acc, a[0], a[1]);
       case K::num_children: return edge_begin(acc, a[0] + 1) - edge_begin(acc, a[0]);
-      case K::field: return read(ir::slots::field + acc, call.uf.name, a);
+      case K::field: return read(ir::slots::field + acc, call.uf.name, a, a.size() == 2 ? field_components_.at(std::size_t(acc)) : 1);
       case K::is_leaf: return ir::binary(ir::BinaryOp::ge, a[0], count(ir::Count::internal));
       case K::num_nodes: return count(ir::Count::nodes);
       case K::num_leaves: return count(ir::Count::nodes) - count(ir::Count::internal);
@@ -84,7 +86,7 @@ class StructureResolver {
   ir::Expr edge_begin(int container, ir::Expr node) { return read(ir::slots::edge_begin + container, "edge_begin", {std::move(node)}); }
   ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
-  ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices) {
+  ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices, int components = 1) {
     auto& buffer = arrays_[slot];
     if (!buffer) {
       ir::BufferInfo info;
@@ -93,18 +95,22 @@ class StructureResolver {
       info.role = ir::Role::index;
       info.slot = slot;
       info.dims.assign(1, dims::node);
-      if (indices.size() == 2) info.dims.push_back(Dim("component", 1));
+      if (indices.size() == 2) info.dims.push_back(Dim("component", components));
       buffer = ir::Buffer(std::move(info));
     }
     return ir::Load::make(buffer, std::move(indices));
   }
 
+  const std::vector<int>& field_components_;
   std::map<int, ir::Buffer> arrays_;
   std::unordered_set<const ir::ExprNode*> kids_;
 };
 
 }  // namespace detail
 
-inline ir::Stmt resolve_structure(const ir::Stmt& body) { return detail::StructureResolver().run(body); }
+/// `field_components`: how many elements each field of a node has.
+inline ir::Stmt resolve_structure(const ir::Stmt& body, const std::vector<int>& field_components) {
+  return detail::StructureResolver(field_components).run(body);
+}
 
 }  // namespace cortex::pass

@@ -35,7 +35,7 @@ namespace detail {
 
 /// A node of an operator's expression, ready to be evaluated: variables are slots, tensors are numbers of operators.
 struct Term {
-  ir::ExprKind kind;
+  ir::ExprKind kind = ir::ExprKind::int_imm;
   std::uint8_t op = 0;  // UnaryOp, BinaryOp, ReduceOp, UfKind
   DType dtype = DType::i32, operand = DType::i32;
   int slot = -1;        // var, reduce: of the variable; load: the operator; uf_call: the accessor
@@ -57,7 +57,9 @@ class TermBuilder {
   void bind_node(const ir::Expr& var) { slots_.insert_or_assign(var.get(), 0); }
 
   int term(const ir::Expr& e) {
-    Term t{e->kind, 0, e.dtype()};
+    Term t;
+    t.kind = e->kind;
+    t.dtype = e.dtype();
     switch (e->kind) {
       case ir::ExprKind::int_imm: t.integer = e.as<ir::IntImm>()->value; break;
       case ir::ExprKind::float_imm: t.real = e.as<ir::FloatImm>()->value; break;

@@ -1,0 +1,314 @@
+// The breadth of the front end, each feature from a lambda to a result.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <list>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "cortex/structure/hana_struct.hpp"
+#include "support/compile.hpp"
+#include "support/models.hpp"
+
+using namespace cortex;
+
+namespace {
+
+/// Sums `value` over a node and everything below it: a model small enough to check by eye, over any node type.
+template <class Node, class Kids, class Value>
+auto total(const Kids& kids, const Value& value, Structure structure = cortex::tree) {
+  Dim one("one", 1);
+  Model<Node> m("total", structure);
+  auto h = m.template placeholder<float>("h", one);
+  auto body = m.compute("body", one, [&](auto n, auto i) { return value(n) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  return test::compile_here(m.recursion_op(h, body));
+}
+
+}  // namespace
+
+namespace features_test {
+struct Adapted {
+  float weight;
+  std::vector<const Adapted*> parts;
+};
+}  // namespace features_test
+BOOST_HANA_ADAPT_STRUCT(features_test::Adapted, weight, parts);
+
+TEST_CASE("children may be unique pointers in a vector", "[features]") {
+  struct Node {
+    float value;
+    std::vector<std::unique_ptr<Node>> kids;
+  };
+  Node root{1, {}};
+  root.kids.push_back(std::make_unique<Node>(Node{2, {}}));
+  root.kids.push_back(std::make_unique<Node>(Node{4, {}}));
+  root.kids[0]->kids.push_back(std::make_unique<Node>(Node{8, {}}));
+  CHECK(total<Node>(cortex::children<&Node::kids>, cortex::field<&Node::value>)(root)[0][0] == 15);
+}
+
+TEST_CASE("children may be shared pointers in an array, and a span of raw ones", "[features]") {
+  struct Shared {
+    float value;
+    std::array<std::shared_ptr<Shared>, 2> kids;
+  };
+  const Shared root{1, {std::make_shared<Shared>(Shared{2, {}}), std::make_shared<Shared>(Shared{4, {}})}};
+  const auto model = total<Shared>(cortex::children<&Shared::kids>, cortex::field<&Shared::value>);
+  CHECK(model.try_call(root).error().code == Code::invalid_structure);  // null elements: an array is full
+
+  struct Raw {
+    float value;
+    std::span<const Raw* const> kids;
+  };
+  const Raw a{2, {}}, b{4, {}};
+  const Raw* both[] = {&a, &b};
+  CHECK(total<Raw>(cortex::children<&Raw::kids>, cortex::field<&Raw::value>)(Raw{1, both})[0][0] == 7);
+}
+
+TEST_CASE("children may be indices into an arena", "[features]") {
+  struct Node {
+    float value;
+    std::vector<int> kids;
+  };
+  const std::vector<Node> arena{{1, {1, 2}}, {2, {3}}, {4, {}}, {8, {}}};
+  const auto model = total<Node>(cortex::children<&Node::kids>, cortex::field<&Node::value>);
+  CHECK(model(cortex::arena(arena), {0, 2})[0][0] == 15);
+  CHECK(model(cortex::arena(arena), {0, 2})[1][0] == 4);
+}
+
+TEST_CASE("node types are adapted by Boost.Hana", "[features]") {
+  using features_test::Adapted;
+  const Adapted a{2, {}}, b{4, {}}, root{1, {&a, &b}};
+  CHECK(total<Adapted>(cortex::children_named<Adapted, "parts">, cortex::field_named<Adapted, "weight">)(root)[0][0] == 7);
+}
+
+TEST_CASE("a graph that shares nodes computes each of them once for all its parents", "[features]") {
+  struct Node {
+    float value;
+    std::vector<const Node*> kids;
+  };
+  const Node shared{1, {}}, left{2, {&shared}}, right{4, {&shared}}, root{8, {&left, &right}};
+  const auto result = total<Node>(cortex::children<&Node::kids>, cortex::field<&Node::value>, cortex::dag)(root);
+  CHECK(result[0][0] == 16);
+  CHECK(result.num_nodes() == 4);
+}
+
+TEST_CASE("a fixed vector of integers in the node indexes a table", "[features]") {
+  struct Node {
+    std::array<int, 3> ids;
+    std::vector<const Node*> kids;
+  };
+  constexpr auto ids = cortex::field<&Node::ids>;
+  Dim V{"vocabulary"}, H("hidden", 4), three("three", 3);
+  Model<Node> m("bag", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return sum(three, [&](auto t) { return Emb(ids(n, t), i); }) + sum(cortex::children<&Node::kids>(n), [&](auto k) { return h(k, i); });
+  });
+  auto model = test::compile_here(m.recursion_op(h, body));
+  const std::vector<float> table = test::uniform(7 * 4, 1, 3);
+  model.bind("Emb", table);
+  const Node leaf{{6, 0, 1}, {}}, root{{2, 2, 5}, {&leaf}};
+  const auto result = model(root);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto row = [&](std::size_t word) { return table[word * 4 + i]; };
+    CHECK(result[0][i] == Approx(row(6) + row(0) + row(1) + 2 * row(2) + row(5)));
+  }
+  const Node bad{{1, 7, 0}, {}};
+  CHECK(model.try_call(bad).error().code == Code::out_of_range);
+}
+
+TEST_CASE("an input vector in the node is read as a tensor", "[features]") {
+  struct Node {
+    std::array<float, 5> x;
+    const Node* next;
+  };
+  Dim E("input", 5), H("hidden", 3);
+  Model<Node> m("rnn", cortex::sequence);
+  auto W = m.input<float>("W", H, E);
+  auto x = m.field("x", cortex::field<&Node::x>, E);
+  auto h = m.placeholder<float>("h", H);
+  auto wx = m.compute("wx", H, [&](auto n, auto i) { return sum(E, [&](auto j) { return W(i, j) * x(n, j); }); });
+  auto body = m.compute("body", H, [&](auto n, auto i) { return wx(n, i) + 0.5 * h(cortex::optional_child<&Node::next>(n), i); });
+  auto model = test::compile_here(m.recursion_op(h, body));
+  std::vector<float> ones(15, 1);
+  model.bind("W", ones);
+  const Node last{{1, 1, 1, 1, 1}, nullptr}, first{{1, 2, 3, 4, 5}, &last};
+  CHECK(model(first)[0][2] == 17.5f);
+}
+
+TEST_CASE("states may be doubles", "[features]") {
+  struct Node {
+    double value;
+    const Node* next;
+  };
+  Dim H("hidden", 9);
+  Model<Node> m("powers", cortex::sequence);
+  auto a = m.input<double>("a", H);
+  auto h = m.placeholder<double>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) { return tanh(a(i) * cortex::field<&Node::value>(n)) + h(cortex::optional_child<&Node::next>(n), i) / 3; });
+  auto model = test::compile_here(m.recursion_op(h, body));
+  const std::vector<double> weights{-4, -1, -0.1, 0, 1e-9, 0.1, 1, 2, 40};
+  model.bind("a", weights);
+  const Node last{0.7, nullptr}, first{-0.3, &last};
+  const auto result = model(first);
+  for (std::size_t i = 0; i < 9; ++i) CHECK(result[0][i] == Approx(std::tanh(-0.3 * weights[i]) + std::tanh(0.7 * weights[i]) / 3).epsilon(1e-14).margin(1e-20));
+}
+
+TEST_CASE("a state may be a scalar or a matrix", "[features]") {
+  Dim H("hidden", 6), K("columns", 5);
+  Model<test::Word> m("shapes", cortex::tree);
+  auto A = m.input<float>("A", H, K);
+  auto count = m.placeholder<float>("count");
+  auto M = m.placeholder<float>("M", H, K);
+  auto leaf_count = m.compute("leaf_count", [](auto n) { return cast<float>(test::word(n)); });
+  auto inner_count = m.compute("inner_count", [&](auto n) { return count(test::left(n)) + count(test::right(n)); });
+  auto leaf_M = m.compute("leaf_M", H, K, [&](auto n, auto i, auto j) { return A(i, j) * cast<float>(test::word(n)); });
+  auto inner_M = m.compute("inner_M", H, K, [&](auto n, auto i, auto j) { return max(M(test::left(n), i, j), M(test::right(n), i, j)); });
+  const auto leafy = [](auto n) { return is_leaf(n); };
+  auto out = m.recursion_op(count, m.if_then_else("c", leafy, leaf_count, inner_count), M, m.if_then_else("b", leafy, leaf_M, inner_M));
+  for (const Schedule& schedule : {Schedule::standard(), Schedule{}, Schedule{}.dynamic_batch()}) {
+    auto model = test::compile_here(out, schedule);
+    const std::vector<float> values = test::uniform(30, 1, 5);
+    model.bind(A, values);
+    const test::Word a{3, nullptr, nullptr}, b{4, nullptr, nullptr}, root{-1, &a, &b};
+    const auto result = model(root);
+    CHECK(result.root(0, count)[0] == 7);
+    std::vector<float> dense(30);
+    result.copy_root(0, M, dense);
+    for (std::size_t i = 0; i < 30; ++i) CHECK(dense[i] == std::max(values[i] * 3, values[i] * 4));
+  }
+}
+
+TEST_CASE("reductions are sums, products, maxima and minima, over dimensions and over children", "[features]") {
+  struct Node {
+    float value;
+    std::vector<const Node*> kids;
+  };
+  constexpr auto kids = cortex::children<&Node::kids>;
+  Dim D("four", 4), E("two", 2);
+  Model<Node> m("reductions", cortex::tree);
+  auto a = m.input<float>("a", E);
+  auto b = m.input<float>("b", E, E);
+  auto h = m.placeholder<float>("h", D);
+  auto leaf = m.compute("leaf", D, [&](auto n, auto) { return cortex::field<&Node::value>(n); });
+  auto most = m.compute("most", D, [&](auto n, auto i) { return maximum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto least = m.compute("least", D, [&](auto n, auto i) { return minimum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto all = m.compute("all", D, [&](auto n, auto i) { return product(kids(n), [&](auto k) { return h(k, i); }); });
+  auto dense = m.compute("dense", D, [&](auto, auto) {
+    return product(E, [&](auto j) { return a(j); }) + maximum(E, E, [&](auto j, auto l) { return b(j, l); }) + minimum(E, [&](auto j) { return a(j) + sum(E, [&](auto l) { return b(j, l); }); });
+  });
+  auto inner = m.compute("inner", D, [&](auto n, auto i) {
+    return most(n, i) + 10 * least(n, i) + 100 * all(n, i) + 1000 * dense(n, i) + cast<float>(num_children(kids(n))) * 10000;
+  });
+  auto out = m.recursion_op(h, m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  for (const Schedule& schedule : {Schedule::standard(), Schedule{}}) {
+    auto model = test::compile_here(out, schedule);
+    model.bind("a", std::vector<float>{2, 3}).bind("b", std::vector<float>{1, 5, -4, 2});
+    const Node x{2, {}}, y{3, {}}, z{-1, {}}, root{0, {&x, &y, &z}};
+    // dense: 6 + 5 + min(2 + 6, 3 - 2) = 12
+    CHECK(model(root)[0][1] == 3 + 10 * -1 + 100 * -6 + 12000 + 30000);
+  }
+}
+
+TEST_CASE("a weight may be indexed by the position of the child", "[features]") {
+  struct Node {
+    float value;
+    std::vector<const Node*> kids;
+  };
+  constexpr auto kids = cortex::children<&Node::kids>;
+  Dim H("hidden", 20), K("position", 3);
+  Model<Node> m("positions", cortex::tree.with_max_children(3));
+  auto U = m.input<float>("U", K, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return cortex::field<&Node::value>(n) + sum(kids(n), [&](auto k, auto position) { return U(position, i) * h(k, i); });
+  });
+  auto model = test::compile_here(m.recursion_op(h, body));
+  std::vector<float> u(60);
+  for (std::size_t i = 0; i < 60; ++i) u[i] = float(i / 20 + 1);
+  model.bind("U", u);
+  const Node x{2, {}}, y{3, {}}, z{5, {}}, root{1, {&x, &y, &z}};
+  CHECK(model(root)[0][19] == 1 + 2 + 2 * 3 + 3 * 5);
+}
+
+TEST_CASE("elementwise functions and select follow their definitions", "[features]") {
+  Dim H("hidden", 21);
+  Model<test::Word> m("functions", cortex::tree);
+  auto x = m.input<float>("x", H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto, auto i) {
+    auto positive = abs(x(i)) + 0.125;
+    return exp(x(i)) + log(positive) * 2 - sqrt(positive) / 4 + tanh(x(i)) * sigmoid(-x(i)) + relu(x(i)) + select(x(i) > 0.5, max(x(i), 1), min(x(i), -1));
+  });
+  const auto out = m.recursion_op(h, body);
+  for (const bool exact : {false, true}) {
+    auto model = test::compile_here(out, exact ? Schedule::standard().exact_activations() : Schedule::standard());
+    const std::vector<float> values = test::uniform(21, 3, 9);
+    model.bind("x", values);
+    const test::Word leaf{0, nullptr, nullptr};
+    const auto result = model(leaf);
+    for (std::size_t i = 0; i < 21; ++i) {
+      const double v = values[i], p = std::abs(v) + 0.125;
+      const double expected = std::exp(v) + 2 * std::log(p) - std::sqrt(p) / 4 + std::tanh(v) / (1 + std::exp(v)) + std::max(v, 0.0) + (v > 0.5 ? std::max(v, 1.0) : std::min(v, -1.0));
+      CHECK(result[0][i] == Approx(expected).epsilon(3e-6));
+    }
+  }
+}
+
+TEST_CASE("results are bit-identical for any batch composition and number of workers", "[features]") {
+  const auto program = test::tree_lstm(37);
+  auto alone = test::compile_here(program), shared = test::compile_here(program, Schedule::standard().workers(3));
+  shared.use(std::make_shared<Workers>(2));
+  unsigned seed = 1;
+  for (const auto& w : alone.executable().weights) {
+    std::size_t size = 1;
+    for (const Dim& d : w.dims) size *= std::size_t(d.kind() == DimKind::open ? 50 : d.extent());
+    const auto values = test::uniform(size, 0.4f, seed++);
+    alone.bind(w.name, values);
+    shared.bind(w.name, values);
+  }
+  std::list<test::Word> words;
+  std::vector<const test::Word*> roots;
+  for (int t = 0; t < 17; ++t) {
+    words.push_back({t, nullptr, nullptr});
+    const test::Word* tree = &words.back();
+    for (int n = 0; n < t; ++n) {
+      words.push_back({(t * 7 + n) % 50, nullptr, nullptr});
+      const test::Word* leaf = &words.back();
+      words.push_back(n % 2 ? test::Word{-1, tree, leaf} : test::Word{-1, leaf, tree});
+      tree = &words.back();
+    }
+    roots.push_back(tree);
+  }
+  const auto together = alone(roots), by_three = shared(roots);
+  for (std::size_t t = 0; t < roots.size(); ++t) {
+    const auto single = alone(*roots[t]);
+    CHECK(std::equal(single[0].begin(), single[0].end(), together[t].begin()));
+    CHECK(std::equal(single[0].begin(), single[0].end(), by_three[t].begin()));
+  }
+}
+
+TEST_CASE("many threads call one functor", "[features]") {
+  const auto program = test::tree_rnn(32);
+  auto model = test::compile_here(program);
+  model.bind("Emb", test::uniform(32 * 4, 1, 2));
+  const test::Word a{1, nullptr, nullptr}, b{3, nullptr, nullptr}, inner{-1, &a, &b}, c{0, nullptr, nullptr}, root{-1, &inner, &c};
+  const auto first = model(root);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const auto result = model(root);
+        wrong += !std::equal(first[0].begin(), first[0].end(), result[0].begin());
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
+}
