@@ -1,11 +1,10 @@
 // The TreeLSTM written by hand on OpenBLAS, batched by level: what an engineer with a good BLAS and patience reaches.
 //
-//   number the nodes by height, children's rows noted          (own code, as fast as for trained hands)
+//   number the nodes by height, and note the rows of children
 //   leaves:  gather word vectors; one product for the gates i, o, u; pointwise
 //   levels:  sums of children's states; one product for i, o, u; pointwise
-//   each level but the last ends with one product for the forget gates of its own rows: they are wanted once, by the
-//   one
-//            parent, and here they are contiguous, so no copy of children's rows is made; f_k c_k is kept, not f_k
+//   then, on each level but the last, one product for the forget gates of its own rows: each is wanted once, by the one
+//   parent, and here the rows are contiguous, so children's rows are never copied; f_k c_k is kept in place of c_k
 //
 // Nothing is allocated once the buffers have their size. For products of few rows OpenBLAS offers several ways whose
 // speeds differ up to four times: sgemm or one sgemv a row, on the weights as they are or transposed. Which is the

@@ -200,9 +200,83 @@ inline ra::Graph tensor_product(int extent) {
   return g.done();
 }
 
+/// A sum over the children beside a contraction that does not read it: one nest, of which one part alone is tiled.
+inline ra::Graph beside(int extent) {
+  Odd g("beside", extent);
+  const int U = g.input("U", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
+  const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) { return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); }); });
+  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r}); }); });
+  const int most = g.compute("most", {g.H}, [&](auto& n, auto& i) { return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}) * g.at(s, {n, i[0]}); }, ir::ReduceOp::prod); });
+  g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(s, {n, i[0]}) * g.at(u, {n, i[0]}) + g.at(Emb, {g.word_of(n), i[0]}) - g.at(most, {n, i[0]}));
+  }));
+  return g.done();
+}
+
+/// f32 and f64 over one dimension, of which workers own slices.
+inline ra::Graph mixed_types(int extent) {
+  Odd g("mixed_types", extent);
+  constexpr DType f64 = DType::f64;
+  const int U = g.input("U", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), A = g.input("A", {g.H, g.H}, f64);
+  const int h = g.placeholder("h", {g.H}), c = g.placeholder("c", {g.H}, f64);
+  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r}); }); });
+  const int x = g.compute("x", {g.H}, [&](auto& n, auto& i) { return g.at(Emb, {g.word_of(n), i[0]}); });
+  const int either = g.if_then_else("either", [&](auto& n) { return Odd::even(g.word_of(n)); }, u, x);
+  const int wide = g.compute("wide", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(ir::Cast::make(f64, g.at(either, {n, i[0]})) + g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(c, {g.child_of(g.right, n), r}); }));
+  }, f64);
+  const int narrow = g.compute("narrow", {g.H}, [&](auto& n, auto& i) { return ir::Cast::make(DType::f32, g.at(wide, {n, i[0]})) * g.at(either, {n, i[0]}); });
+  g.recursion_op(h, narrow), g.recursion_op(c, wide);
+  return g.done();
+}
+
+/// Work that could go ahead of the recursion, over what leaves and inner nodes compute differently.
+inline ra::Graph degrees(int extent) {
+  Odd g("degrees", extent);
+  const int W = g.input("W", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
+  const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) {
+    const ir::Expr degree = ir::call(ir::UfKind::num_children, "num_children", {n}, g.kids);
+    return g.at(Emb, {g.word_of(n), i[0]}) + ir::Cast::make(DType::f32, degree);
+  });
+  const int wt = g.compute("wt", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(W, {i[0], r}) * g.at(t, {n, r}); }); });
+  g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(wt, {n, i[0]}) + g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); })); }));
+  return g.done();
+}
+
+/// Numbers and vectors that no node changes.
+inline ra::Graph constants(int extent) {
+  Odd g("constants", extent);
+  const int a = g.input("a", {g.H}), A = g.input("A", {g.H, g.H}), h = g.placeholder("h", {g.H});
+  const int dot = g.compute("dot", {}, [&](auto&, auto&) { return g.dot(g.H, [&](auto& r) { return g.at(a, {r}) * g.at(a, {r}); }); });
+  const int v = g.compute("v", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(a, {i[0]}) * g.at(dot, {n})); });
+  const int Av = g.compute("Av", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(v, {n, r}); }); });
+  const int first = g.compute("first", {g.H}, [&](auto& n, auto& i) { return sigmoid_of(g.at(Av, {n, i[0]})); });
+  const int rec = g.compute("rec", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(h, {g.child_of(g.left, n), i[0]}) + g.at(dot, {n}) * g.at(h, {g.child_of(g.right, n), i[0]}) + g.at(v, {n, i[0]})); });
+  g.recursion_op(h, g.if_then_else("body", [&](auto& n) { return g.is_leaf(n); }, first, rec));
+  return g.done();
+}
+
+/// Children chosen by an index variable, outermost and innermost, and a sum over a dimension and the children inside it.
+inline ra::Graph chosen_children(int extent) {
+  Odd g("chosen_children", extent);
+  const int U = g.input("U", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
+  const auto kid_at = [&](const ir::Expr& n, const ir::Expr& k, const ir::Expr& i) { return g.at(h, {g.kid_of(g.kids, n, k), i}); };
+  const int outer = g.compute("outer", {g.K, g.H}, [&](auto& n, auto& i) { return tanh_of(kid_at(n, i[0], i[1])); });
+  const int inner = g.compute("inner", {g.H, g.K}, [&](auto& n, auto& i) { return sigmoid_of(kid_at(n, i[1], i[0])); });
+  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.over_kids(n, [&](auto kid) { return g.at(U, {i[0], r}) * tanh_of(g.at(h, {kid, r})); }); });
+  });
+  g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    const ir::Expr both = g.dot(g.K, [&](auto& r) { return g.at(outer, {n, r, i[0]}) * g.at(inner, {n, i[0], r}); });
+    return tanh_of(g.at(u, {n, i[0]}) + both + g.at(Emb, {g.word_of(n), i[0]}));
+  }));
+  return g.done();
+}
+
 /// Everything above. `extent`: of the hidden dimension.
 inline std::vector<ra::Graph> all(int extent) {
-  return {scalar_state(), matrix_state(extent), extremes(extent), shared_bodies(extent), conditions(extent), free_at_leaves(extent), indices(extent), attention(extent), tensor_product(extent)};
+  return {scalar_state(), matrix_state(extent), extremes(extent), shared_bodies(extent), conditions(extent), free_at_leaves(extent), indices(extent), attention(extent), tensor_product(extent),
+          beside(extent), mixed_types(extent), degrees(extent), constants(extent), chosen_children(extent)};
 }
 
 }  // namespace cortex::test::odd
