@@ -1,9 +1,9 @@
 // The main example: sentences through a child-sum TreeLSTM, from bracketed trees to states, timed and checked.
 //
 //   sentences                                 the 102 trees of data/sentences.txt
-//   sentences --trees FILE                    any file in PTB format, such as the Stanford Sentiment Treebank's
-//   test.txt sentences "It is a dog." "So is this."    typed sentences, as trees that branch to the right sentences
-//   --print ra|ilir|llvm            the model at a stage of its compilation
+//   sentences --trees FILE                    any file in PTB format, such as the treebank's test.txt
+//   sentences "It is a dog." "So is this."    typed sentences, as trees that branch to the right
+//   sentences --print ra|ilir|llvm            the model at a stage of its compilation
 //
 // Exit status: 0; 1 if a state differs from plain recursion by more than rounding explains, or Cortex fails; 2 for
 // wrong input.

@@ -127,9 +127,10 @@ std::vector<Real> stacked(std::initializer_list<const std::vector<float>*> matri
 }
 
 /// The TreeLSTM by recursion: children before parents, one node at a time.
-///   leaf:  i, o = sigmoid(W x + b), u = tanh(W_u x + b_u);                      c = i u
-///   else:  i, o = sigmoid(U s + b), u = tanh(U_u s + b_u), s = sum of h_k;      c = i u + sum of sigmoid(U_f h_k +
-///   b_f) c_k both:  h = o tanh(c)
+///   leaf:  i, o = sigmoid(W x + b), u = tanh(W_u x + b_u);  c = i u
+///   else:  i, o = sigmoid(U s + b), u = tanh(U_u s + b_u), s = sum of h_k;
+///          c = i u + sum of sigmoid(U_f h_k + b_f) c_k
+///   both:  h = o tanh(c)
 /// Memory is allocated the first time that the recursion gets so deep. One call at a time.
 template <class Real>
 class TreeLstm {
