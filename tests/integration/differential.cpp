@@ -71,8 +71,8 @@ void run(std::uint64_t first, int count, int workers) {
   const auto pool = workers > 1 ? std::make_shared<Workers>(workers - 1) : nullptr;
   for (std::uint64_t seed = first; seed < first + std::uint64_t(count); ++seed) {
     const RandomModel model(seed);
-    for (Scheduled& s : four_schedules()) {
-      RandomFunctor functor = compile_model(model, std::move(s.schedule).workers(workers));
+    for (const Scheduled& s : four_schedules()) {
+      RandomFunctor functor = compile_model(model, s.schedule.workers(workers));
       functor.use(pool);
       for (int f = 0; f < forests_per_model; ++f) {
         Random random(seed * 100 + std::uint64_t(f));

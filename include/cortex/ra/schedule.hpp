@@ -8,8 +8,8 @@
 
 namespace cortex {
 
-/// How the recursion is run (paper section 3.1). Each member function returns the schedule with one more decision, so
-/// decisions chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
+/// How the recursion is run (paper section 3.1). Each member function gives a copy with one more decision, so decisions
+/// chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
 /// none is given.
 struct Schedule {
@@ -21,23 +21,27 @@ struct Schedule {
   bool exact = false;                          // tanh, sigmoid, exp of the C library, not the approximations
 
   /// S1: nodes that do not depend on each other run as one batch.
-  Schedule& dynamic_batch() & { return batched = true, *this; }
-  Schedule dynamic_batch() && { return batched = true, std::move(*this); }
+  [[nodiscard]] Schedule dynamic_batch() const { return with([](Schedule& s) { s.batched = true; }); }
+  /// The same, naming the recursion as the paper does; a program has one.
   template <class Op>
-  Schedule dynamic_batch(const Op&) && { return batched = true, std::move(*this); }
+  [[nodiscard]] Schedule dynamic_batch(const Op&) const {
+    return dynamic_batch();
+  }
 
   /// S2: a version of the program for each side of the branch `op`, and nodes partitioned to match. Only for branches on
   /// `is_leaf`; others are refused when the model is compiled.
   template <class Op>
-  Schedule specialize_if_else(const Op& op) && { return specialized.push_back(name_of(op)), std::move(*this); }
+  [[nodiscard]] Schedule specialize_if_else(const Op& op) const {
+    return with([&](Schedule& s) { s.specialized.push_back(name_of(op)); });
+  }
   /// S2, for every branch on `is_leaf`.
-  Schedule specialize_if_else() && { return specialize_all = true, std::move(*this); }
+  [[nodiscard]] Schedule specialize_if_else() const { return with([](Schedule& s) { s.specialize_all = true; }); }
   /// A version of the body for leaves: sums over no children and absent initial states vanish from it (L6).
-  Schedule specialize_leaves() && { return leaves_apart = true, std::move(*this); }
+  [[nodiscard]] Schedule specialize_leaves() const { return with([](Schedule& s) { s.leaves_apart = true; }); }
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
-  Schedule workers(int count) && { return max_workers = count, std::move(*this); }
+  [[nodiscard]] Schedule workers(int count) const { return with([&](Schedule& s) { s.max_workers = count; }); }
   /// The C library's tanh, sigmoid and exp in place of the approximations.
-  Schedule exact_activations() && { return exact = true, std::move(*this); }
+  [[nodiscard]] Schedule exact_activations() const { return with([](Schedule& s) { s.exact = true; }); }
 
   /// Batched, every branch on is_leaf specialized, leaves apart.
   static Schedule standard() { return Schedule{}.dynamic_batch().specialize_if_else().specialize_leaves(); }
@@ -45,6 +49,12 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 
  private:
+  template <class Change>
+  Schedule with(Change change) const {
+    Schedule changed = *this;
+    change(changed);
+    return changed;
+  }
   static std::string name_of(const char* name) { return name; }
   static std::string name_of(const std::string& name) { return name; }
   template <class Op>

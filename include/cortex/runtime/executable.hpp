@@ -63,6 +63,7 @@ struct CompileTimes {
   double lower = 0;    // operator graph to device-level ILIR
   double codegen = 0;  // device-level ILIR to LLVM IR text
   double llvm = 0;     // text to machine code
+  double total() const { return lower + codegen + llvm; }
 };
 
 /// A compiled model.

@@ -23,6 +23,9 @@
 
 namespace cortex {
 
+/// The machine that the program runs on, as a target. Throws `Error{unavailable}` if the build has no LLVM.
+inline Target host_target() { return runtime::host_target(); }
+
 /// How `compile` compiles.
 struct CompileOptions {
   std::optional<Target> target;      // none: the machine that the program runs on
