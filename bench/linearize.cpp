@@ -154,13 +154,13 @@ void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary)
   const double hot_touch = per_node(hot.nodes.size(), 10, [&] { batches(plain); });
 
   const Forest<Node> cold = build<Node>(shapes, true);
-  const double cold_ns = per_node(cold.nodes.size(), 1, [&] {
-    sink = Linearizer::run(workspace, cortex::tree, checks, cold.roots).num_batches;
-  });
+  const double cold_ns = per_node(
+      cold.nodes.size(), 1, [&] { sink = Linearizer::run(workspace, cortex::tree, checks, cold.roots).num_batches; });
   const double cold_touch = per_node(cold.nodes.size(), 1, [&] { plain(cold.roots); });
-  auto print = [&](const char* state, double ns, double touched, std::size_t nodes, std::size_t batches_run, std::size_t trees) {
-    std::printf("%-24s %-4s %6.2f ns/node, recursive touch %5.2f, ratio %.2f; %zu nodes in %zu batches of %zu trees\n", name,
-                state, ns, touched, ns / touched, nodes, batches_run, trees);
+  auto print = [&](const char* state, double ns, double touched, std::size_t nodes, std::size_t batches_run,
+                   std::size_t trees) {
+    std::printf("%-24s %-4s %6.2f ns/node, recursive touch %5.2f, ratio %.2f; %zu nodes in %zu batches of %zu trees\n",
+                name, state, ns, touched, ns / touched, nodes, batches_run, trees);
   };
   print("hot", hot_ns, hot_touch, hot.nodes.size(), 10, 10);
   print("cold", cold_ns, cold_touch, cold.nodes.size(), 1, cold.roots.size());

@@ -9,8 +9,10 @@
 // Ten batches are fixed, and a round takes each system through all ten; the systems alternate round by round, since the
 // clock of a shared machine drifts. A figure is the mean over the ten batches of each one's median over the rounds.
 // Before anything is timed, each system's states are compared with plain recursion in double.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cortex/cortex.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -22,9 +24,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <cortex/cortex.hpp>
 
 #include "../examples/support/measure.hpp"
 #include "../examples/support/models.hpp"

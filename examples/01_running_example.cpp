@@ -3,11 +3,10 @@
 // A recursive model computes a state for each node of a tree out of the states of its children. This one is about the
 // smallest: a leaf's state is a row of an embedding table, and any other node's is tanh(h_left + h_right).
 #include <cmath>
+#include <cortex/cortex.hpp>
 #include <cstdio>
 #include <span>
 #include <vector>
-
-#include <cortex/cortex.hpp>
 
 // Your nodes stay as they are: no base class, no registration, no copy into a graph of the library's own.
 struct Word {

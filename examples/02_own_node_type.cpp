@@ -4,13 +4,12 @@
 // raw pointers or smart ones, containers of children, indices into an array, structs adapted with Boost.Hana.
 #include <array>
 #include <cmath>
+#include <cortex/cortex.hpp>
+#include <cortex/structure/hana_struct.hpp>  // child_named and its kin, for the last of the five
 #include <cstdio>
 #include <memory>
 #include <span>
 #include <vector>
-
-#include <cortex/cortex.hpp>
-#include <cortex/structure/hana_struct.hpp>  // child_named and its kin, for the last of the five
 
 constexpr int hidden = 32, words = 5;
 

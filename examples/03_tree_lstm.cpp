@@ -1,14 +1,13 @@
 // Lesson 3: a child-sum TreeLSTM (Tai, Socher and Manning 2015): two states, any number of children, products with
 // weights.
 #include <cmath>
+#include <cortex/cortex.hpp>
 #include <cstdio>
 #include <map>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
-
-#include <cortex/cortex.hpp>
 
 // A phrase is a word or consists of phrases, however many.
 struct Phrase {

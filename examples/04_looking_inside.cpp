@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cortex/cortex.hpp>
 #include <cstdio>
 #include <string>
 #include <vector>
-
-#include <cortex/cortex.hpp>
 
 struct Word {
   int id = -1;

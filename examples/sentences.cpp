@@ -7,9 +7,11 @@
 //
 // Exit status: 0; 1 if a state differs from plain recursion by more than rounding explains, or Cortex fails; 2 for
 // wrong input.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cortex/cortex.hpp>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -19,9 +21,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <cortex/cortex.hpp>
 
 #include "support/measure.hpp"
 #include "support/models.hpp"

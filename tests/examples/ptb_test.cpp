@@ -1,10 +1,9 @@
 // The examples' reader of bracketed trees and typed sentences.
-#include <catch2/catch.hpp>
+#include "../../examples/support/ptb.hpp"
 
+#include <catch2/catch.hpp>
 #include <stdexcept>
 #include <string>
-
-#include "../../examples/support/ptb.hpp"
 
 namespace {
 

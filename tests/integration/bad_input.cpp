@@ -1,6 +1,5 @@
 // What a tired user passes: each wrong input gets an error that names it, and the functor works on.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <limits>
 #include <memory>

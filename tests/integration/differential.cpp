@@ -1,11 +1,11 @@
-// Random models on random structures under four schedules, compiled, against the equations interpreted: every state of every
-// node must lie within the bound that the interpreter computes from the operations.
-#include <catch2/catch.hpp>
+// Random models on random structures under four schedules, compiled, against the equations interpreted: every state of
+// every node must lie within the bound that the interpreter computes from the operations.
+#include "support/differential.hpp"
 
+#include <catch2/catch.hpp>
 #include <optional>
 
 #include "support/compile.hpp"
-#include "support/differential.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -48,7 +48,8 @@ std::optional<std::string> mismatch(const RandomModel& model, const RandomFuncto
         if (right.covers(values[i])) continue;
         std::ostringstream out;
         out.precision(9);
-        out << name << "[" << n << "," << i << "] = " << values[i] << ", but the equations give " << right.value << " within " << right.error;
+        out << name << "[" << n << "," << i << "] = " << values[i] << ", but the equations give " << right.value
+            << " within " << right.error;
         return out.str();
       }
     }
@@ -80,7 +81,8 @@ void run(std::uint64_t first, int count, int workers) {
         const auto wrong = mismatch(model, functor, forest);
         if (!wrong) continue;
         FAIL("seed " << seed << ", " << s.name << ", " << workers << " workers: " << *wrong << "\n"
-                     << ra::print(model.graph) << "smallest:\n" << smallest_failure(model, functor, seed));
+                     << ra::print(model.graph) << "smallest:\n"
+                     << smallest_failure(model, functor, seed));
       }
     }
   }

@@ -1,9 +1,8 @@
 // The breadth of the front end, each feature from a lambda to a result.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <list>
 #include <memory>
@@ -25,7 +24,8 @@ auto total(const Kids& kids, const Value& value, Structure structure = cortex::t
   Dim one("one", 1);
   Model<Node> m("total", structure);
   auto h = m.template placeholder<float>("h", one);
-  auto body = m.compute("body", one, [&](auto n, auto i) { return value(n) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body =
+      m.compute("body", one, [&](auto n, auto i) { return value(n) + sum(kids(n), [&](auto k) { return h(k, i); }); });
   return test::compile_here(m.recursion_op(h, body));
 }
 
@@ -83,7 +83,8 @@ TEST_CASE("children may be indices into an arena", "[features]") {
 TEST_CASE("node types are adapted by Boost.Hana", "[features]") {
   using features_test::Adapted;
   const Adapted a{2, {}}, b{4, {}}, root{1, {&a, &b}};
-  CHECK(total<Adapted>(cortex::children_named<Adapted, "parts">, cortex::field_named<Adapted, "weight">)(root)[0][0] == 7);
+  CHECK(total<Adapted>(cortex::children_named<Adapted, "parts">, cortex::field_named<Adapted, "weight">)(root)[0][0] ==
+        7);
 }
 
 TEST_CASE("a graph that shares nodes computes each of them once for all its parents", "[features]") {
@@ -108,7 +109,8 @@ TEST_CASE("a fixed vector of integers in the node indexes a table", "[features]"
   auto Emb = m.input<float>("Emb", V, H);
   auto h = m.placeholder<float>("h", H);
   auto body = m.compute("body", H, [&](auto n, auto i) {
-    return sum(three, [&](auto t) { return Emb(ids(n, t), i); }) + sum(cortex::children<&Node::kids>(n), [&](auto k) { return h(k, i); });
+    return sum(three, [&](auto t) { return Emb(ids(n, t), i); }) +
+           sum(cortex::children<&Node::kids>(n), [&](auto k) { return h(k, i); });
   });
   auto model = test::compile_here(m.recursion_op(h, body));
   const std::vector<float> table = test::uniform(7 * 4, 1, 3);
@@ -134,7 +136,8 @@ TEST_CASE("an input vector in the node is read as a tensor", "[features]") {
   auto x = m.field("x", cortex::field<&Node::x>, E);
   auto h = m.placeholder<float>("h", H);
   auto wx = m.compute("wx", H, [&](auto n, auto i) { return sum(E, [&](auto j) { return W(i, j) * x(n, j); }); });
-  auto body = m.compute("body", H, [&](auto n, auto i) { return wx(n, i) + 0.5 * h(cortex::optional_child<&Node::next>(n), i); });
+  auto body = m.compute("body", H,
+                        [&](auto n, auto i) { return wx(n, i) + 0.5 * h(cortex::optional_child<&Node::next>(n), i); });
   auto model = test::compile_here(m.recursion_op(h, body));
   std::vector<float> ones(15, 1);
   model.bind("W", ones);
@@ -151,13 +154,17 @@ TEST_CASE("states may be doubles", "[features]") {
   Model<Node> m("powers", cortex::sequence);
   auto a = m.input<double>("a", H);
   auto h = m.placeholder<double>("h", H);
-  auto body = m.compute("body", H, [&](auto n, auto i) { return tanh(a(i) * cortex::field<&Node::value>(n)) + h(cortex::optional_child<&Node::next>(n), i) / 3; });
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(a(i) * cortex::field<&Node::value>(n)) + h(cortex::optional_child<&Node::next>(n), i) / 3;
+  });
   auto model = test::compile_here(m.recursion_op(h, body));
   const std::vector<double> weights{-4, -1, -0.1, 0, 1e-9, 0.1, 1, 2, 40};
   model.bind("a", weights);
   const Node last{0.7, nullptr}, first{-0.3, &last};
   const auto result = model(first);
-  for (std::size_t i = 0; i < 9; ++i) CHECK(result[0][i] == Approx(std::tanh(-0.3 * weights[i]) + std::tanh(0.7 * weights[i]) / 3).epsilon(1e-14).margin(1e-20));
+  for (std::size_t i = 0; i < 9; ++i)
+    CHECK(result[0][i] ==
+          Approx(std::tanh(-0.3 * weights[i]) + std::tanh(0.7 * weights[i]) / 3).epsilon(1e-14).margin(1e-20));
 }
 
 TEST_CASE("a state may be a scalar or a matrix", "[features]") {
@@ -169,9 +176,11 @@ TEST_CASE("a state may be a scalar or a matrix", "[features]") {
   auto leaf_count = m.compute("leaf_count", [](auto n) { return cast<float>(test::word(n)); });
   auto inner_count = m.compute("inner_count", [&](auto n) { return count(test::left(n)) + count(test::right(n)); });
   auto leaf_M = m.compute("leaf_M", H, K, [&](auto n, auto i, auto j) { return A(i, j) * cast<float>(test::word(n)); });
-  auto inner_M = m.compute("inner_M", H, K, [&](auto n, auto i, auto j) { return max(M(test::left(n), i, j), M(test::right(n), i, j)); });
+  auto inner_M = m.compute(
+      "inner_M", H, K, [&](auto n, auto i, auto j) { return max(M(test::left(n), i, j), M(test::right(n), i, j)); });
   const auto leafy = [](auto n) { return is_leaf(n); };
-  auto out = m.recursion_op(count, m.if_then_else("c", leafy, leaf_count, inner_count), M, m.if_then_else("b", leafy, leaf_M, inner_M));
+  auto out = m.recursion_op(count, m.if_then_else("c", leafy, leaf_count, inner_count), M,
+                            m.if_then_else("b", leafy, leaf_M, inner_M));
   for (const Schedule& schedule : {Schedule::standard(), Schedule{}, Schedule{}.dynamic_batch()}) {
     auto model = test::compile_here(out, schedule);
     const std::vector<float> values = test::uniform(30, 1, 5);
@@ -201,12 +210,15 @@ TEST_CASE("reductions are sums, products, maxima and minima, over dimensions and
   auto least = m.compute("least", D, [&](auto n, auto i) { return minimum(kids(n), [&](auto k) { return h(k, i); }); });
   auto all = m.compute("all", D, [&](auto n, auto i) { return product(kids(n), [&](auto k) { return h(k, i); }); });
   auto dense = m.compute("dense", D, [&](auto, auto) {
-    return product(E, [&](auto j) { return a(j); }) + maximum(E, E, [&](auto j, auto l) { return b(j, l); }) + minimum(E, [&](auto j) { return a(j) + sum(E, [&](auto l) { return b(j, l); }); });
+    return product(E, [&](auto j) { return a(j); }) + maximum(E, E, [&](auto j, auto l) { return b(j, l); }) +
+           minimum(E, [&](auto j) { return a(j) + sum(E, [&](auto l) { return b(j, l); }); });
   });
   auto inner = m.compute("inner", D, [&](auto n, auto i) {
-    return most(n, i) + 10 * least(n, i) + 100 * all(n, i) + 1000 * dense(n, i) + cast<float>(num_children(kids(n))) * 10000;
+    return most(n, i) + 10 * least(n, i) + 100 * all(n, i) + 1000 * dense(n, i) +
+           cast<float>(num_children(kids(n))) * 10000;
   });
-  auto out = m.recursion_op(h, m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  auto out = m.recursion_op(h, m.if_then_else(
+                                   "body", [](auto n) { return is_leaf(n); }, leaf, inner));
   for (const Schedule& schedule : {Schedule::standard(), Schedule{}}) {
     auto model = test::compile_here(out, schedule);
     model.bind("a", std::vector<float>{2, 3}).bind("b", std::vector<float>{1, 5, -4, 2});
@@ -227,7 +239,8 @@ TEST_CASE("a weight may be indexed by the position of the child", "[features]") 
   auto U = m.input<float>("U", K, H);
   auto h = m.placeholder<float>("h", H);
   auto body = m.compute("body", H, [&](auto n, auto i) {
-    return cortex::field<&Node::value>(n) + sum(kids(n), [&](auto k, auto position) { return U(position, i) * h(k, i); });
+    return cortex::field<&Node::value>(n) +
+           sum(kids(n), [&](auto k, auto position) { return U(position, i) * h(k, i); });
   });
   auto model = test::compile_here(m.recursion_op(h, body));
   std::vector<float> u(60);
@@ -244,7 +257,8 @@ TEST_CASE("elementwise functions and select follow their definitions", "[feature
   auto h = m.placeholder<float>("h", H);
   auto body = m.compute("body", H, [&](auto, auto i) {
     auto positive = abs(x(i)) + 0.125;
-    return exp(x(i)) + log(positive) * 2 - sqrt(positive) / 4 + tanh(x(i)) * sigmoid(-x(i)) + relu(x(i)) + select(x(i) > 0.5, max(x(i), 1), min(x(i), -1));
+    return exp(x(i)) + log(positive) * 2 - sqrt(positive) / 4 + tanh(x(i)) * sigmoid(-x(i)) + relu(x(i)) +
+           select(x(i) > 0.5, max(x(i), 1), min(x(i), -1));
   });
   const auto out = m.recursion_op(h, body);
   for (const bool exact : {false, true}) {
@@ -255,7 +269,8 @@ TEST_CASE("elementwise functions and select follow their definitions", "[feature
     const auto result = model(leaf);
     for (std::size_t i = 0; i < 21; ++i) {
       const double v = values[i], p = std::abs(v) + 0.125;
-      const double expected = std::exp(v) + 2 * std::log(p) - std::sqrt(p) / 4 + std::tanh(v) / (1 + std::exp(v)) + std::max(v, 0.0) + (v > 0.5 ? std::max(v, 1.0) : std::min(v, -1.0));
+      const double expected = std::exp(v) + 2 * std::log(p) - std::sqrt(p) / 4 + std::tanh(v) / (1 + std::exp(v)) +
+                              std::max(v, 0.0) + (v > 0.5 ? std::max(v, 1.0) : std::min(v, -1.0));
       CHECK(result[0][i] == Approx(expected).epsilon(3e-6));
     }
   }
@@ -298,7 +313,8 @@ TEST_CASE("many threads call one functor", "[features]") {
   const auto program = test::tree_rnn(32);
   auto model = test::compile_here(program);
   model.bind("Emb", test::uniform(32 * 4, 1, 2));
-  const test::Word a{1, nullptr, nullptr}, b{3, nullptr, nullptr}, inner{-1, &a, &b}, c{0, nullptr, nullptr}, root{-1, &inner, &c};
+  const test::Word a{1, nullptr, nullptr}, b{3, nullptr, nullptr}, inner{-1, &a, &b}, c{0, nullptr, nullptr},
+      root{-1, &inner, &c};
   const auto first = model(root);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;

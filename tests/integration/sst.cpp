@@ -1,7 +1,6 @@
-// Every sentence of the Stanford Sentiment Treebank's dev set, against plain recursion, within the bound that the equations'
-// operations give.
+// Every sentence of the Stanford Sentiment Treebank's dev set, against plain recursion, within the bound that the
+// equations' operations give.
 #include <catch2/catch.hpp>
-
 #include <cmath>
 #include <map>
 #include <vector>
@@ -51,7 +50,8 @@ ra::Weights interpreter_weights(const Program& program, const Weights& weights, 
   weights([&](const std::string& name, const std::vector<float>& values) {
     ra::Tensor tensor{{}, std::vector<double>(values.begin(), values.end())};
     const ra::Graph& graph = program.graph();
-    for (const Dim& dim : graph.ops[std::size_t(graph.find(name))].dims) tensor.shape.push_back(dim.kind() == DimKind::open ? vocabulary : dim.extent());
+    for (const Dim& dim : graph.ops[std::size_t(graph.find(name))].dims)
+      tensor.shape.push_back(dim.kind() == DimKind::open ? vocabulary : dim.extent());
     result.emplace(name, std::move(tensor));
   });
   return result;
@@ -64,13 +64,16 @@ examples::Treebank dev_set() {
   return bank;
 }
 
-/// Runs the trees in batches of 10 and holds each root to its bound, and the bound's value to plain recursion in double.
+/// Runs the trees in batches of 10 and holds each root to its bound, and the bound's value to plain recursion in
+/// double.
 template <class Program, class Functor, class Recursion>
-void check_all(const examples::Treebank& bank, const Program& program, const Functor& model, const ra::Weights& weights, Recursion&& recursion) {
+void check_all(const examples::Treebank& bank, const Program& program, const Functor& model, const ra::Weights& weights,
+               Recursion&& recursion) {
   int wrong = 0, oracle_wrong = 0;
   for (std::size_t first = 0; first < bank.trees.size(); first += 10) {
-    const std::vector<const examples::Phrase*> batch(bank.trees.begin() + std::ptrdiff_t(first),
-                                                     bank.trees.begin() + std::ptrdiff_t(std::min(first + 10, bank.trees.size())));
+    const std::vector<const examples::Phrase*> batch(
+        bank.trees.begin() + std::ptrdiff_t(first),
+        bank.trees.begin() + std::ptrdiff_t(std::min(first + 10, bank.trees.size())));
     const auto result = model(batch);
     for (std::size_t t = 0; t < batch.size(); ++t) {
       const auto expected = ra::interpret<ra::Bounded>(program.graph(), SentenceView(batch[t]), weights);
@@ -96,7 +99,10 @@ TEST_CASE("TreeLSTM on all of SST dev equals plain recursion", "[sst][slow]") {
   auto model = test::compile_here(program);
   examples::bind_all(model, weights);
   examples::TreeLstm<double> recursion(weights);
-  check_all(bank, program, model, interpreter_weights(program, [&](auto bind) { weights.each(bind); }, words), recursion);
+  check_all(bank, program, model,
+            interpreter_weights(
+                program, [&](auto bind) { weights.each(bind); }, words),
+            recursion);
 }
 
 TEST_CASE("the running example on all of SST dev equals plain recursion", "[sst][slow]") {
@@ -107,5 +113,8 @@ TEST_CASE("the running example on all of SST dev equals plain recursion", "[sst]
   auto model = test::compile_here(program);
   model.bind("Emb", table);
   const examples::TreeRnn<double> recursion(table, hidden);
-  check_all(bank, program, model, interpreter_weights(program, [&](auto bind) { bind("Emb", table); }, words), recursion);
+  check_all(bank, program, model,
+            interpreter_weights(
+                program, [&](auto bind) { bind("Emb", table); }, words),
+            recursion);
 }

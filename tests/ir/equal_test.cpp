@@ -1,7 +1,8 @@
+#include "cortex/ir/equal.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "cortex/ir/build.hpp"
-#include "cortex/ir/equal.hpp"
 
 using namespace cortex;
 using namespace cortex::ir;
@@ -32,14 +33,19 @@ Buffer local(const char* name, int lanes = 1) {
 }
 
 Stmt accumulator(const Buffer& acc) {
-  return Alloc::make(acc, Block::make({Store::make(acc, {}, constant(0, {DType::f32, 1})), Store::make(y, {imm(0)}, Load::make(acc, {}))}));
+  return Alloc::make(acc, Block::make({Store::make(acc, {}, constant(0, {DType::f32, 1})),
+                                       Store::make(y, {imm(0)}, Load::make(acc, {}))}));
 }
 
 }  // namespace
 
-TEST_CASE("loops that differ by the variable's name are equal", "[equal]") { CHECK(equal(copy_loop("i"), copy_loop("other"))); }
+TEST_CASE("loops that differ by the variable's name are equal", "[equal]") {
+  CHECK(equal(copy_loop("i"), copy_loop("other")));
+}
 
-TEST_CASE("loops of different kinds are not equal", "[equal]") { CHECK_FALSE(equal(copy_loop("i"), copy_loop("i", ForKind::parallel))); }
+TEST_CASE("loops of different kinds are not equal", "[equal]") {
+  CHECK_FALSE(equal(copy_loop("i"), copy_loop("i", ForKind::parallel)));
+}
 
 TEST_CASE("loops over different dimensions of one extent are not equal", "[equal]") {
   CHECK_FALSE(equal(copy_loop("i"), copy_loop("i", ForKind::serial, E)));
@@ -53,19 +59,24 @@ TEST_CASE("free variables of one name are different", "[equal]") {
 
 TEST_CASE("reductions are equal under a renaming of their axis", "[equal]") {
   CHECK(equal(sum_over("j", [](auto& k) { return at(x, k); }), sum_over("k", [](auto& k) { return at(x, k); })));
-  CHECK_FALSE(equal(sum_over("j", [](auto& k) { return at(x, k); }), sum_over("k", [](auto& k) { return at(x, k); }, ReduceOp::max)));
+  CHECK_FALSE(equal(sum_over("j", [](auto& k) { return at(x, k); }),
+                    sum_over(
+                        "k", [](auto& k) { return at(x, k); }, ReduceOp::max)));
 }
 
 TEST_CASE("a bound variable is not equal to a free one, from either side", "[equal]") {
   const Expr free = Var::make("k");
-  const Expr of_bound = sum_over("k", [](auto& k) { return at(x, k); }), of_free = sum_over("k", [&](auto&) { return at(x, free); });
+  const Expr of_bound = sum_over("k", [](auto&k) { return at(x, k); }),
+             of_free = sum_over("k", [&](auto&) { return at(x, free); });
   CHECK_FALSE(equal(of_bound, of_free));
   CHECK_FALSE(equal(of_free, of_bound));
 }
 
 TEST_CASE("variables bound in swapped order are not mixed up", "[equal]") {
   const auto nested = [](bool swapped) {
-    return sum_over("a", [&](auto& a) { return sum_over("b", [&](auto& b) { return at(x, swapped ? b : a) - at(x, swapped ? a : b); }); });
+    return sum_over("a", [&](auto& a) {
+      return sum_over("b", [&](auto& b) { return at(x, swapped ? b : a) - at(x, swapped ? a : b); });
+    });
   };
   CHECK(equal(nested(false), nested(false)));
   CHECK_FALSE(equal(nested(false), nested(true)));

@@ -47,7 +47,8 @@ double value_of(const Expr& e, const StructureEnv& env = {}) {
   return storage.at("out").at(0);
 }
 
-std::vector<double> run(const Program& program, const StructureEnv& env = {}, Storage storage = {}, const InterpretOptions& options = {}) {
+std::vector<double> run(const Program& program, const StructureEnv& env = {}, Storage storage = {},
+                        const InterpretOptions& options = {}) {
   interpret(program, env, storage, options);
   return storage.at(program.buffers.at(0));
 }
@@ -70,7 +71,9 @@ test::NodeTable small_forest() {
   return table;
 }
 
-Expr uf(UfKind kind, std::vector<Expr> args = {}, int accessor = 0) { return call(kind, "uf", std::move(args), accessor); }
+Expr uf(UfKind kind, std::vector<Expr> args = {}, int accessor = 0) {
+  return call(kind, "uf", std::move(args), accessor);
+}
 
 }  // namespace
 
@@ -110,7 +113,9 @@ TEST_CASE("integers divide towards zero, by 0 as by 1", "[interpret]") {
   CHECK(op(BinaryOp::mod, 17, 0) == 0);
 }
 
-TEST_CASE("ldexp multiplies by a power of two", "[interpret]") { CHECK(value_of(Binary::make(BinaryOp::ldexp, f32(1.5), f32(-3))) == 1.5 / 8); }
+TEST_CASE("ldexp multiplies by a power of two", "[interpret]") {
+  CHECK(value_of(Binary::make(BinaryOp::ldexp, f32(1.5), f32(-3))) == 1.5 / 8);
+}
 
 TEST_CASE("casts to integers truncate", "[interpret]") {
   CHECK(value_of(Cast::make(DType::i32, f32(2.9))) == 2);
@@ -158,7 +163,8 @@ TEST_CASE("reductions over no elements are the identity", "[interpret]") {
 TEST_CASE("all kinds of loops run all iterations", "[interpret]") {
   const Buffer out = tensor("out", {H});
   for (const ForKind kind : {ForKind::serial, ForKind::parallel, ForKind::vectorized, ForKind::unrolled}) {
-    const Stmt body = loop(H, [&](auto& i) { return Store::make(out, {i}, Cast::make(DType::f32, i * i)); }, kind);
+    const Stmt body = loop(
+        H, [&](auto& i) { return Store::make(out, {i}, Cast::make(DType::f32, i * i)); }, kind);
     CHECK(run(Program{"p", {out}, body, Level::scheduled}) == std::vector<double>{0, 1, 4, 9});
   }
 }
@@ -167,21 +173,26 @@ TEST_CASE("a let statement keeps the value from before a store", "[interpret]") 
   const Buffer out = tensor("out", {H});
   const Expr old = Var::make("old", {DType::f32, 1});
   const Stmt body = Block::make({Store::make(out, {imm(0)}, f32(1)),
-                                 LetStmt::make(old, at(out, {imm(0)}), Block::make({Store::make(out, {imm(0)}, f32(2)), Store::make(out, {imm(1)}, old + at(out, {imm(0)}))}))});
+                                 LetStmt::make(old, at(out, {imm(0)}),
+                                               Block::make({Store::make(out, {imm(0)}, f32(2)),
+                                                            Store::make(out, {imm(1)}, old + at(out, {imm(0)}))}))});
   CHECK(run(Program{"p", {out}, body}).at(1) == 3);
 }
 
 TEST_CASE("a load is read again after a store, though its handle is shared", "[interpret]") {
   const Buffer out = tensor("out", {H});
   const Expr first = at(out, {imm(0)});
-  const Stmt body = Block::make({Store::make(out, {imm(0)}, f32(1)), loop(H, [&](auto&) { return Store::make(out, {imm(0)}, first + first); })});
+  const Stmt body = Block::make(
+      {Store::make(out, {imm(0)}, f32(1)), loop(H, [&](auto&) { return Store::make(out, {imm(0)}, first + first); })});
   CHECK(run(Program{"p", {out}, body}).at(0) == 16);
 }
 
 TEST_CASE("conditionals take one side", "[interpret]") {
   const Buffer out = tensor("out", {H});
   const Stmt body = loop(H, [&](auto& i) {
-    return If::make(binary(BinaryOp::lt, i, imm(2)), Store::make(out, {i}, f32(1)), If::make(Binary::make(BinaryOp::eq, i, imm(3)), Store::make(out, {i}, f32(3)), Store::make(out, {i}, f32(2))));
+    return If::make(
+        binary(BinaryOp::lt, i, imm(2)), Store::make(out, {i}, f32(1)),
+        If::make(Binary::make(BinaryOp::eq, i, imm(3)), Store::make(out, {i}, f32(3)), Store::make(out, {i}, f32(2))));
   });
   CHECK(run(Program{"p", {out}, body}) == std::vector<double>{1, 1, 2, 3});
 }
@@ -190,30 +201,43 @@ TEST_CASE("vectors are computed lane by lane", "[interpret]") {
   const Buffer x = tensor("x", {Dim("n", 8)}, Role::weight), out = tensor("out", {Dim("n", 8)});
   const Expr even = Ramp::make(imm(0), 4) * constant(2, {DType::i32, 4});
   const Expr small = Binary::make(BinaryOp::lt, at(x, {even}), constant(2.5, {DType::f32, 4}));
-  const Stmt body = Block::make({Store::make(out, {Ramp::make(imm(0), 4)}, at(x, {even}) + Broadcast::make(f32(10), 4)),
-                                 Store::make(out, {Ramp::make(imm(4), 4)}, Select::make(small, constant(1, {DType::f32, 4}), constant(0, {DType::f32, 4})))});
+  const Stmt body =
+      Block::make({Store::make(out, {Ramp::make(imm(0), 4)}, at(x, {even}) + Broadcast::make(f32(10), 4)),
+                   Store::make(out, {Ramp::make(imm(4), 4)},
+                               Select::make(small, constant(1, {DType::f32, 4}), constant(0, {DType::f32, 4})))});
   Storage storage;
   storage["x"] = {0, 1, 2, 3, 4, 5, 6, 7};
-  CHECK(run(Program{"p", {out, x}, body, Level::scheduled}, {}, storage) == std::vector<double>{10, 12, 14, 16, 1, 1, 0, 0});
+  CHECK(run(Program{"p", {out, x}, body, Level::scheduled}, {}, storage) ==
+        std::vector<double>{10, 12, 14, 16, 1, 1, 0, 0});
 }
 
 TEST_CASE("local buffers of vectors hold a vector an element", "[interpret]") {
   const Buffer acc = local("acc", {Dim("tile", 2)}, 4), out = tensor("out", {Dim("n", 8)});
-  const Stmt body = Alloc::make(acc, Block::make({Store::make(acc, {imm(0)}, f32(1)), Store::make(acc, {imm(1)}, Cast::make(DType::f32, Ramp::make(imm(5), 4))),
-                                                  Store::make(out, {Ramp::make(imm(0), 4)}, at(acc, {imm(1)})), Store::make(out, {Ramp::make(imm(4), 4)}, at(acc, {imm(0)}))}));
+  const Stmt body =
+      Alloc::make(acc, Block::make({Store::make(acc, {imm(0)}, f32(1)),
+                                    Store::make(acc, {imm(1)}, Cast::make(DType::f32, Ramp::make(imm(5), 4))),
+                                    Store::make(out, {Ramp::make(imm(0), 4)}, at(acc, {imm(1)})),
+                                    Store::make(out, {Ramp::make(imm(4), 4)}, at(acc, {imm(0)}))}));
   CHECK(run(Program{"p", {out}, body, Level::scheduled}) == std::vector<double>{5, 6, 7, 8, 1, 1, 1, 1});
 }
 
 TEST_CASE("an index out of range is refused with buffer and index", "[interpret]") {
   const Buffer out = tensor("out", {E, H});
-  CHECK_THAT(refusal(Program{"p", {out}, loop(H, [&](auto& i) { return Store::make(out, {i, imm(1)}, f32(0)); })}),
+  CHECK_THAT(refusal(Program{"p",
+                             {out},
+                             loop(H,
+                                  [&](auto& i) {
+                                    return Store::make(out, {i, imm(1)}, f32(0));
+                                  })}),
              Contains("program 'p': a store to 'out' [3,1], which has extents [3,4]"));
-  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {imm(0), imm(0)}, at(out, {imm(0), imm(-1)}))}), Contains("a load from 'out' [0,-1]"));
+  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {imm(0), imm(0)}, at(out, {imm(0), imm(-1)}))}),
+             Contains("a load from 'out' [0,-1]"));
 }
 
 TEST_CASE("reading what nothing was stored to is refused with buffer and index", "[interpret]") {
   const Buffer out = tensor("out", {H}), t = tensor("t", {E, H});
-  CHECK_THAT(refusal(Program{"p", {out, t}, Store::make(out, {imm(0)}, at(t, {imm(2), imm(1)}))}), Contains("a load from 't' [2,1], to which nothing has been stored"));
+  CHECK_THAT(refusal(Program{"p", {out, t}, Store::make(out, {imm(0)}, at(t, {imm(2), imm(1)}))}),
+             Contains("a load from 't' [2,1], to which nothing has been stored"));
 }
 
 TEST_CASE("a local buffer holds nothing at the start of each iteration", "[interpret]") {
@@ -229,24 +253,29 @@ TEST_CASE("a NaN that was stored may be read", "[interpret]") { CHECK(std::isnan
 
 TEST_CASE("a variable outside of its scope is refused by name", "[interpret]") {
   const Buffer out = tensor("out", {H});
-  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {Var::make("node")}, f32(0))}), Contains("variable 'node' is used outside its scope"));
+  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {Var::make("node")}, f32(0))}),
+             Contains("variable 'node' is used outside its scope"));
 }
 
 TEST_CASE("a buffer that is neither listed nor allocated is refused by name", "[interpret]") {
-  CHECK_THAT(refusal(Program{"p", {}, Store::make(tensor("t", {}), {}, f32(0))}), Contains("buffer 't' is neither the program's nor allocated here"));
+  CHECK_THAT(refusal(Program{"p", {}, Store::make(tensor("t", {}), {}, f32(0))}),
+             Contains("buffer 't' is neither the program's nor allocated here"));
 }
 
 TEST_CASE("a weight without value is refused by name", "[interpret]") {
   const Buffer out = tensor("out", {}), W = tensor("W", {H}, Role::weight);
-  CHECK_THAT(refusal(Program{"p", {out, W}, Store::make(out, {}, at(W, {imm(0)}))}), Contains("nothing is stored under the name 'W'"));
+  CHECK_THAT(refusal(Program{"p", {out, W}, Store::make(out, {}, at(W, {imm(0)}))}),
+             Contains("nothing is stored under the name 'W'"));
 }
 
 TEST_CASE("the row behind the last node is zero, and nothing is stored there", "[interpret]") {
   const auto table = small_forest();
   const test::Linear nodes(table);
   const Buffer h = tensor("h", {dims::node, H}, Role::state), out = tensor("out", {});
-  CHECK(run(Program{"p", {out, h}, Store::make(out, {}, at(h, {uf(UfKind::num_nodes), imm(3)}))}, nodes.arrays).at(0) == 0);
-  CHECK_THAT(refusal(Program{"p", {h}, Store::make(h, {uf(UfKind::num_nodes), imm(3)}, f32(1))}, nodes.arrays), Contains("a store to 'h' [5,3], which has extents [5,4]"));
+  CHECK(run(Program{"p", {out, h}, Store::make(out, {}, at(h, {uf(UfKind::num_nodes), imm(3)}))}, nodes.arrays).at(0) ==
+        0);
+  CHECK_THAT(refusal(Program{"p", {h}, Store::make(h, {uf(UfKind::num_nodes), imm(3)}, f32(1))}, nodes.arrays),
+             Contains("a store to 'h' [5,3], which has extents [5,4]"));
 }
 
 TEST_CASE("temporaries of one name are told apart as in print", "[interpret]") {
@@ -262,13 +291,16 @@ TEST_CASE("an open dimension has the extent of what is bound", "[interpret]") {
   Storage storage;
   storage["Emb"] = {1, 2, 3, 4, 5, 6};
   CHECK(run(Program{"p", {out, emb}, Store::make(out, {}, at(emb, {imm(1), imm(2)}))}, {}, storage).at(0) == 6);
-  CHECK_THAT(refusal(Program{"p", {out, emb}, Store::make(out, {}, at(emb, {imm(2), imm(0)}))}, {}, storage), Contains("a load from 'Emb' [2,0], which has extents [2,3]"));
+  CHECK_THAT(refusal(Program{"p", {out, emb}, Store::make(out, {}, at(emb, {imm(2), imm(0)}))}, {}, storage),
+             Contains("a load from 'Emb' [2,0], which has extents [2,3]"));
 }
 
 TEST_CASE("functions give counts and the linearizer's numbering", "[interpret]") {
   const auto table = small_forest();
   const test::Linear nodes(table);  // 0 the root; 1 its inner child; 2, 3, 4 leaves
-  const auto value = [&](UfKind kind, std::vector<Expr> args = {}) { return value_of(uf(kind, std::move(args)), nodes.arrays); };
+  const auto value = [&](UfKind kind, std::vector<Expr> args = {}) {
+    return value_of(uf(kind, std::move(args)), nodes.arrays);
+  };
   CHECK(value(UfKind::num_nodes) == 5);
   CHECK(value(UfKind::num_leaves) == 3);
   CHECK(value(UfKind::num_internal) == 2);
@@ -290,7 +322,9 @@ TEST_CASE("functions give counts and the linearizer's numbering", "[interpret]")
 TEST_CASE("functions give children, edges and fields", "[interpret]") {
   const auto table = small_forest();
   const test::Linear nodes(table, 2);
-  const auto value = [&](UfKind kind, std::vector<Expr> args) { return value_of(uf(kind, std::move(args)), nodes.arrays); };
+  const auto value = [&](UfKind kind, std::vector<Expr> args) {
+    return value_of(uf(kind, std::move(args)), nodes.arrays);
+  };
   CHECK(value(UfKind::child, {imm(0)}) == 2);
   CHECK(value(UfKind::child, {imm(4)}) == 5);  // none: num_nodes
   CHECK(value(UfKind::kth_child, {imm(0), imm(1)}) == 1);
@@ -306,7 +340,8 @@ TEST_CASE("a function of no node is refused with its arguments", "[interpret]") 
   const auto table = small_forest();
   const test::Linear nodes(table, 1);
   const Buffer out = tensor("out", {}, Role::temp, DType::i32);
-  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {}, call(UfKind::child, "left", {imm(5)}, 0))}, nodes.arrays), Contains("function 'left' has no value at (5)"));
+  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {}, call(UfKind::child, "left", {imm(5)}, 0))}, nodes.arrays),
+             Contains("function 'left' has no value at (5)"));
 }
 
 TEST_CASE("index buffers are the linearizer's arrays", "[interpret]") {
@@ -316,7 +351,9 @@ TEST_CASE("index buffers are the linearizer's arrays", "[interpret]") {
     BufferInfo info{"index", DType::i32, {dims::node}, Role::index};
     info.slot = slot;
     const Buffer array(info), out = tensor("out", {}, Role::temp, DType::i32);
-    return run(Program{"p", {out, array}, Store::make(out, {}, at(array, {imm(index)})), Level::scheduled}, nodes.arrays).at(0);
+    return run(Program{"p", {out, array}, Store::make(out, {}, at(array, {imm(index)})), Level::scheduled},
+               nodes.arrays)
+        .at(0);
   };
   CHECK(value(slots::counts, int(Count::internal)) == 2);
   CHECK(value(slots::batch_begin, 1) == 1);
@@ -335,7 +372,8 @@ TEST_CASE("what lies past the end of an index array may be read but not used as 
   const Buffer left(info), h = tensor("h", {dims::node}, Role::state), out = tensor("out", {});
   const Expr past = at(left, {imm(6)});
   CHECK_NOTHROW(run(Program{"p", {out, left}, Store::make(out, {}, Cast::make(DType::f32, past))}, nodes.arrays));
-  CHECK_THAT(refusal(Program{"p", {out, left, h}, Store::make(out, {}, at(h, {past}))}, nodes.arrays), Contains("a load from 'h' [-2147483648]"));
+  CHECK_THAT(refusal(Program{"p", {out, left, h}, Store::make(out, {}, at(h, {past}))}, nodes.arrays),
+             Contains("a load from 'h' [-2147483648]"));
 }
 
 TEST_CASE("floating-point fields are read by rows", "[interpret]") {
@@ -350,15 +388,18 @@ TEST_CASE("floating-point fields are read by rows", "[interpret]") {
 
 TEST_CASE("workers each run their share of a parallel loop", "[interpret]") {
   const Buffer out = tensor("out", {H});
-  const Stmt body = loop(H, [&](auto& i) { return Store::make(out, {i}, Cast::make(DType::f32, uf(UfKind::worker))); }, ForKind::parallel);
+  const Stmt body = loop(
+      H, [&](auto& i) { return Store::make(out, {i}, Cast::make(DType::f32, uf(UfKind::worker))); }, ForKind::parallel);
   CHECK(run(Program{"p", {out}, body, Level::scheduled}, {}, {}, {2}) == std::vector<double>{0, 0, 1, 1});
 }
 
 TEST_CASE("a barrier that is missing shows in one of the two orders of workers", "[interpret]") {
   const Buffer out = tensor("out", {H}), t = tensor("t", {H});
   const auto program = [&](bool barrier) {
-    const Stmt first = loop(H, [&](auto& i) { return Store::make(t, {i}, Cast::make(DType::f32, i)); }, ForKind::parallel);
-    const Stmt second = loop(H, [&](auto& i) { return Store::make(out, {i}, at(t, {imm(3) - i})); }, ForKind::parallel);
+    const Stmt first = loop(
+        H, [&](auto& i) { return Store::make(t, {i}, Cast::make(DType::f32, i)); }, ForKind::parallel);
+    const Stmt second = loop(
+        H, [&](auto& i) { return Store::make(out, {i}, at(t, {imm(3) - i})); }, ForKind::parallel);
     return Program{"p", {out, t}, Block::make({first, barrier ? Barrier::make() : Stmt(), second}), Level::scheduled};
   };
   for (const bool last_first : {false, true}) {
@@ -369,7 +410,11 @@ TEST_CASE("a barrier that is missing shows in one of the two orders of workers",
 
 TEST_CASE("a barrier that some workers do not reach is refused", "[interpret]") {
   const Buffer out = tensor("out", {});
-  const Program program{"p", {out}, Block::make({If::make(Binary::make(BinaryOp::eq, uf(UfKind::worker), imm(0)), Barrier::make()), Store::make(out, {}, f32(0))}), Level::scheduled};
+  const Program program{"p",
+                        {out},
+                        Block::make({If::make(Binary::make(BinaryOp::eq, uf(UfKind::worker), imm(0)), Barrier::make()),
+                                     Store::make(out, {}, f32(0))}),
+                        Level::scheduled};
   CHECK_THROWS_WITH(run(program, {}, {}, {2}), Contains("some workers wait at a barrier"));
 }
 
@@ -377,7 +422,9 @@ TEST_CASE("each worker has its own copy of a buffer of worker scope", "[interpre
   BufferInfo info{"t", DType::f32, {}};
   info.scope = Scope::worker;
   const Buffer t(info), out = tensor("out", {H});
-  const Stmt body = Block::make({Store::make(t, {}, Cast::make(DType::f32, uf(UfKind::worker))), Barrier::make(), loop(H, [&](auto& i) { return Store::make(out, {i}, at(t, {})); }, ForKind::parallel)});
+  const Stmt body = Block::make({Store::make(t, {}, Cast::make(DType::f32, uf(UfKind::worker))), Barrier::make(),
+                                 loop(
+                                     H, [&](auto& i) { return Store::make(out, {i}, at(t, {})); }, ForKind::parallel)});
   CHECK(run(Program{"p", {out, t}, body, Level::scheduled}, {}, {}, {2}) == std::vector<double>{0, 0, 1, 1});
 }
 
@@ -391,7 +438,10 @@ TEST_CASE("a program of device level runs on the layouts that it asks for", "[in
   const Buffer W(packed), out(result);
   const Expr i = Var::make("i"), j = Var::make("j");
   const Stmt store = Store::make(out, {i * 16 + j}, at(W, {i / 2 * 8 + j * 2 + i % 2}));
-  const Program program{"p", {out, W}, For::make(i, H, imm(4), ForKind::serial, For::make(j, E, imm(3), ForKind::serial, store)), Level::device};
+  const Program program{"p",
+                        {out, W},
+                        For::make(i, H, imm(4), ForKind::serial, For::make(j, E, imm(3), ForKind::serial, store)),
+                        Level::device};
   Storage storage;
   for (int e = 0; e < 12; ++e) storage["W"].push_back(e);
   CHECK(run(program, {}, storage) == storage.at("W"));
@@ -401,5 +451,6 @@ TEST_CASE("an offset past a buffer's layout is refused at device level", "[inter
   BufferInfo info{"out", DType::f32, {H}};
   info.layout = Layout{{{0, 1, 0, 1}}, 4, 0};
   const Buffer out(info);
-  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {imm(4)}, f32(0)), Level::device}), Contains("a store to 'out' [4], which has extents [4]"));
+  CHECK_THAT(refusal(Program{"p", {out}, Store::make(out, {imm(4)}, f32(0)), Level::device}),
+             Contains("a store to 'out' [4], which has extents [4]"));
 }

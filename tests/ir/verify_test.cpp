@@ -1,8 +1,9 @@
+#include "cortex/ir/verify.hpp"
+
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "cortex/ir/build.hpp"
-#include "cortex/ir/verify.hpp"
 
 using namespace cortex;
 using namespace cortex::ir;
@@ -21,7 +22,9 @@ struct Sample {
   Stmt nest(ForKind kind = ForKind::serial, const Dim& dim = H) const {
     return For::make(n, dims::batch, call(UfKind::num_nodes, "num_nodes"), ForKind::serial, inner(kind, dim));
   }
-  Stmt inner(ForKind kind, const Dim& dim) const { return For::make(i, dim, imm(8), kind, Store::make(y, {n, i}, value)); }
+  Stmt inner(ForKind kind, const Dim& dim) const {
+    return For::make(i, dim, imm(8), kind, Store::make(y, {n, i}, value));
+  }
   Program program(const Stmt& body, Level level = Level::loops) const { return {"sample", {y, x}, body, level}; }
 };
 
@@ -60,10 +63,13 @@ TEST_CASE("a nest of serial loops is legal at levels loops and scheduled", "[ver
 
 TEST_CASE("an expression of the operator graph has no vectors", "[verify]") {
   CHECK_NOTHROW(verify(Sample().value, Level::ra));
-  CHECK_THAT(refusal(Broadcast::make(imm(3), 4), Level::ra), Contains("verify(ra): there are no vectors before loops are vectorized: x4(3)"));
+  CHECK_THAT(refusal(Broadcast::make(imm(3), 4), Level::ra),
+             Contains("verify(ra): there are no vectors before loops are vectorized: x4(3)"));
 }
 
-TEST_CASE("the operator graph has no statements", "[verify]") { CHECK_THAT(refusal(Sample().nest(), Level::ra), Contains("no statements in the operator graph")); }
+TEST_CASE("the operator graph has no statements", "[verify]") {
+  CHECK_THAT(refusal(Sample().nest(), Level::ra), Contains("no statements in the operator graph"));
+}
 
 TEST_CASE("reductions are legal in the operator graph alone", "[verify]") {
   const Expr k = Var::make("k");
@@ -74,23 +80,29 @@ TEST_CASE("reductions are legal in the operator graph alone", "[verify]") {
 
 TEST_CASE("a vector at level loops is refused", "[verify]") {
   const Sample s;
-  CHECK_THAT(refusal(For::make(s.n, dims::batch, imm(2), ForKind::serial, Store::make(s.y, {s.n, Ramp::make(imm(0), 8)}, Broadcast::make(one(), 8))), Level::loops),
+  CHECK_THAT(refusal(For::make(s.n, dims::batch, imm(2), ForKind::serial,
+                               Store::make(s.y, {s.n, Ramp::make(imm(0), 8)}, Broadcast::make(one(), 8))),
+                     Level::loops),
              Contains("no vectors before loops are vectorized"));
 }
 
 TEST_CASE("a parallel loop at level loops is refused", "[verify]") {
   const Sample s;
-  CHECK_THAT(refusal(s.nest(ForKind::parallel), Level::loops), Contains("verify(loops): loops are serial: parallel for i = 0:8:  # hidden"));
+  CHECK_THAT(refusal(s.nest(ForKind::parallel), Level::loops),
+             Contains("verify(loops): loops are serial: parallel for i = 0:8:  # hidden"));
 }
 
 TEST_CASE("a loop that is not serial is refused at device level", "[verify]") {
-  CHECK_THAT(refusal(For::make(Var::make("i"), H, imm(8), ForKind::unrolled, Block::make({})), Level::device), Contains("loops are serial"));
+  CHECK_THAT(refusal(For::make(Var::make("i"), H, imm(8), ForKind::unrolled, Block::make({})), Level::device),
+             Contains("loops are serial"));
 }
 
 TEST_CASE("a vectorized or unrolled loop of variable extent is refused", "[verify]") {
   const Sample s;
   for (const ForKind kind : {ForKind::vectorized, ForKind::unrolled})
-    CHECK_THAT(refusal(For::make(s.n, dims::batch, call(UfKind::num_nodes, "num_nodes"), kind, Block::make({})), Level::scheduled), Contains("has a constant extent"));
+    CHECK_THAT(refusal(For::make(s.n, dims::batch, call(UfKind::num_nodes, "num_nodes"), kind, Block::make({})),
+                       Level::scheduled),
+               Contains("has a constant extent"));
 }
 
 TEST_CASE("a variable outside of its scope is refused by name", "[verify]") {
@@ -98,11 +110,14 @@ TEST_CASE("a variable outside of its scope is refused by name", "[verify]") {
   CHECK_THAT(refusal(s.inner(ForKind::serial, H), Level::loops), Contains("a variable is used inside its scope: n"));
 }
 
-TEST_CASE("an expression alone may have free variables", "[verify]") { CHECK_NOTHROW(verify(Sample().value, Level::loops)); }
+TEST_CASE("an expression alone may have free variables", "[verify]") {
+  CHECK_NOTHROW(verify(Sample().value, Level::loops));
+}
 
 TEST_CASE("a variable that is bound again inside its own scope is refused", "[verify]") {
   const Sample s;
-  CHECK_THAT(refusal(For::make(s.n, dims::batch, imm(2), ForKind::serial, s.nest()), Level::loops), Contains("not bound inside its own scope"));
+  CHECK_THAT(refusal(For::make(s.n, dims::batch, imm(2), ForKind::serial, s.nest()), Level::loops),
+             Contains("not bound inside its own scope"));
 }
 
 TEST_CASE("one variable may be bound by loops side by side", "[verify]") {
@@ -124,15 +139,17 @@ TEST_CASE("an access with fewer indices than dimensions is refused", "[verify]")
 
 TEST_CASE("a dense dimension indexed by the loop of another is refused by both names", "[verify]") {
   const Sample s;
-  CHECK_THAT(refusal(s.nest(ForKind::serial, E), Level::loops), Contains("dimension 'hidden' of 'x' is not indexed by a loop over 'embedding'") ||
-                                                                    Contains("dimension 'hidden' of 'y' is not indexed by a loop over 'embedding'"));
+  CHECK_THAT(refusal(s.nest(ForKind::serial, E), Level::loops),
+             Contains("dimension 'hidden' of 'x' is not indexed by a loop over 'embedding'") ||
+                 Contains("dimension 'hidden' of 'y' is not indexed by a loop over 'embedding'"));
 }
 
 TEST_CASE("an open dimension indexed by a dense loop is refused", "[verify]") {
   const Buffer table{BufferInfo{"Emb", DType::f32, {V}, Role::weight}}, out{BufferInfo{"out", DType::f32, {H}}};
   const Expr i = Var::make("i");
-  CHECK_THAT(refusal(For::make(i, H, imm(8), ForKind::serial, Store::make(out, {i}, Load::make(table, {i}))), Level::loops),
-             Contains("dimension 'vocabulary' of 'Emb' is not indexed by a loop over 'hidden'"));
+  CHECK_THAT(
+      refusal(For::make(i, H, imm(8), ForKind::serial, Store::make(out, {i}, Load::make(table, {i}))), Level::loops),
+      Contains("dimension 'vocabulary' of 'Emb' is not indexed by a loop over 'hidden'"));
 }
 
 TEST_CASE("an index computed from another dimension's loop is legal", "[verify]") {
@@ -152,12 +169,14 @@ TEST_CASE("a buffer that the program lists twice is refused", "[verify]") {
 }
 
 TEST_CASE("a local buffer in the program's list is refused", "[verify]") {
-  CHECK_THAT(refusal(Program{"p", {local("acc")}, Block::make({})}, Level::loops), Contains("a local buffer is not among the program's: acc"));
+  CHECK_THAT(refusal(Program{"p", {local("acc")}, Block::make({})}, Level::loops),
+             Contains("a local buffer is not among the program's: acc"));
 }
 
 TEST_CASE("a store to a weight is refused", "[verify]") {
   const Sample s;
-  CHECK_THAT(refusal(Store::make(s.x, {imm(0), imm(0)}, one()), Level::loops), Contains("a call does not store to its inputs: x[0,0] = 1.0"));
+  CHECK_THAT(refusal(Store::make(s.x, {imm(0), imm(0)}, one()), Level::loops),
+             Contains("a call does not store to its inputs: x[0,0] = 1.0"));
 }
 
 TEST_CASE("a barrier stands in no parallel loop, no conditional, and not at level loops", "[verify]") {
@@ -165,7 +184,8 @@ TEST_CASE("a barrier stands in no parallel loop, no conditional, and not at leve
   const Stmt inside = For::make(i, H, imm(8), ForKind::parallel, Barrier::make());
   CHECK_NOTHROW(verify(For::make(i, H, imm(8), ForKind::serial, Barrier::make()), Level::scheduled));
   CHECK_THAT(refusal(inside, Level::scheduled), Contains("no barrier stands inside a parallel or vectorized loop"));
-  CHECK_THAT(refusal(If::make(condition(), Barrier::make()), Level::scheduled), Contains("no barrier stands inside a conditional"));
+  CHECK_THAT(refusal(If::make(condition(), Barrier::make()), Level::scheduled),
+             Contains("no barrier stands inside a conditional"));
   CHECK_THAT(refusal(Barrier::make(), Level::loops), Contains("no barriers before work is shared"));
 }
 
@@ -176,12 +196,14 @@ TEST_CASE("an access of two indices, or without layout, is refused at device lev
   info.layout = Layout{{{0, 1, 0, 8}, {1, 1, 0, 1}}, 0, 8};
   const Buffer flat(info);
   CHECK_NOTHROW(verify(Store::make(flat, {imm(0)}, one()), Level::device));
-  CHECK_THAT(refusal(Store::make(flat, {imm(0), imm(0)}, one()), Level::device), Contains("a buffer has one index, an offset"));
+  CHECK_THAT(refusal(Store::make(flat, {imm(0), imm(0)}, one()), Level::device),
+             Contains("a buffer has one index, an offset"));
 }
 
 TEST_CASE("of the functions only the worker's number reaches device level", "[verify]") {
   CHECK_NOTHROW(verify(call(UfKind::worker, "worker"), Level::device));
-  CHECK_THAT(refusal(call(UfKind::num_nodes, "num_nodes"), Level::device), Contains("uninterpreted functions have got their meaning: num_nodes"));
+  CHECK_THAT(refusal(call(UfKind::num_nodes, "num_nodes"), Level::device),
+             Contains("uninterpreted functions have got their meaning: num_nodes"));
 }
 
 TEST_CASE("a vector stored to a scalar place is refused", "[verify]") {
@@ -189,5 +211,6 @@ TEST_CASE("a vector stored to a scalar place is refused", "[verify]") {
   const Expr four = Broadcast::make(one(), 4);
   CHECK_NOTHROW(verify(Alloc::make(wide, Store::make(wide, {}, four)), Level::scheduled));
   CHECK_NOTHROW(verify(Alloc::make(wide, Store::make(wide, {}, one())), Level::scheduled));
-  CHECK_THAT(refusal(Alloc::make(acc, Store::make(acc, {}, four)), Level::scheduled), Contains("as many lanes as its place: acc = x4(1.0)"));
+  CHECK_THAT(refusal(Alloc::make(acc, Store::make(acc, {}, four)), Level::scheduled),
+             Contains("as many lanes as its place: acc = x4(1.0)"));
 }

@@ -1,8 +1,9 @@
+#include "cortex/lower/lower.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/verify.hpp"
-#include "cortex/lower/lower.hpp"
 #include "support/golden.hpp"
 #include "support/models.hpp"
 
@@ -26,7 +27,8 @@ int count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("the running example, batched and specialized, lowers to the paper's Listing 2", "[lower][golden]") {
-  check_golden("lower/tree_rnn_batched_specialized.ilir", lowered(test::tree_rnn(256), Schedule{}.dynamic_batch().specialize_if_else("body")));
+  check_golden("lower/tree_rnn_batched_specialized.ilir",
+               lowered(test::tree_rnn(256), Schedule{}.dynamic_batch().specialize_if_else("body")));
 }
 
 TEST_CASE("without specialization the running example checks for leaves in the loop", "[lower][golden]") {
@@ -48,7 +50,8 @@ TEST_CASE("an input matrix product is computed ahead for all nodes as one produc
 
 TEST_CASE("leaves do no recurrent work where their initial state is zero", "[lower]") {
   const std::string text = lowered(test::dependency_rnn(32), Schedule::standard());
-  const std::string leaves = text.substr(text.find("leaf_batch_size"), text.find("num_internal_batches") - text.find("leaf_batch_size"));
+  const std::string leaves =
+      text.substr(text.find("leaf_batch_size"), text.find("num_internal_batches") - text.find("leaf_batch_size"));
   CHECK(leaves.find("U[") == std::string::npos);
   CHECK(leaves.find("h[node") != std::string::npos);
 }
@@ -67,12 +70,14 @@ TEST_CASE("what a reduction would compute for every output is computed before it
 
 TEST_CASE("a schedule that names no operator of the model is refused by name", "[lower][refusal]") {
   const auto program = test::tree_rnn(8);
-  CHECK_THROWS_WITH(lower::lower(program.graph(), Schedule{}.specialize_if_else("bodi")), Catch::Contains("no operator 'bodi'"));
+  CHECK_THROWS_WITH(lower::lower(program.graph(), Schedule{}.specialize_if_else("bodi")),
+                    Catch::Contains("no operator 'bodi'"));
 }
 
 TEST_CASE("specializing an operator without branch is refused by name", "[lower][refusal]") {
   const auto program = test::tree_rnn(8);
-  CHECK_THROWS_WITH(lower::lower(program.graph(), Schedule{}.specialize_if_else("leaf")), Catch::Contains("'leaf' is no if_then_else"));
+  CHECK_THROWS_WITH(lower::lower(program.graph(), Schedule{}.specialize_if_else("leaf")),
+                    Catch::Contains("'leaf' is no if_then_else"));
 }
 
 TEST_CASE("specializing a branch on anything but is_leaf is refused with its condition", "[lower][refusal]") {
@@ -82,7 +87,8 @@ TEST_CASE("specializing a branch on anything but is_leaf is refused with its con
   auto a = m.input<float>("a", H);
   auto one = m.compute("one", H, [&](auto, auto i) { return a(i); });
   auto two = m.compute("two", H, [&](auto n, auto i) { return sum(test::kids(n), [&](auto k) { return h(k, i); }); });
-  auto out = m.recursion_op(h, m.if_then_else("body", [](auto n) { return test::word(n) > 3; }, one, two));
+  auto out = m.recursion_op(h, m.if_then_else(
+                                   "body", [](auto n) { return test::word(n) > 3; }, one, two));
   try {
     lower::lower(out.graph(), Schedule{}.specialize_if_else("body"));
     FAIL("no error");

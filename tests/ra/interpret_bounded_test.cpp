@@ -20,12 +20,15 @@ const ra::Arithmetic<Bounded> math;
 /// Random expressions over elements of a field `x`, with as many kinds of operators as an operator's body may have.
 class RandomExpression {
  public:
-  RandomExpression(std::mt19937& random, const ir::Buffer& x, const ir::Expr& node, int size) : random_(random), x_(x), node_(node), size_(size) {}
+  RandomExpression(std::mt19937& random, const ir::Buffer& x, const ir::Expr& node, int size)
+      : random_(random), x_(x), node_(node), size_(size) {}
 
   ir::Expr number(int depth) {
     using enum ir::UnaryOp;
     using B = ir::BinaryOp;
-    if (depth == 0) return below(5) == 0 ? ir::constant(0.1 * (below(40) - 20), type) : ir::Load::make(x_, {node_, ir::imm(below(size_))});
+    if (depth == 0)
+      return below(5) == 0 ? ir::constant(0.1 * (below(40) - 20), type)
+                           : ir::Load::make(x_, {node_, ir::imm(below(size_))});
     switch (below(12)) {
       case 0: return ir::Unary::make(tanh, number(depth - 1));
       case 1: return ir::Unary::make(sigmoid, number(depth - 1));
@@ -35,7 +38,9 @@ class RandomExpression {
       case 5: return ir::Unary::make(below(2) ? sqrt : log, positive(depth - 1));
       case 6: return ir::Binary::make(B::div, number(depth - 1), positive(depth - 1));
       case 7: return ir::Binary::make(below(2) ? B::min : B::max, number(depth - 1), number(depth - 1));
-      case 8: return ir::Select::make(ir::Binary::make(below(2) ? B::lt : B::ge, number(depth - 1), number(depth - 1)), number(depth - 1), number(depth - 1));
+      case 8:
+        return ir::Select::make(ir::Binary::make(below(2) ? B::lt : B::ge, number(depth - 1), number(depth - 1)),
+                                number(depth - 1), number(depth - 1));
       case 9: return number(depth - 1) * number(depth - 1);
       case 10: return ir::Unary::make(round, number(depth - 1));
       default: return below(2) ? number(depth - 1) + number(depth - 1) : number(depth - 1) - number(depth - 1);
@@ -114,13 +119,15 @@ ra::States<double> float_states(const NodeTable& nodes, const ra::Weights& weigh
 
 /// How far a recursion in `Real` is off at most, in bounds: more than 1 is out of bounds.
 template <class Real>
-double farthest(const ra::States<Bounded>& states, const NodeTable& nodes, const ra::Weights& weights, graphs::Order order) {
+double farthest(const ra::States<Bounded>& states, const NodeTable& nodes, const ra::Weights& weights,
+                graphs::Order order) {
   double most = 0;
   for (int n = 0; n < nodes.num_nodes(); ++n) {
     const auto got = graphs::TreeLstm<Real>{nodes, weights, order}.at(n);
     for (std::size_t i = 0; i < got.h.size(); ++i) {
       const Bounded &h = states[0][std::size_t(n)][i], &c = states[1][std::size_t(n)][i];
-      most = std::max({most, std::abs(double(got.h[i]) - h.value) / h.error, std::abs(double(got.c[i]) - c.value) / c.error});
+      most = std::max(
+          {most, std::abs(double(got.h[i]) - h.value) / h.error, std::abs(double(got.c[i]) - c.value) / c.error});
     }
   }
   return most;
@@ -139,7 +146,9 @@ TEST_CASE("bounds cover random expressions evaluated in float", "[bounded]") {
     const Dim one("one", 1);
     const int x = g.float_field("x", {F}), s = g.placeholder("s", {one});
     ir::Expr e;
-    const int body = g.compute("body", {one}, [&](auto& n, auto&) { return e = RandomExpression(random, g.graph.ops[std::size_t(x)].buffer, n, 6).number(1 + round % 5); });
+    const int body = g.compute("body", {one}, [&](auto& n, auto&) {
+      return e = RandomExpression(random, g.graph.ops[std::size_t(x)].buffer, n, 6).number(1 + round % 5);
+    });
     g.recursion_op(s, body);
     NodeTable nodes = chain_table(1);
     nodes.data.emplace_back();
@@ -258,7 +267,9 @@ TEST_CASE("a square root near 0 has the bound of its steepest place", "[bounded]
   CHECK(root.covers(std::sqrt(0.01e-8)));
 }
 
-TEST_CASE("a division by what may be 0 has no bound", "[bounded]") { CHECK(math.binary(ir::BinaryOp::div, {1, 0}, {1e-9, 1e-8}, DType::f32).error == inf); }
+TEST_CASE("a division by what may be 0 has no bound", "[bounded]") {
+  CHECK(math.binary(ir::BinaryOp::div, {1, 0}, {1e-9, 1e-8}, DType::f32).error == inf);
+}
 
 TEST_CASE("zeros that are there for certain stay exact", "[bounded]") {
   CHECK(math.mul({0, 0}, {3, 0.1}, DType::f32).error == 0);

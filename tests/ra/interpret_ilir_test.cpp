@@ -31,8 +31,12 @@ std::vector<double> rows(const std::vector<std::vector<double>>& state) {
   return result;
 }
 
-const Buffer& buffer_of(const ra::Graph& graph, const char* name) { return graph.ops[std::size_t(graph.find(std::string(name)))].buffer; }
-const Dim& dim_of(const ra::Graph& graph, const char* name, std::size_t d) { return graph.ops[std::size_t(graph.find(std::string(name)))].dims[d]; }
+const Buffer& buffer_of(const ra::Graph& graph, const char* name) {
+  return graph.ops[std::size_t(graph.find(std::string(name)))].buffer;
+}
+const Dim& dim_of(const ra::Graph& graph, const char* name, std::size_t d) {
+  return graph.ops[std::size_t(graph.find(std::string(name)))].dims[d];
+}
 
 Expr at(const Buffer& buffer, std::vector<Expr> indices) { return Load::make(buffer, std::move(indices)); }
 Expr uf(UfKind kind, std::vector<Expr> args = {}) { return call(kind, "uf", std::move(args), 0); }
@@ -55,14 +59,17 @@ Program tree_rnn_program(const ra::Graph& graph) {
   const auto child = [](int a, const Expr& n) { return call(UfKind::child, a == 0 ? "left" : "right", {n}, a); };
   const Stmt leaves = loop("n_idx", dims::batch, uf(UfKind::num_leaves), [&](auto& n) {
     return let("node", uf(UfKind::leaf_node, {n}), [&](auto& node) {
-      return loop("i", H, imm(H.extent()), [&](auto& i) { return Store::make(rnn, {node, i}, at(emb, {uf(UfKind::field, {node}), i})); });
+      return loop("i", H, imm(H.extent()), [&](auto& i) {
+        return Store::make(rnn, {node, i}, at(emb, {uf(UfKind::field, {node}), i}));
+      });
     });
   });
   const Stmt inner = loop("b_idx", dims::all_batches, uf(UfKind::num_internal_batches), [&](auto& b) {
     return loop("n_idx", dims::batch, uf(UfKind::internal_batch_length, {b}), [&](auto& n) {
       return let("node", uf(UfKind::internal_batch_node, {b, n}), [&](auto& node) {
         return loop("i", H, imm(H.extent()), [&](auto& i) {
-          return Store::make(rnn, {node, i}, Unary::make(UnaryOp::tanh, at(rnn, {child(0, node), i}) + at(rnn, {child(1, node), i})));
+          return Store::make(rnn, {node, i},
+                             Unary::make(UnaryOp::tanh, at(rnn, {child(0, node), i}) + at(rnn, {child(1, node), i})));
         });
       });
     });
@@ -73,20 +80,29 @@ Program tree_rnn_program(const ra::Graph& graph) {
 /// Builds the TreeLSTM: one loop over the nodes, children first, each sum in a local accumulator.
 class TreeLstmProgram {
  public:
-  explicit TreeLstmProgram(const ra::Graph& graph) : graph_(graph), H_(dim_of(graph, "h", 0)), E_(dim_of(graph, "W_i", 1)) {}
+  explicit TreeLstmProgram(const ra::Graph& graph)
+      : graph_(graph), H_(dim_of(graph, "h", 0)), E_(dim_of(graph, "W_i", 1)) {}
 
   Program program() {
     const Stmt body = loop("n_idx", dims::sequence, uf(UfKind::num_nodes), [&](auto& n) {
       return let("node", uf(UfKind::sequence_node, {n}), [&](auto& node) {
         const Stmt s = each(H_, [&](auto& i) {
-          return sum(dims::child, uf(UfKind::num_children, {node}), [&](auto& k) { return at(h_, {kid(node, k), i}); }, [&](auto& total) { return Store::make(s_, {node, i}, total); });
+          return sum(
+              dims::child, uf(UfKind::num_children, {node}),
+              [&](auto& k) {
+                return at(h_, {kid(node, k), i});
+              },
+              [&](auto& total) {
+                return Store::make(s_, {node, i}, total);
+              });
         });
         return Block::make({s, each(H_, [&](auto& i) { return gates(node, i); })});
       });
     });
     Program result{"tree_lstm", {h_, c_, s_, buffer_of(graph_, "Emb")}, body, Level::loops};
     for (const char* gate : {"i", "o", "u", "f"})
-      for (const char* kind : {"W_", "U_", "b_"}) result.buffers.push_back(buffer_of(graph_, (std::string(kind) + gate).c_str()));
+      for (const char* kind : {"W_", "U_", "b_"})
+        result.buffers.push_back(buffer_of(graph_, (std::string(kind) + gate).c_str()));
     return result;
   }
 
@@ -105,7 +121,8 @@ class TreeLstmProgram {
     info.scope = Scope::local;
     const Buffer acc(info);
     const Expr total = at(acc, {});
-    const Stmt steps = loop("k", dim, extent, [&](auto& k) { return Store::make(acc, {}, combine(ReduceOp::sum, total, term(k))); });
+    const Stmt steps =
+        loop("k", dim, extent, [&](auto& k) { return Store::make(acc, {}, combine(ReduceOp::sum, total, term(k))); });
     return Alloc::make(acc, Block::make({Store::make(acc, {}, constant(0, {DType::f32, 1})), steps, then(total)}));
   }
 
@@ -113,10 +130,16 @@ class TreeLstmProgram {
   template <class F, class G>
   Stmt affine(const std::string& gate, const Expr& node, const Expr& i, F hidden, G then) {
     const auto weight = [&](const char* kind) { return buffer_of(graph_, (kind + gate).c_str()); };
-    const auto x = [&](auto& j) { return at(weight("W_"), {i, j}) * at(buffer_of(graph_, "Emb"), {uf(UfKind::field, {node}), j}); };
+    const auto x = [&](auto& j) {
+      return at(weight("W_"), {i, j}) * at(buffer_of(graph_, "Emb"), {uf(UfKind::field, {node}), j});
+    };
     return sum(E_, imm(E_.extent()), x, [&](auto& wx) {
-      return sum(H_, imm(H_.extent()), [&](auto& j) { return at(weight("U_"), {i, j}) * hidden(j); },
-                 [&](auto& uh) { return then(wx + uh + at(weight("b_"), {i})); });
+      return sum(
+          H_, imm(H_.extent()),
+          [&](auto& j) {
+            return at(weight("U_"), {i, j}) * hidden(j);
+          },
+          [&](auto& uh) { return then(wx + uh + at(weight("b_"), {i})); });
     });
   }
 
@@ -128,20 +151,30 @@ class TreeLstmProgram {
     BufferInfo info{"fc", DType::f32, {}};
     info.scope = Scope::local;
     const Buffer fc(info);
-    const Stmt forget = affine("f", node, i, [&](auto& j) { return at(h_, {kid(node, k), j}); }, [&](const Expr& f) {
-      return Store::make(fc, {}, at(fc, {}) + sigmoid(f) * at(c_, {kid(node, k), i}));
-    });
+    const Stmt forget = affine(
+        "f", node, i,
+        [&](auto& j) {
+          return at(h_, {kid(node, k), j});
+        },
+        [&](const Expr& f) {
+          return Store::make(fc, {}, at(fc, {}) + sigmoid(f) * at(c_, {kid(node, k), i}));
+        });
     const Stmt cell = affine("i", node, i, s, [&](const Expr& input) {
-      return affine("u", node, i, s, [&](const Expr& update) { return Store::make(c_, {node, i}, sigmoid(input) * tanh(update) + at(fc, {})); });
+      return affine("u", node, i, s, [&](const Expr& update) {
+        return Store::make(c_, {node, i}, sigmoid(input) * tanh(update) + at(fc, {}));
+      });
     });
-    const Stmt output = affine("o", node, i, s, [&](const Expr& o) { return Store::make(h_, {node, i}, sigmoid(o) * tanh(at(c_, {node, i}))); });
+    const Stmt output = affine("o", node, i, s, [&](const Expr& o) {
+      return Store::make(h_, {node, i}, sigmoid(o) * tanh(at(c_, {node, i})));
+    });
     const Stmt sums = For::make(k, dims::child, uf(UfKind::num_children, {node}), ForKind::serial, forget);
     return Alloc::make(fc, Block::make({Store::make(fc, {}, constant(0, {DType::f32, 1})), sums, cell, output}));
   }
 
   const ra::Graph& graph_;
   const Dim H_, E_;
-  const Buffer h_ = buffer_of(graph_, "h"), c_ = buffer_of(graph_, "c"), s_{BufferInfo{"s", DType::f32, {dims::node, H_}}};
+  const Buffer h_ = buffer_of(graph_, "h"), c_ = buffer_of(graph_, "c"),
+               s_{BufferInfo{"s", DType::f32, {dims::node, H_}}};
 };
 
 }  // namespace
@@ -199,5 +232,7 @@ TEST_CASE("parents before children read what nothing was stored to", "[ilir]") {
   const NodeTable nodes = random_table(10, 2, words, random, true);
   const Linear linear(nodes, 2);
   Storage storage = bound(graphs::random_weights(graph, words, random));
-  CHECK_THROWS_WITH(interpret(program, linear.arrays, storage), Catch::Matchers::Contains("'rnn'") && Catch::Matchers::Contains("to which nothing has been stored"));
+  CHECK_THROWS_WITH(
+      interpret(program, linear.arrays, storage),
+      Catch::Matchers::Contains("'rnn'") && Catch::Matchers::Contains("to which nothing has been stored"));
 }

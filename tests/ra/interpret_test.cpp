@@ -44,9 +44,14 @@ ra::Graph sums(DType dtype = DType::f64) {
   graphs::GraphBuilder g("sums", ra::StructureKind::dag, 0);
   const Dim one("one", 1);
   const int kids = g.container("kids"), word = g.int_field("word"), s = g.placeholder("s", {one}, dtype);
-  const int body = g.compute("body", {one}, [&](auto& n, auto& i) {
-    return ir::Cast::make(dtype, g.field_of(word, n)) + g.sum_over_children(kids, n, [&](auto& k) { return g.at(s, {g.kid_of(kids, n, k), i[0]}); });
-  }, dtype);
+  const int body = g.compute(
+      "body", {one},
+      [&](auto& n, auto& i) {
+        return ir::Cast::make(dtype, g.field_of(word, n)) + g.sum_over_children(kids, n, [&](auto& k) {
+          return g.at(s, {g.kid_of(kids, n, k), i[0]});
+        });
+      },
+      dtype);
   g.recursion_op(s, body);
   return g.graph;
 }
@@ -71,7 +76,8 @@ TEST_CASE("TreeRNN is what recursion in C++ gives, to the bit", "[ra-interpret]"
     const NodeTable nodes = random_table(1 + int(random() % 40), 2, words, random, true);
     const ra::Weights weights = graphs::random_weights(graph, words, random);
     const auto states = ra::interpret<double>(graph, nodes, weights);
-    for (int n = 0; n < nodes.num_nodes(); ++n) CHECK(states[0][std::size_t(n)] == graphs::tree_rnn_at<double>(nodes, n, weights));
+    for (int n = 0; n < nodes.num_nodes(); ++n)
+      CHECK(states[0][std::size_t(n)] == graphs::tree_rnn_at<double>(nodes, n, weights));
   }
 }
 
@@ -108,7 +114,8 @@ TEST_CASE("a view of the linearizer's arrays gives the same at each node's numbe
   const NodeTable nodes = random_table(25, 3, words, random);
   const Linear linear(nodes);
   const ra::Weights weights = graphs::random_weights(graph, words, random);
-  const auto states = ra::interpret<double>(graph, nodes, weights), numbered = ra::interpret<double>(graph, ra::ArraysView(linear.arrays, graph), weights);
+  const auto states = ra::interpret<double>(graph, nodes, weights),
+             numbered = ra::interpret<double>(graph, ra::ArraysView(linear.arrays, graph), weights);
   for (std::size_t n = 0; n < 25; ++n) CHECK(numbered[0][std::size_t(linear.number[n])] == states[0][n]);
 }
 
@@ -122,7 +129,8 @@ TEST_CASE("a chain of 100000 nodes is no recursion of the interpreter", "[ra-int
 
 TEST_CASE("a node shared by many parents is evaluated once", "[ra-interpret]") {
   NodeTable nodes;  // 60 nodes, each with two links to the next: 2^59 paths
-  for (int n = 0; n < 60; ++n) nodes.kids.push_back(n < 59 ? std::vector<int>{n + 1, n + 1} : std::vector<int>{}), nodes.word.push_back(n == 59);
+  for (int n = 0; n < 60; ++n)
+    nodes.kids.push_back(n < 59 ? std::vector<int>{n + 1, n + 1} : std::vector<int>{}), nodes.word.push_back(n == 59);
   CHECK(ra::interpret<double>(sums(), nodes, {})[0][0][0] == std::ldexp(1.0, 59));
 }
 
@@ -132,7 +140,8 @@ TEST_CASE("a state read at an absent child is 0", "[ra-interpret]") {
   const ra::Graph graph = graphs::tree_rnn(0, 2);
   const ra::Weights weights = graphs::random_weights(graph, words, random);
   const auto& emb = weights.at("Emb").values;
-  CHECK(ra::interpret<double>(graph, Words({&root, &left}), weights)[0][0] == std::vector<double>{std::tanh(emb[6]), std::tanh(emb[7])});
+  CHECK(ra::interpret<double>(graph, Words({&root, &left}), weights)[0][0] ==
+        std::vector<double>{std::tanh(emb[6]), std::tanh(emb[7])});
 }
 
 TEST_CASE("an operator that a branch does not take is not evaluated", "[ra-interpret]") {
@@ -147,7 +156,12 @@ TEST_CASE("reductions other than sums run over the children", "[ra-interpret]") 
   const Dim one("one", 1);
   const int kids = g.container("kids"), word = g.int_field("word"), m = g.placeholder("m", {one});
   const int body = g.compute("body", {one}, [&](auto& n, auto& i) {
-    const ir::Expr below = g.sum_over_children(kids, n, [&](auto& k) { return g.at(m, {g.kid_of(kids, n, k), i[0]}); }, ir::ReduceOp::max);
+    const ir::Expr below = g.sum_over_children(
+        kids, n,
+        [&](auto& k) {
+          return g.at(m, {g.kid_of(kids, n, k), i[0]});
+        },
+        ir::ReduceOp::max);
     return ir::binary(ir::BinaryOp::max, ir::Cast::make(DType::f32, g.field_of(word, n)), below);
   });
   g.recursion_op(m, body);
@@ -163,7 +177,8 @@ TEST_CASE("operators of several dimensions are row-major", "[ra-interpret]") {
   const Dim A("a", 2), B("b", 3);
   const int m = g.placeholder("m", {A, B});
   g.container("kids");
-  const int body = g.compute("body", {A, B}, [&](auto&, auto& i) { return ir::Cast::make(DType::f32, i[0] * 10 + i[1]); });
+  const int body =
+      g.compute("body", {A, B}, [&](auto&, auto& i) { return ir::Cast::make(DType::f32, i[0] * 10 + i[1]); });
   g.recursion_op(m, body);
   CHECK(ra::interpret<double>(g.graph, chain_table(1), {})[0][0] == std::vector<double>{0, 1, 2, 10, 11, 12});
 }
@@ -186,19 +201,23 @@ TEST_CASE("an index past the end of a table names table, dimension and node", "[
   const ra::Graph graph = graphs::tree_rnn(0, 2);
   NodeTable nodes = chain_table(1);
   nodes.word = {words};
-  CHECK_THAT(refusal(Code::out_of_range, [&] { ra::interpret<double>(graph, nodes, graphs::random_weights(graph, words, random)); }),
+  CHECK_THAT(refusal(Code::out_of_range,
+                     [&] { ra::interpret<double>(graph, nodes, graphs::random_weights(graph, words, random)); }),
              Contains("index 11 into dimension 'vocabulary' of 'Emb' at node 0 is not in [0, 11)"));
 }
 
 TEST_CASE("weights that are missing or of another shape are refused by name", "[ra-interpret]") {
   const ra::Graph graph = graphs::tree_rnn(4, 2);
-  CHECK_THAT(refusal(Code::invalid_weights, [&] { ra::interpret<double>(graph, chain_table(1), {}); }), Contains("nothing is bound to input 'Emb'"));
+  CHECK_THAT(refusal(Code::invalid_weights, [&] { ra::interpret<double>(graph, chain_table(1), {}); }),
+             Contains("nothing is bound to input 'Emb'"));
   const ra::Weights wrong{{"Emb", {{2, 4}, std::vector<double>(8)}}};
-  CHECK_THAT(refusal(Code::invalid_weights, [&] { ra::interpret<double>(graph, chain_table(1), wrong); }), Contains("bound to input 'Emb' has another shape"));
+  CHECK_THAT(refusal(Code::invalid_weights, [&] { ra::interpret<double>(graph, chain_table(1), wrong); }),
+             Contains("bound to input 'Emb' has another shape"));
 }
 
 TEST_CASE("a cycle is refused", "[ra-interpret]") {
   NodeTable nodes = chain_table(3);
   nodes.kids[2] = {0};
-  CHECK_THAT(refusal(Code::invalid_structure, [&] { ra::interpret<double>(sums(), nodes, {}); }), Contains("part of a cycle"));
+  CHECK_THAT(refusal(Code::invalid_structure, [&] { ra::interpret<double>(sums(), nodes, {}); }),
+             Contains("part of a cycle"));
 }

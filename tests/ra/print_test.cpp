@@ -36,7 +36,12 @@ TEST_CASE("fields of the node are printed with the accessor's name, and f64 comp
   graphs::GraphBuilder g("sum", ra::StructureKind::sequence, 1);
   const Dim F("features", 3);
   const int x = g.float_field("x", {F}, DType::f64);
-  g.compute("twice", {F}, [&](auto& n, auto& i) { return g.at(x, {n, i[0]}) + g.at(x, {n, i[0]}); }, DType::f64);
+  g.compute(
+      "twice", {F},
+      [&](auto& n, auto& i) {
+        return g.at(x, {n, i[0]}) + g.at(x, {n, i[0]});
+      },
+      DType::f64);
   CHECK(ra::print(g.graph) ==
         "sum: sequence\n"
         "x     = field(x, [features=3]) f64\n"

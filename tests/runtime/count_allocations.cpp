@@ -1,11 +1,11 @@
 // Counts what each thread allocates by `new`, in this executable. In a file of its own: inlined into the code that
 // calls them, these operators look to the compiler like a mismatch of `new` and `free`.
+#include "runtime/count_allocations.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
-
-#include "runtime/count_allocations.hpp"
 
 namespace {
 

@@ -1,7 +1,6 @@
 // Calling a model: the forms of roots, results, errors.
-#include <catch2/catch.hpp>
-
 #include <array>
+#include <catch2/catch.hpp>
 #include <memory>
 #include <stdexcept>
 
@@ -13,7 +12,9 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-SumFunctor bound_functor(const CompileOptions& options = {}) { return functor(sum_executable(), options).bind("Emb", embedding(8)); }
+SumFunctor bound_functor(const CompileOptions& options = {}) {
+  return functor(sum_executable(), options).bind("Emb", embedding(8));
+}
 
 /// ((0 1) 2)
 struct Phrase {
@@ -25,7 +26,8 @@ struct Item {
   int id;
   int left = -1, right = -1;
 };
-using ItemSet = structure::Accessors<structure::Child<&Item::left>, structure::Child<&Item::right>, structure::Field<&Item::id>>;
+using ItemSet =
+    structure::Accessors<structure::Child<&Item::left>, structure::Child<&Item::right>, structure::Field<&Item::id>>;
 
 runtime::Executable item_executable() {
   runtime::Executable e = sum_executable();
@@ -44,7 +46,8 @@ struct Moody {
     return id;
   }
 };
-using MoodySet = structure::Accessors<structure::Child<&Moody::left>, structure::Child<&Moody::right>, structure::Field<&Moody::word>>;
+using MoodySet = structure::Accessors<structure::Child<&Moody::left>, structure::Child<&Moody::right>,
+                                      structure::Field<&Moody::word>>;
 
 runtime::Executable moody_executable() {
   runtime::Executable e = sum_executable();
@@ -66,7 +69,8 @@ TEST_CASE("roots are nodes, pointers, or ranges of either", "[runtime]") {
   CHECK(m(std::make_unique<Word>(p.all))[0][0] == expected);
   CHECK(m(std::vector<const Word*>{&p.c, &p.all})[1][0] == expected);
   CHECK(m({&p.c, &p.all})[1][0] == expected);
-  const std::vector<std::shared_ptr<const Word>> shared{std::make_shared<const Word>(p.ab), std::make_shared<const Word>(p.all)};
+  const std::vector<std::shared_ptr<const Word>> shared{std::make_shared<const Word>(p.ab),
+                                                        std::make_shared<const Word>(p.all)};
   CHECK(m(std::span(shared).subspan(1))[0][0] == expected);
   const std::vector<Word> values{p.a, p.all};
   CHECK(m(values)[1][0] == expected);
@@ -117,9 +121,11 @@ TEST_CASE("a result refuses what the call did not have", "[runtime]") {
   CHECK_THAT(refused([&] { r[1]; }), Contains("root 1 is asked for, but the call had 1 roots"));
   CHECK_THAT(refused([&] { r.node(&stranger); }), Contains("not in the call"));
   CHECK_THAT(refused([&] { r.root(0, "c"); }), Contains("model 'sum' has no state 'c'; its states are 'h'"));
-  CHECK_THAT(refused([&] { r.root<double>(0, "h"); }), Contains("state 'h' holds f32 elements, but is asked for as f64"));
+  CHECK_THAT(refused([&] { r.root<double>(0, "h"); }),
+             Contains("state 'h' holds f32 elements, but is asked for as f64"));
   std::vector<float> small(7);
-  CHECK_THAT(refused([&] { r.copy_root(0, "h", std::span(small)); }), Contains("room for 8 elements of state 'h', but the span has 7"));
+  CHECK_THAT(refused([&] { r.copy_root(0, "h", std::span(small)); }),
+             Contains("room for 8 elements of state 'h', but the span has 7"));
   const decltype(m(p.all)) none;
   CHECK(none.empty());
   CHECK_THAT(refused([&] { none[0]; }), Contains("0 roots"));
@@ -151,7 +157,8 @@ TEST_CASE("a state is named by its placeholder, whose type it has", "[runtime]")
   std::vector<float> copy(8);
   r.copy_root(1, h, copy);
   CHECK(copy[0] == 6);
-  CHECK_THAT(error_of(Code::invalid_argument, [&, &other = other_h] { r.root(1, other); }), Contains("no state 'h' of another model"));
+  CHECK_THAT(error_of(Code::invalid_argument, [&, &other = other_h] { r.root(1, other); }),
+             Contains("no state 'h' of another model"));
 }
 
 TEST_CASE("a state of several dimensions with padded rows is copied, not viewed", "[runtime]") {
@@ -197,8 +204,10 @@ TEST_CASE("an output span that does not fit is refused before any work", "[runti
   std::vector<float> small(15);
   std::vector<double> wrong(16);
   const std::vector<const Word*> roots{&p.all, &p.a};
-  CHECK_THAT(error_of(Code::invalid_argument, [&] { m(roots, small); }), Contains("room for 16 elements of state 'h', but the span has 15"));
-  CHECK_THAT(error_of(Code::invalid_argument, [&] { m(roots, wrong); }), Contains("holds f32 elements, but is asked for as f64"));
+  CHECK_THAT(error_of(Code::invalid_argument, [&] { m(roots, small); }),
+             Contains("room for 16 elements of state 'h', but the span has 15"));
+  CHECK_THAT(error_of(Code::invalid_argument, [&] { m(roots, wrong); }),
+             Contains("holds f32 elements, but is asked for as f64"));
 }
 
 TEST_CASE("no roots give no results", "[runtime]") {
@@ -213,9 +222,11 @@ TEST_CASE("no roots give no results", "[runtime]") {
 TEST_CASE("an error leaves the model as it was", "[runtime]") {
   const auto m = bound_functor();
   const Phrase p;
-  CHECK_THAT(error_of(Code::invalid_structure, [&] { m(static_cast<const Word*>(nullptr)); }), Contains("root 0 is null"));
+  CHECK_THAT(error_of(Code::invalid_structure, [&] { m(static_cast<const Word*>(nullptr)); }),
+             Contains("root 0 is null"));
   const Word unknown{8};
-  CHECK_THAT(error_of(Code::out_of_range, [&] { m(unknown); }), Contains("'id'") && Contains("'Emb'") && Contains("8 rows"));
+  CHECK_THAT(error_of(Code::out_of_range, [&] { m(unknown); }),
+             Contains("'id'") && Contains("'Emb'") && Contains("8 rows"));
   const auto tried = m.try_call(unknown);
   CHECK(tried.error().code == Code::out_of_range);
   CHECK(m.try_call(p.all).value()[0][0] == 6);
@@ -293,7 +304,8 @@ TEST_CASE("a model without machine code is interpreted", "[runtime]") {
   runtime::Executable e = sum_executable();
   e.kernel = nullptr;
   const Word leaf;
-  CHECK_THAT(error_of(Code::internal, [&] { functor(e).bind("Emb", embedding(1))(leaf); }), Contains("neither machine code nor an interpreter"));
+  CHECK_THAT(error_of(Code::internal, [&] { functor(e).bind("Emb", embedding(1))(leaf); }),
+             Contains("neither machine code nor an interpreter"));
   e.interpret = [](const codegen::KernelArgs& args) {
     sum_kernel(&args);
     static_cast<float*>(args.buffers[state_h])[0] += 100;

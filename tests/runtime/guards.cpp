@@ -10,7 +10,9 @@ using Catch::Matchers::Contains;
 namespace {
 
 ir::Expr id_of(const ir::Expr& node) { return ir::call(ir::UfKind::field, "id", {node}, 0); }
-ir::Expr child_of(int accessor, const ir::Expr& node) { return ir::call(ir::UfKind::child, accessor ? "right" : "left", {node}, accessor); }
+ir::Expr child_of(int accessor, const ir::Expr& node) {
+  return ir::call(ir::UfKind::child, accessor ? "right" : "left", {node}, accessor);
+}
 ir::Expr leaf(const ir::Expr& node) { return ir::call(ir::UfKind::is_leaf, "is_leaf", {node}); }
 
 /// The model "sum" without limits on the field, and with this check on Emb's first dimension.
@@ -48,7 +50,10 @@ TEST_CASE("an index that is computed from a field is checked at every node", "[r
   const auto e = guarded({n, {}, {}, id_of(n) * 2 + 1, 0, 0, {}});
   const Pair p;
   CHECK(refusal(e, p.top) == "");
-  CHECK_THAT(refusal(e, p.top, 9), Contains("operator 'leaf' of model 'sum' reads 'Emb' at index 9 of dimension 'vocabulary', which has 9 elements"));
+  CHECK_THAT(
+      refusal(e, p.top, 9),
+      Contains(
+          "operator 'leaf' of model 'sum' reads 'Emb' at index 9 of dimension 'vocabulary', which has 9 elements"));
   const Word negative{-1};
   CHECK_THAT(refusal(e, negative), Contains("at index -1"));
 }
@@ -58,10 +63,12 @@ TEST_CASE("an index is checked only where its guard holds", "[runtime]") {
   const Pair p;  // at the top, id 0 becomes index -5
   const ir::Expr index = ir::Select::make(leaf(n), id_of(n), id_of(n) - 5);
   CHECK(refusal(guarded({n, {}, leaf(n), index, 0, 0, {}}), p.top) == "");
-  CHECK_THAT(refusal(guarded({n, {}, {}, index, 0, 0, {}}), p.top), Contains("node 0 of the call") && Contains("at index -5"));
+  CHECK_THAT(refusal(guarded({n, {}, {}, index, 0, 0, {}}), p.top),
+             Contains("node 0 of the call") && Contains("at index -5"));
   const ir::Expr internal = ir::Unary::make(ir::UnaryOp::logical_not, leaf(n));
   CHECK_THAT(refusal(guarded({n, {}, internal, index, 0, 0, {}}), p.top), Contains("at index -5"));
-  CHECK(refusal(guarded({n, {}, ir::Binary::make(ir::BinaryOp::logical_and, internal, leaf(n)), index, 0, 0, {}}), p.top) == "");
+  CHECK(refusal(guarded({n, {}, ir::Binary::make(ir::BinaryOp::logical_and, internal, leaf(n)), index, 0, 0, {}}),
+                p.top) == "");
 }
 
 TEST_CASE("an index may read the fields of named children", "[runtime]") {

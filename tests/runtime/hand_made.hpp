@@ -53,7 +53,8 @@ inline void sum_kernel(const codegen::KernelArgs* args) {
   const auto* const emb = static_cast<const float*>(args->buffers[weight_emb]);
   auto* const h = static_cast<float*>(args->buffers[state_h]);
   constexpr int width = 8, row = 16;
-  const std::int32_t begin = width * args->worker / args->num_workers, end = width * (args->worker + 1) / args->num_workers;
+  const std::int32_t begin = width * args->worker / args->num_workers,
+                     end = width * (args->worker + 1) / args->num_workers;
   for (std::int32_t n = sizes[0] - 1; n >= 0; --n)
     for (std::int32_t i = begin; i < end; ++i)
       h[n * row + i] = n >= sizes[1] ? emb[id[n] * width + i] : h[l[n] * row + i] + h[r[n] * row + i];
@@ -109,7 +110,8 @@ inline std::string error_of(Code code, const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& error) {
-    return error.code == code ? error.message : "wrong code " + std::string(to_string(error.code)) + ": " + error.message;
+    return error.code == code ? error.message
+                              : "wrong code " + std::string(to_string(error.code)) + ": " + error.message;
   }
   return {};
 }

@@ -1,7 +1,6 @@
 // One functor in the hands of many threads.
-#include <catch2/catch.hpp>
-
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <thread>
 
 #include "runtime/hand_made.hpp"
@@ -78,7 +77,8 @@ TEST_CASE("models and threads share one pool of workers", "[runtime]") {
   options.workers = std::make_shared<Workers>(3);
   runtime::Executable e = sum_executable();
   e.schedule = Schedule{}.workers(4);
-  const auto first = functor(e, options).bind("Emb", embedding(64)), second = functor(e, options).bind("Emb", embedding(64, 2));
+  const auto first = functor(e, options).bind("Emb", embedding(64)),
+             second = functor(e, options).bind("Emb", embedding(64, 2));
   std::deque<Word> nodes;
   int id = 0;
   const Word* const root = tree_of_depth(nodes, 6, id);
@@ -100,7 +100,8 @@ TEST_CASE("results outlive their functor in other threads", "[runtime]") {
     std::vector<SumFunctor::Output> results;
     for (int t = 0; t < 4; ++t) results.push_back((*m)(leaf));
     std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) threads.emplace_back([&wrong, r = std::move(results[std::size_t(t)])] { wrong += r[0][0] != 2; });
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&wrong, r = std::move(results[std::size_t(t)])] { wrong += r[0][0] != 2; });
     m.reset();
     for (std::thread& thread : threads) thread.join();
   }

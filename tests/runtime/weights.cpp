@@ -1,6 +1,5 @@
 // Binding: what is refused and with which words, and where each element lies afterwards.
 #include <catch2/catch.hpp>
-
 #include <random>
 
 #include "runtime/hand_made.hpp"
@@ -49,7 +48,8 @@ std::int64_t offset_of(const ir::Layout& layout, const std::vector<std::int64_t>
 }
 
 /// An executable with one weight of those extents in a plain and in a packed copy.
-std::shared_ptr<const runtime::Executable> one_weight(const std::vector<Dim>& dims, DType dtype, const ir::Layout& plain, const ir::Layout& packed) {
+std::shared_ptr<const runtime::Executable> one_weight(const std::vector<Dim>& dims, DType dtype,
+                                                      const ir::Layout& plain, const ir::Layout& packed) {
   auto e = std::make_shared<runtime::Executable>();
   e->graph.name = "m";
   e->weights = {{"W", dtype, dims}};
@@ -70,7 +70,8 @@ std::shared_ptr<const runtime::Executable> one_weight(const std::vector<Dim>& di
 }
 
 template <class T>
-bool holds(const runtime::Block& block, const ir::Layout& layout, const std::vector<std::int64_t>& extents, const std::vector<T>& values) {
+bool holds(const runtime::Block& block, const ir::Layout& layout, const std::vector<std::int64_t>& extents,
+           const std::vector<T>& values) {
   const T* const data = reinterpret_cast<const T*>(block.data());
   std::vector<T> expected(block.size() / sizeof(T), T(0));
   std::vector<std::int64_t> index(extents.size(), 0);
@@ -129,11 +130,16 @@ TEST_CASE("an open dimension has as many elements as values are bound for", "[ru
 
 TEST_CASE("binding refuses what does not fit and says what would", "[runtime]") {
   auto m = functor(sum_executable());
-  const auto refused = [&](auto... arguments) { return error_of(Code::invalid_weights, [&] { m.bind(arguments...); }); };
-  CHECK_THAT(refused("emb", embedding(2)), Contains("model 'sum' has no weight 'emb'; did you mean 'Emb'?; its weights are 'Emb'"));
+  const auto refused = [&](auto... arguments) {
+    return error_of(Code::invalid_weights, [&] { m.bind(arguments...); });
+  };
+  CHECK_THAT(refused("emb", embedding(2)),
+             Contains("model 'sum' has no weight 'emb'; did you mean 'Emb'?; its weights are 'Emb'"));
   CHECK_THAT(refused("kernel", embedding(2)), !Contains("did you mean") && Contains("its weights are 'Emb'"));
-  CHECK_THAT(refused("Emb", std::vector<double>(16)), Contains("'Emb' of model 'sum' is f32 [vocabulary, hidden 8] but was given f64 elements"));
-  CHECK_THAT(refused("Emb", std::vector<float>(15)), Contains("given 15 elements, which is no whole number of rows of 8"));
+  CHECK_THAT(refused("Emb", std::vector<double>(16)),
+             Contains("'Emb' of model 'sum' is f32 [vocabulary, hidden 8] but was given f64 elements"));
+  CHECK_THAT(refused("Emb", std::vector<float>(15)),
+             Contains("given 15 elements, which is no whole number of rows of 8"));
   CHECK_THAT(refused("Emb", std::vector<float>()), Contains("given 0 elements"));
   const auto with_shape = [&](std::initializer_list<std::int64_t> shape) {
     return error_of(Code::invalid_weights, [&] { m.bind("Emb", embedding(2), shape); });
@@ -143,7 +149,8 @@ TEST_CASE("binding refuses what does not fit and says what would", "[runtime]") 
   CHECK_THAT(with_shape({3, 8}), Contains("given the shape [3, 8] of 24 elements with 16 elements"));
   CHECK_THAT(with_shape({0, 8}), Contains("differs in dimension 'vocabulary'"));
   CHECK_THAT(with_shape({std::int64_t(1) << 62, 8}), Contains("no memory holds"));
-  CHECK_THAT(error_of(Code::invalid_weights, [&] { m.bind("Emb", static_cast<const float*>(nullptr), 16); }), Contains("null pointer"));
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { m.bind("Emb", static_cast<const float*>(nullptr), 16); }),
+             Contains("null pointer"));
   const auto tried = m.try_bind("Emb", embedding(2), {8, 2});
   CHECK_FALSE(tried);
   CHECK(tried.error().code == Code::invalid_weights);
@@ -158,7 +165,8 @@ TEST_CASE("a call before all weights are bound names those that are missing", "[
   auto m = functor(e);
   m.bind("W", std::vector<float>(2));
   const Word leaf;
-  CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }), Contains("model 'sum' is called before these weights are bound: 'Emb', 'U'"));
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }),
+             Contains("model 'sum' is called before these weights are bound: 'Emb', 'U'"));
 }
 
 TEST_CASE("weights that share an open dimension must agree on its extent when the model is called", "[runtime]") {
@@ -168,7 +176,8 @@ TEST_CASE("weights that share an open dimension must agree on its extent when th
   const Word leaf;
   m.bind("Emb", embedding(3));
   m.bind("Scale", std::vector<float>(4));
-  CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }), Contains("dimension 'vocabulary' has 3 elements in weight 'Emb' and 4 in 'Scale'"));
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }),
+             Contains("dimension 'vocabulary' has 3 elements in weight 'Emb' and 4 in 'Scale'"));
   m.bind("Emb", embedding(4));
   CHECK(m(leaf)[0][0] == 1);
 }

@@ -1,18 +1,18 @@
 // Threads of a call: they start together, wait for each other, and are shared without waiting.
-#include <catch2/catch.hpp>
+#include "cortex/runtime/workers.hpp"
 
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 #include <vector>
-
-#include "cortex/runtime/workers.hpp"
 
 using namespace cortex;
 
 namespace {
 
-/// Rounds in which each worker writes its own number and reads its neighbour's; true if none was read too early or late.
+/// Rounds in which each worker writes its own number and reads its neighbour's; true if none was read too early or
+/// late.
 bool barrier_holds(Workers& workers, int wanted, int rounds) {
   std::vector<int> written(std::size_t(wanted) * 64, 0);  // plain integers: the barrier alone orders them
   std::atomic<int> wrong{0};
@@ -60,7 +60,11 @@ TEST_CASE("a call takes the threads that are free and waits for no others", "[ru
   workers.run(2, [&](int worker, int, runtime::Barrier& barrier) {
     if (worker == 0) {
       left = workers.available();
-      std::thread other([&] { workers.run(3, [&](int w, int count, runtime::Barrier&) { if (w == 0) inner = count; }); });
+      std::thread other([&] {
+        workers.run(3, [&](int w, int count, runtime::Barrier&) {
+          if (w == 0) inner = count;
+        });
+      });
       other.join();
     }
     barrier.wait();

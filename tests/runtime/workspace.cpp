@@ -1,6 +1,5 @@
 // The memory of calls: it grows, its zero rows are zero, results keep it, and warm calls allocate nothing.
 #include <catch2/catch.hpp>
-
 #include <optional>
 
 #include "runtime/count_allocations.hpp"
@@ -26,7 +25,8 @@ runtime::Executable greedy_executable() {
     const auto* const sizes = static_cast<const std::int32_t*>(args->buffers[counts]);
     float* const node = static_cast<float*>(args->buffers[temp_node]);
     for (int i = 0; i < 24; ++i) zero_row_was_zero &= node[sizes[0] * 24 + i] == 0;
-    for (int i = 0; i < 16; ++i) zero_row_was_zero &= static_cast<float*>(args->buffers[state_h])[sizes[0] * 16 + i] == 0;
+    for (int i = 0; i < 16; ++i)
+      zero_row_was_zero &= static_cast<float*>(args->buffers[state_h])[sizes[0] * 16 + i] == 0;
     std::fill_n(node, sizes[0] * 24, 1e9f);
     std::fill_n(static_cast<double*>(args->buffers[temp_batch]), (sizes[0] - sizes[1]) * 24, 1e9);
     std::fill_n(static_cast<float*>(args->buffers[temp_fixed]), 24 * 24, 1e9f);
@@ -131,13 +131,16 @@ TEST_CASE("a result can be moved, and outlives the functor and the nodes", "[run
 
 TEST_CASE("replaced weights are freed when the calls that use them are over", "[runtime]") {
   runtime::Executable e = sum_executable();
-  auto model = runtime::CompiledModel::make(std::make_shared<const runtime::Executable>(e), runtime::accessor_order<WordSet>(e.graph), nullptr, false);
+  auto model = runtime::CompiledModel::make(std::make_shared<const runtime::Executable>(e),
+                                            runtime::accessor_order<WordSet>(e.graph), nullptr, false);
   const std::vector<float> values = embedding(4);
   const auto bind = [&] { model->bind("Emb", DType::f32, values.data(), values.size(), {}); };
   const auto call = [&] {
     const Word leaf{1};
     const Word* const roots[] = {&leaf};
-    return model->call([&](runtime::Workspace& w) { structure::Linearizer<Word, WordSet>::run(w.nodes, cortex::tree, w.checks(), roots); });
+    return model->call([&](runtime::Workspace& w) {
+      structure::Linearizer<Word, WordSet>::run(w.nodes, cortex::tree, w.checks(), roots);
+    });
   };
   std::weak_ptr<const runtime::Block> first;
   bind();

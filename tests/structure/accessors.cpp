@@ -41,9 +41,13 @@ TEST_CASE("an accessor is named after its member", "[structure]") {
   CHECK(cs::Child<&Outer::next>::name() == "next");
 }
 
-TEST_CASE("a path is named after its last member", "[structure]") { CHECK(cs::Field<&Outer::word, &Word::id>::name() == "id"); }
+TEST_CASE("a path is named after its last member", "[structure]") {
+  CHECK(cs::Field<&Outer::word, &Word::id>::name() == "id");
+}
 
-TEST_CASE("a children accessor of several members joins their names", "[structure]") { CHECK(K::name() == "left_right"); }
+TEST_CASE("a children accessor of several members joins their names", "[structure]") {
+  CHECK(K::name() == "left_right");
+}
 
 TEST_CASE("a lambda is named after its kind", "[structure]") {
   CHECK(cs::Child<lambda>::name() == "child");
@@ -100,9 +104,11 @@ TEST_CASE("a field must be a number or a fixed array of numbers", "[structure]")
 TEST_CASE("a field tells its element type and its number of elements", "[structure]") {
   using Counts = cs::Field<&Outer::counts>;
   using Vector = cs::Field<&Item::vector>;
-  static_assert(Counts::dtype<Outer>() == cortex::DType::i32 && Counts::components<Outer>() == 4 && Counts::is_vector<Outer>());
+  static_assert(Counts::dtype<Outer>() == cortex::DType::i32 && Counts::components<Outer>() == 4 &&
+                Counts::is_vector<Outer>());
   static_assert(Vector::dtype<Item>() == cortex::DType::f32 && Vector::components<Item>() == 3);
-  static_assert(cs::Field<&Outer::score>::dtype<Outer>() == cortex::DType::f64 && !cs::Field<&Outer::score>::is_vector<Outer>());
+  static_assert(cs::Field<&Outer::score>::dtype<Outer>() == cortex::DType::f64 &&
+                !cs::Field<&Outer::score>::is_vector<Outer>());
 }
 
 TEST_CASE("applied to a node reference, an accessor hands itself over", "[structure]") {

@@ -52,7 +52,8 @@ TEST_CASE("a cycle is told apart from the nodes that hang below it", "[structure
 TEST_CASE("a child of two parents is refused in a tree and in a sequence, and legal in a DAG", "[structure]") {
   const Kids shared, a{{&shared}}, b{{&shared}};
   for (const cortex::Structure& structure : {cortex::sequence, cortex::tree})
-    check_says(kids_error(structure, {&a, &b}), {"shared child", "node 2", "node 0", "node 1", "root 1", "'kids'", "cortex::dag"});
+    check_says(kids_error(structure, {&a, &b}),
+               {"shared child", "node 2", "node 0", "node 1", "root 1", "'kids'", "cortex::dag"});
   cs::Workspace workspace;
   CHECK(KidsLinearizer::run(workspace, cortex::dag, {}, std::array{&a, &b}).num_nodes == 3);
 }
@@ -103,7 +104,8 @@ TEST_CASE("in a sequence a named child and a container that show one node count 
 
 TEST_CASE("a node that lacks a named child but has another is refused", "[structure]") {
   const Word leaf, top{0, &leaf, nullptr};
-  check_says(word_error(cortex::tree, {&leaf, &top}), {"node 1", "root 1", "no 'right'", "a leaf has neither", "optional_child"});
+  check_says(word_error(cortex::tree, {&leaf, &top}),
+             {"node 1", "root 1", "no 'right'", "a leaf has neither", "optional_child"});
   const Word other{0, nullptr, &leaf};
   check_says(word_error(cortex::dag, {&other}), {"no 'left'"});
 }
@@ -117,7 +119,8 @@ TEST_CASE("more children than declared are refused, as many are not", "[structur
   const Kids a, b, c, two{{&a, &b}}, top{{&two, &c}};
   cs::Workspace workspace;
   CHECK(KidsLinearizer::run(workspace, cortex::tree.with_max_children(2), {}, std::array{&top}).num_nodes == 5);
-  check_says(kids_error(cortex::tree.with_max_children(1), {&top}), {"node 0", "2 children", "at most 1", "with_max_children"});
+  check_says(kids_error(cortex::tree.with_max_children(1), {&top}),
+             {"node 0", "2 children", "at most 1", "with_max_children"});
 }
 
 TEST_CASE("children are counted over all accessors together", "[structure]") {
@@ -126,7 +129,9 @@ TEST_CASE("children are counted over all accessors together", "[structure]") {
   top.left = &a;
   top.kids = {&b, &c};
   cs::Workspace workspace;
-  auto run = [&](int bound) { cs::Linearizer<Item, Set>::run(workspace, cortex::tree.with_max_children(bound), {}, std::array{&top}); };
+  auto run = [&](int bound) {
+    cs::Linearizer<Item, Set>::run(workspace, cortex::tree.with_max_children(bound), {}, std::array{&top});
+  };
   run(3);
   check_says(error_of(Code::invalid_structure, [&] { run(2); }), {"3 children", "'left', 'kids'"});
 }
@@ -153,7 +158,8 @@ TEST_CASE("more nodes than the workspace takes are refused, as many are not", "[
   CHECK(KidsLinearizer::run(exact, cortex::tree, {}, std::array{&top}).num_nodes == 100);
   check_says(error_of(Code::out_of_range, [&] { KidsLinearizer::run(narrow, cortex::tree, {}, std::array{&top}); }),
              {"more than 99 nodes", "fewer roots"});
-  check_says(error_of(Code::out_of_range, [&] { KidsLinearizer::run(narrow, cortex::tree, {}, std::vector<const Kids*>(100, &top)); }),
+  check_says(error_of(Code::out_of_range,
+                      [&] { KidsLinearizer::run(narrow, cortex::tree, {}, std::vector<const Kids*>(100, &top)); }),
              {"more than 99 nodes"});
 }
 

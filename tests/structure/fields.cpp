@@ -40,7 +40,8 @@ TEST_CASE("a field is not read where the check does not ask for it, and is 0 the
   auto values = [&](cs::Where where) {
     calls = 0;
     const cs::FieldCheck check{where, -1, nullptr};
-    const cs::Arrays& arrays = cs::Linearizer<Word, CountedSet>::run(workspace, cortex::tree, std::array{check}, {&top});
+    const cs::Arrays& arrays =
+        cs::Linearizer<Word, CountedSet>::run(workspace, cortex::tree, std::array{check}, {&top});
     const int* data = static_cast<const int*>(arrays.field[0].data);
     return std::vector<int>(data, data + 3);
   };
@@ -99,14 +100,21 @@ TEST_CASE("integers that do not fit 32 bits are refused", "[structure]") {
   node.huge = UINT64_MAX;
   check_says(error_of(Code::out_of_range, [&] { read<&Rich::huge>(workspace, node); }), {"18446744073709551615"});
   node.huge = std::uint64_t(1) << 31;
-  check_says(error_of(Code::out_of_range, [&] { read<&Rich::huge>(workspace, node, {cs::Where::all, INT64_MAX, "Emb"}); }), {"32 bits"});
+  check_says(error_of(Code::out_of_range,
+                      [&] {
+                        read<&Rich::huge>(workspace, node, {cs::Where::all, INT64_MAX, "Emb"});
+                      }),
+             {"32 bits"});
 }
 
 TEST_CASE("a value past its table names field, value, limit and table", "[structure]") {
   const Word a{5, nullptr, nullptr}, b{10, nullptr, nullptr}, top{1, &a, &b};
   cs::Workspace workspace;
   const cs::FieldCheck check{cs::Where::all, 10, "Emb"};
-  check_says(error_of(Code::out_of_range, [&] { WordLinearizer::run(workspace, cortex::tree, std::array{check}, {&a, &top}); }),
+  check_says(error_of(Code::out_of_range,
+                      [&] {
+                        WordLinearizer::run(workspace, cortex::tree, std::array{check}, {&a, &top});
+                      }),
              {"'id'", "is 10", "'Emb'", "10 rows", "0 to 9", "node 3", "root 1"});
 }
 
@@ -114,8 +122,9 @@ TEST_CASE("a negative value is refused where there is a limit, and taken where t
   const Word a{-1, nullptr, nullptr};
   cs::Workspace workspace;
   const cs::FieldCheck check{cs::Where::all, 10, nullptr};
-  check_says(error_of(Code::out_of_range, [&] { WordLinearizer::run(workspace, cortex::tree, std::array{check}, {&a}); }),
-             {"'id'", "is -1", "10 rows"});
+  check_says(
+      error_of(Code::out_of_range, [&] { WordLinearizer::run(workspace, cortex::tree, std::array{check}, {&a}); }),
+      {"'id'", "is -1", "10 rows"});
   const cs::Arrays& arrays = WordLinearizer::run(workspace, cortex::tree, any_id, {&a});
   CHECK(*static_cast<const int*>(arrays.field[0].data) == -1);
 }
@@ -124,7 +133,9 @@ TEST_CASE("an empty table refuses every value", "[structure]") {
   const Word a{0, nullptr, nullptr};
   cs::Workspace workspace;
   const cs::FieldCheck check{cs::Where::all, 0, "Emb"};
-  check_says(error_of(Code::out_of_range, [&] { WordLinearizer::run(workspace, cortex::tree, std::array{check}, {&a}); }), {"0 rows"});
+  check_says(
+      error_of(Code::out_of_range, [&] { WordLinearizer::run(workspace, cortex::tree, std::array{check}, {&a}); }),
+      {"0 rows"});
 }
 
 TEST_CASE("vector fields have rows of a multiple of 16, filled up with zeros", "[structure]") {
@@ -141,7 +152,11 @@ TEST_CASE("vector fields of integers are checked element by element", "[structur
   node.pair = {3, 12};
   cs::Workspace workspace;
   CHECK(read<&Rich::pair>(workspace, node).stride == 16);
-  check_says(error_of(Code::out_of_range, [&] { read<&Rich::pair>(workspace, node, {cs::Where::all, 12, "Emb"}); }), {"'pair'[1]", "is 12"});
+  check_says(error_of(Code::out_of_range,
+                      [&] {
+                        read<&Rich::pair>(workspace, node, {cs::Where::all, 12, "Emb"});
+                      }),
+             {"'pair'[1]", "is 12"});
 }
 
 TEST_CASE("double fields keep their precision", "[structure]") {

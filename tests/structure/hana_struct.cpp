@@ -39,8 +39,10 @@ TEST_CASE("a member that the struct lacks has no position", "[structure]") {
 }
 
 TEST_CASE("a struct is linearized through accessors by name", "[structure]") {
-  using Set = cs::Accessors<TypeOf<cortex::child_named<HanaNode, "first">>, TypeOf<cortex::optional_child_named<HanaNode, "second">>,
-                            TypeOf<cortex::children_named<HanaNode, "rest">>, TypeOf<cortex::field_named<HanaNode, "token">>>;
+  using Set =
+      cs::Accessors<TypeOf<cortex::child_named<HanaNode, "first">>,
+                    TypeOf<cortex::optional_child_named<HanaNode, "second">>,
+                    TypeOf<cortex::children_named<HanaNode, "rest">>, TypeOf<cortex::field_named<HanaNode, "token">>>;
   const HanaNode a{7, nullptr, nullptr, {}}, b{8, nullptr, nullptr, {}}, top{9, &a, nullptr, {&b}};
   cs::Workspace workspace;
   const cs::Arrays& arrays = cs::Linearizer<HanaNode, Set>::run(workspace, cortex::tree, any_id, {&top});
@@ -51,7 +53,8 @@ TEST_CASE("a struct is linearized through accessors by name", "[structure]") {
 }
 
 TEST_CASE("errors speak of Hana members by their names", "[structure]") {
-  using Set = cs::Accessors<TypeOf<cortex::child_named<HanaNode, "first">>, TypeOf<cortex::child_named<HanaNode, "second">>>;
+  using Set =
+      cs::Accessors<TypeOf<cortex::child_named<HanaNode, "first">>, TypeOf<cortex::child_named<HanaNode, "second">>>;
   const HanaNode a{}, top{0, &a, nullptr, {}};
   cs::Workspace workspace;
   auto run = [&] { cs::Linearizer<HanaNode, Set>::run(workspace, cortex::tree, {}, {&top}); };

@@ -87,7 +87,8 @@ TEST_CASE("a class with operator-> is a pointer, and is not dereferenced when nu
   top.kids = {Handle{}};
   cs::Workspace workspace;
   using L = cs::Linearizer<Managed, cs::Accessors<cs::Children<&Managed::kids>>>;
-  check_says(error_of(Code::invalid_structure, [&] { L::run(workspace, cortex::tree, {}, std::vector{Handle{&top}}); }), {"element 0"});
+  check_says(error_of(Code::invalid_structure, [&] { L::run(workspace, cortex::tree, {}, std::vector{Handle{&top}}); }),
+             {"element 0"});
 }
 
 TEST_CASE("an exception of a user's pointer passes through and the workspace can be used again", "[structure]") {
@@ -143,9 +144,15 @@ TEST_CASE("spans, arrays and C arrays hold children", "[structure]") {
   CHECK(count_nodes<Node, cs::Children<listed>>(cortex::tree, std::array{&parent}) == 3);
   x.pair = y.pair = {&x, &y};
   cs::Workspace workspace;
-  auto run = [&] { cs::Linearizer<Node, cs::Accessors<cs::Children<&Node::pair>>>::run(workspace, cortex::dag, {}, std::array{&parent}); };
+  auto run = [&] {
+    cs::Linearizer<Node, cs::Accessors<cs::Children<&Node::pair>>>::run(workspace, cortex::dag, {},
+                                                                        std::array{&parent});
+  };
   check_says(error_of(Code::invalid_structure, run), {"cycle", "'pair'"});
-  auto plain = [&] { cs::Linearizer<Node, cs::Accessors<cs::Children<&Node::plain>>>::run(workspace, cortex::dag, {}, std::array{&parent}); };
+  auto plain = [&] {
+    cs::Linearizer<Node, cs::Accessors<cs::Children<&Node::plain>>>::run(workspace, cortex::dag, {},
+                                                                         std::array{&parent});
+  };
   check_says(error_of(Code::invalid_structure, plain), {"element 0 of 'plain' is null"});
 }
 
@@ -169,7 +176,9 @@ TEST_CASE("linked lists, deques and a range by value hold children", "[structure
     std::forward_list<const Node*> forward;
     std::deque<const Node*> deque;
   };
-  static constexpr auto by_value = [](const Node& node) { return std::vector<const Node*>(node.list.begin(), node.list.end()); };
+  static constexpr auto by_value = [](const Node& node) {
+    return std::vector<const Node*>(node.list.begin(), node.list.end());
+  };
   Node a, b, top;
   top.list = {&a, &b};
   top.forward = {&a, &b};
@@ -191,7 +200,8 @@ TEST_CASE("a children accessor concatenates members and containers in order", "[
   top.left = &a, top.kids = {&b, &c}, top.right = &d;
   cs::Workspace workspace;
   using All = cs::Children<&Item::left, &Item::kids, &Item::right>;
-  const cs::Arrays& arrays = cs::Linearizer<Item, cs::Accessors<All>>::run(workspace, cortex::tree, {}, std::array{&top});
+  const cs::Arrays& arrays =
+      cs::Linearizer<Item, cs::Accessors<All>>::run(workspace, cortex::tree, {}, std::array{&top});
   REQUIRE(arrays.children[0].num_edges == 4);
   const std::array expected{&a, &b, &c, &d};
   for (std::size_t k = 0; k < 4; ++k) CHECK(arrays.children[0].child[k] == workspace.find(expected[k]));
@@ -210,8 +220,10 @@ TEST_CASE("paths lead through members and pointers, and a null pointer on the wa
   const Node a{}, b{};
   const Links links{&a, &b};
   const Node near{{&a, &b}, nullptr}, far{{}, &links};
-  CHECK(count_nodes<Node, cs::Child<&Node::inner, &Links::left>, cs::Child<&Node::inner, &Links::right>>(cortex::tree, std::array{&near}) == 3);
-  CHECK(count_nodes<Node, cs::Child<&Node::outer, &Links::left>, cs::Child<&Node::outer, &Links::right>>(cortex::tree, std::array{&far}) == 3);
+  CHECK(count_nodes<Node, cs::Child<&Node::inner, &Links::left>, cs::Child<&Node::inner, &Links::right>>(
+            cortex::tree, std::array{&near}) == 3);
+  CHECK(count_nodes<Node, cs::Child<&Node::outer, &Links::left>, cs::Child<&Node::outer, &Links::right>>(
+            cortex::tree, std::array{&far}) == 3);
 }
 
 TEST_CASE("lambdas and getters are accessors", "[structure]") {
@@ -280,9 +292,15 @@ TEST_CASE("roots of an arena may be pointers", "[structure]") {
 TEST_CASE("an index past the arena is refused, in a named child, a container and the roots", "[structure]") {
   const std::vector<Signed> nodes{{1, 5}, {}};
   cs::Workspace workspace;
-  check_says(error_of(Code::out_of_range, [&] { SignedLinearizer::run(workspace, cortex::tree, {}, {1, 0}, cortex::arena(nodes)); }),
+  check_says(error_of(Code::out_of_range,
+                      [&] {
+                        SignedLinearizer::run(workspace, cortex::tree, {}, {1, 0}, cortex::arena(nodes));
+                      }),
              {"'right'", "index 5", "holds 2 nodes", "node 1", "root 1"});
-  check_says(error_of(Code::out_of_range, [&] { SignedLinearizer::run(workspace, cortex::tree, {}, {1, 2}, cortex::arena(nodes)); }),
+  check_says(error_of(Code::out_of_range,
+                      [&] {
+                        SignedLinearizer::run(workspace, cortex::tree, {}, {1, 2}, cortex::arena(nodes));
+                      }),
              {"root 1 is index 2", "holds 2 nodes"});
   std::vector<Unsigned> wide(2);
   wide[0].kids = {1, 4000000000u};

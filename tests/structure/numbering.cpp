@@ -58,7 +58,9 @@ void check_samples(const cortex::Structure& structure, int children, bool single
 
 }  // namespace
 
-TEST_CASE("random forests are numbered as the oracle says", "[structure]") { check_samples(cortex::tree, 4, true, false); }
+TEST_CASE("random forests are numbered as the oracle says", "[structure]") {
+  check_samples(cortex::tree, 4, true, false);
+}
 
 TEST_CASE("random forests declared as DAGs are numbered as the oracle says", "[structure]") {
   check_samples(cortex::dag, 4, true, false);
@@ -66,7 +68,9 @@ TEST_CASE("random forests declared as DAGs are numbered as the oracle says", "[s
 
 TEST_CASE("random DAGs are numbered as the oracle says", "[structure]") { check_samples(cortex::dag, 5, false, false); }
 
-TEST_CASE("random sequences are numbered as the oracle says", "[structure]") { check_samples(cortex::sequence, 1, true, false); }
+TEST_CASE("random sequences are numbered as the oracle says", "[structure]") {
+  check_samples(cortex::sequence, 1, true, false);
+}
 
 TEST_CASE("roots inside other roots' trees and roots given twice are numbered once", "[structure]") {
   check_samples(cortex::tree, 4, true, true);

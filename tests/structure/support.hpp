@@ -1,10 +1,9 @@
 // Node types and helpers that the tests of structure/ share: a recursive oracle and a matcher for errors.
 #pragma once
 
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <array>
+#include <catch2/catch.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -113,7 +112,8 @@ inline void check_against_oracle(const cs::Workspace& workspace, const std::vect
     if (b > 0) REQUIRE(a.batch_begin[b] + a.batch_length[b] == a.batch_begin[b - 1]);
     widest = std::max(widest, a.batch_length[b]);
     if (b > 0) widest_internal = std::max(widest_internal, a.batch_length[b]);
-    widest_edges = std::max(widest_edges, a.children[0].begin[a.batch_begin[b] + a.batch_length[b]] - a.children[0].begin[a.batch_begin[b]]);
+    widest_edges = std::max(widest_edges, a.children[0].begin[a.batch_begin[b] + a.batch_length[b]] -
+                                              a.children[0].begin[a.batch_begin[b]]);
   }
   REQUIRE(a.max_batch == widest);
   REQUIRE(a.max_internal_batch == widest_internal);

@@ -89,7 +89,8 @@ TEST_CASE("one workspace serves several node types in turn", "[structure]") {
   for (int round = 0; round < 3; ++round) {
     CHECK(KidsLinearizer::run(workspace, cortex::tree, {}, std::array{&top}).num_nodes == 2);
     CHECK(WordLinearizer::run(workspace, cortex::tree, any_id, {&words[0]}).num_nodes == 511);
-    CHECK(ItemLinearizer::run(workspace, cortex::tree, std::vector<cs::FieldCheck>(3), std::array{&item}).num_nodes == 1);
+    CHECK(ItemLinearizer::run(workspace, cortex::tree, std::vector<cs::FieldCheck>(3), std::array{&item}).num_nodes ==
+          1);
   }
 }
 
@@ -110,7 +111,8 @@ TEST_CASE("a moved workspace takes its arrays along and leaves a usable one behi
 TEST_CASE("the same input gives the same arrays again", "[structure]") {
   const std::vector<Word> words = forest(5, 4);
   cs::Workspace warm, fresh;
-  for (int round = 0; round < 5; ++round) WordLinearizer::run(warm, cortex::tree, any_id, roots_of(words, 1 + round % 4));
+  for (int round = 0; round < 5; ++round)
+    WordLinearizer::run(warm, cortex::tree, any_id, roots_of(words, 1 + round % 4));
   const cs::Arrays& a = WordLinearizer::run(warm, cortex::tree, any_id, roots_of(words, 4));
   const cs::Arrays& b = WordLinearizer::run(fresh, cortex::tree, any_id, roots_of(words, 4));
   REQUIRE(a.num_nodes == b.num_nodes);

@@ -40,7 +40,8 @@ inline std::vector<Snapshot> passes_of(const ra::Graph& graph, const Schedule& s
 }
 
 /// The program after the last run of `pass`; fails if it changed nothing.
-inline ir::Program program_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule, const Target& target = machine(16)) {
+inline ir::Program program_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule,
+                                 const Target& target = machine(16)) {
   ir::Program found;
   for (Snapshot& s : passes_of(graph, schedule, target))
     if (s.pass == pass) found = std::move(s.program);
@@ -49,7 +50,8 @@ inline ir::Program program_after(const std::string& pass, const ra::Graph& graph
   return found;
 }
 
-inline std::string text_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule, const Target& target = machine(16)) {
+inline std::string text_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule,
+                              const Target& target = machine(16)) {
   return ir::print(program_after(pass, graph, schedule, target));
 }
 
@@ -79,8 +81,12 @@ inline ra::Weights weights_for(const ra::Graph& graph, int open, unsigned seed) 
 
 /// One call: nodes, their linearized arrays, weights, and what the recursion as written gives.
 struct Reference {
-  Reference(const ra::Graph& graph, const ra::NodeView& view, ir::StructureEnv env, std::vector<std::int32_t> number, const ra::Weights& weights)
-      : graph(graph), env(std::move(env)), number(std::move(number)), states(ra::interpret<double>(graph, view, weights)) {
+  Reference(const ra::Graph& graph, const ra::NodeView& view, ir::StructureEnv env, std::vector<std::int32_t> number,
+            const ra::Weights& weights)
+      : graph(graph),
+        env(std::move(env)),
+        number(std::move(number)),
+        states(ra::interpret<double>(graph, view, weights)) {
     for (const auto& [name, tensor] : weights) bound[name] = tensor.values;
   }
 
@@ -100,7 +106,8 @@ struct Reference {
         for (std::size_t i = 0; i < expected.size(); ++i) {
           const double value = got[std::size_t(number[node]) * expected.size() + i];
           if (!(std::abs(value - expected[i]) <= 1e-9 * (1 + std::abs(expected[i]))))
-            return name + "[" + std::to_string(number[node]) + "," + std::to_string(i) + "] is " + std::to_string(value) + " and not " + std::to_string(expected[i]);
+            return name + "[" + std::to_string(number[node]) + "," + std::to_string(i) + "] is " +
+                   std::to_string(value) + " and not " + std::to_string(expected[i]);
         }
       }
     }
@@ -114,16 +121,9 @@ struct Reference {
   ir::Storage bound;
 };
 
-/// Once work is shared, `program` is for several workers; until then for one.
-inline bool has_barriers_inserted(const std::vector<Snapshot>& passes, std::size_t at) {
-  for (std::size_t p = 0; p <= at; ++p)
-    if (passes[p].pass == "pack_weights" || passes[p].pass == "insert_barriers" || passes[p].pass == "tile_nests" || passes[p].pass == "flatten_storage") return true;
-  return false;
-}
-
-/// The first pass after which a program gives something else than `reference`, with what is wrong; "" if there is none.
-/// `from`: the pass to start at, where those before it are known.
-inline std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target, bool last_only = false) {
+/// The first pass after which the program gives something else than `reference`, with what is wrong; "" if there is none. From
+/// the pass on that puts the barriers in, also with several workers, in both orders.
+inline std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target) {
   std::vector<Snapshot> passes;
   try {
     passes = passes_of(reference.graph, schedule, target);
@@ -131,14 +131,37 @@ inline std::string first_difference(const Reference& reference, const Schedule& 
     return "no program: " + error.message;
   }
   const auto report = [&](const Snapshot& s, const std::string& what) { return "after " + s.pass + ": " + what + "\n" + ir::print(s.program); };
-  for (std::size_t p = last_only ? passes.size() - 1 : 0; p < passes.size(); ++p) {
-    if (const std::string d = reference.difference(passes[p].program); !d.empty()) return report(passes[p], d);
-    if (schedule.max_workers < 2 || !has_barriers_inserted(passes, p)) continue;
+  bool shared = false;
+  for (const Snapshot& s : passes) {
+    for (const char* late : {"insert_barriers", "pack_weights", "tile_nests", "resolve_structure", "flatten_storage"}) shared |= s.pass == late;
+    if (const std::string d = reference.difference(s.program); !d.empty()) return report(s, d);
+    if (schedule.max_workers < 2 || !shared) continue;
     for (const bool last_first : {false, true})
-      if (const std::string d = reference.difference(passes[p].program, {schedule.max_workers, last_first}); !d.empty())
-        return report(passes[p], "workers " + std::to_string(schedule.max_workers) + (last_first ? ", last first: " : ", first first: ") + d);
+      if (const std::string d = reference.difference(s.program, {schedule.max_workers, last_first}); !d.empty())
+        return report(s, std::to_string(schedule.max_workers) + (last_first ? " workers, last first: " : " workers, first first: ") + d);
   }
   return {};
+}
+
+/// Holds `graph` against the recursion as written under every schedule of the recursion, with 1 and 3 workers, for targets of
+/// every kind in turn.
+inline void check_every_schedule(const ra::Graph& graph, const ra::NodeView& view, const ir::StructureEnv& env, const std::vector<std::int32_t>& number, int words,
+                                 int first_target = 0) {
+  const Reference reference(graph, view, env, number, weights_for(graph, words, 1));
+  int target = first_target;
+  for (const bool batched : {false, true})
+    for (const bool specialized : {false, true})
+      for (const bool apart : {false, true})
+        for (const int workers : {1, 3}) {
+          Schedule schedule = Schedule{}.exact_activations().workers(workers);
+          schedule.batched = batched, schedule.specialize_all = specialized, schedule.leaves_apart = apart;
+          constexpr int bytes[] = {16, 32, 64};
+          const Target on = machine(bytes[target % 3], target / 3 % 2 ? 16 : 32);
+          ++target;
+          INFO(graph.name << (batched ? ", batched" : "") << (specialized ? ", specialized" : "") << (apart ? ", leaves apart" : "") << ", workers " << workers
+                          << ", vectors of " << on.vector_bytes << " bytes, " << on.vector_registers << " registers");
+          CHECK(first_difference(reference, schedule, on) == "");
+        }
 }
 
 }  // namespace cortex::test

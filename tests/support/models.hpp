@@ -30,7 +30,8 @@ inline auto tree_rnn(int extent) {
   auto lh = m.compute("lh", H, [&](auto n, auto i) { return rnn(left(n), i); });
   auto rh = m.compute("rh", H, [&](auto n, auto i) { return rnn(right(n), i); });
   auto rec = m.compute("rec", H, [&](auto n, auto i) { return tanh(lh(n, i) + rh(n, i)); });
-  auto body = m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf, rec);
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, rec);
   return m.recursion_op(rnn, body);
 }
 
@@ -40,26 +41,35 @@ inline auto tree_lstm(int extent) {
   Model<Word> m("tree_lstm", cortex::tree);
   auto Emb = m.input<float>("Emb", V, H);
   auto Wi = m.input<float>("Wi", H, H), Wo = m.input<float>("Wo", H, H), Wu = m.input<float>("Wu", H, H);
-  auto Ui = m.input<float>("Ui", H, H), Uo = m.input<float>("Uo", H, H), Uu = m.input<float>("Uu", H, H), Uf = m.input<float>("Uf", H, H);
-  auto bi = m.input<float>("bi", H), bo = m.input<float>("bo", H), bu = m.input<float>("bu", H), bf = m.input<float>("bf", H);
+  auto Ui = m.input<float>("Ui", H, H), Uo = m.input<float>("Uo", H, H), Uu = m.input<float>("Uu", H, H),
+       Uf = m.input<float>("Uf", H, H);
+  auto bi = m.input<float>("bi", H), bo = m.input<float>("bo", H), bu = m.input<float>("bu", H),
+       bf = m.input<float>("bf", H);
   auto h = m.placeholder<float>("h", H);
   auto c = m.placeholder<float>("c", H);
   const auto of_word = [&](auto W, auto b) {
     return [=](auto n, auto i) { return sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }) + b(i); };
   };
-  auto leaf_c = m.compute("leaf_c", H, [&](auto n, auto i) { return sigmoid(of_word(Wi, bi)(n, i)) * tanh(of_word(Wu, bu)(n, i)); });
-  auto leaf_h = m.compute("leaf_h", H, [&](auto n, auto i) { return sigmoid(of_word(Wo, bo)(n, i)) * tanh(leaf_c(n, i)); });
+  auto leaf_c = m.compute("leaf_c", H,
+                          [&](auto n, auto i) { return sigmoid(of_word(Wi, bi)(n, i)) * tanh(of_word(Wu, bu)(n, i)); });
+  auto leaf_h =
+      m.compute("leaf_h", H, [&](auto n, auto i) { return sigmoid(of_word(Wo, bo)(n, i)) * tanh(leaf_c(n, i)); });
   auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
   const auto of_sum = [&](auto U, auto b) {
     return [=](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * s(n, j); }) + b(i); };
   };
   auto fc = m.compute("fc", H, [&](auto n, auto i) {
-    return sum(kids(n), [&](auto k) { return sigmoid(sum(H, [&](auto j) { return Uf(i, j) * h(k, j); }) + bf(i)) * c(k, i); });
+    return sum(kids(n),
+               [&](auto k) { return sigmoid(sum(H, [&](auto j) { return Uf(i, j) * h(k, j); }) + bf(i)) * c(k, i); });
   });
-  auto rec_c = m.compute("rec_c", H, [&](auto n, auto i) { return sigmoid(of_sum(Ui, bi)(n, i)) * tanh(of_sum(Uu, bu)(n, i)) + fc(n, i); });
+  auto rec_c = m.compute("rec_c", H, [&](auto n, auto i) {
+    return sigmoid(of_sum(Ui, bi)(n, i)) * tanh(of_sum(Uu, bu)(n, i)) + fc(n, i);
+  });
   auto rec_h = m.compute("rec_h", H, [&](auto n, auto i) { return sigmoid(of_sum(Uo, bo)(n, i)) * tanh(rec_c(n, i)); });
-  auto body_h = m.if_then_else("body_h", [](auto n) { return is_leaf(n); }, leaf_h, rec_h);
-  auto body_c = m.if_then_else("body_c", [](auto n) { return is_leaf(n); }, leaf_c, rec_c);
+  auto body_h = m.if_then_else(
+      "body_h", [](auto n) { return is_leaf(n); }, leaf_h, rec_h);
+  auto body_c = m.if_then_else(
+      "body_c", [](auto n) { return is_leaf(n); }, leaf_c, rec_c);
   return m.recursion_op(h, body_h, c, body_c);
 }
 
@@ -72,7 +82,8 @@ inline auto dependency_rnn(int extent) {
   auto b = m.input<float>("b", H);
   auto h = m.placeholder<float>("h", H);
   auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
-  auto wx = m.compute("wx", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }); });
+  auto wx =
+      m.compute("wx", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }); });
   auto us = m.compute("us", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * s(n, j); }); });
   auto body = m.compute("body", H, [&](auto n, auto i) { return tanh(wx(n, i) + us(n, i) + b(i)); });
   return m.recursion_op(h, body);
@@ -87,11 +98,16 @@ inline auto tree_gru(int extent) {
   auto h = m.placeholder<float>("h", H);
   auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
   auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
-  auto r = m.compute("r", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return Ur(i, j) * s(n, j); })); });
-  auto z = m.compute("z", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return Uz(i, j) * s(n, j); })); });
-  auto candidate = m.compute("candidate", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return Uh(i, j) * (r(n, j) * s(n, j)); })); });
+  auto r =
+      m.compute("r", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return Ur(i, j) * s(n, j); })); });
+  auto z =
+      m.compute("z", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return Uz(i, j) * s(n, j); })); });
+  auto candidate = m.compute("candidate", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return Uh(i, j) * (r(n, j) * s(n, j)); }));
+  });
   auto rec = m.compute("rec", H, [&](auto n, auto i) { return z(n, i) * s(n, i) + (1 - z(n, i)) * candidate(n, i); });
-  auto body = m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf, rec);
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, rec);
   return m.recursion_op(h, body);
 }
 
@@ -104,7 +120,8 @@ inline auto common_initial_state(int extent) {
   auto h = m.placeholder<float>("h", H);
   auto leaf = m.compute("leaf", H, [&](auto, auto i) { return tanh(sum(H, [&](auto j) { return A(i, j) * h0(j); })); });
   auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) * h(right(n), i); });
-  return m.recursion_op(h, m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf, rec));
+  return m.recursion_op(h, m.if_then_else(
+                               "body", [](auto n) { return is_leaf(n); }, leaf, rec));
 }
 
 }  // namespace cortex::test

@@ -1,5 +1,5 @@
-// Nodes as plain tables, made by hand or at random, and the linearizer's arrays of them, made in the most obvious way and without
-// the linearizer.
+// Nodes as plain tables, made by hand or at random, and the linearizer's arrays of them, made in the most obvious way
+// and without the linearizer.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace cortex::test {
 
-/// Nodes 0 .. n - 1, numbered in any order. Every node has an ordered list of children; named accessor a is its a-th child, and
-/// container 0 is the whole list. Field 0 is `word`; field 1, if there is one, the row of `data`.
+/// Nodes 0 .. n - 1, numbered in any order. Every node has an ordered list of children; named accessor a is its a-th
+/// child, and container 0 is the whole list. Field 0 is `word`; field 1, if there is one, the row of `data`.
 struct NodeTable final : ra::NodeView {
   std::vector<std::vector<int>> kids;
   std::vector<int> word;
@@ -32,9 +32,10 @@ struct NodeTable final : ra::NodeView {
   bool is_leaf(int node) const override { return kids[std::size_t(node)].empty(); }
 };
 
-/// `count` nodes in trees (or, with `shared`, a DAG) of up to `max_children` children: exactly that many at inner nodes of a
-/// full one. Children have greater numbers than their parents.
-inline NodeTable random_table(int count, int max_children, int words, std::mt19937& random, bool full = false, bool shared = false) {
+/// `count` nodes in trees (or, with `shared`, a DAG) of up to `max_children` children: exactly that many at inner nodes
+/// of a full one. Children have greater numbers than their parents.
+inline NodeTable random_table(int count, int max_children, int words, std::mt19937& random, bool full = false,
+                              bool shared = false) {
   const auto below = [&](int n) { return int(random() % unsigned(n)); };
   NodeTable table;
   table.kids.resize(std::size_t(count));
@@ -45,7 +46,8 @@ inline NodeTable random_table(int count, int max_children, int words, std::mt199
     const int wanted = full ? max_children : below(max_children + 1);
     const bool fits = shared ? node + 1 < count : next + wanted <= count;
     if (!fits || (full && node > 0 && below(4) == 0)) continue;
-    for (int k = 0; k < wanted; ++k) table.kids[std::size_t(node)].push_back(shared ? node + 1 + below(count - node - 1) : next++);
+    for (int k = 0; k < wanted; ++k)
+      table.kids[std::size_t(node)].push_back(shared ? node + 1 + below(count - node - 1) : next++);
   }
   return table;
 }
@@ -60,8 +62,8 @@ inline NodeTable chain_table(int count) {
   return table;
 }
 
-/// The arrays of a table's nodes as the linearizer numbers them: batches by height, leaves last. Every node without a parent is
-/// a root. `number` tells where a node went.
+/// The arrays of a table's nodes as the linearizer numbers them: batches by height, leaves last. Every node without a
+/// parent is a root. `number` tells where a node went.
 class Linear {
  public:
   explicit Linear(const NodeTable& table, int named = 0) {
@@ -101,7 +103,8 @@ class Linear {
       for (const int kid : table.kids[node]) height[node] = std::max(height[node], height[std::size_t(kid)] + 1);
     std::vector<int> order(n);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return height[std::size_t(a)] > height[std::size_t(b)]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return height[std::size_t(a)] > height[std::size_t(b)]; });
     number.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
       const int h = height[std::size_t(order[i])];
@@ -134,7 +137,8 @@ class Linear {
     for (std::size_t b = 0; b < length_.size(); ++b) {
       arrays.max_batch = std::max(arrays.max_batch, length_[b]);
       if (b > 0) arrays.max_internal_batch = std::max(arrays.max_internal_batch, length_[b]);
-      csr.max_batch_edges = std::max(csr.max_batch_edges, begin_[std::size_t(first_[b] + length_[b])] - begin_[std::size_t(first_[b])]);
+      csr.max_batch_edges =
+          std::max(csr.max_batch_edges, begin_[std::size_t(first_[b] + length_[b])] - begin_[std::size_t(first_[b])]);
     }
     for (const auto& list : child_) child_table_.push_back(list.data());
     children_.push_back(csr);

@@ -1,5 +1,5 @@
-// Small models of shapes that are rare, each there for what some pass could get wrong. Accessors of all: children left 0 and
-// right 1, container kids 0, fields word 0 and, where it is read, features 1.
+// Small models of shapes that are rare, each there for what some pass could get wrong. Accessors of all: children left
+// 0 and right 1, container kids 0, fields word 0 and, where it is read, features 1.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ using graphs::sigmoid_of, graphs::tanh_of;
 /// GraphBuilder with the accessors of node tables, and shorthands.
 struct Odd : graphs::GraphBuilder {
   using E = ir::Expr;
-  explicit Odd(const std::string& name, int extent = 8) : GraphBuilder(name, ra::StructureKind::dag, 0), H("hidden", extent), K("inner", 3) {
+  explicit Odd(const std::string& name, int extent = 8)
+      : GraphBuilder(name, ra::StructureKind::dag, 0), H("hidden", extent), K("inner", 3) {
     left = child("left"), right = child("right"), kids = container("kids"), word = int_field("word");
   }
   Dim H, K, V{"vocabulary"};
@@ -24,7 +25,8 @@ struct Odd : graphs::GraphBuilder {
   E word_of(const E& n) const { return field_of(word, n); }
   template <class F>
   E over_kids(const E& n, F body, ir::ReduceOp op = ir::ReduceOp::sum) const {
-    return sum_over_children(kids, n, [&](const E& k) { return body(kid_of(kids, n, k)); }, op);
+    return sum_over_children(
+        kids, n, [&](const E& k) { return body(kid_of(kids, n, k)); }, op);
   }
   template <class F>
   static E over(ir::ReduceOp op, const Dim& dim, F body) {
@@ -32,7 +34,9 @@ struct Odd : graphs::GraphBuilder {
     return ir::Reduce::make(op, {var, dim, ir::imm(dim.extent())}, body(var));
   }
   template <class F>
-  static E dot(const Dim& dim, F body) { return over(ir::ReduceOp::sum, dim, body); }
+  static E dot(const Dim& dim, F body) {
+    return over(ir::ReduceOp::sum, dim, body);
+  }
   static E number(double v) { return ir::FloatImm::make(v, DType::f32); }
   static E even(const E& i) { return ir::binary(ir::BinaryOp::eq, i % 2, ir::imm(0)); }
   ra::Graph done() {
@@ -45,7 +49,9 @@ struct Odd : graphs::GraphBuilder {
 inline ra::Graph scalar_state() {
   Odd g("scalar_state");
   const int w = g.input("w", {g.V}), h = g.placeholder("h", {});
-  const int body = g.compute("body", {}, [&](auto& n, auto&) { return tanh_of(g.at(w, {g.word_of(n)}) + g.over_kids(n, [&](auto kid) { return g.at(h, {kid}); })); });
+  const int body = g.compute("body", {}, [&](auto& n, auto&) {
+    return tanh_of(g.at(w, {g.word_of(n)}) + g.over_kids(n, [&](auto kid) { return g.at(h, {kid}); }));
+  });
   g.recursion_op(h, body);
   return g.done();
 }
@@ -73,20 +79,40 @@ inline ra::Graph extremes(int extent) {
   Odd g("extremes", extent);
   const int W = g.input("W", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
   const int leaf = g.compute("leaf", {g.H}, [&](auto& n, auto& i) { return g.at(Emb, {g.word_of(n), i[0]}); });
-  const int top = g.compute("top", {g.H}, [&](auto& n, auto& i) { return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); }, ir::ReduceOp::max); });
+  const int top = g.compute("top", {g.H}, [&](auto& n, auto& i) {
+    return g.over_kids(
+        n,
+        [&](auto kid) {
+          return g.at(h, {kid, i[0]});
+        },
+        ir::ReduceOp::max);
+  });
   const int nested = g.compute("nested", {g.H}, [&](auto& n, auto& i) {
-    return g.over_kids(n, [&](auto kid) {
-      return g.over(ir::ReduceOp::max, g.H, [&](auto& r) { return g.at(W, {i[0], r}) * tanh_of(g.at(h, {kid, r})); });
-    }, ir::ReduceOp::min);
+    return g.over_kids(
+        n,
+        [&](auto kid) {
+          return g.over(ir::ReduceOp::max, g.H, [&](auto& r) {
+            return g.at(W, {i[0], r}) * tanh_of(g.at(h, {kid, r}));
+          });
+        },
+        ir::ReduceOp::min);
   });
   const int spread = g.compute("spread", {g.H}, [&](auto& n, auto& i) {
-    return g.over(ir::ReduceOp::prod, g.K, [&](auto& r) { return Odd::number(0.5) + ir::Cast::make(DType::f32, r) * g.at(top, {n, i[0]}); });
+    return g.over(ir::ReduceOp::prod, g.K, [&](auto& r) {
+      return Odd::number(0.5) + ir::Cast::make(DType::f32, r) * g.at(top, {n, i[0]});
+    });
   });
   const int rec = g.compute("rec", {g.H}, [&](auto& n, auto& i) {
     return tanh_of(g.at(top, {n, i[0]}) + g.at(nested, {n, i[0]}) * g.at(spread, {n, i[0]}) +
-                   g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); }, ir::ReduceOp::prod));
+                   g.over_kids(
+                       n,
+                       [&](auto kid) {
+                         return g.at(h, {kid, i[0]});
+                       },
+                       ir::ReduceOp::prod));
   });
-  g.recursion_op(h, g.if_then_else("body", [&](auto& n) { return g.is_leaf(n); }, leaf, rec));
+  g.recursion_op(h, g.if_then_else(
+                        "body", [&](auto& n) { return g.is_leaf(n); }, leaf, rec));
   return g.done();
 }
 
@@ -94,13 +120,20 @@ inline ra::Graph extremes(int extent) {
 inline ra::Graph shared_bodies(int extent) {
   Odd g("shared_bodies", extent);
   const int Emb = g.input("Emb", {g.V, g.H}), U = g.input("U", {g.H, g.H});
-  const int a = g.placeholder("a", {g.H}), b = g.placeholder("b", {g.H}), c = g.placeholder("c", {g.H}), d = g.placeholder("d", {g.H});
+  const int a = g.placeholder("a", {g.H}), b = g.placeholder("b", {g.H}), c = g.placeholder("c", {g.H}),
+            d = g.placeholder("d", {g.H});
   const int body = g.compute("body", {g.H}, [&](auto& n, auto& i) {
-    return tanh_of(g.at(Emb, {g.word_of(n), i[0]}) + g.over_kids(n, [&](auto kid) { return g.at(b, {kid, i[0]}) - g.at(c, {kid, i[0]}); }));
+    return tanh_of(g.at(Emb, {g.word_of(n), i[0]}) + g.over_kids(n, [&](auto kid) {
+      return g.at(b, {kid, i[0]}) - g.at(c, {kid, i[0]});
+    }));
   });
   const int copy = g.compute("copy", {g.H}, [&](auto& n, auto& i) { return g.at(a, {g.child_of(g.left, n), i[0]}); });
   const int last = g.compute("last", {g.H}, [&](auto& n, auto& i) {
-    return sigmoid_of(g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(body, {n, r}); }) + g.at(d, {g.child_of(g.right, n), i[0]}) + g.at(copy, {n, i[0]}));
+    return sigmoid_of(g.dot(g.H,
+                            [&](auto& r) {
+                              return g.at(U, {i[0], r}) * g.at(body, {n, r});
+                            }) +
+                      g.at(d, {g.child_of(g.right, n), i[0]}) + g.at(copy, {n, i[0]}));
   });
   g.recursion_op(a, body), g.recursion_op(b, body), g.recursion_op(c, copy), g.recursion_op(d, last);
   return g.done();
@@ -111,13 +144,22 @@ inline ra::Graph conditions(int extent) {
   Odd g("conditions", extent);
   const int Emb = g.input("Emb", {g.V, g.H}), U = g.input("U", {g.H, g.H}), h = g.placeholder("h", {g.H});
   const int x = g.compute("x", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(Emb, {g.word_of(n), i[0]})); });
-  const int ux = g.compute("ux", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(x, {n, r}); }); });
-  const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) { return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); }); });
-  const int us = g.compute("us", {g.H}, [&](auto& n, auto& i) { return sigmoid_of(g.dot(g.H, [&](auto& r) { return g.at(U, {r, i[0]}) * g.at(s, {n, r}); })); });
+  const int ux = g.compute("ux", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(x, {n, r}); });
+  });
+  const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) {
+    return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); });
+  });
+  const int us = g.compute("us", {g.H}, [&](auto& n, auto& i) {
+    return sigmoid_of(g.dot(g.H, [&](auto& r) { return g.at(U, {r, i[0]}) * g.at(s, {n, r}); }));
+  });
   const auto even = [&](auto& n) { return Odd::even(g.word_of(n)); };
   const int inner = g.if_then_else("inner", even, us, ux);
-  const int either = g.if_then_else("either", [&](auto& n) { return g.is_leaf(n); }, x, inner);
-  const int mixed = g.compute("mixed", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(either, {n, i[0]}) - g.at(s, {n, i[0]}) * g.at(x, {n, i[0]})); });
+  const int either = g.if_then_else(
+      "either", [&](auto& n) { return g.is_leaf(n); }, x, inner);
+  const int mixed = g.compute("mixed", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(either, {n, i[0]}) - g.at(s, {n, i[0]}) * g.at(x, {n, i[0]}));
+  });
   const auto many = [&](auto& n) { return ir::binary(ir::BinaryOp::gt, g.word_of(n), ir::imm(3)); };
   g.recursion_op(h, g.if_then_else("body", many, mixed, g.if_then_else("rest", even, x, ux)));
   return g.done();
@@ -126,10 +168,17 @@ inline ra::Graph conditions(int extent) {
 /// Temporaries that are the same at all leaves, but not at inner nodes.
 inline ra::Graph free_at_leaves(int extent) {
   Odd g("free_at_leaves", extent);
-  const int A = g.input("A", {g.H, g.H}), b = g.input("b", {g.H}), h = g.placeholder("h", {g.H}), c = g.placeholder("c", {g.H});
-  const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(b, {i[0]}) + g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); })); });
-  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(t, {n, r}); }); });
-  const int body = g.compute("body", {g.H}, [&](auto& n, auto& i) { return sigmoid_of(g.at(u, {n, i[0]}) * g.at(t, {n, i[0]}) + g.at(c, {g.child_of(g.right, n), i[0]})); });
+  const int A = g.input("A", {g.H, g.H}), b = g.input("b", {g.H}), h = g.placeholder("h", {g.H}),
+            c = g.placeholder("c", {g.H});
+  const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(b, {i[0]}) + g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); }));
+  });
+  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(t, {n, r}); });
+  });
+  const int body = g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return sigmoid_of(g.at(u, {n, i[0]}) * g.at(t, {n, i[0]}) + g.at(c, {g.child_of(g.right, n), i[0]}));
+  });
   g.recursion_op(h, body), g.recursion_op(c, t);
   return g.done();
 }
@@ -137,23 +186,30 @@ inline ra::Graph free_at_leaves(int extent) {
 /// A third child where there are fewer, data of the nodes, and indices that are not plain variables.
 inline ra::Graph indices(int extent) {
   Odd g("indices", extent);
-  const int x = g.float_field("x", {g.K}), Emb = g.input("Emb", {g.V, g.H}), W = g.input("W", {g.H, g.K}), U = g.input("U", {g.H, g.H});
+  const int x = g.float_field("x", {g.K}), Emb = g.input("Emb", {g.V, g.H}), W = g.input("W", {g.H, g.K}),
+            U = g.input("U", {g.H, g.H});
   const int h = g.placeholder("h", {g.H});
   const auto back = [&](const ir::Expr& i) { return ir::imm(g.H.extent() - 1) - i; };
-  const int wx = g.compute("wx", {g.H}, [&](auto& n, auto& i) { return g.dot(g.K, [&](auto& r) { return g.at(W, {i[0], r}) * g.at(x, {n, r}); }); });
+  const int wx = g.compute("wx", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.K, [&](auto& r) { return g.at(W, {i[0], r}) * g.at(x, {n, r}); });
+  });
   const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) {
-    const ir::Expr third = g.at(h, {g.kid_of(g.kids, n, ir::imm(2)), i[0]}), second = g.at(h, {g.kid_of(g.kids, n, ir::imm(1)), back(i[0])});
+    const ir::Expr third = g.at(h, {g.kid_of(g.kids, n, ir::imm(2)), i[0]}),
+                   second = g.at(h, {g.kid_of(g.kids, n, ir::imm(1)), back(i[0])});
     return tanh_of(third + second * g.at(Emb, {g.word_of(n), (i[0] + 1) % g.H.extent()}));
   });
   const int us = g.compute("us", {g.H}, [&](auto& n, auto& i) {
     return g.over_kids(n, [&](auto kid) {
-      return g.dot(g.H, [&](auto& r) { return g.at(U, {back(i[0]), r}) * g.at(h, {kid, r}); }) * g.at(Emb, {g.word_of(kid), i[0]});
+      return g.dot(g.H, [&](auto& r) {
+        return g.at(U, {back(i[0]), r}) * g.at(h, {kid, r});
+      }) * g.at(Emb, {g.word_of(kid), i[0]});
     });
   });
   const int body = g.compute("body", {g.H}, [&](auto& n, auto& i) {
     const ir::Expr low = ir::binary(ir::BinaryOp::lt, i[0], ir::imm(2));
     const ir::Expr turned = g.at(t, {n, back(i[0])});
-    return tanh_of(ir::Select::make(low, g.at(wx, {n, i[0]}), turned) + sigmoid_of(g.at(us, {n, i[0]})) + ir::Cast::make(DType::f32, i[0]) * Odd::number(0.01));
+    return tanh_of(ir::Select::make(low, g.at(wx, {n, i[0]}), turned) + sigmoid_of(g.at(us, {n, i[0]})) +
+                   ir::Cast::make(DType::f32, i[0]) * Odd::number(0.01));
   });
   g.recursion_op(h, body);
   return g.done();
@@ -163,36 +219,69 @@ inline ra::Graph indices(int extent) {
 inline ra::Graph attention(int extent) {
   Odd g("attention", extent);
   constexpr DType f64 = DType::f64;
-  const int Emb = g.input("Emb", {g.V, g.H}, f64), q = g.input("q", {g.H}, f64), A = g.input("A", {g.H, g.H}, f64), h = g.placeholder("h", {g.H}, f64);
+  const int Emb = g.input("Emb", {g.V, g.H}, f64), q = g.input("q", {g.H}, f64), A = g.input("A", {g.H, g.H}, f64),
+            h = g.placeholder("h", {g.H}, f64);
   const auto exp_of = [](ir::Expr e) { return ir::Unary::make(ir::UnaryOp::exp, std::move(e)); };
-  const auto score = [&](const ir::Expr& kid) { return g.dot(g.H, [&](auto& r) { return g.at(q, {r}) * g.at(h, {kid, r}); }); };
-  const int top = g.compute("top", {}, [&](auto& n, auto&) { return g.over_kids(n, score, ir::ReduceOp::max); }, f64);
-  const int total = g.compute("total", {}, [&](auto& n, auto&) { return g.over_kids(n, [&](auto kid) { return exp_of(score(kid) - g.at(top, {n})); }); }, f64);
-  const int mix = g.compute("mix", {g.H}, [&](auto& n, auto& i) {
-    return g.over_kids(n, [&](auto kid) {
-      return exp_of(score(kid) - g.at(top, {n})) / g.at(total, {n}) * g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(h, {kid, r}); });
-    });
-  }, f64);
-  const int rec = g.compute("rec", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(mix, {n, i[0]}) + g.at(Emb, {g.word_of(n), i[0]})); }, f64);
-  const int leaf = g.compute("leaf", {g.H}, [&](auto& n, auto& i) { return g.at(Emb, {g.word_of(n), i[0]}); }, f64);
-  g.recursion_op(h, g.if_then_else("body", [&](auto& n) { return g.is_leaf(n); }, leaf, rec));
+  const auto score = [&](const ir::Expr& kid) {
+    return g.dot(g.H, [&](auto& r) { return g.at(q, {r}) * g.at(h, {kid, r}); });
+  };
+  const int top = g.compute(
+      "top", {}, [&](auto& n, auto&) { return g.over_kids(n, score, ir::ReduceOp::max); }, f64);
+  const int total = g.compute(
+      "total", {},
+      [&](auto& n, auto&) { return g.over_kids(n, [&](auto kid) { return exp_of(score(kid) - g.at(top, {n})); }); },
+      f64);
+  const int mix = g.compute(
+      "mix", {g.H},
+      [&](auto& n, auto& i) {
+        return g.over_kids(n, [&](auto kid) {
+          return exp_of(score(kid) - g.at(top, {n})) / g.at(total, {n}) * g.dot(g.H, [&](auto& r) {
+            return g.at(A, {i[0], r}) * g.at(h, {kid, r});
+          });
+        });
+      },
+      f64);
+  const int rec = g.compute(
+      "rec", {g.H},
+      [&](auto& n, auto& i) {
+        return tanh_of(g.at(mix, {n, i[0]}) + g.at(Emb, {g.word_of(n), i[0]}));
+      },
+      f64);
+  const int leaf = g.compute(
+      "leaf", {g.H},
+      [&](auto& n, auto& i) {
+        return g.at(Emb, {g.word_of(n), i[0]});
+      },
+      f64);
+  g.recursion_op(h, g.if_then_else(
+                        "body", [&](auto& n) { return g.is_leaf(n); }, leaf, rec));
   return g.done();
 }
 
 /// Reductions over two dimensions (a tensor product of the children), and over children and a dimension.
 inline ra::Graph tensor_product(int extent) {
   Odd g("tensor_product", extent);
-  const int T = g.input("T", {g.K, g.H, g.K}), U = g.input("U", {g.H, g.K}), Emb = g.input("Emb", {g.V, g.K}), h = g.placeholder("h", {g.K});
+  const int T = g.input("T", {g.K, g.H, g.K}), U = g.input("U", {g.H, g.K}), Emb = g.input("Emb", {g.V, g.K}),
+            h = g.placeholder("h", {g.K});
   const int both = g.compute("both", {g.K}, [&](auto& n, auto& i) {
     return g.dot(g.H, [&](auto& a) {
-      return g.dot(g.K, [&](auto& b) { return g.at(T, {i[0], a, b}) * g.at(h, {g.child_of(g.left, n), b}) * sigmoid_of(g.at(h, {g.child_of(g.right, n), i[0]})); });
+      return g.dot(g.K, [&](auto& b) {
+        return g.at(T, {i[0], a, b}) * g.at(h, {g.child_of(g.left, n), b}) *
+               sigmoid_of(g.at(h, {g.child_of(g.right, n), i[0]}));
+      });
     });
   });
   const int all = g.compute("all", {g.H}, [&](auto& n, auto& i) {
-    return g.over_kids(n, [&](auto kid) { return g.dot(g.K, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {kid, r}); }); });
+    return g.over_kids(n, [&](auto kid) {
+      return g.dot(g.K, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {kid, r}); });
+    });
   });
-  const int turned = g.compute("turned", {g.K, g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(all, {n, i[1]}) * g.at(Emb, {g.word_of(n), i[0]})); });
-  const int narrow = g.compute("narrow", {g.K}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(turned, {n, i[0], r}); }); });
+  const int turned = g.compute("turned", {g.K, g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(all, {n, i[1]}) * g.at(Emb, {g.word_of(n), i[0]}));
+  });
+  const int narrow = g.compute("narrow", {g.K}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(turned, {n, i[0], r}); });
+  });
   const int body = g.compute("body", {g.K}, [&](auto& n, auto& i) {
     return tanh_of(g.at(both, {n, i[0]}) + g.at(narrow, {n, i[0]}) + g.at(Emb, {g.word_of(n), i[0]}));
   });
@@ -204,9 +293,20 @@ inline ra::Graph tensor_product(int extent) {
 inline ra::Graph beside(int extent) {
   Odd g("beside", extent);
   const int U = g.input("U", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
-  const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) { return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); }); });
-  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r}); }); });
-  const int most = g.compute("most", {g.H}, [&](auto& n, auto& i) { return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}) * g.at(s, {n, i[0]}); }, ir::ReduceOp::prod); });
+  const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) {
+    return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); });
+  });
+  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r}); });
+  });
+  const int most = g.compute("most", {g.H}, [&](auto& n, auto& i) {
+    return g.over_kids(
+        n,
+        [&](auto kid) {
+          return g.at(h, {kid, i[0]}) * g.at(s, {n, i[0]});
+        },
+        ir::ReduceOp::prod);
+  });
   g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
     return tanh_of(g.at(s, {n, i[0]}) * g.at(u, {n, i[0]}) + g.at(Emb, {g.word_of(n), i[0]}) - g.at(most, {n, i[0]}));
   }));
@@ -219,13 +319,23 @@ inline ra::Graph mixed_types(int extent) {
   constexpr DType f64 = DType::f64;
   const int U = g.input("U", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), A = g.input("A", {g.H, g.H}, f64);
   const int h = g.placeholder("h", {g.H}), c = g.placeholder("c", {g.H}, f64);
-  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r}); }); });
+  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r}); });
+  });
   const int x = g.compute("x", {g.H}, [&](auto& n, auto& i) { return g.at(Emb, {g.word_of(n), i[0]}); });
-  const int either = g.if_then_else("either", [&](auto& n) { return Odd::even(g.word_of(n)); }, u, x);
-  const int wide = g.compute("wide", {g.H}, [&](auto& n, auto& i) {
-    return tanh_of(ir::Cast::make(f64, g.at(either, {n, i[0]})) + g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(c, {g.child_of(g.right, n), r}); }));
-  }, f64);
-  const int narrow = g.compute("narrow", {g.H}, [&](auto& n, auto& i) { return ir::Cast::make(DType::f32, g.at(wide, {n, i[0]})) * g.at(either, {n, i[0]}); });
+  const int either = g.if_then_else(
+      "either", [&](auto& n) { return Odd::even(g.word_of(n)); }, u, x);
+  const int wide = g.compute(
+      "wide", {g.H},
+      [&](auto& n, auto& i) {
+        return tanh_of(ir::Cast::make(f64, g.at(either, {n, i[0]})) + g.dot(g.H, [&](auto& r) {
+          return g.at(A, {i[0], r}) * g.at(c, {g.child_of(g.right, n), r});
+        }));
+      },
+      f64);
+  const int narrow = g.compute("narrow", {g.H}, [&](auto& n, auto& i) {
+    return ir::Cast::make(DType::f32, g.at(wide, {n, i[0]})) * g.at(either, {n, i[0]});
+  });
   g.recursion_op(h, narrow), g.recursion_op(c, wide);
   return g.done();
 }
@@ -238,8 +348,12 @@ inline ra::Graph degrees(int extent) {
     const ir::Expr degree = ir::call(ir::UfKind::num_children, "num_children", {n}, g.kids);
     return g.at(Emb, {g.word_of(n), i[0]}) + ir::Cast::make(DType::f32, degree);
   });
-  const int wt = g.compute("wt", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(W, {i[0], r}) * g.at(t, {n, r}); }); });
-  g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(wt, {n, i[0]}) + g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); })); }));
+  const int wt = g.compute("wt", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(W, {i[0], r}) * g.at(t, {n, r}); });
+  });
+  g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(wt, {n, i[0]}) + g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); }));
+  }));
   return g.done();
 }
 
@@ -247,24 +361,36 @@ inline ra::Graph degrees(int extent) {
 inline ra::Graph constants(int extent) {
   Odd g("constants", extent);
   const int a = g.input("a", {g.H}), A = g.input("A", {g.H, g.H}), h = g.placeholder("h", {g.H});
-  const int dot = g.compute("dot", {}, [&](auto&, auto&) { return g.dot(g.H, [&](auto& r) { return g.at(a, {r}) * g.at(a, {r}); }); });
+  const int dot = g.compute(
+      "dot", {}, [&](auto&, auto&) { return g.dot(g.H, [&](auto& r) { return g.at(a, {r}) * g.at(a, {r}); }); });
   const int v = g.compute("v", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(a, {i[0]}) * g.at(dot, {n})); });
-  const int Av = g.compute("Av", {g.H}, [&](auto& n, auto& i) { return g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(v, {n, r}); }); });
+  const int Av = g.compute("Av", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(v, {n, r}); });
+  });
   const int first = g.compute("first", {g.H}, [&](auto& n, auto& i) { return sigmoid_of(g.at(Av, {n, i[0]})); });
-  const int rec = g.compute("rec", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(h, {g.child_of(g.left, n), i[0]}) + g.at(dot, {n}) * g.at(h, {g.child_of(g.right, n), i[0]}) + g.at(v, {n, i[0]})); });
-  g.recursion_op(h, g.if_then_else("body", [&](auto& n) { return g.is_leaf(n); }, first, rec));
+  const int rec = g.compute("rec", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(h, {g.child_of(g.left, n), i[0]}) + g.at(dot, {n}) * g.at(h, {g.child_of(g.right, n), i[0]}) +
+                   g.at(v, {n, i[0]}));
+  });
+  g.recursion_op(h, g.if_then_else(
+                        "body", [&](auto& n) { return g.is_leaf(n); }, first, rec));
   return g.done();
 }
 
-/// Children chosen by an index variable, outermost and innermost, and a sum over a dimension and the children inside it.
+/// Children chosen by an index variable, outermost and innermost, and a sum over a dimension and the children inside
+/// it.
 inline ra::Graph chosen_children(int extent) {
   Odd g("chosen_children", extent);
   const int U = g.input("U", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
-  const auto kid_at = [&](const ir::Expr& n, const ir::Expr& k, const ir::Expr& i) { return g.at(h, {g.kid_of(g.kids, n, k), i}); };
+  const auto kid_at = [&](const ir::Expr& n, const ir::Expr& k, const ir::Expr& i) {
+    return g.at(h, {g.kid_of(g.kids, n, k), i});
+  };
   const int outer = g.compute("outer", {g.K, g.H}, [&](auto& n, auto& i) { return tanh_of(kid_at(n, i[0], i[1])); });
   const int inner = g.compute("inner", {g.H, g.K}, [&](auto& n, auto& i) { return sigmoid_of(kid_at(n, i[1], i[0])); });
   const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) {
-    return g.dot(g.H, [&](auto& r) { return g.over_kids(n, [&](auto kid) { return g.at(U, {i[0], r}) * tanh_of(g.at(h, {kid, r})); }); });
+    return g.dot(g.H, [&](auto& r) {
+      return g.over_kids(n, [&](auto kid) { return g.at(U, {i[0], r}) * tanh_of(g.at(h, {kid, r})); });
+    });
   });
   g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
     const ir::Expr both = g.dot(g.K, [&](auto& r) { return g.at(outer, {n, r, i[0]}) * g.at(inner, {n, i[0], r}); });
@@ -275,8 +401,9 @@ inline ra::Graph chosen_children(int extent) {
 
 /// Everything above. `extent`: of the hidden dimension.
 inline std::vector<ra::Graph> all(int extent) {
-  return {scalar_state(), matrix_state(extent), extremes(extent), shared_bodies(extent), conditions(extent), free_at_leaves(extent), indices(extent), attention(extent), tensor_product(extent),
-          beside(extent), mixed_types(extent), degrees(extent), constants(extent), chosen_children(extent)};
+  return {scalar_state(),         matrix_state(extent), extremes(extent),  shared_bodies(extent),  conditions(extent),
+          free_at_leaves(extent), indices(extent),      attention(extent), tensor_product(extent), beside(extent),
+          mixed_types(extent),    degrees(extent),      constants(extent), chosen_children(extent)};
 }
 
 }  // namespace cortex::test::odd

@@ -26,8 +26,9 @@ struct Vertex {
   std::array<float, 3> feature{};
 };
 
-using VertexSet = structure::Accessors<structure::OptionalChild<&Vertex::first>, structure::OptionalChild<&Vertex::second>,
-                                       structure::Children<&Vertex::kids>, structure::Field<&Vertex::word>, structure::Field<&Vertex::feature>>;
+using VertexSet = structure::Accessors<structure::OptionalChild<&Vertex::first>,
+                                       structure::OptionalChild<&Vertex::second>, structure::Children<&Vertex::kids>,
+                                       structure::Field<&Vertex::word>, structure::Field<&Vertex::feature>>;
 
 inline constexpr int vocabulary = 12;
 
@@ -70,7 +71,9 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
     const bool deep = random.chance(0.3);
     for (int v = 1; v < count; ++v) {
       const int last = int(vertices.size()) - 1;
-      Vertex* parent = vertices[std::size_t(kind == ra::StructureKind::sequence ? last : deep && random.chance(0.7) ? last : random.below(last + 1))];
+      Vertex* parent = vertices[std::size_t(kind == ra::StructureKind::sequence ? last
+                                            : deep && random.chance(0.7)        ? last
+                                                                                : random.below(last + 1))];
       Vertex* child = forest.add(random);
       Forest::link(parent, child);
       // In a graph, further parents: earlier vertices only, so that there is no cycle.
@@ -81,7 +84,8 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
       vertices.push_back(child);
     }
     forest.roots.push_back(vertices[0]);
-    if (random.chance(0.15)) forest.roots.push_back(vertices[std::size_t(random.below(int(vertices.size())))]);  // a root inside, or twice
+    if (random.chance(0.15))
+      forest.roots.push_back(vertices[std::size_t(random.below(int(vertices.size())))]);  // a root inside, or twice
   }
   return forest;
 }
@@ -89,8 +93,9 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
 /// Weights by name, row-major.
 using WeightValues = std::map<std::string, std::vector<float>>;
 
-/// Makes one random model: one or two vector states, with or without a branch on leaves, of operators drawn from the grammar of the
-/// recursive API: contractions, folds over children, named children, embeddings, features, elementwise functions.
+/// Makes one random model: one or two vector states, with or without a branch on leaves, of operators drawn from the
+/// grammar of the recursive API: contractions, folds over children, named children, embeddings, features, elementwise
+/// functions.
 class RandomModel {
  public:
   explicit RandomModel(std::uint64_t seed) : random_(seed) {
@@ -98,12 +103,15 @@ class RandomModel {
     Model<Vertex> all("random", cortex::dag);
     Dim V{"vocabulary"}, F{"feature", 3}, one{"one", 1};
     auto table = all.input<float>("table", V);
-    all.compute("word", one, [&](auto n, auto) { return table(cortex::field<&Vertex::word>(n)); });  // field 0 is the word
+    all.compute("word", one,
+                [&](auto n, auto) { return table(cortex::field<&Vertex::word>(n)); });  // field 0 is the word
     auto feature = all.field("x", cortex::field<&Vertex::feature>, F);
     auto h = all.placeholder<float>("h", one);
     auto body = all.compute("body", one, [&](auto n, auto i) {
-      return h(cortex::optional_child<&Vertex::first>(n), i) + h(cortex::optional_child<&Vertex::second>(n), i) + table(cortex::field<&Vertex::word>(n)) +
-             sum(cortex::children<&Vertex::kids>(n), [&](auto k) { return h(k, i); }) + sum(F, [&](auto f) { return feature(n, f); });
+      return h(cortex::optional_child<&Vertex::first>(n), i) + h(cortex::optional_child<&Vertex::second>(n), i) +
+             table(cortex::field<&Vertex::word>(n)) +
+             sum(cortex::children<&Vertex::kids>(n), [&](auto k) { return h(k, i); }) +
+             sum(F, [&](auto f) { return feature(n, f); });
     });
     const ra::Graph made = all.recursion_op(h, body).graph();
     graph.children_named = made.children_named;
@@ -170,7 +178,9 @@ class RandomModel {
   static ir::Expr apply(ir::UnaryOp op, ir::Expr a) { return ir::Unary::make(op, std::move(a)); }
   static ir::Expr word_of(const ir::Expr& node) { return ir::call(ir::UfKind::field, "word", {node}, 0); }
 
-  ir::Expr child_of(const ir::Expr& node, int which) const { return ir::call(ir::UfKind::child, which ? "second" : "first", {node}, which); }
+  ir::Expr child_of(const ir::Expr& node, int which) const {
+    return ir::call(ir::UfKind::child, which ? "second" : "first", {node}, which);
+  }
 
   /// A leaf of an expression: bias, embedding, earlier operator or, where it is allowed, a child's state.
   Term term(const Dim& dim, bool recursive) {
@@ -178,7 +188,9 @@ class RandomModel {
     if (pick == 0) return [b = input({dim}, 1)](const ir::Expr&, const ir::Expr& i) { return ir::Load::make(b, {i}); };
     if (pick == 1) {
       const Dim V{"vocabulary"};
-      return [b = input({V, dim}, 1)](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(b, {word_of(n), i}); };
+      return [b = input({V, dim}, 1)](const ir::Expr& n, const ir::Expr& i) {
+        return ir::Load::make(b, {word_of(n), i});
+      };
     }
     if (pick == 2) return earlier(dim);
     return child_state(dim);
@@ -189,7 +201,9 @@ class RandomModel {
     for (const Tensor& t : here_)
       if (t.dim == dim) fitting.push_back(t.buffer);
     if (fitting.empty()) return [](const ir::Expr&, const ir::Expr&) { return number(0.5); };
-    return [b = fitting[std::size_t(random_.below(int(fitting.size())))]](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(b, {n, i}); };
+    return [b = fitting[std::size_t(random_.below(int(fitting.size())))]](const ir::Expr& n, const ir::Expr& i) {
+      return ir::Load::make(b, {n, i});
+    };
   }
 
   /// A child's state, a fold of the children's, or the k-th child's.
@@ -204,7 +218,9 @@ class RandomModel {
       return [=, this](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(state, {child_of(n, which), i}); };
     if (which == 2) {
       const int k = random_.below(3);
-      return [=](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(state, {ir::call(ir::UfKind::kth_child, "kids", {n, ir::imm(k)}, 0), i}); };
+      return [=](const ir::Expr& n, const ir::Expr& i) {
+        return ir::Load::make(state, {ir::call(ir::UfKind::kth_child, "kids", {n, ir::imm(k)}, 0), i});
+      };
     }
     const bool nested = random_.chance(0.4);
     const ir::Buffer matrix = nested ? input({dim, dim}, 1 / std::sqrt(double(dim.extent()))) : ir::Buffer();
@@ -214,9 +230,12 @@ class RandomModel {
       if (nested) {
         const ir::Expr j = ir::Var::make("j");
         const ir::Expr product = ir::Load::make(matrix, {i, j}) * ir::Load::make(state, {kid, j});
-        each = apply(ir::UnaryOp::sigmoid, ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())}, product)) * each;
+        each =
+            apply(ir::UnaryOp::sigmoid, ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())}, product)) *
+            each;
       }
-      return ir::Reduce::make(ir::ReduceOp::sum, {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
+      return ir::Reduce::make(ir::ReduceOp::sum,
+                              {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
     };
   }
 
@@ -225,7 +244,8 @@ class RandomModel {
     const Dim from = random_.chance(0.7) ? dim : other(dim);
     const Term x = term(from, recursive);
     const bool transposed = random_.chance(0.3);
-    const ir::Buffer m = input(transposed ? std::vector{from, dim} : std::vector{dim, from}, 1 / std::sqrt(double(from.extent())));
+    const ir::Buffer m =
+        input(transposed ? std::vector{from, dim} : std::vector{dim, from}, 1 / std::sqrt(double(from.extent())));
     return [=](const ir::Expr& n, const ir::Expr& i) {
       const ir::Expr j = ir::Var::make("j");
       const ir::Expr w = transposed ? ir::Load::make(m, {j, i}) : ir::Load::make(m, {i, j});
@@ -239,7 +259,8 @@ class RandomModel {
     if (depth == 0) return random_.chance(0.45) ? contraction(dim, recursive) : term(dim, recursive);
     const Term a = expression(dim, recursive, depth - 1);
     if (random_.chance(0.4)) {
-      const ir::UnaryOp ops[] = {ir::UnaryOp::tanh, ir::UnaryOp::sigmoid, ir::UnaryOp::relu, ir::UnaryOp::abs, ir::UnaryOp::neg};
+      const ir::UnaryOp ops[] = {ir::UnaryOp::tanh, ir::UnaryOp::sigmoid, ir::UnaryOp::relu, ir::UnaryOp::abs,
+                                 ir::UnaryOp::neg};
       const ir::UnaryOp op = ops[random_.below(5)];
       return [=](const ir::Expr& n, const ir::Expr& i) { return apply(op, a(n, i)); };
     }
@@ -266,7 +287,8 @@ class RandomModel {
     for (int extra = random_.below(3); extra > 0; --extra) {
       const Dim at = random_.chance(0.6) ? dim : other(dim);
       const Term t = expression(at, recursive, random_.below(2));
-      here_.push_back({compute(at, [=](const ir::Expr& n, const ir::Expr& i) { return apply(ir::UnaryOp::tanh, t(n, i)); }), at});
+      here_.push_back(
+          {compute(at, [=](const ir::Expr& n, const ir::Expr& i) { return apply(ir::UnaryOp::tanh, t(n, i)); }), at});
     }
     const Term t = expression(dim, recursive, 1 + random_.below(2));
     const ir::UnaryOp last = random_.chance(0.5) ? ir::UnaryOp::tanh : ir::UnaryOp::sigmoid;
@@ -277,7 +299,8 @@ class RandomModel {
 
   ir::Buffer branch(const Dim& dim, const ir::Buffer& a, const ir::Buffer& b, bool on_leaves) {
     const int then_op = graph.find(a), else_op = graph.find(b);
-    ra::Op& op = add(ra::OpKind::if_then_else, "branch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+    ra::Op& op =
+        add(ra::OpKind::if_then_else, "branch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
     op.node = ir::Var::make("n");
     op.condition = on_leaves ? ir::call(ir::UfKind::is_leaf, "is_leaf", {op.node})
                              : ir::binary(ir::BinaryOp::eq, word_of(op.node) % 2, ir::imm(0));

@@ -16,9 +16,13 @@ std::vector<Real> tree_rnn_at(const NodeTable& nodes, int node, const ra::Weight
   const ra::Tensor& emb = weights.at("Emb");
   const int H = int(emb.shape[1]);
   std::vector<Real> h(static_cast<std::size_t>(H));
-  const auto child = [&](int k) { return nodes.child(k, node) < 0 ? std::vector<Real>(std::size_t(H)) : tree_rnn_at<Real>(nodes, nodes.child(k, node), weights); };
+  const auto child = [&](int k) {
+    return nodes.child(k, node) < 0 ? std::vector<Real>(std::size_t(H))
+                                    : tree_rnn_at<Real>(nodes, nodes.child(k, node), weights);
+  };
   if (nodes.is_leaf(node)) {
-    for (int i = 0; i < H; ++i) h[std::size_t(i)] = Real(emb.values[std::size_t(nodes.word[std::size_t(node)] * H + i)]);
+    for (int i = 0; i < H; ++i)
+      h[std::size_t(i)] = Real(emb.values[std::size_t(nodes.word[std::size_t(node)] * H + i)]);
     return h;
   }
   const std::vector<Real> l = child(0), r = child(1);
@@ -71,14 +75,17 @@ struct TreeLstm {
     for (std::size_t j = 0; j < n; ++j) {
       const std::size_t at = order == Order::backward ? n - 1 - j : j;
       const Real w = Real(W.values[i * n + at]);
-      if (order == Order::fused) sum = std::fma(w, x[at], sum);
-      else sum += w * x[at];
+      if (order == Order::fused)
+        sum = std::fma(w, x[at], sum);
+      else
+        sum += w * x[at];
     }
     return sum;
   }
 
   Real affine(const std::string& gate, std::size_t i, const std::vector<Real>& x, const std::vector<Real>& h) const {
-    return dot(weights.at("W_" + gate), i, x) + dot(weights.at("U_" + gate), i, h) + Real(weights.at("b_" + gate).values[i]);
+    return dot(weights.at("W_" + gate), i, x) + dot(weights.at("U_" + gate), i, h) +
+           Real(weights.at("b_" + gate).values[i]);
   }
 };
 

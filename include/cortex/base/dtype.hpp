@@ -16,8 +16,10 @@ constexpr bool is_int(DType type) { return type == DType::i32 || type == DType::
 constexpr std::size_t size_of(DType type) {
   switch (type) {
     case DType::boolean: return 1;
-    case DType::i32: case DType::f32: return 4;
-    case DType::i64: case DType::f64: return 8;
+    case DType::i32:
+    case DType::f32: return 4;
+    case DType::i64:
+    case DType::f64: return 8;
   }
   return 0;
 }
@@ -33,13 +35,27 @@ constexpr std::string_view to_string(DType type) {
   return "?";
 }
 
-template <class T> struct dtype_of_t;
-template <> struct dtype_of_t<float> { static constexpr DType value = DType::f32; };
-template <> struct dtype_of_t<double> { static constexpr DType value = DType::f64; };
-template <> struct dtype_of_t<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct dtype_of_t<std::int64_t> { static constexpr DType value = DType::i64; };
+template <class T>
+struct dtype_of_t;
+template <>
+struct dtype_of_t<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct dtype_of_t<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct dtype_of_t<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct dtype_of_t<std::int64_t> {
+  static constexpr DType value = DType::i64;
+};
 
 /// The DType of a C++ arithmetic type: `dtype_of<float> == DType::f32`.
-template <class T> inline constexpr DType dtype_of = dtype_of_t<T>::value;
+template <class T>
+inline constexpr DType dtype_of = dtype_of_t<T>::value;
 
 }  // namespace cortex

@@ -14,8 +14,8 @@
 
 namespace cortex {
 
-/// A complete model: its graph, and as types what the linearizer is made for and what its first state holds. Copies share
-/// the graph.
+/// A complete model: its graph, and as types what the linearizer is made for and what its first state holds. Copies
+/// share the graph.
 template <class NodeT, class AccessorSet, class FirstElement = float>
 class Program {
  public:

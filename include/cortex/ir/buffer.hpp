@@ -24,9 +24,9 @@ enum class Role : std::uint8_t {
 
 /// Who sees a buffer.
 enum class Scope : std::uint8_t {
-  shared,   // all workers of a call
-  worker,   // each worker has its own copy
-  local,    // one loop iteration: registers, once the loops around its uses are unrolled
+  shared,  // all workers of a call
+  worker,  // each worker has its own copy
+  local,   // one loop iteration: registers, once the loops around its uses are unrolled
 };
 
 /// One physical axis of a layout: the part `(index[source] / divisor) % modulus` of a logical index, times `stride`.
@@ -58,7 +58,8 @@ struct BufferInfo {
   std::vector<Dim> dims;
   Role role = Role::temp;
   Scope scope = Scope::shared;
-  int slot = -1;  // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
+  int slot =
+      -1;  // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
   int lanes = 1;  // local buffers: the element is a vector of so many
   Layout layout;  // empty until storage is planned
   std::shared_ptr<const BufferInfo> packed_from;

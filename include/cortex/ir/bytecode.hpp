@@ -25,17 +25,54 @@
 namespace cortex::ir::vm {
 
 enum class Opcode : std::uint8_t {
-  add, sub, mul, div, min, max, eq, ne, lt, le, gt, ge, both, either, ldexp, remainder,  // dst = a op b
-  int_div, int_mod,
-  neg, abs, exp, log, sqrt, tanh, sigmoid, relu, round, negate, truncate, to_bool,  // dst = op(a)
-  fma, blend,               // dst = op(a, b, c)
-  copy, broadcast, ramp,    // dst = a; scalar a in each lane; a + lane
-  load, store,              // dst = access a; access a = dst, a scalar in each lane if b is set
-  call,                     // dst = call a
-  jump, jump_unless, jump_if,  // to instruction c; on register a
-  loop, share, next,        // registers dst, dst + 1 = 0, a or the worker's part of it, to instruction c if empty; dst += 1, to c if below the end
-  forget,                   // local buffer a holds nothing yet
-  barrier, end,
+  add,
+  sub,
+  mul,
+  div,
+  min,
+  max,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  both,
+  either,
+  ldexp,
+  remainder,  // dst = a op b
+  int_div,
+  int_mod,
+  neg,
+  abs,
+  exp,
+  log,
+  sqrt,
+  tanh,
+  sigmoid,
+  relu,
+  round,
+  negate,
+  truncate,
+  to_bool,  // dst = op(a)
+  fma,
+  blend,  // dst = op(a, b, c)
+  copy,
+  broadcast,
+  ramp,  // dst = a; scalar a in each lane; a + lane
+  load,
+  store,  // dst = access a; access a = dst, a scalar in each lane if b is set
+  call,   // dst = call a
+  jump,
+  jump_unless,
+  jump_if,  // to instruction c; on register a
+  loop,
+  share,
+  next,  // registers dst, dst + 1 = 0, a or the worker's part of it, to instruction c if empty; dst += 1, to c if below
+         // the end
+  forget,  // local buffer a holds nothing yet
+  barrier,
+  end,
 };
 
 /// Registers are numbered from 0; negative numbers are constants. A vector lies in `lanes` registers side by side.
@@ -71,16 +108,17 @@ struct Bytecode {
   std::vector<Instruction> code;
   std::vector<Access> accesses;
   std::vector<Call> calls;
-  std::vector<Buffer> buffers;     // the program's, then the local ones
-  std::vector<Local> locals;       // of the local ones
-  std::vector<double> constants;   // constant k is register -1 - k; vectors are made of scalars at run time
+  std::vector<Buffer> buffers;    // the program's, then the local ones
+  std::vector<Local> locals;      // of the local ones
+  std::vector<double> constants;  // constant k is register -1 - k; vectors are made of scalars at run time
   std::int64_t local_size = 0;
-  int num_buffers = 0;             // of the program
+  int num_buffers = 0;  // of the program
   int num_registers = 0;
   const std::string& name_of(int buffer) const { return buffers[std::size_t(buffer)]->name; }
 };
 
-/// Turns a program into bytecode. Throws `Error{internal}` for what no level allows: unbound variables, wrong index counts.
+/// Turns a program into bytecode. Throws `Error{internal}` for what no level allows: unbound variables, wrong index
+/// counts.
 class Compiler {
  public:
   explicit Compiler(const Program& program) {
@@ -123,7 +161,8 @@ class Compiler {
   }
 
   Register constant(double value) {
-    const auto [it, fresh] = constants_.try_emplace(std::bit_cast<std::uint64_t>(value), -1 - int(out_.constants.size()));
+    const auto [it, fresh] =
+        constants_.try_emplace(std::bit_cast<std::uint64_t>(value), -1 - int(out_.constants.size()));
     if (fresh) out_.constants.push_back(value);
     return it->second;
   }
@@ -196,7 +235,8 @@ class Compiler {
     const int lanes = access_lanes(n.buffer, n.indices);
     const int place = access(n.buffer, n.indices);
     const Register value = expr(n.value);
-    if (n.value.lanes() != 1 && n.value.lanes() != lanes) fail("a store of another number of lanes to '" + n.buffer->name + "'");
+    if (n.value.lanes() != 1 && n.value.lanes() != lanes)
+      fail("a store of another number of lanes to '" + n.buffer->name + "'");
     emit({Opcode::store, std::uint16_t(lanes), value, place, n.value.lanes() == 1});
   }
 
@@ -253,7 +293,8 @@ class Compiler {
       case ExprKind::cast: return cast(*e.as<Cast>());
       case ExprKind::load: {
         const auto& n = *e.as<Load>();
-        if (access_lanes(n.buffer, n.indices) != e.lanes()) fail("a load of another number of lanes from '" + n.buffer->name + "'");
+        if (access_lanes(n.buffer, n.indices) != e.lanes())
+          fail("a load of another number of lanes from '" + n.buffer->name + "'");
         const int place = access(n.buffer, n.indices);
         return result(Opcode::load, e.lanes(), place);
       }
@@ -276,13 +317,14 @@ class Compiler {
       }
       case ExprKind::ramp: return result(Opcode::ramp, e.lanes(), expr(e.as<Ramp>()->base));
       case ExprKind::broadcast: return result(Opcode::broadcast, e.lanes(), expr(e.as<Broadcast>()->value));
-      case ExprKind::int_imm: case ExprKind::float_imm: break;
+      case ExprKind::int_imm:
+      case ExprKind::float_imm: break;
     }
     fail("an expression of an unknown kind");
   }
 
   Register unary(const Unary& n) {
-    constexpr Opcode opcodes[] = {Opcode::neg, Opcode::abs, Opcode::exp, Opcode::log, Opcode::sqrt,
+    constexpr Opcode opcodes[] = {Opcode::neg,  Opcode::abs,     Opcode::exp,  Opcode::log,   Opcode::sqrt,
                                   Opcode::tanh, Opcode::sigmoid, Opcode::relu, Opcode::round, Opcode::negate};
     return result(opcodes[std::size_t(n.op)], n.type.lanes, expr(n.a));
   }
@@ -377,7 +419,8 @@ class Compiler {
     Access place{number->second, buffer->lanes, {}};
     const int lanes = access_lanes(buffer, indices);
     for (const Expr& index : indices) {
-      if (index.lanes() != 1 && (index.lanes() != lanes || buffer->lanes > 1)) fail("indices of '" + buffer->name + "' have different numbers of lanes");
+      if (index.lanes() != 1 && (index.lanes() != lanes || buffer->lanes > 1))
+        fail("indices of '" + buffer->name + "' have different numbers of lanes");
       place.indices.push_back({expr(index), index.lanes() > 1});
     }
     out_.accesses.push_back(std::move(place));

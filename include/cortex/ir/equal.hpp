@@ -23,7 +23,8 @@ class Equality {
     switch (a->kind) {
       case ExprKind::int_imm: return a.as<IntImm>()->value == b.as<IntImm>()->value;
       case ExprKind::float_imm:  // by bits: 0 and -0 are different constants, and a NaN equals itself
-        return std::bit_cast<std::uint64_t>(a.as<FloatImm>()->value) == std::bit_cast<std::uint64_t>(b.as<FloatImm>()->value);
+        return std::bit_cast<std::uint64_t>(a.as<FloatImm>()->value) ==
+               std::bit_cast<std::uint64_t>(b.as<FloatImm>()->value);
       case ExprKind::var: return same(a.get(), b.get());
       case ExprKind::unary: return of(*a.as<Unary>(), *b.as<Unary>());
       case ExprKind::binary: return of(*a.as<Binary>(), *b.as<Binary>());
@@ -31,7 +32,8 @@ class Equality {
       case ExprKind::select: return of(*a.as<Select>(), *b.as<Select>());
       case ExprKind::cast: return (*this)(a.as<Cast>()->a, b.as<Cast>()->a);
       case ExprKind::load: return of(*a.as<Load>(), *b.as<Load>());
-      case ExprKind::uf_call: return a.as<UfCall>()->uf == b.as<UfCall>()->uf && all(a.as<UfCall>()->args, b.as<UfCall>()->args);
+      case ExprKind::uf_call:
+        return a.as<UfCall>()->uf == b.as<UfCall>()->uf && all(a.as<UfCall>()->args, b.as<UfCall>()->args);
       case ExprKind::reduce: return of(*a.as<Reduce>(), *b.as<Reduce>());
       case ExprKind::let: return of(*a.as<Let>(), *b.as<Let>());
       case ExprKind::ramp: return (*this)(a.as<Ramp>()->base, b.as<Ramp>()->base);
@@ -61,18 +63,22 @@ class Equality {
   bool of(const Binary& a, const Binary& b) { return a.op == b.op && (*this)(a.a, b.a) && (*this)(a.b, b.b); }
   bool of(const Fma& a, const Fma& b) { return (*this)(a.a, b.a) && (*this)(a.b, b.b) && (*this)(a.c, b.c); }
   bool of(const Select& a, const Select& b) {
-    return (*this)(a.condition, b.condition) && (*this)(a.then_value, b.then_value) && (*this)(a.else_value, b.else_value);
+    return (*this)(a.condition, b.condition) && (*this)(a.then_value, b.then_value) &&
+           (*this)(a.else_value, b.else_value);
   }
   bool of(const Load& a, const Load& b) { return same(a.buffer.id(), b.buffer.id()) && all(a.indices, b.indices); }
   bool of(const Reduce& a, const Reduce& b) {
-    return a.op == b.op && a.axis.dim == b.axis.dim && (*this)(a.axis.extent, b.axis.extent) && inside(a.axis.var, b.axis.var, a.body, b.body);
+    return a.op == b.op && a.axis.dim == b.axis.dim && (*this)(a.axis.extent, b.axis.extent) &&
+           inside(a.axis.var, b.axis.var, a.body, b.body);
   }
   bool of(const Let& a, const Let& b) { return (*this)(a.value, b.value) && inside(a.var, b.var, a.body, b.body); }
 
   bool of(const For& a, const For& b) {
     return a.loop == b.loop && a.dim == b.dim && (*this)(a.extent, b.extent) && inside(a.var, b.var, a.body, b.body);
   }
-  bool of(const LetStmt& a, const LetStmt& b) { return (*this)(a.value, b.value) && inside(a.var, b.var, a.body, b.body); }
+  bool of(const LetStmt& a, const LetStmt& b) {
+    return (*this)(a.value, b.value) && inside(a.var, b.var, a.body, b.body);
+  }
   bool of(const Store& a, const Store& b) {
     return same(a.buffer.id(), b.buffer.id()) && all(a.indices, b.indices) && (*this)(a.value, b.value);
   }

@@ -24,7 +24,20 @@ struct Type {
 };
 
 enum class ExprKind : std::uint8_t {
-  int_imm, float_imm, var, unary, binary, fma, select, cast, load, uf_call, reduce, let, ramp, broadcast,
+  int_imm,
+  float_imm,
+  var,
+  unary,
+  binary,
+  fma,
+  select,
+  cast,
+  load,
+  uf_call,
+  reduce,
+  let,
+  ramp,
+  broadcast,
 };
 
 struct ExprNode : std::enable_shared_from_this<ExprNode> {
@@ -118,7 +131,24 @@ struct Unary : ExprNode {
 
 /// `min` and `max` give NaN if either side is NaN (IEEE 754-2019 minimum, maximum). Division and remainder of integers
 /// are of non-negative numbers. `ldexp(a, b)` is a * 2^b for an integral-valued b in the exponent's normal range.
-enum class BinaryOp : std::uint8_t { add, sub, mul, div, mod, min, max, eq, ne, lt, le, gt, ge, logical_and, logical_or, ldexp };
+enum class BinaryOp : std::uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  mod,
+  min,
+  max,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  logical_and,
+  logical_or,
+  ldexp
+};
 
 constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
 
@@ -133,7 +163,10 @@ struct Binary : ExprNode {
   }
   struct Key {};
   Binary(Key, BinaryOp op, Expr a, Expr b)
-      : ExprNode(tag, is_comparison(op) ? Type{DType::boolean, a.lanes()} : a.type()), op(op), a(std::move(a)), b(std::move(b)) {}
+      : ExprNode(tag, is_comparison(op) ? Type{DType::boolean, a.lanes()} : a.type()),
+        op(op),
+        a(std::move(a)),
+        b(std::move(b)) {}
 };
 
 /// a * b + c, rounded once.
@@ -202,19 +235,25 @@ enum class UfKind : std::uint8_t {
   num_children,  // (node) -> how many children container `accessor` holds
   field,         // (node[, k]) -> an integer field of the node
   is_leaf,       // (node) -> bool
-  num_nodes, num_leaves, num_internal, num_batches, num_internal_batches,  // () -> a count
-  all_node,        // (n_idx) -> node: any order
-  leaf_node,       // (n_idx) -> node: the leaves
-  internal_node,   // (n_idx) -> node: the inner nodes, any order
-  sequence_node,   // (n_idx) -> node: all nodes, children before parents
+  num_nodes,
+  num_leaves,
+  num_internal,
+  num_batches,
+  num_internal_batches,    // () -> a count
+  all_node,                // (n_idx) -> node: any order
+  leaf_node,               // (n_idx) -> node: the leaves
+  internal_node,           // (n_idx) -> node: the inner nodes, any order
+  sequence_node,           // (n_idx) -> node: all nodes, children before parents
   internal_sequence_node,  // (n_idx) -> node: the inner nodes, children before parents
-  batch_node,      // (b_idx, n_idx) -> node: batch 0 holds the leaves
-  batch_length,    // (b_idx)
-  internal_batch_node, internal_batch_length,  // the same over the inner nodes' batches alone
-  edge,            // (node, k) -> edge of container `accessor`
-  edge_child,      // (edge) -> node
-  span_edges,      // (first node, count) -> how many edges the nodes first .. first + count have
-  worker, num_workers,  // () -> which worker runs this, of how many
+  batch_node,              // (b_idx, n_idx) -> node: batch 0 holds the leaves
+  batch_length,            // (b_idx)
+  internal_batch_node,
+  internal_batch_length,  // the same over the inner nodes' batches alone
+  edge,                   // (node, k) -> edge of container `accessor`
+  edge_child,             // (edge) -> node
+  span_edges,             // (first node, count) -> how many edges the nodes first .. first + count have
+  worker,
+  num_workers,  // () -> which worker runs this, of how many
 };
 
 struct Uf {
@@ -234,12 +273,15 @@ struct UfCall : ExprNode {
   }
   struct Key {};
   UfCall(Key, Uf uf, std::vector<Expr> args)
-      : ExprNode(tag, {uf.kind == UfKind::is_leaf ? DType::boolean : DType::i32, 1}), uf(std::move(uf)), args(std::move(args)) {}
+      : ExprNode(tag, {uf.kind == UfKind::is_leaf ? DType::boolean : DType::i32, 1}),
+        uf(std::move(uf)),
+        args(std::move(args)) {}
 };
 
 enum class ReduceOp : std::uint8_t { sum, prod, max, min };
 
-/// One axis of a reduction: its variable, its named dimension, and its extent (an expression for the children of a node).
+/// One axis of a reduction: its variable, its named dimension, and its extent (an expression for the children of a
+/// node).
 struct ReduceAxis {
   Expr var;
   Dim dim;
@@ -267,7 +309,8 @@ struct Let : ExprNode {
   static constexpr ExprKind tag = ExprKind::let;
   Expr var, value, body;
   static Expr make(Expr var, Expr value, Expr body) {
-    require(var && var.as<Var>() && value && body && var.type() == value.type(), "a let of another type than its value");
+    require(var && var.as<Var>() && value && body && var.type() == value.type(),
+            "a let of another type than its value");
     return std::make_shared<const Let>(Key{}, std::move(var), std::move(value), std::move(body));
   }
   struct Key {};
@@ -280,7 +323,8 @@ struct Ramp : ExprNode {
   static constexpr ExprKind tag = ExprKind::ramp;
   Expr base;
   static Expr make(Expr base, int lanes) {
-    require(base && is_int(base.dtype()) && base.lanes() == 1 && lanes > 1, "a ramp from something that is no integer scalar");
+    require(base && is_int(base.dtype()) && base.lanes() == 1 && lanes > 1,
+            "a ramp from something that is no integer scalar");
     return std::make_shared<const Ramp>(Key{}, std::move(base), lanes);
   }
   struct Key {};

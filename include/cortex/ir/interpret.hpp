@@ -1,8 +1,8 @@
 // Interprets an ILIR program of any level in double: the oracle that every pass is held against.
 //
-// Tensors are kept in row-major order of their logical dimensions, whatever the level: a program of device level is given
-// copies in the layouts that it asks for, and its results are put back. An index out of range, a variable that is not bound, and
-// reading what nothing was stored to throw `Error{internal}` that names the buffer and the index.
+// Tensors are kept in row-major order of their logical dimensions, whatever the level: a program of device level is
+// given copies in the layouts that it asks for, and its results are put back. An index out of range, a variable that is
+// not bound, and reading what nothing was stored to throw `Error{internal}` that names the buffer and the index.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@ struct FieldRows {
   std::int32_t stride = 1;
 };
 
-/// What the interpreter knows of the nodes: counts, and the linearizer's arrays by the number of the accessor. Made from
-/// structure::Arrays, which stand on a floor above; where a graph numbers its accessors otherwise than the linearizer, the
-/// three functions are the place to say so.
+/// What the interpreter knows of the nodes: counts, and the linearizer's arrays by the number of the accessor. Made
+/// from structure::Arrays, which stand on a floor above; where a graph numbers its accessors otherwise than the
+/// linearizer, the three functions are the place to say so.
 struct StructureEnv {
   std::int32_t num_nodes = 0, num_internal = 0, num_roots = 0, num_batches = 0, max_batch = 0;
   const std::int32_t* batch_begin = nullptr;
@@ -40,10 +40,15 @@ struct StructureEnv {
 
   /// `arrays`: a structure::Arrays or anything with its members; it has to outlive this.
   template <class Arrays>
-    requires requires(const Arrays& a) { a.children->max_batch_edges; }
+  requires requires(const Arrays& a) { a.children->max_batch_edges; }
   StructureEnv(const Arrays& arrays)
-      : num_nodes(arrays.num_nodes), num_internal(arrays.num_internal), num_roots(arrays.num_roots), num_batches(arrays.num_batches),
-        max_batch(arrays.max_batch), batch_begin(arrays.batch_begin), batch_length(arrays.batch_length) {
+      : num_nodes(arrays.num_nodes),
+        num_internal(arrays.num_internal),
+        num_roots(arrays.num_roots),
+        num_batches(arrays.num_batches),
+        max_batch(arrays.max_batch),
+        batch_begin(arrays.batch_begin),
+        batch_length(arrays.batch_length) {
     child = [&arrays](int a) { return arrays.child[a]; };
     edges = [&arrays](int a) {
       const auto& csr = arrays.children[a];
@@ -54,11 +59,13 @@ struct StructureEnv {
 };
 
 /// The name under which a buffer's contents are stored. A packed weight is the weight that it is a copy of.
-inline const std::string& tensor_name(const Buffer& buffer) { return buffer->packed_from ? buffer->packed_from->name : buffer->name; }
+inline const std::string& tensor_name(const Buffer& buffer) {
+  return buffer->packed_from ? buffer->packed_from->name : buffer->name;
+}
 
 /// Tensors by name, row-major. Weights go in under the names of their inputs; after a run there are also all states and
-/// temporaries, those of one name told apart as in print: `t`, `t.2`. Tensors over the nodes have a row of zeros behind the
-/// last node's. What nothing was stored to holds a NaN.
+/// temporaries, those of one name told apart as in print: `t`, `t.2`. Tensors over the nodes have a row of zeros behind
+/// the last node's. What nothing was stored to holds a NaN.
 class Storage {
  public:
   std::vector<double>& operator[](const std::string& name) { return tensors_[name]; }
@@ -67,7 +74,8 @@ class Storage {
   const std::vector<double>& at(const Buffer& buffer) const { return at(tensor_name(buffer)); }
   const std::vector<double>& at(const std::string& name) const {
     const auto found = tensors_.find(name);
-    if (found == tensors_.end()) throw Error(Code::internal, "interpreter: nothing is stored under the name '" + name + "'");
+    if (found == tensors_.end())
+      throw Error(Code::internal, "interpreter: nothing is stored under the name '" + name + "'");
     return found->second;
   }
 
@@ -75,7 +83,8 @@ class Storage {
   std::map<std::string, std::vector<double>> tensors_;
 };
 
-/// Several workers take turns from barrier to barrier. In which order must not matter: a barrier too few shows in one of both.
+/// Several workers take turns from barrier to barrier. In which order must not matter: a barrier too few shows in one
+/// of both.
 struct InterpretOptions {
   int workers = 1;
   bool last_worker_first = false;
@@ -131,10 +140,12 @@ class LogicalRun {
       case Role::index: result.outside = index_binding(buffer); return result;
       case Role::field: result.outside = field_binding(buffer); return result;
       case Role::weight: weight(result); break;
-      case Role::state: case Role::temp: result.data.emplace_back(fresh(result)); break;
+      case Role::state:
+      case Role::temp: result.data.emplace_back(fresh(result)); break;
     }
     if (flat()) result.data[0] = physical(result, result.data[0]);
-    if (buffer->scope == Scope::worker) result.data.resize(std::size_t(options_.workers), std::vector<double>(result.data[0]));
+    if (buffer->scope == Scope::worker)
+      result.data.resize(std::size_t(options_.workers), std::vector<double>(result.data[0]));
     return result;
   }
 
@@ -142,7 +153,8 @@ class LogicalRun {
     if (buffer->role == Role::weight) return tensor_name(buffer);  // copies of one weight share its contents
     const std::string& name = buffer->name;
     for (int copy = 1;; ++copy)
-      if (std::string candidate = copy == 1 ? name : name + "." + std::to_string(copy); names_.insert(candidate).second) return candidate;
+      if (std::string candidate = copy == 1 ? name : name + "." + std::to_string(copy); names_.insert(candidate).second)
+        return candidate;
   }
 
   std::int64_t extent_of(const Buffer& buffer, const Dim& dim) const {
@@ -162,17 +174,20 @@ class LogicalRun {
     std::int64_t row = 1;
     for (std::size_t d = buffer->dims.size(); d-- > 0;) {
       const bool open = buffer->dims[d].kind() == DimKind::open && d == 0;
-      tensor.extents.insert(tensor.extents.begin(), open ? std::int64_t(bound.size()) / row : extent_of(buffer, buffer->dims[d]));
+      tensor.extents.insert(tensor.extents.begin(),
+                            open ? std::int64_t(bound.size()) / row : extent_of(buffer, buffer->dims[d]));
       row *= tensor.extents.front();
     }
     if (row != std::int64_t(bound.size()))
-      fail("weight '" + tensor.name + "' has " + std::to_string(bound.size()) + " elements, which is not the size of its dimensions");
+      fail("weight '" + tensor.name + "' has " + std::to_string(bound.size()) +
+           " elements, which is not the size of its dimensions");
     tensor.data.push_back(bound);
   }
 
   std::vector<double> fresh(Tensor& tensor) const {
     std::int64_t size = 1;
-    for (const Dim& dim : tensor.buffer->dims) tensor.extents.push_back(extent_of(tensor.buffer, dim)), size *= tensor.extents.back();
+    for (const Dim& dim : tensor.buffer->dims)
+      tensor.extents.push_back(extent_of(tensor.buffer, dim)), size *= tensor.extents.back();
     std::vector<double> result(std::size_t(size), vm::unset);
     if (by_node(tensor.buffer)) std::fill(result.end() - size / tensor.extents[0], result.end(), 0.0);
     return result;
@@ -201,7 +216,9 @@ class LogicalRun {
 
   std::vector<double> physical(const Tensor& tensor, const std::vector<double>& logical) const {
     const Layout& layout = tensor.buffer->layout;
-    const std::int64_t size = layout.fixed_size > 0 || tensor.extents.empty() ? std::max<std::int64_t>(layout.fixed_size, 1) : tensor.extents[0] * layout.row_size;
+    const std::int64_t size = layout.fixed_size > 0 || tensor.extents.empty()
+                                  ? std::max<std::int64_t>(layout.fixed_size, 1)
+                                  : tensor.extents[0] * layout.row_size;
     // The padding of weights is zero, as bind makes it; that of other tensors is nobody's.
     std::vector<double> result(std::size_t(size), tensor.writable() ? vm::unset : 0.0);
     for_each_element(tensor, [&](std::size_t element, std::size_t offset) {
@@ -262,7 +279,8 @@ class LogicalRun {
     if (slot == slots::batch_begin) return ints(env_.batch_begin, env_.num_batches);
     if (slot == slots::batch_length) return ints(env_.batch_length, env_.num_batches);
     if (slot >= slots::field) return field_binding(buffer);
-    if (slot >= slots::edge_child) return ints(edges(slot - slots::edge_child).child, edges(slot - slots::edge_child).num_edges);
+    if (slot >= slots::edge_child)
+      return ints(edges(slot - slots::edge_child).child, edges(slot - slots::edge_child).num_edges);
     if (slot >= slots::edge_begin) return ints(edges(slot - slots::edge_begin).begin, env_.num_nodes + std::int64_t(1));
     if (slot >= slots::child && env_.child) return ints(env_.child(slot - slots::child), env_.num_nodes);
     fail("'" + buffer->name + "' is no array of the linearizer");
@@ -275,7 +293,9 @@ class LogicalRun {
     result.writable = false;
     if (flat()) {
       const std::int64_t row = std::max<std::int64_t>(buffer->layout.row_size, 1);
-      if (row != rows.stride) fail("'" + buffer->name + "' takes rows of " + std::to_string(row) + " elements, but the field has rows of " + std::to_string(rows.stride));
+      if (row != rows.stride)
+        fail("'" + buffer->name + "' takes rows of " + std::to_string(row) + " elements, but the field has rows of " +
+             std::to_string(rows.stride));
       result.extent[0] *= rows.stride;
       result.stride[0] = 1;
       return result;
@@ -283,7 +303,8 @@ class LogicalRun {
     std::int64_t stride = 1;
     for (std::size_t d = buffer->dims.size(); d-- > 1; stride *= buffer->dims[d].extent()) {
       // How many components an integer field has is not written in its buffer.
-      result.extent.insert(result.extent.begin() + 1, buffer->role == Role::index ? rows.stride : buffer->dims[d].extent());
+      result.extent.insert(result.extent.begin() + 1,
+                           buffer->role == Role::index ? rows.stride : buffer->dims[d].extent());
       result.stride.insert(result.stride.begin() + 1, stride);
     }
     return result;
@@ -292,11 +313,24 @@ class LogicalRun {
   std::vector<vm::CallContext> calls() const {
     std::vector<vm::CallContext> result;
     for (const vm::Call& call : code_.calls) {
-      vm::CallContext x{env_.num_nodes, env_.num_internal, env_.num_batches, env_.batch_begin, env_.batch_length, nullptr, {}, nullptr, 1, true};
+      vm::CallContext x{env_.num_nodes,
+                        env_.num_internal,
+                        env_.num_batches,
+                        env_.batch_begin,
+                        env_.batch_length,
+                        nullptr,
+                        {},
+                        nullptr,
+                        1,
+                        true};
       using enum UfKind;
       switch (call.uf.kind) {
         case child: x.child = env_.child ? env_.child(call.uf.accessor) : nullptr; break;
-        case kth_child: case num_children: case edge: case edge_child: case span_edges: x.edges = edges(call.uf.accessor); break;
+        case kth_child:
+        case num_children:
+        case edge:
+        case edge_child:
+        case span_edges: x.edges = edges(call.uf.accessor); break;
         case field: {
           const FieldRows rows = env_.field ? env_.field(call.uf.accessor) : FieldRows{};
           x.field = static_cast<const std::int32_t*>(rows.data);
@@ -323,7 +357,8 @@ class LogicalRun {
 }  // namespace detail
 
 /// Runs `program` on the nodes of `env`. Weights are read from `storage`; states and temporaries are put there.
-inline void interpret(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options = {}) {
+inline void interpret(const Program& program, const StructureEnv& env, Storage& storage,
+                      const InterpretOptions& options = {}) {
   if (options.workers < 1) throw Error(Code::internal, "interpreter: a call has at least one worker");
   detail::LogicalRun(program, env, storage, options).run();
 }

@@ -27,8 +27,8 @@ struct Binding {
   std::vector<std::int64_t> extent, stride;
   std::int64_t stored_rows = -1;  // stores to the outermost index are below it; -1: below its extent
   bool writable = true;
-  bool tracked = false;           // doubles: reading `unset` is an error
-  std::int64_t past_end = 0;      // so many elements past the end may be read, and give what cannot be used as an index
+  bool tracked = false;       // doubles: reading `unset` is an error
+  std::int64_t past_end = 0;  // so many elements past the end may be read, and give what cannot be used as an index
 };
 
 /// An array of the linearizer for the children of one container: see structure::Csr.
@@ -38,7 +38,8 @@ struct EdgeArrays {
   std::int32_t num_edges = 0, max_batch_edges = 0;
 };
 
-/// The numbers and arrays that uninterpreted functions read. `child`, `edges` and `field` are those of one call's accessor.
+/// The numbers and arrays that uninterpreted functions read. `child`, `edges` and `field` are those of one call's
+/// accessor.
 struct CallContext {
   std::int32_t num_nodes = 0, num_internal = 0, num_batches = 0;
   const std::int32_t* batch_begin = nullptr;
@@ -52,9 +53,15 @@ struct CallContext {
 
 class Machine {
  public:
-  Machine(const Bytecode& code, std::vector<Binding> bindings, std::vector<CallContext> calls, int worker, int num_workers)
-      : bytecode_(code), bindings_(std::move(bindings)), calls_(std::move(calls)), worker_(worker), num_workers_(num_workers),
-        registers_(code.constants.size() + std::size_t(code.num_registers)), locals_(std::size_t(code.local_size), unset) {
+  Machine(const Bytecode& code, std::vector<Binding> bindings, std::vector<CallContext> calls, int worker,
+          int num_workers)
+      : bytecode_(code),
+        bindings_(std::move(bindings)),
+        calls_(std::move(calls)),
+        worker_(worker),
+        num_workers_(num_workers),
+        registers_(code.constants.size() + std::size_t(code.num_registers)),
+        locals_(std::size_t(code.local_size), unset) {
     std::reverse_copy(code.constants.begin(), code.constants.end(), registers_.begin());
     bindings_.resize(code.buffers.size());
     for (std::size_t b = std::size_t(code.num_buffers); b < code.buffers.size(); ++b) bindings_[b] = local_binding(b);
@@ -70,15 +77,21 @@ class Machine {
       const Instruction& i = bytecode_.code[std::size_t(at_++)];
       switch (i.op) {
         case Opcode::jump: at_ = i.c; break;
-        case Opcode::jump_unless: if (r[i.a] == 0) at_ = i.c; break;
-        case Opcode::jump_if: if (r[i.a] != 0) at_ = i.c; break;
+        case Opcode::jump_unless:
+          if (r[i.a] == 0) at_ = i.c;
+          break;
+        case Opcode::jump_if:
+          if (r[i.a] != 0) at_ = i.c;
+          break;
         case Opcode::loop: enter(i, r, 0, r[i.a]); break;
         case Opcode::share: {
           const auto extent = std::int64_t(r[i.a]);
           enter(i, r, double(extent * worker_ / num_workers_), double(extent * (worker_ + 1) / num_workers_));
           break;
         }
-        case Opcode::next: if (++r[i.dst] < r[i.dst + 1]) at_ = i.c; break;
+        case Opcode::next:
+          if (++r[i.dst] < r[i.dst + 1]) at_ = i.c;
+          break;
         case Opcode::load: load(i, r); break;
         case Opcode::store: store(i, r); break;
         case Opcode::call: r[i.dst] = call(std::size_t(i.a), r); break;
@@ -141,9 +154,7 @@ class Machine {
     return a == b ? (std::signbit(a) ? b : a) : std::max(a, b);
   }
   /// a * 2^b for integral b; NaN and infinite b go their way.
-  static double scaled(double a, double b) {
-    return std::abs(b) < 5000 ? std::ldexp(a, int(b)) : a * std::exp2(b);
-  }
+  static double scaled(double a, double b) { return std::abs(b) < 5000 ? std::ldexp(a, int(b)) : a * std::exp2(b); }
   /// Integers in doubles: division is exact below 2^52, and a divisor of 0 counts as 1, as in generated code.
   static double quotient(double a, double b) { return std::trunc(a / (b == 0 ? 1 : b)); }
 
@@ -180,11 +191,10 @@ class Machine {
       case Opcode::truncate: return map(i, r, [](double a) { return std::trunc(a); });
       case Opcode::to_bool: return map(i, r, [](double a) { return double(a != 0); });
       case Opcode::copy: return map(i, r, [](double a) { return a; });
-      case Opcode::broadcast:
-        std::fill_n(r + i.dst, i.lanes, double(r[i.a]));
-        return;
+      case Opcode::broadcast: std::fill_n(r + i.dst, i.lanes, double(r[i.a])); return;
       case Opcode::fma:
-        for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = std::fma(r[i.a + lane], r[i.b + lane], r[i.c + lane]);
+        for (int lane = 0; lane < i.lanes; ++lane)
+          r[i.dst + lane] = std::fma(r[i.a + lane], r[i.b + lane], r[i.c + lane]);
         return;
       case Opcode::blend:
         for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = r[i.a + lane] != 0 ? r[i.b + lane] : r[i.c + lane];
@@ -198,7 +208,9 @@ class Machine {
 
   // ---- memory ----
 
-  static double index_of(const Access::Index& index, const double* r, int lane) { return r[index.at + (index.vector ? lane : 0)]; }
+  static double index_of(const Access::Index& index, const double* r, int lane) {
+    return r[index.at + (index.vector ? lane : 0)];
+  }
 
   /// The element's offset in its binding; -1: past the end, where reading is allowed and gives nothing.
   std::int64_t offset_of(const Access& access, const Binding& binding, const double* r, int lane, bool storing) const {
@@ -233,9 +245,12 @@ class Machine {
     const Binding& binding = bindings_[std::size_t(access.buffer)];
     std::int64_t offset = 0;
     for (int lane = 0; lane < i.lanes; ++lane) {
-      if (access.element_lanes == 1 || lane == 0) offset = offset_of(access, binding, r, lane, false);
-      else ++offset;
-      r[i.dst + lane] = offset < 0 ? double(std::numeric_limits<std::int32_t>::min()) : read(access, binding, offset, r, lane);
+      if (access.element_lanes == 1 || lane == 0)
+        offset = offset_of(access, binding, r, lane, false);
+      else
+        ++offset;
+      r[i.dst + lane] =
+          offset < 0 ? double(std::numeric_limits<std::int32_t>::min()) : read(access, binding, offset, r, lane);
     }
   }
 
@@ -245,8 +260,10 @@ class Machine {
     if (!binding.writable) fail("a store to '" + bytecode_.name_of(access.buffer) + "', which a call only reads");
     std::int64_t offset = 0;
     for (int lane = 0; lane < i.lanes; ++lane) {
-      if (access.element_lanes == 1 || lane == 0) offset = offset_of(access, binding, r, lane, true);
-      else ++offset;
+      if (access.element_lanes == 1 || lane == 0)
+        offset = offset_of(access, binding, r, lane, true);
+      else
+        ++offset;
       write(binding, offset, r[i.dst + (i.b ? 0 : lane)]);
     }
   }
@@ -255,7 +272,8 @@ class Machine {
     switch (binding.dtype) {
       case DType::f64: {
         const double value = static_cast<const double*>(binding.data)[offset];
-        if (binding.tracked && is_unset(value)) [[unlikely]] uninitialised(access, r, lane);
+        if (binding.tracked && is_unset(value)) [[unlikely]]
+          uninitialised(access, r, lane);
         return value;
       }
       case DType::f32: return static_cast<const float*>(binding.data)[offset];
@@ -279,25 +297,29 @@ class Machine {
   // ---- what goes wrong ----
 
   static std::string number(double value) {
-    return value == std::trunc(value) && std::abs(value) < 1e15 ? std::to_string(std::int64_t(value)) : std::to_string(value);
+    return value == std::trunc(value) && std::abs(value) < 1e15 ? std::to_string(std::int64_t(value))
+                                                                : std::to_string(value);
   }
   std::string place(const Access& access, const double* r, int lane) const {
     std::string text = "'" + bytecode_.name_of(access.buffer) + "' [";
-    for (std::size_t d = 0; d < access.indices.size(); ++d) text += (d ? "," : "") + number(index_of(access.indices[d], r, lane));
+    for (std::size_t d = 0; d < access.indices.size(); ++d)
+      text += (d ? "," : "") + number(index_of(access.indices[d], r, lane));
     return text + "]";
   }
-  [[noreturn, gnu::noinline]] void outside(const Access& access, const Binding& binding, const double* r, int lane, bool storing) const {
+  [[noreturn, gnu::noinline]] void outside(const Access& access, const Binding& binding, const double* r, int lane,
+                                           bool storing) const {
     std::string extents;
     for (std::size_t d = 0; d < binding.extent.size(); ++d)
-      extents += (d ? "," : "") + std::to_string(storing && d == 0 && binding.stored_rows >= 0 ? binding.stored_rows : binding.extent[d]);
+      extents += (d ? "," : "") + std::to_string(storing && d == 0 && binding.stored_rows >= 0 ? binding.stored_rows
+                                                                                               : binding.extent[d]);
     fail((storing ? "a store to " : "a load from ") + place(access, r, lane) + ", which has extents [" + extents + "]");
   }
   [[noreturn, gnu::noinline]] void uninitialised(const Access& access, const double* r, int lane) const {
     fail("a load from " + place(access, r, lane) + ", to which nothing has been stored");
   }
   [[noreturn, gnu::noinline]] void wrong_count(const Access& access, const Binding& binding) const {
-    fail("'" + bytecode_.name_of(access.buffer) + "' has " + std::to_string(binding.stride.size()) + " dimensions, but is read or written with " +
-         std::to_string(access.indices.size()) + " indices");
+    fail("'" + bytecode_.name_of(access.buffer) + "' has " + std::to_string(binding.stride.size()) +
+         " dimensions, but is read or written with " + std::to_string(access.indices.size()) + " indices");
   }
 
   // ---- uninterpreted functions ----
@@ -310,7 +332,8 @@ class Machine {
 
   /// array[index], for an index in [0, extent).
   double at(const Call& call, const double* r, const std::int32_t* array, double index, std::int32_t extent) const {
-    if (!array || !(index >= 0 && index < extent)) [[unlikely]] no_such(call, r);
+    if (!array || !(index >= 0 && index < extent)) [[unlikely]]
+      no_such(call, r);
     return array[std::int64_t(index)];
   }
 
@@ -347,7 +370,8 @@ class Machine {
       case num_internal: return x.num_internal;
       case num_batches: return x.num_batches;
       case num_internal_batches: return std::max(x.num_batches - 1, 0);
-      case all_node: case internal_node: return a;
+      case all_node:
+      case internal_node: return a;
       case leaf_node: return x.num_internal + a;
       case sequence_node: return x.num_nodes - 1 - a;
       case internal_sequence_node: return x.num_internal - 1 - a;
@@ -358,7 +382,8 @@ class Machine {
       case edge: return edge_begin(a) + b;
       case edge_child: return at(call, r, x.edges.child, a, x.edges.num_edges);
       case span_edges: return edge_begin(a + b) - edge_begin(a);
-      case worker: case num_workers: break;
+      case worker:
+      case num_workers: break;
     }
     fail("function '" + call.uf.name + "' is of an unknown kind");
   }

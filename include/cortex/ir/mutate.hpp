@@ -34,7 +34,9 @@ template <class F>
 Expr rebuild(const ExprNode& e, F&& f) {
   const auto self = [&] { return handle_of(e); };
   switch (e.kind) {
-    case ExprKind::int_imm: case ExprKind::float_imm: case ExprKind::var: return self();
+    case ExprKind::int_imm:
+    case ExprKind::float_imm:
+    case ExprKind::var: return self();
     case ExprKind::unary: {
       const auto& n = static_cast<const Unary&>(e);
       Expr a = f(n.a);
@@ -124,7 +126,8 @@ Stmt rebuild(const StmtNode& s, FE&& fe, FS&& fs) {
       const auto& n = static_cast<const If&>(s);
       Expr condition = fe(n.condition);
       Stmt then_body = fs(n.then_body), else_body = n.else_body ? fs(n.else_body) : Stmt();
-      const bool same = condition.same_as(n.condition) && then_body.same_as(n.then_body) && else_body.same_as(n.else_body);
+      const bool same =
+          condition.same_as(n.condition) && then_body.same_as(n.then_body) && else_body.same_as(n.else_body);
       return same ? self() : If::make(condition, then_body, else_body);
     }
     case StmtKind::block: {
@@ -203,8 +206,10 @@ class Mutator {
   template <class T, class Handle>
   Handle apply(const Handle& h) {
     const T& node = static_cast<const T&>(*h.get());
-    if constexpr (std::is_invocable_v<F&, Mutator&, const T&>) return rules_(*this, node);
-    else return children(node);
+    if constexpr (std::is_invocable_v<F&, Mutator&, const T&>)
+      return rules_(*this, node);
+    else
+      return children(node);
   }
   F rules_;
 };
@@ -232,18 +237,28 @@ void visit_with(const Handle& root, Fs... rules) {
     self.children(node);
     return handle_of(node);
   };
-  mutate_with(root,
-              [&](auto& self, const IntImm& n) { return enter(self, n); }, [&](auto& self, const FloatImm& n) { return enter(self, n); },
-              [&](auto& self, const Var& n) { return enter(self, n); }, [&](auto& self, const Unary& n) { return enter(self, n); },
-              [&](auto& self, const Binary& n) { return enter(self, n); }, [&](auto& self, const Fma& n) { return enter(self, n); },
-              [&](auto& self, const Select& n) { return enter(self, n); }, [&](auto& self, const Cast& n) { return enter(self, n); },
-              [&](auto& self, const Load& n) { return enter(self, n); }, [&](auto& self, const UfCall& n) { return enter(self, n); },
-              [&](auto& self, const Reduce& n) { return enter(self, n); }, [&](auto& self, const Let& n) { return enter(self, n); },
-              [&](auto& self, const Ramp& n) { return enter(self, n); }, [&](auto& self, const Broadcast& n) { return enter(self, n); },
-              [&](auto& self, const For& n) { return enter(self, n); }, [&](auto& self, const LetStmt& n) { return enter(self, n); },
-              [&](auto& self, const Store& n) { return enter(self, n); }, [&](auto& self, const If& n) { return enter(self, n); },
-              [&](auto& self, const Block& n) { return enter(self, n); }, [&](auto& self, const Alloc& n) { return enter(self, n); },
-              [&](auto& self, const Barrier& n) { return enter(self, n); });
+  mutate_with(
+      root, [&](auto& self, const IntImm& n) { return enter(self, n); },
+      [&](auto& self, const FloatImm& n) { return enter(self, n); },
+      [&](auto& self, const Var& n) { return enter(self, n); },
+      [&](auto& self, const Unary& n) { return enter(self, n); },
+      [&](auto& self, const Binary& n) { return enter(self, n); },
+      [&](auto& self, const Fma& n) { return enter(self, n); },
+      [&](auto& self, const Select& n) { return enter(self, n); },
+      [&](auto& self, const Cast& n) { return enter(self, n); },
+      [&](auto& self, const Load& n) { return enter(self, n); },
+      [&](auto& self, const UfCall& n) { return enter(self, n); },
+      [&](auto& self, const Reduce& n) { return enter(self, n); },
+      [&](auto& self, const Let& n) { return enter(self, n); },
+      [&](auto& self, const Ramp& n) { return enter(self, n); },
+      [&](auto& self, const Broadcast& n) { return enter(self, n); },
+      [&](auto& self, const For& n) { return enter(self, n); },
+      [&](auto& self, const LetStmt& n) { return enter(self, n); },
+      [&](auto& self, const Store& n) { return enter(self, n); },
+      [&](auto& self, const If& n) { return enter(self, n); },
+      [&](auto& self, const Block& n) { return enter(self, n); },
+      [&](auto& self, const Alloc& n) { return enter(self, n); },
+      [&](auto& self, const Barrier& n) { return enter(self, n); });
 }
 
 /// From a variable to what replaces it.

@@ -13,7 +13,8 @@ namespace cortex::ir {
 
 /// The operator's sign, or the name of its function.
 inline std::string_view spelling(BinaryOp op) {
-  constexpr std::string_view names[] = {"+", "-", "*", "/", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and", "or", "ldexp"};
+  constexpr std::string_view names[] = {
+      "+", "-", "*", "/", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and", "or", "ldexp"};
   return names[std::size_t(op)];
 }
 
@@ -99,8 +100,11 @@ class Printer {
     switch (op) {
       case BinaryOp::logical_or: return 1;
       case BinaryOp::logical_and: return 2;
-      case BinaryOp::add: case BinaryOp::sub: return 4;
-      case BinaryOp::mul: case BinaryOp::div: case BinaryOp::mod: return 5;
+      case BinaryOp::add:
+      case BinaryOp::sub: return 4;
+      case BinaryOp::mul:
+      case BinaryOp::div:
+      case BinaryOp::mod: return 5;
       default: return 3;
     }
   }
@@ -109,8 +113,10 @@ class Printer {
     switch (e->kind) {
       case ExprKind::int_imm: {
         const auto value = e.as<IntImm>()->value;
-        if (e.dtype() == DType::boolean) out_ << (value ? "true" : "false");
-        else out_ << value;
+        if (e.dtype() == DType::boolean)
+          out_ << (value ? "true" : "false");
+        else
+          out_ << value;
         break;
       }
       case ExprKind::float_imm: number(e.as<FloatImm>()->value); break;
@@ -118,7 +124,9 @@ class Printer {
       case ExprKind::unary: unary(*e.as<Unary>()); break;
       case ExprKind::binary: binary(*e.as<Binary>(), outer); break;
       case ExprKind::fma: function("fma", {e.as<Fma>()->a, e.as<Fma>()->b, e.as<Fma>()->c}); break;
-      case ExprKind::select: function("select", {e.as<Select>()->condition, e.as<Select>()->then_value, e.as<Select>()->else_value}); break;
+      case ExprKind::select:
+        function("select", {e.as<Select>()->condition, e.as<Select>()->then_value, e.as<Select>()->else_value});
+        break;
       case ExprKind::cast: function(to_string(e.dtype()), {e.as<Cast>()->a}); break;
       case ExprKind::load:
         out_ << unique(e.as<Load>()->buffer.id(), e.as<Load>()->buffer->name);
@@ -163,7 +171,8 @@ class Printer {
   }
 
   void binary(const Binary& n, int outer) {
-    if (n.op == BinaryOp::min || n.op == BinaryOp::max || n.op == BinaryOp::ldexp) return function(spelling(n.op), {n.a, n.b});
+    if (n.op == BinaryOp::min || n.op == BinaryOp::max || n.op == BinaryOp::ldexp)
+      return function(spelling(n.op), {n.a, n.b});
     const int own = precedence(n.op);
     if (own < outer) out_ << "(";
     expr(n.a, own);

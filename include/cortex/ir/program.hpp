@@ -38,13 +38,13 @@ enum class Count : std::uint8_t { nodes, internal, batches, roots, size };
 
 /// The role-index buffers' slots. Arrays of accessor `a` have slot base + a.
 namespace slots {
-inline constexpr int counts = 0;        // [Count::size]
-inline constexpr int batch_begin = 1;   // [num_batches]
-inline constexpr int batch_length = 2;  // [num_batches]
-inline constexpr int child = 1000;      // [num_nodes], per named accessor
-inline constexpr int edge_begin = 2000; // [num_nodes + 1], per container
-inline constexpr int edge_child = 3000; // [num_edges], per container
-inline constexpr int field = 4000;      // [num_nodes] or [num_nodes, stride], integer fields
+inline constexpr int counts = 0;         // [Count::size]
+inline constexpr int batch_begin = 1;    // [num_batches]
+inline constexpr int batch_length = 2;   // [num_batches]
+inline constexpr int child = 1000;       // [num_nodes], per named accessor
+inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
+inline constexpr int edge_child = 3000;  // [num_edges], per container
+inline constexpr int field = 4000;       // [num_nodes] or [num_nodes, stride], integer fields
 }  // namespace slots
 
 }  // namespace cortex::ir

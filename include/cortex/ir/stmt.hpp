@@ -57,12 +57,18 @@ struct For : StmtNode {
   ForKind loop;
   Stmt body;
   static Stmt make(Expr var, Dim dim, Expr extent, ForKind loop, Stmt body) {
-    require(var && var.as<Var>() && extent && is_int(extent.dtype()) && body, "a loop without variable, extent or body");
+    require(var && var.as<Var>() && extent && is_int(extent.dtype()) && body,
+            "a loop without variable, extent or body");
     return std::make_shared<const For>(Key{}, std::move(var), std::move(dim), std::move(extent), loop, std::move(body));
   }
   struct Key {};
   For(Key, Expr var, Dim dim, Expr extent, ForKind loop, Stmt body)
-      : StmtNode(tag), var(std::move(var)), dim(std::move(dim)), extent(std::move(extent)), loop(loop), body(std::move(body)) {}
+      : StmtNode(tag),
+        var(std::move(var)),
+        dim(std::move(dim)),
+        extent(std::move(extent)),
+        loop(loop),
+        body(std::move(body)) {}
 };
 
 /// `body` with `var` standing for `value`.
@@ -71,7 +77,8 @@ struct LetStmt : StmtNode {
   Expr var, value;
   Stmt body;
   static Stmt make(Expr var, Expr value, Stmt body) {
-    require(var && var.as<Var>() && value && var.type() == value.type() && body, "a let of another type than its value");
+    require(var && var.as<Var>() && value && var.type() == value.type() && body,
+            "a let of another type than its value");
     return std::make_shared<const LetStmt>(Key{}, std::move(var), std::move(value), std::move(body));
   }
   struct Key {};
@@ -100,12 +107,16 @@ struct If : StmtNode {
   Expr condition;
   Stmt then_body, else_body;
   static Stmt make(Expr condition, Stmt then_body, Stmt else_body = {}) {
-    require(condition && condition.type() == Type{DType::boolean, 1} && then_body, "an if without boolean condition or body");
+    require(condition && condition.type() == Type{DType::boolean, 1} && then_body,
+            "an if without boolean condition or body");
     return std::make_shared<const If>(Key{}, std::move(condition), std::move(then_body), std::move(else_body));
   }
   struct Key {};
   If(Key, Expr condition, Stmt then_body, Stmt else_body)
-      : StmtNode(tag), condition(std::move(condition)), then_body(std::move(then_body)), else_body(std::move(else_body)) {}
+      : StmtNode(tag),
+        condition(std::move(condition)),
+        then_body(std::move(then_body)),
+        else_body(std::move(else_body)) {}
 };
 
 /// Statements one after the other; nested blocks are flattened, and one statement alone is itself.
@@ -116,8 +127,10 @@ struct Block : StmtNode {
     std::vector<Stmt> flat;
     for (const Stmt& stmt : stmts) {
       if (!stmt) continue;
-      if (const auto* block = stmt.as<Block>()) flat.insert(flat.end(), block->stmts.begin(), block->stmts.end());
-      else flat.push_back(stmt);
+      if (const auto* block = stmt.as<Block>())
+        flat.insert(flat.end(), block->stmts.begin(), block->stmts.end());
+      else
+        flat.push_back(stmt);
     }
     if (flat.size() == 1) return flat.front();
     return std::make_shared<const Block>(Key{}, std::move(flat));

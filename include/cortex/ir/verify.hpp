@@ -74,7 +74,8 @@ class Verifier {
 
   void loop(const For& n) {
     const Stmt self = handle_of(n);
-    if (n.var.lanes() > 1 || !is_int(n.var.dtype()) || n.extent.lanes() > 1) fail("a loop counts with an integer", self);
+    if (n.var.lanes() > 1 || !is_int(n.var.dtype()) || n.extent.lanes() > 1)
+      fail("a loop counts with an integer", self);
     if (n.loop != ForKind::serial && level_ != Level::scheduled) fail("loops are serial", self);
     const bool copied = n.loop == ForKind::vectorized || n.loop == ForKind::unrolled;
     if (copied && !n.extent.as<IntImm>()) fail("a vectorized or unrolled loop has a constant extent", self);
@@ -87,7 +88,8 @@ class Verifier {
 
   void store(const Store& n) {
     const Stmt self = handle_of(n);
-    const bool constant = n.buffer->role == Role::weight || n.buffer->role == Role::field || n.buffer->role == Role::index;
+    const bool constant =
+        n.buffer->role == Role::weight || n.buffer->role == Role::field || n.buffer->role == Role::index;
     if (constant && n.buffer->scope != Scope::local) fail("a call does not store to its inputs", self);
     const int lanes = access(n.buffer, n.indices, self);
     expr(n.value);
@@ -122,14 +124,16 @@ class Verifier {
   void expr(const Expr& e) {
     if (e.lanes() > 1 && !vectors_allowed()) fail("there are no vectors before loops are vectorized", e);
     switch (e->kind) {
-      case ExprKind::int_imm: case ExprKind::float_imm: return;
+      case ExprKind::int_imm:
+      case ExprKind::float_imm: return;
       case ExprKind::var:
         if (!free_variables_ && !bound_.count(e.get())) fail("a variable is used inside its scope", e);
         return;
       case ExprKind::unary: return expr(e.as<Unary>()->a);
       case ExprKind::binary: return each({e.as<Binary>()->a, e.as<Binary>()->b});
       case ExprKind::fma: return each({e.as<Fma>()->a, e.as<Fma>()->b, e.as<Fma>()->c});
-      case ExprKind::select: return each({e.as<Select>()->condition, e.as<Select>()->then_value, e.as<Select>()->else_value});
+      case ExprKind::select:
+        return each({e.as<Select>()->condition, e.as<Select>()->then_value, e.as<Select>()->else_value});
       case ExprKind::cast: return expr(e.as<Cast>()->a);
       case ExprKind::load: return void(access(e.as<Load>()->buffer, e.as<Load>()->indices, e));
       case ExprKind::uf_call: return call(*e.as<UfCall>(), e);
@@ -177,7 +181,8 @@ class Verifier {
     int lanes = 1;
     for (std::size_t d = 0; d < indices.size(); ++d) {
       expr(indices[d]);
-      if (indices[d].lanes() > 1 && lanes > 1 && indices[d].lanes() != lanes) fail("the indices have equally many lanes", self);
+      if (indices[d].lanes() > 1 && lanes > 1 && indices[d].lanes() != lanes)
+        fail("the indices have equally many lanes", self);
       lanes = std::max(lanes, indices[d].lanes());
       if (!flat && !local) related(buffer->dims[d], indices[d], buffer, self);
     }
@@ -192,8 +197,10 @@ class Verifier {
     const auto found = index.as<Var>() ? bound_.find(index.get()) : bound_.end();
     if (found == bound_.end() || !found->second) return;
     const Dim& loop = found->second->dim;
-    if (loop.kind() != DimKind::dense || (dim.kind() != DimKind::dense && dim.kind() != DimKind::open) || loop == dim) return;
-    fail("dimension '" + dim.name() + "' of '" + buffer->name + "' is not indexed by a loop over '" + loop.name() + "'", self);
+    if (loop.kind() != DimKind::dense || (dim.kind() != DimKind::dense && dim.kind() != DimKind::open) || loop == dim)
+      return;
+    fail("dimension '" + dim.name() + "' of '" + buffer->name + "' is not indexed by a loop over '" + loop.name() + "'",
+         self);
   }
 
   template <class Handle, class F>
@@ -212,7 +219,8 @@ class Verifier {
   [[noreturn]] void fail(const std::string& rule, const std::string& node) const {
     constexpr std::size_t longest = 240;
     const bool cut = node.size() > longest;
-    throw Error(Code::internal, "verify(" + std::string(to_string(level_)) + "): " + rule + ": " + (cut ? node.substr(0, longest) + " ..." : node));
+    throw Error(Code::internal, "verify(" + std::string(to_string(level_)) + "): " + rule + ": " +
+                                    (cut ? node.substr(0, longest) + " ..." : node));
   }
 
   Level level_;

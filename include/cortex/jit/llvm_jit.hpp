@@ -24,9 +24,9 @@ namespace cortex::jit {
 struct LlvmOptions {
   bool sanitize_address = false;  // for a process that runs under AddressSanitizer, and functions that ask for it
   int opt_level = 3;              // 0 to 3
-  // Whether LLVM may unroll loops too. It takes time, and defeats the prefetchers where weights are streamed for a single
-  // node (LLVM 22, one row: 70 instead of 98 GFLOP/s); without it the small loops of a tile's epilogue stay loops, and a
-  // TreeLSTM over batches of 10 takes almost twice as long.
+  // Whether LLVM may unroll loops too. It takes time, and defeats the prefetchers where weights are streamed for a
+  // single node (LLVM 22, one row: 70 instead of 98 GFLOP/s); without it the small loops of a tile's epilogue stay
+  // loops, and a TreeLSTM over batches of 10 takes almost twice as long.
   bool unroll_loops = true;
 };
 

@@ -1,5 +1,5 @@
-// What is known about children in a version of the body is put in: at leaves there are none, so sums over them vanish and
-// initial states are zero, and the zeros are propagated through operators and reductions (paper section 4.3, L6).
+// What is known about children in a version of the body is put in: at leaves there are none, so sums over them vanish
+// and initial states are zero, and the zeros are propagated through operators and reductions (paper section 4.3, L6).
 #pragma once
 
 #include <cmath>
@@ -13,8 +13,8 @@ namespace cortex::lower {
 
 namespace detail {
 
-/// Folds zeros that stand for something absent. Such a zero is told from a zero that the user wrote by its identity: 0 * x
-/// is only 0 for the former, since an absent child contributes nothing even where a weight is infinite.
+/// Folds zeros that stand for something absent. Such a zero is told from a zero that the user wrote by its identity: 0
+/// * x is only 0 for the former, since an absent child contributes nothing even where a weight is infinite.
 class AbsenceFolder {
  public:
   explicit AbsenceFolder(Part part) : part_(part) {}
@@ -49,7 +49,8 @@ class AbsenceFolder {
   ir::Expr structure(Self& self, const ir::UfCall& call) {
     if (call.uf.kind == ir::UfKind::is_leaf && part_ != Part::all && call.args[0].template as<ir::Var>())
       return ir::IntImm::make(part_ == Part::leaves, DType::boolean);
-    if (call.uf.kind == ir::UfKind::num_children && part_ == Part::leaves && call.args[0].template as<ir::Var>()) return ir::imm(0);
+    if (call.uf.kind == ir::UfKind::num_children && part_ == Part::leaves && call.args[0].template as<ir::Var>())
+      return ir::imm(0);
     return self.children(call);
   }
 
@@ -96,7 +97,8 @@ class AbsenceFolder {
     using enum ir::UnaryOp;
     if (op.op == logical_not)
       if (const auto known = ir::as_int(a)) return ir::IntImm::make(!*known, DType::boolean);
-    const bool keeps_zero = op.op == neg || op.op == abs || op.op == tanh || op.op == relu || op.op == sqrt || op.op == round;
+    const bool keeps_zero =
+        op.op == neg || op.op == abs || op.op == tanh || op.op == relu || op.op == sqrt || op.op == round;
     if (is_zero(a) && keeps_zero) return a;
     if (is_zero(a) && op.op == sigmoid) return ir::constant(0.5, op.type);
     if (is_zero(a) && op.op == exp) return ir::constant(1, op.type);

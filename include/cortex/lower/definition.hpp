@@ -24,12 +24,12 @@ struct IndexVar {
 /// is set, and every value of the indices. A definition without `node` is the same for all nodes.
 struct Definition {
   ir::Buffer buffer;
-  ir::Expr node;    // empty: does not depend on the node
-  ir::Expr child;   // the variable k of a definition per child; empty: per node
+  ir::Expr node;       // empty: does not depend on the node
+  ir::Expr child;      // the variable k of a definition per child; empty: per node
   int container = -1;  // whose child k is
   std::vector<IndexVar> indices;
   ir::Expr body;
-  ir::Expr guard;   // condition on `node`; empty: always
+  ir::Expr guard;  // condition on `node`; empty: always
 };
 
 /// The body for one part, in an order in which everything is defined before it is read.
@@ -48,8 +48,10 @@ enum class Stage : std::uint8_t {
 /// The index list with which a definition's tensor is stored.
 inline std::vector<ir::Expr> store_indices(const Definition& d) {
   std::vector<ir::Expr> result;
-  if (d.child) result.push_back(ir::call(ir::UfKind::edge, "edge", {d.node, d.child}, d.container));
-  else if (d.node) result.push_back(d.node);
+  if (d.child)
+    result.push_back(ir::call(ir::UfKind::edge, "edge", {d.node, d.child}, d.container));
+  else if (d.node)
+    result.push_back(d.node);
   for (const IndexVar& index : d.indices) result.push_back(index.var);
   return result;
 }

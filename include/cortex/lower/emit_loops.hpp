@@ -59,8 +59,8 @@ inline bool opposite(const ir::Expr& a, const ir::Expr& b) {
   return a && b && (is_negation_of(a, b) || is_negation_of(b, a));
 }
 
-/// The definitions of one version in order; runs under one condition share an `if`, and a run under the opposite condition
-/// becomes its `else`.
+/// The definitions of one version in order; runs under one condition share an `if`, and a run under the opposite
+/// condition becomes its `else`.
 inline ir::Stmt body_of(const std::vector<Definition>& definitions) {
   struct Run {
     ir::Expr guard;
@@ -100,10 +100,12 @@ inline ir::Stmt node_loop(const std::vector<Definition>& definitions, const Dim&
 inline ir::Stmt batch_loop(const Version& version) {
   const bool all = version.part == Part::all;
   const ir::Expr b = ir::Var::make("b_idx");
-  const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches") : ir::call(UfKind::num_internal_batches, "num_internal_batches");
+  const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches")
+                               : ir::call(UfKind::num_internal_batches, "num_internal_batches");
   const ir::Expr length = ir::call(all ? UfKind::batch_length : UfKind::internal_batch_length, "batch_sizes", {b});
   const ir::Stmt nodes = node_loop(version.definitions, dims::batch, length, [&](const ir::Expr& n) {
-    return all ? ir::call(UfKind::batch_node, "batches", {b, n}) : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
+    return all ? ir::call(UfKind::batch_node, "batches", {b, n})
+               : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
   });
   return ir::For::make(b, dims::all_batches, batches, ir::ForKind::serial, nodes);
 }
@@ -111,7 +113,8 @@ inline ir::Stmt batch_loop(const Version& version) {
 /// The loop over the nodes of a part whose order does not matter.
 inline ir::Stmt independent_loop(const Version& version) {
   const auto loop = [&](UfKind count, const char* count_name, UfKind of, const char* of_name) {
-    return node_loop(version.definitions, dims::batch, ir::call(count, count_name), [&](const ir::Expr& n) { return ir::call(of, of_name, {n}); });
+    return node_loop(version.definitions, dims::batch, ir::call(count, count_name),
+                     [&](const ir::Expr& n) { return ir::call(of, of_name, {n}); });
   };
   switch (version.part) {
     case Part::all: return loop(UfKind::num_nodes, "num_nodes", UfKind::all_node, "all_nodes");
@@ -125,9 +128,11 @@ inline ir::Stmt recursion_loop(const Version& version, bool batched) {
   if (version.part == Part::leaves) return independent_loop(version);
   if (batched) return batch_loop(version);
   const bool all = version.part == Part::all;
-  const ir::Expr count = all ? ir::call(UfKind::num_nodes, "num_nodes") : ir::call(UfKind::num_internal, "num_internal");
+  const ir::Expr count =
+      all ? ir::call(UfKind::num_nodes, "num_nodes") : ir::call(UfKind::num_internal, "num_internal");
   return node_loop(version.definitions, dims::sequence, count, [&](const ir::Expr& n) {
-    return all ? ir::call(UfKind::sequence_node, "nodes", {n}) : ir::call(UfKind::internal_sequence_node, "internal_nodes", {n});
+    return all ? ir::call(UfKind::sequence_node, "nodes", {n})
+               : ir::call(UfKind::internal_sequence_node, "internal_nodes", {n});
   });
 }
 

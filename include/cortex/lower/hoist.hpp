@@ -1,5 +1,5 @@
-// Computation leaves the recursion where it does not depend on it: what does not depend on the node is computed once, input
-// matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3).
+// Computation leaves the recursion where it does not depend on it: what does not depend on the node is computed once,
+// input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3).
 #pragma once
 
 #include <unordered_map>
@@ -23,7 +23,9 @@ namespace detail {
 
 /// Whether two definitions compute the same into the same buffer.
 inline bool same_definition(const Definition& a, const Definition& b) {
-  if (!(a.buffer == b.buffer) || bool(a.node) != bool(b.node) || a.child || b.child || a.indices.size() != b.indices.size()) return false;
+  if (!(a.buffer == b.buffer) || bool(a.node) != bool(b.node) || a.child || b.child ||
+      a.indices.size() != b.indices.size())
+    return false;
   ir::Substitution to_a;
   if (a.node) to_a.emplace(b.node.get(), a.node);
   for (std::size_t i = 0; i < a.indices.size(); ++i) to_a.emplace(b.indices[i].var.get(), a.indices[i].var);
@@ -31,7 +33,8 @@ inline bool same_definition(const Definition& a, const Definition& b) {
   return ir::equal(a.body, ir::substitute(b.body, to_a));
 }
 
-/// Takes the node out of definitions that do not depend on it. A state keeps its row per node and copies the common value.
+/// Takes the node out of definitions that do not depend on it. A state keeps its row per node and copies the common
+/// value.
 class NodeFreer {
  public:
   explicit NodeFreer(std::vector<Definition>& once) : once_(once) {}
@@ -43,8 +46,10 @@ class NodeFreer {
       const bool free = d.node && !d.child && !ir::uses(d.body, d.node);
       const bool trivial = d.body.as<ir::Load>() || d.body.as<ir::FloatImm>();
       if (!free) {
-        if (d.node || d.child) kept.push_back(std::move(d));
-        else add_once(std::move(d));
+        if (d.node || d.child)
+          kept.push_back(std::move(d));
+        else
+          add_once(std::move(d));
       } else if (d.buffer->role == ir::Role::temp) {
         add_once(without_node(d));
       } else if (trivial) {
@@ -100,8 +105,8 @@ class NodeFreer {
   std::unordered_map<const void*, ir::Buffer> freed_;
 };
 
-/// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what those
-/// read.
+/// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what
+/// those read.
 inline std::unordered_set<const void*> ahead_of(const Version& version) {
   std::unordered_set<const void*> recurrent, ahead;
   for (const Definition& d : version.definitions) {
@@ -109,20 +114,24 @@ inline std::unordered_set<const void*> ahead_of(const Version& version) {
     for_each_read(d.body, [&](const ir::Load& load) {
       depends |= load.buffer->role == ir::Role::state || recurrent.count(load.buffer.id()) > 0;
     });
-    if (depends) recurrent.insert(d.buffer.id());
-    else if (has_contraction(d.body)) ahead.insert(d.buffer.id());
+    if (depends)
+      recurrent.insert(d.buffer.id());
+    else if (has_contraction(d.body))
+      ahead.insert(d.buffer.id());
   }
   for (auto d = version.definitions.rbegin(); d != version.definitions.rend(); ++d)
     if (ahead.count(d->buffer.id()))
       for_each_read(d->body, [&](const ir::Load& load) {
-        if (load.buffer->role == ir::Role::temp && !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node) ahead.insert(load.buffer.id());
+        if (load.buffer->role == ir::Role::temp && !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node)
+          ahead.insert(load.buffer.id());
       });
   return ahead;
 }
 
 }  // namespace detail
 
-/// Sorts the definitions by stage. Leaves have no recursion to leave, so only what they share with the inner nodes moves.
+/// Sorts the definitions by stage. Leaves have no recursion to leave, so only what they share with the inner nodes
+/// moves.
 inline Placement hoist(std::vector<Version> versions) {
   Placement result;
   // Each version apart: what depends on the node among inner nodes may be the same for all leaves.
@@ -141,7 +150,8 @@ inline Placement hoist(std::vector<Version> versions) {
       bool shared = false;
       for (Version& other : versions)
         if (other.part == Part::leaves)
-          shared = std::erase_if(other.definitions, [&](const Definition& o) { return detail::same_definition(d, o); }) > 0;
+          shared =
+              std::erase_if(other.definitions, [&](const Definition& o) { return detail::same_definition(d, o); }) > 0;
       (shared ? everywhere : here).definitions.push_back(std::move(d));
     }
     version.definitions = std::move(kept);

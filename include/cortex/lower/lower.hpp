@@ -13,8 +13,8 @@
 
 namespace cortex::lower {
 
-/// Every non-local buffer that `body` reads or writes, in order of first use; states first, in the graph's order, so that
-/// results are found even if nothing else is.
+/// Every non-local buffer that `body` reads or writes, in order of first use; states first, in the graph's order, so
+/// that results are found even if nothing else is.
 inline std::vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt& body) {
   std::vector<ir::Buffer> result;
   std::unordered_set<const void*> seen;
@@ -22,17 +22,19 @@ inline std::vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt
     if (buffer->scope != ir::Scope::local && seen.insert(buffer.id()).second) result.push_back(buffer);
   };
   for (const ra::State& state : graph.states) add(graph.ops[std::size_t(state.placeholder)].buffer);
-  ir::visit_with(body, [&](const ir::Load& load) { add(load.buffer); }, [&](const ir::Store& store) { add(store.buffer); });
+  ir::visit_with(
+      body, [&](const ir::Load& load) { add(load.buffer); }, [&](const ir::Store& store) { add(store.buffer); });
   return result;
 }
 
-/// The ILIR of `graph` under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of steps:
+/// The ILIR of `graph` under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
+/// steps:
 inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   std::vector<Version> versions = make_versions(graph, schedule);  // L3: a body for each side of a specialized branch
   propagate_absent_children(versions);                             // L6: zero initial states and empty sums vanish
   split_reductions(versions);                                      // L1: every temporary explicit
-  Placement placement = hoist(std::move(versions));                // L5, O3: what does not depend on the recursion leaves it
-  ir::Stmt body = emit_loops(placement, schedule.batched);         // L2: loops over nodes or batches
+  Placement placement = hoist(std::move(versions));         // L5, O3: what does not depend on the recursion leaves it
+  ir::Stmt body = emit_loops(placement, schedule.batched);  // L2: loops over nodes or batches
   ir::Program program{graph.name, buffers_of(graph, body), body, ir::Level::loops, {}};
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
   return program;

@@ -22,8 +22,10 @@ class ReductionSplitter {
 
   void run() {
     Definition rest = whole_;
-    if (const auto* reduce = whole_.body.as<ir::Reduce>()) rest.body = inside(*reduce);
-    else rest.body = extract(whole_.body);
+    if (const auto* reduce = whole_.body.as<ir::Reduce>())
+      rest.body = inside(*reduce);
+    else
+      rest.body = extract(whole_.body);
     out_.push_back(std::move(rest));
   }
 
@@ -33,8 +35,10 @@ class ReductionSplitter {
     enter(reduce);
     ir::Expr body;
     const auto* nested = reduce.body.as<ir::Reduce>();
-    if (nested && nested->op == reduce.op) body = inside(*nested);  // several axes: one nest
-    else body = reduce.axis.dim.kind() == DimKind::dense ? precompute(extract(reduce.body), reduce) : extract(reduce.body);
+    if (nested && nested->op == reduce.op)
+      body = inside(*nested);  // several axes: one nest
+    else
+      body = reduce.axis.dim.kind() == DimKind::dense ? precompute(extract(reduce.body), reduce) : extract(reduce.body);
     leave(reduce);
     return ir::Reduce::make(reduce.op, reduce.axis, body);
   }
@@ -44,28 +48,35 @@ class ReductionSplitter {
     return ir::mutate_with(e, [&](auto&, const ir::Reduce& reduce) { return define(inside(reduce), "sum"); });
   }
 
-  /// In the body of a contraction, whatever does not depend on the outputs' indices but on the reduction's would be computed
-  /// once per output; anything dearer than a load is computed before.
+  /// In the body of a contraction, whatever does not depend on the outputs' indices but on the reduction's would be
+  /// computed once per output; anything dearer than a load is computed before.
   ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce) {
-    const bool leaf = e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
+    const bool leaf =
+        e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
     if (leaf || !is_float(e.dtype())) return e;
-    const bool per_output = std::any_of(whole_.indices.begin(), whole_.indices.end(), [&](const IndexVar& v) { return ir::uses(e, v.var); });
+    const bool per_output = std::any_of(whole_.indices.begin(), whole_.indices.end(),
+                                        [&](const IndexVar& v) { return ir::uses(e, v.var); });
     if (!per_output && !whole_.indices.empty() && ir::uses(e, reduce.axis.var)) return define(e, "pre");
     return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce); });
   }
 
   void enter(const ir::Reduce& reduce) {
-    if (reduce.axis.dim.kind() == DimKind::child) child_ = reduce.axis.var, container_ = container_of(reduce.axis.extent);
-    else scope_.push_back({reduce.axis.var, reduce.axis.dim});
+    if (reduce.axis.dim.kind() == DimKind::child)
+      child_ = reduce.axis.var, container_ = container_of(reduce.axis.extent);
+    else
+      scope_.push_back({reduce.axis.var, reduce.axis.dim});
   }
   void leave(const ir::Reduce& reduce) {
-    if (reduce.axis.dim.kind() == DimKind::child) child_ = {}, container_ = -1;
-    else scope_.pop_back();
+    if (reduce.axis.dim.kind() == DimKind::child)
+      child_ = {}, container_ = -1;
+    else
+      scope_.pop_back();
   }
 
   static int container_of(const ir::Expr& extent) {
     const auto* call = extent.as<ir::UfCall>();
-    if (!call || call->uf.kind != ir::UfKind::num_children) throw Error(Code::internal, "a reduction over children of unknown extent");
+    if (!call || call->uf.kind != ir::UfKind::num_children)
+      throw Error(Code::internal, "a reduction over children of unknown extent");
     return call->uf.accessor;
   }
 
@@ -119,8 +130,8 @@ class ReductionSplitter {
 
 }  // namespace detail
 
-/// Splits every definition; afterwards a body is either one reduction (of one or several axes) of an elementwise body, or
-/// elementwise.
+/// Splits every definition; afterwards a body is either one reduction (of one or several axes) of an elementwise body,
+/// or elementwise.
 inline void split_reductions(std::vector<Version>& versions) {
   for (Version& version : versions) {
     std::vector<Definition> result;

@@ -1,4 +1,5 @@
-// Versions of the recursion's body: one for all nodes, or one for leaves and one for inner nodes (paper section 4.1, L3).
+// Versions of the recursion's body: one for all nodes, or one for leaves and one for inner nodes (paper section 4.1,
+// L3).
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,8 @@ namespace detail {
 /// True, false or neither, for a condition whose truth `part` decides.
 inline int truth(const ir::Expr& condition, Part part) {
   if (part == Part::all) return -1;
-  if (const auto* call = condition.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf) return part == Part::leaves;
+  if (const auto* call = condition.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf)
+    return part == Part::leaves;
   if (const auto* negation = condition.as<ir::Unary>(); negation && negation->op == ir::UnaryOp::logical_not) {
     const int inner = truth(negation->a, part);
     return inner < 0 ? inner : !inner;
@@ -28,7 +30,8 @@ inline int truth(const ir::Expr& condition, Part part) {
 }
 
 inline ir::Expr negate(const ir::Expr& condition) {
-  if (const auto* negation = condition.as<ir::Unary>(); negation && negation->op == ir::UnaryOp::logical_not) return negation->a;
+  if (const auto* negation = condition.as<ir::Unary>(); negation && negation->op == ir::UnaryOp::logical_not)
+    return negation->a;
   return ir::Unary::make(ir::UnaryOp::logical_not, condition);
 }
 
@@ -46,7 +49,8 @@ class VersionBuilder {
       : graph_(graph), specialized_(specialized), part_(part), uses_(graph.ops.size()), seen_(graph.ops.size()) {}
 
   Version build() {
-    for (const ra::State& state : graph_.states) define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
+    for (const ra::State& state : graph_.states)
+      define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
     Version version{part_, {}};
     for (std::size_t op = 0; op < graph_.ops.size(); ++op) emit(int(op), version.definitions);
     return version;
@@ -55,13 +59,15 @@ class VersionBuilder {
  private:
   struct Use {
     bool needed = false;
-    ir::Expr guard;                    // over `node_`
+    ir::Expr guard;                                        // over `node_`
     std::vector<std::pair<ir::Buffer, ir::Expr>> targets;  // buffers that take this operator's value, and when
   };
 
   const ra::Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
 
-  ir::Expr condition_of(const ra::Op& branch) const { return ir::substitute(branch.condition, {{branch.node.get(), node_}}); }
+  ir::Expr condition_of(const ra::Op& branch) const {
+    return ir::substitute(branch.condition, {{branch.node.get(), node_}});
+  }
 
   /// The side of `branch` that this part takes, or -1 if that is known only at run time.
   int side(int branch) const {
@@ -85,9 +91,12 @@ class VersionBuilder {
 
   void need(int i, const ir::Expr& guard) {
     Use& use = uses_[std::size_t(i)];
-    if (use.needed && !same(use.guard, guard)) use.guard = {};  // needed under several conditions: computed always
-    else if (!use.needed) use.guard = guard;
-    else return;
+    if (use.needed && !same(use.guard, guard))
+      use.guard = {};  // needed under several conditions: computed always
+    else if (!use.needed)
+      use.guard = guard;
+    else
+      return;
     use.needed = true;
     if (op(i).kind != ra::OpKind::compute) return;
     for_each_read(op(i).body, [&](const ir::Load& load) { read(load.buffer, use.guard); });
@@ -126,8 +135,8 @@ class VersionBuilder {
     });
   }
 
-  /// The operator's definition goes to the first buffer that takes its value under the same condition as the operator is
-  /// needed, else to its own; the other takers get copies.
+  /// The operator's definition goes to the first buffer that takes its value under the same condition as the operator
+  /// is needed, else to its own; the other takers get copies.
   void emit(int i, std::vector<Definition>& out) {
     const Use& use = uses_[std::size_t(i)];
     if (!use.needed || op(i).kind == ra::OpKind::input) return;
@@ -138,7 +147,8 @@ class VersionBuilder {
         if (same(use.targets[t].second, use.guard)) taken = t;
       if (taken < use.targets.size()) home = use.targets[taken].first;
       Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), use.guard};
-      for (std::size_t d = 0; d < op(i).dims.size(); ++d) definition.indices.push_back({op(i).index_vars[d], op(i).dims[d]});
+      for (std::size_t d = 0; d < op(i).dims.size(); ++d)
+        definition.indices.push_back({op(i).index_vars[d], op(i).dims[d]});
       home_.insert_or_assign(op(i).buffer.id(), home);
       out.push_back(std::move(definition));
     }
@@ -169,8 +179,8 @@ class VersionBuilder {
 
 }  // namespace detail
 
-/// Which branches the schedule specializes. Throws `invalid_schedule` if it names an operator that is no branch, or a branch
-/// on something else than `is_leaf`.
+/// Which branches the schedule specializes. Throws `invalid_schedule` if it names an operator that is no branch, or a
+/// branch on something else than `is_leaf`.
 inline std::vector<bool> specialized_branches(const ra::Graph& graph, const Schedule& schedule) {
   std::vector<bool> result(graph.ops.size(), false);
   const auto decidable = [](const ra::Op& op) { return detail::truth(op.condition, Part::leaves) >= 0; };
@@ -178,13 +188,17 @@ inline std::vector<bool> specialized_branches(const ra::Graph& graph, const Sche
     result[i] = schedule.specialize_all && graph.ops[i].kind == ra::OpKind::if_then_else && decidable(graph.ops[i]);
   for (const std::string& name : schedule.specialized) {
     const int i = graph.find(name);
-    if (i < 0) throw Error(Code::invalid_schedule, "specialize_if_else: the model '" + graph.name + "' has no operator '" + name + "'");
+    if (i < 0)
+      throw Error(Code::invalid_schedule,
+                  "specialize_if_else: the model '" + graph.name + "' has no operator '" + name + "'");
     const ra::Op& op = graph.ops[std::size_t(i)];
     if (op.kind != ra::OpKind::if_then_else)
-      throw Error(Code::invalid_schedule, "specialize_if_else: '" + name + "' is no if_then_else, so it has no branch to specialize");
+      throw Error(Code::invalid_schedule,
+                  "specialize_if_else: '" + name + "' is no if_then_else, so it has no branch to specialize");
     if (!decidable(op))
-      throw Error(Code::invalid_schedule, "specialize_if_else: '" + name + "' branches on " + ir::print(op.condition) +
-                                              ", and only branches on is_leaf can be specialized; leave it to be checked at run time");
+      throw Error(Code::invalid_schedule,
+                  "specialize_if_else: '" + name + "' branches on " + ir::print(op.condition) +
+                      ", and only branches on is_leaf can be specialized; leave it to be checked at run time");
     result[std::size_t(i)] = true;
   }
   return result;
@@ -193,7 +207,8 @@ inline std::vector<bool> specialized_branches(const ra::Graph& graph, const Sche
 /// The versions of the body: leaves and inner nodes apart if a branch is specialized or the schedule asks for it.
 inline std::vector<Version> make_versions(const ra::Graph& graph, const Schedule& schedule) {
   const std::vector<bool> specialized = specialized_branches(graph, schedule);
-  const bool apart = schedule.leaves_apart || std::find(specialized.begin(), specialized.end(), true) != specialized.end();
+  const bool apart =
+      schedule.leaves_apart || std::find(specialized.begin(), specialized.end(), true) != specialized.end();
   std::vector<Version> versions;
   for (const Part part : apart ? std::vector{Part::leaves, Part::internal} : std::vector{Part::all})
     versions.push_back(detail::VersionBuilder(graph, specialized, part).build());

@@ -1,7 +1,9 @@
 // Replaces tanh, sigmoid and exp of f32 by fused multiply-adds and at most one division, in scalars or vectors.
 //
-//   h[n,i] = tanh(a)     ->     h[n,i] = (let x = clamp(a) in (let z = x * x in (let p = P(z) in (let b = p + z * S(z) in
-//                                         x * p * b / (b * b + x * p * (x * p / 4))))))
+//   h[n,i] = tanh(a)
+//     ->
+//   h[n,i] = (let x = clamp(a) in (let z = x * x in (let p = P(z) in (let t = x * p in (let b = p + z * S(z) in
+//             t * b / (b * b + t * t / 4))))))
 //
 // Functions marked exact, and those of f64, stay. Runs after all passes that look at operators, for which tanh is one
 // node and not these; before `vectorize`, which then widens plain arithmetic, though vectors are taken too. Paper:
@@ -86,10 +88,10 @@ inline constexpr float ln_2_high = 0.693145752f, ln_2_low = 1.42860677e-06f;
 }  // namespace detail
 
 /// tanh(x) = 2 t / (1 + t^2), where t = tanh(x / 2) is an odd rational function (x / 2) P / (P + z S) of z = x^2: 14
-/// operations, one of them a division. Off by at most 3.9 ULP, 3.2 where |x| > 0.56. Never beyond 1 in magnitude, and 1
-/// from 8.508 on; x itself, -0 included, for |x| < 2^-12; NaN for NaN.
-/// The detour over the half argument costs no more: errors of t vanish with the slope of 2 t / (1 + t^2) as t goes to 1,
-/// so t needs few coefficients, and what rounds them away does not show.
+/// operations, one of them a division. Off by at most 3.9 ULP, and 2.9 where |x| > 0.55. Never beyond 1 in magnitude,
+/// and 1 from 8.508 on; x itself, -0 included, for |x| < 2^-12; NaN for NaN.
+/// A rational function of x itself takes one operation less, but is off by 5 ULP: its roundings count in full where tanh
+/// is near 1. There the slope of 2 t / (1 + t^2) vanishes, and with it what is wrong with t.
 inline ir::Expr approximate_tanh(ir::Expr x) {
   using namespace detail;
   require_f32(x);
@@ -100,14 +102,14 @@ inline ir::Expr approximate_tanh(ir::Expr x) {
   const ir::Expr z = steps.keep("z", x * x);
   const ir::Expr p = steps.keep("p", polynomial(z, {0.000115082272f, 0.0298113171f, 1.0f}));
   const ir::Expr s = polynomial(z, {1.24695214e-06f, 0.00109541777f, 0.083333306f});
-  const ir::Expr a = steps.keep("a", x * p);
+  const ir::Expr t = steps.keep("t", x * p);
   const ir::Expr b = steps.keep("b", ir::Fma::make(z, s, p));
   const ir::Expr quarter = ir::constant(0.25, x.type());
-  return steps.in_lets(a * b / ir::Fma::make(b, b, a * (a * quarter)));
+  return steps.in_lets(t * b / ir::Fma::make(b, b, t * (t * quarter)));
 }
 
 /// exp(x) = 2^n p(r), where x = n ln 2 + r with r in [0, ln 2): 14 operations, no division. Off by at most 1.5 ULP. 1
-/// for 0; infinity where e^x is above the largest float; 0 where it is below the smallest normal one (x < -87.3365); NaN
+/// for 0; infinity where e^x is above the largest float; 0 where it is below the smallest normal one, x < -87.3365; NaN
 /// for NaN.
 inline ir::Expr approximate_exp(ir::Expr x) {
   using namespace detail;
@@ -122,15 +124,15 @@ inline ir::Expr approximate_exp(ir::Expr x) {
   n = steps.keep("n", number_at_most(steps.keep("n", n), 127.0f));
   n = steps.keep("n", at_least(n, -126.0f));
   const ir::Expr r = steps.keep("r", ir::Fma::make(n, c(-ln_2_low), ir::Fma::make(n, c(-ln_2_high), x)));
-  const ir::Expr p = polynomial(
-      r, {0.00196520216f, 0.00775910355f, 0.0419403575f, 0.166601047f, 0.500007331f, 0.999999702f, 1.0f});
+  const ir::Expr p =
+      polynomial(r, {0.00196520216f, 0.00775910355f, 0.0419403575f, 0.166601047f, 0.500007331f, 0.999999702f, 1.0f});
   const ir::Expr power = ir::binary(ir::BinaryOp::ldexp, p, n);
   return steps.in_lets(ir::Select::make(less(x, c(normal_from)), c(0.0f), power));
 }
 
-/// 1 / (1 + exp(-x)), the exponential as above but of a polynomial one degree lower: 14 operations, one of them a
-/// division. Off by at most 3.8 ULP where the result is a normal float (x > -87.3365), so that it is as precise far out
-/// on the negative side, and 1.6 ULP where x > 0. Within [0, 1]; 0 from -88.73 down; NaN for NaN.
+/// sigmoid(x) = 1 / (1 + exp(-x)), with the exponential of above but for a polynomial one degree lower: 14 operations, one
+/// of them a division. Off by at most 3.8 ULP where the result is a normal float (x > -87.3365), so it stays precise far
+/// out on the negative side, and by 1.6 where x > 0. Within [0, 1]; 0 from -88.73 down; NaN for NaN.
 inline ir::Expr approximate_sigmoid(ir::Expr x) {
   using namespace detail;
   require_f32(x);
@@ -142,8 +144,7 @@ inline ir::Expr approximate_sigmoid(ir::Expr x) {
   n = steps.keep("n", number_at_most(steps.keep("n", n), 127.0f));
   // The -r of the exponential, which spares negating x: odd coefficients change their sign.
   const ir::Expr s = steps.keep("s", ir::Fma::make(n, c(ln_2_low), ir::Fma::make(n, c(ln_2_high), x)));
-  const ir::Expr p =
-      polynomial(s, {-0.0116260564f, 0.0391404852f, -0.167507514f, 0.499881953f, -1.00000513f, 1.0f});
+  const ir::Expr p = polynomial(s, {-0.0116260564f, 0.0391404852f, -0.167507514f, 0.499881953f, -1.00000513f, 1.0f});
   return steps.in_lets(c(1.0f) / (c(1.0f) + ir::binary(ir::BinaryOp::ldexp, p, n)));
 }
 

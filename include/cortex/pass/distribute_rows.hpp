@@ -3,8 +3,9 @@
 //   for n_idx: node = ...:  {A; B}     ->     for n_idx: node = ...: A
 //                                             for n_idx: node = ...: B
 //
-// Nodes of a batch do not depend on each other (P.3), so this is always legal. Loops that carry the dependence (over batches, or
-// over single nodes) stay, but inside them too every nest gets its own condition, so that no `else` is left. Runs before the passes that fuse nests, which need each nest alone.
+// Nodes of a batch do not depend on each other (P.3), so this is always legal. Loops that carry the dependence (over
+// batches, or over single nodes) stay, but inside them too every nest gets its own condition, so that no `else` is
+// left. Runs before the passes that fuse nests, which need each nest alone.
 #pragma once
 
 #include <vector>
@@ -39,18 +40,22 @@ inline ir::Stmt distribute_rows(const ir::Stmt& body) {
     const auto* let = loop.body.as<ir::LetStmt>();
     if (!let || !(schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) {
       const ir::Stmt inner = distribute_rows(loop.body);
-      return inner.same_as(loop.body) ? handle_of(loop) : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+      return inner.same_as(loop.body) ? handle_of(loop)
+                                      : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
     }
     std::vector<ir::Stmt> parts, loops;
     detail::separate(let->body, parts);
     if (parts.size() < 2) return handle_of(loop);
     if (loop.dim == dims::sequence) {
       const ir::Stmt inner = ir::LetStmt::make(let->var, let->value, ir::Block::make(parts));
-      return ir::equal(inner, loop.body) ? handle_of(loop) : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+      return ir::equal(inner, loop.body) ? handle_of(loop)
+                                         : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
     }
     for (const ir::Stmt& part : parts) {
-      const ir::Expr row = ir::Var::make(loop.var.as<ir::Var>()->name), value = ir::Var::make(let->var.as<ir::Var>()->name);
-      const ir::Stmt own = ir::LetStmt::make(value, ir::substitute(let->value, {{loop.var.get(), row}}), ir::substitute(part, {{let->var.get(), value}}));
+      const ir::Expr row = ir::Var::make(loop.var.as<ir::Var>()->name),
+                     value = ir::Var::make(let->var.as<ir::Var>()->name);
+      const ir::Stmt own = ir::LetStmt::make(value, ir::substitute(let->value, {{loop.var.get(), row}}),
+                                             ir::substitute(part, {{let->var.get(), value}}));
       loops.push_back(ir::For::make(row, loop.dim, loop.extent, loop.loop, own));
     }
     return ir::Block::make(loops);

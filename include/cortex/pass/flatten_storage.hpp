@@ -2,8 +2,8 @@
 //
 //   h[node,ramp(i,16)]     ->     h[ramp(i64(node) * 256 + i64(i),16)]
 //
-// Buffers without a layout get rows padded to whole cache lines, so that vectors of one row never share a line with the next.
-// Last of all passes: nothing after it knows a tensor's dimensions.
+// Buffers without a layout get rows padded to whole cache lines, so that vectors of one row never share a line with the
+// next. Last of all passes: nothing after it knows a tensor's dimensions.
 #pragma once
 
 #include <unordered_map>
@@ -29,8 +29,10 @@ inline ir::Layout padded_layout(const ir::Buffer& buffer) {
     const bool innermost = d == int(dims.size()) - 1;
     const bool by_linearizer = buffer->role == ir::Role::field || buffer->role == ir::Role::index;
     if (d == 0) {
-      if (dims[0].kind() == DimKind::dense) layout.fixed_size = stride * extent;
-      else layout.row_size = stride;
+      if (dims[0].kind() == DimKind::dense)
+        layout.fixed_size = stride * extent;
+      else
+        layout.row_size = stride;
     } else if (innermost && by_linearizer) {
       stride = (extent + 15) / 16 * 16;
     } else {
@@ -121,11 +123,13 @@ class Flattener {
       const ir::Expr& index = indices[std::size_t(axis->source)];
       const auto* ramp = index.as<ir::Ramp>();
       const Part part = ramp ? part_of(*axis, *ramp) : Part{};
-      if (index.lanes() == 1) add(scalar, part_of(*axis, index), axis->stride);
+      if (index.lanes() == 1)
+        add(scalar, part_of(*axis, index), axis->stride);
       else if (part.scalar && (!part.lanes || axis->stride == 1)) {
         add(scalar, part.scalar, axis->stride);
         if (part.lanes) ramp_lanes = index.lanes();
-      } else add(vector, part_of(*axis, index), axis->stride);
+      } else
+        add(vector, part_of(*axis, index), axis->stride);
     }
     if (!scalar) scalar = widen(ir::imm(0));
     ir::Expr result = ramp_lanes ? ir::Ramp::make(scalar, ramp_lanes) : scalar;

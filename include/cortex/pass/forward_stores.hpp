@@ -1,5 +1,5 @@
-// Keeps in a variable what a nest stores and reads again in the same iteration, so that a temporary used only there never
-// reaches memory.
+// Keeps in a variable what a nest stores and reads again in the same iteration, so that a temporary used only there
+// never reaches memory.
 //
 //   ti[n,i] = a; h[n,i] = tanh(ti[n,i])     ->     t = a; ti[n,i] = t; h[n,i] = tanh(t)
 //

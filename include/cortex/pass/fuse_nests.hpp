@@ -1,5 +1,5 @@
-// Fuses nests over the same loops into one, and the reductions of one nest into one pass over k: the gates of a cell read the
-// weights and the state together, and their epilogue finds the sums in registers.
+// Fuses nests over the same loops into one, and the reductions of one nest into one pass over k: the gates of a cell
+// read the weights and the state together, and their epilogue finds the sums in registers.
 //
 //   for n: for i: {a = 0; for j: a += Wi[i,j] * s[n,j]; ti[n,i] = a}
 //   for n: for i: {a = 0; for j: a += Wu[i,j] * s[n,j]; tu[n,i] = a}
@@ -63,7 +63,9 @@ struct Phase {
 
   void add(const Member& m) {
     before.insert(before.end(), m.before.begin(), m.before.end());
-    const auto same_axis = [&](const Loop& l) { return l.loop->dim == m.loop->dim && ir::equal(l.loop->extent, m.loop->extent); };
+    const auto same_axis = [&](const Loop& l) {
+      return l.loop->dim == m.loop->dim && ir::equal(l.loop->extent, m.loop->extent);
+    };
     auto at = std::find_if(loops.begin(), loops.end(), same_axis);
     if (at == loops.end()) at = loops.insert(at, Loop{m.loop, {}});
     at->bodies.push_back(ir::substitute(m.loop->body, {{m.loop->var.get(), at->loop->var}}));
@@ -72,7 +74,8 @@ struct Phase {
 
   void emit(std::vector<ir::Stmt>& out) const {
     out.insert(out.end(), before.begin(), before.end());
-    for (const Loop& l : loops) out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies)));
+    for (const Loop& l : loops)
+      out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies)));
     out.insert(out.end(), after.begin(), after.end());
   }
 };
@@ -92,7 +95,9 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners) {
     }
     const auto reads = schedule::accesses_of(ir::handle_of(*m.loop));
     std::size_t at = phases.size();
-    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads) == schedule::Dependence::none) --at;
+    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads) ==
+                         schedule::Dependence::none)
+      --at;
     if (at == phases.size()) phases.emplace_back();
     phases[at].add(m);
   }
@@ -105,7 +110,7 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners) {
 
 struct Group {
   schedule::Nest header;
-  std::vector<ir::Stmt> inners;             // over the header's variables
+  std::vector<ir::Stmt> inners;  // over the header's variables
   std::vector<schedule::Access> accesses;
   int contractions = 0;
 };
@@ -152,8 +157,8 @@ class NestFuser {
     join(*at, nest.inner, contracts);
   }
 
-  /// Whether some nest reads whole what `nest` computes: then the earlier it is done, the earlier that nest can be. Anything
-  /// else is done late, in the epilogue of the nest whose sums it reads.
+  /// Whether some nest reads whole what `nest` computes: then the earlier it is done, the earlier that nest can be.
+  /// Anything else is done late, in the epilogue of the nest whose sums it reads.
   bool feeds_contraction(const schedule::Nest& nest) const {
     for (const schedule::Access& access : schedule::accesses_of(nest.inner))
       if (access.write && whole_.count(access.buffer.id())) return true;

@@ -1,12 +1,13 @@
-// Indexes a temporary by the iteration space rather than by node, where nothing outside one batch reads it (paper section
-// 5.1, Fig. on dense indexing; I9). The temporary shrinks from a row per node to a row per node of the largest batch.
+// Indexes a temporary by the iteration space rather than by node, where nothing outside one batch reads it (paper
+// section 5.1, Fig. on dense indexing; I9). The temporary shrinks from a row per node to a row per node of the largest
+// batch.
 //
 //   for b: for n_idx: node = batch(b,n_idx): s[node,i] = ...; ... s[node,j] ...
 //     ->
 //   for b: for n_idx: node = batch(b,n_idx): s[n_idx,i] = ...; ... s[n_idx,j] ...
 //
-// Runs after nests are fused, so that the loops that write and read a temporary are known, and before they are tiled. A row
-// per edge becomes a row per edge of the batch; within a loop over single nodes it becomes one row.
+// Runs after nests are fused, so that the loops that write and read a temporary are known, and before they are tiled. A
+// row per edge becomes a row per edge of the batch; within a loop over single nodes it becomes one row.
 #pragma once
 
 #include <map>
@@ -70,8 +71,10 @@ class DenseIndexer {
     std::vector<ir::Expr> to = from;
     if (eligible(buffer)) {
       const ir::Expr row = row_of(from[0]);
-      if (!row) refused_.insert(buffer.id());
-      else to[0] = row;
+      if (!row)
+        refused_.insert(buffer.id());
+      else
+        to[0] = row;
     }
     return to;
   }
@@ -93,17 +96,19 @@ class DenseIndexer {
   }
 
   ir::Stmt walk(const ir::Stmt& body) {
-    return ir::mutate_with(body, [&](auto& self, const ir::For& loop) { return loop_of(self, loop); },
-                           [&](auto&, const ir::Store& store) -> ir::Stmt {
-                             note(store.buffer, true);
-                             const auto rows = indices(store.buffer, store.indices);
-                             const auto dense = dense_.find(store.buffer.id());
-                             const bool changes = rewriting_ && dense != dense_.end();
-                             const ir::Expr value = rewrite(store.value);
-                             if (!changes && value.same_as(store.value)) return handle_of(store);
-                             return changes ? ir::Store::make(dense->second, rows, value) : ir::Store::make(store.buffer, store.indices, value);
-                           },
-                           [&](auto&, const ir::Load& load) { return rewrite(handle_of(load)); });
+    return ir::mutate_with(
+        body, [&](auto& self, const ir::For& loop) { return loop_of(self, loop); },
+        [&](auto&, const ir::Store& store) -> ir::Stmt {
+          note(store.buffer, true);
+          const auto rows = indices(store.buffer, store.indices);
+          const auto dense = dense_.find(store.buffer.id());
+          const bool changes = rewriting_ && dense != dense_.end();
+          const ir::Expr value = rewrite(store.value);
+          if (!changes && value.same_as(store.value)) return handle_of(store);
+          return changes ? ir::Store::make(dense->second, rows, value)
+                         : ir::Store::make(store.buffer, store.indices, value);
+        },
+        [&](auto&, const ir::Load& load) { return rewrite(handle_of(load)); });
   }
 
   template <class Self>
@@ -126,8 +131,8 @@ class DenseIndexer {
     return result;
   }
 
-  /// Leaves are a batch, so a row per leaf fits where a row per node of the largest batch does; a row per inner node, or per any
-  /// node, need not.
+  /// Leaves are a batch, so a row per leaf fits where a row per node of the largest batch does; a row per inner node,
+  /// or per any node, need not.
   static bool over_leaves(const ir::LetStmt& let) {
     bool leaves = false;
     ir::visit_with(let.value, [&](const ir::UfCall& call) { leaves |= call.uf.kind == ir::UfKind::leaf_node; });

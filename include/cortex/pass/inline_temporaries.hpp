@@ -5,9 +5,10 @@
 //     ->
 //   for i: rnn[node,i] = tanh(rnn[left(node),i] + rnn[right(node),i])
 //
-// Runs first: it makes fewer and larger nests for the passes that place and fuse them. A copy is inlined everywhere, so that
-// children's states are gathered inside the reductions that read them; anything else only where it is read once and by a
-// nest that runs over no further dimension. The stores left without reads go with `remove_dead`. Paper section 4.1: temporaries are explicit, then removed where fusion allows.
+// Runs first: it makes fewer and larger nests for the passes that place and fuse them. A copy is inlined everywhere, so
+// that children's states are gathered inside the reductions that read them; anything else only where it is read once
+// and by a nest that runs over no further dimension. The stores left without reads go with `remove_dead`. Paper
+// section 4.1: temporaries are explicit, then removed where fusion allows.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,8 @@ namespace cortex::pass {
 
 namespace detail {
 
-/// Matches the index with which a temporary is stored against the one with which it is read, binding the store's variables.
+/// Matches the index with which a temporary is stored against the one with which it is read, binding the store's
+/// variables.
 inline bool match_index(const ir::Expr& stored, const ir::Expr& read, ir::Substitution& bound) {
   if (stored.as<ir::Var>()) {
     const auto [it, fresh] = bound.emplace(stored.get(), read);
@@ -41,7 +43,7 @@ struct TempUse {
   bool in_local_scope = false;  // the stored value reads a local accumulator: a reduction
   bool guarded = false;
   int loads = 0;
-  bool recomputed = false;      // some load lies in a loop whose variable is not in its index
+  bool recomputed = false;  // some load lies in a loop whose variable is not in its index
 };
 
 /// Collects, for each temporary, how it is stored and read.
@@ -102,7 +104,9 @@ inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
   std::unordered_map<const void*, const ir::Store*> inlined;
   ir::visit_with(body, [&](const ir::Store& s) {
     const detail::TempUse& use = found.uses.at(s.buffer.id());
-    if (s.buffer->role != ir::Role::temp || s.buffer->scope == ir::Scope::local || use.stores != 1 || use.in_local_scope) return;
+    if (s.buffer->role != ir::Role::temp || s.buffer->scope == ir::Scope::local || use.stores != 1 ||
+        use.in_local_scope)
+      return;
     const bool copy = s.value.as<ir::Load>() || s.value.as<ir::FloatImm>();
     if (copy || (use.loads == 1 && !use.recomputed)) inlined.emplace(s.buffer.id(), &s);
   });

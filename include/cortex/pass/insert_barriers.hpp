@@ -1,12 +1,12 @@
-// Puts a barrier wherever one worker reads or writes what another wrote or read: in the loop that carries the dependence, and
-// nowhere deeper (paper appendix A.4, I12).
+// Puts a barrier wherever one worker reads or writes what another wrote or read: in the loop that carries the
+// dependence, and nowhere deeper (paper appendix A.4, I12).
 //
 //   for b: for n: parallel for i: h[n,i] = ... h[child(n),j] ...
 //     ->
 //   for b: {for n: parallel for i: h[n,i] = ... h[child(n),j] ...; barrier}
 //
-// Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between them if
-// both are at the worker's own slice of the same dimension.
+// Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between
+// them if both are at the worker's own slice of the same dimension.
 #pragma once
 
 #include <vector>
@@ -36,8 +36,8 @@ inline std::vector<SharedAccess> shared_accesses(const ir::Stmt& stmt) {
   return result;
 }
 
-/// Whether workers may meet on some element of the two lists. Within one iteration of the loop that carries the dependence a
-/// child's state is not written.
+/// Whether workers may meet on some element of the two lists. Within one iteration of the loop that carries the
+/// dependence a child's state is not written.
 inline bool meet(const std::vector<SharedAccess>& a, const std::vector<SharedAccess>& b, bool same_iteration) {
   for (const SharedAccess& x : a)
     for (const SharedAccess& y : b) {
@@ -49,8 +49,8 @@ inline bool meet(const std::vector<SharedAccess>& a, const std::vector<SharedAcc
   return false;
 }
 
-/// The statements of one block with barriers between them, and at the end if `carries`: the block is then a loop's body, and
-/// the accesses after its last barrier meet those of the next iteration before its first.
+/// The statements of one block with barriers between them, and at the end if `carries`: the block is then a loop's
+/// body, and the accesses after its last barrier meet those of the next iteration before its first.
 inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, bool carries) {
   std::vector<ir::Stmt> result;
   std::vector<SharedAccess> head, since;

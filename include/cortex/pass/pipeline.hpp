@@ -35,13 +35,15 @@ namespace cortex::pass {
 /// What a pipeline run reports and does beside compiling.
 struct PipelineOptions {
   bool verify = false;  // check the program after each pass
-  std::function<void(const char* pass, const ir::Program& after)> observe;  // called after each pass that changed something
+  std::function<void(const char* pass, const ir::Program& after)>
+      observe;  // called after each pass that changed something
 };
 
 /// Runs passes one after another on a program.
 class Pipeline {
  public:
-  Pipeline(ir::Program program, const PipelineOptions& options) : program_(std::move(program)), options_(options), dump_(std::getenv("CORTEX_DUMP")) {
+  Pipeline(ir::Program program, const PipelineOptions& options)
+      : program_(std::move(program)), options_(options), dump_(std::getenv("CORTEX_DUMP")) {
     report("lower");
   }
 
@@ -73,7 +75,9 @@ class Pipeline {
     };
     for (const ir::Buffer& buffer : program_.buffers)
       if (buffer->role == ir::Role::state) add(buffer);
-    ir::visit_with(program_.body, [&](const ir::Load& load) { add(load.buffer); }, [&](const ir::Store& store) { add(store.buffer); });
+    ir::visit_with(
+        program_.body, [&](const ir::Load& load) { add(load.buffer); },
+        [&](const ir::Store& store) { add(store.buffer); });
     program_.buffers = std::move(result);
   }
 
@@ -90,8 +94,10 @@ class Pipeline {
   const char* dump_;
 };
 
-/// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed something.
-inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& schedule, const Target& target, const PipelineOptions& options = {}) {
+/// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed
+/// something.
+inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& schedule, const Target& target,
+                                const PipelineOptions& options = {}) {
   Pipeline p(lowered, options);
   const bool shared = schedule.max_workers > 1;
   const int gates = target.vector_registers / 5;  // more accumulators side by side leave no room for rows

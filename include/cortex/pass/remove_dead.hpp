@@ -20,23 +20,28 @@ inline bool is_empty(const ir::Stmt& s) { return !s || (s.as<ir::Block>() && s.a
 
 inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
   std::unordered_set<const void*> read;
-  ir::visit_with(body, [&](const ir::Store& store) {
-    // A value that only feeds its own buffer (an accumulator's update) does not keep it alive.
-    const auto note = [&](const ir::Expr& e) {
-      ir::visit_with(e, [&](const ir::Load& load) {
-        if (!(load.buffer == store.buffer)) read.insert(load.buffer.id());
+  ir::visit_with(
+      body,
+      [&](const ir::Store& store) {
+        // A value that only feeds its own buffer (an accumulator's update) does not keep it alive.
+        const auto note = [&](const ir::Expr& e) {
+          ir::visit_with(e, [&](const ir::Load& load) {
+            if (!(load.buffer == store.buffer)) read.insert(load.buffer.id());
+          });
+        };
+        note(store.value);
+        for (const ir::Expr& index : store.indices) note(index);
+        return false;
+      },
+      [&](const ir::LetStmt& let) {
+        ir::visit_with(let.value, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
+      },
+      [&](const ir::For& loop) {
+        ir::visit_with(loop.extent, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
+      },
+      [&](const ir::If& branch) {
+        ir::visit_with(branch.condition, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
       });
-    };
-    note(store.value);
-    for (const ir::Expr& index : store.indices) note(index);
-    return false;
-  }, [&](const ir::LetStmt& let) {
-    ir::visit_with(let.value, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
-  }, [&](const ir::For& loop) {
-    ir::visit_with(loop.extent, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
-  }, [&](const ir::If& branch) {
-    ir::visit_with(branch.condition, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
-  });
   return ir::mutate_with(
       body,
       [&](auto&, const ir::Store& store) -> ir::Stmt {
@@ -46,7 +51,8 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
       [](auto& self, const ir::For& loop) -> ir::Stmt {
         const ir::Stmt inner = self(loop.body);
         if (is_empty(inner)) return inner;
-        return inner.same_as(loop.body) ? handle_of(loop) : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+        return inner.same_as(loop.body) ? handle_of(loop)
+                                        : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
       },
       [](auto& self, const ir::LetStmt& let) -> ir::Stmt {
         const ir::Stmt inner = self(let.body);
@@ -59,7 +65,8 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
         return inner.same_as(alloc.body) ? handle_of(alloc) : ir::Alloc::make(alloc.buffer, inner);
       },
       [](auto& self, const ir::If& branch) -> ir::Stmt {
-        const ir::Stmt then_body = self(branch.then_body), else_body = branch.else_body ? self(branch.else_body) : ir::Stmt();
+        const ir::Stmt then_body = self(branch.then_body),
+                       else_body = branch.else_body ? self(branch.else_body) : ir::Stmt();
         if (is_empty(then_body) && is_empty(else_body)) return ir::Block::make({});
         if (then_body.same_as(branch.then_body) && else_body.same_as(branch.else_body)) return handle_of(branch);
         return ir::If::make(branch.condition, then_body, is_empty(else_body) ? ir::Stmt() : else_body);

@@ -5,7 +5,8 @@
 //   rnn[left(node),i]                   ->   rnn[left[node],i]
 //   is_leaf(node)                       ->   node >= counts[1]
 //
-// Paper appendix B: nodes of a batch are numbered consecutively, leaves above all inner nodes, so most functions need no array.
+// Paper appendix B: nodes of a batch are numbered consecutively, leaves above all inner nodes, so most functions need
+// no array.
 #pragma once
 
 #include <map>
@@ -49,7 +50,9 @@ class StructureResolver {
       case K::child: return read(ir::slots::child + acc, call.uf.name, {a[0]});
       case K::kth_child: return kth_child(acc, a[0], a[1]);
       case K::num_children: return edge_begin(acc, a[0] + 1) - edge_begin(acc, a[0]);
-      case K::field: return read(ir::slots::field + acc, call.uf.name, a, a.size() == 2 ? field_components_.at(std::size_t(acc)) : 1);
+      case K::field:
+        return read(ir::slots::field + acc, call.uf.name, a,
+                    a.size() == 2 ? field_components_.at(std::size_t(acc)) : 1);
       case K::is_leaf: return ir::binary(ir::BinaryOp::ge, a[0], count(ir::Count::internal));
       case K::num_nodes: return count(ir::Count::nodes);
       case K::num_leaves: return count(ir::Count::nodes) - count(ir::Count::internal);
@@ -57,7 +60,8 @@ class StructureResolver {
       case K::num_batches: return count(ir::Count::batches);
       // Batch 0 holds the leaves; an empty input has no batch at all.
       case K::num_internal_batches: return ir::binary(ir::BinaryOp::max, count(ir::Count::batches) - 1, ir::imm(0));
-      case K::all_node: case K::internal_node: return a[0];
+      case K::all_node:
+      case K::internal_node: return a[0];
       case K::leaf_node: return count(ir::Count::internal) + a[0];
       case K::sequence_node: return count(ir::Count::nodes) - 1 - a[0];
       case K::internal_sequence_node: return count(ir::Count::internal) - 1 - a[0];
@@ -68,22 +72,28 @@ class StructureResolver {
       case K::edge: return edge_begin(acc, a[0]) + a[1];
       case K::edge_child: return read(ir::slots::edge_child + acc, "edge_child", {a[0]});
       case K::span_edges: return edge_begin(acc, a[0] + a[1]) - edge_begin(acc, a[0]);
-      case K::worker: case K::num_workers: return ir::handle_of(call);
+      case K::worker:
+      case K::num_workers: return ir::handle_of(call);
     }
     throw Error(Code::internal, "an uninterpreted function without meaning");
   }
 
-  /// Child k of a node, or the row of zeros behind the last node where there are fewer. Loops over the children need no check.
+  /// Child k of a node, or the row of zeros behind the last node where there are fewer. Loops over the children need no
+  /// check.
   ir::Expr kth_child(int container, const ir::Expr& node, const ir::Expr& k) {
     const ir::Expr begin = edge_begin(container, node);
-    const auto child_at = [&](const ir::Expr& edge) { return read(ir::slots::edge_child + container, "edge_child", {edge}); };
+    const auto child_at = [&](const ir::Expr& edge) {
+      return read(ir::slots::edge_child + container, "edge_child", {edge});
+    };
     if (kids_.count(k.get())) return child_at(begin + k);
     const ir::Expr present = ir::binary(ir::BinaryOp::lt, k, edge_begin(container, node + 1) - begin);
     const ir::Expr safe = ir::Select::make(present, begin + k, ir::imm(0));
     return ir::Select::make(present, child_at(safe), count(ir::Count::nodes));
   }
 
-  ir::Expr edge_begin(int container, ir::Expr node) { return read(ir::slots::edge_begin + container, "edge_begin", {std::move(node)}); }
+  ir::Expr edge_begin(int container, ir::Expr node) {
+    return read(ir::slots::edge_begin + container, "edge_begin", {std::move(node)});
+  }
   ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
   ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices, int components = 1) {

@@ -2,8 +2,8 @@
 //
 //   for j: {a += w[0,j] * x[j]; b += w[1,j] * x[j]}     ->     for j: {t = x[j]; a += w[0,j] * t; b += w[1,j] * t}
 //
-// Runs on tiles, whose bodies repeat each weight once a row and each state once a vector: LLVM would find the same, but text that
-// is several times longer takes it several times as long.
+// Runs on tiles, whose bodies repeat each weight once a row and each state once a vector: LLVM would find the same, but
+// text that is several times longer takes it several times as long.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ struct RepeatedLoad {
   int count = 0;
 };
 
-/// The loads in `block` of buffers that it does not store to, with how often each occurs. Only straight-line stores qualify.
+/// The loads in `block` of buffers that it does not store to, with how often each occurs. Only straight-line stores
+/// qualify.
 inline std::vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
   std::vector<RepeatedLoad> found;
   for (const ir::Stmt& s : block.stmts)
@@ -51,13 +52,15 @@ inline ir::Stmt share_loads(const ir::Stmt& body) {
     const auto repeated = block ? detail::repeated_loads(*block) : std::vector<detail::RepeatedLoad>{};
     if (repeated.empty()) return self.children(loop);
     std::vector<std::pair<ir::Expr, ir::Expr>> lets;
-    for (const detail::RepeatedLoad& r : repeated) lets.emplace_back(ir::Var::make(r.load.as<ir::Load>()->buffer->name, r.load.type()), r.load);
+    for (const detail::RepeatedLoad& r : repeated)
+      lets.emplace_back(ir::Var::make(r.load.as<ir::Load>()->buffer->name, r.load.type()), r.load);
     ir::Stmt shared = ir::mutate_with(loop.body, [&](auto& inner, const ir::Load& load) -> ir::Expr {
       for (const auto& [var, value] : lets)
         if (ir::equal(value, ir::handle_of(load))) return var;
       return inner.children(load);
     });
-    for (auto let = lets.rbegin(); let != lets.rend(); ++let) shared = ir::LetStmt::make(let->first, let->second, shared);
+    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+      shared = ir::LetStmt::make(let->first, let->second, shared);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared);
   });
 }

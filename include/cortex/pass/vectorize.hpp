@@ -4,7 +4,8 @@
 //     ->
 //   y[ramp(16 * o,16)] = x16(a) * x[ramp(16 * o,16)]
 //
-// Local buffers inside become vectors. Loops inside keep scalar extents: an extent or condition that differs by lane is refused.
+// Local buffers inside become vectors. Loops inside keep scalar extents: an extent or condition that differs by lane is
+// refused.
 #pragma once
 
 #include <unordered_map>
@@ -20,7 +21,9 @@ namespace detail {
 
 class Vectorizer {
  public:
-  Vectorizer(const ir::Expr& lane, int lanes) : lanes_(lanes) { vectors_.emplace(lane.get(), ir::Ramp::make(ir::imm(0), lanes)); }
+  Vectorizer(const ir::Expr& lane, int lanes) : lanes_(lanes) {
+    vectors_.emplace(lane.get(), ir::Ramp::make(ir::imm(0), lanes));
+  }
 
   ir::Stmt stmt(const ir::Stmt& s) {
     switch (s->kind) {
@@ -35,7 +38,8 @@ class Vectorizer {
       }
       case ir::StmtKind::if_: {
         const auto& branch = *s.as<ir::If>();
-        return ir::If::make(scalar(branch.condition, "a condition"), stmt(branch.then_body), branch.else_body ? stmt(branch.else_body) : ir::Stmt());
+        return ir::If::make(scalar(branch.condition, "a condition"), stmt(branch.then_body),
+                            branch.else_body ? stmt(branch.else_body) : ir::Stmt());
       }
       case ir::StmtKind::block: {
         std::vector<ir::Stmt> stmts;
@@ -67,7 +71,8 @@ class Vectorizer {
     const auto local = locals_.find(s.buffer.id());
     const ir::Expr value = expr(s.value);
     if (local != locals_.end()) return ir::Store::make(local->second, std::move(indices), widen(value));
-    if (!vector && value.lanes() > 1) throw Error(Code::internal, "vectorize: lanes that store to one element of '" + s.buffer->name + "'");
+    if (!vector && value.lanes() > 1)
+      throw Error(Code::internal, "vectorize: lanes that store to one element of '" + s.buffer->name + "'");
     return ir::Store::make(s.buffer, std::move(indices), vector ? widen(value) : value);
   }
 
@@ -106,8 +111,10 @@ class Vectorizer {
         const auto& op = *e.as<ir::Binary>();
         const ir::Expr a = expr(op.a), b = expr(op.b);
         // base + lane: consecutive elements.
-        if (op.op == ir::BinaryOp::add && a.lanes() == 1 && b.as<ir::Ramp>()) return ir::Ramp::make(a + b.as<ir::Ramp>()->base, lanes_);
-        if (op.op == ir::BinaryOp::add && b.lanes() == 1 && a.as<ir::Ramp>()) return ir::Ramp::make(a.as<ir::Ramp>()->base + b, lanes_);
+        if (op.op == ir::BinaryOp::add && a.lanes() == 1 && b.as<ir::Ramp>())
+          return ir::Ramp::make(a + b.as<ir::Ramp>()->base, lanes_);
+        if (op.op == ir::BinaryOp::add && b.lanes() == 1 && a.as<ir::Ramp>())
+          return ir::Ramp::make(a.as<ir::Ramp>()->base + b, lanes_);
         return aligned({op.a, op.b}, [&](auto& p) { return ir::binary(op.op, p[0], p[1]); });
       }
       case ir::ExprKind::fma: {
@@ -116,7 +123,8 @@ class Vectorizer {
       }
       case ir::ExprKind::select: {
         const auto& op = *e.as<ir::Select>();
-        return aligned({op.condition, op.then_value, op.else_value}, [](auto& p) { return ir::Select::make(p[0], p[1], p[2]); });
+        return aligned({op.condition, op.then_value, op.else_value},
+                       [](auto& p) { return ir::Select::make(p[0], p[1], p[2]); });
       }
       case ir::ExprKind::let: {
         const auto& let = *e.as<ir::Let>();
@@ -149,7 +157,8 @@ inline ir::Stmt vectorize(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
     if (loop.loop != ir::ForKind::vectorized) return self.children(loop);
     const auto lanes = ir::as_int(loop.extent);
-    if (!lanes || *lanes < 2) throw Error(Code::internal, "vectorize: a vectorized loop without a constant extent of at least 2");
+    if (!lanes || *lanes < 2)
+      throw Error(Code::internal, "vectorize: a vectorized loop without a constant extent of at least 2");
     return detail::Vectorizer(loop.var, int(*lanes)).stmt(loop.body);
   });
 }

@@ -1,4 +1,5 @@
-// The numbers that the interpreter of the operator graph computes with: plain doubles, or values with a running error bound.
+// The numbers that the interpreter of the operator graph computes with: plain doubles, or values with a running error
+// bound.
 #pragma once
 
 #include <algorithm>
@@ -107,11 +108,12 @@ struct Bounded {
 struct Rounding {
   double f32 = 0x1p-24, f64 = 0x1p-53;  // unit roundoff u of each type
   double function_ulps = 4;             // the error of exp, log, tanh and sigmoid
-  bool any_order = false;  // reductions may be in any order, not only one after the other: a looser bound, by about the root of their length
+  bool any_order = false;  // reductions may be in any order, not only one after the other: a looser bound, by about the
+                           // root of their length
 };
 
-/// Error bounds by interval arithmetic about the value: every operation adds what it makes of its operands' errors and its own
-/// rounding. A product that is added counts two roundings, which covers the fused multiply-add with its one.
+/// Error bounds by interval arithmetic about the value: every operation adds what it makes of its operands' errors and
+/// its own rounding. A product that is added counts two roundings, which covers the fused multiply-add with its one.
 template <>
 struct Arithmetic<Bounded> {
   Rounding rounding;
@@ -154,7 +156,8 @@ struct Arithmetic<Bounded> {
     switch (op) {
       case neg: return {-a.value, a.error};
       case abs: return {std::abs(a.value), a.error};
-      case relu: case round: return monotone(f, a, 0, type);
+      case relu:
+      case round: return monotone(f, a, 0, type);
       case sqrt: return is_zero(a) ? a : a.value < a.error ? undefined(f(a.value), a) : monotone(f, a, 1, type);
       case log: return a.value <= a.error ? undefined(f(a.value), a) : monotone(f, a, 2 * rounding.function_ulps, type);
       default: return monotone(f, a, 2 * rounding.function_ulps, type);  // an ULP is at most two unit roundoffs
@@ -171,9 +174,15 @@ struct Arithmetic<Bounded> {
     switch (op) {
       case Op::div: return quotient(value, a, b, type);
       case Op::mod: return {value, a.error + b.error == 0 ? 0 : std::abs(b.value) + b.error + std::abs(value)};
-      case Op::min: return between(std::min(a.value - a.error, b.value - b.error), value, std::min(a.value + a.error, b.value + b.error));
-      case Op::max: return between(std::max(a.value - a.error, b.value - b.error), value, std::max(a.value + a.error, b.value + b.error));
-      case Op::ldexp: return b.error == 0 ? rounded(value, std::ldexp(a.error, int(b.value)) + tiny(type), 0, type) : undefined(value, b);
+      case Op::min:
+        return between(std::min(a.value - a.error, b.value - b.error), value,
+                       std::min(a.value + a.error, b.value + b.error));
+      case Op::max:
+        return between(std::max(a.value - a.error, b.value - b.error), value,
+                       std::max(a.value + a.error, b.value + b.error));
+      case Op::ldexp:
+        return b.error == 0 ? rounded(value, std::ldexp(a.error, int(b.value)) + tiny(type), 0, type)
+                            : undefined(value, b);
       default: throw Error(Code::internal, "a binary operator that does not give a number");
     }
   }
@@ -209,7 +218,8 @@ struct Arithmetic<Bounded> {
     Bounded result() const {
       if (!arithmetic->rounding.any_order || terms < 3 || !usual({total})) return total;
       const double growth = arithmetic->unit(type) * terms;
-      return growth < 0.5 ? arithmetic->rounded(total.value, carried + growth / (1 - growth) * size, 0, type) : Bounded{total.value, infinity};
+      return growth < 0.5 ? arithmetic->rounded(total.value, carried + growth / (1 - growth) * size, 0, type)
+                          : Bounded{total.value, infinity};
     }
   };
   Sum sum(DType type) const { return {this, type, {}}; }
@@ -245,17 +255,21 @@ struct Arithmetic<Bounded> {
   /// What underflow may lose, also where small results become zero.
   static double tiny(DType type) { return type == DType::f32 ? 0x1p-124 : 0x1p-1020; }
 
-  /// `value` with the error `carried` over from the operands and so many rounding units more. The last factor covers the
-  /// rounding of the bound's own arithmetic.
+  /// `value` with the error `carried` over from the operands and so many rounding units more. The last factor covers
+  /// the rounding of the bound's own arithmetic.
   Bounded rounded(double value, double carried, double units, DType type) const {
     const double error = (carried + units * unit(type) * (std::abs(value) + carried)) * (1 + 0x1p-48);
-    const double greatest = type == DType::f32 ? double(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
+    const double greatest =
+        type == DType::f32 ? double(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max();
     return {value, std::abs(value) + error <= greatest ? error : infinity};
   }
 
-  static Bounded between(double lo, double value, double hi) { return {value, std::max(hi - value, value - lo) * (1 + 0x1p-48)}; }
+  static Bounded between(double lo, double value, double hi) {
+    return {value, std::max(hi - value, value - lo) * (1 + 0x1p-48)};
+  }
 
-  /// An increasing function: its values at the ends of the operand's interval, computed in double to a few units of that.
+  /// An increasing function: its values at the ends of the operand's interval, computed in double to a few units of
+  /// that.
   template <class F>
   Bounded monotone(F f, Bounded a, double units, DType type) const {
     const double value = f(a.value), lo = f(a.value - a.error), hi = f(a.value + a.error);

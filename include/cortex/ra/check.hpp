@@ -135,7 +135,8 @@ class OpChecker {
       const Dim& dim = op_.dims[d];
       if (dim.kind() == DimKind::open) {
         if (op_.kind != OpKind::input || d > 0)
-          fail({"dimension ", in_quotes(dim.name()), " has no extent; only the first dimension of an input can be open"});
+          fail({"dimension ", in_quotes(dim.name()),
+                " has no extent; only the first dimension of an input can be open"});
         continue;
       }
       extent(dim);
@@ -190,7 +191,8 @@ class OpChecker {
       if (taken.kind != OpKind::compute && taken.kind != OpKind::if_then_else)
         fail({"branch ", in_quotes(taken.name()), " is not computed; read it in a compute and branch to that"});
       if (taken.dims != op_.dims)
-        fail({"branch ", in_quotes(taken.name()), " has other dimensions: ", text(taken.dims), ", not ", text(op_.dims)});
+        fail({"branch ", in_quotes(taken.name()), " has other dimensions: ", text(taken.dims), ", not ",
+              text(op_.dims)});
       if (taken.buffer->dtype != op_.buffer->dtype)
         fail({"branch ", in_quotes(taken.name()), " is ", to_string(taken.buffer->dtype), ", not ",
               to_string(op_.buffer->dtype)});
@@ -375,7 +377,8 @@ class OpChecker {
       fail({"(P.1) control flow depends on the structure alone: field ", in_quotes(accessor.name),
             " is indexed by computed data"});
     value(n.args[1]);
-    inside("field " + in_quotes(accessor.name) + " of the node", Dim("components", accessor.components), range(n.args[1]));
+    inside("field " + in_quotes(accessor.name) + " of the node", Dim("components", accessor.components),
+           range(n.args[1]));
   }
 
   /// The structure of a child is read only where there is one for certain: at child `k` of a reduction over children.

@@ -18,9 +18,9 @@ enum class OpKind : std::uint8_t {
   if_then_else,  // R5: one of two operators, by a condition on the structure
 };
 
-/// One operator. Its tensor is `buffer`; reading it is an `ir::Load` of that buffer. All kinds but `input` have the node
-/// dimension first, so `buffer->dims` is {d_node, dims...}, and are read at [node, indices...]: a placeholder at a child
-/// of the current node, the others at the current node.
+/// One operator. Its tensor is `buffer`; reading it is an `ir::Load` of that buffer. All kinds but `input` have the
+/// node dimension first, so `buffer->dims` is {d_node, dims...}, and are read at [node, indices...]: a placeholder at a
+/// child of the current node, the others at the current node.
 struct Op {
   OpKind kind;
   ir::Buffer buffer;
@@ -41,12 +41,12 @@ struct State {
 
 enum class AccessorGroup : std::uint8_t { child, children, field };
 
-/// A node accessor that the model reads. Uninterpreted functions and field buffers name it by its group and its position
-/// in `Graph::accessors` of that group.
+/// A node accessor that the model reads. Uninterpreted functions and field buffers name it by its group and its
+/// position in `Graph::accessors` of that group.
 struct Accessor {
   std::string name;
-  const void* key;         // identifies the accessor's C++ type
-  bool optional = false;   // child: may be absent at any node
+  const void* key;           // identifies the accessor's C++ type
+  bool optional = false;     // child: may be absent at any node
   DType dtype = DType::i32;  // field: of one element
   int components = 1;        // field: number of elements
 };

@@ -1,5 +1,5 @@
-// What has to be checked of the user's nodes before a call's arithmetic: at which nodes each field is read, and that what it
-// indexes exists.
+// What has to be checked of the user's nodes before a call's arithmetic: at which nodes each field is read, and that
+// what it indexes exists.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ namespace cortex::ra {
 /// Sets of nodes, as bits.
 enum Nodes : unsigned { no_nodes = 0, leaf_nodes = 1, internal_nodes = 2, all_nodes = 3 };
 
-/// An index into dimension `dim` of input `input` (a number of `Graph::ops`), made of the node's structure. `guard` is the
-/// condition on the node under which it is read, empty if always; `ranges` are the reduction and output variables in it.
+/// An index into dimension `dim` of input `input` (a number of `Graph::ops`), made of the node's structure. `guard` is
+/// the condition on the node under which it is read, empty if always; `ranges` are the reduction and output variables
+/// in it.
 struct IndexCheck {
   int input;
   int dim;
@@ -36,7 +37,8 @@ struct IndexChecks {
 /// The field, if `index` is a plain scalar field of `node` itself; else -1.
 inline int plain_field(const ir::Expr& index, const ir::Expr& node) {
   const auto* call = index.as<ir::UfCall>();
-  const bool plain = call && call->uf.kind == ir::UfKind::field && call->args.size() == 1 && call->args[0].same_as(node);
+  const bool plain =
+      call && call->uf.kind == ir::UfKind::field && call->args.size() == 1 && call->args[0].same_as(node);
   return plain ? call->uf.accessor : -1;
 }
 
@@ -44,7 +46,9 @@ namespace detail {
 
 class IndexCheckCollector {
  public:
-  explicit IndexCheckCollector(const Graph& graph) : graph_(graph) { result_.field_nodes.assign(graph.fields.size(), no_nodes); }
+  explicit IndexCheckCollector(const Graph& graph) : graph_(graph) {
+    result_.field_nodes.assign(graph.fields.size(), no_nodes);
+  }
 
   IndexChecks run() {
     for (const State& state : graph_.states) visit(state.body, all_nodes, {});
@@ -54,8 +58,8 @@ class IndexCheckCollector {
  private:
   const Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
 
-  /// Reads of operator `i` at `nodes` where `guard` (over `node_`) holds. An operator is visited once per way to it; graphs are
-  /// small, and ways differ only by branches.
+  /// Reads of operator `i` at `nodes` where `guard` (over `node_`) holds. An operator is visited once per way to it;
+  /// graphs are small, and ways differ only by branches.
   void visit(int i, unsigned nodes, const ir::Expr& guard) {
     for (const Visit& v : visits_)
       if (v.op == i && (v.nodes & nodes) == nodes && (!v.guard || v.guard.same_as(guard))) return;
@@ -76,7 +80,9 @@ class IndexCheckCollector {
       visit(o.else_op, nodes & (leaf ? internal_nodes : leaf_nodes), guard);
       return;
     }
-    const auto both = [&](const ir::Expr& c) { return guard ? ir::Binary::make(ir::BinaryOp::logical_and, guard, c) : c; };
+    const auto both = [&](const ir::Expr& c) {
+      return guard ? ir::Binary::make(ir::BinaryOp::logical_and, guard, c) : c;
+    };
     visit(o.then_op, nodes, both(condition));
     visit(o.else_op, nodes, both(ir::Unary::make(ir::UnaryOp::logical_not, condition)));
   }
@@ -84,14 +90,16 @@ class IndexCheckCollector {
   /// 1: true at leaves alone; 0: true at inner nodes alone; -1: neither.
   static int leaf_test(const ir::Expr& condition) {
     if (const auto* call = condition.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf) return 1;
-    if (const auto* n = condition.as<ir::Unary>(); n && n->op == ir::UnaryOp::logical_not && leaf_test(n->a) >= 0) return 1 - leaf_test(n->a);
+    if (const auto* n = condition.as<ir::Unary>(); n && n->op == ir::UnaryOp::logical_not && leaf_test(n->a) >= 0)
+      return 1 - leaf_test(n->a);
     return -1;
   }
 
   void read(const Op& o, const ir::Expr& e, unsigned nodes, const ir::Expr& guard) {
     if (nodes == no_nodes) return;
     std::vector<std::pair<ir::Expr, ir::Expr>> ranges;
-    for (std::size_t d = 0; d < o.index_vars.size(); ++d) ranges.emplace_back(o.index_vars[d], ir::imm(o.dims[d].extent()));
+    for (std::size_t d = 0; d < o.index_vars.size(); ++d)
+      ranges.emplace_back(o.index_vars[d], ir::imm(o.dims[d].extent()));
     ir::visit_with(e, [&](const ir::Reduce& r) { ranges.emplace_back(r.axis.var, r.axis.extent); });
     ir::visit_with(
         e,
@@ -102,8 +110,10 @@ class IndexCheckCollector {
           if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], nodes);
           const int source = graph_.find(load.buffer);
           if (source < 0) return;
-          if (op(source).kind == OpKind::input) check_indices(o, source, load, ranges, nodes, guard);
-          else if (op(source).kind != OpKind::placeholder && op(source).kind != OpKind::field) visit(source, nodes, guard);
+          if (op(source).kind == OpKind::input)
+            check_indices(o, source, load, ranges, nodes, guard);
+          else if (op(source).kind != OpKind::placeholder && op(source).kind != OpKind::field)
+            visit(source, nodes, guard);
         });
   }
 
@@ -112,8 +122,8 @@ class IndexCheckCollector {
     result_.field_nodes[std::size_t(field)] |= of.same_as(node_) ? nodes : unsigned(all_nodes);
   }
 
-  void check_indices(const Op& o, int source, const ir::Load& load, const std::vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes,
-                     const ir::Expr& guard) {
+  void check_indices(const Op& o, int source, const ir::Load& load,
+                     const std::vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, const ir::Expr& guard) {
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       // How long an open dimension is, only the weights bound say.
       bool structural = op(source).dims[d].kind() == DimKind::open;

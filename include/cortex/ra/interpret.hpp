@@ -1,5 +1,5 @@
-// Interprets an operator graph: the recursion as it is written, node by node over an abstract view of the nodes. Nothing of the
-// compiler is on the way, so that everything else can be held against it.
+// Interprets an operator graph: the recursion as it is written, node by node over an abstract view of the nodes.
+// Nothing of the compiler is on the way, so that everything else can be held against it.
 //
 // In plain doubles it is the reference; in `Bounded` numbers each element also says how far a right evaluation in the
 // operators' own types may be from it.
@@ -38,7 +38,7 @@ struct Term {
   ir::ExprKind kind = ir::ExprKind::int_imm;
   std::uint8_t op = 0;  // UnaryOp, BinaryOp, ReduceOp, UfKind
   DType dtype = DType::i32, operand = DType::i32;
-  int slot = -1;        // var, reduce: of the variable; load: the operator; uf_call: the accessor
+  int slot = -1;  // var, reduce: of the variable; load: the operator; uf_call: the accessor
   std::int64_t integer = 0;
   double real = 0;
   std::vector<int> parts;  // operands; load, uf_call: indices; reduce: extent, body
@@ -47,7 +47,8 @@ struct Term {
 /// Turns the expressions of one operator into terms.
 class TermBuilder {
  public:
-  TermBuilder(const Graph& graph, std::vector<Term>& terms, int& num_slots) : graph_(graph), terms_(terms), num_slots_(num_slots) {}
+  TermBuilder(const Graph& graph, std::vector<Term>& terms, int& num_slots)
+      : graph_(graph), terms_(terms), num_slots_(num_slots) {}
 
   int bind(const ir::Expr& var) {
     slots_.insert_or_assign(var.get(), num_slots_);
@@ -64,17 +65,26 @@ class TermBuilder {
       case ir::ExprKind::int_imm: t.integer = e.as<ir::IntImm>()->value; break;
       case ir::ExprKind::float_imm: t.real = e.as<ir::FloatImm>()->value; break;
       case ir::ExprKind::var: t.slot = slot_of(e); break;
-      case ir::ExprKind::unary: t.op = std::uint8_t(e.as<ir::Unary>()->op), t.parts = all({e.as<ir::Unary>()->a}); break;
+      case ir::ExprKind::unary:
+        t.op = std::uint8_t(e.as<ir::Unary>()->op), t.parts = all({e.as<ir::Unary>()->a});
+        break;
       case ir::ExprKind::binary: {
         const auto& n = *e.as<ir::Binary>();
         t.op = std::uint8_t(n.op), t.operand = n.a.dtype(), t.parts = all({n.a, n.b});
         break;
       }
       case ir::ExprKind::fma: t.parts = all({e.as<ir::Fma>()->a, e.as<ir::Fma>()->b, e.as<ir::Fma>()->c}); break;
-      case ir::ExprKind::select: t.parts = all({e.as<ir::Select>()->condition, e.as<ir::Select>()->then_value, e.as<ir::Select>()->else_value}); break;
+      case ir::ExprKind::select:
+        t.parts = all({e.as<ir::Select>()->condition, e.as<ir::Select>()->then_value, e.as<ir::Select>()->else_value});
+        break;
       case ir::ExprKind::cast: t.operand = e.as<ir::Cast>()->a.dtype(), t.parts = all({e.as<ir::Cast>()->a}); break;
-      case ir::ExprKind::load: t.slot = source_of(e.as<ir::Load>()->buffer), t.parts = all(e.as<ir::Load>()->indices); break;
-      case ir::ExprKind::uf_call: t.op = std::uint8_t(e.as<ir::UfCall>()->uf.kind), t.slot = e.as<ir::UfCall>()->uf.accessor, t.parts = all(e.as<ir::UfCall>()->args); break;
+      case ir::ExprKind::load:
+        t.slot = source_of(e.as<ir::Load>()->buffer), t.parts = all(e.as<ir::Load>()->indices);
+        break;
+      case ir::ExprKind::uf_call:
+        t.op = std::uint8_t(e.as<ir::UfCall>()->uf.kind), t.slot = e.as<ir::UfCall>()->uf.accessor,
+        t.parts = all(e.as<ir::UfCall>()->args);
+        break;
       case ir::ExprKind::reduce: {
         const auto& n = *e.as<ir::Reduce>();
         t.op = std::uint8_t(n.op);
@@ -83,8 +93,11 @@ class TermBuilder {
         t.parts.push_back(term(n.body));
         break;
       }
-      case ir::ExprKind::let: case ir::ExprKind::ramp: case ir::ExprKind::broadcast:
-        throw Error(Code::internal, "model '" + graph_.name + "': an expression that lowering makes stands in an operator");
+      case ir::ExprKind::let:
+      case ir::ExprKind::ramp:
+      case ir::ExprKind::broadcast:
+        throw Error(Code::internal,
+                    "model '" + graph_.name + "': an expression that lowering makes stands in an operator");
     }
     terms_.push_back(std::move(t));
     return int(terms_.size()) - 1;
@@ -101,13 +114,16 @@ class TermBuilder {
 
   int slot_of(const ir::Expr& var) const {
     const auto found = slots_.find(var.get());
-    if (found == slots_.end()) throw Error(Code::internal, "model '" + graph_.name + "': variable '" + var.as<ir::Var>()->name + "' is not bound");
+    if (found == slots_.end())
+      throw Error(Code::internal,
+                  "model '" + graph_.name + "': variable '" + var.as<ir::Var>()->name + "' is not bound");
     return found->second;
   }
 
   int source_of(const ir::Buffer& buffer) {
     const int source = graph_.find(buffer);
-    if (source < 0) throw Error(Code::internal, "model '" + graph_.name + "': '" + buffer->name + "' is read, but no operator");
+    if (source < 0)
+      throw Error(Code::internal, "model '" + graph_.name + "': '" + buffer->name + "' is read, but no operator");
     reads_.push_back(source);
     return source;
   }
@@ -123,8 +139,14 @@ template <class T>
 class GraphInterpreter {
  public:
   /// `given`: what placeholders read, in place of what is computed here; null: none.
-  GraphInterpreter(const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic, const States<double>* given)
-      : graph_(graph), view_(view), math_(arithmetic), given_(given), num_nodes_(view.num_nodes()), plans_(graph.ops.size()) {
+  GraphInterpreter(const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic,
+                   const States<double>* given)
+      : graph_(graph),
+        view_(view),
+        math_(arithmetic),
+        given_(given),
+        num_nodes_(view.num_nodes()),
+        plans_(graph.ops.size()) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) plan(int(i), weights);
     slots_.resize(std::size_t(num_slots_));
     read_structure();
@@ -138,19 +160,21 @@ class GraphInterpreter {
 
  private:
   struct Plan {
-    int body = -1, condition = -1;       // terms
-    int state = -1;                      // of a placeholder
-    std::vector<int> vars;               // slots of the index variables
-    std::vector<int> reads;              // operators
-    std::vector<std::int64_t> extents;   // without the node
+    int body = -1, condition = -1;      // terms
+    int state = -1;                     // of a placeholder
+    std::vector<int> vars;              // slots of the index variables
+    std::vector<int> reads;             // operators
+    std::vector<std::int64_t> extents;  // without the node
     std::int64_t size = 1;
     const Tensor* weight = nullptr;
-    std::vector<T> value;                // at the current node
-    int taken = -1;                      // branch: the operator at the current node
+    std::vector<T> value;  // at the current node
+    int taken = -1;        // branch: the operator at the current node
     bool needed = false;
   };
 
-  [[noreturn]] void fail(Code code, const std::string& what) const { throw Error(code, "model '" + graph_.name + "': " + what); }
+  [[noreturn]] void fail(Code code, const std::string& what) const {
+    throw Error(code, "model '" + graph_.name + "': " + what);
+  }
   const Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
   Plan& plan_of(int i) { return plans_[std::size_t(i)]; }
 
@@ -182,7 +206,8 @@ class GraphInterpreter {
       fits = o.dims[d].kind() == DimKind::open || p.weight->shape[d] == o.dims[d].extent();
       size *= p.weight->shape[d];
     }
-    if (!fits || size != std::int64_t(p.weight->values.size())) fail(Code::invalid_weights, "what is bound to input '" + o.name() + "' has another shape");
+    if (!fits || size != std::int64_t(p.weight->values.size()))
+      fail(Code::invalid_weights, "what is bound to input '" + o.name() + "' has another shape");
     p.extents = p.weight->shape;
   }
 
@@ -203,7 +228,8 @@ class GraphInterpreter {
     std::vector<int> stack;
     const auto push = [&](int node, int parent) {
       if (node < 0 || seen[std::size_t(node)] == 2) return;
-      if (seen[std::size_t(node)] == 1) fail(Code::invalid_structure, "node " + std::to_string(parent) + " is part of a cycle");
+      if (seen[std::size_t(node)] == 1)
+        fail(Code::invalid_structure, "node " + std::to_string(parent) + " is part of a cycle");
       stack.push_back(node);
     };
     for (int start = 0; start < num_nodes_; ++start) {
@@ -242,7 +268,8 @@ class GraphInterpreter {
     }
     for (std::size_t i = 0; i < plans_.size(); ++i)
       if (plans_[i].needed && op(int(i)).kind == OpKind::compute) compute(plans_[i]);
-    for (std::size_t s = 0; s < graph_.states.size(); ++s) states_[s][std::size_t(node)] = value_of(graph_.states[s].body).value;
+    for (std::size_t s = 0; s < graph_.states.size(); ++s)
+      states_[s][std::size_t(node)] = value_of(graph_.states[s].body).value;
   }
 
   Plan& value_of(int number) {
@@ -307,7 +334,8 @@ class GraphInterpreter {
     if (first && source.kind == OpKind::placeholder) node = integer(t.parts[0]);
     for (std::size_t d = 0; d < p.extents.size(); ++d) {
       const std::int64_t index = integer(t.parts[d + first]);
-      if (index < 0 || index >= p.extents[d]) [[unlikely]] out_of_range(source, d, index, p.extents[d]);
+      if (index < 0 || index >= p.extents[d]) [[unlikely]]
+        out_of_range(source, d, index, p.extents[d]);
       offset = offset * p.extents[d] + index;
     }
     switch (source.kind) {
@@ -322,8 +350,9 @@ class GraphInterpreter {
   }
 
   [[noreturn]] void out_of_range(const Op& source, std::size_t d, std::int64_t index, std::int64_t extent) const {
-    fail(Code::out_of_range, "index " + std::to_string(index) + " into dimension '" + source.dims[d].name() + "' of '" + source.name() + "' at node " +
-                                 std::to_string(slots_[0]) + " is not in [0, " + std::to_string(extent) + ")");
+    fail(Code::out_of_range, "index " + std::to_string(index) + " into dimension '" + source.dims[d].name() + "' of '" +
+                                 source.name() + "' at node " + std::to_string(slots_[0]) + " is not in [0, " +
+                                 std::to_string(extent) + ")");
   }
 
   T reduce(const Term& t) {
@@ -350,8 +379,10 @@ class GraphInterpreter {
     const Term& body = at(t.parts[1]);
     for (std::int64_t i = 0; i < extent; ++i) {
       slots_[std::size_t(t.slot)] = i;
-      if (body.kind == ir::ExprKind::reduce && body.op == t.op) for_each_term(body, f);
-      else f(t.parts[1]);
+      if (body.kind == ir::ExprKind::reduce && body.op == t.op)
+        for_each_term(body, f);
+      else
+        f(t.parts[1]);
     }
   }
 
@@ -368,7 +399,8 @@ class GraphInterpreter {
       if (is_int(t.operand)) return {integer(t.parts[0]) != 0};
       return math_.compare(ir::BinaryOp::ne, real(t.parts[0]), math_.exact(0));
     }
-    if (t.kind != ir::ExprKind::binary) fail(Code::internal, "a condition is expected where an expression of another kind stands");
+    if (t.kind != ir::ExprKind::binary)
+      fail(Code::internal, "a condition is expected where an expression of another kind stands");
     const auto o = ir::BinaryOp(t.op);
     if (is_float(t.operand)) {
       const T a = real(t.parts[0]), b = real(t.parts[1]);
@@ -400,7 +432,8 @@ class GraphInterpreter {
       case ir::ExprKind::binary: {
         const auto o = ir::BinaryOp(t.op);
         const std::int64_t a = integer(t.parts[0]), b = integer(t.parts[1]);
-        if ((o == ir::BinaryOp::div || o == ir::BinaryOp::mod) && b == 0) return o == ir::BinaryOp::div ? a : 0;  // as in generated code
+        if ((o == ir::BinaryOp::div || o == ir::BinaryOp::mod) && b == 0)
+          return o == ir::BinaryOp::div ? a : 0;  // as in generated code
         return ir::detail::fold(o, a, b);
       }
       case ir::ExprKind::select: return integer(t.parts[truth(t.parts[0]).value ? 1 : 2]);
@@ -439,7 +472,8 @@ class GraphInterpreter {
         return k < std::int64_t(kids.size()) ? kids[std::size_t(k)] : -1;
       }
       case ir::UfKind::num_children: return std::int64_t(kids_[accessor][std::size_t(present(t))].size());
-      case ir::UfKind::field: return std::int64_t(view_.field(t.slot, present(t), t.parts.size() > 1 ? int(integer(t.parts[1])) : 0));
+      case ir::UfKind::field:
+        return std::int64_t(view_.field(t.slot, present(t), t.parts.size() > 1 ? int(integer(t.parts[1])) : 0));
       default: fail(Code::internal, "a function that lowering makes stands in an operator");
     }
   }
@@ -459,8 +493,8 @@ class GraphInterpreter {
   int num_slots_ = 1;
   std::vector<Term> terms_;
   std::vector<Plan> plans_;
-  std::vector<std::int64_t> slots_;             // slot 0: the current node
-  std::vector<std::vector<int>> child_;         // [accessor][node]
+  std::vector<std::int64_t> slots_;                  // slot 0: the current node
+  std::vector<std::vector<int>> child_;              // [accessor][node]
   std::vector<std::vector<std::vector<int>>> kids_;  // [container][node]
   States<T> states_;
 };
@@ -471,15 +505,18 @@ class GraphInterpreter {
 /// `invalid_weights` for an input that nothing fits is bound to, `out_of_range` for an index outside of a tensor, and
 /// `invalid_structure` for a cycle.
 template <class T>
-States<T> interpret(const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic = {}) {
+States<T> interpret(const Graph& graph, const NodeView& view, const Weights& weights,
+                    const Arithmetic<T>& arithmetic = {}) {
   return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, nullptr).run();
 }
 
-/// The same with children's states not computed here but given, and taken as exact: what each node's states should be if those of
-/// its children are right. Held against the very results that are `given`, the bounds do not grow with the height of a tree, so they stay
-/// tight where those of `interpret` have long become wide; and if every node is right by its children, all are.
+/// The same with children's states not computed here but given, and taken as exact: what each node's states should be
+/// if those of its children are right. Held against the very results that are `given`, the bounds do not grow with the
+/// height of a tree, so they stay tight where those of `interpret` have long become wide; and if every node is right by
+/// its children, all are.
 template <class T>
-States<T> interpret_from(const States<double>& given, const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic = {}) {
+States<T> interpret_from(const States<double>& given, const Graph& graph, const NodeView& view, const Weights& weights,
+                         const Arithmetic<T>& arithmetic = {}) {
   return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, &given).run();
 }
 

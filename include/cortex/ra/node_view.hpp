@@ -10,8 +10,8 @@ namespace cortex::ra {
 
 /// Nodes numbered 0 .. num_nodes - 1 in any order. Accessors go by their number in the graph's group.
 ///
-/// A test that starts from nodes of its own gathers them in a vector, keeps a map from address to position, and answers from
-/// the nodes themselves, so that nothing of the linearizer is on the way:
+/// A test that starts from nodes of its own gathers them in a vector, keeps a map from address to position, and answers
+/// from the nodes themselves, so that nothing of the linearizer is on the way:
 ///
 ///     struct Words : ra::NodeView {
 ///       std::vector<const Word*> nodes;  // every node once, in any order

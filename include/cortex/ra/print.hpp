@@ -30,7 +30,9 @@ inline std::string text_of(const std::vector<Dim>& dims) {
 inline std::string text_of(const Graph& graph, const Op& op) {
   ir::Printer printer;  // one an operator: each has variables of its own, and all may be called n and i
   const std::string dims = text_of(op.dims), type(to_string(op.buffer->dtype));
-  const auto name_of = [&](int i) { return i >= 0 && std::size_t(i) < graph.ops.size() ? graph.ops[std::size_t(i)].name() : "?"; };
+  const auto name_of = [&](int i) {
+    return i >= 0 && std::size_t(i) < graph.ops.size() ? graph.ops[std::size_t(i)].name() : "?";
+  };
   const auto lambda = [&](const ir::Expr& result) {
     std::string text = "lambda " + printer.text(op.node);
     for (const ir::Expr& var : op.index_vars) text += "," + printer.text(var);
@@ -44,8 +46,10 @@ inline std::string text_of(const Graph& graph, const Op& op) {
       const bool listed = slot >= 0 && std::size_t(slot) < graph.fields.size();
       return "field(" + (listed ? graph.fields[std::size_t(slot)].name : "?") + ", " + dims + ") " + type;
     }
-    case OpKind::compute: return "compute(" + dims + ", " + lambda(op.body) + ")" + (op.buffer->dtype == DType::f32 ? "" : " " + type);
-    case OpKind::if_then_else: return "if_then_else(" + lambda(op.condition) + ", " + name_of(op.then_op) + ", " + name_of(op.else_op) + ")";
+    case OpKind::compute:
+      return "compute(" + dims + ", " + lambda(op.body) + ")" + (op.buffer->dtype == DType::f32 ? "" : " " + type);
+    case OpKind::if_then_else:
+      return "if_then_else(" + lambda(op.condition) + ", " + name_of(op.then_op) + ", " + name_of(op.else_op) + ")";
   }
   return "?";
 }
@@ -57,13 +61,16 @@ inline std::string print(const Graph& graph) {
   constexpr const char* kinds[] = {"sequence", "tree", "DAG"};
   std::string text = graph.name + ": " + kinds[std::size_t(graph.structure)];
   const bool counted = graph.max_children > 0 && graph.structure != StructureKind::sequence;
-  if (counted) text += ", at most " + std::to_string(graph.max_children) + (graph.max_children == 1 ? " child" : " children");
+  if (counted)
+    text += ", at most " + std::to_string(graph.max_children) + (graph.max_children == 1 ? " child" : " children");
   text += "\n";
   std::size_t width = 0;
   for (const Op& op : graph.ops) width = std::max(width, op.name().size());
-  for (const Op& op : graph.ops) text += op.name() + std::string(width - op.name().size(), ' ') + " = " + detail::text_of(graph, op) + "\n";
+  for (const Op& op : graph.ops)
+    text += op.name() + std::string(width - op.name().size(), ' ') + " = " + detail::text_of(graph, op) + "\n";
   for (const State& state : graph.states)
-    text += "recursion_op(" + graph.ops[std::size_t(state.placeholder)].name() + ", " + graph.ops[std::size_t(state.body)].name() + ")\n";
+    text += "recursion_op(" + graph.ops[std::size_t(state.placeholder)].name() + ", " +
+            graph.ops[std::size_t(state.body)].name() + ")\n";
   return text;
 }
 

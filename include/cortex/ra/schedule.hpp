@@ -13,35 +13,45 @@ namespace cortex {
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
 /// none is given.
 struct Schedule {
-  bool batched = false;                        // S1
-  bool specialize_all = false;                 // S2, for every branch on is_leaf
-  std::vector<std::string> specialized;        // S2, by name of the if_then_else
-  bool leaves_apart = false;                   // a version of the body for leaves, even if the model has no branch
-  int max_workers = 1;                         // threads that may share one call
-  bool exact = false;                          // tanh, sigmoid, exp of the C library, not the approximations
+  bool batched = false;                  // S1
+  bool specialize_all = false;           // S2, for every branch on is_leaf
+  std::vector<std::string> specialized;  // S2, by name of the if_then_else
+  bool leaves_apart = false;             // a version of the body for leaves, even if the model has no branch
+  int max_workers = 1;                   // threads that may share one call
+  bool exact = false;                    // tanh, sigmoid, exp of the C library, not the approximations
 
   /// S1: nodes that do not depend on each other run as one batch.
-  [[nodiscard]] Schedule dynamic_batch() const { return with([](Schedule& s) { s.batched = true; }); }
+  [[nodiscard]] Schedule dynamic_batch() const {
+    return with([](Schedule& s) { s.batched = true; });
+  }
   /// The same, naming the recursion as the paper does; a program has one.
   template <class Op>
   [[nodiscard]] Schedule dynamic_batch(const Op&) const {
     return dynamic_batch();
   }
 
-  /// S2: a version of the program for each side of the branch `op`, and nodes partitioned to match. Only for branches on
-  /// `is_leaf`; others are refused when the model is compiled.
+  /// S2: a version of the program for each side of the branch `op`, and nodes partitioned to match. Only for branches
+  /// on `is_leaf`; others are refused when the model is compiled.
   template <class Op>
   [[nodiscard]] Schedule specialize_if_else(const Op& op) const {
     return with([&](Schedule& s) { s.specialized.push_back(name_of(op)); });
   }
   /// S2, for every branch on `is_leaf`.
-  [[nodiscard]] Schedule specialize_if_else() const { return with([](Schedule& s) { s.specialize_all = true; }); }
+  [[nodiscard]] Schedule specialize_if_else() const {
+    return with([](Schedule& s) { s.specialize_all = true; });
+  }
   /// A version of the body for leaves: sums over no children and absent initial states vanish from it (L6).
-  [[nodiscard]] Schedule specialize_leaves() const { return with([](Schedule& s) { s.leaves_apart = true; }); }
+  [[nodiscard]] Schedule specialize_leaves() const {
+    return with([](Schedule& s) { s.leaves_apart = true; });
+  }
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
-  [[nodiscard]] Schedule workers(int count) const { return with([&](Schedule& s) { s.max_workers = count; }); }
+  [[nodiscard]] Schedule workers(int count) const {
+    return with([&](Schedule& s) { s.max_workers = count; });
+  }
   /// The C library's tanh, sigmoid and exp in place of the approximations.
-  [[nodiscard]] Schedule exact_activations() const { return with([](Schedule& s) { s.exact = true; }); }
+  [[nodiscard]] Schedule exact_activations() const {
+    return with([](Schedule& s) { s.exact = true; });
+  }
 
   /// Batched, every branch on is_leaf specialized, leaves apart.
   static Schedule standard() { return Schedule{}.dynamic_batch().specialize_if_else().specialize_leaves(); }
@@ -58,7 +68,9 @@ struct Schedule {
   static std::string name_of(const char* name) { return name; }
   static std::string name_of(const std::string& name) { return name; }
   template <class Op>
-    requires requires(const Op& op) { { op.name() } -> std::convertible_to<std::string>; }
+  requires requires(const Op& op) {
+    { op.name() } -> std::convertible_to<std::string>;
+  }
   static std::string name_of(const Op& op) { return op.name(); }
 };
 

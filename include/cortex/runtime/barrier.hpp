@@ -39,7 +39,8 @@ class Flag {
   /// Returns the first value seen for which `met(value)`.
   template <class Met>
   std::uint32_t wait(Met met) {
-    // While the other side is only just behind, a pause of the processor (up to 50 ns) is what would be waited for most.
+    // While the other side is only just behind, a pause of the processor (up to 50 ns) is what would be waited for
+    // most.
     for (int i = 0; i < 256; ++i)
       if (const std::uint32_t value = get(); met(value)) return value;
     const auto end = std::chrono::steady_clock::now() + spin_time;
@@ -81,12 +82,14 @@ struct alignas(128) BarrierLine {
 /// The most workers that share one call.
 inline constexpr int max_call_workers = 1 << BarrierLine::max_rounds;
 
-/// One worker's end of the barrier of a call: nobody leaves `wait` before all have entered it. Workers signal each other
-/// in rounds, over distances 1, 2, 4 ...: two workers exchange one signal each, and nothing is counted in one place.
+/// One worker's end of the barrier of a call: nobody leaves `wait` before all have entered it. Workers signal each
+/// other in rounds, over distances 1, 2, 4 ...: two workers exchange one signal each, and nothing is counted in one
+/// place.
 class Barrier {
  public:
   /// `lines`: one per worker of the call, reset.
-  Barrier(BarrierLine* const* lines, int worker, int num_workers) : lines_(lines), worker_(worker), num_workers_(num_workers) {}
+  Barrier(BarrierLine* const* lines, int worker, int num_workers)
+      : lines_(lines), worker_(worker), num_workers_(num_workers) {}
 
   void wait() {
     ++epoch_;
@@ -96,7 +99,8 @@ class Barrier {
       if (peer >= num_workers_) peer -= num_workers_;
       lines_[peer]->round[std::size_t(round)].set(epoch_ & mask);
       // The peer behind may be one barrier ahead, and has then signalled both.
-      lines_[worker_]->round[std::size_t(round)].wait([this](std::uint32_t seen) { return ((seen - epoch_) & mask) <= 1; });
+      lines_[worker_]->round[std::size_t(round)].wait(
+          [this](std::uint32_t seen) { return ((seen - epoch_) & mask) <= 1; });
     }
   }
 

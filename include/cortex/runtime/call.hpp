@@ -11,8 +11,10 @@ namespace cortex::runtime {
 namespace detail {
 
 inline void run_kernel(const Executable& executable, const codegen::KernelArgs& args) {
-  if (executable.kernel) [[likely]] return executable.kernel(&args);
-  if (!executable.interpret) throw Error(Code::internal, "model '" + executable.graph.name + "' has neither machine code nor an interpreter");
+  if (executable.kernel) [[likely]]
+    return executable.kernel(&args);
+  if (!executable.interpret)
+    throw Error(Code::internal, "model '" + executable.graph.name + "' has neither machine code nor an interpreter");
   executable.interpret(args);
 }
 
@@ -20,8 +22,8 @@ inline void no_barrier(void*) {}
 
 }  // namespace detail
 
-/// Runs the kernel on what the workspace's linearizer has numbered, with the workspace's weights. Takes as many workers as the
-/// schedule allows and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
+/// Runs the kernel on what the workspace's linearizer has numbered, with the workspace's weights. Takes as many workers
+/// as the schedule allows and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
 inline void run(Workspace& workspace) {
   const structure::Arrays& arrays = workspace.arrays();
   if (arrays.num_nodes == 0) return;
@@ -35,7 +37,8 @@ inline void run(Workspace& workspace) {
     return;
   }
   workers->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
-    detail::run_kernel(executable, {workspace.pointers(worker), num_workers > 1 ? &Barrier::call : &detail::no_barrier, &barrier, worker, num_workers});
+    detail::run_kernel(executable, {workspace.pointers(worker), num_workers > 1 ? &Barrier::call : &detail::no_barrier,
+                                    &barrier, worker, num_workers});
   });
 }
 

@@ -1,5 +1,6 @@
-// The compile seam: from an operator graph and its schedule to an executable. The one non-template function between the user's
-// templates and the compiler; with `CORTEX_COMPILED` it is only declared, and the library `cortex::compiled` has it.
+// The compile seam: from an operator graph and its schedule to an executable. The one non-template function between the
+// user's templates and the compiler; with `CORTEX_COMPILED` it is only declared, and the library `cortex::compiled` has
+// it.
 #pragma once
 
 #include <memory>
@@ -14,8 +15,8 @@ namespace cortex::runtime {
 
 #if CORTEX_COMPILED
 
-/// Compiles `graph` under `schedule` for `target`. Throws `invalid_model`, `invalid_schedule`, `unavailable` (a target that this
-/// build cannot compile for), or `compile_failed` with LLVM's words.
+/// Compiles `graph` under `schedule` for `target`. Throws `invalid_model`, `invalid_schedule`, `unavailable` (a target
+/// that this build cannot compile for), or `compile_failed` with LLVM's words.
 std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target);
 
 /// The machine that the program runs on, with its widest vectors. Without LLVM in the build: `unavailable`.
@@ -23,7 +24,8 @@ Target host_target();
 
 #else
 
-inline std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target) {
+inline std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule,
+                                                       const Target& target) {
   return build_executable(graph, schedule, target);
 }
 

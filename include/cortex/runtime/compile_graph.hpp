@@ -38,12 +38,15 @@ inline void plan_checks(Executable& executable) {
     const Dim& dim = input.dims[std::size_t(check.dim)];
     FieldSpec* spec = field < 0 ? nullptr : &executable.fields[std::size_t(field)];
     const bool free = spec && spec->table.empty() && !check.guard && check.nodes == unsigned(spec->where);
-    const bool known = spec && spec->table == input.name() && !check.guard && check.nodes == unsigned(spec->where) && check.dim == 0;
+    const bool known =
+        spec && spec->table == input.name() && !check.guard && check.nodes == unsigned(spec->where) && check.dim == 0;
     if (known) continue;
     if (free) {
       spec->table = input.name();
-      if (dim.kind() == DimKind::open) spec->weight = input.buffer->slot;
-      else spec->limit = dim.extent();
+      if (dim.kind() == DimKind::open)
+        spec->weight = input.buffer->slot;
+      else
+        spec->limit = dim.extent();
       continue;
     }
     GuardedCheck guarded{check.node, {}, check.guard, check.index, input.buffer->slot, check.dim, check.where};
@@ -69,7 +72,8 @@ inline void describe_tensors(Executable& executable) {
 
 inline void check_schedule(const Schedule& schedule) {
   if (schedule.max_workers < 1 || schedule.max_workers > 1024)
-    throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) + " workers were asked for; give a number from 1 to 1024");
+    throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
+                                            " workers were asked for; give a number from 1 to 1024");
 }
 
 /// Printed as LLVM IR and compiled to machine code.
@@ -95,15 +99,18 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
   executable.code = std::move(compiled.code);
   executable.times.llvm = since(start);
 #else
-  throw Error(Code::unavailable, "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
+  throw Error(
+      Code::unavailable,
+      "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
 #endif
 }
 
 }  // namespace detail
 
 /// What `compile_graph` does; `options` let tests look at and verify each pass.
-inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule, const Target& target,
-                                                           const pass::PipelineOptions& options = {}) {
+inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule,
+                                                          const Target& target,
+                                                          const pass::PipelineOptions& options = {}) {
   const auto start = std::chrono::steady_clock::now();
   ra::check(graph);
   detail::check_schedule(schedule);
@@ -118,8 +125,10 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   detail::plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);
-  if (target.backend == Backend::llvm) detail::compile_to_machine_code(*executable);
-  else executable->interpret = KernelInterpreter(executable->program);
+  if (target.backend == Backend::llvm)
+    detail::compile_to_machine_code(*executable);
+  else
+    executable->interpret = KernelInterpreter(executable->program);
   return executable;
 }
 
@@ -128,7 +137,9 @@ inline Target this_machine() {
 #if CORTEX_LLVM
   return jit::host_target();
 #else
-  throw Error(Code::unavailable, "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
+  throw Error(
+      Code::unavailable,
+      "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
 #endif
 }
 

@@ -44,8 +44,10 @@ class Lease {
 class CompiledModel {
  public:
   /// The handle that functors share.
-  static std::shared_ptr<CompiledModel> make(std::shared_ptr<const Executable> executable, AccessorOrder order, std::shared_ptr<Workers> workers, bool timed) {
-    return {new CompiledModel(std::move(executable), std::move(order), std::move(workers), timed), [](CompiledModel* model) { model->close(); }};
+  static std::shared_ptr<CompiledModel> make(std::shared_ptr<const Executable> executable, AccessorOrder order,
+                                             std::shared_ptr<Workers> workers, bool timed) {
+    return {new CompiledModel(std::move(executable), std::move(order), std::move(workers), timed),
+            [](CompiledModel* model) { model->close(); }};
   }
   CompiledModel(const CompiledModel&) = delete;
   CompiledModel& operator=(const CompiledModel&) = delete;
@@ -53,7 +55,8 @@ class CompiledModel {
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Executable>& executable() const { return plan_->executable; }
 
-  void bind(std::string_view name, DType dtype, const void* values, std::size_t count, std::span<const std::int64_t> shape) {
+  void bind(std::string_view name, DType dtype, const void* values, std::size_t count,
+            std::span<const std::int64_t> shape) {
     weights_.bind(name, dtype, values, count, shape);
     forget_replaced();
   }
@@ -62,14 +65,16 @@ class CompiledModel {
     forget_replaced();
   }
 
-  /// One call: `linearize(workspace)` fills the arrays. Throws what that throws, `Error{invalid_weights}` if weights are
-  /// missing, and what `run` throws; the workspace goes back then.
+  /// One call: `linearize(workspace)` fills the arrays. Throws what that throws, `Error{invalid_weights}` if weights
+  /// are missing, and what `run` throws; the workspace goes back then.
   template <class Linearize>
   Lease call(Linearize linearize) {
     Lease lease = take();
     lease->refresh(weights_.published(), workers_);
-    if (!lease->weights().fault.empty()) [[unlikely]] throw Error(Code::invalid_weights, lease->weights().fault);
-    if (timed_) [[unlikely]] return timed(std::move(lease), linearize);
+    if (!lease->weights().fault.empty()) [[unlikely]]
+      throw Error(Code::invalid_weights, lease->weights().fault);
+    if (timed_) [[unlikely]]
+      return timed(std::move(lease), linearize);
     linearize(*lease);
     run(*lease);
     return lease;
@@ -79,8 +84,12 @@ class CompiledModel {
   friend class Lease;
   using Clock = std::chrono::steady_clock;
 
-  CompiledModel(std::shared_ptr<const Executable> executable, AccessorOrder order, std::shared_ptr<Workers> workers, bool timed)
-      : plan_(std::make_shared<const Plan>(executable, std::move(order))), weights_(std::move(executable)), workers_(std::move(workers)), timed_(timed) {}
+  CompiledModel(std::shared_ptr<const Executable> executable, AccessorOrder order, std::shared_ptr<Workers> workers,
+                bool timed)
+      : plan_(std::make_shared<const Plan>(executable, std::move(order))),
+        weights_(std::move(executable)),
+        workers_(std::move(workers)),
+        timed_(timed) {}
   ~CompiledModel() = default;
 
   template <class Linearize>
@@ -97,9 +106,9 @@ class CompiledModel {
 
   // ---- workspaces at rest ----
   //
-  // Most stand in `places_`, where a thread looks first at the place that it used last: it gets the workspace whose memory
-  // is in its core's cache, by one exchange on a line that other threads rarely touch. What finds no place there is listed in
-  // `others_`, under the mutex.
+  // Most stand in `places_`, where a thread looks first at the place that it used last: it gets the workspace whose
+  // memory is in its core's cache, by one exchange on a line that other threads rarely touch. What finds no place there
+  // is listed in `others_`, under the mutex.
 
   static constexpr std::size_t num_places = 32, num_probes = 4;
   struct alignas(128) Place {
@@ -154,7 +163,9 @@ class CompiledModel {
       std::atomic<Workspace*>& at = place(first + probe);
       Workspace* expected = nullptr;
       // From here on the model may be gone: whoever closes it takes the workspace from its place.
-      if (at.load(std::memory_order_relaxed) == nullptr && at.compare_exchange_strong(expected, workspace, std::memory_order_release, std::memory_order_relaxed)) return;
+      if (at.load(std::memory_order_relaxed) == nullptr &&
+          at.compare_exchange_strong(expected, workspace, std::memory_order_release, std::memory_order_relaxed))
+        return;
     }
     put_other(workspace);
   }
@@ -177,7 +188,8 @@ class CompiledModel {
       resting.swap(others_);
     }
     for (Place& at : places_)
-      if (Workspace* workspace = at.workspace.exchange(closed(), std::memory_order_acquire)) delete workspace, release();
+      if (Workspace* workspace = at.workspace.exchange(closed(), std::memory_order_acquire))
+        delete workspace, release();
     for (Workspace* workspace : resting) delete workspace, release();
     release();
   }
@@ -186,7 +198,8 @@ class CompiledModel {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  /// Takes replaced weights and workers from the workspaces at rest. Those in use let go of them when they are put back.
+  /// Takes replaced weights and workers from the workspaces at rest. Those in use let go of them when they are put
+  /// back.
   void forget_replaced() {
     const std::lock_guard lock(mutex_);
     for (Workspace* workspace : others_) workspace->forget_replaced(weights_.published(), workers_);
@@ -195,7 +208,9 @@ class CompiledModel {
       if (!workspace) continue;
       workspace->forget_replaced(weights_.published(), workers_);
       Workspace* expected = nullptr;
-      if (!at.workspace.compare_exchange_strong(expected, workspace, std::memory_order_release, std::memory_order_relaxed)) others_.push_back(workspace);
+      if (!at.workspace.compare_exchange_strong(expected, workspace, std::memory_order_release,
+                                                std::memory_order_relaxed))
+        others_.push_back(workspace);
     }
   }
 

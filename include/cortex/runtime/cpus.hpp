@@ -61,7 +61,8 @@ inline int cpus_of_cgroup(const std::string& mount, std::string path, bool versi
   for (;;) {
     const std::string folder = mount + path + "/";
     const int limit = cpus_of_quota(version_2 ? first_line(folder + "cpu.max")
-                                              : first_line(folder + "cpu.cfs_quota_us") + " " + first_line(folder + "cpu.cfs_period_us"));
+                                              : first_line(folder + "cpu.cfs_quota_us") + " " +
+                                                    first_line(folder + "cpu.cfs_period_us"));
     if (limit > 0) least = least > 0 ? std::min(least, limit) : limit;
     if (path.empty()) return least;
     path.resize(std::min(path.rfind('/'), path.size() - 1));

@@ -1,4 +1,5 @@
-// What the compile seam yields: a kernel and all that a call has to know of it. Plain data, immutable, shared by all calls.
+// What the compile seam yields: a kernel and all that a call has to know of it. Plain data, immutable, shared by all
+// calls.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +54,8 @@ struct GuardedCheck {
   std::vector<Range> ranges;
   ir::Expr guard;  // empty: always
   ir::Expr index;
-  int weight = 0;  // slot
-  int dim = 0;     // which of the weight's dimensions
+  int weight = 0;     // slot
+  int dim = 0;        // which of the weight's dimensions
   std::string where;  // the operator in which the index stands, for messages
 };
 
@@ -68,16 +69,17 @@ struct CompileTimes {
 
 /// A compiled model.
 struct Executable {
-  ir::Program program;                 // at device level
-  codegen::Kernel kernel = nullptr;    // null: `interpret` does its work
-  std::function<void(const codegen::KernelArgs&)> interpret;  // a KernelInterpreter of `program`; called by several threads at once
-  std::shared_ptr<const void> code;    // keeps the kernel's memory
+  ir::Program program;               // at device level
+  codegen::Kernel kernel = nullptr;  // null: `interpret` does its work
+  std::function<void(const codegen::KernelArgs&)>
+      interpret;                     // a KernelInterpreter of `program`; called by several threads at once
+  std::shared_ptr<const void> code;  // keeps the kernel's memory
   ra::Graph graph;
   Schedule schedule;
   Target target;
-  std::vector<WeightSpec> weights;     // one per input operator
-  std::vector<StateSpec> states;       // one per `Graph::states`
-  std::vector<FieldSpec> fields;       // one per `Graph::fields`
+  std::vector<WeightSpec> weights;  // one per input operator
+  std::vector<StateSpec> states;    // one per `Graph::states`
+  std::vector<FieldSpec> fields;    // one per `Graph::fields`
   std::vector<GuardedCheck> guarded;
   std::string ra_text, ilir_text, llvm_text;
   CompileTimes times;

@@ -28,9 +28,10 @@ inline Target host_target() { return runtime::host_target(); }
 
 /// How `compile` compiles.
 struct CompileOptions {
-  std::optional<Target> target;      // none: the machine that the program runs on
-  std::shared_ptr<Workers> workers;  // threads that may help calls, if the schedule allows several; none: the caller alone
-  bool timings = false;              // fill in Output::linearize_ns and execute_ns, which reads clocks on every call
+  std::optional<Target> target;  // none: the machine that the program runs on
+  std::shared_ptr<Workers>
+      workers;           // threads that may help calls, if the schedule allows several; none: the caller alone
+  bool timings = false;  // fill in Output::linearize_ns and execute_ns, which reads clocks on every call
 };
 
 namespace runtime {
@@ -42,8 +43,10 @@ concept WeightRange = requires(const T& values) {
   requires std::is_arithmetic_v<typename decltype(std::span(values))::value_type>;
 };
 
-template <class T> inline constexpr bool is_arena = false;
-template <class Node> inline constexpr bool is_arena<Arena<Node>> = true;
+template <class T>
+inline constexpr bool is_arena = false;
+template <class Node>
+inline constexpr bool is_arena<Arena<Node>> = true;
 
 /// The structure that a graph is declared for.
 inline Structure structure_of(const ra::Graph& graph) { return {structure::Kind(graph.structure), graph.max_children}; }
@@ -52,7 +55,8 @@ namespace detail {
 
 /// Fills `positions`, by number in the graph, with positions in the set.
 template <class... As>
-void place_accessors(const ra::Graph& graph, std::vector<int>& positions, std::size_t count, structure::Accessors<As...>) {
+void place_accessors(const ra::Graph& graph, std::vector<int>& positions, std::size_t count,
+                     structure::Accessors<As...>) {
   positions.assign(count, -1);
   int position = 0;
   [[maybe_unused]] const auto place = [&](int number) {
@@ -77,11 +81,11 @@ AccessorOrder accessor_order(const ra::Graph& graph) {
 }  // namespace runtime
 
 /// A compiled model over nodes of type `Node` that reads the accessors in `Set`. Calling it is const, and any number of
-/// threads may call it, and bind weights to it, at the same time. Copies are handles to the same model: they share weights,
-/// workers and memory. `First` is the element type of the first state.
+/// threads may call it, and bind weights to it, at the same time. Copies are handles to the same model: they share
+/// weights, workers and memory. `First` is the element type of the first state.
 ///
-/// A call takes roots: a node, a pointer to one (raw or smart), or a range of pointers or of nodes; where links are indices,
-/// an arena and indices or pointers. It throws, or returns from its `try_` form,
+/// A call takes roots: a node, a pointer to one (raw or smart), or a range of pointers or of nodes; where links are
+/// indices, an arena and indices or pointers. It throws, or returns from its `try_` form,
 ///   invalid_structure  nodes that are not what the model is declared for
 ///   out_of_range       a field or an index past the end of a weight
 ///   invalid_weights    weights that were never bound, or whose open dimensions disagree
@@ -105,8 +109,7 @@ class Functor {
 
   /// The states at `roots` and below, in memory that the result leases.
   template <class Roots>
-    requires(!runtime::is_arena<std::remove_cvref_t<Roots>>)
-  Output operator()(Roots&& roots) const {
+  requires(!runtime::is_arena<std::remove_cvref_t<Roots>>) Output operator()(Roots&& roots) const {
     return Output(lease(roots));
   }
   Output operator()(std::initializer_list<const Node*> roots) const { return Output(lease(roots)); }
@@ -114,12 +117,14 @@ class Functor {
   Output operator()(Arena<Node> arena, Roots&& roots) const {
     return Output(lease(roots, arena));
   }
-  Output operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const { return Output(lease(roots, arena)); }
+  Output operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
+    return Output(lease(roots, arena));
+  }
 
-  /// Writes the first state at each root to `out`, dense and row-major [root, dims...], and returns the number of roots.
+  /// Writes the first state at each root to `out`, dense and row-major [root, dims...], and returns the number of
+  /// roots.
   template <class Roots, runtime::OutputRange Out>
-    requires(!runtime::is_arena<std::remove_cvref_t<Roots>>)
-  std::size_t operator()(Roots&& roots, Out&& out) const {
+  requires(!runtime::is_arena<std::remove_cvref_t<Roots>>) std::size_t operator()(Roots&& roots, Out&& out) const {
     return write(roots, runtime::writable(out));
   }
   template <class Roots, runtime::OutputRange Out>
@@ -140,8 +145,8 @@ class Functor {
 
   /// Binds the weight called `name`, which is copied: `model.bind("Emb", values)`, with the shape to be sure of it,
   /// `model.bind("Emb", values, {10000, 256})`. Without a shape an open dimension has as many elements as there are
-  /// values for. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown name and for another type
-  /// or shape. Calls in flight keep the weights that they started with; later ones have the new.
+  /// values for. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown name and for another
+  /// type or shape. Calls in flight keep the weights that they started with; later ones have the new.
   template <class Name, runtime::WeightRange Values>
   Functor& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
     return bind(name, values, std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -157,7 +162,8 @@ class Functor {
   }
   template <class Name, class T>
   Functor& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
-    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int64_t>,
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
+                      std::is_same_v<T, std::int64_t>,
                   "weights are bound from float or double values: convert them first");
     model_->bind(name_of(name), dtype_of<T>, values, count, shape);
     return *this;
@@ -190,7 +196,8 @@ class Functor {
     if (form == "ra") return executable().ra_text;
     if (form == "ilir") return executable().ilir_text;
     if (form == "llvm") return executable().llvm_text;
-    throw Error(Code::invalid_argument, "print: there is no form '" + std::string(form) + "' of a model; there are 'ra', 'ilir' and 'llvm'");
+    throw Error(Code::invalid_argument,
+                "print: there is no form '" + std::string(form) + "' of a model; there are 'ra', 'ilir' and 'llvm'");
   }
 
  private:
@@ -200,7 +207,9 @@ class Functor {
   template <class Roots, class... ArenaIfAny>
   runtime::Lease lease(Roots& roots, const ArenaIfAny&... arena) const {
     return model_->call([&](runtime::Workspace& workspace) {
-      with_range(roots, [&](auto& range) { Linearizer::run(workspace.nodes, structure_, workspace.checks(), range, arena...); });
+      with_range(roots, [&](auto& range) {
+        Linearizer::run(workspace.nodes, structure_, workspace.checks(), range, arena...);
+      });
     });
   }
 
@@ -219,7 +228,8 @@ class Functor {
       return take(one);
     } else {
       static_assert(structure::LinkRangeTo<Roots&, Node>,
-                    "a model is called with a node of its own type, a pointer to one, or a range of either; or with an arena and indices");
+                    "a model is called with a node of its own type, a pointer to one, or a range of either; or with an "
+                    "arena and indices");
       return take(roots);
     }
   }
@@ -250,10 +260,14 @@ class Functor {
 };
 
 /// Compiles a model for the nodes and accessors that its type names. The result is the same for the same program,
-/// schedule and target. Throws `Error`: invalid_schedule, unavailable (this build or machine lacks the target), compile_failed.
+/// schedule and target. Throws `Error`: invalid_schedule, unavailable (this build or machine lacks the target),
+/// compile_failed.
 template <class... Types>
-Functor<Types...> compile(const Program<Types...>& program, const Schedule& schedule, const CompileOptions& options = {}) {
-  return Functor<Types...>(runtime::compile_graph(program.graph(), schedule, options.target ? *options.target : runtime::host_target()), options);
+Functor<Types...> compile(const Program<Types...>& program, const Schedule& schedule,
+                          const CompileOptions& options = {}) {
+  return Functor<Types...>(
+      runtime::compile_graph(program.graph(), schedule, options.target ? *options.target : runtime::host_target()),
+      options);
 }
 /// The same under `Schedule::standard()`.
 template <class... Types>

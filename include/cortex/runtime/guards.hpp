@@ -35,14 +35,18 @@ class StructureEvaluator {
       case ir::ExprKind::cast: return value(e.as<ir::Cast>()->a);
       case ir::ExprKind::unary: return unary(*e.as<ir::Unary>());
       case ir::ExprKind::binary: return binary(*e.as<ir::Binary>());
-      case ir::ExprKind::select: return value(value(e.as<ir::Select>()->condition) ? e.as<ir::Select>()->then_value : e.as<ir::Select>()->else_value);
+      case ir::ExprKind::select:
+        return value(value(e.as<ir::Select>()->condition) ? e.as<ir::Select>()->then_value
+                                                          : e.as<ir::Select>()->else_value);
       case ir::ExprKind::uf_call: return call(*e.as<ir::UfCall>());
       default: refuse();
     }
   }
 
  private:
-  [[noreturn]] static void refuse() { throw Error(Code::internal, "an index check holds an expression that is not of the structure"); }
+  [[noreturn]] static void refuse() {
+    throw Error(Code::internal, "an index check holds an expression that is not of the structure");
+  }
 
   std::int64_t lookup(const ir::Expr& var) const {
     for (std::size_t i = depth_; i-- > 0;)
@@ -71,14 +75,17 @@ class StructureEvaluator {
 
   std::int64_t call(const ir::UfCall& n) const {
     const std::int64_t first = n.args.empty() ? 0 : value(n.args[0]);
-    const auto position = [&](const std::vector<int>& positions) { return std::size_t(positions.at(std::size_t(n.uf.accessor))); };
+    const auto position = [&](const std::vector<int>& positions) {
+      return std::size_t(positions.at(std::size_t(n.uf.accessor)));
+    };
     const bool absent = first < 0 || first >= in_.num_nodes;  // below an absent child there is nothing
     switch (n.uf.kind) {
       case ir::UfKind::child: return absent ? in_.num_nodes : in_.child[position(order_.child)][first];
       case ir::UfKind::kth_child: {
         const structure::Csr& csr = in_.children[position(order_.children)];
         const std::int64_t k = value(n.args[1]);
-        return absent || k < 0 || k >= csr.begin[first + 1] - csr.begin[first] ? in_.num_nodes : csr.child[csr.begin[first] + k];
+        return absent || k < 0 || k >= csr.begin[first + 1] - csr.begin[first] ? in_.num_nodes
+                                                                               : csr.child[csr.begin[first] + k];
       }
       case ir::UfKind::num_children: {
         const structure::Csr& csr = in_.children[position(order_.children)];
@@ -87,7 +94,9 @@ class StructureEvaluator {
       case ir::UfKind::field: {
         const structure::FieldArray& field = in_.field[position(order_.field)];
         const std::int64_t k = n.args.size() > 1 ? value(n.args[1]) : 0;
-        return absent || k < 0 || k >= field.stride ? 0 : static_cast<const std::int32_t*>(field.data)[first * field.stride + k];
+        return absent || k < 0 || k >= field.stride
+                   ? 0
+                   : static_cast<const std::int32_t*>(field.data)[first * field.stride + k];
       }
       case ir::UfKind::is_leaf: return first >= in_.num_internal;
       case ir::UfKind::num_nodes: return in_.num_nodes;
@@ -108,8 +117,8 @@ class StructureEvaluator {
 namespace detail {
 
 /// One check at one node: the values of the ranges' variables are run through from range `r` on.
-inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int64_t node, const Executable& executable,
-                         StructureEvaluator& evaluator) {
+inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int64_t node,
+                         const Executable& executable, StructureEvaluator& evaluator) {
   if (r < check.ranges.size()) {
     const std::int64_t end = evaluator.value(check.ranges[r].extent);
     evaluator.push(check.ranges[r].var, 0);
@@ -123,16 +132,19 @@ inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t 
   const std::int64_t index = evaluator.value(check.index);
   if (index >= 0 && index < extent) return;
   const WeightSpec& weight = executable.weights[std::size_t(check.weight)];
-  throw Error(Code::out_of_range, "node " + std::to_string(node) + " of the call (numbered parents first): operator '" + check.where + "' of model '" +
-                                      executable.graph.name + "' reads '" + weight.name + "' at index " + std::to_string(index) + " of dimension '" +
-                                      weight.dims[std::size_t(check.dim)].name() + "', which has " + std::to_string(extent) + " elements: valid values are 0 to " +
-                                      std::to_string(extent - 1) + "; correct the field of the node that the index is made of, or keep the index inside with min and max");
+  throw Error(
+      Code::out_of_range,
+      "node " + std::to_string(node) + " of the call (numbered parents first): operator '" + check.where +
+          "' of model '" + executable.graph.name + "' reads '" + weight.name + "' at index " + std::to_string(index) +
+          " of dimension '" + weight.dims[std::size_t(check.dim)].name() + "', which has " + std::to_string(extent) +
+          " elements: valid values are 0 to " + std::to_string(extent - 1) +
+          "; correct the field of the node that the index is made of, or keep the index inside with min and max");
 }
 
 }  // namespace detail
 
-/// Makes the plan's guarded checks on a call's arrays; throws `Error{out_of_range}` that names the operator, the weight, the
-/// dimension and the node.
+/// Makes the plan's guarded checks on a call's arrays; throws `Error{out_of_range}` that names the operator, the
+/// weight, the dimension and the node.
 inline void check_guarded(const Plan& plan, const structure::Arrays& arrays, const WeightSet& weights) {
   const Executable& executable = *plan.executable;
   if (executable.guarded.empty()) return;

@@ -13,11 +13,12 @@ namespace cortex::runtime {
 class KernelInterpreter {
  public:
   explicit KernelInterpreter(const ir::Program& program) : code_(ir::vm::Compiler(program).take()) {
-    if (program.level != ir::Level::device) throw Error(Code::internal, "interpreter: program '" + program.name + "' is not at device level");
+    if (program.level != ir::Level::device)
+      throw Error(Code::internal, "interpreter: program '" + program.name + "' is not at device level");
   }
 
-  /// Runs one worker's share, as a kernel does: elements are converted where they are loaded and stored, arithmetic is in
-  /// double. Offsets are not checked. Throws `Error{internal}` for a program that is none of device level.
+  /// Runs one worker's share, as a kernel does: elements are converted where they are loaded and stored, arithmetic is
+  /// in double. Offsets are not checked. Throws `Error{internal}` for a program that is none of device level.
   void operator()(const codegen::KernelArgs& args) const {
     std::vector<ir::vm::Binding> bindings;
     for (int b = 0; b < code_.num_buffers; ++b) {
@@ -35,6 +36,8 @@ class KernelInterpreter {
 };
 
 /// Runs `program` once for the worker of `args`: `Executable::interpret`.
-inline void interpret_kernel(const ir::Program& program, const codegen::KernelArgs& args) { KernelInterpreter{program}(args); }
+inline void interpret_kernel(const ir::Program& program, const codegen::KernelArgs& args) {
+  KernelInterpreter{program}(args);
+}
 
 }  // namespace cortex::runtime

@@ -20,7 +20,8 @@ namespace runtime {
 template <class T>
 concept OutputRange = requires(T& out) {
   std::span(out);
-  requires std::same_as<typename decltype(std::span(out))::element_type, float> || std::same_as<typename decltype(std::span(out))::element_type, double>;
+  requires std::same_as<typename decltype(std::span(out))::element_type, float> ||
+      std::same_as<typename decltype(std::span(out))::element_type, double>;
 };
 
 template <OutputRange Out>
@@ -38,10 +39,13 @@ concept StateHandle = requires(const S& state) {
 
 namespace detail {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void invalid(const std::string& what) { throw Error(Code::invalid_argument, what); }
+[[noreturn, gnu::cold, gnu::noinline]] inline void invalid(const std::string& what) {
+  throw Error(Code::invalid_argument, what);
+}
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_root(std::size_t root, std::size_t count) {
-  invalid("root " + std::to_string(root) + " is asked for, but the call had " + std::to_string(count) + " roots, counted from 0");
+  invalid("root " + std::to_string(root) + " is asked for, but the call had " + std::to_string(count) +
+          " roots, counted from 0");
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_node() {
   invalid("a node is asked for that was not in the call: only nodes that the roots reach have states");
@@ -52,13 +56,17 @@ namespace detail {
   invalid("model '" + executable.graph.name + "' has no state '" + std::string(name) + "'; its states are " + all);
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void wrong_element(const StateSpec& state, DType asked) {
-  invalid("state '" + state.name + "' holds " + std::string(to_string(state.dtype)) + " elements, but is asked for as " + std::string(to_string(asked)));
+  invalid("state '" + state.name + "' holds " + std::string(to_string(state.dtype)) +
+          " elements, but is asked for as " + std::string(to_string(asked)));
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void in_pieces(const StateSpec& state) {
-  invalid("state '" + state.name + "' is stored with gaps between its rows: use copy_root or copy_node in place of a view");
+  invalid("state '" + state.name +
+          "' is stored with gaps between its rows: use copy_root or copy_node in place of a view");
 }
-[[noreturn, gnu::cold, gnu::noinline]] inline void small_span(const StateSpec& state, std::size_t needed, std::size_t given) {
-  invalid("the output needs room for " + std::to_string(needed) + " elements of state '" + state.name + "', but the span has " + std::to_string(given));
+[[noreturn, gnu::cold, gnu::noinline]] inline void small_span(const StateSpec& state, std::size_t needed,
+                                                              std::size_t given) {
+  invalid("the output needs room for " + std::to_string(needed) + " elements of state '" + state.name +
+          "', but the span has " + std::to_string(given));
 }
 
 /// The number of the state of that name.
@@ -93,9 +101,9 @@ void copy_dense(const StateView& state, const std::byte* row, T* out) {
 /// call, which the functor then uses for another. It may outlive the functor, and the user's nodes. `First` is the
 /// element type of the first state.
 ///
-/// Views are of a state's dense tensor in row-major order; a tensor of several dimensions whose rows are stored with gaps can
-/// only be copied. A view holds as long as the output does: after `auto h = model(root)[0];` it is gone already, so keep the
-/// output. Errors are `Error{invalid_argument}`.
+/// Views are of a state's dense tensor in row-major order; a tensor of several dimensions whose rows are stored with
+/// gaps can only be copied. A view holds as long as the output does: after `auto h = model(root)[0];` it is gone
+/// already, so keep the output. Errors are `Error{invalid_argument}`.
 template <class Node, class First = float>
 class Output {
  public:
@@ -137,8 +145,8 @@ class Output {
     return view<T>(runtime::detail::find_state(executable(), state), number);
   }
 
-  /// Writes a state, named by placeholder or by name, as a dense row-major tensor to a contiguous container or span, which
-  /// needs room for all of it.
+  /// Writes a state, named by placeholder or by name, as a dense row-major tensor to a contiguous container or span,
+  /// which needs room for all of it.
   template <class S, runtime::OutputRange Out>
   void copy_root(std::size_t i, const S& state, Out&& out) const {
     copy(number_of(i, state), root_number(i), runtime::writable(out));
@@ -149,8 +157,8 @@ class Output {
     copy(runtime::detail::find_state(executable(), state), number, runtime::writable(out));
   }
 
-  /// How long the call took to number the nodes, and then to compute, in nanoseconds; 0 unless `CompileOptions::timings`
-  /// was set.
+  /// How long the call took to number the nodes, and then to compute, in nanoseconds; 0 unless
+  /// `CompileOptions::timings` was set.
   std::int64_t linearize_ns() const { return lease_ ? lease_->linearize_ns : 0; }
   std::int64_t execute_ns() const { return lease_ ? lease_->execute_ns : 0; }
 
@@ -158,25 +166,30 @@ class Output {
   const runtime::Executable& executable() const { return *lease_->plan().executable; }
 
   std::int32_t root_number(std::size_t i) const {
-    if (i >= size()) [[unlikely]] runtime::detail::no_root(i, size());
+    if (i >= size()) [[unlikely]]
+      runtime::detail::no_root(i, size());
     return lease_->arrays().root[i];
   }
   template <class S>
   std::size_t number_of(std::size_t i, const S& state) const {
-    if (i >= size()) [[unlikely]] runtime::detail::no_root(i, size());
+    if (i >= size()) [[unlikely]]
+      runtime::detail::no_root(i, size());
     return runtime::detail::find_state(executable(), state);
   }
   std::int32_t node_number(const Node* node) const {
     const std::int32_t number = lease_ ? lease_->nodes.find(node) : -1;
-    if (number < 0) [[unlikely]] runtime::detail::no_node();
+    if (number < 0) [[unlikely]]
+      runtime::detail::no_node();
     return number;
   }
 
   template <class T>
   std::span<const T> view(std::size_t state, std::int32_t node) const {
     const runtime::StateView& shape = lease_->plan().states[state];
-    if (shape.dtype != dtype_of<T>) [[unlikely]] runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
-    if (!shape.runs.contiguous()) [[unlikely]] runtime::detail::in_pieces(executable().states[state]);
+    if (shape.dtype != dtype_of<T>) [[unlikely]]
+      runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
+    if (!shape.runs.contiguous()) [[unlikely]]
+      runtime::detail::in_pieces(executable().states[state]);
     return {reinterpret_cast<const T*>(lease_->row(shape, node)) + shape.runs.begin[0], std::size_t(shape.size)};
   }
 
@@ -184,7 +197,8 @@ class Output {
   void copy(std::size_t state, std::int32_t node, std::span<T> out) const {
     const runtime::StateView& shape = lease_->plan().states[state];
     if (shape.dtype != dtype_of<T>) runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
-    if (out.size() < std::size_t(shape.size)) runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());
+    if (out.size() < std::size_t(shape.size))
+      runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());
     runtime::detail::copy_dense(shape, lease_->row(shape, node), out.data());
   }
 

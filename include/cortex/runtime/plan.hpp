@@ -14,8 +14,9 @@
 
 namespace cortex::runtime {
 
-/// Where the arrays of an accessor stand among those of the linearizer, by the accessor's number in the graph's group. The
-/// graph numbers accessors as it meets them, the linearizer in the order of its set. -1: the linearizer does not read it.
+/// Where the arrays of an accessor stand among those of the linearizer, by the accessor's number in the graph's group.
+/// The graph numbers accessors as it meets them, the linearizer in the order of its set. -1: the linearizer does not
+/// read it.
 struct AccessorOrder {
   std::vector<int> child, children, field;
 
@@ -65,7 +66,8 @@ struct StateView {
 /// The plan of an executable, immutable. Throws `Error{internal}` for a program that the runtime cannot serve.
 class Plan {
  public:
-  Plan(std::shared_ptr<const Executable> compiled, AccessorOrder accessors) : executable(std::move(compiled)), order(std::move(accessors)) {
+  Plan(std::shared_ptr<const Executable> compiled, AccessorOrder accessors)
+      : executable(std::move(compiled)), order(std::move(accessors)) {
     const std::vector<ir::Buffer>& buffers = executable->program.buffers;
     for (std::size_t b = 0; b < buffers.size(); ++b) add(int(b), *buffers[b]);
     for (const StateSpec& state : executable->states) states.push_back(view_of(state));
@@ -87,9 +89,11 @@ class Plan {
   void add(int number, const ir::BufferInfo& buffer) {
     switch (buffer.role) {
       case ir::Role::weight: return;  // of the weight set
-      case ir::Role::state: case ir::Role::temp: return storage.push_back(storage_of(number, buffer));
+      case ir::Role::state:
+      case ir::Role::temp: return storage.push_back(storage_of(number, buffer));
       case ir::Role::index: return links.push_back(index_link(number, buffer));
-      case ir::Role::field: return links.push_back({number, Source::field, position(order.field, buffer.slot, buffer), stride_of(buffer)});
+      case ir::Role::field:
+        return links.push_back({number, Source::field, position(order.field, buffer.slot, buffer), stride_of(buffer)});
     }
   }
 
@@ -107,10 +111,14 @@ class Plan {
   Link index_link(int number, const ir::BufferInfo& buffer) const {
     const int slot = buffer.slot;
     if (slot >= ir::slots::field)
-      return {number, Source::field, position(order.field, slot - ir::slots::field, buffer), buffer.dims.size() > 1 ? stride_of(buffer) : 1};
-    if (slot >= ir::slots::edge_child) return {number, Source::edge_child, position(order.children, slot - ir::slots::edge_child, buffer)};
-    if (slot >= ir::slots::edge_begin) return {number, Source::edge_begin, position(order.children, slot - ir::slots::edge_begin, buffer)};
-    if (slot >= ir::slots::child) return {number, Source::child, position(order.child, slot - ir::slots::child, buffer)};
+      return {number, Source::field, position(order.field, slot - ir::slots::field, buffer),
+              buffer.dims.size() > 1 ? stride_of(buffer) : 1};
+    if (slot >= ir::slots::edge_child)
+      return {number, Source::edge_child, position(order.children, slot - ir::slots::edge_child, buffer)};
+    if (slot >= ir::slots::edge_begin)
+      return {number, Source::edge_begin, position(order.children, slot - ir::slots::edge_begin, buffer)};
+    if (slot >= ir::slots::child)
+      return {number, Source::child, position(order.child, slot - ir::slots::child, buffer)};
     if (slot == ir::slots::counts) return {number, Source::counts};
     if (slot == ir::slots::batch_begin) return {number, Source::batch_begin};
     if (slot == ir::slots::batch_length) return {number, Source::batch_length};
@@ -123,7 +131,8 @@ class Plan {
     result.buffer = number;
     result.per_worker = buffer.scope == ir::Scope::worker;
     result.rows = rows_of(buffer);
-    if (result.rows == Rows::batch_edge || result.rows == Rows::edge) result.container = position(order.children, buffer.slot, buffer);
+    if (result.rows == Rows::batch_edge || result.rows == Rows::edge)
+      result.container = position(order.children, buffer.slot, buffer);
     const std::int64_t elements = result.rows == Rows::fixed ? layout.fixed_size : layout.row_size;
     if (elements < 1) fail(buffer, "has no size in its layout");
     result.row_bytes = std::size_t(elements) * size_of(buffer.dtype);
@@ -143,15 +152,19 @@ class Plan {
   }
 
   StateView view_of(const StateSpec& state) const {
-    if (state.buffer < 0 || std::size_t(state.buffer) >= num_buffers()) throw Error(Code::internal, "state '" + state.name + "' has no buffer");
+    if (state.buffer < 0 || std::size_t(state.buffer) >= num_buffers())
+      throw Error(Code::internal, "state '" + state.name + "' has no buffer");
     const ir::BufferInfo& buffer = *executable->program.buffers[std::size_t(state.buffer)];
-    if (buffer.dims.empty() || buffer.dims[0].kind() != DimKind::node) fail(buffer, "is a state without a row per node");
+    if (buffer.dims.empty() || buffer.dims[0].kind() != DimKind::node)
+      fail(buffer, "is a state without a row per node");
     const ir::Layout layout = layout_of(buffer);
     std::vector<std::int64_t> extents;
     for (const Dim& dim : state.dims) extents.push_back(dim.extent());
-    StateView view{state.buffer, state.dtype, std::size_t(layout.row_size) * size_of(buffer.dtype), 0, runs_of(layout, 1, extents)};
+    StateView view{state.buffer, state.dtype, std::size_t(layout.row_size) * size_of(buffer.dtype), 0,
+                   runs_of(layout, 1, extents)};
     view.size = view.runs.size();
-    if (reach_of(view.runs) > layout.row_size || offset_along(layout, 0, 1) != layout.row_size) fail(buffer, "is a state whose rows do not hold it");
+    if (reach_of(view.runs) > layout.row_size || offset_along(layout, 0, 1) != layout.row_size)
+      fail(buffer, "is a state whose rows do not hold it");
     return view;
   }
 };

@@ -11,7 +11,8 @@ namespace cortex::runtime {
 
 /// The current version of a `T` that is never changed, only replaced. A reader keeps a `View` of its own between reads:
 /// while nothing is replaced, a read is one load of a line that nobody writes. (`std::atomic<std::shared_ptr>` counts
-/// references in one line on every read, which threads then fight over.) Readers keep what they have until they refresh.
+/// references in one line on every read, which threads then fight over.) Readers keep what they have until they
+/// refresh.
 template <class T>
 class Published {
  public:

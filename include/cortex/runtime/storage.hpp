@@ -34,7 +34,8 @@ class Block {
     const std::size_t rounded = (bytes + slack_bytes + alignment - 1) / alignment * alignment;
     data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
     if (!data_) throw std::bad_alloc();
-    if (alignment == huge) ::madvise(data_, rounded, MADV_HUGEPAGE);  // advice: without it the memory is as good, if slower
+    if (alignment == huge)
+      ::madvise(data_, rounded, MADV_HUGEPAGE);  // advice: without it the memory is as good, if slower
     std::memset(data_ + bytes, 0, slack_bytes);
   }
   Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -61,8 +62,10 @@ inline ir::Layout layout_of(const ir::BufferInfo& buffer) {
   bool fixed = true;
   for (std::size_t d = buffer.dims.size(); d-- > 0;) {
     layout.axes.insert(layout.axes.begin(), ir::Axis{int(d), 1, 0, stride});
-    if (buffer.dims[d].kind() == DimKind::dense) stride *= buffer.dims[d].extent();
-    else fixed = false;
+    if (buffer.dims[d].kind() == DimKind::dense)
+      stride *= buffer.dims[d].extent();
+    else
+      fixed = false;
   }
   (fixed ? layout.fixed_size : layout.row_size) = stride;
   return layout;
@@ -94,7 +97,8 @@ struct Runs {
   bool contiguous() const { return begin.size() == 1; }
 };
 
-/// The runs of the last `dims` of `extents`, each extent at least 1; `first` is the number of the first of them in the layout.
+/// The runs of the last `dims` of `extents`, each extent at least 1; `first` is the number of the first of them in the
+/// layout.
 inline Runs runs_of(const ir::Layout& layout, int first, const std::vector<std::int64_t>& extents) {
   Runs runs;
   for (std::size_t d = extents.size(); d-- > 0;) {

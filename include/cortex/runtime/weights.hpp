@@ -78,15 +78,20 @@ void copy_runs(const Runs& runs, const void* from, std::byte* to) {
 }
 
 /// A copy of the dense row-major tensor at `values` in the layout of `buffer`; what the layout does not reach is zero.
-inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const void* values, const std::vector<std::int64_t>& shape) {
+inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const void* values,
+                                           const std::vector<std::int64_t>& shape) {
   const ir::Layout layout = layout_of(buffer);
   const Runs runs = runs_of(layout, 0, shape);
-  const std::int64_t elements = layout.fixed_size ? layout.fixed_size : std::max(layout.row_size * shape[0], reach_of(runs));
-  if (reach_of(runs) > elements) throw Error(Code::internal, "the layout of buffer '" + buffer.name + "' reaches past its size");
+  const std::int64_t elements =
+      layout.fixed_size ? layout.fixed_size : std::max(layout.row_size * shape[0], reach_of(runs));
+  if (reach_of(runs) > elements)
+    throw Error(Code::internal, "the layout of buffer '" + buffer.name + "' reaches past its size");
   auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype));
   if (runs.size() != elements) std::memset(block->data(), 0, block->size());
-  if (size_of(buffer.dtype) == 4) copy_runs<std::uint32_t>(runs, values, block->data());
-  else copy_runs<std::uint64_t>(runs, values, block->data());
+  if (size_of(buffer.dtype) == 4)
+    copy_runs<std::uint32_t>(runs, values, block->data());
+  else
+    copy_runs<std::uint64_t>(runs, values, block->data());
   return block;
 }
 
@@ -95,13 +100,15 @@ inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const v
 /// Binds the weights of one executable. All member functions may be called from any number of threads.
 class Weights {
  public:
-  explicit Weights(std::shared_ptr<const Executable> executable) : executable_(std::move(executable)), published_(first(*executable_)) {}
+  explicit Weights(std::shared_ptr<const Executable> executable)
+      : executable_(std::move(executable)), published_(first(*executable_)) {}
 
   /// Binds `count` elements of `dtype` at `values`, row-major, to the weight called `name`, and publishes the set that
   /// holds them; calls in flight keep the one that they started with. `shape` may be left empty: the extent of an open
   /// first dimension is then count / the other extents. The values are copied. Throws `Error{invalid_weights}` for an
   /// unknown name, another dtype or shape; nothing is changed then.
-  void bind(std::string_view name, DType dtype, const void* values, std::size_t count, std::span<const std::int64_t> shape = {}) {
+  void bind(std::string_view name, DType dtype, const void* values, std::size_t count,
+            std::span<const std::int64_t> shape = {}) {
     const std::size_t slot = slot_of(name);
     const WeightSpec& spec = executable_->weights[slot];
     if (dtype != spec.dtype) fail(spec, "was given " + std::string(to_string(dtype)) + " elements");
@@ -122,8 +129,9 @@ class Weights {
 
  private:
   [[noreturn]] void fail(const WeightSpec& spec, const std::string& what) const {
-    throw Error(Code::invalid_weights, "weight " + detail::in_quotes(spec.name) + " of model " + detail::in_quotes(executable_->graph.name) + " is " +
-                                           std::string(to_string(spec.dtype)) + " " + detail::text(spec.dims) + " but " + what);
+    throw Error(Code::invalid_weights,
+                "weight " + detail::in_quotes(spec.name) + " of model " + detail::in_quotes(executable_->graph.name) +
+                    " is " + std::string(to_string(spec.dtype)) + " " + detail::text(spec.dims) + " but " + what);
   }
 
   std::size_t slot_of(std::string_view name) const {
@@ -137,7 +145,8 @@ class Weights {
       const std::size_t distance = detail::edit_distance(name, weights[slot].name);
       if (!closest || distance < least) closest = &weights[slot], least = distance;
     }
-    std::string message = "model " + detail::in_quotes(executable_->graph.name) + " has no weight " + detail::in_quotes(name);
+    std::string message =
+        "model " + detail::in_quotes(executable_->graph.name) + " has no weight " + detail::in_quotes(name);
     if (closest && least <= 1 + name.size() / 3) message += "; did you mean " + detail::in_quotes(closest->name) + "?";
     throw Error(Code::invalid_weights, message + (all.empty() ? "; it has none" : "; its weights are " + all));
   }
@@ -150,14 +159,17 @@ class Weights {
       if (dim.kind() != DimKind::open) row *= dim.extent();
     }
     const bool open = !spec.dims.empty() && spec.dims[0].kind() == DimKind::open;
-    if (!open && count != std::size_t(row)) fail(spec, "was given " + std::to_string(count) + " elements, not " + std::to_string(row));
+    if (!open && count != std::size_t(row))
+      fail(spec, "was given " + std::to_string(count) + " elements, not " + std::to_string(row));
     if (open && (count == 0 || count % std::size_t(row) != 0))
-      fail(spec, "was given " + std::to_string(count) + " elements, which is no whole number of rows of " + std::to_string(row));
+      fail(spec, "was given " + std::to_string(count) + " elements, which is no whole number of rows of " +
+                     std::to_string(row));
     if (open) extents[0] = std::int64_t(count / std::size_t(row));
     return extents;
   }
 
-  std::vector<std::int64_t> checked(const WeightSpec& spec, std::size_t count, std::span<const std::int64_t> shape) const {
+  std::vector<std::int64_t> checked(const WeightSpec& spec, std::size_t count,
+                                    std::span<const std::int64_t> shape) const {
     const std::string given = "was given the shape " + detail::text(shape);
     if (shape.size() != spec.dims.size()) fail(spec, given + " of " + std::to_string(shape.size()) + " dimensions");
     std::size_t product = 1;
@@ -165,14 +177,17 @@ class Weights {
       const Dim& dim = spec.dims[d];
       if (shape[d] < 1 || (dim.kind() != DimKind::open && shape[d] != dim.extent()))
         fail(spec, given + ", which differs in dimension " + detail::in_quotes(dim.name()));
-      if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product)) fail(spec, given + ", which no memory holds");
+      if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product))
+        fail(spec, given + ", which no memory holds");
     }
-    if (count != product) fail(spec, given + " of " + std::to_string(product) + " elements with " + std::to_string(count) + " elements");
+    if (count != product)
+      fail(spec, given + " of " + std::to_string(product) + " elements with " + std::to_string(count) + " elements");
     return {shape.begin(), shape.end()};
   }
 
   /// [buffers of the program] a copy for each that holds the weight.
-  std::vector<std::shared_ptr<const Block>> copies(std::size_t slot, const void* values, const std::vector<std::int64_t>& extents) const {
+  std::vector<std::shared_ptr<const Block>> copies(std::size_t slot, const void* values,
+                                                   const std::vector<std::int64_t>& extents) const {
     const std::vector<ir::Buffer>& buffers = executable_->program.buffers;
     std::vector<std::shared_ptr<const Block>> result(buffers.size());
     for (std::size_t b = 0; b < buffers.size(); ++b)
@@ -185,15 +200,19 @@ class Weights {
   static std::string fault_of(const Executable& executable, const std::vector<std::vector<std::int64_t>>& shapes) {
     std::string missing;
     for (std::size_t slot = 0; slot < shapes.size(); ++slot)
-      if (shapes[slot].empty()) missing += (missing.empty() ? "" : ", ") + detail::in_quotes(executable.weights[slot].name);
+      if (shapes[slot].empty())
+        missing += (missing.empty() ? "" : ", ") + detail::in_quotes(executable.weights[slot].name);
     const std::string model = "model " + detail::in_quotes(executable.graph.name);
     if (!missing.empty()) return model + " is called before these weights are bound: " + missing;
     for (std::size_t b = 1; b < shapes.size(); ++b) {
       for (std::size_t a = 0; a < b; ++a) {
         const WeightSpec &first = executable.weights[a], &second = executable.weights[b];
-        if (first.dims.empty() || second.dims.empty() || first.dims[0] != second.dims[0] || shapes[a][0] == shapes[b][0]) continue;
-        return model + ": dimension " + detail::in_quotes(first.dims[0].name()) + " has " + std::to_string(shapes[a][0]) + " elements in weight " +
-               detail::in_quotes(first.name) + " and " + std::to_string(shapes[b][0]) + " in " + detail::in_quotes(second.name) + "; bind both alike";
+        if (first.dims.empty() || second.dims.empty() || first.dims[0] != second.dims[0] ||
+            shapes[a][0] == shapes[b][0])
+          continue;
+        return model + ": dimension " + detail::in_quotes(first.dims[0].name()) + " has " +
+               std::to_string(shapes[a][0]) + " elements in weight " + detail::in_quotes(first.name) + " and " +
+               std::to_string(shapes[b][0]) + " in " + detail::in_quotes(second.name) + "; bind both alike";
       }
     }
     return {};

@@ -20,21 +20,24 @@
 namespace cortex {
 
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
-/// waits for others, so any number of models and calling threads can share one pool, and no more threads than these ever
-/// run. Threads spin for some 20 us after a call, then sleep.
+/// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
+/// ever run. Threads spin for some 20 us after a call, then sleep.
 class Workers {
  public:
   /// Starts `threads` threads. 0: as many as there are CPUs that this process may use (by affinity and by the limits of
   /// its control group) beside the caller's, which may be none. Throws `Error{invalid_argument}` for a negative number
   /// and `Error{unavailable}` if the system refuses a thread.
   explicit Workers(int threads = 0) {
-    if (threads < 0) throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) + "; 0 chooses one that fits this machine");
+    if (threads < 0)
+      throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) +
+                                              "; 0 chooses one that fits this machine");
     slots_ = std::vector<Slot>(std::size_t(threads ? threads : runtime::usable_cpus() - 1));
     try {
       for (Slot& slot : slots_) slot.thread = std::thread([&slot] { work(slot); });
     } catch (const std::system_error& error) {
       stop();
-      throw Error(Code::unavailable, "Workers: the system refuses a thread (" + std::string(error.what()) + "); ask for fewer than " + std::to_string(slots_.size()));
+      throw Error(Code::unavailable, "Workers: the system refuses a thread (" + std::string(error.what()) +
+                                         "); ask for fewer than " + std::to_string(slots_.size()));
     }
   }
   /// The last call on the pool must be over.
@@ -96,7 +99,8 @@ class Workers {
     alignas(128) std::atomic<bool> taken{false};  // apart: other callers look at it while this thread spins on `state`
   };
 
-  /// Takes the first free threads, so that worker w of a lone caller is the same thread, with the same cache, each time.
+  /// Takes the first free threads, so that worker w of a lone caller is the same thread, with the same cache, each
+  /// time.
   void claim(Job& job, int wanted) {
     job.lines[0] = &job.line;
     wanted = std::min(wanted, runtime::max_call_workers);

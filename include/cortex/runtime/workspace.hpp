@@ -59,8 +59,8 @@ class alignas(128) Workspace {
     if (!workers.is_current(workers_)) workers_ = {};
   }
 
-  /// Gives every buffer its memory for a call on `arrays()` by at most `num_workers` workers, and zeroes row num_nodes of
-  /// every tensor over the nodes, which is what absent children read.
+  /// Gives every buffer its memory for a call on `arrays()` by at most `num_workers` workers, and zeroes row num_nodes
+  /// of every tensor over the nodes, which is what absent children read.
   void prepare(int num_workers) {
     const structure::Arrays& in = arrays();
     counts_[std::size_t(ir::Count::nodes)] = in.num_nodes;
@@ -106,7 +106,8 @@ class alignas(128) Workspace {
   void provide(const Storage& storage, Memory& memory, const structure::Arrays& in, int num_workers) {
     const std::size_t copies = storage.per_worker ? std::size_t(num_workers) : 1;
     const std::size_t rows = rows_of(storage, in);
-    if (rows > memory.rows || copies > memory.blocks.size()) [[unlikely]] grow(storage, memory, rows, copies);
+    if (rows > memory.rows || copies > memory.blocks.size()) [[unlikely]]
+      grow(storage, memory, rows, copies);
     pointers_[std::size_t(storage.buffer)] = memory.blocks[0].data();
     if (storage.rows != Rows::node) return;
     for (std::size_t copy = 0; copy < copies; ++copy)
@@ -145,13 +146,15 @@ class alignas(128) Workspace {
       case Source::field: break;
     }
     const structure::FieldArray& field = in.field[link.position];
-    if (field.stride != link.stride) [[unlikely]] wrong_stride(link, field.stride);
+    if (field.stride != link.stride) [[unlikely]]
+      wrong_stride(link, field.stride);
     return field.data;
   }
 
   [[noreturn, gnu::noinline]] void wrong_stride(const Link& link, std::int32_t stride) const {
-    throw Error(Code::internal, "buffer '" + plan_->executable->program.buffers[std::size_t(link.buffer)]->name + "' takes rows of " +
-                                    std::to_string(link.stride) + " elements, but the linearizer writes rows of " + std::to_string(stride));
+    throw Error(Code::internal, "buffer '" + plan_->executable->program.buffers[std::size_t(link.buffer)]->name +
+                                    "' takes rows of " + std::to_string(link.stride) +
+                                    " elements, but the linearizer writes rows of " + std::to_string(stride));
   }
 
   /// Each field's checks, without the limits that bound weights give.
@@ -163,7 +166,8 @@ class alignas(128) Workspace {
     for (std::size_t f = 0; f < plan_->order.field.size() && f < executable.fields.size(); ++f) {
       const FieldSpec& spec = executable.fields[f];
       if (plan_->order.field[f] < 0) continue;
-      result[std::size_t(plan_->order.field[f])] = {spec.where, spec.limit, spec.table.empty() ? nullptr : spec.table.c_str()};
+      result[std::size_t(plan_->order.field[f])] = {spec.where, spec.limit,
+                                                    spec.table.empty() ? nullptr : spec.table.c_str()};
     }
     return result;
   }
@@ -182,8 +186,8 @@ class alignas(128) Workspace {
   }
 
   const std::shared_ptr<const Plan> plan_;
-  std::vector<Memory> memory_;      // [Plan::storage]
-  std::vector<void*> pointers_;     // [workers, buffers of the program]
+  std::vector<Memory> memory_;   // [Plan::storage]
+  std::vector<void*> pointers_;  // [workers, buffers of the program]
   std::vector<structure::FieldCheck> checks_;
   std::array<std::int32_t, std::size_t(ir::Count::size)> counts_{};
   Published<const WeightSet>::View weights_;

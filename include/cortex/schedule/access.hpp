@@ -24,8 +24,9 @@ inline std::vector<Access> accesses_of(const ir::Stmt& stmt) {
     const bool mutable_buffer = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
     if (mutable_buffer && buffer->scope != ir::Scope::local) result.push_back({buffer, indices, write});
   };
-  ir::visit_with(stmt, [&](const ir::Load& load) { add(load.buffer, load.indices, false); },
-                 [&](const ir::Store& store) { add(store.buffer, store.indices, true); });
+  ir::visit_with(
+      stmt, [&](const ir::Load& load) { add(load.buffer, load.indices, false); },
+      [&](const ir::Store& store) { add(store.buffer, store.indices, true); });
   return result;
 }
 
@@ -57,7 +58,9 @@ inline Dependence dependence(const std::vector<Access>& earlier, const std::vect
 
 /// The variables of `nest`'s loops, renamed to those of `like`, if both have the same rows, condition and loops.
 inline std::optional<ir::Substitution> same_loops(const Nest& nest, const Nest& like) {
-  if (bool(nest.rows) != bool(like.rows) || nest.loops.size() != like.loops.size() || bool(nest.guard) != bool(like.guard)) return {};
+  if (bool(nest.rows) != bool(like.rows) || nest.loops.size() != like.loops.size() ||
+      bool(nest.guard) != bool(like.guard))
+    return {};
   ir::Substitution map;
   if (nest.rows) {
     if (!(nest.rows->dim == like.rows->dim) || !ir::equal(nest.rows->extent, like.rows->extent)) return {};
@@ -67,7 +70,9 @@ inline std::optional<ir::Substitution> same_loops(const Nest& nest, const Nest& 
   }
   if (nest.guard && !ir::equal(ir::substitute(nest.guard, map), like.guard)) return {};
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-    if (!(nest.loops[i].dim == like.loops[i].dim) || !ir::equal(ir::substitute(nest.loops[i].extent, map), like.loops[i].extent)) return {};
+    if (!(nest.loops[i].dim == like.loops[i].dim) ||
+        !ir::equal(ir::substitute(nest.loops[i].extent, map), like.loops[i].extent))
+      return {};
     map.emplace(nest.loops[i].var.get(), like.loops[i].var);
   }
   return map;
@@ -90,7 +95,8 @@ inline std::unordered_set<const void*> read_whole(const ir::Stmt& body) {
   for_each_nest(body, [&](const Nest& nest) {
     const ir::Expr slice = slice_var(nest);
     for (const Access& access : accesses_of(nest.inner))
-      if (!access.write && (!slice || access.indices.empty() || !access.indices.back().same_as(slice))) result.insert(access.buffer.id());
+      if (!access.write && (!slice || access.indices.empty() || !access.indices.back().same_as(slice)))
+        result.insert(access.buffer.id());
   });
   return result;
 }

@@ -51,7 +51,8 @@ inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
     stmt = loop->body;
   }
   const bool inside = nest.rows || !nest.loops.empty();
-  const bool element = stmt.as<ir::Store>() || stmt.as<ir::Alloc>() || (inside && (stmt.as<ir::Block>() || stmt.as<ir::LetStmt>()));
+  const bool element =
+      stmt.as<ir::Store>() || stmt.as<ir::Alloc>() || (inside && (stmt.as<ir::Block>() || stmt.as<ir::LetStmt>()));
   if (!element) return {};
   nest.inner = stmt;
   return nest;
@@ -74,7 +75,9 @@ inline ir::Stmt build_nest(const Nest& nest) {
 inline bool has_contraction(const ir::Stmt& stmt) {
   bool found = false;
   ir::visit_with(stmt, [&](const ir::Alloc& alloc) {
-    ir::visit_with(alloc.body, [&](const ir::For& loop) { found |= loop.dim.kind() == DimKind::dense && loop.loop == ir::ForKind::serial; });
+    ir::visit_with(alloc.body, [&](const ir::For& loop) {
+      found |= loop.dim.kind() == DimKind::dense && loop.loop == ir::ForKind::serial;
+    });
   });
   return found;
 }
@@ -88,10 +91,14 @@ inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
 /// Calls `f` on each nest of `body`, in order.
 inline void for_each_nest(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
   if (const auto nest = parse_nest(body)) return f(*nest);
-  if (const auto* block = body.as<ir::Block>()) for (const ir::Stmt& s : block->stmts) for_each_nest(s, f);
-  else if (const auto* loop = body.as<ir::For>()) for_each_nest(loop->body, f);
-  else if (const auto* let = body.as<ir::LetStmt>()) for_each_nest(let->body, f);
-  else if (!body.as<ir::Barrier>()) throw Error(Code::internal, "a statement outside of any nest");
+  if (const auto* block = body.as<ir::Block>())
+    for (const ir::Stmt& s : block->stmts) for_each_nest(s, f);
+  else if (const auto* loop = body.as<ir::For>())
+    for_each_nest(loop->body, f);
+  else if (const auto* let = body.as<ir::LetStmt>())
+    for_each_nest(let->body, f);
+  else if (!body.as<ir::Barrier>())
+    throw Error(Code::internal, "a statement outside of any nest");
 }
 
 /// `body` with each nest replaced by what `f` makes of it.

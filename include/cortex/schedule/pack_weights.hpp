@@ -1,10 +1,11 @@
-// Lays weights out in the order in which contractions read them: panels of one vector of outputs, the reduction's index next,
-// so that a register tile streams through memory. The copy is made once, when the weight is bound (O2, I8).
+// Lays weights out in the order in which contractions read them: panels of one vector of outputs, the reduction's index
+// next, so that a register tile streams through memory. The copy is made once, when the weight is bound (O2, I8).
 //
 //   for i: for j: a += W[i,j] * x[j]     ->     the same over a copy of W whose element [i,j] lies at
 //                                               i / L * (J * L + pad) + j * L + i % L
 //
-// Runs before nests are tiled by vectors of L elements of i. The logical indices stay; only the layout of the copy differs.
+// Runs before nests are tiled by vectors of L elements of i. The logical indices stay; only the layout of the copy
+// differs.
 #pragma once
 
 #include <map>
@@ -24,9 +25,9 @@ inline std::int64_t round_to_lines(std::int64_t elements, DType dtype) {
   return (elements + per_line - 1) / per_line * per_line;
 }
 
-/// The layout with dimension `panel` cut into vectors of `lanes`, which are innermost; the other dimensions keep their order
-/// outside of it, except that the panels' own number goes before the last of them. A panel is longer than its contents by a
-/// cache line, so that panels do not fall on the same cache sets.
+/// The layout with dimension `panel` cut into vectors of `lanes`, which are innermost; the other dimensions keep their
+/// order outside of it, except that the panels' own number goes before the last of them. A panel is longer than its
+/// contents by a cache line, so that panels do not fall on the same cache sets.
 inline ir::Layout panel_layout(const std::vector<Dim>& dims, int panel, int lanes, DType dtype) {
   std::vector<int> others;
   for (int d = 0; d < int(dims.size()); ++d)
@@ -35,7 +36,8 @@ inline ir::Layout panel_layout(const std::vector<Dim>& dims, int panel, int lane
   layout.axes.push_back({panel, 1, lanes, 1});
   std::int64_t stride = lanes;
   layout.axes.push_back({others.back(), 1, 0, stride});
-  stride = round_to_lines(stride * dims[std::size_t(others.back())].extent(), dtype) + cache_line / std::int64_t(size_of(dtype));
+  stride = round_to_lines(stride * dims[std::size_t(others.back())].extent(), dtype) +
+           cache_line / std::int64_t(size_of(dtype));
   others.pop_back();
   layout.axes.push_back({panel, lanes, 0, stride});
   stride *= (dims[std::size_t(panel)].extent() + lanes - 1) / lanes;
@@ -70,15 +72,17 @@ class WeightPacker {
   }
 
  private:
-  /// The dimension that the vector's variable indexes, if the load is of a matrix that is worth a copy. An open dimension
-  /// can stay only outermost.
+  /// The dimension that the vector's variable indexes, if the load is of a matrix that is worth a copy. An open
+  /// dimension can stay only outermost.
   static int panel_dim(const ir::Load& load, const ir::Expr& vector) {
     const auto& dims = load.buffer->dims;
     if (load.buffer->role != ir::Role::weight || dims.size() < 2) return -1;
     int panel = -1, loops = 0;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      if (load.indices[d].same_as(vector)) panel = panel < 0 ? int(d) : -2;
-      else loops += load.indices[d].as<ir::Var>() != nullptr;
+      if (load.indices[d].same_as(vector))
+        panel = panel < 0 ? int(d) : -2;
+      else
+        loops += load.indices[d].as<ir::Var>() != nullptr;
     }
     const bool open_inside = dims[0].kind() == DimKind::open && (panel == 0 || dims.size() == 2);
     return panel >= 0 && loops > 0 && !open_inside ? panel : -1;

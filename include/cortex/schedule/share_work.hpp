@@ -1,10 +1,11 @@
-// Decides what each worker of a call does: a slice of the innermost output dimension of every nest, the same slice in all of
-// them, so that a worker's weights stay in its own cache over all batches and calls (O2).
+// Decides what each worker of a call does: a slice of the innermost output dimension of every nest, the same slice in
+// all of them, so that a worker's weights stay in its own cache over all batches and calls (O2).
 //
 //   for n: for i: h[n,i] = ...        ->   for n: parallel for i: h[n,i] = ...
 //   for n: for i: s[n,i] = sum(k, ..) ->   unchanged, and s one copy per worker
 //
-// A nest without contraction whose result others read whole is cheaper to compute again on each worker than to wait for.
+// A nest without contraction whose result others read whole is cheaper to compute again on each worker than to wait
+// for.
 #pragma once
 
 #include <functional>
@@ -47,16 +48,17 @@ inline ir::Stmt share_work(const ir::Stmt& body) {
     const auto it = own.find(buffer.id());
     return it == own.end() ? buffer : it->second;
   };
-  return ir::mutate_with(shared,
-                         [&](auto& self, const ir::Load& load) -> ir::Expr {
-                           const ir::Expr inner = self.children(load);
-                           return own.count(load.buffer.id()) ? ir::Load::make(home(load.buffer), inner.as<ir::Load>()->indices) : inner;
-                         },
-                         [&](auto& self, const ir::Store& store) -> ir::Stmt {
-                           const ir::Stmt inner = self.children(store);
-                           const auto* s = inner.as<ir::Store>();
-                           return own.count(store.buffer.id()) ? ir::Store::make(home(store.buffer), s->indices, s->value) : inner;
-                         });
+  return ir::mutate_with(
+      shared,
+      [&](auto& self, const ir::Load& load) -> ir::Expr {
+        const ir::Expr inner = self.children(load);
+        return own.count(load.buffer.id()) ? ir::Load::make(home(load.buffer), inner.as<ir::Load>()->indices) : inner;
+      },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt {
+        const ir::Stmt inner = self.children(store);
+        const auto* s = inner.as<ir::Store>();
+        return own.count(store.buffer.id()) ? ir::Store::make(home(store.buffer), s->indices, s->value) : inner;
+      });
 }
 
 }  // namespace cortex::schedule

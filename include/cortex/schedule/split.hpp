@@ -1,5 +1,5 @@
-// Splitting loops: by a constant factor with the remainder apart, and a loop of variable extent into even tiles, each of whose
-// sizes gets code of its own.
+// Splitting loops: by a constant factor with the remainder apart, and a loop of variable extent into even tiles, each
+// of whose sizes gets code of its own.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,12 @@ namespace cortex::schedule {
 ///   for o = 0:extent/factor: tile(o * factor)
 ///   for o = 0:extent%factor: single(extent/factor*factor + o)
 ///
-/// A rest that is known to be empty is left out; one of known size is given to `rest` whole if that is set (peeling, I11).
+/// A rest that is known to be empty is left out; one of known size is given to `rest` whole if that is set (peeling,
+/// I11).
 struct SplitParts {
-  std::function<ir::Stmt(ir::Expr)> tile;           // from the tile's first index
-  std::function<ir::Stmt(ir::Expr)> single;         // for one index
-  std::function<ir::Stmt(ir::Expr, int)> rest;      // from the rest's first index, so many
+  std::function<ir::Stmt(ir::Expr)> tile;       // from the tile's first index
+  std::function<ir::Stmt(ir::Expr)> single;     // for one index
+  std::function<ir::Stmt(ir::Expr, int)> rest;  // from the rest's first index, so many
 };
 
 inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, const SplitParts& parts) {
@@ -30,24 +31,28 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, const 
   };
   const ir::Expr tiles = extent / factor, left = extent % factor;
   const ir::Stmt main = loop(tiles, [&](const ir::Expr& o) { return parts.tile(o * factor); });
-  if (const auto known = ir::as_int(left)) return *known ? ir::Block::make({main, parts.rest(tiles * factor, int(*known))}) : main;
+  if (const auto known = ir::as_int(left))
+    return *known ? ir::Block::make({main, parts.rest(tiles * factor, int(*known))}) : main;
   return ir::Block::make({main, loop(left, [&](const ir::Expr& o) { return parts.single(tiles * factor + o); })});
 }
 
-/// A loop over `extent` rows as the fewest tiles of at most `most` rows, of sizes that differ by at most one, and for each
-/// size its own code:
+/// A loop over `extent` rows as the fewest tiles of at most `most` rows, of sizes that differ by at most one, and for
+/// each size its own code:
 ///
 ///   tiles = ceil(extent / most)
 ///   for t = 0:tiles: base = ...; rows = ...; if rows == 1: body(base,1) else if rows == 2: body(base,2) ...
-inline ir::Stmt split_evenly(const ir::Expr& extent, int most, const Dim& dim, const std::function<ir::Stmt(ir::Expr, int)>& body) {
+inline ir::Stmt split_evenly(const ir::Expr& extent, int most, const Dim& dim,
+                             const std::function<ir::Stmt(ir::Expr, int)>& body) {
   const auto var = [](const char* name) { return ir::Var::make(name); };
   const ir::Expr t = var("t"), total = var("rows_total"), tiles = var("tiles"), base = var("base"), rows = var("rows");
   ir::Stmt cases = body(base, most);
   for (int count = most - 1; count >= 1; --count)
     cases = ir::If::make(ir::binary(ir::BinaryOp::eq, rows, ir::imm(count)), body(base, count), cases);
   const ir::Expr each = total / tiles, longer = total % tiles;
-  const ir::Expr one_more = ir::binary(ir::BinaryOp::min, ir::imm(1), ir::binary(ir::BinaryOp::max, ir::imm(0), longer - t));
-  const ir::Stmt tile = ir::LetStmt::make(base, t * each + ir::binary(ir::BinaryOp::min, t, longer), ir::LetStmt::make(rows, each + one_more, cases));
+  const ir::Expr one_more =
+      ir::binary(ir::BinaryOp::min, ir::imm(1), ir::binary(ir::BinaryOp::max, ir::imm(0), longer - t));
+  const ir::Stmt tile = ir::LetStmt::make(base, t * each + ir::binary(ir::BinaryOp::min, t, longer),
+                                          ir::LetStmt::make(rows, each + one_more, cases));
   const ir::Stmt loop = ir::For::make(t, dim, tiles, ir::ForKind::serial, tile);
   return ir::LetStmt::make(total, extent, ir::LetStmt::make(tiles, (total + (most - 1)) / most, loop));
 }

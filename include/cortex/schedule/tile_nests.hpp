@@ -1,5 +1,5 @@
-// Register tiles: every nest with contractions computes a few rows times a few vectors of outputs at once, for all its gates,
-// with each accumulator in a register over the whole pass through k.
+// Register tiles: every nest with contractions computes a few rows times a few vectors of outputs at once, for all its
+// gates, with each accumulator in a register over the whole pass through k.
 //
 //   for n = 0:N: node = f(n): for i = 0:H: {a = 0; for j: a += W[i,j] * x[node,j]; y[node,i] = a}
 //     ->
@@ -7,8 +7,8 @@
 //     if rows == r:                        # code for each r up to R
 //       for o: for j: a[r,v] += W[..] * x[node r,j]     # r rows x V vectors, vectorized
 //
-// Made of `split`, `split_evenly`, `unroll_and_jam` and vectorized loops. Needs packed weights to be fast. The order of k is the
-// same for every tile size, so results do not depend on which rows share a tile.
+// Made of `split`, `split_evenly`, `unroll_and_jam` and vectorized loops. Needs packed weights to be fast. The order of
+// k is the same for every tile size, so results do not depend on which rows share a tile.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,16 @@
 
 namespace cortex::schedule {
 
-/// The shape of register tiles: how many rows at most, and for each number of rows how many vectors of every gate's outputs.
+/// The shape of register tiles: how many rows at most, and for each number of rows how many vectors of every gate's
+/// outputs.
 struct TileShape {
   int most_rows;
-  int budget;  // registers for accumulators and weights; the others hold broadcast values and the next iteration's loads
+  int budget;  // registers for accumulators and weights; the others hold broadcast values and the next iteration's
+               // loads
   int gates;
 
-  /// With a single row a weight is used once, straight from memory, and several vectors hide the latency of the additions.
+  /// With a single row a weight is used once, straight from memory, and several vectors hide the latency of the
+  /// additions.
   int vectors(int rows) const {
     for (const int v : {8, 4, 2}) {
       const int weights = rows == 1 ? 0 : v * gates;
@@ -62,8 +65,8 @@ inline DType stored_type(const ir::Stmt& inner) {
   return type;
 }
 
-/// The work on one output element in two: the contractions, which a tile does for all its elements side by side, and what follows
-/// from the sums, which is done element by element.
+/// The work on one output element in two: the contractions, which a tile does for all its elements side by side, and
+/// what follows from the sums, which is done element by element.
 struct Halves {
   std::vector<ir::Buffer> sums, locals;  // accumulators of the contractions; locals of the rest
   std::vector<ir::Stmt> lead, rest;
@@ -75,7 +78,8 @@ struct Halves {
       inner = alloc->body;
     }
     for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
-    while (!lead.empty() && lead.back().as<ir::Store>()) {  // the start of an accumulator of the rest: a fold over children
+    while (!lead.empty() &&
+           lead.back().as<ir::Store>()) {  // the start of an accumulator of the rest: a fold over children
       rest.insert(rest.begin(), lead.back());
       lead.pop_back();
     }
@@ -106,7 +110,9 @@ struct Halves {
 class NestTiler {
  public:
   NestTiler(const Nest& nest, const Target& target)
-      : nest_(nest), lanes_(lanes_of(target, stored_type(nest.inner))), contracts_(has_contraction(nest.inner)),
+      : nest_(nest),
+        lanes_(lanes_of(target, stored_type(nest.inner))),
+        contracts_(has_contraction(nest.inner)),
         shape_(tile_shape(target, gates_of(nest.inner))) {}
 
   ir::Stmt run() {
@@ -133,7 +139,8 @@ class NestTiler {
     const LoopHeader& loop = nest_.loops.back();
     const int panels = int(loop.dim.extent() / lanes_), tail = int(loop.dim.extent() % lanes_);
     const bool shared = loop.kind == ir::ForKind::parallel;
-    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"), workers = ir::call(ir::UfKind::num_workers, "num_workers");
+    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
+                   workers = ir::call(ir::UfKind::num_workers, "num_workers");
     const ir::Expr begin = shared ? worker * panels / workers : ir::imm(0);
     const ir::Expr count = shared ? (worker + 1) * panels / workers - begin : ir::imm(panels);
     const int vectors = contracts_ ? shape_.vectors(rows) : 1;
@@ -154,20 +161,23 @@ class NestTiler {
     const ir::Expr column = first + v * lanes + lane;
     const Halves halves(nest_.inner);
     const bool together = !contracts_ || halves.only_stores() || rows * vectors == 1;
-    const ir::Stmt body = together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
+    const ir::Stmt body =
+        together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
     if (lanes == 1) return ir::substitute(body, {{lane.get(), ir::imm(0)}});
     return ir::For::make(lane, nest_.loops.back().dim, ir::imm(lanes), ir::ForKind::vectorized, body);
   }
 
   /// `work` for all rows and vectors, side by side.
-  ir::Stmt jammed(const ir::Stmt& work, const ir::Expr& r, const ir::Expr& v, const ir::Expr& column, int rows, int vectors) const {
+  ir::Stmt jammed(const ir::Stmt& work, const ir::Expr& r, const ir::Expr& v, const ir::Expr& column, int rows,
+                  int vectors) const {
     const ir::Stmt vector = unroll_and_jam(at_column(work, column), v, ir::imm(0), vectors);
     return unroll_and_jam(at_row(vector, r), r, ir::imm(0), rows);
   }
 
-  /// The contractions side by side, their sums put aside; then the rest in a loop, so that its code is there once a tile size and
-  /// not once an element.
-  ir::Stmt in_halves(const Halves& halves, const ir::Expr& r, const ir::Expr& v, const ir::Expr& column, int rows, int vectors) const {
+  /// The contractions side by side, their sums put aside; then the rest in a loop, so that its code is there once a
+  /// tile size and not once an element.
+  ir::Stmt in_halves(const Halves& halves, const ir::Expr& r, const ir::Expr& v, const ir::Expr& column, int rows,
+                     int vectors) const {
     std::vector<ir::Stmt> lead = halves.lead;
     std::vector<ir::Buffer> kept;
     ir::Stmt rest = ir::Block::make(halves.rest);
@@ -189,20 +199,25 @@ class NestTiler {
     const ir::Stmt sums = jammed(with(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
     const Dim& dim = nest_.loops.back().dim;
     ir::Stmt each = at_column(with(halves.locals, rest), column);
-    each = vectors == 1 ? ir::substitute(each, {{v.get(), ir::imm(0)}}) : ir::For::make(v, dim, ir::imm(vectors), ir::ForKind::serial, each);
+    each = vectors == 1 ? ir::substitute(each, {{v.get(), ir::imm(0)}})
+                        : ir::For::make(v, dim, ir::imm(vectors), ir::ForKind::serial, each);
     each = at_row(each, r);
-    each = rows == 1 ? ir::substitute(each, {{r.get(), ir::imm(0)}}) : ir::For::make(r, nest_.rows->dim, ir::imm(rows), ir::ForKind::serial, each);
+    each = rows == 1 ? ir::substitute(each, {{r.get(), ir::imm(0)}})
+                     : ir::For::make(r, nest_.rows->dim, ir::imm(rows), ir::ForKind::serial, each);
     return with(kept, ir::Block::make({sums, each}));
   }
 
-  ir::Stmt at_column(const ir::Stmt& work, const ir::Expr& column) const { return ir::substitute(work, {{nest_.loops.back().var.get(), column}}); }
+  ir::Stmt at_column(const ir::Stmt& work, const ir::Expr& column) const {
+    return ir::substitute(work, {{nest_.loops.back().var.get(), column}});
+  }
 
   /// `work` of row `base + r`, where rows are tiled.
   ir::Stmt at_row(const ir::Stmt& work, const ir::Expr& r) const {
     if (!base_) return work;
     const ir::Substitution row{{nest_.rows->var.get(), base_ + r}};
     const ir::Expr let = ir::Var::make(nest_.let_var.as<ir::Var>()->name);
-    return ir::LetStmt::make(let, ir::substitute(nest_.let_value, row), ir::substitute(ir::substitute(work, row), {{nest_.let_var.get(), let}}));
+    return ir::LetStmt::make(let, ir::substitute(nest_.let_value, row),
+                             ir::substitute(ir::substitute(work, row), {{nest_.let_var.get(), let}}));
   }
 
   const Nest& nest_;

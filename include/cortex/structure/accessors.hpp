@@ -38,10 +38,8 @@ struct OneChild {
 
   /// The link itself, as the node holds it.
   template <class Node>
-    requires structure::Path<Node, Path...>
-  static constexpr decltype(auto) get(const Node& node) {
-    return walk_path<Path...>(node);
-  }
+  requires structure::Path<Node, Path...>
+  static constexpr decltype(auto) get(const Node& node) { return walk_path<Path...>(node); }
 
   /// False if a pointer on the way to the link is null: then there is no link, and so no child.
   template <class Node>
@@ -102,15 +100,14 @@ struct Children {
 
   /// Calls `visit` with what each member holds: a link or a range of links.
   template <class Node, class Visit>
-    requires(Path<Node, Members> && ...)
-  static constexpr void for_each_member(const Node& node, Visit&& visit) {
+  requires(Path<Node, Members>&&...) static constexpr void for_each_member(const Node& node, Visit&& visit) {
     (visit(walk_path<Members>(node)), ...);
   }
 
   /// What the member holds, when there is one member.
   template <class Node>
-    requires(sizeof...(Members) == 1 && (Path<Node, Members> && ...))
-  static constexpr decltype(auto) get(const Node& node) {
+  requires(sizeof...(Members) == 1 && (Path<Node, Members> && ...)) static constexpr decltype(auto)
+      get(const Node& node) {
     return walk_path<Members...>(node);
   }
 
@@ -172,7 +169,8 @@ struct Children {
 // ------------------------------------------------------------------------------------------------------------ fields
 
 template <class T>
-concept FieldScalar = std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
+concept FieldScalar =
+    std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
 /// The element type and the number of elements of a field's C++ type; undefined for types that are no field.
 template <class T>
@@ -190,8 +188,7 @@ struct FieldShape<T[K]> {
   static constexpr bool is_vector = true;
 };
 template <FieldScalar T, std::size_t K>
-  requires(K > 0)
-struct FieldShape<std::array<T, K>> {
+requires(K > 0) struct FieldShape<std::array<T, K>> {
   using Element = T;
   static constexpr int components = int(K);
   static constexpr bool is_vector = true;
@@ -206,10 +203,8 @@ struct Field {
 
   /// The value itself, as the node holds it; only where `is_reachable`.
   template <class Node>
-    requires structure::Path<Node, Path...>
-  static constexpr decltype(auto) get(const Node& node) {
-    return walk_path<Path...>(node);
-  }
+  requires structure::Path<Node, Path...>
+  static constexpr decltype(auto) get(const Node& node) { return walk_path<Path...>(node); }
 
   /// False if a pointer on the way to the value is null.
   template <class Node>
@@ -222,8 +217,9 @@ struct Field {
 
   template <class Node>
   static constexpr bool fits() {
-    if constexpr (structure::Path<Node, Path...>)
-      return requires { Shape<Node>::components; };
+    if constexpr (structure::Path<Node, Path...>) return requires {
+        Shape<Node>::components;
+      };
     else
       return false;
   }

@@ -31,33 +31,37 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
   throw Error(Code::invalid_structure,
               at_node(walk, place) + " has no " + in_quotes(name) +
                   " although it has another child: an internal node has all its named children, a leaf has neither one "
-                  "nor any other; set " + in_quotes(name) + ", or read it through cortex::optional_child");
+                  "nor any other; set " +
+                  in_quotes(name) + ", or read it through cortex::optional_child");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_element(const WalkState& walk, std::int32_t place,
                                                                 std::string_view name, std::int64_t element) {
-  throw Error(Code::invalid_structure, "element " + std::to_string(element) + " of " + in_quotes(name) + " is null at " +
-                                           at_node(walk, place) +
+  throw Error(Code::invalid_structure, "element " + std::to_string(element) + " of " + in_quotes(name) +
+                                           " is null at " + at_node(walk, place) +
                                            ": a container holds only children that exist; remove the element");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void root_index(std::int64_t root, std::string_view index, std::size_t size) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void root_index(std::int64_t root, std::string_view index,
+                                                              std::size_t size) {
   throw Error(Code::out_of_range, "root " + std::to_string(root) + " is index " + std::string(index) +
                                       ", but the arena holds " + std::to_string(size) +
                                       " nodes; pass the arena that the roots were made for");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void link_index(const WalkState& walk, std::int32_t place, std::string_view name,
-                                                              std::string_view index, std::size_t size) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void link_index(const WalkState& walk, std::int32_t place,
+                                                              std::string_view name, std::string_view index,
+                                                              std::size_t size) {
   throw Error(Code::out_of_range, in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) +
                                       ", but the arena holds " + std::to_string(size) +
                                       " nodes; use -1 (or the greatest value of an unsigned type) for no child");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_visits(const WalkState& walk) {
-  throw Error(Code::out_of_range, "the roots reach more than " + std::to_string(walk.max_visits) +
-                                      " nodes (counted once per link), the most that this workspace numbers in one call; "
-                                      "pass fewer roots at a time");
+  throw Error(Code::out_of_range,
+              "the roots reach more than " + std::to_string(walk.max_visits) +
+                  " nodes (counted once per link), the most that this workspace numbers in one call; "
+                  "pass fewer roots at a time");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_children(const WalkState& walk, std::int32_t place,
@@ -65,10 +69,12 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
                                                                      std::span<const std::string_view> names) {
   std::string through;
   for (std::string_view name : names) through += (through.empty() ? "" : ", ") + in_quotes(name);
-  const std::string what = at_node(walk, place) + " has " + std::to_string(count) + " children (through " + through + ")";
+  const std::string what =
+      at_node(walk, place) + " has " + std::to_string(count) + " children (through " + through + ")";
   if (structure.kind == Kind::sequence)
-    throw Error(Code::invalid_structure, what + ", but the model is declared for a sequence, in which a node has at most "
-                                                "one; declare it for cortex::tree or cortex::dag");
+    throw Error(Code::invalid_structure, what +
+                                             ", but the model is declared for a sequence, in which a node has at most "
+                                             "one; declare it for cortex::tree or cortex::dag");
   throw Error(Code::invalid_structure, what + ", but the model is declared for at most " +
                                            std::to_string(structure.max_children) +
                                            "; raise the bound given to with_max_children, or split the node");
@@ -76,20 +82,21 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void cycle(const WalkState& walk, std::int32_t place, std::int64_t length,
                                                          std::string_view name) {
-  const std::string again = length == 1 ? "its own child" : "its own descendant, " + std::to_string(length) + " links away";
-  throw Error(Code::invalid_structure, "a cycle: " + at_node(walk, place) + " is " + again + ", and the link back to it is " +
-                                           in_quotes(name) +
+  const std::string again =
+      length == 1 ? "its own child" : "its own descendant, " + std::to_string(length) + " links away";
+  throw Error(Code::invalid_structure, "a cycle: " + at_node(walk, place) + " is " + again +
+                                           ", and the link back to it is " + in_quotes(name) +
                                            "; a recursion over it would not end; remove the link that leads back");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void shared_child(const WalkState& walk, std::int32_t place, Kind kind,
                                                                 std::int32_t parent_a, std::string_view name_a,
                                                                 std::int32_t parent_b, std::string_view name_b) {
-  const std::string where = parent_a == parent_b
-                                ? "twice a child of " + at_node(walk, parent_a) + ", by " + in_quotes(name_a) + " and by " +
-                                      in_quotes(name_b)
-                                : "a child of " + at_node(walk, parent_a) + " by " + in_quotes(name_a) + " and of " +
-                                      at_node(walk, parent_b) + " by " + in_quotes(name_b);
+  const std::string where =
+      parent_a == parent_b
+          ? "twice a child of " + at_node(walk, parent_a) + ", by " + in_quotes(name_a) + " and by " + in_quotes(name_b)
+          : "a child of " + at_node(walk, parent_a) + " by " + in_quotes(name_a) + " and of " +
+                at_node(walk, parent_b) + " by " + in_quotes(name_b);
   throw Error(Code::invalid_structure, "a shared child: " + at_node(walk, place) + " is " + where +
                                            ", but the model is declared for a " + to_string(kind) +
                                            ", in which a node is the child of one parent, once; copy the node, or "
@@ -110,19 +117,23 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
   return "field " + in_quotes(name) + which + " of " + at_node(walk, place) + " is " + value;
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void field_limit(const WalkState& walk, std::int32_t place, std::string_view name,
-                                                               int element, const std::string& value, const FieldCheck& check) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void field_limit(const WalkState& walk, std::int32_t place,
+                                                               std::string_view name, int element,
+                                                               const std::string& value, const FieldCheck& check) {
   const std::string table = check.table ? " '" + std::string(check.table) + "'" : "";
-  throw Error(Code::out_of_range, field_value(walk, place, name, element, value) + ", but it indexes the table" + table +
-                                      ", which has " + std::to_string(check.limit) + " rows: valid values are 0 to " +
-                                      std::to_string(check.limit - 1) + "; map unknown values to a row of their own");
+  throw Error(Code::out_of_range, field_value(walk, place, name, element, value) + ", but it indexes the table" +
+                                      table + ", which has " + std::to_string(check.limit) +
+                                      " rows: valid values are 0 to " + std::to_string(check.limit - 1) +
+                                      "; map unknown values to a row of their own");
 }
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void field_width(const WalkState& walk, std::int32_t place, std::string_view name,
-                                                               int element, const std::string& value) {
-  throw Error(Code::out_of_range, field_value(walk, place, name, element, value) +
-                                      ", which does not fit the 32 bits that fields have in generated code; renumber the "
-                                      "values");
+[[noreturn, gnu::cold, gnu::noinline]] inline void field_width(const WalkState& walk, std::int32_t place,
+                                                               std::string_view name, int element,
+                                                               const std::string& value) {
+  throw Error(Code::out_of_range,
+              field_value(walk, place, name, element, value) +
+                  ", which does not fit the 32 bits that fields have in generated code; renumber the "
+                  "values");
 }
 
 }  // namespace cortex::structure::fail

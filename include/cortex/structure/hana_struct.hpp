@@ -7,11 +7,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-
 #include <boost/hana/accessors.hpp>
 #include <boost/hana/adapt_struct.hpp>
 #include <boost/hana/at.hpp>
@@ -21,6 +16,10 @@
 #include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
 #include <boost/hana/unpack.hpp>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "cortex/structure/accessors.hpp"
 
@@ -53,9 +52,10 @@ constexpr int hana_position(std::string_view name) {
 /// The step of a path that reads the Hana member `text` of S.
 template <class S, FixedString text>
 struct HanaMember {
-  static_assert(boost::hana::Struct<S>::value,
-                "this node type is not adapted: write BOOST_HANA_ADAPT_STRUCT(Type, member, ...) at global scope, or use "
-                "cortex::child<&Type::member> and its kin");
+  static_assert(
+      boost::hana::Struct<S>::value,
+      "this node type is not adapted: write BOOST_HANA_ADAPT_STRUCT(Type, member, ...) at global scope, or use "
+      "cortex::child<&Type::member> and its kin");
   static_assert(!boost::hana::Struct<S>::value || hana_position<S>(text.view()) >= 0,
                 "this node type has no Hana member of that name: see its BOOST_HANA_ADAPT_STRUCT");
 

@@ -83,9 +83,10 @@ struct IntegerRange {
 /// Linearizes structures of `Node` for the accessors of `Set`, a type `Accessors<...>`. Stateless.
 template <class Node, class Set>
 class Linearizer {
-  static_assert(fits_node<Set, Node>,
-                "an accessor of this model cannot be read from this node type: the member does not exist there, a child "
-                "is no pointer to a node and no index, or a field is no number and no fixed array of numbers");
+  static_assert(
+      fits_node<Set, Node>,
+      "an accessor of this model cannot be read from this node type: the member does not exist there, a child "
+      "is no pointer to a node and no index, or a field is no number and no fixed array of numbers");
   using Named = ChildAccessors<Set>;
   using Containers = ChildrenAccessors<Set>;
   using Fields = FieldAccessors<Set>;
@@ -114,9 +115,11 @@ class Linearizer {
   template <class Roots>
   static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
                            Roots&& roots) {
-    static_assert(!uses_arena<Set, Node>, "children are indices here: pass the arena that they index, cortex::arena(nodes)");
+    static_assert(!uses_arena<Set, Node>,
+                  "children are indices here: pass the arena that they index, cortex::arena(nodes)");
     using Root = decltype(*begin_of(roots));
-    static_assert(!LinkTo<Root, Node> || !is_index_link<Root>, "roots are indices here: pass the arena that they index");
+    static_assert(!LinkTo<Root, Node> || !is_index_link<Root>,
+                  "roots are indices here: pass the arena that they index");
     return run_in(workspace, structure, checks, roots, Arena<Node>{});
   }
   static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
@@ -132,7 +135,7 @@ class Linearizer {
     return run_in(workspace, structure, checks, roots, arena);
   }
   template <class Root>
-    requires LinkTo<const Root&, Node>
+  requires LinkTo<const Root&, Node>
   static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
                            std::initializer_list<Root> roots, Arena<Node> arena) {
     return run_in(workspace, structure, checks, roots, arena);
@@ -142,15 +145,16 @@ class Linearizer {
   template <class Roots>
   static const Arrays& run_in(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
                               Roots& roots, Arena<Node> arena) {
-    static_assert(LinkTo<decltype(*begin_of(roots)), Node>, "roots must be pointers to nodes, nodes, or indices into an arena");
-    if (checks.size() != num_fields) throw Error(Code::internal, "the linearizer needs one FieldCheck per field accessor");
+    static_assert(LinkTo<decltype(*begin_of(roots)), Node>,
+                  "roots must be pointers to nodes, nodes, or indices into an arena");
+    if (checks.size() != num_fields)
+      throw Error(Code::internal, "the linearizer needs one FieldCheck per field accessor");
     WalkState& walk = workspace.state_;
     walk.begin(num_named, num_containers, num_fields);
     enter_roots(walk, roots, arena);
     discover(walk, structure, arena, Named{}, Containers{});
-    const std::int32_t heights = walk.num_repeats == 0
-                                     ? numbering::measure_forest(walk)
-                                     : numbering::resolve_sharing(walk, structure.kind, link_names());
+    const std::int32_t heights = walk.num_repeats == 0 ? numbering::measure_forest(walk)
+                                                       : numbering::resolve_sharing(walk, structure.kind, link_names());
     Arrays arrays;
     numbering::lay_out_batches(walk, heights, arrays);
     numbering::assign_numbers(walk, arrays);
@@ -178,7 +182,8 @@ class Linearizer {
       return to_raw(link);
     } else {
       if (is_none(link)) return nullptr;
-      if (std::uint64_t(link) >= arena.size) [[unlikely]] refuse(std::to_string(+link));
+      if (std::uint64_t(link) >= arena.size) [[unlikely]]
+        refuse(std::to_string(+link));
       return arena.nodes + link;
     }
   }
@@ -196,7 +201,8 @@ class Linearizer {
       auto&& link = *at;
       const Node* node = follow<decltype(*at)>(
           link, arena, [&](const std::string& index) { fail::root_index(tail - 1, index, arena.size); });
-      if (node == nullptr) [[unlikely]] fail::null_root(tail - 1);
+      if (node == nullptr) [[unlikely]]
+        fail::null_root(tail - 1);
       tape.node[tail] = node;
       tape.parent[tail] = 0;
       ++tail;
@@ -205,11 +211,11 @@ class Linearizer {
     walk.num_roots = tail - 1;
   }
 
-  /// Visits places in order, each link giving a new place at the tail, so the list of places is its own queue. A node is
-  /// looked up in the table when its place is visited, by when its slot has had the time to reach the cache.
+  /// Visits places in order, each link giving a new place at the tail, so the list of places is its own queue. A node
+  /// is looked up in the table when its place is visited, by when its slot has had the time to reach the cache.
   template <class... Ns, class... Cs>
-  static void discover(WalkState& walk, const Structure& structure, [[maybe_unused]] const Arena<Node>& arena, Accessors<Ns...>,
-                       Accessors<Cs...>) {
+  static void discover(WalkState& walk, const Structure& structure, [[maybe_unused]] const Arena<Node>& arena,
+                       Accessors<Ns...>, Accessors<Cs...>) {
     static_assert(num_named < 64, "a node type with 64 or more named children: use a children accessor");
     Tape tape(walk);
     const std::int32_t bound = structure.child_bound();
@@ -232,8 +238,10 @@ class Linearizer {
       (enter_named<Ns>(walk, tape, node, arena, place, tail, row++, lacks_required), ...);
       (enter_container<Cs>(walk, tape, node, arena, place, tail, row), ...);
       const std::int32_t links = tail - first;
-      if (lacks_required & (links > 0)) [[unlikely]] refuse_null_child<Ns...>(walk, place);
-      if (links > bound) [[unlikely]] refuse_too_many(walk, structure, place, first, tail);
+      if (lacks_required & (links > 0)) [[unlikely]]
+        refuse_null_child<Ns...>(walk, place);
+      if (links > bound) [[unlikely]]
+        refuse_too_many(walk, structure, place, first, tail);
     }
     walk.tail = tail;
     if (tail - 1 > walk.max_visits) fail::too_many_visits(walk);
@@ -271,8 +279,8 @@ class Linearizer {
   }
 
   template <class A>
-  static void enter_container(WalkState& walk, Tape& tape, const Node& node, const Arena<Node>& arena, std::int32_t place,
-                              std::int32_t& tail, std::size_t& row) {
+  static void enter_container(WalkState& walk, Tape& tape, const Node& node, const Arena<Node>& arena,
+                              std::int32_t place, std::int32_t& tail, std::size_t& row) {
     const std::int32_t first = tail;
     auto enter = [&](const Node* child) {
       if (tail >= tape.limit) [[unlikely]] {
@@ -294,7 +302,8 @@ class Linearizer {
         for (const auto end = end_of(held); at != end; ++at) {
           auto&& link = *at;
           const Node* child = follow<decltype(*at)>(link, arena, refuse);
-          if (child == nullptr) [[unlikely]] fail::null_element(walk, place, A::name(), tail - begin);
+          if (child == nullptr) [[unlikely]]
+            fail::null_element(walk, place, A::name(), tail - begin);
           enter(child);
         }
       }
@@ -308,7 +317,8 @@ class Linearizer {
                                                                        [[maybe_unused]] std::int32_t place) {
     [[maybe_unused]] std::size_t row = 0;
     (..., [&] {
-      if (Ns::kind == AccessorKind::child && walk.row[row].data()[place] == 0) fail::null_child(walk, place, Ns::name());
+      if (Ns::kind == AccessorKind::child && walk.row[row].data()[place] == 0)
+        fail::null_child(walk, place, Ns::name());
       ++row;
     }());
     throw Error(Code::internal, "the linearizer lost the child that is null");
@@ -350,7 +360,8 @@ class Linearizer {
       const std::int32_t place = order[n];
       const std::int32_t from = first[place], size = count[place];
       begin[n] = edge;
-      // Two are written in any case, to be overwritten by the next node: most nodes have no more, and no branch is missed.
+      // Two are written in any case, to be overwritten by the next node: most nodes have no more, and no branch is
+      // missed.
       child[edge] = number[from];
       child[edge + 1] = number[from + 1];
       for (std::int32_t k = 2; k < size; ++k) child[edge + k] = number[from + k];
@@ -372,9 +383,11 @@ class Linearizer {
     ((walk.field_table[f] = write_field<Fs>(walk, arrays, checks[f], walk.field_data[f]), ++f), ...);
   }
 
-  /// Fields come last, so a field is read only from structures that are sound, and where it is read is a range of numbers.
+  /// Fields come last, so a field is read only from structures that are sound, and where it is read is a range of
+  /// numbers.
   template <class A>
-  static FieldArray write_field(const WalkState& walk, const Arrays& arrays, const FieldCheck& check, Block<std::byte>& block) {
+  static FieldArray write_field(const WalkState& walk, const Arrays& arrays, const FieldCheck& check,
+                                Block<std::byte>& block) {
     using Shape = typename A::template Shape<Node>;
     using Source = typename Shape::Element;
     using Element = std::conditional_t<std::is_floating_point_v<Source>, Source, std::int32_t>;
@@ -390,7 +403,8 @@ class Linearizer {
     const auto range = detail::IntegerRange::of<Source>(check.limit);
     for (std::size_t n = begin; n < end; ++n) {
       const Node& source = *static_cast<const Node*>(node[order[n]]);
-      if (!A::is_reachable(source)) [[unlikely]] fail::unreachable_field(walk, order[n], A::name());
+      if (!A::is_reachable(source)) [[unlikely]]
+        fail::unreachable_field(walk, order[n], A::name());
       auto&& value = A::get(source);
       Element* const row = data + n * stride;
       auto element = [&](int k, auto scalar) {
@@ -408,14 +422,15 @@ class Linearizer {
 
   /// One value of a field as generated code holds it, checked if it is an integer.
   template <class A, class Element, class T>
-  static Element checked(T value, int element, const detail::IntegerRange& range, const WalkState& walk, std::int32_t place,
-                         const FieldCheck& check) {
+  static Element checked(T value, int element, const detail::IntegerRange& range, const WalkState& walk,
+                         std::int32_t place, const FieldCheck& check) {
     if constexpr (std::is_floating_point_v<T>) {
       return value;
     } else if constexpr (std::is_enum_v<T>) {
       return checked<A, Element>(std::underlying_type_t<T>(value), element, range, walk, place, check);
     } else {
-      if (!range.contains(std::uint64_t(value))) [[unlikely]] refuse_value<A>(value, element, walk, place, check);
+      if (!range.contains(std::uint64_t(value))) [[unlikely]]
+        refuse_value<A>(value, element, walk, place, check);
       return static_cast<Element>(value);
     }
   }

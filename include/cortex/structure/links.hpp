@@ -31,11 +31,13 @@ concept HasGet = requires(const T& pointer) {
 };
 
 template <class T>
-concept HasArrow = requires(const T& pointer) { pointer.operator->(); };
+concept HasArrow = requires(const T& pointer) {
+  pointer.operator->();
+};
 
 /// A raw pointer or a class that acts as one, by get() or operator->.
 template <class T>
-concept PointerLike = std::is_pointer_v<T> || (std::is_class_v<T> && (HasGet<T> || HasArrow<T>));
+concept PointerLike = std::is_pointer_v<T> ||(std::is_class_v<T> && (HasGet<T> || HasArrow<T>));
 
 /// The address that a pointer holds; null stays null. It asks a class for get() first, and only then for operator->,
 /// which library pointers may refuse on null. Whatever the class throws passes through.
@@ -77,7 +79,8 @@ constexpr bool is_none(T index) {
 /// A node that lives where it is named: an element of std::vector<Node>, or a lambda's `const Node&`. A temporary is no
 /// link, because it is gone before the call is over.
 template <class Ref, class Node>
-concept NodeItself = std::is_lvalue_reference_v<Ref> && std::is_convertible_v<std::remove_reference_t<Ref>*, const Node*>;
+concept NodeItself = std::is_lvalue_reference_v<Ref> && std::is_convertible_v < std::remove_reference_t<Ref>
+*, const Node* > ;
 
 /// A link to a Node. `Ref` is the type of the expression that yields it, so lvalues are references.
 template <class Ref, class Node>

@@ -75,7 +75,8 @@ inline void index_edges(WalkState& walk) {
   std::memset(edges, 0, count * sizeof(std::int32_t));
   std::memset(open, 0, count * sizeof(std::int32_t));
   for (std::int32_t place = 0; place < walk.tail; ++place) alias[place] = place;
-  for (std::int32_t i = 0; i < walk.num_repeats; ++i) alias[walk.repeat.data()[i].place] = walk.repeat.data()[i].original;
+  for (std::int32_t i = 0; i < walk.num_repeats; ++i)
+    alias[walk.repeat.data()[i].place] = walk.repeat.data()[i].original;
   for (std::int32_t place = walk.tail - 1; place > walk.num_roots; --place) {
     const std::int32_t parent = walk.parent.data()[place];
     first[parent] = place;
@@ -86,10 +87,12 @@ inline void index_edges(WalkState& walk) {
 
 /// Names one cycle among the nodes that could not be ordered. Each of them has a link from another of them, so
 /// following such links backwards comes round.
-[[noreturn, gnu::cold, gnu::noinline]] inline void report_cycle(WalkState& walk, std::span<const std::string_view> names) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void report_cycle(WalkState& walk,
+                                                                std::span<const std::string_view> names) {
   const std::int32_t* const alias = walk.alias.data();
   const std::int32_t* const open = walk.open_edges.data();
-  std::int32_t* const back = walk.queue.data();  // the place of a link to this node from another that could not be ordered
+  std::int32_t* const back =
+      walk.queue.data();  // the place of a link to this node from another that could not be ordered
   std::int32_t at = 0;
   for (std::int32_t place = walk.tail - 1; place > walk.num_roots; --place)
     if (open[alias[place]] > 0 && open[walk.parent.data()[place]] > 0) back[alias[place]] = place, at = alias[place];
@@ -104,9 +107,9 @@ inline void index_edges(WalkState& walk) {
   fail::cycle(walk, top, length, names[std::size_t(accessor_of(walk, back[top]))]);
 }
 
-/// Refuses a second parent. A named child and a container, or two containers, may show the same child of one parent. Links
-/// of one parent come in the order of its accessors, so two links that may not lead to the same node follow each other
-/// among the links to it.
+/// Refuses a second parent. A named child and a container, or two containers, may show the same child of one parent.
+/// Links of one parent come in the order of its accessors, so two links that may not lead to the same node follow each
+/// other among the links to it.
 inline void check_single_parents(WalkState& walk, Kind kind, std::span<const std::string_view> names) {
   std::int32_t* const last = walk.queue.data();  // the link to each node that was met last
   std::memset(last, 0, std::size_t(walk.tail) * sizeof(std::int32_t));

@@ -1,5 +1,5 @@
-// Paths: how an accessor reaches a value from a node. A step is a member pointer, a getter's member function pointer, or
-// a captureless lambda; pointers on the way are followed.
+// Paths: how an accessor reaches a value from a node. A step is a member pointer, a getter's member function pointer,
+// or a captureless lambda; pointers on the way are followed.
 #pragma once
 
 #include <concepts>
@@ -13,27 +13,35 @@
 namespace cortex::structure {
 
 template <auto Step, class T>
-concept StepsByMember = std::is_member_object_pointer_v<decltype(Step)> && requires(const T& object) { object.*Step; };
+concept StepsByMember = std::is_member_object_pointer_v<decltype(Step)> && requires(const T& object) {
+  object.*Step;
+};
 template <auto Step, class T>
-concept StepsByGetter = std::is_member_function_pointer_v<decltype(Step)> && requires(const T& object) { (object.*Step)(); };
+concept StepsByGetter = std::is_member_function_pointer_v<decltype(Step)> && requires(const T& object) {
+  (object.*Step)();
+};
 template <auto Step, class T>
-concept StepsByCall = std::is_class_v<decltype(Step)> && requires(const T& object) { Step(object); };
+concept StepsByCall = std::is_class_v<decltype(Step)> && requires(const T& object) {
+  Step(object);
+};
 
 /// A step that can be taken from an object of type T itself.
 template <auto Step, class T>
 concept StepsDirectly = StepsByMember<Step, T> || StepsByGetter<Step, T> || StepsByCall<Step, T>;
 
 template <class T>
-concept ObjectPointer = PointerLike<T> && requires(const T& pointer) { *to_raw(pointer); };
+concept ObjectPointer = PointerLike<T> && requires(const T& pointer) {
+  *to_raw(pointer);
+};
 
 /// A step from a T, or from what a T points to.
 template <auto Step, class T>
-concept StepsFrom = StepsDirectly<Step, T> || (ObjectPointer<T> && requires(const T& pointer) {
+concept StepsFrom = StepsDirectly<Step, T> ||(ObjectPointer<T>&& requires(const T& pointer) {
   requires StepsDirectly<Step, std::remove_cvref_t<decltype(*to_raw(pointer))>>;
 });
 
 template <auto Step, class T>
-  requires StepsFrom<Step, T>
+requires StepsFrom<Step, T>
 constexpr decltype(auto) take_step(const T& from) {
   if constexpr (!StepsDirectly<Step, T>)
     return take_step<Step>(*to_raw(from));
@@ -59,10 +67,10 @@ inline constexpr bool is_path<T, First, Rest...> = [] {
 template <class T, auto... Steps>
 concept Path = (sizeof...(Steps) > 0) && is_path<T, Steps...>;
 
-/// The value at the end of a path: a reference where it lies in the user's data, a copy where a step on the way yields a
-/// temporary.
+/// The value at the end of a path: a reference where it lies in the user's data, a copy where a step on the way yields
+/// a temporary.
 template <auto First, auto... Rest, class T>
-  requires Path<T, First, Rest...>
+requires Path<T, First, Rest...>
 constexpr decltype(auto) walk_path(const T& from) {
   if constexpr (sizeof...(Rest) == 0) {
     return take_step<First>(from);
@@ -71,13 +79,14 @@ constexpr decltype(auto) walk_path(const T& from) {
     if constexpr (std::is_lvalue_reference_v<Next> || std::is_pointer_v<Next>)
       return walk_path<Rest...>(take_step<First>(from));
     else
-      return std::decay_t<decltype(walk_path<Rest...>(take_step<First>(from)))>(walk_path<Rest...>(take_step<First>(from)));
+      return std::decay_t<decltype(walk_path<Rest...>(take_step<First>(from)))>(
+          walk_path<Rest...>(take_step<First>(from)));
   }
 }
 
 /// Whether no pointer before the last step is null, so that `walk_path` may be called.
 template <auto First, auto... Rest, class T>
-  requires Path<T, First, Rest...>
+requires Path<T, First, Rest...>
 constexpr bool path_is_open(const T& from) {
   if constexpr (!StepsDirectly<First, T>) {
     const auto* target = to_raw(from);
@@ -115,7 +124,9 @@ constexpr std::string_view last_name(std::string_view text) {
 template <auto Step>
 constexpr std::string_view step_name() {
   using T = std::remove_cvref_t<decltype(Step)>;
-  if constexpr (requires { { T::name() } -> std::convertible_to<std::string_view>; })
+  if constexpr (requires {
+                  { T::name() } -> std::convertible_to<std::string_view>;
+                })
     return T::name();
   else if constexpr (std::is_member_pointer_v<T>)
     return spelling::last_name(spelling::signature<Step>());

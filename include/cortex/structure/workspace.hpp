@@ -14,15 +14,16 @@
 
 namespace cortex::structure {
 
-/// A 64-byte aligned array that grows geometrically and never shrinks, readable 64 bytes past its capacity. Fresh memory
-/// is zero, so reading ahead of what was written yields old or zero values and nothing indeterminate.
+/// A 64-byte aligned array that grows geometrically and never shrinks, readable 64 bytes past its capacity. Fresh
+/// memory is zero, so reading ahead of what was written yields old or zero values and nothing indeterminate.
 template <class T>
 class Block {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
   Block() = default;
-  Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+  Block(Block&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
   Block& operator=(Block&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(capacity_, other.capacity_);
@@ -99,28 +100,28 @@ struct Repeat {
 };
 
 /// What one walk knows. A place is one visit, numbered in breadth-first order from 1, roots first; place 0 stands for
-/// "no node". In a forest every node has one place; a node that is reached again has further places, listed in `repeat`,
-/// whose children are not visited again.
+/// "no node". In a forest every node has one place; a node that is reached again has further places, listed in
+/// `repeat`, whose children are not visited again.
 struct WalkState {
-  Block<const void*> node;              // [place]
-  Block<std::int32_t> parent;           // [place] place of the node it was reached from; 0 for roots; never decreases
-  std::vector<Block<std::int32_t>> row; // [named child][place]: its place or 0; then per container: first place, count
+  Block<const void*> node;               // [place]
+  Block<std::int32_t> parent;            // [place] place of the node it was reached from; 0 for roots; never decreases
+  std::vector<Block<std::int32_t>> row;  // [named child][place]: its place or 0; then per container: first place, count
   Block<Repeat> repeat;
   Block<std::uint64_t> slots;
-  std::int32_t tail = 1;                // one past the last place
+  std::int32_t tail = 1;  // one past the last place
   std::int32_t num_roots = 0;
   std::int32_t num_repeats = 0;
-  std::int32_t limit = 0;               // the walk has room for places below it
+  std::int32_t limit = 0;  // the walk has room for places below it
   std::int32_t max_visits = 0;
-  std::int32_t expected = 0;            // a decaying maximum of recent sizes: what the table is sized to at first
+  std::int32_t expected = 0;  // a decaying maximum of recent sizes: what the table is sized to at first
   std::int32_t num_named = 0, num_containers = 0;
   int table_bits = 0;
   std::uint32_t stamp = 0;
   bool finished = false;
 
-  Block<std::int32_t> height, number;   // [place]
-  Block<std::int32_t> order;            // [number] the place
-  Block<std::int32_t> cursor;           // [height]
+  Block<std::int32_t> height, number;                                   // [place]
+  Block<std::int32_t> order;                                            // [number] the place
+  Block<std::int32_t> cursor;                                           // [height]
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
 
   // What `arrays` points to.
@@ -155,8 +156,8 @@ struct WalkState {
     make_room(0, 0);
   }
 
-  /// Room for `more` places from `tail` on, of which places 1 .. entered are in the table. The caller has made sure that
-  /// no more than `max_visits` places are in use.
+  /// Room for `more` places from `tail` on, of which places 1 .. entered are in the table. The caller has made sure
+  /// that no more than `max_visits` places are in use.
   void make_room(std::int32_t entered, std::int64_t more) {
     const std::int64_t wanted = std::max<std::int64_t>(tail + more, std::max(expected, 256));
     const std::size_t places = std::size_t(wanted) + slack;
@@ -169,7 +170,8 @@ struct WalkState {
     }
     size_table(wanted, entered);
     const std::int64_t by_table = (std::int64_t(1) << table_bits) / slots_per_place;
-    limit = std::int32_t(std::min<std::int64_t>({std::int64_t(smallest - slack), by_table, std::int64_t(max_visits) + 1}));
+    limit =
+        std::int32_t(std::min<std::int64_t>({std::int64_t(smallest - slack), by_table, std::int64_t(max_visits) + 1}));
   }
 
   /// Remembers the size of this run for the next one's table: one that fits the load stays in the cache.
@@ -199,8 +201,8 @@ struct WalkState {
 /// then allocates nothing. After an exception it can be used again at once.
 class Workspace {
  public:
-  /// `max_visits` bounds how many nodes, counted once for each link that leads to them, one call may have (at most about
-  /// 2^31 in any case); a larger call gets Code::out_of_range.
+  /// `max_visits` bounds how many nodes, counted once for each link that leads to them, one call may have (at most
+  /// about 2^31 in any case); a larger call gets Code::out_of_range.
   explicit Workspace(std::int32_t max_visits = INT32_MAX - 64) { state_.max_visits = max_visits; }
   Workspace(Workspace&& other) noexcept : state_(std::exchange(other.state_, fresh(other))) {}
   Workspace& operator=(Workspace&& other) noexcept {

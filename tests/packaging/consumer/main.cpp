@@ -1,7 +1,6 @@
 // The running example in a user's project, held against plain recursion.
-#include <cortex/cortex.hpp>
-
 #include <cmath>
+#include <cortex/cortex.hpp>
 #include <cstdio>
 #include <vector>
 
