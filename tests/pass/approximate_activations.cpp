@@ -267,8 +267,7 @@ TEST_CASE("the approximate sigmoid stays in [0, 1] and meets its limits", "[pass
   for (const float x : {-88.73f, -1e30f, -inf}) CHECK(f(x) == 0.0f);
 }
 
-TEST_CASE("the approximate exp is 1 at 0, overflows to infinity, underflows to 0",
-          "[pass][approximate_activations]") {
+TEST_CASE("the approximate exp is 1 at 0, overflows to infinity, underflows to 0", "[pass][approximate_activations]") {
   Tape f = tape_of(pass::approximate_exp);
   std::vector<float> wrong;
   over_the_floats(f, exp_edges, [&](float x, float y) {

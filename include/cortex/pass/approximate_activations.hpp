@@ -49,7 +49,7 @@ class Steps {
 inline ir::Expr less(const ir::Expr& a, const ir::Expr& b) { return ir::binary(ir::BinaryOp::lt, a, b); }
 
 /// The lesser of `x` and `limit`; for NaN, the NaN. Here and below the order of the operands is that of x86's minps and
-/// maxps, which a select becomes: one instruction, where ir's min and max take four.
+/// maxps, which a select becomes: one instruction, where ir's min and max take several.
 inline ir::Expr at_most(const ir::Expr& x, float limit) {
   const ir::Expr c = ir::constant(limit, x.type());
   return ir::Select::make(less(c, x), c, x);
@@ -87,11 +87,11 @@ inline constexpr float ln_2_high = 0.693145752f, ln_2_low = 1.42860677e-06f;
 
 }  // namespace detail
 
-/// tanh(x) = 2 t / (1 + t^2), where t = tanh(x / 2) is an odd rational function (x / 2) P / (P + z S) of z = x^2: 14
+/// tanh(x) = 2 h / (1 + h^2), where h = tanh(x / 2) is an odd rational function (x / 2) P / (P + z S) of z = x^2: 14
 /// operations, one of them a division. Off by at most 3.9 ULP, and 2.9 where |x| > 0.55. Never beyond 1 in magnitude,
 /// and 1 from 8.508 on; x itself, -0 included, for |x| < 2^-12; NaN for NaN.
-/// A rational function of x itself takes one operation less, but is off by 5 ULP: its roundings count in full where tanh
-/// is near 1. There the slope of 2 t / (1 + t^2) vanishes, and with it what is wrong with t.
+/// A rational function of x itself takes one operation less, but is off by 5 ULP: its roundings count in full where
+/// tanh is near 1. There the slope of 2 h / (1 + h^2) vanishes, and with it what is wrong with h.
 inline ir::Expr approximate_tanh(ir::Expr x) {
   using namespace detail;
   require_f32(x);
@@ -130,9 +130,9 @@ inline ir::Expr approximate_exp(ir::Expr x) {
   return steps.in_lets(ir::Select::make(less(x, c(normal_from)), c(0.0f), power));
 }
 
-/// sigmoid(x) = 1 / (1 + exp(-x)), with the exponential of above but for a polynomial one degree lower: 14 operations, one
-/// of them a division. Off by at most 3.8 ULP where the result is a normal float (x > -87.3365), so it stays precise far
-/// out on the negative side, and by 1.6 where x > 0. Within [0, 1]; 0 from -88.73 down; NaN for NaN.
+/// sigmoid(x) = 1 / (1 + exp(-x)), with the exponential of above but for a polynomial one degree lower: 14 operations,
+/// one of them a division. Off by at most 3.8 ULP where the result is a normal float (x > -87.3365), so it stays
+/// precise far out on the negative side, and by 1.6 where x > 0. Within [0, 1]; 0 from -88.73 down; NaN for NaN.
 inline ir::Expr approximate_sigmoid(ir::Expr x) {
   using namespace detail;
   require_f32(x);
