@@ -1,6 +1,6 @@
 // What linearization costs: nanoseconds per node, with every check on, on the Stanford Sentiment Treebank.
 //
-//   linearize [path to the treebank's test.txt]        (or the environment variable CORTEX_SST)
+//   linearize [a file of trees in PTB format]        (else test.txt of the treebank: CORTEX_SST, or beside the repository)
 //
 // hot:  batches of 10 trees, ten such batches in turn, so that nodes come from the second-level cache as in a server;
 // cold: all trees in one call, their nodes allocated in a random order.
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "../examples/support/ptb.hpp"
 #include "cortex/structure/linearizer.hpp"
 
 namespace {
@@ -169,10 +170,11 @@ void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary)
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* path = argc > 1 ? argv[1] : std::getenv("CORTEX_SST");
-  std::ifstream file(path ? path : "");
+  const auto sst = examples::find_sst();
+  const std::string path = argc > 1 ? argv[1] : sst ? (*sst / "test.txt").string() : "";
+  std::ifstream file(path);
   if (!file) {
-    std::fprintf(stderr, "linearize: give the treebank's test.txt as argument or in CORTEX_SST\n");
+    std::fprintf(stderr, "linearize: give a file of trees as argument, or the treebank's directory in CORTEX_SST\n");
     return 1;
   }
   std::unordered_map<std::string, int> words;
