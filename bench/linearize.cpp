@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
   for (std::string line; std::getline(file, line);)
     if (!line.empty()) shapes.push_back(parse(line, words));
   if (shapes.size() < 100) {
-    std::fprintf(stderr, "linearize: fewer than 100 trees in %s\n", path);
+    std::fprintf(stderr, "linearize: fewer than 100 trees in %s\n", path.c_str());
     return 1;
   }
   measure<Binary, BinarySet>("named children", shapes, int(words.size()));
