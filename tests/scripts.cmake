@@ -54,4 +54,9 @@ if(CORTEX_TEST_PART STREQUAL full)
                 sh ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/check.sh ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR}/include
                 ${boost_isystem} ${source})
   endforeach()
+
+  if(CORTEX_BUILD_EXAMPLES)
+    script_test(examples/sentences-answers 300 examples
+                bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_sentences.sh $<TARGET_FILE:example_sentences>)
+  endif()
 endif()

@@ -45,7 +45,7 @@ struct Layout {
   std::vector<Axis> axes;
   std::int64_t fixed_size = 0;  // elements, for buffers of known extents; else 0
   std::int64_t row_size = 0;    // elements from one outermost index to the next, where that extent is unknown
-  bool empty() const { return axes.empty(); }
+  bool empty() const { return axes.empty() && fixed_size == 0 && row_size == 0; }
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 

@@ -2,6 +2,7 @@
 // input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3).
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -40,26 +41,26 @@ class NodeFreer {
   explicit NodeFreer(std::vector<Definition>& once) : once_(once) {}
 
   void run(Version& version) {
+    std::unordered_map<const void*, int> definitions;  // of each buffer: one for each side of a branch
+    for (const Definition& d : version.definitions) ++definitions[d.buffer.id()];
     std::vector<Definition> kept;
     for (Definition& d : version.definitions) {
       d.body = drop_node(d.body);
       const bool free = d.node && !d.child && !ir::uses(d.body, d.node);
       const bool trivial = d.body.as<ir::Load>() || d.body.as<ir::FloatImm>();
-      if (!free) {
-        if (d.node || d.child)
-          kept.push_back(std::move(d));
-        else
-          add_once(std::move(d));
-      } else if (d.buffer->role == ir::Role::temp) {
-        add_once(without_node(d));
-      } else if (trivial) {
+      const bool alone = d.buffer->role == ir::Role::temp && definitions.at(d.buffer.id()) == 1;
+      if (!d.node && !d.child) {
+        once_.push_back(std::move(d));
+      } else if (!free || (trivial && !alone)) {
         kept.push_back(std::move(d));
+      } else if (alone) {
+        once_.push_back(without_node(d));
+        freed_.emplace(d.buffer.id(), once_.back().buffer);
       } else {
-        Definition common = without_node(d);
+        once_.push_back(without_node(d));
         std::vector<ir::Expr> indices;
         for (const IndexVar& index : d.indices) indices.push_back(index.var);
-        d.body = ir::Load::make(common.buffer, std::move(indices));
-        add_once(std::move(common));
+        d.body = ir::Load::make(once_.back().buffer, std::move(indices));
         kept.push_back(std::move(d));
       }
     }
@@ -78,7 +79,7 @@ class NodeFreer {
     });
   }
 
-  Definition without_node(const Definition& d) {
+  static Definition without_node(const Definition& d) {
     ir::BufferInfo info = *d.buffer;
     if (info.role == ir::Role::state) info.name += "_common";
     info.role = ir::Role::temp;
@@ -95,11 +96,8 @@ class NodeFreer {
       index.var = var;
     }
     common.body = ir::substitute(common.body, fresh);
-    if (d.buffer->role == ir::Role::temp) freed_.insert_or_assign(d.buffer.id(), common.buffer);
     return common;
   }
-
-  void add_once(Definition d) { once_.push_back(std::move(d)); }
 
   std::vector<Definition>& once_;
   std::unordered_map<const void*, ir::Buffer> freed_;
@@ -125,7 +123,29 @@ inline std::unordered_set<const void*> ahead_of(const Version& version) {
         if (load.buffer->role == ir::Role::temp && !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node)
           ahead.insert(load.buffer.id());
       });
+  for (const void* buffer : recurrent) ahead.erase(buffer);  // one side of a branch alone cannot go
   return ahead;
+}
+
+}  // namespace detail
+
+namespace detail {
+
+inline bool defines(const Version& version, const ir::Buffer& buffer) {
+  return std::any_of(version.definitions.begin(), version.definitions.end(),
+                     [&](const Definition& d) { return d.buffer == buffer; });
+}
+
+/// Whether every tensor over the nodes that `d` reads is defined in `everywhere`, and nowhere in `elsewhere`.
+inline bool reads_only(const Definition& d, const Version& everywhere, const std::vector<const Version*>& elsewhere) {
+  bool all = true;
+  for_each_read(d.body, [&](const ir::Load& load) {
+    if (load.buffer->role != ir::Role::temp || load.buffer->dims.empty() || !(load.buffer->dims[0] == dims::node))
+      return;
+    all &= defines(everywhere, load.buffer);
+    for (const Version* version : elsewhere) all &= !defines(*version, load.buffer);
+  });
+  return all;
 }
 
 }  // namespace detail
@@ -149,7 +169,7 @@ inline Placement hoist(std::vector<Version> versions) {
       }
       bool shared = false;
       for (Version& other : versions)
-        if (other.part == Part::leaves)
+        if (other.part == Part::leaves && detail::reads_only(d, everywhere, {&here, &other}))
           shared =
               std::erase_if(other.definitions, [&](const Definition& o) { return detail::same_definition(d, o); }) > 0;
       (shared ? everywhere : here).definitions.push_back(std::move(d));

@@ -8,7 +8,7 @@
 // for.
 #pragma once
 
-#include <functional>
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -17,27 +17,66 @@
 
 namespace cortex::schedule {
 
-inline ir::Stmt share_work(const ir::Stmt& body) {
+namespace detail {
+
+/// What one nest writes, and whether each worker may compute all of it.
+struct Written {
+  std::vector<ir::Buffer> buffers;
+  bool cheap = true;    // no contraction, and temporaries alone
+  bool wanted = false;  // some of it is read whole, or there is nothing to slice
+};
+
+/// The temporaries that each worker computes for itself: wanted whole, and cheap in every nest that writes them. Nests
+/// that write several tensors tie these to each other.
+inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& body) {
   const auto whole = read_whole(body);
-  std::unordered_map<const void*, ir::Buffer> own;
-  const ir::Stmt shared = map_nests(body, [&](const Nest& nest) {
-    bool replicate = !has_contraction(nest.inner), sliced = bool(slice_var(nest)), wanted_whole = !sliced;
+  std::vector<Written> nests;
+  for_each_nest(body, [&](const Nest& nest) {
+    Written written;
+    written.cheap = !has_contraction(nest.inner);
+    written.wanted = !slice_var(nest);
     for (const Access& access : accesses_of(nest.inner)) {
       if (!access.write) continue;
-      replicate &= access.buffer->role == ir::Role::temp;
-      wanted_whole |= whole.count(access.buffer.id()) > 0;
+      written.buffers.push_back(access.buffer);
+      written.cheap &= access.buffer->role == ir::Role::temp;
+      written.wanted |= whole.count(access.buffer.id()) > 0;
     }
+    nests.push_back(std::move(written));
+  });
+  // What one nest says of a tensor holds in all that write it, and for all that those write.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Written& a : nests)
+      for (const Written& b : nests) {
+        const auto common = std::find_first_of(a.buffers.begin(), a.buffers.end(), b.buffers.begin(), b.buffers.end());
+        if (common == a.buffers.end()) continue;
+        changed |= (a.cheap && !b.cheap) || (!a.wanted && b.wanted);
+        a.cheap &= b.cheap;
+        a.wanted |= b.wanted;
+      }
+  }
+  std::unordered_map<const void*, ir::Buffer> own;
+  for (const Written& written : nests)
+    for (const ir::Buffer& buffer : written.buffers) {
+      if (!written.cheap || !written.wanted || own.count(buffer.id())) continue;
+      ir::BufferInfo info = *buffer;
+      info.scope = ir::Scope::worker;
+      own.emplace(buffer.id(), ir::Buffer(std::move(info)));
+    }
+  return own;
+}
+
+}  // namespace detail
+
+inline ir::Stmt share_work(const ir::Stmt& body) {
+  const auto own = detail::replicated(body);
+  const ir::Stmt shared = map_nests(body, [&](const Nest& nest) {
+    bool replicate = false;
+    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.count(access.buffer.id()) > 0;
     Nest result = nest;
-    if (replicate && wanted_whole) {
-      for (const Access& access : accesses_of(nest.inner))
-        if (access.write && !own.count(access.buffer.id())) {
-          ir::BufferInfo info = *access.buffer;
-          info.scope = ir::Scope::worker;
-          own.emplace(access.buffer.id(), ir::Buffer(std::move(info)));
-        }
-    } else if (sliced) {
+    if (!replicate && slice_var(nest)) {
       result.loops.back().kind = ir::ForKind::parallel;
-    } else {
+    } else if (!replicate) {
       // Nothing to slice: the first worker alone.
       const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
       result.guard = nest.guard ? ir::Binary::make(ir::BinaryOp::logical_and, first, nest.guard) : first;

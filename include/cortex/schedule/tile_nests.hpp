@@ -59,10 +59,13 @@ inline int gates_of(const ir::Stmt& inner) {
   return std::max(most, 1);
 }
 
-inline DType stored_type(const ir::Stmt& inner) {
-  DType type = DType::f32;
-  ir::visit_with(inner, [&](const ir::Store& store) { type = store.buffer->dtype; });
-  return type;
+/// The largest type that a nest stores: its vectors have that many lanes.
+inline DType widest_stored(const ir::Stmt& inner) {
+  DType widest = DType::f32;
+  ir::visit_with(inner, [&](const ir::Store& store) {
+    if (size_of(store.buffer->dtype) > size_of(widest)) widest = store.buffer->dtype;
+  });
+  return widest;
 }
 
 /// The work on one output element in two: the contractions, which a tile does for all its elements side by side, and
@@ -111,7 +114,8 @@ class NestTiler {
  public:
   NestTiler(const Nest& nest, const Target& target)
       : nest_(nest),
-        lanes_(lanes_of(target, stored_type(nest.inner))),
+        lanes_(lanes_of(target, widest_stored(nest.inner))),
+        slice_unit_(lanes_of(target, DType::f32)),
         contracts_(has_contraction(nest.inner)),
         shape_(tile_shape(target, gates_of(nest.inner))) {}
 
@@ -135,24 +139,39 @@ class NestTiler {
   }
 
   /// The innermost output loop as vectors, several of them at once, of the whole dimension or of the worker's slice.
+  /// Slices are cut at vectors of f32 for all types, so that a worker's slice is the same in every nest.
   ir::Stmt columns(int rows) {
     const LoopHeader& loop = nest_.loops.back();
-    const int panels = int(loop.dim.extent() / lanes_), tail = int(loop.dim.extent() % lanes_);
-    const bool shared = loop.kind == ir::ForKind::parallel;
+    const int extent = int(loop.dim.extent());
+    const auto tiles = [&](const ir::Expr& panel, int vectors) { return tile(panel * lanes_, lanes_, rows, vectors); };
+    const auto rest_from = [&](int first) {  // what does not fill a vector of f32, or of the own type
+      const int panels = (extent - first) / lanes_, tail = (extent - first) % lanes_;
+      std::vector<ir::Stmt> stmts;
+      if (panels) stmts.push_back(tiles(ir::imm(first / lanes_), panels));
+      if (tail) stmts.push_back(tile(ir::imm(extent - tail), tail, rows, 1));
+      return ir::Block::make(stmts);
+    };
+    const int vectors = contracts_ ? shape_.vectors(rows) : 1;
+    if (loop.kind != ir::ForKind::parallel)
+      return split_panels(ir::imm(0), ir::imm(extent / lanes_), vectors, tiles, rest_from(extent / lanes_ * lanes_));
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
                    workers = ir::call(ir::UfKind::num_workers, "num_workers");
-    const ir::Expr begin = shared ? worker * panels / workers : ir::imm(0);
-    const ir::Expr count = shared ? (worker + 1) * panels / workers - begin : ir::imm(panels);
-    const int vectors = contracts_ ? shape_.vectors(rows) : 1;
+    const int unit = std::max(slice_unit_, lanes_), blocks = extent / unit;
+    const ir::Expr begin = worker * blocks / workers, end = (worker + 1) * blocks / workers;
+    ir::Stmt last = rest_from(blocks * unit);
+    if (extent % unit) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
+    return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last);
+  }
+
+  /// `count` panels from `begin` on, `vectors` at a time, and then `last`.
+  template <class Tiles>
+  ir::Stmt split_panels(const ir::Expr& begin, const ir::Expr& count, int vectors, const Tiles& tiles,
+                        const ir::Stmt& last) const {
     SplitParts parts;
-    parts.rest = [&](const ir::Expr& first, int v) { return tile((begin + first) * lanes_, lanes_, rows, v); };
+    parts.rest = [&](const ir::Expr& first, int v) { return tiles(begin + first, v); };
     parts.tile = [&](const ir::Expr& first) { return parts.rest(first, vectors); };
     parts.single = [&](const ir::Expr& first) { return parts.rest(first, 1); };
-    const ir::Stmt result = split(count, vectors, loop.dim, parts);
-    if (!tail) return result;
-    ir::Stmt last = tile(ir::imm(std::int64_t(panels) * lanes_), tail, rows, 1);
-    if (shared) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
-    return ir::Block::make({result, last});
+    return ir::Block::make({split(count, vectors, nest_.loops.back().dim, parts), last});
   }
 
   /// `rows` rows times `vectors` vectors of `lanes` outputs from `first` on.
@@ -223,6 +242,7 @@ class NestTiler {
   const Nest& nest_;
   ir::Expr base_;  // the first row of the tile, where rows are tiled
   int lanes_;
+  int slice_unit_;
   bool contracts_;
   TileShape shape_;
 };
