@@ -105,7 +105,7 @@ TEST_CASE("a vectorized or unrolled loop of variable extent is refused", "[verif
                Contains("has a constant extent"));
 }
 
-TEST_CASE("a variable outside of its scope is refused by name", "[verify]") {
+TEST_CASE("verify refuses a variable outside of its scope by name", "[verify]") {
   const Sample s;
   CHECK_THAT(refusal(s.inner(ForKind::serial, H), Level::loops), Contains("a variable is used inside its scope: n"));
 }

@@ -122,19 +122,38 @@ class NestFuser {
   std::vector<ir::Stmt> run(const std::vector<ir::Stmt>& stmts) {
     whole_ = schedule::read_whole(ir::Block::make(stmts));
     std::vector<ir::Stmt> result;
+    std::vector<schedule::Nest> nests;
     for (const ir::Stmt& stmt : stmts) {
       if (const auto nest = schedule::parse_nest(stmt)) {
-        add(*nest);
+        nests.push_back(*nest);
       } else {
-        flush(result);
+        place(nests, result);
         result.push_back(stmt);
       }
     }
-    flush(result);
+    place(nests, result);
     return result;
   }
 
  private:
+  /// Contractions and what they need find their places first; the rest joins them.
+  void place(std::vector<schedule::Nest>& nests, std::vector<ir::Stmt>& out) {
+    std::vector<bool> late(nests.size());
+    for (std::size_t n = nests.size(); n-- > 0;) {
+      late[n] = !schedule::has_contraction(nests[n].inner) && !feeds_contraction(nests[n]);
+      const auto own = schedule::accesses_of(nests[n].inner);
+      for (std::size_t m = n + 1; late[n] && m < nests.size(); ++m)
+        late[n] =
+            late[m] || schedule::dependence(own, schedule::accesses_of(nests[m].inner)) == schedule::Dependence::none;
+    }
+    for (std::size_t n = 0; n < nests.size(); ++n)
+      if (!late[n]) add(nests[n]);
+    for (std::size_t n = 0; n < nests.size(); ++n)
+      if (late[n]) add(nests[n]);
+    flush(out);
+    nests.clear();
+  }
+
   void add(const schedule::Nest& nest) {
     const bool contracts = schedule::has_contraction(nest.inner);
     std::size_t earliest = 0;
@@ -161,7 +180,7 @@ class NestFuser {
   /// Anything else is done late, in the epilogue of the nest whose sums it reads.
   bool feeds_contraction(const schedule::Nest& nest) const {
     for (const schedule::Access& access : schedule::accesses_of(nest.inner))
-      if (access.write && whole_.count(access.buffer.id())) return true;
+      if (access.write && access.buffer->role == ir::Role::temp && whole_.count(access.buffer.id())) return true;
     return false;
   }
 

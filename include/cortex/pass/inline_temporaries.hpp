@@ -63,7 +63,11 @@ class TempUses {
         if (counts) loops_.pop_back();
         break;
       }
-      case ir::StmtKind::let: walk(stmt.as<ir::LetStmt>()->body, local, guarded); break;
+      case ir::StmtKind::let:  // the node or edge of a row
+        loops_.push_back(stmt.as<ir::LetStmt>()->var);
+        walk(stmt.as<ir::LetStmt>()->body, local, guarded);
+        loops_.pop_back();
+        break;
       case ir::StmtKind::alloc: walk(stmt.as<ir::Alloc>()->body, true, guarded); break;
       case ir::StmtKind::block:
         for (const ir::Stmt& s : stmt.as<ir::Block>()->stmts) walk(s, local, guarded);
@@ -99,16 +103,17 @@ class TempUses {
 
 }  // namespace detail
 
-inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
-  const detail::TempUses found(body);
+namespace detail {
+
+/// Puts the value of each temporary that `chosen` holds for in place of its reads.
+template <class Chosen>
+ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {
+  const TempUses found(body);
   std::unordered_map<const void*, const ir::Store*> inlined;
   ir::visit_with(body, [&](const ir::Store& s) {
-    const detail::TempUse& use = found.uses.at(s.buffer.id());
-    if (s.buffer->role != ir::Role::temp || s.buffer->scope == ir::Scope::local || use.stores != 1 ||
-        use.in_local_scope)
-      return;
-    const bool copy = s.value.as<ir::Load>() || s.value.as<ir::FloatImm>();
-    if (copy || (use.loads == 1 && !use.recomputed)) inlined.emplace(s.buffer.id(), &s);
+    const TempUse& use = found.uses.at(s.buffer.id());
+    const bool temp = s.buffer->role == ir::Role::temp && s.buffer->scope != ir::Scope::local;
+    if (temp && use.stores == 1 && !use.in_local_scope && chosen(s, use)) inlined.emplace(s.buffer.id(), &s);
   });
   if (inlined.empty()) return body;
   return ir::mutate_with(body, [&](auto& self, const ir::Load& load) -> ir::Expr {
@@ -116,9 +121,20 @@ inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
     if (it == inlined.end()) return self.children(load);
     ir::Substitution bound;
     for (std::size_t i = 0; i < load.indices.size(); ++i)
-      if (!detail::match_index(it->second->indices[i], self(load.indices[i]), bound)) return self.children(load);
+      if (!match_index(it->second->indices[i], self(load.indices[i]), bound)) return self.children(load);
     return self(ir::substitute(it->second->value, bound));
   });
+}
+
+}  // namespace detail
+
+inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
+  // Copies first: they decide how often what they copy is read.
+  const ir::Stmt copied = detail::inline_chosen(body, [](const ir::Store& s, const detail::TempUse&) {
+    return s.value.as<ir::Load>() || s.value.as<ir::FloatImm>();
+  });
+  return detail::inline_chosen(
+      copied, [](const ir::Store&, const detail::TempUse& use) { return use.loads == 1 && !use.recomputed; });
 }
 
 }  // namespace cortex::pass

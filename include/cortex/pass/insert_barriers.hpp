@@ -73,14 +73,20 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, b
 }  // namespace detail
 
 inline ir::Stmt insert_barriers(const ir::Stmt& body) {
-  const ir::Stmt inside = ir::mutate_with(body, [](auto&, const ir::For& loop) -> ir::Stmt {
+  const auto between = [](const ir::Stmt& block, bool carries) {
+    const std::vector<ir::Stmt> before = schedule::stmts_of(block), after = detail::with_barriers(before, carries);
+    return after.size() == before.size() ? block : ir::Block::make(after);
+  };
+  const ir::Stmt inside = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
     if (!(loop.dim == dims::all_batches || loop.dim == dims::sequence)) return handle_of(loop);
     const auto* let = loop.body.as<ir::LetStmt>();
-    ir::Stmt inner = ir::Block::make(detail::with_barriers(schedule::stmts_of(let ? let->body : loop.body), true));
-    if (let) inner = ir::LetStmt::make(let->var, let->value, inner);
+    const bool own = let && loop.dim == dims::sequence;  // a let that directly follows a loop over batches is a nest's
+    ir::Stmt inner = between(own ? let->body : loop.body, true);
+    if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
+    if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
   });
-  return ir::Block::make(detail::with_barriers(schedule::stmts_of(inside), false));
+  return between(inside, false);
 }
 
 }  // namespace cortex::pass

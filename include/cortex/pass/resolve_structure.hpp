@@ -11,11 +11,12 @@
 
 #include <map>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "cortex/ir/build.hpp"
+#include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -31,7 +32,8 @@ class StructureResolver {
     return ir::mutate_with(
         body,
         [&](auto& self, const ir::For& loop) -> ir::Stmt {
-          if (loop.dim == dims::child) kids_.insert(loop.var.get());
+          if (const auto* count = loop.extent.as<ir::UfCall>(); count && count->uf.kind == K::num_children)
+            kids_.insert_or_assign(loop.var.get(), Kids{count->uf.accessor, self(count->args[0])});
           return self.children(loop);
         },
         [&](auto& self, const ir::UfCall& call) -> ir::Expr {
@@ -43,6 +45,12 @@ class StructureResolver {
 
  private:
   using K = ir::UfKind;
+
+  /// What a loop over children runs over.
+  struct Kids {
+    int container;
+    ir::Expr node;
+  };
 
   ir::Expr meaning(const ir::UfCall& call, const std::vector<ir::Expr>& a) {
     const int acc = call.uf.accessor;
@@ -85,7 +93,9 @@ class StructureResolver {
     const auto child_at = [&](const ir::Expr& edge) {
       return read(ir::slots::edge_child + container, "edge_child", {edge});
     };
-    if (kids_.count(k.get())) return child_at(begin + k);
+    const auto loop = kids_.find(k.get());
+    if (loop != kids_.end() && loop->second.container == container && ir::equal(loop->second.node, node))
+      return child_at(begin + k);
     const ir::Expr present = ir::binary(ir::BinaryOp::lt, k, edge_begin(container, node + 1) - begin);
     const ir::Expr safe = ir::Select::make(present, begin + k, ir::imm(0));
     return ir::Select::make(present, child_at(safe), count(ir::Count::nodes));
@@ -113,7 +123,7 @@ class StructureResolver {
 
   const std::vector<int>& field_components_;
   std::map<int, ir::Buffer> arrays_;
-  std::unordered_set<const ir::ExprNode*> kids_;
+  std::unordered_map<const ir::ExprNode*, Kids> kids_;
 };
 
 }  // namespace detail

@@ -101,9 +101,12 @@ inline void for_each_nest(const ir::Stmt& body, const std::function<void(const N
     throw Error(Code::internal, "a statement outside of any nest");
 }
 
-/// `body` with each nest replaced by what `f` makes of it.
+/// `body` with each nest replaced by what `f` makes of it; an empty statement leaves the nest as it is.
 inline ir::Stmt map_nests(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
-  if (const auto nest = parse_nest(body)) return f(*nest);
+  if (const auto nest = parse_nest(body)) {
+    const ir::Stmt mapped = f(*nest);
+    return mapped ? mapped : body;
+  }
   if (const auto* block = body.as<ir::Block>()) {
     std::vector<ir::Stmt> stmts;
     bool changed = false;

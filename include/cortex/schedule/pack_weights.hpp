@@ -59,16 +59,17 @@ class WeightPacker {
  public:
   explicit WeightPacker(const Target& target) : target_(target) {}
 
+  /// The nest over packed copies; nothing if it reads none.
   ir::Stmt nest(const Nest& nest) {
     const ir::Expr vector = slice_var(nest);
-    if (!vector) return build_nest(nest);
+    if (!vector) return {};
     Nest packed = nest;
     packed.inner = ir::mutate_with(nest.inner, [&](auto& self, const ir::Load& load) -> ir::Expr {
       const int panel = panel_dim(load, vector);
       if (panel < 0) return self.children(load);
       return ir::Load::make(copy(load.buffer, panel), load.indices);
     });
-    return packed.inner.same_as(nest.inner) ? build_nest(nest) : build_nest(packed);
+    return packed.inner.same_as(nest.inner) ? ir::Stmt() : build_nest(packed);
   }
 
  private:

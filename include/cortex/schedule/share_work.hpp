@@ -74,15 +74,17 @@ inline ir::Stmt share_work(const ir::Stmt& body) {
     bool replicate = false;
     for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.count(access.buffer.id()) > 0;
     Nest result = nest;
-    if (!replicate && slice_var(nest)) {
+    if (replicate || (slice_var(nest) && nest.loops.back().kind == ir::ForKind::parallel)) return ir::Stmt();
+    if (slice_var(nest)) {
       result.loops.back().kind = ir::ForKind::parallel;
-    } else if (!replicate) {
+    } else {
       // Nothing to slice: the first worker alone.
       const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
       result.guard = nest.guard ? ir::Binary::make(ir::BinaryOp::logical_and, first, nest.guard) : first;
     }
     return build_nest(result);
   });
+  if (own.empty()) return shared;
   const auto home = [&](const ir::Buffer& buffer) {
     const auto it = own.find(buffer.id());
     return it == own.end() ? buffer : it->second;

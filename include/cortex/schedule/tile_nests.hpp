@@ -119,8 +119,9 @@ class NestTiler {
         contracts_(has_contraction(nest.inner)),
         shape_(tile_shape(target, gates_of(nest.inner))) {}
 
+  /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
-    if (!slice_var(nest_)) return build_nest(nest_);
+    if (!slice_var(nest_)) return {};
     if (nest_.rows && contracts_ && !nest_.guard)
       return split_evenly(nest_.rows->extent, shape_.most_rows, nest_.rows->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;

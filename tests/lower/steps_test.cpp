@@ -1,0 +1,149 @@
+// The steps of lowering: versions of the body, what is absent at leaves, reductions apart, work that leaves the recursion.
+#include <catch2/catch.hpp>
+
+#include "support/lowering.hpp"
+#include "support/node_tables.hpp"
+#include "support/odd_models.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+const Schedule apart = Schedule::standard().exact_activations();
+const Schedule together = Schedule{}.dynamic_batch().exact_activations();
+
+std::string lowered(const ra::Graph& graph, const Schedule& schedule) {
+  const ir::Program program = lower::lower(graph, schedule);
+  ir::verify(program, ir::Level::loops);
+  return ir::print(program);
+}
+
+/// From the loop over leaves to the loop over inner nodes' batches.
+std::string leaves_of(const std::string& text) {
+  const std::size_t begin = text.find("leaf_batch_size");
+  return text.substr(begin, text.find("num_internal_batches") - begin);
+}
+
+/// "" if the lowered program gives what the recursion as written gives.
+std::string difference(const ra::Graph& graph, const Schedule& schedule) {
+  std::mt19937 random(5);
+  const NodeTable table = random_table(20, 3, 9, random);
+  const Linear linear(table, 2);
+  const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 9, 1));
+  return reference.difference(lower::lower(graph, schedule));
+}
+
+/// A model of one state h [hidden = 4] with the inputs Emb [vocabulary, hidden], W [hidden, hidden] and b [hidden].
+struct Model : odd::Odd {
+  Model() : Odd("model", 4) {}
+  int Emb = input("Emb", {V, H}), W = input("W", {H, H}), b = input("b", {H}), h = placeholder("h", {H});
+  E emb(const E& n, const E& i) { return at(Emb, {word_of(n), i}); }
+  E sum_of_kids(const E& n, const E& i) {
+    return over_kids(n, [&](auto kid) { return at(h, {kid, i}); });
+  }
+  template <class Value>
+  E product(const E& i, Value value) {
+    return dot(H, [&](auto& r) { return at(W, {i, r}) * value(r); });
+  }
+  ra::Graph with(int body) {
+    recursion_op(h, body);
+    return done();
+  }
+};
+
+}  // namespace
+
+// ---- versions ----
+
+TEST_CASE("an operator needed under two conditions is computed under neither", "[lower]") {
+  Model g;
+  const int x = g.compute("x", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.emb(n, i[0])); });
+  const int twice = g.compute("twice", {g.H}, [&](auto& n, auto& i) { return g.at(x, {n, i[0]}) * odd::Odd::number(2); });
+  const int kids = g.compute("kids", {g.H}, [&](auto& n, auto& i) { return g.at(x, {n, i[0]}) + g.sum_of_kids(n, i[0]); });
+  const ra::Graph graph = g.with(g.if_then_else("body", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, twice, kids));
+  const std::string text = lowered(graph, together);
+  CHECK(text.find("x[node,i] = tanh(") < text.find("if word(node) % 2"));
+  CHECK(difference(graph, together) == "");
+}
+
+TEST_CASE("both sides of a branch that is no question of leaves are in every version", "[lower]") {
+  const std::string text = lowered(odd::conditions(4), apart);
+  CHECK(leaves_of(text).find("else:") != std::string::npos);
+}
+
+// ---- absent children ----
+
+TEST_CASE("over no children, the greatest is minus infinity and the product one", "[lower][equality]") {
+  Model g;
+  const auto fold = [&](const ir::Expr& n, const ir::Expr& i, ir::ReduceOp op) { return g.over_kids(n, [&](auto kid) { return g.at(g.h, {kid, i}); }, op); };
+  const int body = g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    const ir::Expr top = ir::binary(ir::BinaryOp::max, fold(n, i[0], ir::ReduceOp::max), odd::Odd::number(-2));
+    return tanh_of(top + fold(n, i[0], ir::ReduceOp::prod) + g.emb(n, i[0]));
+  });
+  const ra::Graph graph = g.with(body);
+  CHECK(leaves_of(lowered(graph, apart)).find("num_children") == std::string::npos);
+  CHECK(difference(graph, apart) == "");
+}
+
+TEST_CASE("a zero that the user wrote is a number like others", "[lower]") {
+  Model g;
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return odd::Odd::number(0) * g.emb(n, i[0]) + g.sum_of_kids(n, i[0]); }));
+  CHECK(leaves_of(lowered(graph, apart)).find("0.0 * Emb") != std::string::npos);
+}
+
+TEST_CASE("whether a node is a leaf is known in its version", "[lower]") {
+  Model g;
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return ir::Select::make(g.is_leaf(n), g.emb(n, i[0]), g.sum_of_kids(n, i[0])); }));
+  CHECK(count(lowered(graph, apart), "is_leaf(") == 0);
+  CHECK(count(lowered(graph, together), "is_leaf(") == 1);
+}
+
+// ---- reductions ----
+
+TEST_CASE("a sum over two dimensions is one nest with one accumulator", "[lower]") {
+  const std::string text = lowered(odd::tensor_product(4), together);
+  CHECK(count(text, "local both_acc[]") == 1);
+}
+
+TEST_CASE("a reduction inside another kind of reduction has a row per edge", "[lower]") {
+  const std::string text = lowered(odd::extremes(4), together);
+  CHECK(count(text, "[d_edge,hidden=4]") >= 1);
+}
+
+// ---- work that leaves the recursion ----
+
+TEST_CASE("what is common to all leaves is not taken for what inner nodes compute", "[lower][equality]") {
+  CHECK(difference(odd::free_at_leaves(4), apart) == "");
+}
+
+TEST_CASE("one side of a branch that no node changes is not taken for the other side", "[lower][equality]") {
+  Model g;
+  const int same = g.compute("same", {g.H}, [&](auto&, auto& i) { return tanh_of(g.at(g.b, {i[0]})); });
+  const int own = g.compute("own", {g.H}, [&](auto& n, auto& i) { return g.emb(n, i[0]); });
+  const int either = g.if_then_else("either", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, same, own);
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return g.at(either, {n, i[0]}) - g.sum_of_kids(n, i[0]); }));
+  CHECK(difference(graph, together) == "");
+  CHECK(difference(graph, apart) == "");
+}
+
+TEST_CASE("a product is not computed ahead for all nodes of what leaves compute in the recursion", "[lower][equality]") {
+  Model g;
+  const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) {
+    return ir::Select::make(g.is_leaf(n), g.emb(n, i[0]), tanh_of(g.emb(n, i[0])));
+  });
+  const int wt = g.compute("wt", {g.H}, [&](auto& n, auto& i) { return g.product(i[0], [&](auto& r) { return g.at(t, {n, r}); }); });
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(wt, {n, i[0]}) + g.sum_of_kids(n, i[0])); }));
+  CHECK(difference(graph, together) == "");
+  CHECK(difference(graph, apart) == "");
+}
+
+TEST_CASE("a product of what no node changes is computed once", "[lower]") {
+  Model g;
+  const int first = g.compute("first", {g.H}, [&](auto&, auto& i) { return g.product(i[0], [&](auto& r) { return tanh_of(g.at(g.b, {r})); }); });
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return g.at(first, {n, i[0]}) + g.sum_of_kids(n, i[0]); }));
+  const std::string text = lowered(graph, apart);
+  CHECK(count(text, "fma(W[") == 1);
+  CHECK(text.find("fma(W[") < text.find("for n_idx"));
+  CHECK(difference(graph, apart) == "");
+}

@@ -1,0 +1,200 @@
+// The passes that make few, large nests of many small ones, and temporaries no larger than need be.
+#include <catch2/catch.hpp>
+
+#include "support/golden.hpp"
+#include "support/handmade.hpp"
+#include "support/lowering.hpp"
+#include "support/models.hpp"
+#include "support/odd_models.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+const Schedule batched = Schedule{}.dynamic_batch().exact_activations();
+const Schedule standard = Schedule::standard().exact_activations();
+
+struct Small {
+  Dim H{"hidden", 4};
+  ir::Expr i = var("i"), j = var("j"), node = var("node");
+  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight), W = buffer("W", {H, H}, ir::Role::weight);
+  ir::Buffer a = buffer("a", {dims::node, H}), b = buffer("b", {dims::node, H});
+
+  /// A nest that none of these passes can do anything for.
+  ir::Stmt nest() const { return for_nodes(node, loop(i, H, store(h, {node, i}, load(w, {i})))); }
+};
+
+int count_of(const ir::Stmt& stmt, const std::string& part) { return count(ir::print(stmt), part); }
+
+}  // namespace
+
+// ---- inline_temporaries ----
+
+TEST_CASE("gathers of children's states are inlined where they are read", "[pass][golden]") {
+  check_golden("pass/inline_temporaries/tree_rnn.ilir", text_after("inline_temporaries", tree_rnn(8).graph(), standard));
+}
+
+TEST_CASE("without temporaries there is nothing to inline", "[pass]") {
+  const ir::Stmt s = Small().nest();
+  CHECK(pass::inline_temporaries(s).same_as(s));
+}
+
+TEST_CASE("a function is not inlined into a loop over a further dimension", "[pass]") {
+  const Small p;
+  const ir::Stmt first = for_nodes(p.node, loop(p.i, p.H, store(p.a, {p.node, p.i}, function(ir::UnaryOp::tanh, load(p.w, {p.i})))));
+  const ir::Expr node = var("node"), i = var("i");
+  const ir::Stmt second = for_nodes(node, loop(i, p.H, sum_over(p.H, [&](auto& r) { return load(p.W, {i, r}) * load(p.a, {node, r}); },
+                                                                [&](auto& sum) { return store(p.h, {node, i}, sum); })));
+  const ir::Stmt s = block({first, second});
+  CHECK(pass::inline_temporaries(s).same_as(s));
+}
+
+TEST_CASE("a copy of a function is not inlined so that the function is computed once per read", "[pass]") {
+  const Small p;
+  const auto at = [&](const ir::Buffer& b) { return load(b, {p.node, p.i}); };
+  const ir::Stmt s = for_nodes(p.node, block({loop(p.i, p.H, store(p.a, {p.node, p.i}, function(ir::UnaryOp::tanh, load(p.w, {p.i})))),
+                                              loop(p.i, p.H, store(p.b, {p.node, p.i}, at(p.a))), loop(p.i, p.H, store(p.h, {p.node, p.i}, at(p.b) * at(p.b)))}));
+  CHECK(count_of(pass::remove_dead(pass::inline_temporaries(s)), "tanh(") == 1);
+}
+
+TEST_CASE("what is computed once for all leaves is not computed again at each leaf", "[pass]") {
+  const std::string text = text_after("remove_dead", common_initial_state(8).graph(), standard);
+  CHECK(text.find("tanh(") < text.find("leaf_batch(n_idx)"));
+}
+
+// ---- remove_dead ----
+
+TEST_CASE("temporaries that nothing reads are gone, with their loops", "[pass][golden]") {
+  check_golden("pass/remove_dead/tree_rnn.ilir", text_after("remove_dead", tree_rnn(8).graph(), standard));
+}
+
+TEST_CASE("results are not dead", "[pass]") {
+  const ir::Stmt s = Small().nest();
+  CHECK(pass::remove_dead(s).same_as(s));
+}
+
+TEST_CASE("an accumulator that only feeds itself is dead, with its loop, its let and its condition", "[pass]") {
+  const Small p;
+  const ir::Stmt sum = sum_over(p.H, [&](auto& r) { return load(p.w, {r}); }, [&](auto&) { return block({}); });
+  const ir::Stmt dead = for_nodes(p.node, ir::If::make(ir::call(ir::UfKind::is_leaf, "is_leaf", {p.node}), sum));
+  const ir::Stmt s = p.nest();
+  CHECK(ir::equal(pass::remove_dead(block({dead, s})), s));
+}
+
+// ---- distribute_rows ----
+
+TEST_CASE("each nest of a batch gets its own loop over nodes, and each side of a branch its own condition", "[pass][golden]") {
+  check_golden("pass/distribute_rows/tree_rnn.ilir", text_after("distribute_rows", tree_rnn(8).graph(), batched));
+}
+
+TEST_CASE("a nest alone in its loop over nodes stays", "[pass]") {
+  const ir::Stmt s = Small().nest();
+  CHECK(pass::distribute_rows(s).same_as(s));
+}
+
+// ---- fuse_edges ----
+
+TEST_CASE("TreeLSTM's forget gates run over the edges of a batch", "[pass][golden]") {
+  check_golden("pass/fuse_edges/tree_lstm.ilir", text_after("fuse_edges", tree_lstm(8).graph(), standard));
+}
+
+TEST_CASE("without work per child there are no edges to fuse", "[pass]") {
+  const ir::Stmt s = Small().nest();
+  CHECK(pass::fuse_edges(s).same_as(s));
+}
+
+TEST_CASE("work per child that needs its parent stays a loop over children", "[pass]") {
+  const Small p;
+  const ir::Buffer e = buffer("e", {dims::edge, p.H});
+  const ir::Expr k = var("k");
+  const auto of_container = [&](int which) { return load(p.h, {ir::call(ir::UfKind::kth_child, "kids", {p.node, k}, which), p.i}); };
+  const auto nest = [&](const ir::Expr& value) {
+    const ir::Stmt each = loop(p.i, p.H, store(e, {ir::call(ir::UfKind::edge, "edge", {p.node, k}, 0), p.i}, value));
+    return for_nodes(p.node, ir::For::make(k, dims::child, ir::call(ir::UfKind::num_children, "num_children", {p.node}, 0), ir::ForKind::serial, each));
+  };
+  const ir::Stmt alone = nest(of_container(0)), parent = nest(of_container(0) + load(p.a, {p.node, p.i})), other = nest(of_container(1));
+  const ir::Stmt position = nest(of_container(0) + ir::Cast::make(DType::f32, k));
+  CHECK(count_of(pass::fuse_edges(alone), "d_batch_edge") == 1);
+  CHECK(pass::fuse_edges(parent).same_as(parent));
+  CHECK(pass::fuse_edges(other).same_as(other));
+  CHECK(pass::fuse_edges(position).same_as(position));
+}
+
+// ---- fuse_nests ----
+
+TEST_CASE("TreeGRU's gates share one pass over k, and its epilogue follows them", "[pass][golden]") {
+  check_golden("pass/fuse_nests/tree_gru.ilir", text_after("fuse_nests", tree_gru(8).graph(), standard));
+}
+
+TEST_CASE("one nest has nothing to be fused with", "[pass]") {
+  const ir::Stmt s = Small().nest();
+  CHECK(pass::fuse_nests(s, 3).same_as(s));
+}
+
+TEST_CASE("no more reductions are fused than registers hold", "[pass]") {
+  const ir::Program lowered = lower::lower(tree_lstm(8).graph(), standard);
+  const ir::Stmt apart = pass::distribute_rows(lowered.body);
+  CHECK(count_of(pass::fuse_nests(apart, 3), "for r") == 3);  // leaves, inner nodes, and per child
+  CHECK(count_of(pass::fuse_nests(apart, 1), "for r") == 7);
+}
+
+TEST_CASE("a nest that reads whole what another computes comes after it, whatever else it could be fused with", "[pass]") {
+  const Small p;
+  const auto pointwise = [&](const ir::Buffer& to, const ir::Expr& value) { return for_nodes(p.node, loop(p.i, p.H, store(to, {p.node, p.i}, value))); };
+  const ir::Expr last = ir::imm(p.H.extent() - 1);
+  const ir::Stmt first = pointwise(p.a, load(p.w, {p.i})), second = pointwise(p.b, load(p.a, {p.node, last - p.i})), third = pointwise(p.a, load(p.b, {p.node, p.i}));
+  const ir::Stmt s = block({first, second, third});
+  CHECK(ir::equal(pass::fuse_nests(block({first, second}), 3), block({first, second})));
+  CHECK(count_of(pass::fuse_nests(s, 3), "for n_idx") == 3);  // the third overwrites what the second reads whole
+}
+
+// ---- index_densely ----
+
+TEST_CASE("temporaries of one batch have a row per node of a batch", "[pass][golden]") {
+  check_golden("pass/index_densely/tree_gru.ilir", text_after("index_densely", tree_gru(8).graph(), standard));
+}
+
+TEST_CASE("without temporaries there is nothing to index densely", "[pass]") {
+  const ir::Stmt s = Small().nest();
+  CHECK(pass::index_densely(s).same_as(s));
+}
+
+TEST_CASE("a temporary over all nodes keeps a row per node: they are more than any batch", "[pass]") {
+  const Small p;
+  const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, block({store(p.a, {p.node, p.i}, load(p.w, {p.i})), store(p.h, {p.node, p.i}, load(p.a, {p.node, p.i}))})));
+  CHECK(pass::index_densely(s).same_as(s));
+}
+
+TEST_CASE("what is computed ahead of the recursion keeps a row per node", "[pass]") {
+  const std::string text = text_after("index_densely", dependency_rnn(8).graph(), batched);
+  CHECK(count(text, "wx[node,") == 1);
+  CHECK(count(text, "us[n_idx") + count(text, "s[n_idx") > 0);
+}
+
+// ---- forward_stores ----
+
+TEST_CASE("sums reach the epilogue in variables", "[pass][golden]") {
+  check_golden("pass/forward_stores/tree_gru.ilir", text_after("forward_stores", tree_gru(8).graph(), standard));
+}
+
+TEST_CASE("what is not read again is not kept", "[pass]") {
+  const ir::Stmt s = Small().nest();
+  CHECK(pass::forward_stores(s).same_as(s));
+}
+
+TEST_CASE("a value is not forwarded over a store to the same buffer", "[pass][equality]") {
+  const Small p;
+  const auto to = [&](const ir::Expr& i, double value) { return store(p.a, {p.node, i}, number(value)); };
+  const ir::Stmt read = store(p.h, {p.node, p.i}, load(p.a, {p.node, p.i}));
+  const auto result = [&](const ir::Stmt& rewrite) {
+    const ir::Stmt body = pass::forward_stores(for_nodes(p.node, loop(p.i, p.H, block({to(p.i, 1), rewrite, read}))));
+    ir::StructureEnv one_node;
+    one_node.num_nodes = 1;
+    ir::Storage storage;
+    ir::interpret({"handmade", {p.h, p.a}, body}, one_node, storage);
+    return storage["h"];
+  };
+  CHECK(result(to(p.i, 2)) == std::vector<double>{2, 2, 2, 2, 0, 0, 0, 0});           // the same element
+  CHECK(result(to(ir::imm(0), 2)) == std::vector<double>{2, 1, 1, 1, 0, 0, 0, 0});  // sometimes the same
+}

@@ -1,0 +1,249 @@
+// The passes that bring a program down to the machine: barriers, shared loads, arrays in place of functions, vectors, offsets.
+#include <catch2/catch.hpp>
+
+#include "support/golden.hpp"
+#include "support/handmade.hpp"
+#include "support/lowering.hpp"
+#include "support/models.hpp"
+#include "support/odd_models.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+const Schedule standard = Schedule::standard().exact_activations();
+const Schedule shared = standard.workers(2);
+const Target small = machine(16, 8);  // tiles of at most two rows: short goldens
+
+struct Small {
+  Dim H{"hidden", 4};
+  ir::Expr i = var("i"), j = var("j"), node = var("node");
+  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight), W = buffer("W", {H, H}, ir::Role::weight);
+  ir::Buffer a = buffer("a", {dims::node, H}), b = buffer("b", {dims::node, H});
+};
+
+/// The barriers of a program: outside of loops, in loops that carry the dependence, and deeper.
+struct Barriers {
+  int outside = 0, carried = 0, deeper = 0;
+  friend bool operator==(const Barriers&, const Barriers&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Barriers& b) {
+    return out << b.outside << " outside, " << b.carried << " carried, " << b.deeper << " deeper";
+  }
+};
+
+void count_barriers(const ir::Stmt& s, bool carried, bool deeper, Barriers& found) {
+  if (s.as<ir::Barrier>()) ++(deeper ? found.deeper : carried ? found.carried : found.outside);
+  else if (const auto* loop = s.as<ir::For>()) {
+    const bool carries = loop->dim == dims::all_batches || loop->dim == dims::sequence;
+    count_barriers(loop->body, carried || carries, deeper || !carries, found);
+  } else if (const auto* block = s.as<ir::Block>()) {
+    for (const ir::Stmt& part : block->stmts) count_barriers(part, carried, deeper, found);
+  } else if (const auto* let = s.as<ir::LetStmt>()) {
+    count_barriers(let->body, carried, deeper, found);
+  } else {  // nothing else has barriers in it
+    ir::visit_with(s, [&](const ir::Barrier&) { ++found.deeper; });
+  }
+}
+
+Barriers barriers_of(const ir::Stmt& body) {
+  Barriers found;
+  count_barriers(body, false, false, found);
+  return found;
+}
+
+/// Without barrier the pass would not be among those that changed the program: what is there at the end counts.
+Barriers barriers_of(const ra::Graph& graph, const Schedule& schedule) {
+  return barriers_of(passes_of(graph, schedule, machine(16)).back().program.body);
+}
+
+ir::Stmt row_of_a(const Small& p, const ir::Expr& value, ir::ForKind kind) {
+  return for_nodes(p.node, loop(p.i, p.H, store(p.a, {p.node, p.i}, value), kind));
+}
+
+}  // namespace
+
+// ---- insert_barriers ----
+
+TEST_CASE("TreeGRU's two contractions are apart by a barrier, and so are its batches", "[pass][golden]") {
+  check_golden("pass/insert_barriers/tree_gru.ilir", text_after("insert_barriers", tree_gru(8).graph(), shared));
+}
+
+TEST_CASE("TreeLSTM takes one barrier a batch", "[pass]") {
+  CHECK(barriers_of(tree_lstm(16).graph(), shared) == Barriers{1, 1, 0});
+}
+
+TEST_CASE("TreeGRU takes two barriers a batch", "[pass]") {
+  CHECK(barriers_of(tree_gru(16).graph(), shared) == Barriers{1, 2, 0});
+}
+
+TEST_CASE("a model without branch takes one barrier a batch, and one behind what is computed ahead", "[pass]") {
+  CHECK(barriers_of(dependency_rnn(16).graph(), shared).carried == 1);
+  CHECK(barriers_of(dependency_rnn(16).graph(), shared).deeper == 0);
+}
+
+TEST_CASE("elementwise work takes no barrier: each worker reads its own slice of the children's states", "[pass]") {
+  CHECK(barriers_of(tree_rnn(16).graph(), shared) == Barriers{0, 0, 0});
+}
+
+TEST_CASE("node by node, a barrier stands between nodes and nowhere deeper", "[pass]") {
+  const Schedule by_node = Schedule{}.exact_activations().workers(2);
+  CHECK(barriers_of(tree_lstm(16).graph(), by_node).carried >= 1);
+  CHECK(barriers_of(tree_lstm(16).graph(), by_node).deeper == 0);
+}
+
+TEST_CASE("one worker meets no barrier", "[pass]") {
+  for (const auto& graph : {tree_lstm(8).graph(), tree_gru(8).graph()}) CHECK(barriers_of(graph, standard) == Barriers{0, 0, 0});
+}
+
+TEST_CASE("a program in which nobody reads what others write stays as it is", "[pass]") {
+  const Small p;
+  const ir::Stmt s = row_of_a(p, load(p.w, {p.i}), ir::ForKind::parallel);
+  CHECK(pass::insert_barriers(s).same_as(s));
+  const ir::Stmt carried = ir::For::make(var("b_idx"), dims::all_batches, ir::call(ir::UfKind::num_batches, "num_batches"), ir::ForKind::serial, s);
+  CHECK(pass::insert_barriers(carried).same_as(carried));
+  const ir::Expr node = var("node"), i = var("i");
+  const ir::Stmt two = block({s, for_nodes(node, loop(i, p.H, store(p.b, {node, i}, load(p.w, {i})), ir::ForKind::parallel))});
+  CHECK(pass::insert_barriers(two).same_as(two));
+}
+
+TEST_CASE("reading another's slice takes a barrier, one's own none", "[pass]") {
+  const Small p;
+  const ir::Expr node = var("node"), i = var("i");
+  const auto after = [&](const ir::Expr& index) {
+    const ir::Stmt read = for_nodes(node, loop(i, p.H, store(p.h, {node, i}, load(p.a, {node, index})), ir::ForKind::parallel));
+    return barriers_of(pass::insert_barriers(block({row_of_a(p, load(p.w, {p.i}), ir::ForKind::parallel), read}))).outside;
+  };
+  CHECK(after(i) == 0);
+  CHECK(after(ir::imm(3) - i) == 1);
+}
+
+TEST_CASE("overwriting what others may still read takes a barrier", "[pass]") {
+  const Small p;
+  const ir::Stmt write = row_of_a(p, load(p.w, {p.i}), ir::ForKind::parallel);
+  const ir::Expr node = var("node"), i = var("i");
+  const ir::Stmt read = for_nodes(node, loop(i, p.H, store(p.h, {node, i}, load(p.a, {node, ir::imm(3) - i})), ir::ForKind::parallel));
+  CHECK(barriers_of(pass::insert_barriers(block({read, write}))).outside == 1);
+}
+
+TEST_CASE("what is no nest is refused", "[pass][refusal]") {
+  const Small p;
+  const ir::Stmt alone = ir::If::make(ir::IntImm::make(1, DType::boolean), block({store(p.w, {p.i}, number(0)), ir::Barrier::make()}));
+  CHECK_THROWS_WITH(pass::insert_barriers(alone), Catch::Contains("a statement outside of any nest"));
+}
+
+// ---- share_loads ----
+
+TEST_CASE("a tile reads each state and each weight once", "[pass][golden]") {
+  check_golden("pass/share_loads/dependency_rnn.ilir", text_after("share_loads", dependency_rnn(6).graph(), standard, small));
+}
+
+TEST_CASE("loads that differ are not shared", "[pass]") {
+  const Small p;
+  const ir::Stmt s = loop(p.i, p.H, block({store(p.a, {ir::imm(0), p.i}, load(p.W, {ir::imm(0), p.i})), store(p.a, {ir::imm(1), p.i}, load(p.W, {ir::imm(1), p.i}))}));
+  CHECK(pass::share_loads(s).same_as(s));
+}
+
+TEST_CASE("a load of what the loop stores to is not shared", "[pass]") {
+  const Small p;
+  const ir::Expr once = load(p.a, {ir::imm(0), ir::imm(0)});
+  const ir::Stmt s = loop(p.i, p.H, block({store(p.a, {ir::imm(0), p.i}, once), store(p.b, {ir::imm(0), p.i}, once)}));
+  CHECK(pass::share_loads(s).same_as(s));
+}
+
+TEST_CASE("a body that is not all stores is left alone, wherever the other statement stands", "[pass]") {
+  const Small p;
+  const ir::Expr twice = load(p.w, {p.i}) * load(p.w, {p.i});
+  const ir::Stmt plain = store(p.a, {ir::imm(0), p.i}, twice), nested = loop(p.j, p.H, store(p.b, {ir::imm(0), p.j}, twice));
+  const ir::Stmt first = loop(p.i, p.H, block({nested, plain})), last = loop(p.i, p.H, block({plain, nested}));
+  CHECK(pass::share_loads(first).same_as(first));
+  CHECK(pass::share_loads(last).same_as(last));
+}
+
+// ---- resolve_structure ----
+
+TEST_CASE("functions of the structure become arrays and arithmetic on numbers", "[pass][golden]") {
+  check_golden("pass/resolve_structure/tree_rnn.ilir", text_after("resolve_structure", tree_rnn(4).graph(), standard));
+  check_golden("pass/resolve_structure/third_child.ilir", text_after("resolve_structure", odd::indices(4), Schedule{}.exact_activations(), small));
+}
+
+TEST_CASE("without functions there is nothing to resolve", "[pass]") {
+  const Small p;
+  const ir::Stmt s = loop(p.i, p.H, store(p.b, {ir::imm(0), p.i}, load(p.w, {p.i})));
+  CHECK(pass::resolve_structure(s, {}).same_as(s));
+}
+
+TEST_CASE("a position in one container is checked against another's count", "[pass]") {
+  const Small p;
+  const ir::Expr k = var("k");
+  const auto resolved = [&](int container) {
+    const ir::Expr kid = ir::call(ir::UfKind::kth_child, "kids", {p.node, k}, container);
+    const ir::Expr count = ir::call(ir::UfKind::num_children, "num_children", {p.node}, 0);
+    const ir::Stmt each = ir::For::make(k, dims::child, count, ir::ForKind::serial, store(p.a, {p.node, k}, load(p.h, {kid, ir::imm(0)})));
+    return ir::print(pass::resolve_structure(for_nodes(p.node, each), {}));
+  };
+  CHECK(count(resolved(0), "select") == 0);
+  CHECK(count(resolved(1), "select") == 2);
+}
+
+// ---- vectorize ----
+
+TEST_CASE("a tile's lanes become vectors", "[pass][golden]") {
+  check_golden("pass/vectorize/dependency_rnn.ilir", text_after("vectorize", dependency_rnn(6).graph(), standard, small));
+}
+
+TEST_CASE("without vectorized loops there is nothing to do", "[pass]") {
+  const Small p;
+  const ir::Stmt s = loop(p.i, p.H, store(p.b, {ir::imm(0), p.i}, load(p.w, {p.i})));
+  CHECK(pass::vectorize(s).same_as(s));
+}
+
+TEST_CASE("what differs by lane where it must not is refused", "[pass][refusal]") {
+  const Small p;
+  const auto lanes = [&](const ir::Stmt& body) { return pass::vectorize(loop(p.i, p.H, body, ir::ForKind::vectorized)); };
+  const ir::Stmt plain = store(p.b, {ir::imm(0), p.i}, number(1));
+  CHECK_THROWS_WITH(lanes(ir::For::make(p.j, p.H, p.i + 1, ir::ForKind::serial, plain)), Catch::Contains("a loop's extent differs by lane"));
+  CHECK_THROWS_WITH(lanes(ir::If::make(ir::binary(ir::BinaryOp::lt, p.i, ir::imm(2)), plain)), Catch::Contains("a condition differs by lane"));
+  CHECK_THROWS_WITH(lanes(store(p.b, {ir::imm(0), ir::imm(0)}, load(p.w, {p.i}))), Catch::Contains("lanes that store to one element of 'b'"));
+  CHECK_THROWS_WITH(lanes(store(p.b, {ir::call(ir::UfKind::all_node, "all_nodes", {p.i}), ir::imm(0)}, number(1))), Catch::Contains("an argument of an uninterpreted function differs by lane"));
+}
+
+TEST_CASE("a vectorized loop of unknown extent or of one lane is refused", "[pass][refusal]") {
+  const Small p;
+  const ir::Stmt plain = store(p.b, {ir::imm(0), p.i}, number(1));
+  const Dim one("one", 1);
+  CHECK_THROWS_WITH(pass::vectorize(loop(p.i, one, plain, ir::ForKind::vectorized)), Catch::Contains("a constant extent of at least 2"));
+  CHECK_THROWS_WITH(pass::vectorize(ir::For::make(p.i, p.H, var("n"), ir::ForKind::vectorized, plain)), Catch::Contains("a constant extent of at least 2"));
+}
+
+TEST_CASE("a value that differs by lane stays in its let", "[pass]") {
+  const Small p;
+  const ir::Expr x = ir::Var::make("x", {DType::f32, 1});
+  const ir::Stmt body = ir::LetStmt::make(x, load(p.w, {p.i}), store(p.b, {ir::imm(0), p.i}, x * x));
+  CHECK(ir::print(pass::vectorize(loop(p.i, p.H, body, ir::ForKind::vectorized))) == "x = w[ramp(0,4)]\nb[0,ramp(0,4)] = x * x\n");
+}
+
+// ---- flatten_storage ----
+
+TEST_CASE("every index list becomes one offset", "[pass][golden]") {
+  check_golden("pass/flatten_storage/dependency_rnn.ilir", text_after("flatten_storage", dependency_rnn(6).graph(), standard, small));
+  check_golden("pass/flatten_storage/matrix_state.ilir", text_after("flatten_storage", odd::matrix_state(4), Schedule{}.exact_activations()));
+}
+
+TEST_CASE("a tensor of no dimension has a layout", "[pass]") {
+  const Small p;
+  const ir::Buffer one = buffer("one", {});
+  const ir::Program flat = pass::flatten_storage({"handmade", {one, p.w}, store(one, {}, load(p.w, {ir::imm(1)})), ir::Level::scheduled});
+  CHECK_NOTHROW(ir::verify(flat, ir::Level::device));
+  CHECK(flat.buffers[0]->layout.fixed_size == 1);
+}
+
+TEST_CASE("an extent that is known gets a size, an open one a row", "[pass]") {
+  const Small p;
+  const ir::Buffer open = buffer("open", {Dim("vocabulary"), p.H}, ir::Role::weight);
+  const ir::Stmt body = block({store(p.a, {ir::imm(0), ir::imm(1)}, load(p.W, {ir::imm(2), ir::imm(3)})), store(p.b, {ir::imm(0), ir::imm(1)}, load(open, {ir::imm(2), ir::imm(3)}))});
+  const ir::Program flat = pass::flatten_storage({"handmade", {p.a, p.W, p.b, open}, body, ir::Level::scheduled});
+  CHECK(flat.buffers[0]->layout.row_size == 16);  // rows of whole cache lines
+  CHECK(flat.buffers[1]->layout.fixed_size == 64);
+  CHECK(flat.buffers[3]->layout.row_size == 16);
+}

@@ -1,0 +1,264 @@
+// The schedule primitives: splitting loops, unroll and jam, packed weights, register tiles, work for each worker.
+#include <catch2/catch.hpp>
+
+#include "support/golden.hpp"
+#include "support/handmade.hpp"
+#include "support/lowering.hpp"
+#include "support/models.hpp"
+#include "support/odd_models.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+const Schedule standard = Schedule::standard().exact_activations();
+
+struct Small {
+  Dim H{"hidden", 4};
+  ir::Expr i = var("i"), j = var("j"), n = var("n"), node = var("node");
+  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight), W = buffer("W", {H, H}, ir::Role::weight);
+  ir::Buffer a = buffer("a", {dims::node, H});
+};
+
+/// A counter over the nodes that a loop visits, as a program: visits[x] += 1, marks[x] = how many were visited together.
+struct Visits {
+  Dim X{"x", 40};
+  ir::Buffer visits = buffer("visits", {X}, ir::Role::state), marks = buffer("marks", {X}, ir::Role::state);
+
+  ir::Stmt visit(const ir::Expr& x, int together) const {
+    std::vector<ir::Stmt> stmts;
+    for (int each = 0; each < together; ++each) {
+      stmts.push_back(store(visits, {x + each}, load(visits, {x + each}) + number(1)));
+      stmts.push_back(store(marks, {x + each}, number(together)));
+    }
+    return block(stmts);
+  }
+
+  /// How many are visited together, by element; 0 where none is. Each element below `extent` once, no other ever.
+  std::vector<int> run(const ir::Stmt& body, int extent) const {
+    const ir::Expr x = var("x");
+    const ir::Stmt clear = loop(x, X, block({store(visits, {x}, number(0)), store(marks, {x}, number(0))}));
+    ir::Storage storage;
+    ir::StructureEnv env;
+    env.num_nodes = extent;
+    ir::interpret({"visits", {visits, marks}, block({clear, body})}, env, storage);
+    for (int e = 0; e < 40; ++e) CHECK(storage["visits"][std::size_t(e)] == (e < extent));
+    return std::vector<int>(storage["marks"].begin(), storage["marks"].begin() + extent);
+  }
+};
+
+const ir::Expr num_nodes = ir::call(ir::UfKind::num_nodes, "num_nodes");
+
+schedule::SplitParts parts_of(const Visits& v, int factor) {
+  return {[&v, factor](ir::Expr first) { return v.visit(first, factor); }, [&v](ir::Expr x) { return v.visit(x, 1); },
+          [&v](ir::Expr first, int count) { return v.visit(first, count); }};
+}
+
+}  // namespace
+
+// ---- split ----
+
+TEST_CASE("a loop of known extent splits into tiles and one rest", "[schedule][equality]") {
+  const Visits v;
+  for (const int extent : {0, 1, 3, 4, 5, 8, 11}) {
+    const std::vector<int> together = v.run(schedule::split(ir::imm(extent), 4, v.X, parts_of(v, 4)), extent);
+    for (int e = 0; e < extent; ++e) CHECK(together[std::size_t(e)] == (e < extent / 4 * 4 ? 4 : extent % 4));
+  }
+}
+
+TEST_CASE("a loop of unknown extent splits into tiles and single iterations", "[schedule][equality]") {
+  const Visits v;
+  for (const int extent : {0, 1, 4, 11}) {
+    const std::vector<int> together = v.run(schedule::split(num_nodes, 4, v.X, parts_of(v, 4)), extent);
+    for (int e = 0; e < extent; ++e) CHECK(together[std::size_t(e)] == (e < extent / 4 * 4 ? 4 : 1));
+  }
+}
+
+TEST_CASE("tiles of one iteration leave no rest", "[schedule]") {
+  const Visits v;
+  CHECK(count(ir::print(schedule::split(num_nodes, 1, v.X, parts_of(v, 1))), "for o") == 1);
+}
+
+TEST_CASE("what splits reads like this", "[schedule][golden]") {
+  const Visits v;
+  check_golden("schedule/split/unknown_extent.ilir", ir::print(schedule::split(num_nodes, 2, v.X, parts_of(v, 2))));
+}
+
+// ---- split_evenly ----
+
+TEST_CASE("even tiles are the fewest, of sizes that differ by at most one", "[schedule][equality]") {
+  const Visits v;
+  const ir::Stmt tiled = schedule::split_evenly(num_nodes, 5, v.X, [&](const ir::Expr& base, int rows) { return v.visit(base, rows); });
+  for (int extent = 0; extent <= 23; ++extent) {
+    const std::vector<int> together = v.run(tiled, extent);
+    const int tiles = (extent + 4) / 5;
+    for (const int rows : together) CHECK((rows == extent / tiles || rows == extent / tiles + (extent % tiles > 0)));
+  }
+}
+
+TEST_CASE("tiles of at most one row are single rows", "[schedule][equality]") {
+  const Visits v;
+  CHECK(v.run(schedule::split_evenly(num_nodes, 1, v.X, [&](const ir::Expr& base, int rows) { return v.visit(base, rows); }), 3) == std::vector<int>{1, 1, 1});
+}
+
+TEST_CASE("even tiles read like this", "[schedule][golden]") {
+  const Visits v;
+  const auto single = [&](const ir::Expr& base, int rows) { return store(v.marks, {base}, number(rows)); };
+  check_golden("schedule/split_evenly/three_sizes.ilir", ir::print(schedule::split_evenly(num_nodes, 3, v.X, single)));
+}
+
+// ---- unroll_and_jam ----
+
+TEST_CASE("iterations side by side share the loop inside them", "[schedule][golden]") {
+  const Small p;
+  const ir::Stmt row = sum_over(p.H, [&](auto& r) { return load(p.w, {r}) * load(p.a, {p.i, r}); }, [&](auto& sum) { return store(p.h, {p.i, ir::imm(0)}, sum); });
+  check_golden("schedule/unroll_and_jam/dot_products.ilir", ir::print(schedule::unroll_and_jam(row, p.i, ir::imm(0), 2)));
+}
+
+TEST_CASE("one iteration alone is the body itself", "[schedule]") {
+  const Small p;
+  const ir::Stmt body = store(p.h, {ir::imm(0), ir::imm(1)}, number(1));
+  CHECK(schedule::unroll_and_jam(body, p.i, ir::imm(0), 1).same_as(body));
+}
+
+TEST_CASE("loops of different extents are not shared", "[schedule]") {
+  const Small p;
+  const auto kids = [&](const ir::Expr& extent) { return ir::print(schedule::unroll_and_jam(ir::For::make(p.j, dims::child, extent, ir::ForKind::serial, store(p.h, {p.i, p.j}, number(1))), p.i, ir::imm(0), 2)); };
+  CHECK(count(kids(ir::call(ir::UfKind::num_children, "num_children", {p.i}, 0)), "for j") == 2);
+  CHECK(count(kids(ir::imm(3)), "for j") == 1);
+}
+
+// ---- pack_weights ----
+
+TEST_CASE("weights lie in panels of one vector of outputs, transposed or not, of three dimensions too", "[schedule][golden]") {
+  check_golden("schedule/pack_weights/matrix_state.ilir", text_after("pack_weights", odd::matrix_state(6), Schedule{}.exact_activations()));
+  check_golden("schedule/pack_weights/tree_gru.ilir", text_after("pack_weights", tree_gru(6).graph(), standard));
+}
+
+TEST_CASE("no two elements of a packed weight share a place, and all lie inside it", "[schedule]") {
+  const Dim A("a", 5), B("b", 7), C("c", 3), V("vocabulary");
+  const auto check = [](const std::vector<Dim>& dims, int panel, int lanes) {
+    const ir::Layout layout = schedule::panel_layout(dims, panel, lanes, DType::f32);
+    std::vector<std::int64_t> extents, index(dims.size());
+    for (const Dim& dim : dims) extents.push_back(dim.kind() == DimKind::open ? 4 : dim.extent());
+    const std::int64_t size = layout.fixed_size ? layout.fixed_size : 4 * layout.row_size;
+    std::vector<int> taken(std::size_t(size), 0);
+    for (bool more = true; more;) {
+      std::int64_t offset = 0;
+      for (const ir::Axis& axis : layout.axes) {
+        const std::int64_t part = index[std::size_t(axis.source)] / axis.divisor;
+        offset += (axis.modulus ? part % axis.modulus : part) * axis.stride;
+      }
+      REQUIRE(offset < size);
+      ++taken[std::size_t(offset)];
+      std::size_t d = dims.size();
+      while (d > 0 && ++index[d - 1] == extents[d - 1]) index[--d] = 0;
+      more = d > 0;
+    }
+    CHECK(*std::max_element(taken.begin(), taken.end()) == 1);
+  };
+  for (const int lanes : {2, 4, 16}) {
+    for (const int panel : {0, 1}) check({A, B}, panel, lanes), check({C, A}, panel, lanes);
+    for (const int panel : {0, 1, 2}) check({A, B, C}, panel, lanes);
+    for (const int panel : {1, 2}) check({V, B, C}, panel, lanes);
+  }
+}
+
+TEST_CASE("biases, embeddings and matrices read along a diagonal are not packed", "[schedule]") {
+  const Small p;
+  const ir::Buffer Emb = buffer("Emb", {Dim("vocabulary"), p.H}, ir::Role::weight);
+  const ir::Expr word = ir::call(ir::UfKind::field, "word", {p.node}, 0);
+  const ir::Expr value = load(p.w, {p.i}) + load(Emb, {word, p.i}) + load(p.W, {p.i, p.i});
+  const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, value)));
+  CHECK(ir::equal(schedule::pack_weights(s, machine(16)), s));
+}
+
+TEST_CASE("without weights worth a copy a program stays as it is", "[schedule]") {
+  const Small p;
+  const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i}))));
+  CHECK(schedule::pack_weights(s, machine(16)).same_as(s));
+}
+
+// ---- tile_nests ----
+
+TEST_CASE("contractions run in register tiles of rows and vectors", "[schedule][golden]") {
+  check_golden("schedule/tile_nests/dependency_rnn.ilir", text_after("tile_nests", dependency_rnn(6).graph(), standard, machine(16, 8)));
+}
+
+TEST_CASE("workers tile the panels of their slices, and the last one what is left over", "[schedule][golden]") {
+  check_golden("schedule/tile_nests/two_workers.ilir", text_after("tile_nests", tree_rnn(10).graph(), standard.workers(2)));
+}
+
+TEST_CASE("a nest over no dimension stays as it is", "[schedule]") {
+  const Small p;
+  const ir::Buffer one = buffer("one", {dims::node}, ir::Role::state);
+  const ir::Stmt s = for_nodes(p.node, store(one, {p.node}, number(1)));
+  CHECK(schedule::tile_nests(s, machine(16)).same_as(s));
+}
+
+TEST_CASE("tiles leave registers for what they multiply", "[schedule]") {
+  for (const int registers : {16, 32})
+    for (int gates = 1; gates <= registers / 5; ++gates) {
+      const schedule::TileShape shape = schedule::tile_shape(machine(16, registers), gates);
+      REQUIRE(shape.most_rows >= 1);
+      for (int rows = 1; rows <= shape.most_rows; ++rows) CHECK(rows * gates * shape.vectors(rows) < registers);
+    }
+}
+
+TEST_CASE("workers whose slices differ by type do not read each other's without a barrier", "[schedule][equality]") {
+  const Dim H("hidden", 8);
+  const ir::Buffer x = buffer("x", {dims::node, H}), y = buffer("y", {dims::node, H}, ir::Role::state, DType::f64);
+  const ir::Expr n = var("node"), m = var("node"), i = var("i"), j = var("i");
+  const ir::Stmt write = for_nodes(n, loop(i, H, store(x, {n, i}, number(1))));
+  const ir::Stmt read = for_nodes(m, loop(j, H, store(y, {m, j}, ir::Cast::make(DType::f64, load(x, {m, j})))));
+  const ir::Stmt tiled = schedule::tile_nests(pass::insert_barriers(schedule::share_work(block({write, read}))), machine(16));
+  ir::StructureEnv env;
+  env.num_nodes = 1;
+  for (const bool last_first : {false, true}) {
+    ir::Storage storage;
+    CHECK_NOTHROW(ir::interpret({"slices", {y, x}, tiled, ir::Level::scheduled}, env, storage, {3, last_first}));
+  }
+}
+
+// ---- share_work ----
+
+TEST_CASE("workers own slices of what is computed, and each computes folds that all read whole", "[schedule][golden]") {
+  check_golden("schedule/share_work/tree_gru.ilir", text_after("share_work", tree_gru(8).graph(), standard.workers(2)));
+}
+
+TEST_CASE("a nest over no dimension is the first worker's", "[schedule][golden]") {
+  check_golden("schedule/share_work/scalar_state.ilir", text_after("share_work", odd::scalar_state(), standard.workers(2)));
+}
+
+TEST_CASE("work that is shared already stays as it is", "[schedule]") {
+  const Small p;
+  const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i})), ir::ForKind::parallel));
+  CHECK(schedule::share_work(s).same_as(s));
+}
+
+TEST_CASE("results are never copied to each worker", "[schedule]") {
+  const Small p;
+  const ir::Expr node = var("node"), i = var("i");
+  const ir::Stmt write = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i}))));
+  const ir::Stmt read = for_nodes(node, loop(i, p.H, store(p.a, {node, i}, load(p.h, {node, ir::imm(3) - i}))));
+  CHECK(count(ir::print(schedule::share_work(block({write, read}))), "parallel") == 2);
+}
+
+TEST_CASE("what one nest computes in slices no other computes whole on each worker", "[schedule]") {
+  const ir::Program p = program_after("share_work", odd::half_contracted(8), standard.workers(2));
+  std::map<const void*, int> sliced, whole;
+  schedule::for_each_nest(p.body, [&](const schedule::Nest& nest) {
+    for (const schedule::Access& access : schedule::accesses_of(nest.inner))
+      if (access.write) ++(nest.loops.back().kind == ir::ForKind::parallel ? sliced : whole)[access.buffer.id()];
+  });
+  for (const auto& [buffer, times] : whole) CHECK(sliced.count(buffer) == 0);
+}
+
+TEST_CASE("what is no nest is refused", "[schedule][refusal]") {
+  const Small p;
+  const ir::Stmt alone = ir::If::make(ir::IntImm::make(1, DType::boolean), block({store(p.h, {ir::imm(0), ir::imm(0)}, number(0)), ir::Barrier::make()}));
+  CHECK_THROWS_WITH(schedule::share_work(alone), Catch::Contains("a statement outside of any nest"));
+  CHECK_THROWS_WITH(schedule::tile_nests(alone, machine(16)), Catch::Contains("a statement outside of any nest"));
+  CHECK_THROWS_WITH(schedule::pack_weights(alone, machine(16)), Catch::Contains("a statement outside of any nest"));
+}
