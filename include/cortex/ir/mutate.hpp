@@ -1,6 +1,8 @@
 // Rewriting and walking the IR with lambdas: one mutator and one visitor for all passes.
 #pragma once
 
+#include <array>
+#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -13,10 +15,21 @@ namespace cortex::ir {
 
 namespace detail {
 
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
+/// The node type of a rule `(Mutator&, const T&)` and of a visitor `(const T&)`.
+template <class Member>
+struct RuleNodeOf;
+template <class R, class F, class Self, class T>
+struct RuleNodeOf<R (F::*)(Self&, const T&) const> { using type = T; };
+template <class R, class F, class Self, class T>
+struct RuleNodeOf<R (F::*)(Self&, const T&)> { using type = T; };
+template <class R, class F, class T>
+struct RuleNodeOf<R (F::*)(const T&) const> { using type = T; };
+template <class R, class F, class T>
+struct RuleNodeOf<R (F::*)(const T&)> { using type = T; };
+template <class Member>
+using RuleNode = typename RuleNodeOf<Member>::type;
+template <class Member>
+using VisitNode = typename RuleNodeOf<Member>::type;
 
 template <class F>
 bool rewrite_all(const std::vector<Expr>& from, std::vector<Expr>& to, F& f) {
@@ -152,46 +165,19 @@ Stmt rebuild(const StmtNode& s, FE&& fe, FS&& fs) {
 
 }  // namespace detail
 
-/// Rewrites bottom-up by lambdas `[](auto& self, const For& f) -> Stmt` and `[](auto& self, const Load& l) -> Expr`,
-/// any number of them. A node kind without lambda is rebuilt from its rewritten children. Inside a lambda `self(x)`
-/// rewrites a part and `self.children(node)` rebuilds the node from its rewritten children. Unchanged parts keep
-/// their handles.
-template <class F>
+/// Rewrites by rules for kinds of nodes; a kind without a rule is rebuilt from its rewritten children. In a rule, `self(x)`
+/// rewrites a part and `self.children(node)` rebuilds the node from its rewritten children. Unchanged parts keep their
+/// handles. One class for all passes, with its rules behind pointers: a class per set of rules makes every translation unit
+/// pay for each pass.
 class Mutator {
  public:
-  explicit Mutator(F rules) : rules_(std::move(rules)) {}
-
   Expr operator()(const Expr& e) {
-    switch (e->kind) {
-      case ExprKind::int_imm: return apply<IntImm>(e);
-      case ExprKind::float_imm: return apply<FloatImm>(e);
-      case ExprKind::var: return apply<Var>(e);
-      case ExprKind::unary: return apply<Unary>(e);
-      case ExprKind::binary: return apply<Binary>(e);
-      case ExprKind::fma: return apply<Fma>(e);
-      case ExprKind::select: return apply<Select>(e);
-      case ExprKind::cast: return apply<Cast>(e);
-      case ExprKind::load: return apply<Load>(e);
-      case ExprKind::uf_call: return apply<UfCall>(e);
-      case ExprKind::reduce: return apply<Reduce>(e);
-      case ExprKind::let: return apply<Let>(e);
-      case ExprKind::ramp: return apply<Ramp>(e);
-      case ExprKind::broadcast: return apply<Broadcast>(e);
-    }
-    throw Error(Code::internal, "an expression of an unknown kind");
+    const Rule<Expr, ExprNode>& rule = exprs_[std::size_t(e->kind)];
+    return rule.call ? rule.call(rule.lambda, *this, *e.get()) : children(*e.get());
   }
-
   Stmt operator()(const Stmt& s) {
-    switch (s->kind) {
-      case StmtKind::for_: return apply<For>(s);
-      case StmtKind::let: return apply<LetStmt>(s);
-      case StmtKind::store: return apply<Store>(s);
-      case StmtKind::if_: return apply<If>(s);
-      case StmtKind::block: return apply<Block>(s);
-      case StmtKind::alloc: return apply<Alloc>(s);
-      case StmtKind::barrier: return apply<Barrier>(s);
-    }
-    throw Error(Code::internal, "a statement of an unknown kind");
+    const Rule<Stmt, StmtNode>& rule = stmts_[std::size_t(s->kind)];
+    return rule.call ? rule.call(rule.lambda, *this, *s.get()) : children(*s.get());
   }
 
   Expr children(const ExprNode& e) {
@@ -202,63 +188,86 @@ class Mutator {
         s, [this](const Expr& child) { return (*this)(child); }, [this](const Stmt& child) { return (*this)(child); });
   }
 
- private:
-  template <class T, class Handle>
-  Handle apply(const Handle& h) {
-    const T& node = static_cast<const T&>(*h.get());
-    if constexpr (std::is_invocable_v<F&, Mutator&, const T&>)
-      return rules_(*this, node);
-    else
-      return children(node);
+  /// Adds the rule `lambda`, which has to outlive this.
+  template <class F>
+  void add(F& lambda) {
+    using T = detail::RuleNode<decltype(&F::template operator()<Mutator>)>;
+    if constexpr (std::is_base_of_v<ExprNode, T>) add<Expr, ExprNode, T>(exprs_, lambda);
+    else add<Stmt, StmtNode, T>(stmts_, lambda);
   }
-  F rules_;
+
+ private:
+  template <class Handle, class Node>
+  struct Rule {
+    void* lambda = nullptr;
+    Handle (*call)(void*, Mutator&, const Node&) = nullptr;
+  };
+
+  template <class Handle, class Node, class T, class Rules, class F>
+  static void add(Rules& rules, F& lambda) {
+    rules[std::size_t(T::tag)] = {&lambda, [](void* f, Mutator& self, const Node& node) -> Handle {
+                                    return (*static_cast<F*>(f))(self, static_cast<const T&>(node));
+                                  }};
+  }
+
+  std::array<Rule<Expr, ExprNode>, std::size_t(ExprKind::broadcast) + 1> exprs_{};
+  std::array<Rule<Stmt, StmtNode>, std::size_t(StmtKind::barrier) + 1> stmts_{};
 };
 
+/// Rewrites `root` by lambdas `[](auto& self, const For& f) -> Stmt` and `[](auto& self, const Load& l) -> Expr`, any number of
+/// them, each for one kind of node.
 template <class Handle, class... Fs>
 Handle mutate_with(const Handle& root, Fs... rules) {
-  Mutator mutator(detail::Overloaded<Fs...>{std::move(rules)...});
+  Mutator mutator;
+  (mutator.add(rules), ...);
   return mutator(root);
 }
+
+namespace detail {
+
+/// What a walk calls at each node before its children, which it visits if the answer is true.
+struct Visitor {
+  void* lambdas;
+  bool (*expr)(void*, const ExprNode&);
+  bool (*stmt)(void*, const StmtNode&);
+};
+
+inline void walk(const Expr& e, const Visitor& visitor) {
+  if (!visitor.expr(visitor.lambdas, *e.get())) return;
+  rebuild(*e.get(), [&](const Expr& child) { return walk(child, visitor), child; });
+}
+
+inline void walk(const Stmt& s, const Visitor& visitor) {
+  if (!visitor.stmt(visitor.lambdas, *s.get())) return;
+  rebuild(
+      *s.get(), [&](const Expr& child) { return walk(child, visitor), child; },
+      [&](const Stmt& child) { return walk(child, visitor), child; });
+}
+
+/// Calls `f` if it is for nodes of this kind; false if it then says not to go on.
+template <class F, class Node>
+bool visit_one(F& f, const Node& node) {
+  using T = VisitNode<decltype(&F::operator())>;
+  if constexpr (std::is_base_of_v<Node, T>) {
+    if (node.kind != T::tag) return true;
+    if constexpr (std::is_same_v<decltype(f(static_cast<const T&>(node))), bool>) return f(static_cast<const T&>(node));
+    else f(static_cast<const T&>(node));
+  }
+  return true;
+}
+
+}  // namespace detail
 
 /// Walks top-down, calling the lambdas `[](const For& f)` that fit; a lambda that returns false keeps its node's
 /// children unvisited.
 template <class Handle, class... Fs>
 void visit_with(const Handle& root, Fs... rules) {
-  detail::Overloaded<Fs...> all{std::move(rules)...};
-  const auto enter = [&](auto& self, const auto& node) {
-    using T = std::remove_cvref_t<decltype(node)>;
-    if constexpr (std::is_invocable_v<decltype(all)&, const T&>) {
-      if constexpr (std::is_same_v<std::invoke_result_t<decltype(all)&, const T&>, bool>) {
-        if (!all(node)) return handle_of(node);
-      } else {
-        all(node);
-      }
-    }
-    self.children(node);
-    return handle_of(node);
+  std::tuple<Fs&...> all(rules...);
+  using All = std::tuple<Fs&...>;
+  const auto enter = [](void* lambdas, const auto& node) -> bool {
+    return std::apply([&](Fs&... f) { return (detail::visit_one(f, node) & ...); }, *static_cast<All*>(lambdas));
   };
-  mutate_with(
-      root, [&](auto& self, const IntImm& n) { return enter(self, n); },
-      [&](auto& self, const FloatImm& n) { return enter(self, n); },
-      [&](auto& self, const Var& n) { return enter(self, n); },
-      [&](auto& self, const Unary& n) { return enter(self, n); },
-      [&](auto& self, const Binary& n) { return enter(self, n); },
-      [&](auto& self, const Fma& n) { return enter(self, n); },
-      [&](auto& self, const Select& n) { return enter(self, n); },
-      [&](auto& self, const Cast& n) { return enter(self, n); },
-      [&](auto& self, const Load& n) { return enter(self, n); },
-      [&](auto& self, const UfCall& n) { return enter(self, n); },
-      [&](auto& self, const Reduce& n) { return enter(self, n); },
-      [&](auto& self, const Let& n) { return enter(self, n); },
-      [&](auto& self, const Ramp& n) { return enter(self, n); },
-      [&](auto& self, const Broadcast& n) { return enter(self, n); },
-      [&](auto& self, const For& n) { return enter(self, n); },
-      [&](auto& self, const LetStmt& n) { return enter(self, n); },
-      [&](auto& self, const Store& n) { return enter(self, n); },
-      [&](auto& self, const If& n) { return enter(self, n); },
-      [&](auto& self, const Block& n) { return enter(self, n); },
-      [&](auto& self, const Alloc& n) { return enter(self, n); },
-      [&](auto& self, const Barrier& n) { return enter(self, n); });
+  detail::walk(root, detail::Visitor{&all, enter, enter});
 }
 
 /// From a variable to what replaces it.
