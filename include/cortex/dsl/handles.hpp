@@ -16,6 +16,8 @@ template <class NodeT, class T, std::size_t Rank>
 class Placeholder;
 template <class NodeT, std::size_t Rank, class AccessorSet>
 class Op;
+template <class NodeT, class T, std::size_t Rank, class AccessorSet>
+class Computed;
 
 template <std::size_t R>
 inline constexpr bool is_tensor<Input<R>> = true;
@@ -23,11 +25,17 @@ template <class N, class T, std::size_t R>
 inline constexpr bool is_tensor<Placeholder<N, T, R>> = true;
 template <class N, std::size_t R, class Set>
 inline constexpr bool is_tensor<Op<N, R, Set>> = true;
+template <class N, class T, std::size_t R, class Set>
+inline constexpr bool is_tensor<Computed<N, T, R, Set>> = true;
 
 template <class T>
 inline constexpr bool is_placeholder = false;
 template <class N, class T, std::size_t R>
 inline constexpr bool is_placeholder<Placeholder<N, T, R>> = true;
+template <class T>
+inline constexpr bool is_computed = false;
+template <class N, class T, std::size_t R, class Set>
+inline constexpr bool is_computed<Computed<N, T, R, Set>> = true;
 template <class T>
 inline constexpr bool is_op = false;
 template <class N, std::size_t R, class Set>
@@ -161,8 +169,35 @@ class Op : public Handle {
   }
 };
 
+/// What a recursion, an output or a readout that is complete has computed: a tensor `[node, dims...]` of `T`, read at the node itself,
+/// `h(n, i)`, or at a child, a parent or a member: `h(left(n), i)`. Also names the state in results.
+template <class NodeT, class T, std::size_t Rank, class AccessorSet>
+class Computed : public Handle {
+ public:
+  using Handle::Handle;
+  using Node = NodeT;
+  using Element = T;
+  using Set = AccessorSet;
+  static constexpr std::size_t rank = Rank;
+
+  template <class First, class... I>
+  auto operator()(const First& node, const I&... index) const {
+    static_assert(detail::valid_node<First, NodeT>());
+    if constexpr (is_node<First>) {
+      static_assert(First::steps <= 1,
+                    "(P.2) recursive calls come first: a result is read at the node itself, at a child or at a parent, "
+                    "never further away");
+      static_assert(detail::valid_rank<Rank, sizeof...(I)>());
+      using Reads = typename detail::JoinedSet<First, I...>::type;
+      return Data<Join<Set, Reads>>{this->read_at(node.state(), {node.expr(), dsl::index<true>(index)...})};
+    } else {
+      return Data<>{};
+    }
+  }
+};
+
 }  // namespace cortex::dsl
 
 namespace cortex {
-using dsl::Input, dsl::Op, dsl::Placeholder;
+using dsl::Computed, dsl::Input, dsl::Op, dsl::Placeholder;
 }  // namespace cortex

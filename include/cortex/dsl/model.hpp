@@ -10,6 +10,7 @@
 
 #include "cortex/dsl/handles.hpp"
 #include "cortex/dsl/reduce.hpp"
+#include "cortex/dsl/switch.hpp"
 #include "cortex/structure/kind.hpp"
 
 namespace cortex {
@@ -29,10 +30,9 @@ class Program {
   const ra::Graph& graph() const { return *graph_; }
   const std::shared_ptr<const ra::Graph>& shared_graph() const { return graph_; }
 
-  /// The position of the state that `placeholder` stands for, from 0; throws `Error{invalid_argument}` for a
-  /// placeholder of another model.
-  template <class T, std::size_t Rank>
-  int position(const dsl::Placeholder<Node, T, Rank>& placeholder) const {
+  /// The position of the state that `placeholder` stands for, or of a result, from 0; throws `Error{invalid_argument}`
+  /// for a placeholder of another model.
+  int position(const dsl::Handle& placeholder) const {
     for (std::size_t s = 0; s < graph_->states.size(); ++s)
       if (graph_->ops[std::size_t(graph_->states[s].placeholder)].buffer == placeholder.buffer()) return int(s);
     throw Error(Code::invalid_argument, "'" + placeholder.name() + "' is no state of model '" + name() + "'");
@@ -186,14 +186,89 @@ class Model {
     return if_then_else(std::string(), std::forward<Condition>(condition), then_op, else_op);
   }
 
-  /// R6: joins each placeholder to the operator that computes it, and completes the model:
-  /// `m.recursion_op(h, h_body, c, c_body)`. The order of the pairs is the order of the states in results. Throws if
-  /// dimensions or types differ or a placeholder of the model is left out.
+  /// A branch of many cases on a kind of the node, an integer or an enumeration among its fields:
+  /// `m.switch_("cell", [](auto n) { return kind(n); }, when(Kind::scan, scan), when(Kind::join, join))`. Cases are
+  /// operators of the same dimensions and type, each with weights and equations of its own. A node of any other kind
+  /// takes the operator in `otherwise(op)`, which comes last; without it, a call with such a node is refused with
+  /// `Error{out_of_range}`.
+  template <class Key, class... Cases>
+  auto switch_(std::string name, Key&& key, const Cases&... cases) {
+    static_assert(sizeof...(Cases) > 0, "switch_ takes a name, a key and cases: when(kind, operator), ..., otherwise(operator)");
+    static_assert(((dsl::is_case<Cases> || dsl::is_otherwise<Cases>)&&...),
+                  "the cases of switch_ are when(kind, operator) and, at the end, otherwise(operator)");
+    static_assert(dsl::otherwise_is_last<Cases...>, "otherwise(operator) is the last case of switch_");
+    static_assert(std::is_invocable_v<Key&, Current>, "the key of switch_ is a lambda that takes a node");
+    using Result = std::remove_cvref_t<std::invoke_result_t<Key&, Current>>;
+    static_assert(dsl::is_structure<Result>,
+                  "(P.1) control flow depends on the structure alone: the key of switch_ is an integer of the structure, "
+                  "such as a field of the node");
+    dsl::Transaction transaction(state());
+    dsl::detail::number_all<Node>(state(), dsl::SetOf<Result>());
+    std::vector<dsl::AnyCase> list{{cases.value, dsl::is_otherwise<Cases>, cases.op.buffer()}...};
+    const ir::Buffer buffer = dsl::add_switch(state(), name, list, [&](const ir::Expr& node) {
+      return dsl::inside(name, [&] { return key(Current(node, state_)).expr; });
+    });
+    transaction.commit();
+    using Sets = typename dsl::detail::JoinedSet<Result, dsl::Data<typename Cases::Operator::Set>...>::type;
+    using First = typename std::tuple_element_t<0, std::tuple<Cases...>>::Operator;
+    static_assert(((First::rank == Cases::Operator::rank) && ...), "the cases of switch_ have different numbers of dimensions");
+    return dsl::Op<Node, First::rank, Sets>(state_, buffer);
+  }
+
+  /// R6: joins each placeholder to the operator that computes it: `auto [h, c] = m.recursion(h_in, h_body, c_in,
+  /// c_body)`, or one handle for one pair. What is added after may read these results at the node itself, so that
+  /// recursions stack: `h(n, i)`. A recursion goes up, reading its placeholders at children, or down, reading them at
+  /// parents. Throws if dimensions or types differ.
+  template <class... PlaceholderThenBody>
+  auto recursion(const PlaceholderThenBody&... pairs) {
+    static_assert(sizeof...(pairs) > 0 && sizeof...(pairs) % 2 == 0,
+                  "recursion takes placeholders and their bodies in turn: recursion(h, h_body, c, c_body)");
+    return joined(std::tie(pairs...), std::make_index_sequence<sizeof...(pairs) / 2>());
+  }
+
+  /// A result at every node, `[node, dims...]` of `T`, that nothing recurses on, such as a classifier's:
+  /// `m.output<float>("logits", C, [&](auto n, auto c) { ... })`. Its lambda reads the results of recursions.
+  template <class T, class... DimsThenLambda>
+  auto output(std::string name, DimsThenLambda&&... arguments) {
+    return result_of<T>(std::move(name), false, std::forward_as_tuple(arguments...),
+                        std::make_index_sequence<sizeof...(DimsThenLambda) - 1>());
+  }
+
+  /// A result at each root, `[root, dims...]` of `T`: its lambda reads the results of recursions at all nodes of the
+  /// input, `m.readout<float>("mean", H, [&](auto r, auto i) { return sum(nodes(r), [&](auto n) { return h(n, i); }) /
+  /// cast<float>(num_children(nodes(r))); })` with `cortex::nodes`, and other readouts at the root.
+  template <class T, class... DimsThenLambda>
+  auto readout(std::string name, DimsThenLambda&&... arguments) {
+    return result_of<T>(std::move(name), true, std::forward_as_tuple(arguments...),
+                        std::make_index_sequence<sizeof...(DimsThenLambda) - 1>());
+  }
+
+  /// Completes the model: `results` are what `recursion`, `output` and `readout` gave, in the order that they have in
+  /// the results of calls. Throws if a recursion is left out that no result depends on.
+  template <class... Results>
+  auto program(const Results&... results) {
+    static_assert(sizeof...(Results) > 0, "program takes the results that calls are to give");
+    static_assert((dsl::is_computed<Results> && ...),
+                  "the results of a program are what recursion, output and readout give");
+    using Set = typename dsl::detail::JoinedSet<dsl::Data<typename Results::Set>...>::type;
+    using First = typename std::tuple_element_t<0, std::tuple<Results...>>::Element;
+    return Program<Node, Set, First>(dsl::complete(state(), {results.buffer()...}));
+  }
+
+  /// `recursion`, and with it the program: its states are the results, in the order of the pairs. Throws also if a
+  /// placeholder of the model is left out.
   template <class... PlaceholderThenBody>
   auto recursion_op(const PlaceholderThenBody&... pairs) {
     static_assert(sizeof...(pairs) > 0 && sizeof...(pairs) % 2 == 0,
                   "recursion_op takes placeholders and their bodies in turn: recursion_op(h, h_body, c, c_body)");
-    return complete(std::tie(pairs...), std::make_index_sequence<sizeof...(pairs) / 2>());
+    dsl::Transaction transaction(state());
+    const auto results = joined(std::tie(pairs...), std::make_index_sequence<sizeof...(pairs) / 2>());
+    auto made = [&] {
+      if constexpr (sizeof...(pairs) == 2) return program(results);
+      else return std::apply([&](const auto&... each) { return program(each...); }, results);
+    }();
+    transaction.commit();
+    return made;
   }
 
  private:
@@ -230,7 +305,7 @@ class Model {
   }
 
   template <class Tuple, std::size_t... S>
-  auto complete(const Tuple& pairs, std::index_sequence<S...>) {
+  auto joined(const Tuple& pairs, std::index_sequence<S...>) {
     static_assert((dsl::is_placeholder<Argument<Tuple, 2 * S>> && ...),
                   "recursion_op takes placeholders and their bodies in turn: here no placeholder stands first");
     static_assert((dsl::is_op<Argument<Tuple, 2 * S + 1>> && ...),
@@ -238,8 +313,33 @@ class Model {
     static_assert(((Argument<Tuple, 2 * S>::rank == Argument<Tuple, 2 * S + 1>::rank) && ...),
                   "a placeholder and its body have different numbers of dimensions");
     using Set = typename dsl::detail::JoinedSet<dsl::Data<typename Argument<Tuple, 2 * S + 1>::Set>...>::type;
-    return Program<Node, Set, typename Argument<Tuple, 0>::Element>(
-        dsl::add_states(state(), {{std::get<2 * S>(pairs).buffer(), std::get<2 * S + 1>(pairs).buffer()}...}));
+    dsl::add_recursion(state(), {{std::get<2 * S>(pairs).buffer(), std::get<2 * S + 1>(pairs).buffer()}...});
+    const auto result = [&](const auto& placeholder) {
+      using P = std::remove_cvref_t<decltype(placeholder)>;
+      return dsl::Computed<Node, typename P::Element, P::rank, Set>(state_, placeholder.buffer());
+    };
+    if constexpr (sizeof...(S) == 1) return result(std::get<0>(pairs));
+    else return std::make_tuple(result(std::get<2 * S>(pairs))...);
+  }
+
+  template <class T, class Tuple, std::size_t... D>
+  auto result_of(std::string name, bool at_roots, Tuple arguments, std::index_sequence<D...>) {
+    static_assert(dsl::valid_element<T>());
+    static_assert(dsl::valid_dims<std::tuple_element_t<D, Tuple>...>());
+    auto& body = std::get<sizeof...(D)>(arguments);
+    using Result = std::remove_cvref_t<std::invoke_result_t<decltype(body), Current, Index<D>...>>;
+    static_assert(dsl::detail::valid_body<Result>());
+    using Set = typename Result::Set;
+    dsl::Transaction transaction(state());
+    dsl::detail::number_all<Node>(state(), Set());
+    const Current node(ir::Var::make("n"), state_);
+    const std::vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
+    const ir::Expr value = dsl::inside(name, [&] { return dsl::number(body(node, Index<D>{vars[D]}...).expr); });
+    const ir::Buffer buffer =
+        dsl::add_output(state(), name, dtype_of<T>, std::vector<Dim>{Dim(std::get<D>(arguments))...}, at_roots,
+                        node.expr(), vars, value);
+    transaction.commit();
+    return dsl::Computed<Node, T, sizeof...(D), Set>(state_, buffer);
   }
 
   template <std::size_t>

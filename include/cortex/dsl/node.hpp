@@ -127,7 +127,12 @@ class ChildRange {
     return ir::call(ir::UfKind::kth_child, std::string(Accessor::name()), {node_, k}, accessor_);
   }
   /// How many there are.
-  ir::Expr count() const { return ir::call(ir::UfKind::num_children, "num_children", {node_}, accessor_); }
+  ir::Expr count() const {
+    constexpr const char* name = Accessor::kind == structure::AccessorKind::parents   ? "num_parents"
+                                 : Accessor::kind == structure::AccessorKind::members ? "num_nodes"
+                                                                                      : "num_children";
+    return ir::call(ir::UfKind::num_children, name, {node_}, accessor_);
+  }
   const SharedState& state() const { return state_; }
 
  private:
@@ -170,9 +175,9 @@ template <class A>
 int accessor_number(const ra::Graph& graph) {
   constexpr bool one_child =
       A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-  const auto& group = one_child                                      ? graph.children_named
-                      : A::kind == structure::AccessorKind::children ? graph.containers
-                                                                     : graph.fields;
+  const auto& group = one_child                                     ? graph.children_named
+                      : A::kind == structure::AccessorKind::field ? graph.fields
+                                                                  : graph.containers;
   for (std::size_t i = 0; i < group.size(); ++i)
     if (group[i].key == accessor_key<A>()) return int(i);
   return -1;
@@ -197,6 +202,8 @@ template <class A, class Node>
 ra::Accessor described_accessor() {
   ra::Accessor result{std::string(A::name()), accessor_key<A>()};
   result.optional = A::kind == structure::AccessorKind::optional_child;
+  if constexpr (A::kind == structure::AccessorKind::parents) result.relation = ra::Relation::parents;
+  if constexpr (A::kind == structure::AccessorKind::members) result.relation = ra::Relation::members;
   if constexpr (A::kind == structure::AccessorKind::field) {
     result.dtype = A::template dtype<Node>();
     result.components = A::template components<Node>();
@@ -205,7 +212,7 @@ ra::Accessor described_accessor() {
 }
 
 template <class Set, class A>
-using With = Join<Set, structure::Accessors<A>>;
+using With = Join<Set, typename structure::Needs<A>::type>;
 
 /// The number of accessor `A` in its group of the model.
 template <class A, class Node>
@@ -213,9 +220,9 @@ int number_of(ModelState& state) {
   ra::Graph& graph = state.graph;
   constexpr bool one_child =
       A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-  auto& group = one_child                                      ? graph.children_named
-                : A::kind == structure::AccessorKind::children ? graph.containers
-                                                               : graph.fields;
+  auto& group = one_child                                     ? graph.children_named
+                : A::kind == structure::AccessorKind::field ? graph.fields
+                                                            : graph.containers;
   return state.number_of(group, described_accessor<A, Node>());
 }
 
@@ -272,7 +279,9 @@ auto NodeRef<NodeT, StepsFromNode, AccessorSet, IsPresent>::through(const A& a, 
                   "a child is read without an index; the k-th child of a container is kids(n)[k]");
     using Reached = detail::With<Set, A>;
     const int number = detail::number_of<A, Node>(*state_);
-    if constexpr (A::kind == structure::AccessorKind::children)
+    constexpr bool one_child =
+        A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
+    if constexpr (!one_child)
       return ChildRange<NodeRef, A, Reached>(expr_, state_, number);
     else
       return NodeRef<Node, steps + 1, Reached, false>(
@@ -291,6 +300,16 @@ auto is_leaf(const T& node) {
   }
 }
 
+/// Whether the node has no parent in the call: `is_root(above(n))` for `above = cortex::parents<...>`. Structure. A root
+/// that stands inside another root's structure has one.
+template <class T>
+requires is_symbol<T>
+auto is_root(const T& parents) {
+  static_assert(is_children<T>, "is_root takes the parents of a node, as in is_root(above(n)) for cortex::parents<kids>");
+  if constexpr (is_children<T>)
+    return Structural<SetOf<T>>{ir::binary(ir::BinaryOp::eq, parents.count(), ir::imm(0))};
+}
+
 /// How many children a container holds, `num_children(kids(n))`: an integer of the structure.
 template <class T>
 requires is_symbol<T>
@@ -307,5 +326,5 @@ auto num_children(const T& children) {
 }  // namespace cortex::dsl
 
 namespace cortex {
-using dsl::is_leaf, dsl::num_children;
+using dsl::is_leaf, dsl::is_root, dsl::num_children;
 }  // namespace cortex

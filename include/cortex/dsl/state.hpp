@@ -1,6 +1,7 @@
 // The model that lambdas add to: the graph so far and the numbers of accessors. Nothing here is a template.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +15,7 @@ namespace cortex::dsl {
 /// Shared by a `Model` and every handle that came from it, so handles stay valid when the `Model` is gone.
 struct ModelState {
   ra::Graph graph;
-  bool complete = false;  // recursion_op has been called
+  bool complete = false;  // its program is made
 
   /// The number of the accessor of that C++ type in its group; a new one at its first use.
   int number_of(std::vector<ra::Accessor>& group, const ra::Accessor& accessor) {
@@ -42,9 +43,10 @@ class Transaction {
         ops_(graph_.ops.size()),
         children_(graph_.children_named.size()),
         containers_(graph_.containers.size()),
-        fields_(graph_.fields.size()) {
+        fields_(graph_.fields.size()),
+        states_(graph_.states.size()) {
     if (state.complete)
-      throw Error(Code::invalid_model, "model '" + graph_.name + "' is complete: recursion_op is the last call on it");
+      throw Error(Code::invalid_model, "model '" + graph_.name + "' is complete: recursion_op or program is the last call on it");
   }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -55,12 +57,13 @@ class Transaction {
     cut(graph_.children_named, children_);
     cut(graph_.containers, containers_);
     cut(graph_.fields, fields_);
+    cut(graph_.states, states_);
   }
   void commit() { committed_ = true; }
 
  private:
   ra::Graph& graph_;
-  std::size_t ops_, children_, containers_, fields_;
+  std::size_t ops_, children_, containers_, fields_, states_;
   bool committed_ = false;
 };
 
@@ -86,7 +89,10 @@ inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, std::vector
     case ra::OpKind::if_then_else: info.role = ir::Role::temp; break;
   }
   if (kind != ra::OpKind::input) info.dims.insert(info.dims.begin(), dims::node);
-  ra::Op op{kind, ir::Buffer(std::move(info)), std::move(dims), {}, {}, {}, {}};
+  ra::Op op;
+  op.kind = kind;
+  op.buffer = ir::Buffer(std::move(info));
+  op.dims = std::move(dims);
   return op;
 }
 
@@ -154,7 +160,8 @@ inline ir::Buffer add_compute(ModelState& state, std::string name, std::vector<D
 /// R5: `then_branch` at the nodes where `condition` holds, `else_branch` at the others. An empty name becomes
 /// "<then>_or_<else>".
 inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node, ir::Expr condition,
-                             const ir::Buffer& then_branch, const ir::Buffer& else_branch) {
+                             const ir::Buffer& then_branch, const ir::Buffer& else_branch, bool of_switch = false,
+                             ir::Expr key = {}, std::vector<std::int64_t> cases = {}) {
   const ra::Op& then_op = state.op(then_branch);
   if (name.empty()) name = free_name(state, then_branch->name + "_or_" + else_branch->name);
   ra::Op op = new_op(ra::OpKind::if_then_else, std::move(name), then_branch->dtype, then_op.dims);
@@ -162,20 +169,83 @@ inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node,
   op.condition = std::move(condition);
   op.then_op = state.graph.find(then_branch);
   op.else_op = state.graph.find(state.op(else_branch).buffer);
+  op.of_switch = of_switch;
+  op.key = std::move(key);
+  op.cases = std::move(cases);
   return add(state, std::move(op));
 }
 
-/// R6: joins placeholders to their bodies and closes the model; the graph is left as it was if the states are wrong.
-inline std::shared_ptr<const ra::Graph> add_states(ModelState& state,
-                                                   const std::vector<std::pair<ir::Buffer, ir::Buffer>>& states) {
+/// R6: a recursion of its own that joins placeholders to their bodies; the graph is left as it was if these are wrong.
+inline void add_recursion(ModelState& state, const std::vector<std::pair<ir::Buffer, ir::Buffer>>& states) {
   if (state.complete)
     throw Error(Code::invalid_model,
-                "the states of model '" + state.graph.name + "' are defined already: recursion_op is called once");
-  auto whole = std::make_shared<ra::Graph>(state.graph);
-  for (const auto& [placeholder, body] : states) {
-    state.op(placeholder), state.op(body);
-    whole->states.push_back({whole->find(placeholder), whole->find(body)});
+                "the states of model '" + state.graph.name + "' are defined already: its program is made");
+  ra::Graph& graph = state.graph;
+  const std::size_t before = graph.states.size();
+  const int recursion = ra::num_recursions(graph);
+  try {
+    for (const auto& [placeholder, body] : states) {
+      state.op(placeholder), state.op(body);
+      graph.states.push_back({graph.find(placeholder), graph.find(body), recursion});
+    }
+    ra::check_states(graph);
+    ra::direction_of(graph, recursion);
+  } catch (...) {
+    graph.states.erase(graph.states.begin() + std::ptrdiff_t(before), graph.states.end());
+    throw;
   }
+}
+
+/// A tensor that is computed at every node, or `at_roots` alone, from what the recursions so far have: a recursion of
+/// its own, of the operator "<name>_body".
+inline ir::Buffer add_output(ModelState& state, const std::string& name, DType dtype, std::vector<Dim> dims,
+                             bool at_roots, ir::Expr node, std::vector<ir::Expr> vars, ir::Expr body) {
+  if (body.dtype() != dtype)
+    fail("'" + name + "' is declared as " + std::string(to_string(dtype)) + ", but its lambda gives " +
+         std::string(to_string(body.dtype())));
+  const ir::Buffer result = add(state, new_op(ra::OpKind::placeholder, name, dtype, dims));
+  ra::Op op = new_op(ra::OpKind::compute, free_name(state, name + "_body"), dtype, std::move(dims));
+  op.node = std::move(node);
+  op.index_vars = std::move(vars);
+  op.body = std::move(body);
+  op.at_roots = at_roots;
+  const ir::Buffer computed = add(state, std::move(op));
+  add_recursion(state, {{result, computed}});
+  return result;
+}
+
+/// Completes the model. Its results are `results`, in that order; the other states follow. Throws
+/// `Error{invalid_model}` for a result that is none, and for a recursion that no result depends on.
+inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const std::vector<ir::Buffer>& results) {
+  if (state.complete)
+    throw Error(Code::invalid_model,
+                "the states of model '" + state.graph.name + "' are defined already: its program is made");
+  auto whole = std::make_shared<ra::Graph>(state.graph);
+  std::vector<ra::State> ordered;
+  std::vector<bool> needed(std::size_t(ra::num_recursions(*whole)));
+  const auto is_listed = [&](const ra::State& s) {
+    return std::any_of(ordered.begin(), ordered.end(), [&](const ra::State& o) { return o.placeholder == s.placeholder; });
+  };
+  for (const ir::Buffer& result : results) {
+    const int number = ra::state_of(*whole, whole->find(state.op(result).buffer));
+    if (number < 0) fail("'" + result->name + "' is no result of a recursion of model '" + whole->name + "'");
+    const ra::State& s = whole->states[std::size_t(number)];
+    if (is_listed(s)) fail("'" + result->name + "' is listed twice among the results of model '" + whole->name + "'");
+    ordered.push_back(s);
+    needed[std::size_t(s.recursion)] = true;
+  }
+  for (std::size_t r = needed.size(); r-- > 0;) {
+    const std::vector<bool> reads = ra::operators_of(*whole, int(r));
+    for (const ra::State& s : whole->states) {
+      if (needed[r] && reads[std::size_t(s.placeholder)]) needed[std::size_t(s.recursion)] = true;
+      if (s.recursion == int(r) && !needed[r])
+        fail("no result of model '" + whole->name + "' depends on '" + whole->ops[std::size_t(s.placeholder)].name() +
+             "'; list it among the results, or leave it out");
+    }
+  }
+  for (const ra::State& s : whole->states)
+    if (!is_listed(s)) ordered.push_back(s);
+  whole->states = std::move(ordered);
   ra::check(*whole);
   state.graph.states = whole->states;
   state.complete = true;

@@ -252,6 +252,11 @@ enum class UfKind : std::uint8_t {
   edge,                   // (node, k) -> edge of container `accessor`
   edge_child,             // (edge) -> node
   span_edges,             // (first node, count) -> how many edges the nodes first .. first + count have
+  downward_node,          // (n_idx) -> node: parents before children; the inner nodes come first
+  num_roots,              // () -> how many roots the call has, repeated ones included
+  root_node,              // (n_idx) -> node: the roots, in the order given
+  part_node,              // (p_idx, n_idx) -> node: part p_idx % parts of batch p_idx / parts
+  part_length,            // (p_idx)
   worker,
   num_workers,  // () -> which worker runs this, of how many
 };

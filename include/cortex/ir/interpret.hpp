@@ -32,6 +32,10 @@ struct StructureEnv {
   std::int32_t num_nodes = 0, num_internal = 0, num_roots = 0, num_batches = 0, max_batch = 0;
   const std::int32_t* batch_begin = nullptr;
   const std::int32_t* batch_length = nullptr;
+  std::int32_t num_parts = 1;
+  const std::int32_t* part_begin = nullptr;
+  const std::int32_t* part_length = nullptr;
+  const std::int32_t* root = nullptr;
   std::function<const std::int32_t*(int)> child;
   std::function<vm::EdgeArrays(int)> edges;
   std::function<FieldRows(int)> field;
@@ -48,7 +52,11 @@ struct StructureEnv {
         num_batches(arrays.num_batches),
         max_batch(arrays.max_batch),
         batch_begin(arrays.batch_begin),
-        batch_length(arrays.batch_length) {
+        batch_length(arrays.batch_length),
+        num_parts(arrays.num_parts),
+        part_begin(arrays.part_begin),
+        part_length(arrays.part_length),
+        root(arrays.root) {
     child = [&arrays](int a) { return arrays.child[a]; };
     edges = [&arrays](int a) {
       const auto& csr = arrays.children[a];
@@ -278,6 +286,9 @@ class LogicalRun {
     if (slot == slots::counts) return ints(counts_.data(), std::int64_t(counts_.size()));
     if (slot == slots::batch_begin) return ints(env_.batch_begin, env_.num_batches);
     if (slot == slots::batch_length) return ints(env_.batch_length, env_.num_batches);
+    if (slot == slots::part_begin) return ints(env_.part_begin, std::int64_t(env_.num_batches) * env_.num_parts);
+    if (slot == slots::part_length) return ints(env_.part_length, std::int64_t(env_.num_batches) * env_.num_parts);
+    if (slot == slots::root) return ints(env_.root, env_.num_roots);
     if (slot >= slots::field) return field_binding(buffer);
     if (slot >= slots::edge_child)
       return ints(edges(slot - slots::edge_child).child, edges(slot - slots::edge_child).num_edges);
@@ -318,6 +329,11 @@ class LogicalRun {
                         env_.num_batches,
                         env_.batch_begin,
                         env_.batch_length,
+                        env_.part_begin,
+                        env_.part_length,
+                        env_.root,
+                        env_.num_parts,
+                        env_.num_roots,
                         nullptr,
                         {},
                         nullptr,

@@ -44,6 +44,10 @@ struct CallContext {
   std::int32_t num_nodes = 0, num_internal = 0, num_batches = 0;
   const std::int32_t* batch_begin = nullptr;
   const std::int32_t* batch_length = nullptr;
+  const std::int32_t* part_begin = nullptr;
+  const std::int32_t* part_length = nullptr;
+  const std::int32_t* root = nullptr;
+  std::int32_t num_parts = 1, num_roots = 0;
   const std::int32_t* child = nullptr;
   EdgeArrays edges;
   const std::int32_t* field = nullptr;
@@ -382,6 +386,14 @@ class Machine {
       case edge: return edge_begin(a) + b;
       case edge_child: return at(call, r, x.edges.child, a, x.edges.num_edges);
       case span_edges: return edge_begin(a + b) - edge_begin(a);
+      case downward_node: return a;
+      case num_roots: return x.num_roots;
+      case root_node: return at(call, r, x.root, a, x.num_roots);
+      case part_node: {
+        if (!(b >= 0 && b < at(call, r, x.part_length, a, x.num_batches * x.num_parts))) no_such(call, r);
+        return x.part_begin[std::int64_t(a)] + b;
+      }
+      case part_length: return at(call, r, x.part_length, a, x.num_batches * x.num_parts);
       case worker:
       case num_workers: break;
     }

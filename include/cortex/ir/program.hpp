@@ -41,6 +41,9 @@ namespace slots {
 inline constexpr int counts = 0;         // [Count::size]
 inline constexpr int batch_begin = 1;    // [num_batches]
 inline constexpr int batch_length = 2;   // [num_batches]
+inline constexpr int part_begin = 3;     // [num_batches * parts]
+inline constexpr int part_length = 4;    // [num_batches * parts]
+inline constexpr int root = 5;           // [num_roots]
 inline constexpr int child = 1000;       // [num_nodes], per named accessor
 inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
 inline constexpr int edge_child = 3000;  // [num_edges], per container

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cortex/lower/definition.hpp"
+#include "cortex/lower/knowledge.hpp"
 
 namespace cortex::lower {
 
@@ -17,7 +17,7 @@ namespace detail {
 /// * x is only 0 for the former, since an absent child contributes nothing even where a weight is infinite.
 class AbsenceFolder {
  public:
-  explicit AbsenceFolder(Part part) : part_(part) {}
+  explicit AbsenceFolder(const Knowledge& known) : known_(known) {}
 
   ir::Expr operator()(const ir::Expr& e) {
     return ir::mutate_with(
@@ -27,6 +27,8 @@ class AbsenceFolder {
         [&](auto& self, const ir::Binary& op) { return arithmetic(op, self(op.a), self(op.b)); },
         [&](auto& self, const ir::Unary& op) { return function(op, self(op.a)); },
         [&](auto& self, const ir::Select& select) -> ir::Expr {
+          if (const int known = known_.truth(select.condition); known >= 0)
+            return self(known ? select.then_value : select.else_value);
           const ir::Expr condition = self(select.condition);
           if (const auto known = ir::as_int(condition)) return self(*known ? select.then_value : select.else_value);
           return ir::Select::make(condition, self(select.then_value), self(select.else_value));
@@ -47,19 +49,17 @@ class AbsenceFolder {
 
   template <class Self>
   ir::Expr structure(Self& self, const ir::UfCall& call) {
-    if (call.uf.kind == ir::UfKind::is_leaf && part_ != Part::all && call.args[0].template as<ir::Var>())
-      return ir::IntImm::make(part_ == Part::leaves, DType::boolean);
-    if (call.uf.kind == ir::UfKind::num_children && part_ == Part::leaves && call.args[0].template as<ir::Var>())
-      return ir::imm(0);
+    const bool of_node = !call.args.empty() && call.args[0].template as<ir::Var>();
+    if (call.uf.kind == ir::UfKind::is_leaf && known_.part() != Part::all && of_node)
+      return ir::IntImm::make(known_.part() == Part::leaves, DType::boolean);
+    if (call.uf.kind == ir::UfKind::num_children && of_node && known_.is_empty(call.uf.accessor)) return ir::imm(0);
     return self.children(call);
   }
 
   template <class Self>
   ir::Expr load_of(Self& self, const ir::Load& load) {
     if (const auto known = constants_.find(load.buffer.id()); known != constants_.end()) return known->second;
-    const auto* child = load.indices.empty() ? nullptr : load.indices[0].template as<ir::UfCall>();
-    const bool of_child = child && (child->uf.kind == ir::UfKind::child || child->uf.kind == ir::UfKind::kth_child);
-    if (part_ == Part::leaves && load.buffer->role == ir::Role::state && of_child) return zero(load.type.dtype);
+    if (load.buffer->role == ir::Role::state && known_.is_absent(load.indices[0])) return zero(load.type.dtype);
     return self.children(load);
   }
 
@@ -105,29 +105,27 @@ class AbsenceFolder {
     return ir::Unary::make(op.op, a, op.exact);
   }
 
-  Part part_;
+  const Knowledge& known_;
   ir::Expr zero32_ = ir::FloatImm::make(0, DType::f32), zero64_ = ir::FloatImm::make(0, DType::f64);
   std::unordered_map<const void*, ir::Expr> constants_;
 };
 
 }  // namespace detail
 
-/// Rewrites each version with what its part says about children; definitions that become constants vanish.
-inline void propagate_absent_children(std::vector<Version>& versions) {
-  for (Version& version : versions) {
-    detail::AbsenceFolder fold(version.part);
-    std::vector<Definition> kept;
-    for (Definition& d : version.definitions) {
-      d.body = fold(d.body);
-      if (d.guard) d.guard = fold(d.guard);
-      if (const auto known = d.guard ? ir::as_int(d.guard) : std::nullopt) {
-        if (!*known) continue;
-        d.guard = {};
-      }
-      if (!fold.remember(d)) kept.push_back(std::move(d));
+/// Rewrites a version with what is known of its nodes; definitions that become constants vanish.
+inline void propagate_absent_children(Version& version, const Knowledge& known) {
+  detail::AbsenceFolder fold(known);
+  std::vector<Definition> kept;
+  for (Definition& d : version.definitions) {
+    d.body = fold(d.body);
+    if (d.guard) d.guard = fold(d.guard);
+    if (const auto holds = d.guard ? ir::as_int(d.guard) : std::nullopt) {
+      if (!*holds) continue;
+      d.guard = {};
     }
-    version.definitions = std::move(kept);
+    if (!fold.remember(d)) kept.push_back(std::move(d));
   }
+  version.definitions = std::move(kept);
 }
 
 }  // namespace cortex::lower

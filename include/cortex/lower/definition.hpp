@@ -7,7 +7,7 @@
 
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
-#include "cortex/ra/graph.hpp"
+#include "cortex/ra/recursions.hpp"
 
 namespace cortex::lower {
 
@@ -36,6 +36,15 @@ struct Definition {
 struct Version {
   Part part = Part::all;
   std::vector<Definition> definitions;
+  int number = -1;           // which part of each batch, by the answers below; -1: the whole batch
+  std::vector<int> answers;  // one for each selector, where there is a number
+};
+
+/// One recursion of a graph, with its versions.
+struct Recursion {
+  ra::Direction direction = ra::Direction::up;
+  std::vector<ir::Buffer> states;  // its own
+  std::vector<Version> versions;
 };
 
 /// Where a definition is evaluated.

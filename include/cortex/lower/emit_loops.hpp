@@ -97,17 +97,50 @@ inline ir::Stmt node_loop(const std::vector<Definition>& definitions, const Dim&
   return ir::For::make(n, dim, extent, ir::ForKind::serial, ir::LetStmt::make(node, of(n), body));
 }
 
-inline ir::Stmt batch_loop(const Version& version) {
+/// How a pass goes through the nodes.
+struct Way {
+  ra::Direction direction;
+  bool batched;
+  int parts;  // of each batch
+
+  bool down() const { return direction == ra::Direction::down; }
+  bool any_order() const { return direction == ra::Direction::none || direction == ra::Direction::roots; }
+  /// The dimension of loops over nodes that do not depend on each other.
+  const Dim& node_dim() const { return batched || any_order() ? dims::batch : dims::sequence; }
+};
+
+/// Loops over the batches in dependence order, all nodes of a batch alike.
+inline ir::Stmt batch_loop(const Version& version, const Way& way) {
   const bool all = version.part == Part::all;
-  const ir::Expr b = ir::Var::make("b_idx");
+  const ir::Expr step = ir::Var::make("b_idx");
   const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches")
                                : ir::call(UfKind::num_internal_batches, "num_internal_batches");
+  const ir::Expr b = way.down() ? batches - 1 - step : step;
   const ir::Expr length = ir::call(all ? UfKind::batch_length : UfKind::internal_batch_length, "batch_sizes", {b});
   const ir::Stmt nodes = node_loop(version.definitions, dims::batch, length, [&](const ir::Expr& n) {
     return all ? ir::call(UfKind::batch_node, "batches", {b, n})
                : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
   });
-  return ir::For::make(b, dims::all_batches, batches, ir::ForKind::serial, nodes);
+  return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, nodes);
+}
+
+/// The loop over one part of batch `b`.
+inline ir::Stmt part_loop(const Version& version, const Way& way, const ir::Expr& b) {
+  const ir::Expr part = b * way.parts + std::int64_t(version.number);
+  return node_loop(version.definitions, way.node_dim(), ir::call(UfKind::part_length, "part_sizes", {part}),
+                   [&](const ir::Expr& n) { return ir::call(UfKind::part_node, "parts", {part, n}); });
+}
+
+/// Loops over the batches in dependence order, each part of a batch by its version.
+inline ir::Stmt parts_loop(const std::vector<Version>& versions, const Way& way) {
+  const bool all = versions.front().part == Part::all;
+  const ir::Expr step = ir::Var::make("b_idx");
+  const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches")
+                               : ir::call(UfKind::num_internal_batches, "num_internal_batches");
+  const ir::Expr b = (way.down() ? batches - 1 - step : step) + std::int64_t(!all);
+  std::vector<ir::Stmt> parts;
+  for (const Version& version : versions) parts.push_back(part_loop(version, way, b));
+  return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, ir::Block::make(parts));
 }
 
 /// The loop over the nodes of a part whose order does not matter.
@@ -124,27 +157,52 @@ inline ir::Stmt independent_loop(const Version& version) {
   throw Error(Code::internal, "a part of no known kind");
 }
 
-inline ir::Stmt recursion_loop(const Version& version, bool batched) {
-  if (version.part == Part::leaves) return independent_loop(version);
-  if (batched) return batch_loop(version);
+/// The loops over one part of the nodes.
+inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
+  if (way.direction == ra::Direction::roots)
+    return node_loop(version.definitions, dims::batch, ir::call(UfKind::num_roots, "num_roots"),
+                     [](const ir::Expr& n) { return ir::call(UfKind::root_node, "roots", {n}); });
+  if (version.part == Part::leaves || way.any_order()) return independent_loop(version);
+  if (way.batched) return batch_loop(version, way);
   const bool all = version.part == Part::all;
   const ir::Expr count =
       all ? ir::call(UfKind::num_nodes, "num_nodes") : ir::call(UfKind::num_internal, "num_internal");
   return node_loop(version.definitions, dims::sequence, count, [&](const ir::Expr& n) {
+    if (way.down()) return ir::call(UfKind::downward_node, "nodes_downward", {n});
     return all ? ir::call(UfKind::sequence_node, "nodes", {n})
                : ir::call(UfKind::internal_sequence_node, "internal_nodes", {n});
   });
 }
 
+/// The loops of one recursion: versions of whole batches alone, those of parts of the same batches together.
+inline void pass_loops(const Placement::Pass& pass, const Way& way, std::vector<ir::Stmt>& out) {
+  for (const Version& version : pass.ahead) out.push_back(independent_loop(version));
+  std::vector<Version> parts;
+  const auto flush = [&] {
+    if (parts.empty()) return;
+    if (parts.front().part == Part::leaves)  // batch 0
+      for (const Version& version : parts) out.push_back(part_loop(version, way, ir::imm(0)));
+    else
+      out.push_back(parts_loop(parts, way));
+    parts.clear();
+  };
+  for (const Version& version : pass.recursion) {
+    if (version.definitions.empty()) continue;
+    if (!parts.empty() && (version.number < 0 || parts.front().part != version.part)) flush();
+    if (version.number >= 0) parts.push_back(version);
+    else out.push_back(recursion_loop(version, way));
+  }
+  flush();
+}
+
 }  // namespace detail
 
-/// The whole program's loops.
-inline ir::Stmt emit_loops(const Placement& placement, bool batched) {
+/// The whole program's loops. `parts`: how many parts each batch has.
+inline ir::Stmt emit_loops(const Placement& placement, bool batched, int parts) {
   std::vector<ir::Stmt> stmts;
   for (const Definition& d : placement.once) stmts.push_back(detail::definition_loops(d));
-  for (const Version& version : placement.ahead) stmts.push_back(detail::independent_loop(version));
-  for (const Version& version : placement.recursion)
-    if (!version.definitions.empty()) stmts.push_back(detail::recursion_loop(version, batched));
+  for (const Placement::Pass& pass : placement.passes)
+    detail::pass_loops(pass, detail::Way{pass.direction, batched, parts}, stmts);
   return ir::Block::make(stmts);
 }
 

@@ -13,11 +13,16 @@
 
 namespace cortex::lower {
 
-/// The definitions by where they are evaluated. `ahead` holds a version per part: leaves, inner nodes, or all.
+/// The definitions by where they are evaluated.
 struct Placement {
+  /// One recursion: `ahead` holds a version per part: leaves, inner nodes, or all.
+  struct Pass {
+    ra::Direction direction;
+    std::vector<Version> ahead;
+    std::vector<Version> recursion;
+  };
   std::vector<Definition> once;
-  std::vector<Version> ahead;
-  std::vector<Version> recursion;
+  std::vector<Pass> passes;
 };
 
 namespace detail {
@@ -50,17 +55,15 @@ class NodeFreer {
       const bool trivial = d.body.as<ir::Load>() || d.body.as<ir::FloatImm>();
       const bool alone = d.buffer->role == ir::Role::temp && definitions.at(d.buffer.id()) == 1;
       if (!d.node && !d.child) {
-        once_.push_back(std::move(d));
+        freed_.emplace(d.buffer.id(), once(d));
       } else if (!free || (trivial && !alone)) {
         kept.push_back(std::move(d));
       } else if (alone) {
-        once_.push_back(without_node(d));
-        freed_.emplace(d.buffer.id(), once_.back().buffer);
+        freed_.emplace(d.buffer.id(), once(without_node(d)));
       } else {
-        once_.push_back(without_node(d));
         std::vector<ir::Expr> indices;
         for (const IndexVar& index : d.indices) indices.push_back(index.var);
-        d.body = ir::Load::make(once_.back().buffer, std::move(indices));
+        d.body = ir::Load::make(once(without_node(d)), std::move(indices));
         kept.push_back(std::move(d));
       }
     }
@@ -68,13 +71,27 @@ class NodeFreer {
   }
 
  private:
+  /// The buffer that holds what `d` computes, which several versions and recursions may share.
+  ir::Buffer once(Definition d) {
+    for (const Definition& other : once_) {
+      ir::Substitution to_other;
+      bool same = other.indices.size() == d.indices.size() && other.buffer->dims == d.buffer->dims;
+      for (std::size_t i = 0; same && i < d.indices.size(); ++i)
+        to_other.emplace(d.indices[i].var.get(), other.indices[i].var);
+      if (same && ir::equal(other.body, ir::substitute(d.body, to_other))) return other.buffer;
+    }
+    once_.push_back(std::move(d));
+    return once_.back().buffer;
+  }
+
   /// Reads of tensors that have lost their node dimension lose the index.
   ir::Expr drop_node(const ir::Expr& e) const {
     return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
       const auto found = freed_.find(load.buffer.id());
       if (found == freed_.end()) return self.children(load);
+      const bool has_node = !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node;
       std::vector<ir::Expr> indices;
-      for (std::size_t i = 1; i < load.indices.size(); ++i) indices.push_back(self(load.indices[i]));
+      for (std::size_t i = has_node; i < load.indices.size(); ++i) indices.push_back(self(load.indices[i]));
       return ir::Load::make(found->second, std::move(indices));
     });
   }
@@ -105,13 +122,12 @@ class NodeFreer {
 
 /// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what
 /// those read.
-inline std::unordered_set<const void*> ahead_of(const Version& version) {
+inline std::unordered_set<const void*> ahead_of(const Version& version, const std::vector<ir::Buffer>& states) {
   std::unordered_set<const void*> recurrent, ahead;
+  for (const ir::Buffer& state : states) recurrent.insert(state.id());
   for (const Definition& d : version.definitions) {
     bool depends = d.buffer->role == ir::Role::state || bool(d.child);
-    for_each_read(d.body, [&](const ir::Load& load) {
-      depends |= load.buffer->role == ir::Role::state || recurrent.count(load.buffer.id()) > 0;
-    });
+    for_each_read(d.body, [&](const ir::Load& load) { depends |= recurrent.count(load.buffer.id()) > 0; });
     if (depends)
       recurrent.insert(d.buffer.id());
     else if (has_contraction(d.body))
@@ -150,17 +166,43 @@ inline bool reads_only(const Definition& d, const Version& everywhere, const std
 
 }  // namespace detail
 
-/// Sorts the definitions by stage. Leaves have no recursion to leave, so only what they share with the inner nodes
-/// moves.
-inline Placement hoist(std::vector<Version> versions) {
-  Placement result;
-  // Each version apart: what depends on the node among inner nodes may be the same for all leaves.
-  for (Version& version : versions) detail::NodeFreer(result.once).run(version);
-  Version everywhere{Part::all, {}};
+namespace detail {
+
+/// Drops definitions that an earlier recursion has evaluated already, at all the nodes of the version. They may read
+/// anything that is complete by then, so they read the same now.
+inline void drop_repeated(std::vector<Recursion>& recursions) {
+  const auto has = [](const Recursion& r, Part part, const Definition& d) {
+    return std::any_of(r.versions.begin(), r.versions.end(), [&](const Version& v) {
+      return v.part == part && v.number < 0 &&
+             std::any_of(v.definitions.begin(), v.definitions.end(),
+                         [&](const Definition& o) { return same_definition(d, o); });
+    });
+  };
+  for (std::size_t r = 1; r < recursions.size(); ++r)
+    for (Version& version : recursions[r].versions)
+      std::erase_if(version.definitions, [&](const Definition& d) {
+        if (d.buffer->role != ir::Role::temp || !d.node || !ir::uses(d.body, d.node)) return false;
+        for (std::size_t before = 0; before < r; ++before) {
+          const Recursion& b = recursions[before];
+          if (b.direction == ra::Direction::roots) continue;
+          const bool halves = has(b, Part::leaves, d) && has(b, Part::internal, d);
+          if (has(b, Part::all, d) || halves || (version.part != Part::all && has(b, version.part, d))) return true;
+        }
+        return false;
+      });
+}
+
+/// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
+/// nodes moves.
+inline Placement::Pass hoist_one(Recursion recursion) {
+  Placement::Pass result{recursion.direction, {}, {}};
+  std::vector<Version>& versions = recursion.versions;
+  const bool recurs = recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down;
+  Version everywhere;
   for (Version& version : versions) {
-    if (version.part == Part::leaves) continue;
-    const auto ahead = detail::ahead_of(version);
-    Version here{version.part, {}};
+    if (version.part == Part::leaves || version.number >= 0 || !recurs) continue;
+    const auto ahead = ahead_of(version, recursion.states);
+    Version here{version.part, {}, -1, {}};
     std::vector<Definition> kept;
     for (Definition& d : version.definitions) {
       if (!ahead.count(d.buffer.id())) {
@@ -169,9 +211,8 @@ inline Placement hoist(std::vector<Version> versions) {
       }
       bool shared = false;
       for (Version& other : versions)
-        if (other.part == Part::leaves && detail::reads_only(d, everywhere, {&here, &other}))
-          shared =
-              std::erase_if(other.definitions, [&](const Definition& o) { return detail::same_definition(d, o); }) > 0;
+        if (other.part == Part::leaves && other.number < 0 && reads_only(d, everywhere, {&here, &other}))
+          shared = std::erase_if(other.definitions, [&](const Definition& o) { return same_definition(d, o); }) > 0;
       (shared ? everywhere : here).definitions.push_back(std::move(d));
     }
     version.definitions = std::move(kept);
@@ -179,6 +220,19 @@ inline Placement hoist(std::vector<Version> versions) {
   }
   if (!everywhere.definitions.empty()) result.ahead.insert(result.ahead.begin(), std::move(everywhere));
   result.recursion = std::move(versions);
+  return result;
+}
+
+}  // namespace detail
+
+/// Sorts the definitions by stage.
+inline Placement hoist(std::vector<Recursion> recursions) {
+  Placement result;
+  detail::drop_repeated(recursions);
+  // Each version apart: what depends on the node among inner nodes may be the same for all leaves.
+  for (Recursion& recursion : recursions)
+    for (Version& version : recursion.versions) detail::NodeFreer(result.once).run(version);
+  for (Recursion& recursion : recursions) result.passes.push_back(detail::hoist_one(std::move(recursion)));
   return result;
 }
 

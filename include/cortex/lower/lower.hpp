@@ -30,11 +30,12 @@ inline std::vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt
 /// The ILIR of `graph` under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
 /// steps:
 inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
-  std::vector<Version> versions = make_versions(graph, schedule);  // L3: a body for each side of a specialized branch
-  propagate_absent_children(versions);                             // L6: zero initial states and empty sums vanish
-  split_reductions(versions);                                      // L1: every temporary explicit
-  Placement placement = hoist(std::move(versions));         // L5, O3: what does not depend on the recursion leaves it
-  ir::Stmt body = emit_loops(placement, schedule.batched);  // L2: loops over nodes or batches
+  const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
+  // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
+  std::vector<Recursion> recursions = make_versions(graph, schedule, questions);
+  split_reductions(recursions);                        // L1: every temporary explicit
+  Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
+  ir::Stmt body = emit_loops(placement, schedule.batched, questions.parts());  // L2: loops over nodes or batches
   ir::Program program{graph.name, buffers_of(graph, body), body, ir::Level::loops, {}};
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
   return program;

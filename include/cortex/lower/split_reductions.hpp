@@ -132,12 +132,13 @@ class ReductionSplitter {
 
 /// Splits every definition; afterwards a body is either one reduction (of one or several axes) of an elementwise body,
 /// or elementwise.
-inline void split_reductions(std::vector<Version>& versions) {
-  for (Version& version : versions) {
-    std::vector<Definition> result;
-    for (const Definition& d : version.definitions) detail::ReductionSplitter(d, result).run();
-    version.definitions = std::move(result);
-  }
+inline void split_reductions(std::vector<Recursion>& recursions) {
+  for (Recursion& recursion : recursions)
+    for (Version& version : recursion.versions) {
+      std::vector<Definition> result;
+      for (const Definition& d : version.definitions) detail::ReductionSplitter(d, result).run();
+      version.definitions = std::move(result);
+    }
 }
 
 }  // namespace cortex::lower

@@ -1,5 +1,5 @@
-// Versions of the recursion's body: one for all nodes, or one for leaves and one for inner nodes (paper section 4.1,
-// L3).
+// Versions of a recursion's body: one for all nodes, or one for leaves and one for inner nodes, and of each one for each
+// way through the specialized branches (paper section 4.1, L3).
 #pragma once
 
 #include <algorithm>
@@ -10,24 +10,11 @@
 
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
-#include "cortex/lower/definition.hpp"
-#include "cortex/ra/schedule.hpp"
+#include "cortex/lower/absent_children.hpp"
 
 namespace cortex::lower {
 
 namespace detail {
-
-/// True, false or neither, for a condition whose truth `part` decides.
-inline int truth(const ir::Expr& condition, Part part) {
-  if (part == Part::all) return -1;
-  if (const auto* call = condition.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf)
-    return part == Part::leaves;
-  if (const auto* negation = condition.as<ir::Unary>(); negation && negation->op == ir::UnaryOp::logical_not) {
-    const int inner = truth(negation->a, part);
-    return inner < 0 ? inner : !inner;
-  }
-  return -1;
-}
 
 inline ir::Expr negate(const ir::Expr& condition) {
   if (const auto* negation = condition.as<ir::Unary>(); negation && negation->op == ir::UnaryOp::logical_not)
@@ -45,15 +32,23 @@ inline ir::Expr both(const ir::Expr& a, const ir::Expr& b) {
 /// buffers take the place of the operators that define them.
 class VersionBuilder {
  public:
-  VersionBuilder(const ra::Graph& graph, const std::vector<bool>& specialized, Part part)
-      : graph_(graph), specialized_(specialized), part_(part), uses_(graph.ops.size()), seen_(graph.ops.size()) {}
+  VersionBuilder(const ra::Graph& graph, const std::vector<bool>& specialized, int recursion, const Knowledge& known,
+                 ir::Expr node)
+      : graph_(graph),
+        specialized_(specialized),
+        recursion_(recursion),
+        known_(known),
+        node_(std::move(node)),
+        uses_(graph.ops.size()),
+        seen_(graph.ops.size()) {}
 
-  Version build() {
+  std::vector<Definition> build() {
     for (const ra::State& state : graph_.states)
-      define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
-    Version version{part_, {}};
-    for (std::size_t op = 0; op < graph_.ops.size(); ++op) emit(int(op), version.definitions);
-    return version;
+      if (state.recursion == recursion_)
+        define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
+    std::vector<Definition> definitions;
+    for (std::size_t op = 0; op < graph_.ops.size(); ++op) emit(int(op), definitions);
+    return definitions;
   }
 
  private:
@@ -72,7 +67,7 @@ class VersionBuilder {
   /// The side of `branch` that this part takes, or -1 if that is known only at run time.
   int side(int branch) const {
     if (!specialized_[std::size_t(branch)]) return -1;
-    const int value = truth(op(branch).condition, part_);
+    const int value = known_.truth(condition_of(op(branch)));
     return value < 0 ? -1 : value ? op(branch).then_op : op(branch).else_op;
   }
 
@@ -169,8 +164,9 @@ class VersionBuilder {
 
   const ra::Graph& graph_;
   const std::vector<bool>& specialized_;
-  Part part_;
-  ir::Expr node_ = ir::Var::make("node");
+  const int recursion_;
+  const Knowledge& known_;
+  const ir::Expr node_;
   std::vector<Use> uses_;
   std::vector<bool> seen_;  // branches whose own buffer is defined
   std::unordered_map<const void*, int> alias_;
@@ -179,40 +175,84 @@ class VersionBuilder {
 
 }  // namespace detail
 
-/// Which branches the schedule specializes. Throws `invalid_schedule` if it names an operator that is no branch, or a
-/// branch on something else than `is_leaf`.
-inline std::vector<bool> specialized_branches(const ra::Graph& graph, const Schedule& schedule) {
-  std::vector<bool> result(graph.ops.size(), false);
-  const auto decidable = [](const ra::Op& op) { return detail::truth(op.condition, Part::leaves) >= 0; };
-  for (std::size_t i = 0; i < graph.ops.size(); ++i)
-    result[i] = schedule.specialize_all && graph.ops[i].kind == ra::OpKind::if_then_else && decidable(graph.ops[i]);
-  for (const std::string& name : schedule.specialized) {
-    const int i = graph.find(name);
-    if (i < 0)
-      throw Error(Code::invalid_schedule,
-                  "specialize_if_else: the model '" + graph.name + "' has no operator '" + name + "'");
-    const ra::Op& op = graph.ops[std::size_t(i)];
-    if (op.kind != ra::OpKind::if_then_else)
-      throw Error(Code::invalid_schedule,
-                  "specialize_if_else: '" + name + "' is no if_then_else, so it has no branch to specialize");
-    if (!decidable(op))
-      throw Error(Code::invalid_schedule,
-                  "specialize_if_else: '" + name + "' branches on " + ir::print(op.condition) +
-                      ", and only branches on is_leaf can be specialized; leave it to be checked at run time");
-    result[std::size_t(i)] = true;
+namespace detail {
+
+/// Whether the version's nodes can exist: answers that its part and its other answers rule out are left out.
+inline bool possible(const ra::Questions& questions, const Version& version, const Knowledge& known,
+                     const ir::Expr& node) {
+  const unsigned here = version.part == Part::leaves     ? unsigned(ra::leaf_nodes)
+                        : version.part == Part::internal ? unsigned(ra::internal_nodes)
+                                                         : unsigned(ra::all_nodes);
+  for (std::size_t s = 0; s < questions.selectors.size(); ++s) {
+    const ra::Selector& selector = questions.selectors[s];
+    const int answer = version.answers[s];
+    if (!selector.partitions || answer == 0) continue;
+    if (!(selector.nodes & here)) return false;  // not asked here
+    if (selector.guard && known.truth(ir::substitute(selector.guard, {{questions.node.get(), node}})) == 0) return false;
   }
-  return result;
+  return true;
 }
 
-/// The versions of the body: leaves and inner nodes apart if a branch is specialized or the schedule asks for it.
-inline std::vector<Version> make_versions(const ra::Graph& graph, const Schedule& schedule) {
-  const std::vector<bool> specialized = specialized_branches(graph, schedule);
-  const bool apart =
-      schedule.leaves_apart || std::find(specialized.begin(), specialized.end(), true) != specialized.end();
-  std::vector<Version> versions;
-  for (const Part part : apart ? std::vector{Part::leaves, Part::internal} : std::vector{Part::all})
-    versions.push_back(detail::VersionBuilder(graph, specialized, part).build());
-  return versions;
+/// Whether the leaves are a version of their own: where a branch of the recursion asks, or the schedule does.
+inline bool leaves_apart(const ra::Graph& graph, const Schedule& schedule, const std::vector<bool>& specialized,
+                         int recursion, ra::Direction direction) {
+  if (direction == ra::Direction::roots) return false;
+  if (schedule.leaves_apart && direction == ra::Direction::up) return true;
+  const std::vector<bool> needed = ra::operators_of(graph, recursion);
+  bool asks = false;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i)
+    if (needed[i] && specialized[i])
+      ir::visit_with(graph.ops[i].condition,
+                     [&](const ir::UfCall& call) { asks |= call.uf.kind == ir::UfKind::is_leaf; });
+  return asks;
+}
+
+/// Whether a branch of the recursion asks one of the questions, at those nodes.
+inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int recursion, Part part) {
+  const std::vector<bool> needed = ra::operators_of(graph, recursion);
+  bool asked = false;
+  for (const ra::Selector& s : questions.selectors)
+    for (const int branch : s.branches)
+      asked |= needed[std::size_t(branch)] && s.partitions &&
+               !(part == Part::leaves && !(s.nodes & unsigned(ra::leaf_nodes)));
+  return asked;
+}
+
+}  // namespace detail
+
+/// The recursions of a graph in order, each with the versions of its body.
+inline std::vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& schedule,
+                                            const ra::Questions& questions) {
+  const std::vector<bool> specialized = ra::specialized_branches(graph, schedule);
+  std::vector<Recursion> result;
+  for (int r = 0; r < ra::num_recursions(graph); ++r) {
+    Recursion recursion{ra::direction_of(graph, r), {}, {}};
+    for (const ra::State& state : graph.states)
+      if (state.recursion == r) recursion.states.push_back(graph.ops[std::size_t(state.placeholder)].buffer);
+    const bool apart = detail::leaves_apart(graph, schedule, specialized, r, recursion.direction);
+    const bool downward = recursion.direction == ra::Direction::down;
+    std::vector<Part> parts = apart ? std::vector{Part::leaves, Part::internal} : std::vector{Part::all};
+    if (downward) std::reverse(parts.begin(), parts.end());
+    for (const Part part : parts) {
+      const bool asked = recursion.direction != ra::Direction::roots && detail::is_asked(graph, questions, r, part);
+      for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); ++number) {
+        Version version{part, {}, number, {}};
+        int rest = number;
+        if (number >= 0) version.answers.resize(questions.selectors.size());
+        for (std::size_t s = version.answers.size(); s-- > 0; rest /= questions.selectors[s].answers())
+          version.answers[s] = rest % questions.selectors[s].answers();
+        const ir::Expr node = ir::Var::make("node");
+        const Knowledge known(graph, questions, version, node);
+        if (number >= 0 && !detail::possible(questions, version, known, node)) continue;
+        version.definitions = detail::VersionBuilder(graph, specialized, r, known, node).build();
+        // What the part says about children is put in while it is known.
+        propagate_absent_children(version, known);
+        recursion.versions.push_back(std::move(version));
+      }
+    }
+    result.push_back(std::move(recursion));
+  }
+  return result;
 }
 
 }  // namespace cortex::lower

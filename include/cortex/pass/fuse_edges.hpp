@@ -21,7 +21,9 @@ inline ir::Stmt fuse_edges(const ir::Stmt& body) {
     const std::optional<schedule::Nest> nest = schedule::parse_nest(handle_of(loop));
     const bool candidate = nest && nest->rows && nest->rows->dim == dims::batch && !nest->guard &&
                            !nest->loops.empty() && nest->loops[0].dim == dims::child;
-    if (!candidate) return self.children(loop);
+    const auto* nodes = candidate ? nest->let_value.as<ir::UfCall>() : nullptr;
+    const bool consecutive = !nodes || nodes->uf.kind != ir::UfKind::root_node;
+    if (!candidate || !consecutive) return self.children(loop);
     const schedule::LoopHeader& kids = nest->loops[0];
     const auto* count = kids.extent.as<ir::UfCall>();
     const ir::Expr row = ir::Var::make("e_idx"), edge = ir::Var::make("edge");

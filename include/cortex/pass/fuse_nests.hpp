@@ -81,7 +81,7 @@ struct Phase {
 };
 
 /// Puts the members of one nest together: a contraction joins the first phase after whatever it reads.
-inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners) {
+inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners, bool carried) {
   std::vector<ir::Buffer> locals;
   std::vector<Member> members;
   for (const ir::Stmt& inner : inners) members.push_back(take_apart(inner));
@@ -95,7 +95,7 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners) {
     }
     const auto reads = schedule::accesses_of(ir::handle_of(*m.loop));
     std::size_t at = phases.size();
-    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads) ==
+    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads, carried) ==
                          schedule::Dependence::none)
       --at;
     if (at == phases.size()) phases.emplace_back();
@@ -117,7 +117,7 @@ struct Group {
 
 class NestFuser {
  public:
-  explicit NestFuser(int most_contractions) : most_(most_contractions) {}
+  NestFuser(int most_contractions, bool carried) : most_(most_contractions), carried_(carried) {}
 
   std::vector<ir::Stmt> run(const std::vector<ir::Stmt>& stmts) {
     whole_ = schedule::read_whole(ir::Block::make(stmts));
@@ -144,7 +144,7 @@ class NestFuser {
       const auto own = schedule::accesses_of(nests[n].inner);
       for (std::size_t m = n + 1; late[n] && m < nests.size(); ++m)
         late[n] =
-            late[m] || schedule::dependence(own, schedule::accesses_of(nests[m].inner)) == schedule::Dependence::none;
+            late[m] || schedule::dependence(own, schedule::accesses_of(nests[m].inner), carried_) == schedule::Dependence::none;
     }
     for (std::size_t n = 0; n < nests.size(); ++n)
       if (!late[n]) add(nests[n]);
@@ -161,7 +161,7 @@ class NestFuser {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       maps.push_back(schedule::same_loops(nest, groups_[g].header));
       const ir::Stmt inner = maps[g] ? ir::substitute(nest.inner, *maps[g]) : nest.inner;
-      const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner));
+      const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner), carried_);
       if (depends == schedule::Dependence::none) continue;
       earliest = depends == schedule::Dependence::pointwise && maps[g] ? g : g + 1;
     }
@@ -193,13 +193,14 @@ class NestFuser {
 
   void flush(std::vector<ir::Stmt>& out) {
     for (Group& group : groups_) {
-      if (group.inners.size() > 1) group.header.inner = put_together(group.inners);
+      if (group.inners.size() > 1) group.header.inner = put_together(group.inners, carried_);
       out.push_back(schedule::build_nest(group.header));
     }
     groups_.clear();
   }
 
   int most_;
+  bool carried_;
   std::unordered_set<const void*> whole_;
   std::vector<Group> groups_;
 };
@@ -207,17 +208,18 @@ class NestFuser {
 }  // namespace detail
 
 /// `most_contractions`: how many reductions one nest may accumulate side by side; registers bound it.
-inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions) {
+/// `carried`: `body` stands in a loop that carries the dependence.
+inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions, bool carried = false) {
   const ir::Stmt inside = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
     if (!(loop.dim == dims::all_batches || loop.dim == dims::sequence)) return ir::handle_of(loop);
     const auto* let = loop.body.as<ir::LetStmt>();
-    ir::Stmt inner = fuse_nests(let ? let->body : loop.body, most_contractions);
+    ir::Stmt inner = fuse_nests(let ? let->body : loop.body, most_contractions, true);
     if (inner.same_as(let ? let->body : loop.body)) return ir::handle_of(loop);
     if (let) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
   });
   const std::vector<ir::Stmt> stmts = schedule::stmts_of(inside);
-  const std::vector<ir::Stmt> fused = detail::NestFuser(most_contractions).run(stmts);
+  const std::vector<ir::Stmt> fused = detail::NestFuser(most_contractions, carried).run(stmts);
   bool same = fused.size() == stmts.size();
   for (std::size_t i = 0; same && i < stmts.size(); ++i) same = ir::equal(fused[i], stmts[i]);
   return same ? inside : ir::Block::make(fused);

@@ -77,8 +77,10 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     const std::vector<ir::Stmt> before = schedule::stmts_of(block), after = detail::with_barriers(before, carries);
     return after.size() == before.size() ? block : ir::Block::make(after);
   };
-  const ir::Stmt inside = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
-    if (!(loop.dim == dims::all_batches || loop.dim == dims::sequence)) return handle_of(loop);
+  const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& outer) -> ir::Stmt {
+    if (!(outer.dim == dims::all_batches || outer.dim == dims::sequence)) return handle_of(outer);
+    const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
+    const ir::For& loop = *with_inner.as<ir::For>();
     const auto* let = loop.body.as<ir::LetStmt>();
     const bool own = let && loop.dim == dims::sequence;  // a let that directly follows a loop over batches is a nest's
     ir::Stmt inner = between(own ? let->body : loop.body, true);

@@ -80,6 +80,11 @@ class StructureResolver {
       case K::edge: return edge_begin(acc, a[0]) + a[1];
       case K::edge_child: return read(ir::slots::edge_child + acc, "edge_child", {a[0]});
       case K::span_edges: return edge_begin(acc, a[0] + a[1]) - edge_begin(acc, a[0]);
+      case K::downward_node: return a[0];
+      case K::num_roots: return count(ir::Count::roots);
+      case K::root_node: return read(ir::slots::root, "root", {a[0]});
+      case K::part_node: return read(ir::slots::part_begin, "part_begin", {a[0]}) + a[1];
+      case K::part_length: return read(ir::slots::part_length, "part_length", {a[0]});
       case K::worker:
       case K::num_workers: return ir::handle_of(call);
     }

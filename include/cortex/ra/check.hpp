@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cortex/ra/graph.hpp"
+#include "cortex/ra/recursions.hpp"
 
 namespace cortex::ra {
 
@@ -185,6 +186,10 @@ class OpChecker {
     if (has_load(op_.condition))
       fail({"(P.1) control flow depends on the structure alone: its condition is made of computed data"});
     value(op_.condition);
+    if (op_.key) {
+      require(is_int(op_.key.dtype()) && !has_load(op_.key), "the key of a switch is no integer of the structure");
+      value(op_.key);
+    }
     for (const int side : {op_.then_op, op_.else_op}) {
       require(side >= 0 && side < number_, "a branch is no operator before it");
       const Op& taken = graph_.ops[std::size_t(side)];
@@ -270,6 +275,8 @@ class OpChecker {
     if (read < 0) fail({"reads ", in_quotes(n.buffer->name), ", which is not part of this model"});
     if (read >= number_) fail({"reads ", in_quotes(n.buffer->name), ", which is not defined before it"});
     const Op& source = graph_.ops[std::size_t(read)];
+    if (source.at_roots && !op_.at_roots)
+      fail({"reads ", in_quotes(source.name()), ", a readout, which has a value at the roots alone"});
     const std::size_t first = source.kind == OpKind::input ? 0 : 1;
     if (n.indices.size() != first + source.dims.size())
       fail({"reads ", in_quotes(source.name()), " with ", std::to_string(n.indices.size()), " indices, not ",
@@ -283,9 +290,27 @@ class OpChecker {
     if (source.kind != OpKind::placeholder && steps != 0)
       fail({"(P.2) recursive calls come first: ", in_quotes(source.name()),
             " is read at a child; read a placeholder there, or the operator at the node itself"});
-    if (source.kind == OpKind::placeholder && steps != 1)
+    if (source.kind != OpKind::placeholder) return;
+    if (is_readout(source) && (steps > 0 || !op_.at_roots))
+      fail({"reads ", in_quotes(source.name()), ", a readout: it has a value at the roots alone, for other readouts to read"});
+    if (steps == 1) return;
+    if (steps > 1 || !computed_before(source))
       fail({"(P.2) recursive calls come first: placeholder ", in_quotes(source.name()), " is read ",
             (steps == 0 ? "at the node itself; read it at a child" : "further away than at a child")});
+  }
+
+  /// Whether a recursion that is complete has computed what the placeholder stands for.
+  bool computed_before(const Op& placeholder) const {
+    for (const State& state : graph_.states)
+      if (graph_.ops[std::size_t(state.placeholder)].buffer == placeholder.buffer) return state.body < number_;
+    return false;
+  }
+
+  bool is_readout(const Op& placeholder) const {
+    for (const State& state : graph_.states)
+      if (graph_.ops[std::size_t(state.placeholder)].buffer == placeholder.buffer)
+        return state.body >= 0 && std::size_t(state.body) < graph_.ops.size() && graph_.ops[std::size_t(state.body)].at_roots;
+    return false;
   }
 
   void index(const Op& source, std::size_t d, const ir::Expr& e) {
@@ -304,7 +329,7 @@ class OpChecker {
             (namesake ? "another dimension of that name; use one Dim object, or copies of it, for both"
                       : in_quotes(bound->dim.name()))});
     }
-    if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && graph_.max_children == 0)
+    if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && most(bound->container) == 0)
       fail({where, " is indexed by the position of a child, which has no bound; declare one with with_max_children"});
     inside(where, dim, range(e));
   }
@@ -331,18 +356,19 @@ class OpChecker {
       fail({"a node is expected where an expression of another kind stands"});
     const bool kth = step->uf.kind == ir::UfKind::kth_child;
     arguments(*step, kth ? graph_.containers : graph_.children_named, kth ? 2 : 1, kth ? 2 : 1);
-    if (kth) position(step->args[1]);
+    if (kth) position(step->args[1], step->uf.accessor);
     return depth(step->args[0]) + 1;
   }
 
-  void position(const ir::Expr& k) {
+  void position(const ir::Expr& k, int container) {
     if (has_load(k)) fail({"(P.3) recursive calls are independent: a child is chosen by computed data"});
     value(k);
     const Interval values = range(k);
     if (values.from_below() && values.lo < 0) fail({"a child is chosen by a number that may be negative"});
-    if (graph_.max_children > 0 && values.lo >= graph_.max_children)
-      fail({"child ", std::to_string(values.lo), " is read, but nodes have at most ",
-            std::to_string(graph_.max_children), " children"});
+    const int bound = most(container);
+    if (bound > 0 && values.lo >= bound)
+      fail({"child ", std::to_string(values.lo), " is read, but nodes have at most ", std::to_string(bound),
+            graph_.containers[std::size_t(container)].relation == Relation::parents ? " parents" : " children"});
   }
 
   void arguments(const ir::UfCall& n, const std::vector<Accessor>& group, std::size_t least, std::size_t most) const {
@@ -402,6 +428,8 @@ class OpChecker {
       require(count && count->uf.kind == ir::UfKind::num_children,
               "a reduction over children has num_children as its extent");
       call(*count);
+      if (graph_.containers[std::size_t(count->uf.accessor)].relation == Relation::members && !op_.at_roots)
+        fail({"runs over all nodes of an input, which only a readout can"});
       require(depth(count->args[0]) == 0,
               "(P.2) recursive calls come first: a reduction over the children of a child; a node reads only its own");
       container = count->uf.accessor;
@@ -427,13 +455,23 @@ class OpChecker {
       return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
     }
     if (const auto* n = e.as<ir::UfCall>(); n && n->uf.kind == ir::UfKind::num_children)
-      return interval(true, 0, graph_.max_children > 0, graph_.max_children);
+      return interval(true, 0, most(n->uf.accessor) > 0, most(n->uf.accessor));
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr) {
       if (bound->dim.kind() == DimKind::child)
-        return interval(true, 0, graph_.max_children > 0, graph_.max_children - 1);
+        return interval(true, 0, most(bound->container) > 0, most(bound->container) - 1);
       return interval(true, 0, true, bound->dim.extent() - 1);
     }
     return {};
+  }
+
+  /// The most nodes that a container has, or 0 if that is not known.
+  int most(int container) const {
+    switch (container < 0 ? Relation::children : graph_.containers[std::size_t(container)].relation) {
+      case Relation::children: return graph_.max_children;
+      case Relation::parents: return graph_.structure == StructureKind::dag ? 0 : 1;
+      case Relation::members: return 0;
+    }
+    return 0;
   }
 
   static bool has_load(const ir::Expr& e) {
@@ -473,7 +511,7 @@ class OpChecker {
 /// operator, the tensor and the dimension at fault.
 inline void check_op(const Graph& graph, int number) { detail::OpChecker(graph, number).run(); }
 
-/// Checks that each placeholder is defined once, by an operator of its dimensions and type that is computed; throws
+/// Checks that each state joins a placeholder to an operator of its dimensions and type that is computed, once; throws
 /// `Error{invalid_model}`.
 inline void check_states(const Graph& graph) {
   const auto fail = [&](std::initializer_list<std::string_view> what) {
@@ -498,8 +536,16 @@ inline void check_states(const Graph& graph) {
     if (body.buffer->dtype != placeholder.buffer->dtype)
       fail({names, ": one is ", to_string(body.buffer->dtype), ", the other ", to_string(placeholder.buffer->dtype)});
   }
+  for (int r = 0; r < num_recursions(graph); ++r) direction_of(graph, r);
+}
+
+/// Checks that every placeholder is defined; throws `Error{invalid_model}`.
+inline void check_complete(const Graph& graph) {
+  const auto fail = [&](std::initializer_list<std::string_view> what) {
+    throw Error(Code::invalid_model, detail::joined({"model '", graph.name, "': ", detail::joined(what)}));
+  };
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
-    if (graph.ops[i].kind == OpKind::placeholder && !defined[i])
+    if (graph.ops[i].kind == OpKind::placeholder && state_of(graph, int(i)) < 0)
       fail({"placeholder ", detail::in_quotes(graph.ops[i].name()),
             " is never defined; join it to its body in recursion_op"});
 }
@@ -511,6 +557,7 @@ inline void check(const Graph& graph) {
     throw Error(Code::invalid_model, "model " + detail::in_quotes(graph.name) + ": a negative number of children");
   for (std::size_t i = 0; i < graph.ops.size(); ++i) check_op(graph, int(i));
   check_states(graph);
+  check_complete(graph);
 }
 
 }  // namespace cortex::ra

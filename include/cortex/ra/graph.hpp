@@ -22,7 +22,7 @@ enum class OpKind : std::uint8_t {
 /// node dimension first, so `buffer->dims` is {d_node, dims...}, and are read at [node, indices...]: a placeholder at a
 /// child of the current node, the others at the current node.
 struct Op {
-  OpKind kind;
+  OpKind kind = OpKind::compute;
   ir::Buffer buffer;
   std::vector<Dim> dims;             // without the node dimension
   ir::Expr node;                     // compute, if_then_else: the variable that stands for the current node
@@ -30,16 +30,29 @@ struct Op {
   ir::Expr body;                     // compute: the value at [node, index_vars...]
   ir::Expr condition;                // if_then_else: over `node` and structure alone (P.1)
   int then_op = -1, else_op = -1;    // if_then_else: operators of the same dimensions and type
+  bool of_switch = false;            // if_then_else: one case of a switch_
+  ir::Expr key;                      // the first case of a switch_ without otherwise: over `node`, an integer
+  std::vector<std::int64_t> cases;   // and the only values that it may have
+  bool at_roots = false;             // compute: a readout, evaluated at the roots of a call alone
   const std::string& name() const { return buffer->name; }
 };
 
-/// R6: the operator `body` is the value that `placeholder` stands for, at each node.
+/// R6: the operator `body` is the value that `placeholder` stands for, at each node. The recursions of a graph run one
+/// after the other; each may read what those before it have computed, at the node itself too.
 struct State {
   int placeholder;
   int body;
+  int recursion = 0;
 };
 
 enum class AccessorGroup : std::uint8_t { child, children, field };
+
+/// What the nodes in a container are to the node that has it. The nodes hold children alone; the others follow.
+enum class Relation : std::uint8_t {
+  children,
+  parents,  // the distinct nodes that have it as a child, through any accessor that the model reads
+  members,  // of a root: every node that it reaches, itself first; of any other node: none
+};
 
 /// A node accessor that the model reads. Uninterpreted functions and field buffers name it by its group and its
 /// position in `Graph::accessors` of that group.
@@ -49,6 +62,7 @@ struct Accessor {
   bool optional = false;     // child: may be absent at any node
   DType dtype = DType::i32;  // field: of one element
   int components = 1;        // field: number of elements
+  Relation relation = Relation::children;  // children: what they are
 };
 
 /// What kind of structure the model is declared for (R7).

@@ -29,7 +29,16 @@ struct IndexCheck {
   std::string where;  // the operator's name
 };
 
+/// A branch as it is reached: at `nodes` where `guard` holds, over `IndexChecks::node`.
+struct BranchUse {
+  int op;
+  unsigned nodes;
+  ir::Expr guard;
+};
+
 struct IndexChecks {
+  ir::Expr node;
+  std::vector<BranchUse> branches;
   std::vector<unsigned> field_nodes;  // per field of the graph: the nodes at which it is read
   std::vector<IndexCheck> indices;
 };
@@ -51,6 +60,7 @@ class IndexCheckCollector {
   }
 
   IndexChecks run() {
+    result_.node = node_;
     for (const State& state : graph_.states) visit(state.body, all_nodes, {});
     return std::move(result_);
   }
@@ -73,6 +83,7 @@ class IndexCheckCollector {
 
   void branch(const Op& o, unsigned nodes, const ir::Expr& guard) {
     const ir::Expr condition = ir::substitute(o.condition, {{o.node.get(), node_}});
+    result_.branches.push_back({graph_.find(o.buffer), nodes, guard});
     read(o, condition, nodes, guard);
     const int leaf = leaf_test(condition);
     if (leaf >= 0) {

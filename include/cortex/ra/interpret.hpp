@@ -15,6 +15,7 @@
 #include "cortex/ra/bounded.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/node_view.hpp"
+#include "cortex/ra/recursions.hpp"
 
 namespace cortex::ra {
 
@@ -154,7 +155,17 @@ class GraphInterpreter {
 
   States<T> run() {
     states_.assign(graph_.states.size(), std::vector<std::vector<T>>(std::size_t(num_nodes_)));
-    for (const int node : children_first()) evaluate(node);
+    const std::vector<int> order = children_first();
+    for (int r = 0; r < num_recursions(graph_); ++r) {
+      recursion_ = r;
+      const Direction direction = direction_of(graph_, r);
+      if (direction == Direction::roots)
+        for (const int node : view_.roots()) evaluate(node);
+      else if (direction == Direction::down)
+        for (auto node = order.rbegin(); node != order.rend(); ++node) evaluate(*node);
+      else
+        for (const int node : order) evaluate(node);
+    }
     return std::move(states_);
   }
 
@@ -218,7 +229,44 @@ class GraphInterpreter {
     for (std::size_t a = 0; a < child_.size(); ++a)
       for (std::size_t node = 0; node < n; ++node) child_[a][node] = view_.child(int(a), int(node));
     for (std::size_t c = 0; c < kids_.size(); ++c)
-      for (std::size_t node = 0; node < n; ++node) kids_[c][node] = view_.children(int(c), int(node));
+      for (std::size_t node = 0; node < n && graph_.containers[c].relation == Relation::children; ++node)
+        kids_[c][node] = view_.children(int(c), int(node));
+    for (std::size_t c = 0; c < kids_.size(); ++c) {
+      if (graph_.containers[c].relation == Relation::parents) find_parents(kids_[c]);
+      if (graph_.containers[c].relation == Relation::members) find_members(kids_[c]);
+    }
+  }
+
+  /// Calls `f` on each child of `node`, through every accessor in turn.
+  template <class F>
+  void for_each_link(int node, F f) const {
+    for (const auto& child : child_)
+      if (child[std::size_t(node)] >= 0) f(child[std::size_t(node)]);
+    for (std::size_t c = 0; c < kids_.size(); ++c)
+      if (graph_.containers[c].relation == Relation::children)
+        for (const int kid : kids_[c][std::size_t(node)]) f(kid);
+  }
+
+  void find_parents(std::vector<std::vector<int>>& parents) const {
+    for (int node = 0; node < num_nodes_; ++node)
+      for_each_link(node, [&](int child) {
+        std::vector<int>& list = parents[std::size_t(child)];
+        if (list.empty() || list.back() != node) list.push_back(node);
+      });
+  }
+
+  /// Breadth first, each once.
+  void find_members(std::vector<std::vector<int>>& members) const {
+    for (const int root : view_.roots()) {
+      std::vector<char> seen(static_cast<std::size_t>(num_nodes_));
+      std::vector<int>& list = members[std::size_t(root)];
+      list = {root};
+      seen[std::size_t(root)] = true;
+      for (std::size_t at = 0; at < list.size(); ++at)
+        for_each_link(list[at], [&](int child) {
+          if (!std::exchange(seen[std::size_t(child)], true)) list.push_back(child);
+        });
+    }
   }
 
   /// All nodes, children before parents; a stack of its own in place of recursion, so that chains may be long.
@@ -243,9 +291,7 @@ class GraphInterpreter {
           continue;
         }
         state = 1;
-        for (const auto& child : child_) push(child[std::size_t(node)], node);
-        for (const auto& kids : kids_)
-          for (const int kid : kids[std::size_t(node)]) push(kid, node);
+        for_each_link(node, [&](int child) { push(child, node); });
       }
     }
     return order;
@@ -257,7 +303,8 @@ class GraphInterpreter {
   void evaluate(int node) {
     slots_[0] = node;
     for (Plan& p : plans_) p.needed = false;
-    for (const State& state : graph_.states) plan_of(state.body).needed = true;
+    for (const State& state : graph_.states)
+      if (state.recursion == recursion_) plan_of(state.body).needed = true;
     for (int i = int(plans_.size()); i-- > 0;) {
       Plan& p = plan_of(i);
       if (!p.needed) continue;
@@ -269,7 +316,8 @@ class GraphInterpreter {
     for (std::size_t i = 0; i < plans_.size(); ++i)
       if (plans_[i].needed && op(int(i)).kind == OpKind::compute) compute(plans_[i]);
     for (std::size_t s = 0; s < graph_.states.size(); ++s)
-      states_[s][std::size_t(node)] = value_of(graph_.states[s].body).value;
+      if (graph_.states[s].recursion == recursion_)
+        states_[s][std::size_t(node)] = value_of(graph_.states[s].body).value;
   }
 
   Plan& value_of(int number) {
@@ -497,6 +545,7 @@ class GraphInterpreter {
   std::vector<std::vector<int>> child_;              // [accessor][node]
   std::vector<std::vector<std::vector<int>>> kids_;  // [container][node]
   States<T> states_;
+  int recursion_ = 0;
 };
 
 }  // namespace detail

@@ -30,11 +30,18 @@ struct NodeView {
   virtual int num_nodes() const = 0;
   /// The child through named accessor `accessor`, or -1.
   virtual int child(int accessor, int node) const = 0;
-  /// The children in container `container`, in its order.
+  /// The children in container `container`, in its order. Not asked for containers of parents or of members, which
+  /// follow from the children.
   virtual std::vector<int> children(int container, int node) const = 0;
   /// Component `k` of a field, integer or floating-point.
   virtual double field(int accessor, int node, int k) const = 0;
   virtual bool is_leaf(int node) const = 0;
+  /// The roots of the call, at which readouts are evaluated; all nodes unless overridden.
+  virtual std::vector<int> roots() const {
+    std::vector<int> all(static_cast<std::size_t>(num_nodes()));
+    for (std::size_t n = 0; n < all.size(); ++n) all[n] = int(n);
+    return all;
+  }
 };
 
 /// The linearizer's arrays as nodes; they and the graph have to outlive the view. `Arrays` is structure::Arrays, which
@@ -63,6 +70,7 @@ class ArraysView final : public NodeView {
     }
   }
   bool is_leaf(int node) const override { return node >= arrays_.num_internal; }
+  std::vector<int> roots() const override { return std::vector<int>(arrays_.root, arrays_.root + arrays_.num_roots); }
 
  private:
   const Arrays& arrays_;

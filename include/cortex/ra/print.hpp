@@ -13,6 +13,7 @@
 
 #include "cortex/ir/print.hpp"
 #include "cortex/ra/graph.hpp"
+#include "cortex/ra/recursions.hpp"
 
 namespace cortex::ra {
 
@@ -47,11 +48,17 @@ inline std::string text_of(const Graph& graph, const Op& op) {
       return "field(" + (listed ? graph.fields[std::size_t(slot)].name : "?") + ", " + dims + ") " + type;
     }
     case OpKind::compute:
-      return "compute(" + dims + ", " + lambda(op.body) + ")" + (op.buffer->dtype == DType::f32 ? "" : " " + type);
+      return (op.at_roots ? "readout(" : "compute(") + dims + ", " + lambda(op.body) + ")" + (op.buffer->dtype == DType::f32 ? "" : " " + type);
     case OpKind::if_then_else:
       return "if_then_else(" + lambda(op.condition) + ", " + name_of(op.then_op) + ", " + name_of(op.else_op) + ")";
   }
   return "?";
+}
+
+/// Which recursion of several, and which way it goes.
+inline std::string note_of(const Graph& graph, int recursion) {
+  constexpr const char* ways[] = {"children first", "parents first", "any order", "roots"};
+  return "  # " + std::to_string(recursion) + ": " + ways[std::size_t(direction_of(graph, recursion))];
 }
 
 }  // namespace detail
@@ -68,9 +75,12 @@ inline std::string print(const Graph& graph) {
   for (const Op& op : graph.ops) width = std::max(width, op.name().size());
   for (const Op& op : graph.ops)
     text += op.name() + std::string(width - op.name().size(), ' ') + " = " + detail::text_of(graph, op) + "\n";
-  for (const State& state : graph.states)
-    text += "recursion_op(" + graph.ops[std::size_t(state.placeholder)].name() + ", " +
-            graph.ops[std::size_t(state.body)].name() + ")\n";
+  const bool several = num_recursions(graph) > 1;
+  for (int r = 0; r < num_recursions(graph); ++r)
+    for (const State& state : graph.states)
+      if (state.recursion == r)
+        text += "recursion_op(" + graph.ops[std::size_t(state.placeholder)].name() + ", " +
+                graph.ops[std::size_t(state.body)].name() + ")" + (several ? detail::note_of(graph, r) : "") + "\n";
   return text;
 }
 

@@ -14,7 +14,8 @@ namespace cortex {
 /// none is given.
 struct Schedule {
   bool batched = false;                  // S1
-  bool specialize_all = false;           // S2, for every branch on is_leaf
+  bool specialize_all = false;           // S2, for every branch on is_leaf and every switch
+  bool specialize_every = false;         // S2, for every branch
   std::vector<std::string> specialized;  // S2, by name of the if_then_else
   bool leaves_apart = false;             // a version of the body for leaves, even if the model has no branch
   int max_workers = 1;                   // threads that may share one call
@@ -30,14 +31,19 @@ struct Schedule {
     return dynamic_batch();
   }
 
-  /// S2: a version of the program for each side of the branch `op`, and nodes partitioned to match. Only for branches
-  /// on `is_leaf`; others are refused when the model is compiled.
+  /// S2: a version of the program for each side of the branch `op`, on whatever of the structure it is, or for each case
+  /// of the switch `op`; batches are sorted into parts to match. Several branches make a part of each combination; more
+  /// than 64 are refused when the model is compiled.
   template <class Op>
   [[nodiscard]] Schedule specialize_if_else(const Op& op) const {
     return with([&](Schedule& s) { s.specialized.push_back(name_of(op)); });
   }
-  /// S2, for every branch on `is_leaf`.
+  /// S2, for every branch.
   [[nodiscard]] Schedule specialize_if_else() const {
+    return with([](Schedule& s) { s.specialize_every = true; });
+  }
+  /// S2, for every branch on `is_leaf` and every switch.
+  [[nodiscard]] Schedule specialize_leaves_and_switches() const {
     return with([](Schedule& s) { s.specialize_all = true; });
   }
   /// A version of the body for leaves: sums over no children and absent initial states vanish from it (L6).
@@ -53,8 +59,8 @@ struct Schedule {
     return with([](Schedule& s) { s.exact = true; });
   }
 
-  /// Batched, every branch on is_leaf specialized, leaves apart.
-  static Schedule standard() { return Schedule{}.dynamic_batch().specialize_if_else().specialize_leaves(); }
+  /// Batched, every branch on is_leaf and every switch specialized, leaves apart.
+  static Schedule standard() { return Schedule{}.dynamic_batch().specialize_leaves_and_switches().specialize_leaves(); }
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 

@@ -122,6 +122,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   const ir::Program lowered = lower::lower(graph, schedule);
   executable->ilir_text = ir::print(lowered);
   executable->program = pass::run_pipeline(lowered, schedule, target, options);
+  executable->questions = ra::questions(graph, schedule);
   detail::plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);

@@ -12,6 +12,7 @@
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
+#include "cortex/ra/partition.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/structure/arrays.hpp"
 
@@ -81,6 +82,7 @@ struct Executable {
   std::vector<StateSpec> states;    // one per `Graph::states`
   std::vector<FieldSpec> fields;    // one per `Graph::fields`
   std::vector<GuardedCheck> guarded;
+  ra::Questions questions;  // by whose answers batches are sorted into parts
   std::string ra_text, ilir_text, llvm_text;
   CompileTimes times;
 };

@@ -73,7 +73,7 @@ template <class Set>
 AccessorOrder accessor_order(const ra::Graph& graph) {
   AccessorOrder order;
   detail::place_accessors(graph, order.child, graph.children_named.size(), structure::ChildAccessors<Set>{});
-  detail::place_accessors(graph, order.children, graph.containers.size(), structure::ChildrenAccessors<Set>{});
+  detail::place_accessors(graph, order.children, graph.containers.size(), structure::ContainerAccessors<Set>{});
   detail::place_accessors(graph, order.field, graph.fields.size(), structure::FieldAccessors<Set>{});
   return order;
 }

@@ -10,26 +10,10 @@
 
 #include "cortex/base/error.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/storage.hpp"
 
 namespace cortex::runtime {
-
-/// Where the arrays of an accessor stand among those of the linearizer, by the accessor's number in the graph's group.
-/// The graph numbers accessors as it meets them, the linearizer in the order of its set. -1: the linearizer does not
-/// read it.
-struct AccessorOrder {
-  std::vector<int> child, children, field;
-
-  /// The same order on both sides.
-  static AccessorOrder identity(const ra::Graph& graph) {
-    const auto count = [](std::size_t size) {
-      std::vector<int> result(size);
-      for (std::size_t i = 0; i < size; ++i) result[i] = int(i);
-      return result;
-    };
-    return {count(graph.children_named.size()), count(graph.containers.size()), count(graph.fields.size())};
-  }
-};
 
 /// What decides how many rows a tensor has in a call.
 enum class Rows : std::uint8_t { fixed, node, batch, batch_edge, edge };
@@ -44,7 +28,18 @@ struct Storage {
 };
 
 /// An array of the linearizer that a buffer stands for.
-enum class Source : std::uint8_t { counts, batch_begin, batch_length, child, edge_begin, edge_child, field };
+enum class Source : std::uint8_t {
+  counts,
+  batch_begin,
+  batch_length,
+  part_begin,
+  part_length,
+  root,
+  child,
+  edge_begin,
+  edge_child,
+  field
+};
 
 /// A buffer whose memory is an array of the linearizer.
 struct Link {
@@ -67,7 +62,9 @@ struct StateView {
 class Plan {
  public:
   Plan(std::shared_ptr<const Executable> compiled, AccessorOrder accessors)
-      : executable(std::move(compiled)), order(std::move(accessors)) {
+      : executable(std::move(compiled)),
+        order(std::move(accessors)),
+        partition(partition_of(executable->graph, executable->questions, order)) {
     const std::vector<ir::Buffer>& buffers = executable->program.buffers;
     for (std::size_t b = 0; b < buffers.size(); ++b) add(int(b), *buffers[b]);
     for (const StateSpec& state : executable->states) states.push_back(view_of(state));
@@ -75,6 +72,7 @@ class Plan {
 
   const std::shared_ptr<const Executable> executable;
   const AccessorOrder order;
+  const structure::Partition partition;  // of the linearizer's batches
   std::vector<Storage> storage;
   std::vector<Link> links;
   std::vector<StateView> states;  // [Executable::states]
@@ -122,6 +120,9 @@ class Plan {
     if (slot == ir::slots::counts) return {number, Source::counts};
     if (slot == ir::slots::batch_begin) return {number, Source::batch_begin};
     if (slot == ir::slots::batch_length) return {number, Source::batch_length};
+    if (slot == ir::slots::part_begin) return {number, Source::part_begin};
+    if (slot == ir::slots::part_length) return {number, Source::part_length};
+    if (slot == ir::slots::root) return {number, Source::root};
     fail(buffer, "is an index array that the linearizer does not make");
   }
 

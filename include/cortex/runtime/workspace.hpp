@@ -30,6 +30,7 @@ class alignas(128) Workspace {
     memory_.resize(plan_->storage.size());
     pointers_.resize(plan_->num_buffers());
     checks_ = first_checks();
+    if (!plan_->partition.empty()) nodes.set_partition(&plan_->partition);
   }
 
   structure::Workspace nodes;  // of the linearizer
@@ -140,6 +141,9 @@ class alignas(128) Workspace {
       case Source::counts: return counts_.data();
       case Source::batch_begin: return in.batch_begin;
       case Source::batch_length: return in.batch_length;
+      case Source::part_begin: return in.part_begin;
+      case Source::part_length: return in.part_length;
+      case Source::root: return in.root;
       case Source::child: return in.child[link.position];
       case Source::edge_begin: return in.children[link.position].begin;
       case Source::edge_child: return in.children[link.position].child;

@@ -42,12 +42,14 @@ inline bool reads_child_state(const Access& access) {
 /// How one nest depends on an earlier one of the same iteration of the loops around both.
 enum class Dependence { none, pointwise, whole };
 
-/// `pointwise`: only elements of the same loop iteration meet, once `later` runs in the loops of `earlier`.
-inline Dependence dependence(const std::vector<Access>& earlier, const std::vector<Access>& later) {
+/// `pointwise`: only elements of the same loop iteration meet, once `later` runs in the loops of `earlier`. `carried`:
+/// both stand in the loop that carries the dependence, where no child's state is written in the same iteration.
+inline Dependence dependence(const std::vector<Access>& earlier, const std::vector<Access>& later, bool carried) {
   Dependence result = Dependence::none;
   for (const Access& a : earlier)
     for (const Access& b : later) {
-      if (!(a.buffer == b.buffer) || (!a.write && !b.write) || reads_child_state(a) || reads_child_state(b)) continue;
+      if (!(a.buffer == b.buffer) || (!a.write && !b.write)) continue;
+      if (carried && (reads_child_state(a) || reads_child_state(b))) continue;
       bool same = a.indices.size() == b.indices.size();
       for (std::size_t i = 0; same && i < a.indices.size(); ++i) same = ir::equal(a.indices[i], b.indices[i]);
       if (!same) return Dependence::whole;

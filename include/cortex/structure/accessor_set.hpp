@@ -17,7 +17,7 @@ struct Accessors {
 };
 
 /// Which accessors are numbered together: the arrays of `Arrays` are one list per group.
-enum class Group : unsigned char { child, children, field };
+enum class Group : unsigned char { child, children, field, derived };
 
 constexpr Group group_of(AccessorKind kind) {
   switch (kind) {
@@ -25,6 +25,8 @@ constexpr Group group_of(AccessorKind kind) {
     case AccessorKind::optional_child: return Group::child;
     case AccessorKind::children: return Group::children;
     case AccessorKind::field: return Group::field;
+    case AccessorKind::parents:
+    case AccessorKind::members: return Group::derived;
   }
   return Group::field;
 }
@@ -87,11 +89,28 @@ template <class Set>
 using ChildrenAccessors = typename sets::Members<Group::children, Set>::type;
 template <class Set>
 using FieldAccessors = typename sets::Members<Group::field, Set>::type;
+/// Containers that follow from the children: their arrays come after those of the children accessors.
+template <class Set>
+using DerivedAccessors = typename sets::Members<Group::derived, Set>::type;
+
+/// Both, in the order of their arrays.
+template <class Set>
+using ContainerAccessors = Union<ChildrenAccessors<Set>, DerivedAccessors<Set>>;
 
 /// The position of accessor A among the accessors of its own group in Set: the index of its array in `Arrays`. -1 if
 /// the set lacks it.
 template <class A, class Set>
 inline constexpr int index_of = sets::Position<A, typename sets::Members<group_of(A::kind), Set>::type>::value;
+
+/// What reading an accessor makes a model depend on: it alone, and for parents the links that they follow from.
+template <class A>
+struct Needs {
+  using type = Accessors<A>;
+};
+template <auto... Links>
+struct Needs<Parents<Links...>> {
+  using type = Accessors<std::remove_cv_t<decltype(Links)>..., Parents<Links...>>;
+};
 
 /// Whether every accessor of the set can be read from a Node.
 template <class Set, class Node>

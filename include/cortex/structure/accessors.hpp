@@ -27,6 +27,8 @@ enum class AccessorKind : std::uint8_t {
   optional_child,  // one child, which any node may lack
   children,        // a container of children
   field,           // data of the node
+  parents,         // the nodes that have this one as a child
+  members,         // all nodes that a root reaches
 };
 
 // ---------------------------------------------------------------------------------------------------------- children
@@ -166,6 +168,50 @@ struct Children {
   }();
 };
 
+// --------------------------------------------------------------------------------------- what follows from the links
+
+/// The distinct nodes of which a node is a child, through any accessor that the model reads; `Links` are accessors of
+/// children that are surely among these. Use it through `cortex::parents`.
+template <auto... Links>
+struct Parents {
+  static_assert(sizeof...(Links) > 0, "cortex::parents needs the accessors that lead to children: cortex::parents<kids>");
+  static constexpr AccessorKind kind = AccessorKind::parents;
+
+  template <class Node>
+  static constexpr bool fits() {
+    return (std::remove_cv_t<decltype(Links)>::template fits<Node>() && ...);
+  }
+  template <class Node>
+  static constexpr bool uses_arena() {
+    return false;  // its links say so themselves
+  }
+  static constexpr std::string_view name() { return "parents"; }
+
+  template <class Ref>
+  constexpr auto operator()(const Ref& ref) const {
+    return ref.through(*this);
+  }
+};
+
+/// All nodes that a root reaches, itself first, breadth first. Use it through `cortex::nodes`.
+struct Members {
+  static constexpr AccessorKind kind = AccessorKind::members;
+  template <class Node>
+  static constexpr bool fits() {
+    return true;
+  }
+  template <class Node>
+  static constexpr bool uses_arena() {
+    return false;
+  }
+  static constexpr std::string_view name() { return "nodes"; }
+
+  template <class Ref>
+  constexpr auto operator()(const Ref& ref) const {
+    return ref.through(*this);
+  }
+};
+
 // ------------------------------------------------------------------------------------------------------------ fields
 
 template <class T>
@@ -287,6 +333,16 @@ inline constexpr structure::OptionalChild<Path...> optional_child{};
 /// for several members, in which null means "absent". Inside a range null is an error.
 template <auto... Members>
 inline constexpr structure::Children<Members...> children{};
+
+/// The parents of a node within the call, each once, in an order that does not depend on what else is in the call: a
+/// tree's node has at most one, a root of its own none. `Links` are accessors of children, by which nodes are found:
+/// `constexpr auto above = cortex::parents<left, right>;`, then `sum(above(n), [&](auto p) { return h(p, i); })`.
+template <auto... Links>
+inline constexpr structure::Parents<Links...> parents{};
+
+/// In a readout, all nodes of the input below a root, itself among them, each once:
+/// `sum(cortex::nodes(r), [&](auto n) { return h(n, i); })`.
+inline constexpr structure::Members nodes{};
 
 /// Data of the node: `field<&Word::id>`; a path as for `child`.
 template <auto... Path>

@@ -4,8 +4,11 @@
 //   - a batch is the set of nodes of one height: batch 0 holds the leaves, batch b the nodes whose highest child stands
 //     in batch b - 1. The nodes of a batch are independent of each other and have consecutive numbers;
 //   - the numbers of batch b lie above those of batch b + 1, so children are numbered above their parents and all
-//     leaves above all internal nodes: `is_leaf(n)` is `n >= num_internal`, and a loop from num_nodes - 1 down to 0
-//     meets children before parents.
+//     leaves above all internal nodes;
+//   - where the program branches on more than leaves, a batch is sorted into parts, one for each way through the
+//     branches, and the nodes of a part have consecutive numbers.
+// So `is_leaf(n)` is `n >= num_internal`, and a loop from num_nodes - 1 down to 0
+// meets children before parents.
 // Where a node has no child the arrays hold num_nodes, so that code can read row num_nodes of a state, which callers
 // keep all zero, and needs no test.
 //
@@ -46,8 +49,11 @@ struct Arrays {
   const std::int32_t* batch_begin = nullptr;   // [num_batches] lowest number in the batch
   const std::int32_t* batch_length = nullptr;  // [num_batches]
   const std::int32_t* root = nullptr;          // [num_roots] numbers of the roots, in the order given
+  std::int32_t num_parts = 1;                  // how many parts each batch has, by the program's branches
+  const std::int32_t* part_begin = nullptr;    // [num_batches, num_parts] lowest number in the part
+  const std::int32_t* part_length = nullptr;   // [num_batches, num_parts]
   const std::int32_t* const* child = nullptr;  // [child and optional_child accessors, in set order][num_nodes]
-  const Csr* children = nullptr;               // [children accessors, in set order]
+  const Csr* children = nullptr;               // [children accessors, then parents and members, in set order]
   const FieldArray* field = nullptr;           // [field accessors, in set order]
 };
 

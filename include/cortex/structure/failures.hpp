@@ -8,6 +8,7 @@
 
 #include "cortex/base/error.hpp"
 #include "cortex/structure/kind.hpp"
+#include "cortex/structure/partition.hpp"
 #include "cortex/structure/workspace.hpp"
 
 namespace cortex::structure::fail {
@@ -134,6 +135,15 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
               field_value(walk, place, name, element, value) +
                   ", which does not fit the 32 bits that fields have in generated code; renumber the "
                   "values");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_case(const WalkState& walk, std::int32_t place,
+                                                           const Selector& selector, std::int64_t value) {
+  std::string cases;
+  for (const std::int64_t c : selector.values) cases += (cases.empty() ? "" : ", ") + std::to_string(c);
+  throw Error(Code::out_of_range, at_node(walk, place) + " has kind " + std::to_string(value) + ", for which switch '" +
+                                      selector.name + "' has no case; its cases are " + cases +
+                                      "; give the node one of these, or the switch an otherwise");
 }
 
 }  // namespace cortex::structure::fail

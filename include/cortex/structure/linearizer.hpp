@@ -20,10 +20,12 @@
 
 #include "cortex/structure/accessor_set.hpp"
 #include "cortex/structure/arrays.hpp"
+#include "cortex/structure/derived.hpp"
 #include "cortex/structure/failures.hpp"
 #include "cortex/structure/kind.hpp"
 #include "cortex/structure/links.hpp"
 #include "cortex/structure/numbering.hpp"
+#include "cortex/structure/partition.hpp"
 #include "cortex/structure/workspace.hpp"
 
 namespace cortex::structure {
@@ -92,6 +94,7 @@ class Linearizer {
   using Fields = FieldAccessors<Set>;
   static constexpr std::size_t num_named = Named::size;
   static constexpr std::size_t num_containers = Containers::size;
+  using Derived = DerivedAccessors<Set>;
   static constexpr std::size_t num_fields = Fields::size;
   static constexpr std::size_t num_rows = num_named + 2 * num_containers;
   using Tape = detail::Tape<num_rows>;
@@ -107,10 +110,10 @@ class Linearizer {
  public:
   /// Numbers everything that `roots` reach and checks it against `structure`. `checks` holds one entry per field
   /// accessor, in the set's order. `roots` is a range of pointers (raw or smart) to nodes, or of nodes. The result lies
-  /// in `workspace` and holds until its next run.
+  /// in `workspace` and holds until its next run; batches are sorted into the parts of the workspace's partition.
   ///
   /// Throws Error: invalid_structure for a cycle, a null root, a null child, a shared child or too many children;
-  /// out_of_range for field values outside their table or 32 bits, and for more visits than the workspace allows. What
+  /// out_of_range for field values outside their table or 32 bits, for a kind that a switch has no case for, and for more visits than the workspace allows. What
   /// the user's own pointers, containers and lambdas throw passes through. Either way the workspace can be used again.
   template <class Roots>
   static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
@@ -150,19 +153,24 @@ class Linearizer {
     if (checks.size() != num_fields)
       throw Error(Code::internal, "the linearizer needs one FieldCheck per field accessor");
     WalkState& walk = workspace.state_;
-    walk.begin(num_named, num_containers, num_fields);
+    walk.begin(num_named, num_containers, Derived::size, num_fields);
     enter_roots(walk, roots, arena);
     discover(walk, structure, arena, Named{}, Containers{});
     const std::int32_t heights = walk.num_repeats == 0 ? numbering::measure_forest(walk)
                                                        : numbering::resolve_sharing(walk, structure.kind, link_names());
     Arrays arrays;
     numbering::lay_out_batches(walk, heights, arrays);
+    if (const Partition* partition = workspace.partition_) {
+      classify(walk, *partition);
+      numbering::lay_out_parts(walk, heights, partition->parts, arrays);
+    }
     numbering::assign_numbers(walk, arrays);
     write_named(walk, arrays, std::make_index_sequence<num_named>{});
     for (std::size_t c = 0; c < num_containers; ++c) write_container(walk, arrays, c);
     write_fields(walk, arrays, checks, Fields{});
     arrays.child = walk.child_table.data();
     arrays.children = walk.csr_table.data();
+    write_derived(walk, arrays, Derived{});
     arrays.field = walk.field_table.data();
     walk.arrays = arrays;
     walk.remember_size();
@@ -330,6 +338,62 @@ class Linearizer {
     if (count > structure.child_bound()) fail::too_many_children(walk, place, count, structure, link_names());
   }
 
+  // ----------------------------------------------------------------------------------------------------------- parts
+
+  /// A node that has a place but no number yet, as the keys of branches see it.
+  struct Unnumbered {
+    const WalkState& walk;
+    std::int32_t place;
+
+    std::int64_t field(int position, int component) const { return field_in(position, component, Fields{}); }
+    std::int64_t num_children(int position) const {
+      return walk.row[num_named + 2 * std::size_t(position) + 1].data()[place];
+    }
+    std::int64_t num_parents() const { return walk.num_parents.data()[place]; }
+    std::int64_t is_leaf() const { return walk.height.data()[place] == 0; }
+
+   private:
+    template <class... Fs>
+    std::int64_t field_in([[maybe_unused]] int position, [[maybe_unused]] int component, Accessors<Fs...>) const {
+      std::int64_t value = 0;
+      [[maybe_unused]] int at = 0;
+      ((at++ == position ? void(value = read<Fs>(component)) : void()), ...);
+      return value;
+    }
+    template <class A>
+    std::int64_t read([[maybe_unused]] int component) const {
+      const Node& node = *static_cast<const Node*>(walk.node.data()[place]);
+      if (!A::is_reachable(node)) [[unlikely]]
+        fail::unreachable_field(walk, place, A::name());
+      auto&& value = A::get(node);
+      if constexpr (A::template is_vector<Node>()) return std::int64_t(value[std::size_t(component)]);
+      else return std::int64_t(value);
+    }
+  };
+
+  /// Gives each place its part, and refuses a node that a switch has no case for.
+  static void classify(WalkState& walk, const Partition& partition) {
+    std::int32_t* const part = walk.part.reserve(std::size_t(walk.tail) + 1);
+    numbering::count_parents(walk);
+    for (std::int32_t place = 1; place < walk.tail; ++place) {
+      const Unnumbered node{walk, place};
+      const Where where = walk.height.data()[place] == 0 ? Where::leaves : Where::internal;
+      std::int32_t number = 0;
+      if (walk.num_repeats > 0 && walk.alias.data()[place] != place) continue;
+      for (const Selector& selector : partition.selectors) {
+        std::size_t answer = 0;
+        if ((int(selector.where) & int(where)) && (selector.guard.empty() || evaluate(selector.guard, node))) {
+          const std::int64_t value = evaluate(selector.key, node);
+          while (answer < selector.values.size() && selector.values[answer] != value) ++answer;
+          if (selector.exhaustive && answer == selector.values.size()) [[unlikely]]
+            fail::no_case(walk, place, selector, value);
+        }
+        if (selector.partitions) number = number * selector.answers() + std::int32_t(answer);
+      }
+      part[place] = number;
+    }
+  }
+
   // --------------------------------------------------------------------------------------------------------- writing
 
   template <std::size_t... k>
@@ -374,6 +438,15 @@ class Linearizer {
       widest = std::max(widest, begin[low + arrays.batch_length[b]] - begin[low]);
     }
     walk.csr_table[c] = {begin, child, edge, widest};
+  }
+
+  template <class... Ds>
+  static void write_derived(WalkState& walk, const Arrays& arrays, Accessors<Ds...>) {
+    [[maybe_unused]] std::size_t at = num_containers;
+    ((walk.csr_table[at] = Ds::kind == AccessorKind::parents ? derived::write_parents(walk, arrays, at)
+                                                             : derived::write_members(walk, arrays, at),
+      ++at),
+     ...);
   }
 
   template <class... Fs>

@@ -184,17 +184,57 @@ inline void lay_out_batches(WalkState& walk, std::int32_t heights, Arrays& array
   arrays.batch_length = walk.batch_length.data();
 }
 
+/// How many distinct parents each node has, in num_parents[place of its first visit]; roots of their own have none.
+inline void count_parents(WalkState& walk) {
+  const std::size_t size = std::size_t(walk.tail) * sizeof(std::int32_t);
+  std::int32_t* const count = walk.num_parents.reserve(std::size_t(walk.tail) + 1);
+  std::int32_t* const last = walk.queue.reserve(std::size_t(walk.tail) + 1);  // the parent that was met last
+  std::memset(count, 0, size);
+  std::memset(last, 0, size);
+  for (std::int32_t place = walk.num_roots + 1; place < walk.tail; ++place) {  // links of one parent follow each other
+    const std::int32_t node = walk.num_repeats == 0 ? place : walk.alias.data()[place];
+    const std::int32_t parent = walk.parent.data()[place];
+    count[node] += last[node] != parent;
+    last[node] = parent;
+  }
+}
+
+/// Gives each part of each batch its range of numbers, in the order of the parts. `assign_numbers` then goes by parts.
+inline void lay_out_parts(WalkState& walk, std::int32_t heights, std::int32_t parts, Arrays& arrays) {
+  const std::size_t count = std::size_t(heights) * std::size_t(parts);
+  std::int32_t* const begin = walk.part_begin.reserve(count + 1);
+  std::int32_t* const length = walk.part_length.reserve(count + 1);
+  std::int32_t* const cursor = walk.cursor.reserve(count + 1);
+  std::int32_t* const part = walk.part.data();
+  std::memset(length, 0, count * sizeof(std::int32_t));
+  for (std::int32_t place = 1; place < walk.tail; ++place) {
+    if (walk.num_repeats > 0 && walk.alias.data()[place] != place) continue;
+    part[place] += walk.height.data()[place] * parts;
+    ++length[part[place]];
+  }
+  for (std::int32_t h = 0; h < heights; ++h) {
+    std::int32_t next = arrays.batch_begin[h];
+    for (std::int32_t p = h * parts; p < (h + 1) * parts; ++p) {
+      begin[p] = cursor[p] = next;
+      next += length[p];
+    }
+  }
+  arrays.num_parts = parts;
+  arrays.part_begin = begin;
+  arrays.part_length = length;
+}
+
 /// Numbers the nodes of each batch in the order of their places, and the roots.
 inline void assign_numbers(WalkState& walk, Arrays& arrays) {
   const std::int32_t tail = walk.tail;
   std::int32_t* const number = walk.number.reserve(std::size_t(tail) + 8);
   std::int32_t* const order = walk.order.reserve(std::size_t(tail) + 8);
   std::int32_t* const cursor = walk.cursor.data();
-  const std::int32_t* const height = walk.height.data();
+  const std::int32_t* const bucket = arrays.part_begin ? walk.part.data() : walk.height.data();
   number[0] = arrays.num_nodes;  // what stands for "no child"
   if (walk.num_repeats == 0) {
     for (std::int32_t place = 1; place < tail; ++place) {
-      const std::int32_t n = cursor[height[place]]++;
+      const std::int32_t n = cursor[bucket[place]]++;
       number[place] = n;
       order[n] = place;
     }
@@ -205,7 +245,7 @@ inline void assign_numbers(WalkState& walk, Arrays& arrays) {
         number[place] = number[alias[place]];
         continue;
       }
-      const std::int32_t n = cursor[height[place]]++;
+      const std::int32_t n = cursor[bucket[place]]++;
       number[place] = n;
       order[n] = place;
     }

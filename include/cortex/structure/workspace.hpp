@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cortex/structure/arrays.hpp"
+#include "cortex/structure/partition.hpp"
 
 namespace cortex::structure {
 
@@ -123,9 +124,10 @@ struct WalkState {
   Block<std::int32_t> order;                                            // [number] the place
   Block<std::int32_t> cursor;                                           // [height]
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
+  Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
 
   // What `arrays` points to.
-  Block<std::int32_t> batch_begin, batch_length, root;
+  Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root;
   std::vector<Block<std::int32_t>> child, csr_begin, csr_child;
   std::vector<Block<std::byte>> field_data;
   std::vector<const std::int32_t*> child_table;
@@ -138,7 +140,7 @@ struct WalkState {
   }
 
   /// Forgets the last run and makes the lists as long as the accessor set needs.
-  void begin(std::size_t named, std::size_t containers, std::size_t fields) {
+  void begin(std::size_t named, std::size_t containers, std::size_t derived, std::size_t fields) {
     finished = false;
     arrays = Arrays{};
     tail = 1;
@@ -148,10 +150,11 @@ struct WalkState {
     const std::size_t rows = named + 2 * containers;
     if (row.size() < rows) row.resize(rows);
     if (child.size() < named) child.resize(named);
-    if (csr_begin.size() < containers) csr_begin.resize(containers), csr_child.resize(containers);
+    if (csr_begin.size() < containers + derived)
+      csr_begin.resize(containers + derived), csr_child.resize(containers + derived);
     if (field_data.size() < fields) field_data.resize(fields);
     child_table.resize(named);
-    csr_table.resize(containers);
+    csr_table.resize(containers + derived);
     field_table.resize(fields);
     make_room(0, 0);
   }
@@ -204,11 +207,18 @@ class Workspace {
   /// `max_visits` bounds how many nodes, counted once for each link that leads to them, one call may have (at most
   /// about 2^31 in any case); a larger call gets Code::out_of_range.
   explicit Workspace(std::int32_t max_visits = INT32_MAX - 64) { state_.max_visits = max_visits; }
-  Workspace(Workspace&& other) noexcept : state_(std::exchange(other.state_, fresh(other))) {}
+  Workspace(Workspace&& other) noexcept
+      : state_(std::exchange(other.state_, fresh(other))), partition_(other.partition_) {}
   Workspace& operator=(Workspace&& other) noexcept {
-    if (this != &other) state_ = std::exchange(other.state_, fresh(other));
+    if (this != &other) {
+      state_ = std::exchange(other.state_, fresh(other));
+      partition_ = other.partition_;
+    }
     return *this;
   }
+
+  /// Sorts the batches of later runs into the parts of `partition`, which has to outlive them; null: no parts.
+  void set_partition(const Partition* partition) { partition_ = partition; }
 
   /// The arrays of the last run; empty before the first and after a failed one.
   const Arrays& arrays() const { return state_.arrays; }
@@ -230,6 +240,7 @@ class Workspace {
     return state;
   }
   WalkState state_;
+  const Partition* partition_ = nullptr;
 };
 
 }  // namespace cortex::structure

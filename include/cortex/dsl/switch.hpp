@@ -1,0 +1,98 @@
+// The cases of a switch: what `Model::switch_` takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cortex/dsl/handles.hpp"
+
+namespace cortex::dsl {
+
+/// An operator for nodes of one kind.
+template <class OpT>
+struct Case {
+  using Operator = OpT;
+  std::int64_t value;
+  OpT op;
+};
+/// An operator for nodes of any other kind.
+template <class OpT>
+struct Otherwise {
+  using Operator = OpT;
+  std::int64_t value;
+  OpT op;
+};
+
+template <class T>
+inline constexpr bool is_case = false;
+template <class OpT>
+inline constexpr bool is_case<Case<OpT>> = true;
+template <class T>
+inline constexpr bool is_otherwise = false;
+template <class OpT>
+inline constexpr bool is_otherwise<Otherwise<OpT>> = true;
+
+template <class... Cases>
+inline constexpr bool otherwise_is_last = [] {
+  const bool is_last[] = {is_otherwise<Cases>...};
+  for (std::size_t i = 0; i + 1 < sizeof...(Cases); ++i)
+    if (is_last[i]) return false;
+  return true;
+}();
+
+/// The operator for nodes of kind `value`, an integer or an enumerator.
+template <class V, class OpT>
+Case<OpT> when(V value, const OpT& op) {
+  static_assert(std::is_integral_v<V> || std::is_enum_v<V>, "a case of a switch is an integer or an enumerator");
+  static_assert(is_op<OpT>, "a case of a switch gives an operator, as compute and if_then_else give them");
+  return {std::int64_t(value), op};
+}
+
+/// The operator for nodes of any kind that has no case.
+template <class OpT>
+Otherwise<OpT> otherwise(const OpT& op) {
+  static_assert(is_op<OpT>, "a case of a switch gives an operator, as compute and if_then_else give them");
+  return {0, op};
+}
+
+struct AnyCase {
+  std::int64_t value;
+  bool is_otherwise;
+  ir::Buffer op;
+};
+
+/// The switch as branches, one for each case but the last, tried in order. `key` gives the key at a node.
+template <class Key>
+ir::Buffer add_switch(ModelState& state, const std::string& name, const std::vector<AnyCase>& cases, const Key& key) {
+  if (name.empty()) fail("a switch needs a name");
+  std::vector<std::int64_t> values;
+  for (const AnyCase& c : cases) {
+    if (c.is_otherwise) continue;
+    for (const std::int64_t value : values)
+      if (value == c.value) fail("switch '" + name + "' has two cases for " + std::to_string(value));
+    if (c.value != std::int32_t(c.value)) fail("switch '" + name + "': case " + std::to_string(c.value) + " does not fit 32 bits");
+    values.push_back(c.value);
+  }
+  if (values.empty()) fail("switch '" + name + "' has no case");
+  const bool total = cases.back().is_otherwise;
+  ir::Buffer rest = cases.back().op;
+  for (std::size_t i = values.size() - (total || values.size() == 1 ? 0 : 1); i-- > 0;) {
+    const ir::Expr node = ir::Var::make("n");
+    const ir::Expr k = key(node);
+    if (!is_int(k.dtype())) fail("the key of switch '" + name + "' is a condition; a branch on it is an if_then_else");
+    const ir::Expr is_case = ir::binary(ir::BinaryOp::eq, k, ir::imm(values[i]));
+    const bool first = i == 0;
+    rest = add_branch(state, first ? name : name + "_" + std::to_string(i), node, is_case, cases[i].op, rest, true,
+                      first && !total ? k : ir::Expr(), first && !total ? values : std::vector<std::int64_t>());
+  }
+  return rest;
+}
+
+}  // namespace cortex::dsl
+
+namespace cortex {
+using dsl::otherwise, dsl::when;
+}  // namespace cortex

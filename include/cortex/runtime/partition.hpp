@@ -1,0 +1,123 @@
+// From the questions of a graph's branches to what the linearizer evaluates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cortex/ra/partition.hpp"
+#include "cortex/runtime/accessor_order.hpp"
+#include "cortex/structure/partition.hpp"
+
+namespace cortex::runtime {
+
+namespace detail {
+
+/// Writes an expression over a node as steps of a stack machine.
+class KeyWriter {
+ public:
+  KeyWriter(const ra::Graph& graph, const AccessorOrder& order) : graph_(graph), order_(order) {}
+
+  std::vector<structure::KeyStep> write(const ir::Expr& e) {
+    steps_.clear();
+    if (e) add(e);
+    return std::move(steps_);
+  }
+
+ private:
+  using Op = structure::KeyStep::Op;
+
+  [[noreturn]] static void refuse(const ir::Expr& e) {
+    throw Error(Code::invalid_schedule, "specialize_if_else: a branch on " + ir::print(e) +
+                                            " cannot be specialized: nodes are sorted by what they say of themselves, fields, "
+                                            "numbers of children and of parents; leave it to be checked at run time");
+  }
+
+  void add(const ir::Expr& e) {
+    switch (e->kind) {
+      case ir::ExprKind::int_imm: return push({Op::constant, e.as<ir::IntImm>()->value});
+      case ir::ExprKind::cast: return add(e.as<ir::Cast>()->a);
+      case ir::ExprKind::unary: {
+        const auto& n = *e.as<ir::Unary>();
+        add(n.a);
+        if (n.op == ir::UnaryOp::neg) return push({Op::negate});
+        if (n.op == ir::UnaryOp::abs) return push({Op::absolute});
+        if (n.op == ir::UnaryOp::logical_not) return push({Op::logical_not});
+        refuse(e);
+      }
+      case ir::ExprKind::binary: return binary(e);
+      case ir::ExprKind::select:
+        add(e.as<ir::Select>()->condition), add(e.as<ir::Select>()->then_value), add(e.as<ir::Select>()->else_value);
+        return push({Op::select});
+      case ir::ExprKind::uf_call: return call(e);
+      default: refuse(e);
+    }
+  }
+
+  void binary(const ir::Expr& e) {
+    const auto& n = *e.as<ir::Binary>();
+    const bool swapped = n.op == ir::BinaryOp::gt || n.op == ir::BinaryOp::ge;
+    add(swapped ? n.b : n.a);
+    add(swapped ? n.a : n.b);
+    switch (n.op) {
+      case ir::BinaryOp::add: return push({Op::add});
+      case ir::BinaryOp::sub: return push({Op::subtract});
+      case ir::BinaryOp::mul: return push({Op::multiply});
+      case ir::BinaryOp::div: return push({Op::divide});
+      case ir::BinaryOp::mod: return push({Op::remainder});
+      case ir::BinaryOp::min: return push({Op::minimum});
+      case ir::BinaryOp::max: return push({Op::maximum});
+      case ir::BinaryOp::eq: return push({Op::equal});
+      case ir::BinaryOp::ne: return push({Op::not_equal});
+      case ir::BinaryOp::lt:
+      case ir::BinaryOp::gt: return push({Op::less});
+      case ir::BinaryOp::le:
+      case ir::BinaryOp::ge: return push({Op::less_equal});
+      case ir::BinaryOp::logical_and: return push({Op::logical_and});
+      case ir::BinaryOp::logical_or: return push({Op::logical_or});
+      case ir::BinaryOp::ldexp: break;
+    }
+    refuse(e);
+  }
+
+  void call(const ir::Expr& e) {
+    const auto& n = *e.as<ir::UfCall>();
+    if (n.args.empty() || !n.args[0].as<ir::Var>()) refuse(e);  // of another node
+    const std::size_t accessor = n.uf.accessor < 0 ? 0 : std::size_t(n.uf.accessor);
+    if (n.uf.kind == ir::UfKind::is_leaf) return push({Op::is_leaf});
+    if (n.uf.kind == ir::UfKind::num_children) {
+      switch (graph_.containers[accessor].relation) {
+        case ra::Relation::children: return push({Op::num_children, 0, order_.children.at(accessor)});
+        case ra::Relation::parents: return push({Op::num_parents});
+        case ra::Relation::members: break;
+      }
+    }
+    if (n.uf.kind == ir::UfKind::field) {
+      const auto component = n.args.size() > 1 ? ir::as_int(n.args[1]) : std::optional<std::int64_t>(0);
+      if (component) return push({Op::field, 0, order_.field.at(accessor), int(*component)});
+    }
+    refuse(e);
+  }
+
+  void push(structure::KeyStep step) { steps_.push_back(step); }
+
+  const ra::Graph& graph_;
+  const AccessorOrder& order_;
+  std::vector<structure::KeyStep> steps_;
+};
+
+}  // namespace detail
+
+/// The partition that `questions` ask for. Throws `Error{invalid_schedule}` for a question that nodes cannot answer
+/// before they are numbered.
+inline structure::Partition partition_of(const ra::Graph& graph, const ra::Questions& questions,
+                                         const AccessorOrder& order) {
+  detail::KeyWriter writer(graph, order);
+  structure::Partition result;
+  result.parts = questions.parts();
+  for (const ra::Selector& s : questions.selectors)
+    result.selectors.push_back({writer.write(s.key), writer.write(s.guard), structure::Where(s.nodes), s.values,
+                                s.exhaustive, s.partitions, s.name});
+  return result;
+}
+
+}  // namespace cortex::runtime

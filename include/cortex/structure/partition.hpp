@@ -1,0 +1,115 @@
+// How a batch is sorted into parts, one for each way through the branches that a schedule specializes (paper section
+// 4.1, L3): what the branches ask of a node, as data that the linearizer evaluates before it numbers the nodes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cortex/base/error.hpp"
+#include "cortex/structure/arrays.hpp"
+
+namespace cortex::structure {
+
+/// One step of a key: a stack machine over what is known of a node before it has a number.
+struct KeyStep {
+  enum class Op : std::uint8_t {
+    constant,      // `value`
+    field,         // component `component` of integer field `position`
+    num_children,  // of container `position`
+    num_parents,
+    is_leaf,
+    negate,
+    absolute,
+    logical_not,
+    add,
+    subtract,
+    multiply,
+    divide,
+    remainder,
+    minimum,
+    maximum,
+    equal,
+    not_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    select,  // condition, then, else
+  };
+  Op op = Op::constant;
+  std::int64_t value = 0;
+  int position = 0, component = 0;
+};
+
+/// What one branch, or several on the same key, asks: which of `values` the key has.
+struct Selector {
+  std::vector<KeyStep> key;
+  std::vector<KeyStep> guard;  // evaluated only where this is not 0; empty: everywhere in `where`
+  Where where = Where::all;
+  std::vector<std::int64_t> values;
+  bool exhaustive = false;  // any other value is refused
+  bool partitions = true;   // false: only checked
+  std::string name;         // of the branch, for messages
+
+  /// How many answers there are; the last stands for any other value.
+  int answers() const { return !partitions ? 1 : int(values.size()) + !exhaustive; }
+};
+
+/// All that a program asks. A node's part is its answers as one number, the first selector's changing slowest.
+struct Partition {
+  std::vector<Selector> selectors;
+  int parts = 1;
+  bool empty() const { return selectors.empty(); }
+};
+
+/// The value of a key. `Node` answers `field(position, component)`, `num_children(position)`, `num_parents()` and
+/// `is_leaf()`.
+template <class Node>
+std::int64_t evaluate(const std::vector<KeyStep>& key, const Node& node) {
+  using enum KeyStep::Op;
+  constexpr std::size_t depth = 16;
+  std::array<std::int64_t, depth> stack;
+  std::size_t top = 0;
+  const auto push = [&](std::int64_t value) {
+    if (top == depth) throw Error(Code::internal, "the key of a branch is nested too deeply");
+    stack[top++] = value;
+  };
+  const auto two = [&](auto f) {
+    --top;
+    stack[top - 1] = f(stack[top - 1], stack[top]);
+  };
+  for (const KeyStep& step : key) {
+    switch (step.op) {
+      case constant: push(step.value); break;
+      case field: push(node.field(step.position, step.component)); break;
+      case num_children: push(node.num_children(step.position)); break;
+      case num_parents: push(node.num_parents()); break;
+      case is_leaf: push(node.is_leaf()); break;
+      case negate: stack[top - 1] = -stack[top - 1]; break;
+      case absolute: stack[top - 1] = stack[top - 1] < 0 ? -stack[top - 1] : stack[top - 1]; break;
+      case logical_not: stack[top - 1] = !stack[top - 1]; break;
+      case add: two([](auto a, auto b) { return a + b; }); break;
+      case subtract: two([](auto a, auto b) { return a - b; }); break;
+      case multiply: two([](auto a, auto b) { return a * b; }); break;
+      case divide: two([](auto a, auto b) { return b == 0 ? a : a / b; }); break;  // as in generated code
+      case remainder: two([](auto a, auto b) { return b == 0 ? 0 : a % b; }); break;
+      case minimum: two([](auto a, auto b) { return a < b ? a : b; }); break;
+      case maximum: two([](auto a, auto b) { return a < b ? b : a; }); break;
+      case equal: two([](auto a, auto b) -> std::int64_t { return a == b; }); break;
+      case not_equal: two([](auto a, auto b) -> std::int64_t { return a != b; }); break;
+      case less: two([](auto a, auto b) -> std::int64_t { return a < b; }); break;
+      case less_equal: two([](auto a, auto b) -> std::int64_t { return a <= b; }); break;
+      case logical_and: two([](auto a, auto b) -> std::int64_t { return a && b; }); break;
+      case logical_or: two([](auto a, auto b) -> std::int64_t { return a || b; }); break;
+      case select:
+        top -= 2;
+        stack[top - 1] = stack[top - 1] ? stack[top] : stack[top + 1];
+        break;
+    }
+  }
+  return stack[0];
+}
+
+}  // namespace cortex::structure
