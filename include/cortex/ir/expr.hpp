@@ -257,6 +257,11 @@ enum class UfKind : std::uint8_t {
   root_node,              // (n_idx) -> node: the roots, in the order given
   part_node,              // (p_idx, n_idx) -> node: part p_idx % parts of batch p_idx / parts
   part_length,            // (p_idx)
+  num_groups,             // () -> how many batches of subtrees there are
+  group_length,           // (g_idx) -> how many subtrees group g_idx has
+  group_node,             // (g_idx, t_idx) -> node: the top of a subtree
+  num_inner,              // (node) -> how many of its children are in its own subtree
+  inner_child,            // (node, k) -> node
   worker,
   num_workers,  // () -> which worker runs this, of how many
 };

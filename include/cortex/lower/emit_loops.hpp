@@ -102,6 +102,7 @@ struct Way {
   ra::Direction direction;
   bool batched;
   int parts;  // of each batch
+  int unrolled = 0;
 
   bool down() const { return direction == ra::Direction::down; }
   bool any_order() const { return direction == ra::Direction::none || direction == ra::Direction::roots; }
@@ -157,12 +158,38 @@ inline ir::Stmt independent_loop(const Version& version) {
   throw Error(Code::internal, "a part of no known kind");
 }
 
+/// The body at `node`, after the bodies at its children in the same subtree, `levels` of them.
+inline ir::Stmt subtree_body(const Version& version, const ir::Expr& node, int levels) {
+  ir::Substitution to_node;
+  for (const Definition& d : version.definitions)
+    if (d.node) to_node.insert_or_assign(d.node.get(), node);
+  std::vector<ir::Stmt> stmts;
+  if (levels > 1) {
+    const ir::Expr k = ir::Var::make("k_inner"), child = ir::Var::make("inner");
+    stmts.push_back(ir::For::make(k, dims::sequence, ir::call(UfKind::num_inner, "num_inner", {node}), ir::ForKind::serial,
+                                  ir::LetStmt::make(child, ir::call(UfKind::inner_child, "inner_child", {node, k}),
+                                                    subtree_body(version, child, levels - 1))));
+  }
+  stmts.push_back(ir::substitute(body_of(version.definitions), to_node));
+  return ir::Block::make(stmts);
+}
+
+/// Loops over groups of subtrees in dependence order, the body unrolled over the levels of each.
+inline ir::Stmt subtree_loop(const Version& version, const Way& way) {
+  const ir::Expr g = ir::Var::make("g_idx"), t = ir::Var::make("t_idx"), top = ir::Var::make("top");
+  const ir::Stmt subtrees = ir::For::make(
+      t, dims::sequence, ir::call(UfKind::group_length, "group_sizes", {g}), ir::ForKind::serial,
+      ir::LetStmt::make(top, ir::call(UfKind::group_node, "groups", {g, t}), subtree_body(version, top, way.unrolled)));
+  return ir::For::make(g, dims::all_batches, ir::call(UfKind::num_groups, "num_groups"), ir::ForKind::serial, subtrees);
+}
+
 /// The loops over one part of the nodes.
 inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
   if (way.direction == ra::Direction::roots)
     return node_loop(version.definitions, dims::batch, ir::call(UfKind::num_roots, "num_roots"),
                      [](const ir::Expr& n) { return ir::call(UfKind::root_node, "roots", {n}); });
   if (version.part == Part::leaves || way.any_order()) return independent_loop(version);
+  if (way.unrolled) return subtree_loop(version, way);
   if (way.batched) return batch_loop(version, way);
   const bool all = version.part == Part::all;
   const ir::Expr count =
@@ -202,7 +229,7 @@ inline ir::Stmt emit_loops(const Placement& placement, bool batched, int parts) 
   std::vector<ir::Stmt> stmts;
   for (const Definition& d : placement.once) stmts.push_back(detail::definition_loops(d));
   for (const Placement::Pass& pass : placement.passes)
-    detail::pass_loops(pass, detail::Way{pass.direction, batched, parts}, stmts);
+    detail::pass_loops(pass, detail::Way{pass.direction, batched, parts, pass.unrolled}, stmts);
   return ir::Block::make(stmts);
 }
 

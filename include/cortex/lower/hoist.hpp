@@ -20,6 +20,7 @@ struct Placement {
     ra::Direction direction;
     std::vector<Version> ahead;
     std::vector<Version> recursion;
+    int unrolled = 0;
   };
   std::vector<Definition> once;
   std::vector<Pass> passes;
@@ -195,7 +196,7 @@ inline void drop_repeated(std::vector<Recursion>& recursions) {
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
 /// nodes moves.
 inline Placement::Pass hoist_one(Recursion recursion) {
-  Placement::Pass result{recursion.direction, {}, {}};
+  Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
   std::vector<Version>& versions = recursion.versions;
   const bool recurs = recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down;
   Version everywhere;

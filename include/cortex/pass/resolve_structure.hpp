@@ -84,6 +84,11 @@ class StructureResolver {
       case K::num_roots: return count(ir::Count::roots);
       case K::root_node: return read(ir::slots::root, "root", {a[0]});
       case K::part_node: return read(ir::slots::part_begin, "part_begin", {a[0]}) + a[1];
+      case K::num_groups: return count(ir::Count::groups);
+      case K::group_length: return group_begin(a[0] + 1) - group_begin(a[0]);
+      case K::group_node: return read(ir::slots::group_node, "group_node", {group_begin(a[0]) + a[1]});
+      case K::num_inner: return inner_begin(a[0] + 1) - inner_begin(a[0]);
+      case K::inner_child: return read(ir::slots::inner_child, "inner_child", {inner_begin(a[0]) + a[1]});
       case K::part_length: return read(ir::slots::part_length, "part_length", {a[0]});
       case K::worker:
       case K::num_workers: return ir::handle_of(call);
@@ -109,6 +114,8 @@ class StructureResolver {
   ir::Expr edge_begin(int container, ir::Expr node) {
     return read(ir::slots::edge_begin + container, "edge_begin", {std::move(node)});
   }
+  ir::Expr group_begin(ir::Expr g) { return read(ir::slots::group_begin, "group_begin", {std::move(g)}); }
+  ir::Expr inner_begin(ir::Expr node) { return read(ir::slots::inner_begin, "inner_begin", {std::move(node)}); }
   ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
   ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices, int components = 1) {

@@ -123,6 +123,8 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->ilir_text = ir::print(lowered);
   executable->program = pass::run_pipeline(lowered, schedule, target, options);
   executable->questions = ra::questions(graph, schedule);
+  for (const int depth : lower::unrolling(graph, schedule))
+    executable->subtree_depth = std::max(executable->subtree_depth, depth);
   detail::plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);

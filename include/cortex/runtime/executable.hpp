@@ -83,6 +83,7 @@ struct Executable {
   std::vector<FieldSpec> fields;    // one per `Graph::fields`
   std::vector<GuardedCheck> guarded;
   ra::Questions questions;  // by whose answers batches are sorted into parts
+  int subtree_depth = 0;    // levels of the subtrees that unrolled recursions run over; 0: none does
   std::string ra_text, ilir_text, llvm_text;
   CompileTimes times;
 };

@@ -35,6 +35,10 @@ enum class Source : std::uint8_t {
   part_begin,
   part_length,
   root,
+  group_begin,
+  group_node,
+  inner_begin,
+  inner_child,
   child,
   edge_begin,
   edge_child,
@@ -123,6 +127,10 @@ class Plan {
     if (slot == ir::slots::part_begin) return {number, Source::part_begin};
     if (slot == ir::slots::part_length) return {number, Source::part_length};
     if (slot == ir::slots::root) return {number, Source::root};
+    if (slot == ir::slots::group_begin) return {number, Source::group_begin};
+    if (slot == ir::slots::group_node) return {number, Source::group_node};
+    if (slot == ir::slots::inner_begin) return {number, Source::inner_begin};
+    if (slot == ir::slots::inner_child) return {number, Source::inner_child};
     fail(buffer, "is an index array that the linearizer does not make");
   }
 

@@ -88,6 +88,12 @@ inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   return {stmt};
 }
 
+/// Whether each worker runs iterations of `stmt` whole: what is inside is its own.
+inline bool is_shared_whole(const ir::Stmt& stmt) {
+  const auto* loop = stmt.as<ir::For>();
+  return loop && loop->loop == ir::ForKind::parallel && loop->dim == dims::sequence;
+}
+
 /// Calls `f` on each nest of `body`, in order.
 inline void for_each_nest(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
   if (const auto nest = parse_nest(body)) return f(*nest);

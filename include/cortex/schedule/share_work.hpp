@@ -19,6 +19,29 @@ namespace cortex::schedule {
 
 namespace detail {
 
+/// `for_each_nest` and `map_nests` for the nests whose work is to be shared, which those inside a subtree are not.
+inline void for_each_shared(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
+  if (is_shared_whole(body)) return;
+  if (const auto* block = body.as<ir::Block>()) {
+    for (const ir::Stmt& s : block->stmts) for_each_shared(s, f);
+  } else if (const auto* loop = body.as<ir::For>(); loop && loop->dim == dims::all_batches) {
+    for_each_shared(loop->body, f);
+  } else {
+    for_each_nest(body, f);
+  }
+}
+inline ir::Stmt map_shared(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
+  if (is_shared_whole(body)) return body;
+  if (const auto* block = body.as<ir::Block>()) {
+    std::vector<ir::Stmt> stmts;
+    for (const ir::Stmt& s : block->stmts) stmts.push_back(map_shared(s, f));
+    return ir::Block::make(stmts);
+  }
+  const auto* loop = body.as<ir::For>();
+  if (!loop || !(loop->dim == dims::all_batches)) return map_nests(body, f);
+  return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, map_shared(loop->body, f));
+}
+
 /// What one nest writes, and whether each worker may compute all of it.
 struct Written {
   std::vector<ir::Buffer> buffers;
@@ -31,7 +54,7 @@ struct Written {
 inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& body) {
   const auto whole = read_whole(body);
   std::vector<Written> nests;
-  for_each_nest(body, [&](const Nest& nest) {
+  for_each_shared(body, [&](const Nest& nest) {
     Written written;
     written.cheap = !has_contraction(nest.inner);
     written.wanted = !slice_var(nest);
@@ -66,11 +89,54 @@ inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& bo
   return own;
 }
 
+/// `body` with each buffer replaced by `home` of it.
+template <class Home>
+ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
+  return ir::mutate_with(
+      body,
+      [&](auto& self, const ir::Load& load) -> ir::Expr {
+        const ir::Expr inner = self.children(load);
+        const ir::Buffer to = home(load.buffer);
+        return to == load.buffer ? inner : ir::Load::make(to, inner.as<ir::Load>()->indices);
+      },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt {
+        const ir::Stmt inner = self.children(store);
+        const auto* s = inner.as<ir::Store>();
+        const ir::Buffer to = home(store.buffer);
+        return to == store.buffer ? inner : ir::Store::make(to, s->indices, s->value);
+      });
+}
+
 }  // namespace detail
 
-inline ir::Stmt share_work(const ir::Stmt& body) {
+/// `body` with its loops over subtrees shared: each subtree is one worker's, and so is what is temporary in it.
+inline ir::Stmt share_subtrees(const ir::Stmt& body) {
+  return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
+    const auto* let = loop.body.as<ir::LetStmt>();
+    const auto* of = let ? let->value.as<ir::UfCall>() : nullptr;
+    if (!of || of->uf.kind != ir::UfKind::group_node) return self.children(loop);
+    std::unordered_map<const void*, ir::Buffer> own;
+    const auto home = [&](const ir::Buffer& buffer) {
+      const bool dense = buffer->role == ir::Role::temp && buffer->scope == ir::Scope::shared && !buffer->dims.empty() &&
+                         (buffer->dims[0] == dims::batch || buffer->dims[0] == dims::batch_edge);
+      if (!dense) return buffer;
+      ir::Buffer& copy = own[buffer.id()];
+      if (!copy) {
+        ir::BufferInfo info = *buffer;
+        info.scope = ir::Scope::worker;
+        copy = ir::Buffer(std::move(info));
+      }
+      return copy;
+    };
+    const ir::Stmt inner = detail::with_buffers(loop.body, home);
+    return ir::For::make(loop.var, loop.dim, loop.extent, ir::ForKind::parallel, inner);
+  });
+}
+
+inline ir::Stmt share_work(const ir::Stmt& whole) {
+  const ir::Stmt body = share_subtrees(whole);
   const auto own = detail::replicated(body);
-  const ir::Stmt shared = map_nests(body, [&](const Nest& nest) {
+  const ir::Stmt shared = detail::map_shared(body, [&](const Nest& nest) {
     bool replicate = false;
     for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.count(access.buffer.id()) > 0;
     Nest result = nest;
@@ -89,17 +155,7 @@ inline ir::Stmt share_work(const ir::Stmt& body) {
     const auto it = own.find(buffer.id());
     return it == own.end() ? buffer : it->second;
   };
-  return ir::mutate_with(
-      shared,
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        return own.count(load.buffer.id()) ? ir::Load::make(home(load.buffer), inner.as<ir::Load>()->indices) : inner;
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.as<ir::Store>();
-        return own.count(store.buffer.id()) ? ir::Store::make(home(store.buffer), s->indices, s->value) : inner;
-      });
+  return detail::with_buffers(shared, home);
 }
 
 }  // namespace cortex::schedule

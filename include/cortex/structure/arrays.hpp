@@ -37,6 +37,17 @@ struct FieldArray {
   std::int32_t stride;  // 1 for scalars; for vectors the number of components, rounded up to a multiple of 16
 };
 
+/// The inner nodes as subtrees of a few levels, for recursions that are unrolled: group g holds the nodes of batches
+/// g * depth + 1 .. (g + 1) * depth, a subtree's nodes all stand in one group, and subtrees of a group do not depend on
+/// each other.
+struct Subtrees {
+  std::int32_t num_groups = 0;
+  const std::int32_t* group_begin = nullptr;  // [num_groups + 1]
+  const std::int32_t* group_node = nullptr;   // the top of each subtree, group by group
+  const std::int32_t* inner_begin = nullptr;  // [num_internal + 1]
+  const std::int32_t* inner_child = nullptr;  // node n's children in its own subtree, each once
+};
+
 /// Everything that generated code knows of a call's nodes. Plain data: it points into the workspace that made it and
 /// holds until that workspace's next run.
 struct Arrays {
@@ -55,6 +66,7 @@ struct Arrays {
   const std::int32_t* const* child = nullptr;  // [child and optional_child accessors, in set order][num_nodes]
   const Csr* children = nullptr;               // [children accessors, then parents and members, in set order]
   const FieldArray* field = nullptr;           // [field accessors, in set order]
+  Subtrees subtrees;                           // empty unless the program is unrolled
 };
 
 static_assert(std::is_standard_layout_v<Arrays> && std::is_trivially_copyable_v<Arrays>, "generated code reads it");

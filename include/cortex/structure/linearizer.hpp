@@ -26,6 +26,7 @@
 #include "cortex/structure/links.hpp"
 #include "cortex/structure/numbering.hpp"
 #include "cortex/structure/partition.hpp"
+#include "cortex/structure/subtrees.hpp"
 #include "cortex/structure/workspace.hpp"
 
 namespace cortex::structure {
@@ -171,6 +172,7 @@ class Linearizer {
     arrays.child = walk.child_table.data();
     arrays.children = walk.csr_table.data();
     write_derived(walk, arrays, Derived{});
+    if (workspace.subtree_depth_ > 0) arrays.subtrees = subtrees::write(walk, arrays, workspace.subtree_depth_);
     arrays.field = walk.field_table.data();
     walk.arrays = arrays;
     walk.remember_size();
