@@ -37,6 +37,7 @@ struct StructureEnv {
   const std::int32_t* part_length = nullptr;
   const std::int32_t* root = nullptr;
   vm::SubtreeArrays subtrees;
+  std::int32_t child_step = 0;
   std::function<const std::int32_t*(int)> child;
   std::function<vm::EdgeArrays(int)> edges;
   std::function<FieldRows(int)> field;
@@ -59,7 +60,8 @@ struct StructureEnv {
         part_length(arrays.part_length),
         root(arrays.root),
         subtrees{arrays.subtrees.num_groups, arrays.subtrees.group_begin, arrays.subtrees.group_node,
-                 arrays.subtrees.inner_begin, arrays.subtrees.inner_child} {
+                 arrays.subtrees.inner_begin, arrays.subtrees.inner_child},
+        child_step(arrays.child_step) {
     child = [&arrays](int a) { return arrays.child[a]; };
     edges = [&arrays](int a) {
       const auto& csr = arrays.children[a];
@@ -107,7 +109,7 @@ class LogicalRun {
  public:
   LogicalRun(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options)
       : program_(program), env_(env), storage_(storage), options_(options), code_(vm::Compiler(program).take()) {
-    counts_ = {env.num_nodes, env.num_internal, env.num_batches, env.num_roots, env.subtrees.num_groups};
+    counts_ = {env.num_nodes, env.num_internal, env.num_batches, env.num_roots, env.subtrees.num_groups, env.child_step};
     for (const Buffer& buffer : program.buffers) tensors_.push_back(tensor_of(buffer));
   }
 
@@ -126,7 +128,7 @@ class LogicalRun {
   }
 
  private:
-  static_assert(std::size_t(Count::size) == 5);
+  static_assert(std::size_t(Count::size) == 6);
 
   /// A buffer's memory. `data` has one vector per worker for buffers of worker scope, else one.
   struct Tensor {

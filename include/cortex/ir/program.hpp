@@ -23,6 +23,7 @@ struct Program {
   Stmt body;
   Level level = Level::loops;
   std::vector<int> field_components;  // per field of the nodes: how many elements each node has
+  bool chains = false;  // the nodes are sequences, linked by one accessor alone
 };
 
 /// The number of `buffer` in `program`, or -1.
@@ -34,7 +35,7 @@ inline int index_of(const Program& program, const Buffer& buffer) {
 
 /// The integers that role-index buffer `counts` holds, by position: what the linearizer counts, and per container
 /// the number of edges is in its offsets. Generated code and `runtime/` read this one list.
-enum class Count : std::uint8_t { nodes, internal, batches, roots, groups, size };
+enum class Count : std::uint8_t { nodes, internal, batches, roots, groups, child_step, size };
 
 /// The role-index buffers' slots. Arrays of accessor `a` have slot base + a.
 namespace slots {

@@ -5,6 +5,9 @@
 //   rnn[left(node),i]                   ->   rnn[left[node],i]
 //   is_leaf(node)                       ->   node >= counts[1]
 //
+// Where the nodes are sequences, a recursion over them has a second version for those of equal lengths, in which a child
+// needs no array at all: child(node) = node + the number of sequences.
+//
 // Paper appendix B: nodes of a batch are numbered consecutively, leaves above all inner nodes, so most functions need
 // no array.
 #pragma once
@@ -28,7 +31,37 @@ class StructureResolver {
  public:
   explicit StructureResolver(const std::vector<int>& field_components) : field_components_(field_components) {}
 
-  ir::Stmt run(const ir::Stmt& body) {
+  /// `chains`: the nodes are sequences with one accessor.
+  ir::Stmt run(const ir::Stmt& body, bool chains) {
+    if (!chains) return resolve(body);
+    const ir::Stmt two_versions = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
+      const ir::Stmt any = handle_of(loop), stepping = with_steps(any);
+      if (!over_inner_nodes(loop) || stepping.same_as(any) || has_barrier(any)) return any;
+      return ir::If::make(ir::binary(ir::BinaryOp::ne, count(ir::Count::child_step), ir::imm(0)), stepping, any);
+    });
+    return resolve(two_versions);
+  }
+
+ private:
+  using K = ir::UfKind;
+
+  static bool over_inner_nodes(const ir::For& loop) {
+    const auto* extent = loop.extent.as<ir::UfCall>();
+    return extent && (extent->uf.kind == K::num_internal_batches || extent->uf.kind == K::num_groups ||
+                      (extent->uf.kind == K::num_internal && loop.dim == dims::sequence));
+  }
+  static bool has_barrier(const ir::Stmt& body) {
+    bool found = false;
+    ir::visit_with(body, [&](const ir::Barrier&) { found = true; });
+    return found;
+  }
+  ir::Stmt with_steps(const ir::Stmt& body) {
+    return ir::mutate_with(body, [&](auto& self, const ir::UfCall& call) -> ir::Expr {
+      return call.uf.kind == K::child ? self(call.args[0]) + count(ir::Count::child_step) : self.children(call);
+    });
+  }
+
+  ir::Stmt resolve(const ir::Stmt& body) {
     return ir::mutate_with(
         body,
         [&](auto& self, const ir::For& loop) -> ir::Stmt {
@@ -42,9 +75,6 @@ class StructureResolver {
           return meaning(call, args);
         });
   }
-
- private:
-  using K = ir::UfKind;
 
   /// What a loop over children runs over.
   struct Kids {
@@ -141,8 +171,8 @@ class StructureResolver {
 }  // namespace detail
 
 /// `field_components`: how many elements each field of a node has.
-inline ir::Stmt resolve_structure(const ir::Stmt& body, const std::vector<int>& field_components) {
-  return detail::StructureResolver(field_components).run(body);
+inline ir::Stmt resolve_structure(const ir::Stmt& body, const std::vector<int>& field_components, bool chains = false) {
+  return detail::StructureResolver(field_components).run(body, chains);
 }
 
 }  // namespace cortex::pass

@@ -70,6 +70,7 @@ class alignas(128) Workspace {
     counts_[std::size_t(ir::Count::batches)] = in.num_batches;
     counts_[std::size_t(ir::Count::roots)] = in.num_roots;
     counts_[std::size_t(ir::Count::groups)] = in.subtrees.num_groups;
+    counts_[std::size_t(ir::Count::child_step)] = in.child_step;
     for (const Link& link : plan_->links) pointers_[std::size_t(link.buffer)] = const_cast<void*>(target_of(link, in));
     if (num_workers > 1 && pointers_.size() < plan_->num_buffers() * std::size_t(num_workers))
       pointers_.resize(plan_->num_buffers() * std::size_t(num_workers));
