@@ -363,6 +363,12 @@ class OpChecker {
   void position(const ir::Expr& k, int container) {
     if (has_load(k)) fail({"(P.3) recursive calls are independent: a child is chosen by computed data"});
     value(k);
+    const Bound* bound_var = k.as<ir::Var>() ? find(k) : nullptr;
+    const bool folds = bound_var && bound_var->container == container;
+    const Relation relation = graph_.containers[std::size_t(container)].relation;
+    if (!folds && (relation == Relation::members || (relation == Relation::parents && most(container) != 1)))
+      fail({"reads one of the ", relation == Relation::members ? "nodes of an input" : "parents of a DAG's node",
+            " by its number, but they have no order; fold over them, as in sum(...)"});
     const Interval values = range(k);
     if (values.from_below() && values.lo < 0) fail({"a child is chosen by a number that may be negative"});
     const int bound = most(container);

@@ -122,7 +122,7 @@ class NestTiler {
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
     if (!slice_var(nest_)) return {};
-    if (nest_.rows && contracts_ && !nest_.guard)
+    if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row())
       return split_evenly(nest_.rows->extent, shape_.most_rows, nest_.rows->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;
         return outer_loops(columns(rows));
@@ -134,6 +134,12 @@ class NestTiler {
   }
 
  private:
+  /// Whether the extent of a loop depends on the row, such as one over a node's own children: rows then differ.
+  bool has_loops_of_its_row() const {
+    return std::any_of(nest_.loops.begin(), nest_.loops.end(),
+                       [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
+  }
+
   ir::Stmt outer_loops(ir::Stmt body) const {
     for (auto loop = nest_.loops.rbegin() + 1; loop != nest_.loops.rend(); ++loop) body = loop_around(*loop, body);
     return body;

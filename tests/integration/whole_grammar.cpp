@@ -1,0 +1,122 @@
+// Random models of the whole grammar (several recursions that go up, down or nowhere, readouts, switches, branches on any
+// of the structure) on random trees, graphs and sequences under random schedules, compiled, against the equations
+// interpreted. `CORTEX_CASES=N` runs N cases in place of the suite's own number.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <optional>
+
+#include "support/compile.hpp"
+#include "support/differential.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+using RandomFunctor = Functor<Vertex, VertexSet, float>;
+
+/// Any decision, and any combination; some are refused.
+Schedule random_schedule(Random& random, const ra::Graph& graph) {
+  Schedule schedule;
+  if (random.chance(0.7)) schedule = schedule.dynamic_batch();
+  const int specialized = random.below(4);
+  if (specialized == 1) schedule = schedule.specialize_leaves_and_switches();
+  if (specialized == 2) schedule = schedule.specialize_if_else();
+  if (random.chance(0.5)) schedule = schedule.specialize_leaves();
+  for (const ra::Op& op : graph.ops)
+    if (op.kind == ra::OpKind::if_then_else && random.chance(0.2)) schedule = schedule.specialize_if_else(op.name());
+  if (random.chance(0.25)) schedule = schedule.unroll(graph.name, 1 + random.below(4));
+  if (random.chance(0.3)) schedule = schedule.workers(2 + random.below(2));
+  return schedule;
+}
+
+std::string text_of(const Schedule& s) {
+  std::string text = s.batched ? "batched" : "node by node";
+  if (s.specialize_all) text += ", leaves and switches specialized";
+  if (s.specialize_every) text += ", all branches specialized";
+  for (const std::string& name : s.specialized) text += ", " + name + " specialized";
+  if (s.leaves_apart) text += ", leaves apart";
+  for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);
+  return text + ", " + std::to_string(s.max_workers) + " workers";
+}
+
+/// The first value outside its bound, as text; nothing if all are right.
+std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest) {
+  const ForestView view(forest);
+  const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
+  const auto result = functor(forest.roots);
+  for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
+    const ra::State& state = model.graph.states[s];
+    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
+    for (int n = 0; n < view.num_nodes(); ++n) {
+      const auto& right = expected[s][std::size_t(n)];
+      const auto values = result.node<float>(view.nodes[std::size_t(n)], name);
+      for (std::size_t i = 0; i < right.size(); ++i) {  // none at the other nodes of a readout
+        if (right[i].covers(values[i])) continue;
+        std::ostringstream out;
+        out.precision(9);
+        out << name << "[" << n << "," << i << "] = " << values[i] << ", but the equations give " << right[i].value
+            << " within " << right[i].error;
+        return out.str();
+      }
+    }
+  }
+  return {};
+}
+
+std::string smallest_failure(const RandomModel& model, const RandomFunctor& functor, std::uint64_t seed) {
+  for (int most = 1; most < 40; ++most)
+    for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
+      Random random(seed * 1000 + attempt);
+      const Forest forest = random_forest(random, model.graph.structure, most);
+      if (const auto wrong = mismatch(model, functor, forest)) return describe(forest) + *wrong;
+    }
+  return "no smaller forest goes wrong";
+}
+
+struct Tally {
+  int cases = 0, refused = 0;
+};
+
+/// `count` cases: for each model three schedules, for each of these ten forests.
+Tally run(std::uint64_t first, int count) {
+  constexpr int schedules = 3, forests = 10;
+  const auto pool = std::make_shared<Workers>(2);
+  Tally tally;
+  for (std::uint64_t seed = first; tally.cases < count; ++seed) {
+    const RandomModel model(seed, Grammar::whole);
+    Random random(seed);
+    for (int s = 0; s < schedules; ++s) {
+      const Schedule schedule = random_schedule(random, model.graph);
+      INFO("seed " << seed << ", " << text_of(schedule) << "\n" << ra::print(model.graph));
+      std::optional<RandomFunctor> functor;
+      try {
+        functor.emplace(runtime::compile_graph(model.graph, schedule, best_target()));
+      } catch (const Error& error) {
+        if (error.code != Code::invalid_schedule) FAIL(error.message);
+        ++tally.refused;  // with a sentence: what may be refused is tested elsewhere
+        continue;
+      }
+      for (const auto& [name, values] : model.weights) functor->bind(name, values);
+      if (schedule.max_workers > 1) functor->use(pool);
+      for (int f = 0; f < forests; ++f, ++tally.cases) {
+        Random own(seed * 100 + std::uint64_t(f));
+        const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
+        if (const auto wrong = mismatch(model, *functor, forest))
+          FAIL(*wrong << "\nsmallest:\n" << smallest_failure(model, *functor, seed));
+      }
+    }
+  }
+  return tally;
+}
+
+}  // namespace
+
+TEST_CASE("random models of the whole grammar equal their equations under random schedules", "[differential][slow]") {
+  const char* asked = std::getenv("CORTEX_CASES");
+  const Tally tally = run(20000, asked ? std::atoi(asked) : CORTEX_LLVM ? 2000 : 300);
+  CHECK(tally.refused < tally.cases / 10);
+  WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
+}
+
+TEST_CASE("some random models of the whole grammar equal their equations", "[differential][smoke]") { run(90000, 100); }
