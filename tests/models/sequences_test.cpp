@@ -56,8 +56,9 @@ TEST_CASE("LSTM and GRU go both ways", "[models]") {
 }
 
 TEST_CASE("two layers that go both ways read both directions of the one before", "[models]") {
-  check_sizes([](int D, int H) { return models::bidirectional_lstm<Item, float, 2>(word, before, sizes(D, H)).program; },
-              Shape::sequence, true, layers(2, true, false), {33});
+  check_sizes(
+      [](int D, int H) { return models::bidirectional_lstm<Item, float, 2>(word, before, sizes(D, H)).program; },
+      Shape::sequence, true, layers(2, true, false), {33});
   check_sizes([](int D, int H) { return models::bidirectional_gru<Item, float, 2>(word, before, sizes(D, H)).program; },
               Shape::sequence, true, layers(2, true, true), {33});
 }

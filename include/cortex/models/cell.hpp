@@ -4,8 +4,8 @@
 //
 //   cortex::Model<Word> m("mine", cortex::tree);
 //   auto [h, c] = cortex::models::tree_lstm_cell(m, x, kids, {.input = D, .hidden = H});
-//   auto logits = m.output<float>("logits", C, [&](auto n, auto c) { return sum(H, [&](auto j) { return W(c, j) * h(n, j); }); });
-//   auto f = cortex::compile(m.program(logits));
+//   auto logits = m.output<float>("logits", C, [&](auto n, auto c) { return sum(H, [&](auto j) { return W(c, j) * h(n,
+//   j); }); }); auto f = cortex::compile(m.program(logits));
 //
 // and by itself it is a whole program over words:
 //
@@ -105,7 +105,8 @@ template <class T, class Node, class Accessor>
 auto input_of(Model<Node>& m, const AtLeaves<Accessor>& leaves, const Dim& V, const Dim& D) {
   auto at_leaf = detail::field_input<T>(m, "x_at_leaf", leaves.accessor, V, D);
   auto none = m.compute("x_elsewhere", D, [](auto, auto) { return cast<T>(0); });
-  return m.if_then_else("x", [](auto n) { return is_leaf(n); }, at_leaf, none);
+  return m.if_then_else(
+      "x", [](auto n) { return is_leaf(n); }, at_leaf, none);
 }
 
 /// The sum of `f` over what a link leads to: all of a container (children, parents), or the one child. Where there is
