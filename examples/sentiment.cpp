@@ -46,22 +46,24 @@ struct Options {
 
 std::filesystem::path data(const char* name) { return examples_directory() / "data" / name; }
 
-/// Everything that is loaded once: the compiled model with its weights, and the words.
+cortex::CompileOptions compile_options(const Options& options) {
+  cortex::CompileOptions result;
+  result.timings = true;
+  if (options.threads > 1) result.workers = std::make_shared<cortex::Workers>(options.threads - 1);  // the caller works too
+  return result;
+}
+
+/// Everything that is loaded once: the words, and the compiled model with its weights.
 struct Loaded {
   TrainedWords words{data("sentiment_vocabulary.txt")};
   cortex::SafetensorsFile file = cortex::SafetensorsFile::open(data("sentiment.safetensors"));
   int input = int(file.tensor("W_i").shape.at(1)), hidden = int(file.tensor("W_i").shape.at(0));
   decltype(cortex::compile(sentiment_model(1, 1))) model;
 
-  explicit Loaded(const Options& options) : model(compile(options)) {
+  explicit Loaded(const Options& options)
+      : model(cortex::compile(sentiment_model(input, hidden), cortex::Schedule::standard().workers(options.threads),
+                              compile_options(options))) {
     cortex::bind(model, file);
-  }
-
-  auto compile(const Options& options) const {
-    cortex::CompileOptions how;
-    how.timings = true;
-    if (options.threads > 1) how.workers = std::make_shared<cortex::Workers>(options.threads - 1);  // the caller works too
-    return cortex::compile(sentiment_model(input, hidden), cortex::Schedule::standard().workers(options.threads), how);
   }
 
   SentimentWeights plain_weights() const {
@@ -92,7 +94,7 @@ class TreePrinter {
       const Line line = open.back();
       open.pop_back();
       const Sentiment s = of(line.phrase);
-      std::printf("  %s%s %2.0f%%  %s%s%s\n", color(s.fine), marks[s.fine], 100 * s.probability[std::size_t(s.fine)],
+      std::printf("  %s%s %3.0f%%  %s%s%s\n", color(s.fine), marks[s.fine], 100 * s.probability[std::size_t(s.fine)],
                   line.indent.c_str(), words(line.phrase).c_str(), colors_ ? "\033[0m" : "");
       if (!line.phrase->left) continue;
       open.push_back({line.phrase->right, line.indent + "  "});
@@ -213,7 +215,7 @@ Treebank read(const Options& options) {
     else
       add_sentence(sentence, bank);
   }
-  if (options.sentences.empty()) read_ptb(options.trees.empty() ? data("sentences.txt") : options.trees, bank);
+  if (options.sentences.empty()) read_ptb(options.trees.empty() ? data("sentences.txt") : std::filesystem::path(options.trees), bank);
   constexpr long highest = 5000;
   for (std::size_t i = 0; i < bank.trees.size(); ++i)
     if (const long height = size_of(bank.trees[i]).height; height > highest)
@@ -239,9 +241,9 @@ int run(const Options& options) {
   const bool asked = !options.sentences.empty() || !options.trees.empty();
   show(loaded, sentences, asked ? sentences.bank.trees.size() : 3, options);
   bool right = true;
-  if (const auto sst = find_sst())
+  if (const auto sst = asked ? std::nullopt : find_sst())
     right = accuracy(loaded, *sst / "test.txt", true);
-  else
+  else if (!asked)
     std::printf("no accuracy on the treebank's test split: CORTEX_SST does not say where it is\n");
   right = speed(loaded, sentences.bank.trees, options) && right;
   return right ? 0 : 1;

@@ -109,6 +109,18 @@ TEST_CASE("TreeLSTM takes a vector of the node as its input", "[models]") {
       {33});
 }
 
+TEST_CASE("TreeLSTM takes a vector at leaves alone as its input", "[models]") {
+  check_sizes(
+      [](int D, int H) { return models::tree_lstm<Item>(models::at_leaves(features), kids, sizes(D, H)).program; },
+      Shape::ragged, true,
+      [](const Weights& w, const Items&) {
+        return tree_lstm_by_hand(w, [](const Item* n) {
+          return n->kids.empty() ? Numbers(n->features.begin(), n->features.end()) : Numbers(5);
+        });
+      },
+      {});
+}
+
 TEST_CASE("the N-ary TreeLSTM gives what its equations give, with children absent in any position", "[models]") {
   check_sizes([](int D, int H) { return models::nary_tree_lstm<Item>(word, by_position, sizes(D, H)).program; },
               Shape::positional, true, [](const Weights& w, const Items&) { return nary_tree_lstm_by_hand(w, 3); },
