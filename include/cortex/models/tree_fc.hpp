@@ -37,7 +37,8 @@ auto tree_fc_cell(Model<Node>& m, const X& x, const Left& left, const Right& rig
 }
 
 /// TreeFC over words at leaves: `tree_fc<Word>(word, left, right, {.hidden = 256})`. Weights: Emb [vocabulary, hidden],
-/// if `word` is an integer field, and those of `tree_fc_cell`. Gives the program and its state h.
+/// if `word` is an integer field, and those of `tree_fc_cell`; the input is as large as the state. Gives the program
+/// and its state h.
 template <class Node, class T = float, class Word, class Left, class Right>
 auto tree_fc(const Word& word, const Left& left, const Right& right, const Sizes& sizes) {
   Model<Node> m("tree_fc", cortex::tree);
