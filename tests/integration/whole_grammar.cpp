@@ -83,9 +83,10 @@ struct Tally {
   int cases = 0, refused = 0;
 };
 
-/// `count` cases: for each model three schedules, for each of these ten forests.
+/// `count` cases: for each model three schedules, for each of these ten forests, or fifty where the cases are many.
 Tally run(std::uint64_t first, int count) {
-  constexpr int schedules = 3, forests = 10;
+  constexpr int schedules = 3;
+  const int forests = count > 10000 ? 50 : 10;
   const auto pool = std::make_shared<Workers>(2);
   Tally tally;
   for (std::uint64_t seed = first; tally.cases < count; ++seed) {
