@@ -326,7 +326,9 @@ inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph,
     detail::refuse_cut(graph, "it is declared for DAGs, where a node has several parents, and what follows the cut would be "
                               "computed again with each of them; only trees and sequences are refactored");
   std::unordered_map<int, std::string> cut_in;  // recursion -> the operator it is cut at
+  std::unordered_set<std::string> named;
   for (const std::string& name : schedule.refactored) {
+    if (!named.insert(name).second) continue;  // said twice
     const int op = detail::cut_operator(graph, name);
     bool up = false, down = false, done = false;
     for (int r = 0; r < int(recursions.size()) && !done; ++r) {
