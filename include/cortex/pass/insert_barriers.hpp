@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/share_work.hpp"
 
 namespace cortex::pass {
@@ -63,7 +64,7 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, b
       any = true;
     }
     result.push_back(stmt);
-    since.insert(since.end(), here.begin(), here.end());
+    append(since, here);
     if (!any) head = since;
   }
   if (carries && meet(since, head, false)) result.push_back(ir::Barrier::make());

@@ -9,10 +9,10 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/schedule/access.hpp"
 
 namespace cortex::schedule {
@@ -20,7 +20,7 @@ namespace cortex::schedule {
 namespace detail {
 
 /// `for_each_nest` and `map_nests` for the nests whose work is to be shared, which those inside a subtree are not.
-inline void for_each_shared(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
+inline void for_each_shared(const ir::Stmt& body, FunctionRef<void(const Nest&)> f) {
   if (is_shared_whole(body)) return;
   if (const auto* block = body.as<ir::Block>()) {
     for (const ir::Stmt& s : block->stmts) for_each_shared(s, f);
@@ -30,7 +30,7 @@ inline void for_each_shared(const ir::Stmt& body, const std::function<void(const
     for_each_nest(body, f);
   }
 }
-inline ir::Stmt map_shared(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
+inline ir::Stmt map_shared(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f) {
   if (is_shared_whole(body)) return body;
   if (const auto* block = body.as<ir::Block>()) {
     std::vector<ir::Stmt> stmts;
@@ -51,7 +51,7 @@ struct Written {
 
 /// The temporaries that each worker computes for itself: wanted whole, and cheap in every nest that writes them. Nests
 /// that write several tensors tie these to each other.
-inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& body) {
+inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
   const auto whole = read_whole(body);
   std::vector<Written> nests;
   for_each_shared(body, [&](const Nest& nest) {
@@ -78,10 +78,10 @@ inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& bo
         a.wanted |= b.wanted;
       }
   }
-  std::unordered_map<const void*, ir::Buffer> own;
+  PointerMap<ir::Buffer> own;
   for (const Written& written : nests)
     for (const ir::Buffer& buffer : written.buffers) {
-      if (!written.cheap || !written.wanted || own.count(buffer.id())) continue;
+      if (!written.cheap || !written.wanted || own.contains(buffer.id())) continue;
       ir::BufferInfo info = *buffer;
       info.scope = ir::Scope::worker;
       own.emplace(buffer.id(), ir::Buffer(std::move(info)));
@@ -115,7 +115,7 @@ inline ir::Stmt share_subtrees(const ir::Stmt& body) {
     const auto* let = loop.body.as<ir::LetStmt>();
     const auto* of = let ? let->value.as<ir::UfCall>() : nullptr;
     if (!of || of->uf.kind != ir::UfKind::group_node) return self.children(loop);
-    std::unordered_map<const void*, ir::Buffer> own;
+    PointerMap<ir::Buffer> own;
     const auto home = [&](const ir::Buffer& buffer) {
       const bool dense = buffer->role == ir::Role::temp && buffer->scope == ir::Scope::shared && !buffer->dims.empty() &&
                          (buffer->dims[0] == dims::batch || buffer->dims[0] == dims::batch_edge);
@@ -138,7 +138,7 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
   const auto own = detail::replicated(body);
   const ir::Stmt shared = detail::map_shared(body, [&](const Nest& nest) {
     bool replicate = false;
-    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.count(access.buffer.id()) > 0;
+    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.contains(access.buffer.id());
     Nest result = nest;
     if (replicate || (slice_var(nest) && nest.loops.back().kind == ir::ForKind::parallel)) return ir::Stmt();
     if (slice_var(nest)) {
