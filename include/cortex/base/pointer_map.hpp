@@ -2,10 +2,11 @@
 // dozen classes for each type of value, which every translation unit would pay for.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
-#include <memory>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace cortex {
 
@@ -14,23 +15,67 @@ namespace detail {
 /// An entry of a map without its value.
 struct PointerEntry {
   const void* first;
+  PointerEntry* next = nullptr;  // in its chain
   explicit PointerEntry(const void* key) : first(key) {}
   virtual ~PointerEntry() = default;
 };
 
+/// Owns entries, in chains by their keys' hashes.
 class PointerTable {
  public:
+  PointerTable() = default;
+  PointerTable(PointerTable&& other) noexcept : chains_(std::move(other.chains_)), size_(other.size_) { other.size_ = 0; }
+  PointerTable& operator=(PointerTable&& other) noexcept {
+    std::swap(chains_, other.chains_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~PointerTable() {
+    for (PointerEntry* entry : chains_)
+      while (entry) delete std::exchange(entry, entry->next);
+  }
+
   PointerEntry* find(const void* key) const {
-    const auto found = entries_.find(key);
-    return found == entries_.end() ? nullptr : found->second.get();
+    if (size_ == 0) return nullptr;
+    PointerEntry* entry = chains_[hash(key)];
+    while (entry && entry->first != key) entry = entry->next;
+    return entry;
   }
   /// Adds an entry for a key that has none.
-  void add(PointerEntry* entry) { entries_[entry->first].reset(entry); }
-  void erase(const void* key) { entries_.erase(key); }
-  std::size_t size() const { return entries_.size(); }
+  void add(PointerEntry* entry) {
+    if (size_ == chains_.size()) grow();
+    entry->next = std::exchange(chains_[hash(entry->first)], entry);
+    ++size_;
+  }
+  void erase(const void* key) {
+    if (size_ == 0) return;
+    PointerEntry** link = &chains_[hash(key)];
+    while (*link && (*link)->first != key) link = &(*link)->next;
+    if (!*link) return;
+    delete std::exchange(*link, (*link)->next);
+    --size_;
+  }
+  std::size_t size() const { return size_; }
 
  private:
-  std::unordered_map<const void*, std::unique_ptr<PointerEntry>> entries_;
+  /// The chain of a key; nodes lie 16 bytes apart and often side by side.
+  std::size_t hash(const void* key) const {
+    return (reinterpret_cast<std::uintptr_t>(key) * 0x9E3779B97F4A7C15u >> 32) & (chains_.size() - 1);
+  }
+  void grow() {
+    std::vector<PointerEntry*> old(chains_.empty() ? 8 : 2 * chains_.size());
+    old.swap(chains_);
+    for (PointerEntry* entry : old) {
+      while (entry) {
+        PointerEntry* const next = entry->next;
+        entry->next = std::exchange(chains_[hash(entry->first)], entry);
+        entry = next;
+      }
+    }
+  }
+
+  std::vector<PointerEntry*> chains_;  // a power of two of them
+  std::size_t size_ = 0;
 };
 
 }  // namespace detail
