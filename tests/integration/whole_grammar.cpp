@@ -27,6 +27,10 @@ Schedule random_schedule(Random& random, const ra::Graph& graph) {
     if (op.kind == ra::OpKind::if_then_else && random.chance(0.2)) schedule = schedule.specialize_if_else(op.name());
   if (random.chance(0.25)) schedule = schedule.unroll(graph.name, 1 + random.below(4));
   if (random.chance(0.3)) schedule = schedule.workers(2 + random.below(2));
+  if (schedule.max_workers > 1 && graph.structure != ra::StructureKind::dag && random.chance(0.4)) {
+    const ra::Op& op = graph.ops[std::size_t(random.below(int(graph.ops.size())))];
+    if (op.kind == ra::OpKind::compute) schedule = schedule.refactor(op.name());
+  }
   return schedule;
 }
 
@@ -36,6 +40,7 @@ std::string text_of(const Schedule& s) {
   if (s.specialize_every) text += ", all branches specialized";
   for (const std::string& name : s.specialized) text += ", " + name + " specialized";
   if (s.leaves_apart) text += ", leaves apart";
+  for (const std::string& name : s.refactored) text += ", cut at " + name;
   for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);
   return text + ", " + std::to_string(s.max_workers) + " workers";
 }
@@ -78,9 +83,10 @@ struct Tally {
   int cases = 0, refused = 0;
 };
 
-/// `count` cases: for each model three schedules, for each of these ten forests.
+/// `count` cases: for each model three schedules, for each of these ten forests, or fifty where the cases are many.
 Tally run(std::uint64_t first, int count) {
-  constexpr int schedules = 3, forests = 10;
+  constexpr int schedules = 3;
+  const int forests = count > 10000 ? 50 : 10;
   const auto pool = std::make_shared<Workers>(2);
   Tally tally;
   for (std::uint64_t seed = first; tally.cases < count; ++seed) {
@@ -115,7 +121,7 @@ Tally run(std::uint64_t first, int count) {
 TEST_CASE("random models of the whole grammar equal their equations under random schedules", "[differential][slow]") {
   const char* asked = std::getenv("CORTEX_CASES");
   const Tally tally = run(20000, asked ? std::atoi(asked) : CORTEX_LLVM ? 2000 : 300);
-  CHECK(tally.refused < tally.cases / 10);
+  CHECK(tally.refused < tally.cases / 5);
   WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
 }
 

@@ -1,8 +1,8 @@
 // Random structures, random weights, and the comparison of a model of the zoo with its equations by hand.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <deque>
 #include <memory>
@@ -20,8 +20,8 @@ namespace cortex::test {
 inline constexpr auto kids = cortex::children<&Item::kids>;
 inline constexpr auto left = cortex::child<&Item::left>;
 inline constexpr auto right = cortex::child<&Item::right>;
-inline constexpr auto by_position = std::tuple{cortex::optional_child<&Item::left>, cortex::optional_child<&Item::right>,
-                                               cortex::optional_child<&Item::third>};
+inline constexpr auto by_position = std::tuple{
+    cortex::optional_child<&Item::left>, cortex::optional_child<&Item::right>, cortex::optional_child<&Item::third>};
 inline constexpr auto before = cortex::optional_child<&Item::before>;
 inline constexpr auto word = cortex::field<&Item::word>;
 inline constexpr auto features = cortex::field<&Item::features>;
@@ -186,7 +186,8 @@ double error_of(const Output& result, const Items& items, const Oracle& oracle) 
       double largest = 1;
       for (const double x : right) largest = std::max(largest, std::abs(x));
       for (std::size_t i = 0; i < right.size(); ++i) {
-        const double error = std::abs(double(values[i]) - right[i]) / (scale * (1e-5 * std::abs(right[i]) + 1e-6 * largest));
+        const double error =
+            std::abs(double(values[i]) - right[i]) / (scale * (1e-5 * std::abs(right[i]) + 1e-6 * largest));
         if (!(error <= worst)) worst = error;  // NaN too
       }
     }
@@ -212,8 +213,8 @@ inline std::vector<NamedSchedule> all_schedules() {
           {"standard, two workers", Schedule::standard().workers(2)}};
 }
 
-/// Holds a program against its equations: forests of 1 to 10 roots, of one node, of none, nodes that are roots twice and
-/// inside other roots' structures. `oracle(weights, items)` gives the equations over those items.
+/// Holds a program against its equations: forests of 1 to 10 roots, of one node, of none, nodes that are roots twice
+/// and inside other roots' structures. `oracle(weights, items)` gives the equations over those items.
 template <class T, class Program, class MakeOracle>
 void check_model(const Program& program, Shape shape, std::size_t D, std::size_t H, const MakeOracle& oracle,
                  const std::vector<NamedSchedule>& schedules, int large = 40) {

@@ -178,13 +178,24 @@ inline Oracle nary_tree_lstm_by_hand(const Weights& w, std::size_t N) {
   });
 }
 
+inline Numbers transposed(const Numbers& M, std::size_t H) {
+  Numbers result(H * H);
+  for (std::size_t i = 0; i < H; ++i)
+    for (std::size_t j = 0; j < H; ++j) result[j * H + i] = M[i * H + j];
+  return result;
+}
+
+/// MV-RNN with M as it is written, whose transpose the model holds.
 inline Oracle mv_rnn_by_hand(const Weights& w) {
-  return recursively([&w](const auto& self, const Item* n) -> States {
+  const Oracle by_hand = recursively([&w](const auto& self, const Item* n) -> States {
     if (n->kids.empty()) return {{"v", w.row("Emb_v", n->word, w.H)}, {"M", w.row("Emb_M", n->word, w.H * w.H)}};
     const States &l = self(n->left), &r = self(n->right);
     const Numbers a = w.product(l.at("M").data(), w.H, r.at("v")), b = w.product(r.at("M").data(), w.H, l.at("v"));
     return {{"v", tanh(w.half("W_v", 0, a) + w.half("W_v", 1, b) + w("b"))},
             {"M", w.half_of_matrix("W_M", 0, l.at("M")) + w.half_of_matrix("W_M", 1, r.at("M")) + w("B")}};
+  });
+  return recursively([&w, by_hand](const auto&, const Item* n) -> States {
+    return {{"v", by_hand(n).at("v")}, {"M_transposed", transposed(by_hand(n).at("M"), w.H)}};
   });
 }
 

@@ -38,7 +38,8 @@ TEST_CASE("DAG-RNN gives what its equations give on a batch of grids", "[models]
   for (int g = 0; g < 10; ++g) builder.items.roots.push_back(builder.grid(10, 10));
   const auto program = models::dag_rnn<Item>(word, kids, sizes(5, 16)).program;
   Weights weights{random_weights(program.graph(), 4), 5, 16};
-  for (double& u : weights.values.at("U")) u = float(u / 2);  // a node of a grid reads two: else states grow without end
+  for (double& u : weights.values.at("U"))
+    u = float(u / 2);  // a node of a grid reads two: else states grow without end
   for (const auto& [name, schedule] : all_schedules()) {
     auto model = compile_here(program, schedule);
     if (schedule.max_workers > 1) model.use(std::make_shared<Workers>(1));
@@ -85,9 +86,9 @@ TEST_CASE("TreeLSTM and TreeGRU run on graphs that share nodes", "[models]") {
 }
 
 TEST_CASE("TreeLSTM takes words at leaves alone", "[models]") {
-  check_sizes(
-      [](int D, int H) { return models::tree_lstm<Item>(models::at_leaves(word), kids, sizes(D, H)).program; },
-      Shape::ragged, true, [](const Weights& w, const Items&) { return tree_lstm_by_hand(w, at_leaves_only(w)); });
+  check_sizes([](int D, int H) { return models::tree_lstm<Item>(models::at_leaves(word), kids, sizes(D, H)).program; },
+              Shape::ragged, true,
+              [](const Weights& w, const Items&) { return tree_lstm_by_hand(w, at_leaves_only(w)); });
 }
 
 TEST_CASE("words at leaves alone are not read at other nodes", "[models]") {
@@ -100,12 +101,24 @@ TEST_CASE("words at leaves alone are not read at other nodes", "[models]") {
 }
 
 TEST_CASE("TreeLSTM takes a vector of the node as its input", "[models]") {
-  check_sizes([](int D, int H) { return models::tree_lstm<Item>(features, kids, sizes(D, H)).program; },
-              Shape::ragged, true,
-              [](const Weights& w, const Items&) {
-                return tree_lstm_by_hand(w, [](const Item* n) { return Numbers(n->features.begin(), n->features.end()); });
-              },
-              {33});
+  check_sizes(
+      [](int D, int H) { return models::tree_lstm<Item>(features, kids, sizes(D, H)).program; }, Shape::ragged, true,
+      [](const Weights& w, const Items&) {
+        return tree_lstm_by_hand(w, [](const Item* n) { return Numbers(n->features.begin(), n->features.end()); });
+      },
+      {33});
+}
+
+TEST_CASE("TreeLSTM takes a vector at leaves alone as its input", "[models]") {
+  check_sizes(
+      [](int D, int H) { return models::tree_lstm<Item>(models::at_leaves(features), kids, sizes(D, H)).program; },
+      Shape::ragged, true,
+      [](const Weights& w, const Items&) {
+        return tree_lstm_by_hand(w, [](const Item* n) {
+          return n->kids.empty() ? Numbers(n->features.begin(), n->features.end()) : Numbers(5);
+        });
+      },
+      {});
 }
 
 TEST_CASE("the N-ary TreeLSTM gives what its equations give, with children absent in any position", "[models]") {
@@ -134,9 +147,8 @@ TEST_CASE("a cell is a part of a model of one's own, several times if need be", 
   auto [h, c] = models::tree_lstm_cell(m, x, kids, {.input = D, .hidden = H});
   auto down = models::tree_gru_cell(m, h, cortex::parents<kids>, {.input = H, .hidden = H, .prefix = "down."});
   auto W = m.input<float>("W", C, H);
-  auto logits = m.output<float>("logits", C, [&](auto n, auto k) {
-    return sum(H, [&](auto j) { return W(k, j) * (down(n, j) + c(n, j)); });
-  });
+  auto logits = m.output<float>(
+      "logits", C, [&](auto n, auto k) { return sum(H, [&](auto j) { return W(k, j) * (down(n, j) + c(n, j)); }); });
   const auto program = m.program(logits);
 
   const Items items = forest(Shape::ragged, 5, 30, 3);

@@ -21,6 +21,7 @@ enum class DimKind : std::uint8_t {
   batch_edge,   // the edges of one batch: independent of each other
   sequence,     // the nodes one by one in dependence order: this loop carries the dependence
   worker,       // the workers of a group
+  slice,        // equal parts of a dense dimension, which workers own
 };
 
 /// A named dimension. Two dimensions are the same only if one was copied from the other, whatever their names, so

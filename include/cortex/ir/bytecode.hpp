@@ -68,7 +68,7 @@ enum class Opcode : std::uint8_t {
   jump_if,  // to instruction c; on register a
   loop,
   share,
-  next,  // registers dst, dst + 1 = 0, a or the worker's part of it, to instruction c if empty; dst += 1, to c if below
+  next,  // registers dst, dst + 1 = 0, a or the worker's part of it in pieces of b, to instruction c if empty; dst += 1, to c if below
          // the end
   forget,  // local buffer a holds nothing yet
   barrier,
@@ -225,7 +225,7 @@ class Compiler {
     scoped(false, [&] { extent = expr(n.extent); });
     const Register var = fresh(2);
     const bool shared = n.loop == ForKind::parallel;
-    const int head = emit({shared ? Opcode::share : Opcode::loop, 1, var, extent});
+    const int head = emit({shared ? Opcode::share : Opcode::loop, 1, var, extent, Register(n.piece)});
     bind(n.var, var);
     stmt(n.body);
     emit({Opcode::next, 1, var, 0, 0, head + 1});

@@ -172,7 +172,8 @@ class LogicalRun {
 
   std::int64_t extent_of(const Buffer& buffer, const Dim& dim) const {
     switch (dim.kind()) {
-      case DimKind::dense: return dim.extent();
+      case DimKind::dense:
+      case DimKind::slice: return dim.extent();
       case DimKind::node: return env_.num_nodes + std::int64_t(1);
       case DimKind::batch: return env_.max_batch;
       case DimKind::edge: return edges(buffer->slot).num_edges;

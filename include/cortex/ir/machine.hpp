@@ -100,8 +100,8 @@ class Machine {
           break;
         case Opcode::loop: enter(i, r, 0, r[i.a]); break;
         case Opcode::share: {
-          const auto extent = std::int64_t(r[i.a]);
-          enter(i, r, double(extent * worker_ / num_workers_), double(extent * (worker_ + 1) / num_workers_));
+          const auto pieces = std::int64_t(r[i.a]) / i.b;
+          enter(i, r, double(pieces * worker_ / num_workers_ * i.b), double(pieces * (worker_ + 1) / num_workers_ * i.b));
           break;
         }
         case Opcode::next:

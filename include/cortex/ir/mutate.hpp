@@ -120,7 +120,8 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       const auto& n = static_cast<const For&>(s);
       Expr extent = fe(n.extent);
       Stmt body = fs(n.body);
-      return extent.same_as(n.extent) && body.same_as(n.body) ? self() : For::make(n.var, n.dim, extent, n.loop, body);
+      if (extent.same_as(n.extent) && body.same_as(n.body)) return self();
+      return For::make(n.var, n.dim, extent, n.loop, body, n.piece);
     }
     case StmtKind::let: {
       const auto& n = static_cast<const LetStmt&>(s);

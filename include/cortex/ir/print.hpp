@@ -250,7 +250,9 @@ class Printer {
     constexpr std::string_view kinds[] = {"for ", "parallel for ", "vectorized for ", "unrolled for "};
     out_ << pad << kinds[std::size_t(n.loop)] << unique(n.var.get(), n.var.as<Var>()->name) << " = 0:";
     expr(n.extent, 0);
-    out_ << ":  # " << n.dim.name() << "\n";
+    out_ << ":  # " << n.dim.name();
+    if (n.piece > 1) out_ << " in pieces of " << n.piece;
+    out_ << "\n";
     stmt(n.body, indent + 1);
   }
 

@@ -41,7 +41,8 @@ inline Stmt handle_of(const StmtNode& node) { return Stmt(&node); }
 
 enum class ForKind : std::uint8_t {
   serial,
-  parallel,    // the workers of the call share its iterations: worker w of W runs [extent w / W, extent (w + 1) / W)
+  parallel,    // the workers of the call share its iterations: worker w of W runs [extent w / W, extent (w + 1) / W), or,
+               // shared in pieces of `piece` iterations each, the pieces [count w / W, count (w + 1) / W)
   vectorized,  // all iterations at once, in the lanes of a vector; constant extent
   unrolled,    // copied out; constant extent
 };
@@ -54,20 +55,23 @@ struct For : StmtNode {
   Expr extent;
   ForKind loop;
   Stmt body;
-  static Stmt make(Expr var, Dim dim, Expr extent, ForKind loop, Stmt body) {
+  std::int64_t piece;  // of a parallel loop: divides the extent
+  static Stmt make(Expr var, Dim dim, Expr extent, ForKind loop, Stmt body, std::int64_t piece = 1) {
     require(var && var.as<Var>() && extent && is_int(extent.dtype()) && body,
             "a loop without variable, extent or body");
-    return Stmt(new For(std::move(var), std::move(dim), std::move(extent), loop, std::move(body)));
+    require(piece >= 1 && (piece == 1 || loop == ForKind::parallel), "a loop in pieces that is not parallel");
+    return Stmt(new For(std::move(var), std::move(dim), std::move(extent), loop, std::move(body), piece));
   }
 
  private:
-  For(Expr var, Dim dim, Expr extent, ForKind loop, Stmt body)
+  For(Expr var, Dim dim, Expr extent, ForKind loop, Stmt body, std::int64_t piece)
       : StmtNode(tag),
         var(std::move(var)),
         dim(std::move(dim)),
         extent(std::move(extent)),
         loop(loop),
-        body(std::move(body)) {}
+        body(std::move(body)),
+        piece(piece) {}
 };
 
 /// `body` with `var` standing for `value`.

@@ -79,6 +79,8 @@ class Verifier {
     if (n.loop != ForKind::serial && level_ != Level::scheduled) fail("loops are serial", self);
     const bool copied = n.loop == ForKind::vectorized || n.loop == ForKind::unrolled;
     if (copied && !n.extent.as<IntImm>()) fail("a vectorized or unrolled loop has a constant extent", self);
+    if (const auto* extent = n.extent.as<IntImm>(); n.piece > 1 && (!extent || extent->value % n.piece))
+      fail("a loop in pieces has a constant extent, a multiple of a piece", self);
     expr(n.extent);
     const bool apart = n.loop == ForKind::parallel || n.loop == ForKind::vectorized;
     apart_ += apart;

@@ -30,6 +30,7 @@ struct Definition {
   std::vector<IndexVar> indices;
   ir::Expr body;
   ir::Expr guard;  // condition on `node`; empty: always
+  int op = -1;     // the operator that it is part of
 };
 
 /// The body for one part, in an order in which everything is defined before it is read.

@@ -9,6 +9,7 @@
 #include "cortex/lower/absent_children.hpp"
 #include "cortex/lower/emit_loops.hpp"
 #include "cortex/lower/hoist.hpp"
+#include "cortex/lower/refactor.hpp"
 #include "cortex/lower/split_reductions.hpp"
 #include "cortex/lower/versions.hpp"
 
@@ -35,6 +36,7 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   std::vector<Recursion> recursions = make_versions(graph, schedule, questions);
   split_reductions(recursions);                        // L1: every temporary explicit
+  refactor(recursions, graph, schedule);               // S4: the back edge moves to a contraction
   Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
   ir::Stmt body = emit_loops(placement, schedule.batched, questions.parts());  // L2: loops over nodes or batches
   ir::Program program{graph.name, buffers_of(graph, body), body, ir::Level::loops, {}};

@@ -84,6 +84,7 @@ class ReductionSplitter {
   ir::Expr define(const ir::Expr& body, const char* suffix) {
     Definition part;
     part.guard = whole_.guard;
+    part.op = whole_.op;
     part.body = body;
     ir::Substitution fresh;
     std::vector<ir::Expr> read;

@@ -142,7 +142,7 @@ class VersionBuilder {
       for (std::size_t t = 0; t < use.targets.size() && taken == use.targets.size(); ++t)
         if (same(use.targets[t].second, use.guard)) taken = t;
       if (taken < use.targets.size()) home = use.targets[taken].first;
-      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), use.guard};
+      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), use.guard, i};
       for (std::size_t d = 0; d < op(i).dims.size(); ++d)
         definition.indices.push_back({op(i).index_vars[d], op(i).dims[d]});
       home_.insert_or_assign(op(i).buffer.id(), home);

@@ -4,8 +4,8 @@
 //
 //   cortex::Model<Word> m("mine", cortex::tree);
 //   auto [h, c] = cortex::models::tree_lstm_cell(m, x, kids, {.input = D, .hidden = H});
-//   auto logits = m.output<float>("logits", C, [&](auto n, auto c) { return sum(H, [&](auto j) { return W(c, j) * h(n, j); }); });
-//   auto f = cortex::compile(m.program(logits));
+//   auto logits = m.output<float>("logits", C, [&](auto n, auto c) { return sum(H, [&](auto j) { return W(c, j) * h(n,
+//   j); }); }); auto f = cortex::compile(m.program(logits));
 //
 // and by itself it is a whole program over words:
 //
@@ -80,32 +80,25 @@ AtLeaves<Accessor> at_leaves(const Accessor& accessor) {
   return {accessor};
 }
 
-namespace detail {
-
-template <class T, class Node, class Accessor>
-auto field_input(Model<Node>& m, const std::string& name, const Accessor& accessor, const Dim& V, const Dim& D) {
-  if constexpr (is_float(Accessor::template dtype<Node>())) {
-    return m.field(name, accessor, D);
-  } else {
-    auto Emb = m.template input<T>("Emb", V, D);
-    return m.compute(name, D, [&](auto n, auto i) { return Emb(accessor(n), i); });
-  }
-}
-
-}  // namespace detail
-
 /// The input x `[node, D]` of a whole model, by the type of the field: of an integer its row of the weight "Emb"
 /// `[V, D]`, of an array of `T` the array itself.
 template <class T, class Node, class Accessor>
 auto input_of(Model<Node>& m, const Accessor& accessor, const Dim& V, const Dim& D) {
-  return detail::field_input<T>(m, "x", accessor, V, D);
+  if constexpr (is_float(Accessor::template dtype<Node>())) {
+    return m.field("x", accessor, D);
+  } else {
+    auto Emb = m.template input<T>("Emb", V, D);
+    return m.compute("x", D, [&](auto n, auto i) { return Emb(accessor(n), i); });
+  }
 }
 /// The same at leaves; elsewhere 0.
 template <class T, class Node, class Accessor>
 auto input_of(Model<Node>& m, const AtLeaves<Accessor>& leaves, const Dim& V, const Dim& D) {
-  auto at_leaf = detail::field_input<T>(m, "x_at_leaf", leaves.accessor, V, D);
+  auto x = input_of<T>(m, leaves.accessor, V, D);
+  auto at_leaf = m.compute("x_at_leaf", D, [&](auto n, auto i) { return x(n, i); });
   auto none = m.compute("x_elsewhere", D, [](auto, auto) { return cast<T>(0); });
-  return m.if_then_else("x", [](auto n) { return is_leaf(n); }, at_leaf, none);
+  return m.if_then_else(
+      "x_or_0", [](auto n) { return is_leaf(n); }, at_leaf, none);
 }
 
 /// The sum of `f` over what a link leads to: all of a container (children, parents), or the one child. Where there is

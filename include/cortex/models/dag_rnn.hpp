@@ -9,8 +9,8 @@ namespace cortex::models {
 ///
 ///   h = relu(W x + U sum of h_k + b)
 ///
-/// `x(n, j)` is the input, an operator `[node, shape.input]` or a lambda; `predecessors(n)` a container of children, one
-/// child, or with `cortex::parents` the parents. Weights:
+/// `x(n, j)` is the input, an operator `[node, shape.input]` or a lambda; `predecessors(n)` a container of children,
+/// one child, or with `cortex::parents` the parents. Weights:
 ///
 ///   W [hidden, input], U [hidden, hidden], b [hidden]
 ///
@@ -20,9 +20,8 @@ auto dag_rnn_cell(Model<Node>& m, const X& x, const Linked& predecessors, const 
   const Dim &D = shape.input, &H = shape.hidden;
   const Gate w = gate<T>(m, shape);
   auto h = m.template placeholder<T>(shape.prefix + "h", H);
-  auto s = m.compute(shape.prefix + "s", H, [&](auto n, auto i) {
-    return sum_over(predecessors(n), [&](auto k) { return h(k, i); });
-  });
+  auto s = m.compute(shape.prefix + "s", H,
+                     [&](auto n, auto i) { return sum_over(predecessors(n), [&](auto k) { return h(k, i); }); });
   auto body = m.compute(shape.prefix + "body", H, [&](auto n, auto i) {
     return relu(sum(D, [&](auto j) { return w.W(i, j) * x(n, j); }) +
                 sum(H, [&](auto j) { return w.U(i, j) * s(n, j); }) + w.b(i));
@@ -30,8 +29,8 @@ auto dag_rnn_cell(Model<Node>& m, const X& x, const Linked& predecessors, const 
   return m.recursion(h, body);
 }
 
-/// The DAG-RNN over words: `dag_rnn<Cell>(word, predecessors, {.input = 256, .hidden = 256})`; `word` as in `tree_lstm`. Weights:
-/// Emb [vocabulary, input] and those of `dag_rnn_cell`. Gives the program and its state h.
+/// The DAG-RNN over words: `dag_rnn<Cell>(word, predecessors, {.input = 256, .hidden = 256})`; `word` as in
+/// `tree_lstm`. Weights: Emb [vocabulary, input] and those of `dag_rnn_cell`. Gives the program and its state h.
 template <class Node, class T = float, class Word, class Linked>
 auto dag_rnn(const Word& word, const Linked& predecessors, const Sizes& sizes, Structure structure = cortex::dag) {
   Model<Node> m("dag_rnn", structure);

@@ -22,9 +22,8 @@ auto gru_layer(Model<Node>& m, const LayerInput& input, const Previous& previous
   auto b_x = m.template input<T>(named("bias_ih"), G, H), b_h = m.template input<T>(named("bias_hh"), G, H);
   auto h = m.template placeholder<T>(named("h"), H);
 
-  auto before = m.compute(named("h_before"), H, [&](auto n, auto i) {
-    return sum_over(previous(n), [&](auto p) { return h(p, i); });
-  });
+  auto before = m.compute(named("h_before"), H,
+                          [&](auto n, auto i) { return sum_over(previous(n), [&](auto p) { return h(p, i); }); });
   const auto U_times_h = [&](int gate, auto n, auto i) {
     return sum(H, [&](auto j) { return U(gate, i, j) * before(n, j); });
   };
@@ -37,9 +36,8 @@ auto gru_layer(Model<Node>& m, const LayerInput& input, const Previous& previous
     return tanh(W_times_x(candidate, n, i) + b_x(candidate, i) +
                 r(n, i) * (U_times_h(candidate, n, i) + b_h(candidate, i)));
   });
-  auto body = m.compute(named("h_body"), H, [&](auto n, auto i) {
-    return (1 - z(n, i)) * n_gate(n, i) + z(n, i) * before(n, i);
-  });
+  auto body = m.compute(named("h_body"), H,
+                        [&](auto n, auto i) { return (1 - z(n, i)) * n_gate(n, i) + z(n, i) * before(n, i); });
   auto h_all = m.recursion(h, body);
   return LayerState{h_all};
 }
@@ -63,8 +61,8 @@ auto gru_cell(Model<Node>& m, const X& x, const Previous& previous, const CellSh
 }
 
 /// Torch's GRU over sequences: `gru<Step>(word, previous, {.input = 256, .hidden = 256})`, of two layers
-/// `gru<Step, float, 2>(...)`. Arguments, and the names of weights, as in `lstm`. Gives the program and the last layer's
-/// state h.
+/// `gru<Step, float, 2>(...)`. Arguments, and the names of weights, as in `lstm`. Gives the program and the last
+/// layer's state h.
 template <class Node, class T = float, int Layers = 1, class Word, class Previous>
 auto gru(const Word& word, const Previous& previous, const Sizes& sizes) {
   Model<Node> m("gru", cortex::sequence);

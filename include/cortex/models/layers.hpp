@@ -46,8 +46,8 @@ struct BothWays {
 template <class F, class R>
 BothWays(F, R, Dim) -> BothWays<F, R>;
 
-/// Calls `layer(input, number)` for the layers number .. Count - 1, each with the h of the one before, and gives what the
-/// last gives.
+/// Calls `layer(input, number)` for the layers number .. Count - 1, each with the h of the one before, and gives what
+/// the last gives.
 template <int Count, int Number = 0, class Layer, class Input>
 auto stack(const Layer& layer, const Input& input, const Dim& H) {
   static_assert(Count > 0, "a model has at least one layer");

@@ -21,12 +21,10 @@ auto lstm_layer(Model<Node>& m, const LayerInput& input, const Previous& previou
   auto b_x = m.template input<T>(named("bias_ih"), G, H), b_h = m.template input<T>(named("bias_hh"), G, H);
   auto h = m.template placeholder<T>(named("h"), H), c = m.template placeholder<T>(named("c"), H);
 
-  auto before = m.compute(named("h_before"), H, [&](auto n, auto i) {
-    return sum_over(previous(n), [&](auto p) { return h(p, i); });
-  });
-  auto c_before = m.compute(named("c_before"), H, [&](auto n, auto i) {
-    return sum_over(previous(n), [&](auto p) { return c(p, i); });
-  });
+  auto before = m.compute(named("h_before"), H,
+                          [&](auto n, auto i) { return sum_over(previous(n), [&](auto p) { return h(p, i); }); });
+  auto c_before = m.compute(named("c_before"), H,
+                            [&](auto n, auto i) { return sum_over(previous(n), [&](auto p) { return c(p, i); }); });
   const auto linear = [&](int gate, auto n, auto i) {
     return W_times_x(gate, n, i) + sum(H, [&](auto j) { return U(gate, i, j) * before(n, j); }) +
            (b_x(gate, i) + b_h(gate, i));
@@ -35,9 +33,8 @@ auto lstm_layer(Model<Node>& m, const LayerInput& input, const Previous& previou
   auto f_gate = m.compute(named("f"), H, [&](auto n, auto i) { return sigmoid(linear(forget, n, i)); });
   auto g_gate = m.compute(named("g"), H, [&](auto n, auto i) { return tanh(linear(update, n, i)); });
   auto o_gate = m.compute(named("o"), H, [&](auto n, auto i) { return sigmoid(linear(out, n, i)); });
-  auto c_body = m.compute(named("c_body"), H, [&](auto n, auto i) {
-    return i_gate(n, i) * g_gate(n, i) + f_gate(n, i) * c_before(n, i);
-  });
+  auto c_body = m.compute(named("c_body"), H,
+                          [&](auto n, auto i) { return i_gate(n, i) * g_gate(n, i) + f_gate(n, i) * c_before(n, i); });
   auto h_body = m.compute(named("h_body"), H, [&](auto n, auto i) { return o_gate(n, i) * tanh(c_body(n, i)); });
   auto [h_all, c_all] = m.recursion(h, h_body, c, c_body);
   return LstmStates{h_all, c_all};
@@ -65,8 +62,9 @@ auto lstm_cell(Model<Node>& m, const X& x, const Previous& previous, const CellS
 
 /// The LSTM over sequences: `lstm<Step>(word, previous, {.input = 256, .hidden = 256})`, of two layers
 /// `lstm<Step, float, 2>(...)`. `previous` is the accessor of the step before, and a sequence's root its last step;
-/// `word` as in `tree_lstm`. Weights: Emb [vocabulary, input] and those of `lstm_cell` for each layer, with the names of
-/// torch's state dict (weight_ih_l1 [4, hidden, hidden]). Gives the program and the states h and c of the last layer.
+/// `word` as in `tree_lstm`. Weights: Emb [vocabulary, input] and those of `lstm_cell` for each layer, with the names
+/// of torch's state dict (weight_ih_l1 [4, hidden, hidden]). Gives the program and the states h and c of the last
+/// layer.
 template <class Node, class T = float, int Layers = 1, class Word, class Previous>
 auto lstm(const Word& word, const Previous& previous, const Sizes& sizes) {
   Model<Node> m("lstm", cortex::sequence);
@@ -78,8 +76,8 @@ auto lstm(const Word& word, const Previous& previous, const Sizes& sizes) {
   return TwoStates{m.program(h, c), h, c};
 }
 
-/// The LSTM in both directions, each layer reading both of the one before; otherwise as `lstm`. Torch's output at a step
-/// is h forward and then h reverse. Weights end in "_l0" and "_l0_reverse" and so on, those of later layers being
+/// The LSTM in both directions, each layer reading both of the one before; otherwise as `lstm`. Torch's output at a
+/// step is h forward and then h reverse. Weights end in "_l0" and "_l0_reverse" and so on, those of later layers being
 /// weight_ih_l1 [4, hidden, 2, hidden]. Gives the program and the last layer's states: forward.h, reverse.h, forward.c,
 /// reverse.c.
 template <class Node, class T = float, int Layers = 1, class Word, class Previous>
@@ -89,8 +87,7 @@ auto bidirectional_lstm(const Word& word, const Previous& previous, const Sizes&
   const auto layer = [&](const auto& input, int number) {
     const std::string suffix = "_l" + std::to_string(number);
     auto forward = detail::lstm_layer<T>(m, input, previous, H, "", suffix);
-    return Directions{forward,
-                      detail::lstm_layer<T>(m, input, detail::next_of<Previous>, H, "", suffix + "_reverse")};
+    return Directions{forward, detail::lstm_layer<T>(m, input, detail::next_of<Previous>, H, "", suffix + "_reverse")};
   };
   auto [f, r] = detail::stack<Layers>(layer, detail::Features{input_of<T>(m, word, sizes.words(), D), D}, H);
   return BothDirections{m.program(f.h, r.h, f.c, r.c), f, r};

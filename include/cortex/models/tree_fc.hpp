@@ -1,4 +1,5 @@
-// TreeFC, the fully connected layer over binary trees of Looks et al. (TensorFlow Fold, 2017), as the Cortex paper runs it.
+// TreeFC, the fully connected layer over binary trees of Looks et al. (TensorFlow Fold, 2017), as the Cortex paper runs
+// it.
 #pragma once
 
 #include <string>
@@ -11,8 +12,9 @@ namespace cortex::models {
 ///
 ///   leaf: h = x;   else: h = relu(W_0 h_left + W_1 h_right + b)
 ///
-/// `x(n, i)` is the input at leaves, an operator `[node, hidden]` or a lambda. `left(n)` and `right(n)` are the children:
-/// accessors, or lambdas such as `[](auto n) { return kids(n)[0]; }`. Weights, W_0 and W_1 being halves of one:
+/// `x(n, i)` is the input at leaves, an operator `[node, hidden]` or a lambda. `left(n)` and `right(n)` are the
+/// children: accessors, or lambdas such as `[](auto n) { return kids(n)[0]; }`. Weights, W_0 and W_1 being halves of
+/// one:
 ///
 ///   W [hidden, 2, hidden], b [hidden]
 ///
@@ -35,7 +37,8 @@ auto tree_fc_cell(Model<Node>& m, const X& x, const Left& left, const Right& rig
 }
 
 /// TreeFC over words at leaves: `tree_fc<Word>(word, left, right, {.hidden = 256})`. Weights: Emb [vocabulary, hidden],
-/// if `word` is an integer field, and those of `tree_fc_cell`. Gives the program and its state h.
+/// if `word` is an integer field, and those of `tree_fc_cell`; the input is as large as the state. Gives the program
+/// and its state h.
 template <class Node, class T = float, class Word, class Left, class Right>
 auto tree_fc(const Word& word, const Left& left, const Right& right, const Sizes& sizes) {
   Model<Node> m("tree_fc", cortex::tree);

@@ -19,8 +19,8 @@ auto tree_gru_cell(Model<Node>& m, const X& x, const Kids& kids, const CellShape
 
   auto s = m.compute(p + "s", H, [&](auto n, auto i) { return sum_over(kids(n), [&](auto k) { return h(k, i); }); });
   const auto linear = [&](const Gate& w, auto n, auto i, const auto& state) {
-    return sum(D, [&](auto j) { return w.W(i, j) * x(n, j); }) +
-           sum(H, [&](auto j) { return w.U(i, j) * state(j); }) + w.b(i);
+    return sum(D, [&](auto j) { return w.W(i, j) * x(n, j); }) + sum(H, [&](auto j) { return w.U(i, j) * state(j); }) +
+           w.b(i);
   };
   const auto of_sum = [&](const Gate& w, auto n, auto i) { return linear(w, n, i, [&](auto j) { return s(n, j); }); };
 
@@ -30,8 +30,10 @@ auto tree_gru_cell(Model<Node>& m, const X& x, const Kids& kids, const CellShape
     return tanh(linear(w_h, n, i, [&](auto j) { return r(n, j) * s(n, j); }));
   });
   auto body = m.compute(p + "body", H, [&](auto n, auto i) {
-    if constexpr (Simple) return (1 - z(n, i)) * candidate(n, i);
-    else return z(n, i) * s(n, i) + (1 - z(n, i)) * candidate(n, i);
+    if constexpr (Simple)
+      return (1 - z(n, i)) * candidate(n, i);
+    else
+      return z(n, i) * s(n, i) + (1 - z(n, i)) * candidate(n, i);
   });
   return m.recursion(h, body);
 }
@@ -51,8 +53,8 @@ auto tree_gru(const char* name, const Word& word, const Kids& kids, const Sizes&
 ///
 ///   s = sum of h_k;   r, z = sigmoid(W x + U s + b);   h' = tanh(W_h x + U_h (r s) + b_h);   h = z s + (1 - z) h'
 ///
-/// `x(n, j)` is the input, an operator `[node, shape.input]` or a lambda; `kids(n)` a container of children, one child, or
-/// with `cortex::parents` the parents. Weights, for each gate g of r, z, h:
+/// `x(n, j)` is the input, an operator `[node, shape.input]` or a lambda; `kids(n)` a container of children, one child,
+/// or with `cortex::parents` the parents. Weights, for each gate g of r, z, h:
 ///
 ///   W_g [hidden, input], U_g [hidden, hidden], b_g [hidden]
 ///

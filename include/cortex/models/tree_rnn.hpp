@@ -20,9 +20,8 @@ auto tree_rnn_cell(Model<Node>& m, const X& x, const Linked& kids, const CellSha
   const Dim &D = shape.input, &H = shape.hidden;
   const Gate w = gate<T>(m, shape);
   auto h = m.template placeholder<T>(shape.prefix + "h", H);
-  auto s = m.compute(shape.prefix + "s", H, [&](auto n, auto i) {
-    return sum_over(kids(n), [&](auto k) { return h(k, i); });
-  });
+  auto s = m.compute(shape.prefix + "s", H,
+                     [&](auto n, auto i) { return sum_over(kids(n), [&](auto k) { return h(k, i); }); });
   auto body = m.compute(shape.prefix + "body", H, [&](auto n, auto i) {
     return tanh(sum(D, [&](auto j) { return w.W(i, j) * x(n, j); }) +
                 sum(H, [&](auto j) { return w.U(i, j) * s(n, j); }) + w.b(i));
@@ -30,8 +29,8 @@ auto tree_rnn_cell(Model<Node>& m, const X& x, const Linked& kids, const CellSha
   return m.recursion(h, body);
 }
 
-/// The TreeRNN over words: `tree_rnn<Word>(word, kids, {.input = 256, .hidden = 256})`; `word` as in `tree_lstm`. Weights:
-/// Emb [vocabulary, input] and those of `tree_rnn_cell`. Gives the program and its state h.
+/// The TreeRNN over words: `tree_rnn<Word>(word, kids, {.input = 256, .hidden = 256})`; `word` as in `tree_lstm`.
+/// Weights: Emb [vocabulary, input] and those of `tree_rnn_cell`. Gives the program and its state h.
 template <class Node, class T = float, class Word, class Linked>
 auto tree_rnn(const Word& word, const Linked& kids, const Sizes& sizes, Structure structure = cortex::tree) {
   Model<Node> m("tree_rnn", structure);

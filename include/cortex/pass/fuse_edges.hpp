@@ -19,7 +19,7 @@ namespace cortex::pass {
 inline ir::Stmt fuse_edges(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
     const std::optional<schedule::Nest> nest = schedule::parse_nest(handle_of(loop));
-    const bool candidate = nest && nest->rows && nest->rows->dim == dims::batch && !nest->guard &&
+    const bool candidate = nest && nest->let_var && nest->rows->dim == dims::batch && !nest->guard &&
                            !nest->loops.empty() && nest->loops[0].dim == dims::child;
     const auto* nodes = candidate ? nest->let_value.as<ir::UfCall>() : nullptr;
     const bool consecutive = !nodes || nodes->uf.kind != ir::UfKind::root_node;

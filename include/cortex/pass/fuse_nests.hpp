@@ -148,19 +148,22 @@ class NestFuser {
             late[m] || schedule::dependence(own, schedule::accesses_of(nests[m].inner), carried_) == schedule::Dependence::none;
     }
     for (std::size_t n = 0; n < nests.size(); ++n)
-      if (!late[n]) add(nests[n]);
+      if (!late[n]) add(nests[n], false);
     for (std::size_t n = 0; n < nests.size(); ++n)
-      if (late[n]) add(nests[n]);
+      if (late[n]) add(nests[n], true);
     flush(out);
     nests.clear();
   }
 
-  void add(const schedule::Nest& nest) {
+  /// `late`: nothing but what comes late needs it, so what each worker does for itself can stand behind all that is shared.
+  void add(const schedule::Nest& nest, bool late) {
     const bool contracts = schedule::has_contraction(nest.inner);
     std::size_t earliest = 0;
     std::vector<schedule::SameLoops> maps;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      maps.push_back(schedule::same_loops(nest, groups_[g].header));
+      // What each worker does for itself and what workers share stay apart.
+      const bool alike = schedule::is_replicated(nest) == schedule::is_replicated(groups_[g].header);
+      maps.push_back(alike ? schedule::same_loops(nest, groups_[g].header) : schedule::SameLoops());
       const ir::Stmt inner = maps[g].same ? ir::substitute(nest.inner, maps[g].variables) : nest.inner;
       const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner), carried_);
       if (depends == schedule::Dependence::none) continue;
@@ -173,7 +176,8 @@ class NestFuser {
       const std::size_t g = contracts || feeds_contraction(nest) ? fitting.front() : fitting.back();
       return join(groups_[g], ir::substitute(nest.inner, maps[g].variables), contracts);
     }
-    const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(earliest), Group{nest, {}, {}, 0});
+    const std::size_t place = late && schedule::is_replicated(nest) ? groups_.size() : earliest;
+    const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(place), Group{nest, {}, {}, 0});
     join(*at, nest.inner, contracts);
   }
 

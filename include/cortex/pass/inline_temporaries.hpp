@@ -44,6 +44,7 @@ struct TempUse {
   bool guarded = false;
   int loads = 0;
   bool recomputed = false;  // some load lies in a loop whose variable is not in its index
+  bool replicated = false;  // some load lies in what each worker computes for itself
 };
 
 /// Collects, for each temporary, how it is stored and read.
@@ -57,7 +58,8 @@ class TempUses {
     switch (stmt->kind) {
       case ir::StmtKind::for_: {
         const auto& loop = *stmt.as<ir::For>();
-        const bool counts = loop.dim.kind() == DimKind::dense || loop.dim.kind() == DimKind::child;
+        const DimKind kind = loop.dim.kind();
+        const bool counts = kind == DimKind::dense || kind == DimKind::child || kind == DimKind::slice;
         if (counts) loops_.push_back(loop.var);
         walk(loop.body, local, guarded);
         if (counts) loops_.pop_back();
@@ -90,6 +92,7 @@ class TempUses {
     ir::visit_with(s.value, [&](const ir::Load& load) {
       TempUse& read = uses[load.buffer.id()];
       ++read.loads;
+      read.replicated |= s.buffer->scope == ir::Scope::worker;
       for (const ir::Expr& loop : loops_) {
         bool indexed = false;
         for (const ir::Expr& index : load.indices) indexed |= ir::uses(index, loop);
@@ -134,7 +137,10 @@ inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
     return s.value.as<ir::Load>() || s.value.as<ir::FloatImm>();
   });
   return detail::inline_chosen(
-      copied, [](const ir::Store&, const detail::TempUse& use) { return use.loads == 1 && !use.recomputed; });
+      copied, [](const ir::Store& s, const detail::TempUse& use) {
+        const bool shared = use.replicated && s.buffer->scope != ir::Scope::worker;  // work that workers share stays so
+        return use.loads == 1 && !use.recomputed && !shared;
+      });
 }
 
 }  // namespace cortex::pass

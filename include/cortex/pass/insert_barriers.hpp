@@ -6,11 +6,22 @@
 //   for b: {for n: parallel for i: h[n,i] = ... h[child(n),j] ...; barrier}
 //
 // Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between
-// them if both are at the worker's own slice of the same dimension.
+// them if both are at the worker's own slice of the same dimension. Where nothing but temporaries of one batch would need
+// the barrier at the loop's end, each gets a second copy instead, and iterations take turns:
+//
+//   for b: {parallel for i: z[n,i] = ..; barrier; for i: .. z[n,i] ..; barrier}
+//     ->
+//   for b: {parallel for i: z[n,b%2,i] = ..; barrier; for i: .. z[n,b%2,i] ..}
+//
+// The barrier inside keeps workers less than two iterations apart.
 #pragma once
 
+#include <tuple>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/schedule/share_work.hpp"
 
@@ -18,23 +29,39 @@ namespace cortex::pass {
 
 namespace detail {
 
+/// The slice of the worker that does an access: of which dimension, at which index, and in pieces of how many elements.
+using OwnSlice = std::tuple<const void*, std::size_t, std::int64_t>;
+
 /// An access, and whether it stays in the slice of the worker that does it.
 struct SharedAccess {
   schedule::Access access;
-  const void* slice = nullptr;  // the dimension whose slice it stays in
+  OwnSlice slice{};  // of no dimension: it does not
 };
+
+inline OwnSlice own_slice(const schedule::Nest& nest, const schedule::Access& access) {
+  const schedule::LoopHeader* loop = schedule::shared_loop(nest);
+  if (!loop || loop->kind != ir::ForKind::parallel) return {};
+  for (std::size_t d = 0; d < access.indices.size(); ++d) {
+    const void* dim = access.buffer->dims[d].id();
+    if (access.indices[d].same_as(loop->var)) return {dim, d, loop->piece};
+    if (const std::int64_t piece = schedule::piece_of(nest, access.indices[d])) return {dim, d, piece};
+  }
+  return {};
+}
 
 inline std::vector<SharedAccess> shared_accesses(const ir::Stmt& stmt) {
   std::vector<SharedAccess> result;
   schedule::for_each_nest(stmt, [&](const schedule::Nest& nest) {
-    const bool sliced = !nest.loops.empty() && nest.loops.back().kind == ir::ForKind::parallel;
-    for (const schedule::Access& access : schedule::accesses_of(nest.inner)) {
-      if (access.buffer->scope == ir::Scope::worker) continue;
-      const bool own = sliced && !access.indices.empty() && access.indices.back().same_as(nest.loops.back().var);
-      result.push_back({access, own ? nest.loops.back().dim.id() : nullptr});
-    }
+    for (const schedule::Access& access : schedule::accesses_of(nest.inner))
+      if (access.buffer->scope != ir::Scope::worker) result.push_back({access, own_slice(nest, access)});
   });
   return result;
+}
+
+/// Whether two workers may meet at some element.
+inline bool may_meet(const SharedAccess& x, const SharedAccess& y) {
+  if (!(x.access.buffer == y.access.buffer) || (!x.access.write && !y.access.write)) return false;
+  return !std::get<0>(x.slice) || x.slice != y.slice;
 }
 
 /// Whether workers may meet on some element of the two lists. Within one iteration of the loop that carries the
@@ -42,22 +69,51 @@ inline std::vector<SharedAccess> shared_accesses(const ir::Stmt& stmt) {
 inline bool meet(const std::vector<SharedAccess>& a, const std::vector<SharedAccess>& b, bool same_iteration) {
   for (const SharedAccess& x : a)
     for (const SharedAccess& y : b) {
-      if (!(x.access.buffer == y.access.buffer) || (!x.access.write && !y.access.write)) continue;
-      if (x.slice && x.slice == y.slice) continue;
+      if (!may_meet(x, y)) continue;
       if (same_iteration && (schedule::reads_child_state(x.access) || schedule::reads_child_state(y.access))) continue;
       return true;
     }
   return false;
 }
 
+/// A temporary of the nodes of one batch, of which there can be a copy for every other batch.
+inline bool is_of_batch(const ir::Buffer& buffer) {
+  const DimKind rows = buffer->dims.empty() ? DimKind::dense : buffer->dims[0].kind();
+  return buffer->role == ir::Role::temp && (rows == DimKind::batch || rows == DimKind::batch_edge);
+}
+
+/// Whether an access is at a node of the iteration that does it: another iteration's nodes are others.
+inline bool at_own_node(const schedule::Access& access) {
+  return !access.indices.empty() && access.buffer->dims[0] == dims::node && access.indices[0].as<ir::Var>();
+}
+
+/// The same for the end of an iteration and the beginning of the next, which a barrier inside the loop would part if
+/// temporaries of one batch alone were concerned: then these are put into `alternating`. The children of an iteration's
+/// nodes are written in no later one.
+inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<SharedAccess>& begin, bool barrier_inside,
+                      std::vector<ir::Buffer>& alternating) {
+  std::vector<ir::Buffer> found;
+  for (const SharedAccess& x : end)
+    for (const SharedAccess& y : begin) {
+      if (!may_meet(x, y) || schedule::reads_child_state(x.access)) continue;
+      if (at_own_node(x.access) && at_own_node(y.access)) continue;
+      if (!barrier_inside || !is_of_batch(x.access.buffer)) return true;
+      found.push_back(x.access.buffer);
+    }
+  append(alternating, found);
+  return false;
+}
+
 /// The statements of one block with barriers between them, and at the end if `carries`: the block is then a loop's
 /// body, and the accesses after its last barrier meet those of the next iteration before its first.
-inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, bool carries) {
+inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, bool carries,
+                                         std::vector<ir::Buffer>& alternating) {
   std::vector<ir::Stmt> result;
   std::vector<SharedAccess> head, since;
-  bool any = false;
+  bool any = false, nests = true;
   for (const ir::Stmt& stmt : stmts) {
     const auto here = shared_accesses(stmt);
+    nests &= schedule::parse_nest(stmt).has_value();
     if (meet(since, here, carries)) {
       result.push_back(ir::Barrier::make());
       since.clear();
@@ -67,17 +123,61 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, b
     append(since, here);
     if (!any) head = since;
   }
-  if (carries && meet(since, head, false)) result.push_back(ir::Barrier::make());
+  if (carries && meet_next(since, head, any && nests, alternating)) result.push_back(ir::Barrier::make());
   return result;
 }
+
+/// Gives temporaries two copies of each row.
+class Alternation {
+ public:
+  /// The loop's body, whose iterations take turns.
+  ir::Stmt in_loop(const ir::Stmt& body, const ir::Expr& iteration, const std::vector<ir::Buffer>& alternating) {
+    PointerMap<ir::Buffer> twice;
+    for (const ir::Buffer& buffer : alternating) {
+      ir::BufferInfo info = *buffer;
+      info.dims.insert(info.dims.begin() + 1, turn_);
+      twice.emplace(buffer.id(), copies_.emplace(buffer.id(), ir::Buffer(std::move(info))).first->second);
+    }
+    return rewrite(body, twice, iteration % 2);
+  }
+  /// What other loops do with the same temporaries.
+  ir::Stmt elsewhere(const ir::Stmt& body) const { return rewrite(body, copies_, ir::imm(0)); }
+
+ private:
+  static ir::Stmt rewrite(const ir::Stmt& body, const PointerMap<ir::Buffer>& twice, const ir::Expr& turn) {
+    if (twice.empty()) return body;
+    const auto at_turn = [&](std::vector<ir::Expr> indices) {
+      indices.insert(indices.begin() + 1, turn);
+      return indices;
+    };
+    return ir::mutate_with(
+        body,
+        [&](auto& self, const ir::Load& load) -> ir::Expr {
+          const ir::Expr inner = self.children(load);
+          const auto to = twice.find(load.buffer.id());
+          return to == twice.end() ? inner : ir::Load::make(to->second, at_turn(inner.template as<ir::Load>()->indices));
+        },
+        [&](auto& self, const ir::Store& store) -> ir::Stmt {
+          const ir::Stmt inner = self.children(store);
+          const auto to = twice.find(store.buffer.id());
+          const auto* s = inner.template as<ir::Store>();
+          return to == twice.end() ? inner : ir::Store::make(to->second, at_turn(s->indices), s->value);
+        });
+  }
+
+  const Dim turn_{"turn", 2};
+  PointerMap<ir::Buffer> copies_;
+};
 
 }  // namespace detail
 
 inline ir::Stmt insert_barriers(const ir::Stmt& body) {
-  const auto between = [](const ir::Stmt& block, bool carries) {
-    const std::vector<ir::Stmt> before = schedule::stmts_of(block), after = detail::with_barriers(before, carries);
+  const auto between = [](const ir::Stmt& block, bool carries, std::vector<ir::Buffer>& alternating) {
+    const std::vector<ir::Stmt> before = schedule::stmts_of(block),
+                                after = detail::with_barriers(before, carries, alternating);
     return after.size() == before.size() ? block : ir::Block::make(after);
   };
+  detail::Alternation alternation;
   const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& outer) -> ir::Stmt {
     if (!(outer.dim == dims::all_batches || outer.dim == dims::sequence)) return handle_of(outer);
     if (schedule::is_shared_whole(handle_of(outer))) return handle_of(outer);
@@ -85,12 +185,15 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     const ir::For& loop = *with_inner.as<ir::For>();
     const auto* let = loop.body.as<ir::LetStmt>();
     const bool own = let && loop.dim == dims::sequence;  // a let that directly follows a loop over batches is a nest's
-    ir::Stmt inner = between(own ? let->body : loop.body, true);
+    std::vector<ir::Buffer> alternating;
+    ir::Stmt inner = between(own ? let->body : loop.body, true, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
+    inner = alternation.in_loop(inner, loop.var, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
   });
-  return between(inside, false);
+  std::vector<ir::Buffer> none;
+  return between(alternation.elsewhere(inside), false, none);
 }
 
 }  // namespace cortex::pass

@@ -1,7 +1,6 @@
 // What a nest reads and writes, and whether two nests may share their loops.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -66,13 +65,15 @@ struct SameLoops {
 
 /// The variables of `nest`'s loops as those of `like`.
 inline SameLoops same_loops(const Nest& nest, const Nest& like) {
-  if (bool(nest.rows) != bool(like.rows) || nest.loops.size() != like.loops.size() ||
+  if (bool(nest.rows) != bool(like.rows) || bool(nest.let_var) != bool(like.let_var) || nest.loops.size() != like.loops.size() ||
       bool(nest.guard) != bool(like.guard))
     return {};
   ir::Substitution map;
   if (nest.rows) {
     if (!(nest.rows->dim == like.rows->dim) || !ir::equal(nest.rows->extent, like.rows->extent)) return {};
     map.emplace(nest.rows->var.get(), like.rows->var);
+  }
+  if (nest.let_var) {
     if (!ir::equal(ir::substitute(nest.let_value, map), like.let_value)) return {};
     map.emplace(nest.let_var.get(), like.let_var);
   }
@@ -97,13 +98,44 @@ inline ir::Expr slice_var(const Nest& nest) {
   return last ? var : ir::Expr();
 }
 
+/// The loop that workers share: the one over slices, or the innermost.
+inline const LoopHeader* shared_loop(const Nest& nest) {
+  for (const LoopHeader& loop : nest.loops)
+    if (loop.dim.kind() == DimKind::slice) return &loop;
+  return slice_var(nest) ? &nest.loops.back() : nullptr;
+}
+
+/// How many elements a slice has that `index` stays in, where it is `f * C + j` for the nest's slice f and j below C;
+/// else 0.
+inline std::int64_t piece_of(const Nest& nest, const ir::Expr& index) {
+  const LoopHeader* loop = shared_loop(nest);
+  const auto* sum = index.as<ir::Binary>();
+  const auto* product = sum && sum->op == ir::BinaryOp::add ? sum->a.as<ir::Binary>() : nullptr;
+  if (!loop || loop->dim.kind() != DimKind::slice || !product || product->op != ir::BinaryOp::mul) return 0;
+  const auto piece = ir::as_int(product->b);
+  if (!product->a.same_as(loop->var) || !piece) return 0;
+  bool inside = false;
+  ir::visit_with(nest.inner, [&](const ir::For& inner) {
+    if (inner.var.same_as(sum->b)) inside = ir::as_int(inner.extent).value_or(*piece + 1) <= *piece;
+  });
+  return inside ? *piece : 0;
+}
+
+/// Whether each worker runs the nest whole, for itself: what it writes is not shared.
+inline bool is_replicated(const Nest& nest) {
+  bool own = false;
+  ir::visit_with(nest.inner, [&](const ir::Store& store) { own |= store.buffer->scope == ir::Scope::worker; });
+  return own;
+}
+
 /// The temporaries that some nest reads at another index than its own slice of the innermost dimension.
 inline std::unordered_set<const void*> read_whole(const ir::Stmt& body) {
   std::unordered_set<const void*> result;
   for_each_nest(body, [&](const Nest& nest) {
     const ir::Expr slice = slice_var(nest);
     for (const Access& access : accesses_of(nest.inner))
-      if (!access.write && (!slice || access.indices.empty() || !access.indices.back().same_as(slice)))
+      if (!access.write && (!slice || access.indices.empty() ||
+                            !(access.indices.back().same_as(slice) || piece_of(nest, access.indices.back()))))
         result.insert(access.buffer.id());
   });
   return result;

@@ -17,9 +17,11 @@ struct LoopHeader {
   Dim dim;
   ir::Expr extent;
   ir::ForKind kind = ir::ForKind::serial;
+  std::int64_t piece = 1;
 };
 
-/// `for row: let = value: if guard: for loops...: inner`; without `rows` there is no row loop and no let.
+/// `for row: let = value: if guard: for loops...: inner`; without `rows` there is no row loop and no let, and rows whose node
+/// is not used have no let.
 struct Nest {
   std::optional<LoopHeader> rows;
   ir::Expr let_var, let_value;
@@ -35,19 +37,18 @@ inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
   Nest nest;
   if (const auto* loop = stmt.as<ir::For>(); loop && is_row_dim(loop->dim)) {
     const auto* let = loop->body.as<ir::LetStmt>();
-    if (!let) return {};
-    nest.rows = LoopHeader{loop->var, loop->dim, loop->extent, loop->loop};
-    nest.let_var = let->var;
-    nest.let_value = let->value;
-    stmt = let->body;
+    nest.rows = LoopHeader{loop->var, loop->dim, loop->extent, loop->loop, loop->piece};
+    if (let) nest.let_var = let->var, nest.let_value = let->value;
+    stmt = let ? let->body : loop->body;
   }
   if (const auto* branch = stmt.as<ir::If>(); branch && !branch->else_body) {
     nest.guard = branch->condition;
     stmt = branch->then_body;
   }
   while (const auto* loop = stmt.as<ir::For>()) {
-    if (loop->dim.kind() != DimKind::dense && loop->dim.kind() != DimKind::child) return {};
-    nest.loops.push_back({loop->var, loop->dim, loop->extent, loop->loop});
+    const DimKind kind = loop->dim.kind();
+    if (kind != DimKind::dense && kind != DimKind::child && kind != DimKind::slice) return {};
+    nest.loops.push_back({loop->var, loop->dim, loop->extent, loop->loop, loop->piece});
     stmt = loop->body;
   }
   const bool inside = nest.rows || !nest.loops.empty();
@@ -60,14 +61,15 @@ inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
 
 /// `header`'s loop around `body`.
 inline ir::Stmt loop_around(const LoopHeader& header, ir::Stmt body) {
-  return ir::For::make(header.var, header.dim, header.extent, header.kind, std::move(body));
+  return ir::For::make(header.var, header.dim, header.extent, header.kind, std::move(body), header.piece);
 }
 
 inline ir::Stmt build_nest(const Nest& nest) {
   ir::Stmt stmt = nest.inner;
   for (const auto& loop : reversed(nest.loops)) stmt = loop_around(loop, stmt);
   if (nest.guard) stmt = ir::If::make(nest.guard, stmt);
-  if (nest.rows) stmt = loop_around(*nest.rows, ir::LetStmt::make(nest.let_var, nest.let_value, stmt));
+  if (nest.let_var) stmt = ir::LetStmt::make(nest.let_var, nest.let_value, stmt);
+  if (nest.rows) stmt = loop_around(*nest.rows, stmt);
   return stmt;
 }
 

@@ -83,10 +83,18 @@ class WeightPacker {
       if (load.indices[d].same_as(vector))
         panel = panel < 0 ? int(d) : -2;
       else
-        loops += load.indices[d].as<ir::Var>() != nullptr;
+        loops += is_of_loops(load.indices[d]);
     }
     const bool open_inside = dims[0].kind() == DimKind::open && (panel == 0 || dims.size() == 2);
     return panel >= 0 && loops > 0 && !open_inside ? panel : -1;
+  }
+
+  /// Arithmetic on loops' variables alone, and not an index that the nodes give.
+  static bool is_of_loops(const ir::Expr& index) {
+    bool loops = false, nodes = false;
+    ir::visit_with(
+        index, [&](const ir::Var&) { loops = true; }, [&](const ir::UfCall&) { nodes = true; });
+    return loops && !nodes;
   }
 
   ir::Buffer copy(const ir::Buffer& weight, int panel) {

@@ -3,7 +3,10 @@
 //
 //   for n: for i: h[n,i] = ...        ->   for n: parallel for i: h[n,i] = ...
 //   for n: for i: s[n,i] = sum(k, ..) ->   unchanged, and s one copy per worker
+//   for n: for f: for i: p[n,f,i] = ..->   for n: parallel for f: for i: p[n,f,i] = ...
 //
+// A loop over slices of a dimension (`lower/refactor.hpp`) is what workers share of its nest, and all loops over that
+// dimension are then shared in pieces of a slice. A nest that writes what is each worker's own is left whole.
 // A nest without contraction whose result others read whole is cheaper to compute again on each worker than to wait
 // for.
 #pragma once
@@ -59,7 +62,7 @@ inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
     written.cheap = !has_contraction(nest.inner);
     written.wanted = !slice_var(nest);
     for (const Access& access : accesses_of(nest.inner)) {
-      if (!access.write) continue;
+      if (!access.write || access.buffer->scope == ir::Scope::worker) continue;
       written.buffers.push_back(access.buffer);
       written.cheap &= access.buffer->role == ir::Role::temp;
       written.wanted |= whole.count(access.buffer.id()) > 0;
@@ -107,6 +110,18 @@ ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
       });
 }
 
+/// How many elements a slice of each dimension has, where some nest runs over slices of it.
+inline PointerMap<std::int64_t> pieces_of(const ir::Stmt& body) {
+  PointerMap<std::int64_t> result;
+  for_each_nest(body, [&](const Nest& nest) {
+    for (const Access& access : accesses_of(nest.inner))
+      for (std::size_t d = 0; d < access.indices.size(); ++d)
+        if (const std::int64_t piece = piece_of(nest, access.indices[d]))
+          result.insert_or_assign(access.buffer->dims[d].id(), piece);
+  });
+  return result;
+}
+
 }  // namespace detail
 
 /// `body` with its loops over subtrees shared: each subtree is one worker's, and so is what is temporary in it.
@@ -136,13 +151,17 @@ inline ir::Stmt share_subtrees(const ir::Stmt& body) {
 inline ir::Stmt share_work(const ir::Stmt& whole) {
   const ir::Stmt body = share_subtrees(whole);
   const auto own = detail::replicated(body);
+  const auto pieces = detail::pieces_of(body);
   const ir::Stmt shared = detail::map_shared(body, [&](const Nest& nest) {
-    bool replicate = false;
+    bool replicate = is_replicated(nest);
     for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.contains(access.buffer.id());
     Nest result = nest;
     if (replicate || (slice_var(nest) && nest.loops.back().kind == ir::ForKind::parallel)) return ir::Stmt();
-    if (slice_var(nest)) {
-      result.loops.back().kind = ir::ForKind::parallel;
+    if (const LoopHeader* own_share = shared_loop(nest)) {
+      LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
+      const auto piece = pieces.find(loop.dim.id());
+      loop.kind = ir::ForKind::parallel;
+      if (piece != pieces.end()) loop.piece = piece->second;
     } else {
       // Nothing to slice: the first worker alone.
       const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));

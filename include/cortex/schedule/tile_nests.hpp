@@ -152,6 +152,7 @@ class NestTiler {
     const LoopHeader& loop = nest_.loops.back();
     const int extent = int(loop.dim.extent());
     const auto tiles = [&](const ir::Expr& panel, int vectors) { return tile(panel * lanes_, lanes_, rows, vectors); };
+    if (loop.piece > 1) return piece_loop(rows);
     const auto rest_from = [&](int first) {  // what does not fill a vector of f32, or of the own type
       const int panels = (extent - first) / lanes_, tail = (extent - first) % lanes_;
       std::vector<ir::Stmt> stmts;
@@ -169,6 +170,18 @@ class NestTiler {
     ir::Stmt last = rest_from(blocks * unit);
     if (extent % unit) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
     return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last);
+  }
+
+  /// The worker's pieces of the innermost output loop, one after the other.
+  ir::Stmt piece_loop(int rows) {
+    const LoopHeader& loop = nest_.loops.back();
+    const int piece = int(loop.piece), panels = piece / lanes_, tail = piece % lanes_;
+    const ir::Expr p = ir::Var::make("piece"), first = p * piece;
+    const auto tiles = [&](const ir::Expr& panel, int v) { return tile(first + panel * lanes_, lanes_, rows, v); };
+    const int vectors = contracts_ ? shape_.vectors(rows) : 1;
+    const ir::Stmt last = tail ? tile(first + panels * lanes_, tail, rows, 1) : ir::Block::make({});
+    const ir::Stmt body = split_panels(ir::imm(0), ir::imm(panels), vectors, tiles, last);
+    return ir::For::make(p, loop.dim, ir::imm(loop.dim.extent() / piece), ir::ForKind::parallel, body);
   }
 
   /// `count` panels from `begin` on, `vectors` at a time, and then `last`.
@@ -242,6 +255,7 @@ class NestTiler {
   ir::Stmt at_row(const ir::Stmt& work, const ir::Expr& r) const {
     if (!base_) return work;
     const ir::Substitution row{{nest_.rows->var.get(), base_ + r}};
+    if (!nest_.let_var) return ir::substitute(work, row);
     const ir::Expr let = ir::Var::make(nest_.let_var.as<ir::Var>()->name);
     return ir::LetStmt::make(let, ir::substitute(nest_.let_value, row),
                              ir::substitute(ir::substitute(work, row), {{nest_.let_var.get(), let}}));
@@ -259,7 +273,7 @@ class NestTiler {
 
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target) {
   const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); });
-  // A loop whose iterations are shared whole, such as that over subtrees: each worker takes its share of them.
+  // A loop whose iterations are shared whole, such as that over subtrees or slices: each worker takes its share of them.
   return ir::mutate_with(tiled, [](auto& self, const ir::For& loop) -> ir::Stmt {
     if (loop.loop != ir::ForKind::parallel) return self.children(loop);
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),

@@ -1,0 +1,359 @@
+// Recursive refactoring (paper section 3.1, S4): the back edge of a recursion moves to a contraction that the user names.
+// What follows from the contraction at a node, A2, joins what the node's parents begin with, A1, on the same side of a
+// barrier.
+//
+//   t[n,j] = ..                                    t[n,j] = ..                        # A1: shared, in slices of j
+//   x[n,i] = sum_j U[i,j] * t[n,j]           ->    p[n,f,i] = sum_c U[i,f*C+c] * t[n,f*C+c]
+//   h[n,i] = tanh(x[n,i])                          x[n,i] = p[n,0,i] + p[n,1,i] + ..  # A2: per worker, whole
+//                                                  own_h[n,i] = tanh(x[n,i])
+//                                                  h[n,i] = own_h[n,i]
+//   .. h[child(n),j] ..                            .. own_h[child(n),j] ..
+//
+// A worker multiplies its own slice of t with its own columns of U, which needs nobody else's t; after one barrier it adds
+// up the partial sums and computes A2 for itself, whole, so that the parents' A1 needs no second barrier. There is a
+// slice for each worker of the schedule, however many take part, so that results do not depend on how many do.
+//
+// Runs after reductions are split and before anything is hoisted. Where barriers then stand is for `insert_barriers` to
+// find out: nothing here relies on it.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vectors.hpp"
+#include "cortex/lower/definition.hpp"
+#include "cortex/ra/schedule.hpp"
+
+namespace cortex::lower {
+
+namespace detail {
+
+using BufferIds = std::unordered_set<const void*>;
+
+/// Whether `d` reads one of `buffers`.
+inline bool reads_any(const Definition& d, const BufferIds& buffers) {
+  bool found = false;
+  for_each_read(d.body, [&](const ir::Load& load) { found |= buffers.count(load.buffer.id()) > 0; });
+  return found;
+}
+
+[[noreturn]] inline void refuse_cut(const ra::Graph& graph, const std::string& what) {
+  throw Error(Code::invalid_schedule, "refactor: model '" + graph.name + "': " + what);
+}
+
+/// Moves the back edge of one recursion.
+class Refactorer {
+ public:
+  Refactorer(const ra::Graph& graph, int op, int slices, Recursion& recursion)
+      : graph_(graph), op_(op), slices_(slices), recursion_(recursion), slice_dim_("slice", slices, DimKind::slice) {}
+
+  /// False if the operator contracts over nothing that depends on the recursion.
+  bool run() {
+    for (const Version& version : recursion_.versions) plans_.push_back(plan_of(version));
+    if (std::all_of(plans_.begin(), plans_.end(), [](const Plan& p) { return p.cuts.empty(); })) return false;
+    if (slices_ == 1) return true;
+    choose_own_states();
+    for (std::size_t v = 0; v < plans_.size(); ++v) rewrite(recursion_.versions[v], plans_[v]);
+    for (const auto& [id, own] : own_states_) recursion_.states.push_back(own);
+    return true;
+  }
+
+ private:
+  /// What becomes of a version's definitions, by their numbers.
+  struct Plan {
+    std::vector<bool> cut;    // a contraction that is cut
+    std::vector<bool> after;  // A2: depends on one, or is one
+    std::vector<bool> heavy;  // contracts where that is not hoisted out of the recursion, or depends on what does
+    std::unordered_map<int, ir::ReduceAxis> cuts;  // the axis of each contraction that is cut
+    BufferIds after_buffers;
+  };
+
+  const std::string& name() const { return graph_.ops[std::size_t(op_)].name(); }
+
+  Plan plan_of(const Version& version) const {
+    const std::vector<Definition>& all = version.definitions;
+    Plan plan{std::vector<bool>(all.size()), std::vector<bool>(all.size()), std::vector<bool>(all.size()), {}, {}};
+    BufferIds recurrent, heavy;
+    for (const ir::Buffer& state : recursion_.states) recurrent.insert(state.id());
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      const bool depends = reads_any(all[d], recurrent), contracts = has_contraction(all[d].body);
+      if (depends) recurrent.insert(all[d].buffer.id());
+      plan.cut[d] = all[d].op == op_ && contracts && depends;
+      const bool hoisted = !depends && version.part != Part::leaves && version.number < 0;
+      plan.heavy[d] = (contracts && !hoisted) || reads_any(all[d], heavy);
+      if (plan.heavy[d] && all[d].buffer->role == ir::Role::temp) heavy.insert(all[d].buffer.id());
+    }
+    // Of contractions within each other the last is cut.
+    BufferIds needed;
+    for (std::size_t d = all.size(); d-- > 0;) {
+      const bool feeds = needed.count(all[d].buffer.id()) > 0;
+      if (feeds) plan.cut[d] = false;
+      if (!feeds && !plan.cut[d]) continue;
+      for_each_read(all[d].body, [&](const ir::Load& load) {
+        if (load.buffer->role == ir::Role::temp) needed.insert(load.buffer.id());
+      });
+    }
+    for (std::size_t d = 0; d < all.size(); ++d) {
+      plan.after[d] = plan.cut[d] || reads_at_node(all[d], plan.after_buffers);
+      if (!plan.after[d]) continue;
+      plan.after_buffers.insert(all[d].buffer.id());
+      if (plan.cut[d]) {
+        plan.cuts.emplace(int(d), checked_axis(all[d], recurrent));
+      } else if (has_contraction(all[d].body)) {
+        refuse_rest(all[d]);
+      }
+    }
+    return plan;
+  }
+
+  /// Whether `d` reads one of `buffers` elsewhere than at a child: a child's state is complete.
+  static bool reads_at_node(const Definition& d, const BufferIds& buffers) {
+    bool found = false;
+    for_each_read(d.body, [&](const ir::Load& load) { found |= buffers.count(load.buffer.id()) && !is_of_child(load); });
+    return found;
+  }
+  static bool is_of_child(const ir::Load& load) {
+    const auto* step = load.indices.empty() ? nullptr : load.indices[0].as<ir::UfCall>();
+    return step && (step->uf.kind == ir::UfKind::child || step->uf.kind == ir::UfKind::kth_child);
+  }
+
+  [[noreturn]] void refuse_rest(const Definition& d) const {
+    const std::string other = d.op < 0 ? d.buffer->name : graph_.ops[std::size_t(d.op)].name();
+    refuse_cut(graph_, "what follows the contraction of '" + name() + "' at a node holds that of '" + other +
+                           "', which every worker would compute whole; cut the recursion at '" + other + "'");
+  }
+
+  // ---- the axis that is cut ----
+
+  /// The axis of the contraction that indexes the last dimension of what it reads of the recursion, which is the one that
+  /// workers own slices of; null if there is none.
+  static const ir::ReduceAxis* axis_of(const Definition& d, const BufferIds& recurrent) {
+    const ir::ReduceAxis* found = nullptr;
+    ir::visit_with(d.body, [&](const ir::Reduce& reduce) {
+      if (found || reduce.axis.dim.kind() != DimKind::dense) return;
+      bool last = false, elsewhere = false;
+      for_each_read(d.body, [&](const ir::Load& load) {
+        if (!recurrent.count(load.buffer.id())) return;
+        for (std::size_t i = 0; i < load.indices.size(); ++i) {
+          const bool at_end = i + 1 == load.indices.size() && load.indices[i].same_as(reduce.axis.var);
+          (at_end ? last : elsewhere) |= ir::uses(load.indices[i], reduce.axis.var);
+        }
+      });
+      if (last && !elsewhere) found = &reduce.axis;
+    });
+    return found;
+  }
+
+  ir::ReduceAxis checked_axis(const Definition& d, const BufferIds& recurrent) const {
+    const ir::ReduceAxis* axis = axis_of(d, recurrent);
+    if (!axis)
+      refuse_cut(graph_, "the contraction of '" + name() +
+                             "' runs over no last dimension of what it reads of the recursion, and that is the one that "
+                             "workers own slices of; write the tensor with the contracted dimension last");
+    const std::int64_t extent = axis->dim.extent();
+    if (extent % slices_)
+      refuse_cut(graph_, "operator '" + name() + "' contracts over dimension '" + axis->dim.name() + "' of " +
+                             std::to_string(extent) + " elements, which " + std::to_string(slices_) +
+                             " workers cannot own equal slices of; choose a number of workers that divides it");
+    return *axis;
+  }
+
+  // ---- states of which each worker has a copy ----
+
+  /// The states that some A2 writes and some definition of the recursion reads.
+  void choose_own_states() {
+    for (const ir::Buffer& state : recursion_.states) {
+      bool after = false, read = false;
+      for (std::size_t v = 0; v < plans_.size(); ++v) {
+        after |= plans_[v].after_buffers.count(state.id()) > 0;
+        for (const Definition& d : recursion_.versions[v].definitions) read |= reads_any(d, {state.id()});
+      }
+      if (!after || !read) continue;
+      ir::BufferInfo info = *state;
+      info.name = "own_" + info.name;
+      info.scope = ir::Scope::worker;
+      own_states_.emplace_back(state.id(), ir::Buffer(std::move(info)));
+    }
+  }
+  ir::Buffer own_state(const ir::Buffer& buffer) const {
+    for (const auto& [id, own] : own_states_)
+      if (id == buffer.id()) return own;
+    return {};
+  }
+  ir::Buffer own_temp(const ir::Buffer& buffer) {
+    auto& own = own_temps_[buffer.id()];
+    if (!own) {
+      ir::BufferInfo info = *buffer;
+      info.scope = ir::Scope::worker;
+      own = ir::Buffer(std::move(info));
+    }
+    return own;
+  }
+
+  // ---- rewriting ----
+
+  /// A1; A2 for each worker; and from it the workers' slices of the states.
+  void rewrite(Version& version, const Plan& plan) {
+    std::vector<Definition> before, after, slices;
+    BufferIds own;  // states that each worker computes for itself before the cut too
+    for (const ir::Buffer& state : recursion_.states) {
+      if (!own_state(state)) continue;
+      bool cheap = true;
+      for (std::size_t d = 0; d < plan.heavy.size(); ++d)
+        cheap &= plan.after[d] || !plan.heavy[d] || !(version.definitions[d].buffer == state);
+      if (cheap) own.insert(state.id());
+    }
+    for (std::size_t i = 0; i < version.definitions.size(); ++i) {
+      Definition d = version.definitions[i];
+      const ir::Buffer target = d.buffer, own_target = own_state(target);
+      const bool ours = plan.after[i] || own.count(target.id());
+      const bool among_after = plan.after_buffers.count(target.id()) > 0;
+      d.body = over_own(d.body, plan, own, plan.after[i] && !plan.cut[i]);
+      if (plan.cut[i]) before.push_back(cut(d, plan.cuts.at(int(i))));
+      if (own_target && ours) {
+        d.buffer = own_target;
+        (plan.after[i] ? after : before).push_back(d);
+        slices.push_back(copy(d, own_target, target));
+      } else if (own_target) {  // computed in slices, and then collected
+        before.push_back(d);
+        after.push_back(copy(d, target, own_target));
+      } else if (plan.after[i]) {
+        if (target->role == ir::Role::temp) d.buffer = own_temp(target);
+        after.push_back(d);
+      } else if (among_after && target->role == ir::Role::temp) {  // one side of a branch, not behind the cut
+        before.push_back(d);
+        after.push_back(copy(d, target, own_temp(target)));
+      } else {
+        before.push_back(d);
+      }
+    }
+    append(before, after);
+    append(before, slices);
+    version.definitions = std::move(before);
+  }
+
+  /// `e`, of A2 if `after`, with reads of what each worker has for itself.
+  ir::Expr over_own(const ir::Expr& e, const Plan& plan, const BufferIds& own, bool after) {
+    return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
+      const ir::Expr inner = self.children(load);
+      const std::vector<ir::Expr>& indices = inner.as<ir::Load>()->indices;
+      if (const ir::Buffer state = own_state(load.buffer))
+        return after || is_of_child(load) || own.count(load.buffer.id()) ? ir::Load::make(state, indices) : inner;
+      const bool temp = after && load.buffer->role == ir::Role::temp && plan.after_buffers.count(load.buffer.id());
+      return temp ? ir::Load::make(own_temp(load.buffer), indices) : inner;
+    });
+  }
+
+  /// `to[..] = from[..]` wherever `like` defines its buffer.
+  static Definition copy(const Definition& like, const ir::Buffer& from, const ir::Buffer& to) {
+    Definition result = like;
+    result.buffer = to;
+    for (IndexVar& index : result.indices) index.var = ir::Var::make(index.var.as<ir::Var>()->name);
+    result.body = ir::Load::make(from, store_indices(result));
+    return result;
+  }
+
+  /// The partial sums of `d`; `d` itself becomes the sum of them.
+  Definition cut(Definition& d, const ir::ReduceAxis& axis) {
+    const std::int64_t piece = axis.dim.extent() / slices_;
+    const ir::Expr f = ir::Var::make("f"), c = ir::Var::make("c");
+    Definition partial = d;
+    ir::BufferInfo info = *d.buffer;
+    info.name += "_partial";
+    info.role = ir::Role::temp;
+    info.dims.insert(info.dims.begin() + 1, slice_dim_);
+    partial.buffer = ir::Buffer(std::move(info));
+    ir::Substitution to{{axis.var.get(), f * piece + c}};
+    for (IndexVar& index : partial.indices) {
+      const ir::Expr var = ir::Var::make(index.var.as<ir::Var>()->name);
+      to.emplace(index.var.get(), var);
+      index.var = var;
+    }
+    partial.indices.insert(partial.indices.begin(), {f, slice_dim_});
+    partial.body = ir::substitute(over_piece(d.body, axis, {c, piece_dim(axis.dim, piece), ir::imm(piece)}), to);
+    ir::Expr sum;
+    for (int s = 0; s < slices_; ++s) {
+      std::vector<ir::Expr> indices = store_indices(d);
+      indices.insert(indices.begin() + 1, ir::imm(s));
+      const ir::Expr part = ir::Load::make(partial.buffer, std::move(indices));
+      sum = sum ? ir::combine(d.body.as<ir::Reduce>()->op, sum, part) : part;
+    }
+    d.body = sum;
+    return partial;
+  }
+
+  /// The nested reductions `e` with `axis` replaced by a piece of it.
+  static ir::Expr over_piece(const ir::Expr& e, const ir::ReduceAxis& axis, const ir::ReduceAxis& piece) {
+    const auto* reduce = e.as<ir::Reduce>();
+    if (!reduce) return e;
+    const bool here = reduce->axis.var.same_as(axis.var);
+    return ir::Reduce::make(reduce->op, here ? piece : reduce->axis, over_piece(reduce->body, axis, piece));
+  }
+
+  Dim piece_dim(const Dim& dim, std::int64_t piece) {
+    const auto [found, fresh] = piece_dims_.emplace(dim.id(), Dim(dim.name() + "_slice", piece));
+    return found->second;
+  }
+
+  const ra::Graph& graph_;
+  const int op_, slices_;
+  Recursion& recursion_;
+  const Dim slice_dim_;
+  std::vector<Plan> plans_;  // [versions]
+  std::vector<std::pair<const void*, ir::Buffer>> own_states_;
+  PointerMap<ir::Buffer> own_temps_;
+  PointerMap<Dim> piece_dims_;
+};
+
+/// The number of the operator `name`, at which a recursion can be cut.
+inline int cut_operator(const ra::Graph& graph, const std::string& name) {
+  const int op = graph.find(name);
+  if (op < 0) refuse_cut(graph, "there is no operator '" + name + "'");
+  if (graph.ops[std::size_t(op)].kind != ra::OpKind::compute)
+    refuse_cut(graph, "'" + name + "' is no computed operator; name the one whose contraction the recursion is to be cut at");
+  return op;
+}
+
+}  // namespace detail
+
+/// Moves the back edges that the schedule names. Throws `invalid_schedule` where that cannot be, or would not pay.
+inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule) {
+  if (schedule.refactored.empty()) return;
+  if (graph.structure == ra::StructureKind::dag)
+    detail::refuse_cut(graph, "it is declared for DAGs, where a node has several parents, and what follows the cut would be "
+                              "computed again with each of them; only trees and sequences are refactored");
+  std::vector<std::string> cut_in(recursions.size());  // the operator each is cut at; empty: none
+  for (const std::string& name : schedule.refactored) {
+    const int op = detail::cut_operator(graph, name);
+    bool up = false, down = false, done = false;
+    for (int r = 0; r < int(recursions.size()) && !done; ++r) {
+      const ra::Direction direction = recursions[std::size_t(r)].direction;
+      if (!ra::operators_of(graph, r)[std::size_t(op)]) continue;
+      up |= direction == ra::Direction::up;
+      down |= direction == ra::Direction::down;
+      if (direction != ra::Direction::up) continue;
+      if (recursions[std::size_t(r)].unrolled)
+        detail::refuse_cut(graph, "'" + name + "' is in a recursion that is unrolled, whose subtrees are one worker's each, so "
+                                  "that no barrier is there to save; leave out unroll or refactor");
+      if (const std::string& other = cut_in[std::size_t(r)]; !other.empty())
+        detail::refuse_cut(graph, "'" + other + "' and '" + name +
+                                      "' are in the same recursion, which has one back edge; name one of them");
+      done = detail::Refactorer(graph, op, schedule.max_workers, recursions[std::size_t(r)]).run();
+      if (done) cut_in[std::size_t(r)] = name;
+    }
+    if (done) continue;
+    if (!up && down)
+      detail::refuse_cut(graph, "'" + name + "' is in a recursion from parents to children, and what follows the cut would "
+                                "be computed again for each child; only recursions from children to parents are refactored");
+    if (!up) detail::refuse_cut(graph, "'" + name + "' is in no recursion: no node reads what is computed at another");
+    detail::refuse_cut(graph, "'" + name + "' contracts over nothing that depends on the recursion, so there is nothing to "
+                              "cut it at; name the operator of a matrix product with what the children give");
+  }
+}
+
+}  // namespace cortex::lower
