@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/bytecode.hpp"
 
 namespace cortex::ir::vm {
@@ -133,10 +134,10 @@ class Machine {
     result.data = locals_.data() + local.begin;
     result.tracked = true;
     std::int64_t stride = buffer.lanes;
-    for (auto dim = buffer.dims.rbegin(); dim != buffer.dims.rend(); ++dim) {
-      result.extent.insert(result.extent.begin(), dim->extent());
+    for (const auto& dim : reversed(buffer.dims)) {
+      result.extent.insert(result.extent.begin(), dim.extent());
       result.stride.insert(result.stride.begin(), stride);
-      stride *= dim->extent();
+      stride *= dim.extent();
     }
     return result;
   }

@@ -1,11 +1,11 @@
 // Definitions become loops: over nodes in dependence order, or over batches (paper section 4.1, L2).
 #pragma once
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/lower/hoist.hpp"
 
@@ -30,8 +30,8 @@ inline ir::Stmt reduction_loops(const Definition& d, const ir::Reduce& reduce) {
   }
   const ir::Expr value = ir::Load::make(acc, {});
   ir::Stmt loops = ir::Store::make(acc, {}, ir::combine(reduce.op, value, body));
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
-    loops = ir::For::make(axis->var, axis->dim, axis->extent, ir::ForKind::serial, loops);
+  for (const auto& axis : reversed(axes))
+    loops = ir::For::make(axis.var, axis.dim, axis.extent, ir::ForKind::serial, loops);
   const ir::Stmt start = ir::Store::make(acc, {}, ir::constant(ir::identity(reduce.op), {info.dtype, 1}));
   return ir::Alloc::make(acc, ir::Block::make({start, loops, ir::Store::make(d.buffer, store_indices(d), value)}));
 }
@@ -40,8 +40,8 @@ inline ir::Stmt reduction_loops(const Definition& d, const ir::Reduce& reduce) {
 inline ir::Stmt definition_loops(const Definition& d) {
   const auto* reduce = d.body.as<ir::Reduce>();
   ir::Stmt nest = reduce ? reduction_loops(d, *reduce) : ir::Store::make(d.buffer, store_indices(d), d.body);
-  for (auto index = d.indices.rbegin(); index != d.indices.rend(); ++index)
-    nest = ir::For::make(index->var, index->dim, ir::imm(index->dim.extent()), ir::ForKind::serial, nest);
+  for (const auto& index : reversed(d.indices))
+    nest = ir::For::make(index.var, index.dim, ir::imm(index.dim.extent()), ir::ForKind::serial, nest);
   if (d.child) {
     const ir::Expr extent = ir::call(UfKind::num_children, "num_children", {d.node}, d.container);
     nest = ir::For::make(d.child, dims::child, extent, ir::ForKind::serial, nest);
@@ -88,7 +88,7 @@ inline ir::Stmt body_of(const std::vector<Definition>& definitions) {
 
 /// `for n_idx in [0, extent): node = of(n_idx): body`.
 inline ir::Stmt node_loop(const std::vector<Definition>& definitions, const Dim& dim, const ir::Expr& extent,
-                          const std::function<ir::Expr(const ir::Expr&)>& of) {
+                          FunctionRef<ir::Expr(const ir::Expr&)> of) {
   const ir::Expr n = ir::Var::make("n_idx"), node = ir::Var::make("node");
   ir::Substitution to_node;
   for (const Definition& d : definitions)

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/lower/absent_children.hpp"
@@ -170,8 +170,8 @@ class VersionBuilder {
   const ir::Expr node_;
   std::vector<Use> uses_;
   std::vector<bool> seen_;  // branches whose own buffer is defined
-  std::unordered_map<const void*, int> alias_;
-  std::unordered_map<const void*, ir::Buffer> home_;
+  PointerMap<int> alias_;
+  PointerMap<ir::Buffer> home_;
 };
 
 }  // namespace detail

@@ -10,13 +10,12 @@
 // row per edge becomes a row per edge of the batch; within a loop over single nodes it becomes one row.
 #pragma once
 
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -30,12 +29,10 @@ class DenseIndexer {
   ir::Stmt run(const ir::Stmt& body) {
     rewriting_ = false;
     walk(body);
-    for (const auto& [id, buffer] : seen_) {
-      bool stored_wherever_read = true;
-      for (const auto& [key, use] : regions_)
-        if (key.first == id) stored_wherever_read &= use.stored || !use.read;
-      if (!refused_.count(id) && stored_wherever_read) shrink(buffer);
-    }
+    for (const Use& use : uses_)
+      if (use.read && !use.stored) refused_.insert(use.buffer.id());
+    for (const Use& use : uses_)
+      if (!refused_.count(use.buffer.id())) shrink(use.buffer);
     if (dense_.empty()) return body;
     rewriting_ = true;
     return walk(body);
@@ -48,11 +45,15 @@ class DenseIndexer {
     bool sequential = false;
     ir::Expr let, row, first;
   };
+  /// Whether a buffer is stored, and read, in one of those loops.
   struct Use {
+    ir::Buffer buffer;
+    std::string region;
     bool stored = false, read = false;
   };
 
   void shrink(const ir::Buffer& buffer) {
+    if (dense_.contains(buffer.id())) return;
     ir::BufferInfo info = *buffer;
     info.dims[0] = info.dims[0] == dims::node ? dims::batch : dims::batch_edge;
     dense_.emplace(buffer.id(), ir::Buffer(std::move(info)));
@@ -87,9 +88,11 @@ class DenseIndexer {
 
   void note(const ir::Buffer& buffer, bool store) {
     if (!eligible(buffer)) return;
-    seen_.emplace(buffer.id(), buffer);
-    Use& use = regions_[{buffer.id(), place_.region}];
-    (store ? use.stored : use.read) = true;
+    Use* found = nullptr;
+    for (Use& use : uses_)
+      if (use.buffer == buffer && use.region == place_.region) found = &use;
+    if (!found) found = &uses_.emplace_back(Use{buffer, place_.region});
+    (store ? found->stored : found->read) = true;
   }
 
   ir::Expr rewrite(const ir::Expr& e) {
@@ -150,9 +153,9 @@ class DenseIndexer {
   bool rewriting_ = false;
   int loops_ = 0;
   Place place_;
-  std::unordered_map<const void*, ir::Buffer> seen_, dense_;
+  PointerMap<ir::Buffer> dense_;
   std::unordered_set<const void*> refused_;
-  std::map<std::pair<const void*, std::string>, Use> regions_;
+  std::vector<Use> uses_;
 };
 
 }  // namespace detail

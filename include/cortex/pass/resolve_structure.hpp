@@ -12,12 +12,11 @@
 // no array.
 #pragma once
 
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -149,7 +148,9 @@ class StructureResolver {
   ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
   ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices, int components = 1) {
-    auto& buffer = arrays_[slot];
+    ir::Buffer buffer;
+    for (const ir::Buffer& made : arrays_)
+      if (made->slot == slot) buffer = made;
     if (!buffer) {
       ir::BufferInfo info;
       info.name = name;
@@ -159,13 +160,14 @@ class StructureResolver {
       info.dims.assign(1, dims::node);
       if (indices.size() == 2) info.dims.push_back(Dim("component", components));
       buffer = ir::Buffer(std::move(info));
+      arrays_.push_back(buffer);
     }
     return ir::Load::make(buffer, std::move(indices));
   }
 
   const std::vector<int>& field_components_;
-  std::map<int, ir::Buffer> arrays_;
-  std::unordered_map<const ir::ExprNode*, Kids> kids_;
+  std::vector<ir::Buffer> arrays_;
+  PointerMap<Kids> kids_;
 };
 
 }  // namespace detail

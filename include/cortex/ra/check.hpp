@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/recursions.hpp"
 
@@ -229,8 +230,8 @@ class OpChecker {
   }
 
   const Bound* find(const ir::Expr& var) const {
-    for (auto bound = scope_.rbegin(); bound != scope_.rend(); ++bound)
-      if (bound->var == var.get()) return &*bound;
+    for (const auto& bound : reversed(scope_))
+      if (bound.var == var.get()) return &bound;
     return nullptr;
   }
 

@@ -12,10 +12,10 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/schedule/access.hpp"
 
 namespace cortex::schedule {
@@ -23,7 +23,7 @@ namespace cortex::schedule {
 namespace detail {
 
 /// `for_each_nest` and `map_nests` for the nests whose work is to be shared, which those inside a subtree are not.
-inline void for_each_shared(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
+inline void for_each_shared(const ir::Stmt& body, FunctionRef<void(const Nest&)> f) {
   if (is_shared_whole(body)) return;
   if (const auto* block = body.as<ir::Block>()) {
     for (const ir::Stmt& s : block->stmts) for_each_shared(s, f);
@@ -33,7 +33,7 @@ inline void for_each_shared(const ir::Stmt& body, const std::function<void(const
     for_each_nest(body, f);
   }
 }
-inline ir::Stmt map_shared(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
+inline ir::Stmt map_shared(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f) {
   if (is_shared_whole(body)) return body;
   if (const auto* block = body.as<ir::Block>()) {
     std::vector<ir::Stmt> stmts;
@@ -54,7 +54,7 @@ struct Written {
 
 /// The temporaries that each worker computes for itself: wanted whole, and cheap in every nest that writes them. Nests
 /// that write several tensors tie these to each other.
-inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& body) {
+inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
   const auto whole = read_whole(body);
   std::vector<Written> nests;
   for_each_shared(body, [&](const Nest& nest) {
@@ -81,10 +81,10 @@ inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& bo
         a.wanted |= b.wanted;
       }
   }
-  std::unordered_map<const void*, ir::Buffer> own;
+  PointerMap<ir::Buffer> own;
   for (const Written& written : nests)
     for (const ir::Buffer& buffer : written.buffers) {
-      if (!written.cheap || !written.wanted || own.count(buffer.id())) continue;
+      if (!written.cheap || !written.wanted || own.contains(buffer.id())) continue;
       ir::BufferInfo info = *buffer;
       info.scope = ir::Scope::worker;
       own.emplace(buffer.id(), ir::Buffer(std::move(info)));
@@ -111,8 +111,8 @@ ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
 }
 
 /// How many elements a slice of each dimension has, where some nest runs over slices of it.
-inline std::unordered_map<const void*, std::int64_t> pieces_of(const ir::Stmt& body) {
-  std::unordered_map<const void*, std::int64_t> result;
+inline PointerMap<std::int64_t> pieces_of(const ir::Stmt& body) {
+  PointerMap<std::int64_t> result;
   for_each_nest(body, [&](const Nest& nest) {
     for (const Access& access : accesses_of(nest.inner))
       for (std::size_t d = 0; d < access.indices.size(); ++d)
@@ -130,7 +130,7 @@ inline ir::Stmt share_subtrees(const ir::Stmt& body) {
     const auto* let = loop.body.as<ir::LetStmt>();
     const auto* of = let ? let->value.as<ir::UfCall>() : nullptr;
     if (!of || of->uf.kind != ir::UfKind::group_node) return self.children(loop);
-    std::unordered_map<const void*, ir::Buffer> own;
+    PointerMap<ir::Buffer> own;
     const auto home = [&](const ir::Buffer& buffer) {
       const bool dense = buffer->role == ir::Role::temp && buffer->scope == ir::Scope::shared && !buffer->dims.empty() &&
                          (buffer->dims[0] == dims::batch || buffer->dims[0] == dims::batch_edge);
@@ -154,7 +154,7 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
   const auto pieces = detail::pieces_of(body);
   const ir::Stmt shared = detail::map_shared(body, [&](const Nest& nest) {
     bool replicate = is_replicated(nest);
-    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.count(access.buffer.id()) > 0;
+    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.contains(access.buffer.id());
     Nest result = nest;
     if (replicate || (slice_var(nest) && nest.loops.back().kind == ir::ForKind::parallel)) return ir::Stmt();
     if (const LoopHeader* own_share = shared_loop(nest)) {

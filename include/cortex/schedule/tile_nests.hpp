@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/split.hpp"
 
@@ -141,7 +142,7 @@ class NestTiler {
   }
 
   ir::Stmt outer_loops(ir::Stmt body) const {
-    for (auto loop = nest_.loops.rbegin() + 1; loop != nest_.loops.rend(); ++loop) body = loop_around(*loop, body);
+    for (std::size_t i = nest_.loops.size(); i-- > 1;) body = loop_around(nest_.loops[i - 1], body);
     return body;
   }
 
@@ -232,7 +233,7 @@ class NestTiler {
       });
     }
     const auto with = [](const std::vector<ir::Buffer>& buffers, ir::Stmt body) {
-      for (auto b = buffers.rbegin(); b != buffers.rend(); ++b) body = ir::Alloc::make(*b, body);
+      for (const auto& b : reversed(buffers)) body = ir::Alloc::make(b, body);
       return body;
     };
     const ir::Stmt sums = jammed(with(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
