@@ -188,7 +188,7 @@ double error_of(const Output& result, const Items& items, const Oracle& oracle) 
       for (std::size_t i = 0; i < right.size(); ++i) {
         const double error =
             std::abs(double(values[i]) - right[i]) / (scale * (1e-5 * std::abs(right[i]) + 1e-6 * largest));
-        if (!(error <= worst)) worst = error;  // NaN too
+        if (!(error <= worst) && !std::isnan(worst)) worst = error;  // a NaN stays
       }
     }
   }

@@ -56,6 +56,11 @@ class Handle {
            reader->graph.name + "'");
     return ir::Load::make(buffer_, std::move(indices));
   }
+  /// A placeholder's part is over when its recursion is complete: its type knows nothing of what that reads.
+  void refuse_if_complete() const {
+    if (ra::state_of(state_->graph, state_->graph.find(buffer_)) >= 0)
+      fail("placeholder '" + name() + "' is read after its recursion is complete; read the result that recursion gave");
+  }
   SharedState state_;
   ir::Buffer buffer_;
 };
@@ -124,6 +129,7 @@ class Placeholder : public Handle {
                     "child hold what its parent needs in a "
                     "state of its own");
       static_assert(detail::valid_rank<Rank, sizeof...(I)>());
+      this->refuse_if_complete();
       return Data<typename detail::JoinedSet<First, I...>::type>{
           this->read_at(node.state(), {node.expr(), dsl::index<true>(index)...})};
     } else {

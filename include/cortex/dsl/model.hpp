@@ -235,8 +235,8 @@ class Model {
   }
 
   /// A result at each root, `[root, dims...]` of `T`: its lambda reads the results of recursions at all nodes of the
-  /// input, `m.readout<float>("mean", H, [&](auto r, auto i) { return sum(nodes(r), [&](auto n) { return h(n, i); }) /
-  /// cast<float>(num_children(nodes(r))); })` with `cortex::nodes`, and other readouts at the root.
+  /// input, `m.readout<float>("mean", H, [&](auto r, auto i) { return sum(cortex::nodes(r), [&](auto n) { return h(n, i);
+  /// }) / num_children(cortex::nodes(r)); })`, and other readouts at the root.
   template <class T, class... DimsThenLambda>
   auto readout(std::string name, DimsThenLambda&&... arguments) {
     return result_of<T>(std::move(name), true, std::forward_as_tuple(arguments...),
@@ -327,6 +327,9 @@ class Model {
     static_assert(dsl::valid_element<T>());
     static_assert(dsl::valid_dims<std::tuple_element_t<D, Tuple>...>());
     auto& body = std::get<sizeof...(D)>(arguments);
+    static_assert(std::is_invocable_v<decltype(body), Current, Index<D>...>,
+                  "the last argument of output and readout is a lambda that takes the node and one index variable per "
+                  "dimension");
     using Result = std::remove_cvref_t<std::invoke_result_t<decltype(body), Current, Index<D>...>>;
     static_assert(dsl::detail::valid_body<Result>());
     using Set = typename Result::Set;

@@ -67,7 +67,8 @@ inline void describe_tensors(Executable& executable) {
   int position = 0;  // states stand first among the program's buffers, in this order
   for (const ra::State& state : executable.graph.states) {
     const ra::Op& op = executable.graph.ops[std::size_t(state.placeholder)];
-    executable.states.push_back({op.name(), op.buffer->dtype, op.dims, position++});
+    const bool at_roots = executable.graph.ops[std::size_t(state.body)].at_roots;
+    executable.states.push_back({op.name(), op.buffer->dtype, op.dims, position++, at_roots});
   }
 }
 

@@ -31,6 +31,7 @@ struct StateSpec {
   DType dtype = DType::f32;
   std::vector<Dim> dims;  // without the node dimension
   int buffer = -1;        // its number in `Program::buffers`
+  bool at_roots = false;  // a readout: other nodes have none
 };
 
 /// How one field of the graph is read and checked by the linearizer: valid values are [0, extent), where the extent is

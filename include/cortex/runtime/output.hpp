@@ -1,6 +1,7 @@
 // The result of a call: views of states in the workspace that it leases.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +50,9 @@ namespace detail {
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_node() {
   invalid("a node is asked for that was not in the call: only nodes that the roots reach have states");
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_readout(const StateSpec& state) {
+  invalid("readout '" + state.name + "' is asked for at a node that is no root: it has a value for each root alone");
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_state(const Executable& executable, std::string_view name) {
   std::string all;
@@ -133,16 +137,19 @@ class Output {
   }
 
   /// A state at any node of the call, named by its address: `r.node(&word, c)`; the first state if none is named.
-  std::span<const First> node(const Node* node) const { return view<First>(0, node_number(node)); }
+  std::span<const First> node(const Node* node) const {
+    const std::int32_t number = node_number(node);
+    return view<First>(at_node(0, number), number);
+  }
   template <runtime::StateHandle S>
   std::span<const typename S::Element> node(const Node* node, const S& state) const {
     const std::int32_t number = node_number(node);
-    return view<typename S::Element>(runtime::detail::find_state(executable(), state), number);
+    return view<typename S::Element>(at_node(runtime::detail::find_state(executable(), state), number), number);
   }
   template <class T = First>
   std::span<const T> node(const Node* node, std::string_view state) const {
     const std::int32_t number = node_number(node);
-    return view<T>(runtime::detail::find_state(executable(), state), number);
+    return view<T>(at_node(runtime::detail::find_state(executable(), state), number), number);
   }
 
   /// Writes a state, named by placeholder or by name, as a dense row-major tensor to a contiguous container or span,
@@ -154,7 +161,7 @@ class Output {
   template <class S, runtime::OutputRange Out>
   void copy_node(const Node* node, const S& state, Out&& out) const {
     const std::int32_t number = node_number(node);
-    copy(runtime::detail::find_state(executable(), state), number, runtime::writable(out));
+    copy(at_node(runtime::detail::find_state(executable(), state), number), number, runtime::writable(out));
   }
 
   /// How long the call took to number the nodes, and then to compute, in nanoseconds; 0 unless
@@ -181,6 +188,16 @@ class Output {
     if (number < 0) [[unlikely]]
       runtime::detail::no_node();
     return number;
+  }
+
+  /// `state`, which must have a value at that node: a readout has one at roots alone.
+  std::size_t at_node(std::size_t state, std::int32_t node) const {
+    if (executable().states[state].at_roots) [[unlikely]] {
+      const structure::Arrays& arrays = lease_->arrays();
+      if (std::find(arrays.root, arrays.root + arrays.num_roots, node) == arrays.root + arrays.num_roots)
+        runtime::detail::no_readout(executable().states[state]);
+    }
+    return state;
   }
 
   template <class T>

@@ -142,7 +142,7 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
   std::string cases;
   for (const std::int64_t c : selector.values) cases += (cases.empty() ? "" : ", ") + std::to_string(c);
   throw Error(Code::out_of_range, at_node(walk, place) + " has kind " + std::to_string(value) + ", for which switch '" +
-                                      selector.name + "' has no case; its cases are " + cases +
+                                      selector.name + "' has no case; it has cases for " + cases +
                                       "; give the node one of these, or the switch an otherwise");
 }
 

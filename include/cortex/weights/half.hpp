@@ -8,7 +8,8 @@ namespace cortex::weights {
 
 /// The value of a binary16; exact.
 inline float from_f16(std::uint16_t bits) {
-  const std::uint32_t sign = std::uint32_t(bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u, fraction = bits & 0x3FFu;
+  const std::uint32_t sign = std::uint32_t(bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u,
+                      fraction = bits & 0x3FFu;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);  // infinity, NaN
   if (exponent > 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
   const float magnitude = float(fraction) * 0x1p-24f;  // zero and subnormals

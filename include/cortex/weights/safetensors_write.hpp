@@ -1,0 +1,195 @@
+// Tensors written to a safetensors file.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "cortex/base/error.hpp"
+#include "cortex/weights/safetensors_header.hpp"
+#include "cortex/weights/tensor.hpp"
+
+namespace cortex {
+
+/// Elements to be written, which are not copied: those of a contiguous range of numbers, or of a tensor of another
+/// file.
+class TensorValues {
+ public:
+  TensorValues() = default;
+  template <class Range>
+  requires(requires(const Range& range) { std::span(range); } && !std::same_as<Range, TensorValues>)
+      TensorValues(const Range& range)
+      : TensorValues(std::span(range).data(), std::span(range).size()) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> TensorValues(const T* values, std::size_t count)
+      : type(weights::tensor_type<T>()), bytes(std::as_bytes(std::span(values, count))) {}
+  TensorValues(const TensorView& tensor) : type(tensor.type), bytes(tensor.bytes) {}
+
+  TensorType type = TensorType::F32;
+  std::span<const std::byte> bytes;
+};
+
+/// A tensor to be written: `values` in row-major order of `shape`, stored as what they are, or, from float, as
+/// `stored_as` F16 or BF16, rounded to the nearest.
+struct TensorToWrite {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  TensorValues values;
+  std::optional<TensorType> stored_as = std::nullopt;
+
+  TensorType type() const { return stored_as.value_or(values.type); }
+};
+
+namespace weights {
+
+/// A new file beside `path` that takes its place by `commit`, and is gone without. Errors name `path`.
+class ReplacementFile {
+ public:
+  explicit ReplacementFile(const std::filesystem::path& path, std::string source)
+      : path_(path), source_(std::move(source)) {
+    for (int number = 0; file_ < 0 && number < 1000; ++number) {  // another program may be writing the same file
+      temporary_ = path.string() + ".part" + std::to_string(number);
+      file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (file_ < 0 && errno != EEXIST) break;
+    }
+    if (file_ < 0) fail(errno);
+  }
+  ReplacementFile(const ReplacementFile&) = delete;
+  ReplacementFile& operator=(const ReplacementFile&) = delete;
+  ~ReplacementFile() {
+    if (file_ >= 0) ::close(file_);
+    if (!committed_) ::unlink(temporary_.c_str());
+  }
+
+  void write(const void* data, std::size_t count) {
+    for (const auto* at = static_cast<const char*>(data); count > 0;) {
+      const ssize_t written = ::write(file_, at, count);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(errno);
+      at += written, count -= std::size_t(written);
+    }
+  }
+
+  void commit() {
+    if (::fsync(file_) != 0) fail(errno);
+    if (::close(std::exchange(file_, -1)) != 0) fail(errno);
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+    committed_ = true;
+  }
+
+ private:
+  [[noreturn]] void fail(int error) const {
+    refuse(source_, std::string("cannot be written: ") + std::strerror(error));
+  }
+
+  std::filesystem::path path_;
+  std::string source_, temporary_;
+  int file_ = -1;
+  bool committed_ = false;
+};
+
+/// The elements of `tensor` as bytes of the file; `rounded` holds them where they are not those in memory.
+inline std::span<const std::byte> stored(const TensorToWrite& tensor, std::vector<std::uint16_t>& rounded) {
+  if (tensor.type() == tensor.values.type) return tensor.values.bytes;
+  rounded.resize(tensor.values.bytes.size() / sizeof(float));
+  for (std::size_t i = 0; i < rounded.size(); ++i) {
+    const float value = element<float>(tensor.values.bytes.data(), i);
+    rounded[i] = tensor.type() == TensorType::F16 ? to_f16(value) : to_bf16(value);
+  }
+  return std::as_bytes(std::span(rounded));
+}
+
+/// The bytes that `tensor` takes in a file. Throws for a shape that does not fit its values, and for a type that they
+/// are not stored as.
+inline std::size_t checked_bytes(const std::string& source, const TensorToWrite& tensor) {
+  const auto fail = [&](const std::string& what) {
+    refuse(source, "tensor " + in_quotes(tensor.name) + " cannot be written: " + what);
+  };
+  const TensorType from = tensor.values.type, to = tensor.type();
+  if (from != to && (from != TensorType::F32 || (to != TensorType::F16 && to != TensorType::BF16)))
+    fail(std::string(to_string(from)) + " is not stored as " + std::string(to_string(to)) +
+         "; values are stored as what they are, and F32 also as F16 and BF16");
+  const std::size_t count = tensor.values.bytes.size() / size_of(from);
+  std::int64_t size = 1;
+  for (const std::int64_t extent : tensor.shape)
+    if (extent < 0 || __builtin_mul_overflow(size, extent, &size))
+      fail("its shape " + text_of(tensor.shape) + " is none");
+  if (std::size_t(size) != count)
+    fail("its shape " + text_of(tensor.shape) + " holds " + std::to_string(size) + " elements, but " +
+         std::to_string(count) + " are given");
+  return count * size_of(to);
+}
+
+}  // namespace weights
+
+/// Writes a file whole or not at all: it takes the place of an older one once all of it is on disk. Elements begin at a
+/// multiple of 8 bytes, larger types first, so that each tensor is aligned. The same tensors give the same bytes.
+/// Throws `Error{invalid_weights}` for values that are not as many as the shape says, a name used twice, a type that
+/// values are not stored as, text that is no UTF-8, and a path that cannot be written.
+inline void write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
+                              const std::map<std::string, std::string>& metadata = {}) {
+  const std::string source = weights::in_quotes(path.string());
+  std::vector<const TensorToWrite*> order;
+  for (const TensorToWrite& tensor : tensors) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(),
+                   [](auto* a, auto* b) { return size_of(a->type()) > size_of(b->type()); });
+
+  nlohmann::json header = nlohmann::json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::size_t end = 0;
+  for (const TensorToWrite* tensor : order) {
+    if (tensor->name == "__metadata__" || header.contains(tensor->name))
+      weights::refuse(source, "tensor " + weights::in_quotes(tensor->name) + " cannot be written: the name is taken");
+    const std::size_t begin = end;
+    end += weights::checked_bytes(source, *tensor);
+    header[tensor->name] = {
+        {"dtype", to_string(tensor->type())}, {"shape", tensor->shape}, {"data_offsets", {begin, end}}};
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    weights::refuse(source, "cannot be written: a name or the metadata is no valid UTF-8");
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  if (text.size() > weights::longest_header)
+    weights::refuse(source, "cannot be written: its header would be " + std::to_string(text.size()) +
+                                " bytes long; the format allows " + std::to_string(weights::longest_header));
+
+  weights::ReplacementFile file(path, source);
+  const std::uint64_t length = text.size();
+  file.write(&length, sizeof(length));
+  file.write(text.data(), text.size());
+  std::vector<std::uint16_t> rounded;
+  for (const TensorToWrite* tensor : order) {
+    const std::span<const std::byte> bytes = weights::stored(*tensor, rounded);
+    file.write(bytes.data(), bytes.size());
+  }
+  file.commit();
+}
+
+/// `write_safetensors`, whose error is returned.
+inline Result<std::monostate> try_write_safetensors(const std::filesystem::path& path,
+                                                    const std::vector<TensorToWrite>& tensors,
+                                                    const std::map<std::string, std::string>& metadata = {}) {
+  return attempt([&] { return write_safetensors(path, tensors, metadata), std::monostate(); });
+}
+
+}  // namespace cortex
