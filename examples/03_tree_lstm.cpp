@@ -25,6 +25,9 @@ struct State {
 };
 State by_hand(const Phrase* n, const Weights& weights);  // below, by plain recursion
 
+// The larger of two differences. NaN, which std::fmax would pass over, stays.
+double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+
 int main() try {
   const cortex::Dim V{"vocabulary"}, E{"input", input}, H{"hidden", hidden};
   cortex::Model<Phrase> m("tree_lstm", cortex::tree.with_max_children(8));  // more would be refused by the call
@@ -96,8 +99,7 @@ int main() try {
     const State expected = by_hand(n, weights);
     const std::span<const float> node_h = result.node(n, h), node_c = result.node(n, c);  // by placeholder ...
     for (int i = 0; i < hidden; ++i)
-      difference =
-          std::fmax(difference, std::fmax(std::abs(node_h[i] - expected.h[i]), std::abs(node_c[i] - expected.c[i])));
+      difference = larger(difference, larger(std::abs(node_h[i] - expected.h[i]), std::abs(node_c[i] - expected.c[i])));
   }
   std::printf("c of the sentence: %.4f %.4f ...  of the word \"yes\": %.4f %.4f ...\n", result.root(0, "c")[0],
               result.root(0, "c")[1], result.root(1, c)[0], result.root(1, c)[1]);  // ... or by name

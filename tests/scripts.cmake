@@ -58,5 +58,7 @@ if(CORTEX_TEST_PART STREQUAL full)
   if(CORTEX_BUILD_EXAMPLES)
     script_test(examples/sentences-answers 300 examples
                 bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_sentences.sh $<TARGET_FILE:example_sentences>)
+    script_test(examples/sentiment-answers 300 examples
+                bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_sentiment.sh $<TARGET_FILE:example_sentiment>)
   endif()
 endif()

@@ -79,21 +79,3 @@ TEST_CASE("specializing an operator without branch is refused by name", "[lower]
   CHECK_THROWS_WITH(lower::lower(program.graph(), Schedule{}.specialize_if_else("leaf")),
                     Catch::Contains("'leaf' is no if_then_else"));
 }
-
-TEST_CASE("specializing a branch on anything but is_leaf is refused with its condition", "[lower][refusal]") {
-  Dim H("hidden", 4);
-  Model<test::Word> m("m", cortex::tree);
-  auto h = m.placeholder<float>("h", H);
-  auto a = m.input<float>("a", H);
-  auto one = m.compute("one", H, [&](auto, auto i) { return a(i); });
-  auto two = m.compute("two", H, [&](auto n, auto i) { return sum(test::kids(n), [&](auto k) { return h(k, i); }); });
-  auto out = m.recursion_op(h, m.if_then_else(
-                                   "body", [](auto n) { return test::word(n) > 3; }, one, two));
-  try {
-    lower::lower(out.graph(), Schedule{}.specialize_if_else("body"));
-    FAIL("no error");
-  } catch (const Error& error) {
-    CHECK(error.code == Code::invalid_schedule);
-    CHECK_THAT(error.message, Catch::Contains("only branches on is_leaf can be specialized"));
-  }
-}

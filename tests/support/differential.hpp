@@ -20,6 +20,7 @@ struct ForestView final : ra::NodeView {
       number.emplace(vertex.get(), int(nodes.size()));
       nodes.push_back(vertex.get());
     }
+    for (const Vertex* root : forest.roots) root_numbers.push_back(number.at(root));
   }
   int num_nodes() const override { return int(nodes.size()); }
   int child(int accessor, int node) const override {
@@ -35,9 +36,11 @@ struct ForestView final : ra::NodeView {
     return accessor == 0 ? nodes[std::size_t(node)]->word : double(nodes[std::size_t(node)]->feature[std::size_t(k)]);
   }
   bool is_leaf(int node) const override { return nodes[std::size_t(node)]->kids.empty(); }
+  std::vector<int> roots() const override { return root_numbers; }
 
   std::vector<const Vertex*> nodes;
   std::map<const Vertex*, int> number;
+  std::vector<int> root_numbers;
 };
 
 /// The weights of a random model as its interpreter takes them.

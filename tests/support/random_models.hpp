@@ -13,6 +13,7 @@
 
 #include "cortex/dsl/model.hpp"
 #include "cortex/ir/build.hpp"
+#include "cortex/ra/recursions.hpp"
 #include "cortex/structure/accessors.hpp"
 
 namespace cortex::test {
@@ -26,9 +27,11 @@ struct Vertex {
   std::array<float, 3> feature{};
 };
 
-using VertexSet = structure::Accessors<structure::OptionalChild<&Vertex::first>,
-                                       structure::OptionalChild<&Vertex::second>, structure::Children<&Vertex::kids>,
-                                       structure::Field<&Vertex::word>, structure::Field<&Vertex::feature>>;
+using VertexSet =
+    structure::Accessors<structure::OptionalChild<&Vertex::first>, structure::OptionalChild<&Vertex::second>,
+                         structure::Children<&Vertex::kids>, structure::Field<&Vertex::word>,
+                         structure::Field<&Vertex::feature>, structure::Parents<cortex::children<&Vertex::kids>>,
+                         structure::Members>;
 
 inline constexpr int vocabulary = 12;
 
@@ -93,12 +96,19 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
 /// Weights by name, row-major.
 using WeightValues = std::map<std::string, std::vector<float>>;
 
+/// How much of the grammar a random model draws from.
+enum class Grammar : std::uint8_t {
+  one_recursion,  // up, with a branch on leaves or on a field, or none
+  whole,          // further recursions that go up, down or nowhere, readouts, switches, branches on any of the structure
+};
+
 /// Makes one random model: one or two vector states, with or without a branch on leaves, of operators drawn from the
 /// grammar of the recursive API: contractions, folds over children, named children, embeddings, features, elementwise
 /// functions.
 class RandomModel {
  public:
-  explicit RandomModel(std::uint64_t seed) : random_(seed) {
+  explicit RandomModel(std::uint64_t seed, Grammar grammar = Grammar::one_recursion)
+      : random_(seed), grammar_(grammar) {
     // The accessors, registered as a user's lambdas would.
     Model<Vertex> all("random", cortex::dag);
     Dim V{"vocabulary"}, F{"feature", 3}, one{"one", 1};
@@ -123,7 +133,14 @@ class RandomModel {
     const int extents[] = {1, 2, 3, 5, 8, 15, 16, 17, 24, 32, 33, 40};
     H_ = Dim("hidden", extents[random_.below(12)]);
     E_ = Dim("inner", extents[random_.below(8)]);
+    if (grammar_ == Grammar::whole) {
+      graph.containers.push_back({"parents", dsl::accessor_key<structure::Parents<cortex::children<&Vertex::kids>>>(),
+                                  false, DType::i32, 1, ra::Relation::parents});
+      graph.containers.push_back(
+          {"nodes", dsl::accessor_key<structure::Members>(), false, DType::i32, 1, ra::Relation::members});
+    }
     build();
+    for (int more = grammar_ == Grammar::whole ? random_.below(3) : 0; more > 0; --more) build_more();
   }
 
   ra::Graph graph;
@@ -169,6 +186,7 @@ class RandomModel {
     op.node = node;
     op.index_vars = {i};
     op.body = body;
+    op.at_roots = direction_ == ra::Direction::roots;
     return op.buffer;
   }
 
@@ -184,6 +202,7 @@ class RandomModel {
 
   /// A leaf of an expression: bias, embedding, earlier operator or, where it is allowed, a child's state.
   Term term(const Dim& dim, bool recursive) {
+    if (!completed_.empty() && random_.chance(0.4)) return completed(dim);
     const int pick = random_.below(recursive ? 6 : 3);
     if (pick == 0) return [b = input({dim}, 1)](const ir::Expr&, const ir::Expr& i) { return ir::Load::make(b, {i}); };
     if (pick == 1) {
@@ -213,6 +232,7 @@ class RandomModel {
       if (t.dim == dim) fitting.push_back(t.buffer);
     if (fitting.empty()) return term(dim, false);
     const ir::Buffer state = fitting[std::size_t(random_.below(int(fitting.size())))];
+    if (direction_ == ra::Direction::down) return parents_state(state);
     const int which = random_.below(4);
     if (which < 2)
       return [=, this](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(state, {child_of(n, which), i}); };
@@ -236,6 +256,36 @@ class RandomModel {
       }
       return ir::Reduce::make(ir::ReduceOp::sum,
                               {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
+    };
+  }
+
+  /// A state of the parent, or a fold of the parents'.
+  Term parents_state(const ir::Buffer& state) {
+    if (random_.chance(0.3) && graph.structure != ra::StructureKind::dag)  // a DAG's parents have no order
+      return [=](const ir::Expr& n, const ir::Expr& i) {
+        return ir::Load::make(state, {ir::call(ir::UfKind::kth_child, "parents", {n, ir::imm(0)}, 1), i});
+      };
+    return fold(state, 1, ir::ReduceOp::sum);
+  }
+
+  /// What an earlier recursion has computed: at the node itself, at children, or in a readout at all nodes.
+  Term completed(const Dim& dim) {
+    std::vector<ir::Buffer> fitting;
+    for (const Tensor& t : completed_)
+      if (t.dim == dim) fitting.push_back(t.buffer);
+    if (fitting.empty()) return [](const ir::Expr&, const ir::Expr&) { return number(0.25); };
+    const ir::Buffer state = fitting[std::size_t(random_.below(int(fitting.size())))];
+    if (direction_ == ra::Direction::roots && random_.chance(0.7))
+      return fold(state, 2, random_.chance(0.5) ? ir::ReduceOp::sum : ir::ReduceOp::max);
+    if (random_.chance(0.2)) return fold(state, 0, ir::ReduceOp::sum);
+    return [=](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(state, {n, i}); };
+  }
+
+  static Term fold(const ir::Buffer& state, int container, ir::ReduceOp op) {
+    return [=](const ir::Expr& n, const ir::Expr& i) {
+      const ir::Expr k = ir::Var::make("k");
+      return ir::Reduce::make(op, {k, dims::child, ir::call(ir::UfKind::num_children, "count", {n}, container)},
+                              ir::Load::make(state, {ir::call(ir::UfKind::kth_child, "of", {n, k}, container), i}));
     };
   }
 
@@ -302,11 +352,76 @@ class RandomModel {
     ra::Op& op =
         add(ra::OpKind::if_then_else, "branch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
     op.node = ir::Var::make("n");
-    op.condition = on_leaves ? ir::call(ir::UfKind::is_leaf, "is_leaf", {op.node})
-                             : ir::binary(ir::BinaryOp::eq, word_of(op.node) % 2, ir::imm(0));
+    op.condition = on_leaves                       ? ir::call(ir::UfKind::is_leaf, "is_leaf", {op.node})
+                   : grammar_ == Grammar::whole ? condition(op.node)
+                                                : ir::binary(ir::BinaryOp::eq, word_of(op.node) % 2, ir::imm(0));
     op.then_op = then_op;
     op.else_op = else_op;
     return op.buffer;
+  }
+
+  /// Something of the structure.
+  ir::Expr condition(const ir::Expr& node) {
+    const auto kids = [&] { return ir::call(ir::UfKind::num_children, "num_children", {node}, 0); };
+    switch (random_.below(6)) {
+      case 0: return ir::binary(ir::BinaryOp::eq, kids(), ir::imm(1 + random_.below(2)));
+      case 1: return ir::binary(ir::BinaryOp::gt, kids(), ir::imm(random_.below(2)));
+      case 2:
+        return ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::num_children, "num_parents", {node}, 1), ir::imm(0));
+      case 3: {
+        const ir::Expr inner = ir::Unary::make(ir::UnaryOp::logical_not, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}));
+        return ir::Binary::make(ir::BinaryOp::logical_and, inner,
+                                ir::binary(ir::BinaryOp::lt, word_of(node), ir::imm(vocabulary / 2)));
+      }
+      default: return ir::binary(ir::BinaryOp::eq, word_of(node) % 2, ir::imm(0));
+    }
+  }
+
+  /// A switch on the word's remainder by 3, each case with a body of its own.
+  ir::Buffer switch_of(const Dim& dim) {
+    const bool total = random_.chance(0.5);
+    std::vector<ir::Buffer> bodies;
+    for (int c = 0; c < 3; ++c) bodies.push_back(body(dim, true));
+    ir::Buffer rest = bodies[2];
+    for (int c = total ? 1 : 2; c-- > 0;) {
+      const int then_op = graph.find(bodies[std::size_t(c)]), else_op = graph.find(rest);
+      ra::Op& op = add(ra::OpKind::if_then_else, "switch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+      op.node = ir::Var::make("n");
+      const ir::Expr key = word_of(op.node) % 3;
+      op.condition = ir::binary(ir::BinaryOp::eq, key, ir::imm(c));
+      op.then_op = then_op;
+      op.else_op = else_op;
+      op.of_switch = true;
+      if (c == 0 && !total) op.key = key, op.cases = {0, 1, 2};
+      rest = op.buffer;
+    }
+    return rest;
+  }
+
+  /// One more recursion after those that the graph has.
+  void build_more() {
+    const int recursion = ra::num_recursions(graph);
+    constexpr ra::Direction ways[] = {ra::Direction::up, ra::Direction::down, ra::Direction::down, ra::Direction::none,
+                                      ra::Direction::roots};
+    completed_.insert(completed_.end(), states_.begin(), states_.end());
+    direction_ = ways[random_.below(5)];
+    if (direction_ == ra::Direction::roots) {  // nothing but other readouts reads a readout
+      readouts_ = true;
+    } else if (readouts_) {
+      direction_ = ra::Direction::roots;
+    }
+    const Dim dim = random_.chance(0.6) ? H_ : E_;
+    const ir::Buffer state =
+        add(ra::OpKind::placeholder, "more" + std::to_string(recursion), {dim}, ir::Role::state, true).buffer;
+    const int placeholder = graph.find(state);
+    states_ = {{state, dim}};
+    if (random_.chance(0.5)) here_.clear();
+    const bool recursive = direction_ == ra::Direction::up || direction_ == ra::Direction::down;
+    ir::Buffer result = body(dim, recursive);
+    if (recursive && random_.chance(0.3)) result = switch_of(dim);
+    else if (recursive && random_.chance(0.5)) result = branch(dim, body(dim, false), result, random_.chance(0.3));
+    graph.states.push_back({placeholder, graph.find(result), recursion});
+    if (direction_ == ra::Direction::roots) states_.clear();  // has no value at other nodes
   }
 
   void build() {
@@ -325,15 +440,19 @@ class RandomModel {
     if (shape < 3) here_.clear();  // each side has its own operators
     for (int s = 0; s < count; ++s) {
       ir::Buffer result = body(states_[std::size_t(s)].dim, true);
+      if (grammar_ == Grammar::whole && random_.chance(0.25)) result = switch_of(states_[std::size_t(s)].dim);
       if (shape < 3) result = branch(states_[std::size_t(s)].dim, leaf_bodies[std::size_t(s)], result, shape < 2);
       graph.states.push_back({placeholders[std::size_t(s)], graph.find(result)});
     }
   }
 
   Random random_;
+  Grammar grammar_;
   Dim H_{"hidden", 1}, E_{"inner", 1};
   int inputs_ = 0;
-  std::vector<Tensor> states_, here_;
+  std::vector<Tensor> states_, here_, completed_;
+  ra::Direction direction_ = ra::Direction::up;
+  bool readouts_ = false;
 };
 
 }  // namespace cortex::test

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/expr.hpp"
 
 namespace cortex::codegen {
@@ -32,7 +32,7 @@ class Memo {
 
   void add(const ir::ExprNode* node, Operand operand) {
     (operand.fixed ? fixed_ : passing_).push_back(node);
-    if (!known_.try_emplace(node, std::move(operand)).second)
+    if (!known_.emplace(node, std::move(operand)).second)
       throw Error(Code::internal, "LLVM text: a variable is bound inside its own scope");
   }
 
@@ -51,7 +51,7 @@ class Memo {
     for (; nodes.size() > keep; nodes.pop_back()) known_.erase(nodes.back());
   }
 
-  std::unordered_map<const ir::ExprNode*, Operand> known_;
+  PointerMap<Operand> known_;
   std::vector<const ir::ExprNode*> fixed_, passing_;
 };
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -172,7 +172,7 @@ class LlvmMemory {
 
   const ir::Program& program_;
   LlvmOps& ops_;
-  std::unordered_map<const void*, Place> places_;
+  PointerMap<Place> places_;
   std::string allocas_;
 };
 

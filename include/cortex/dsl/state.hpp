@@ -52,7 +52,9 @@ class Transaction {
   Transaction& operator=(const Transaction&) = delete;
   ~Transaction() {
     if (committed_) return;
-    const auto cut = [](auto& list, std::size_t size) { list.erase(list.begin() + std::ptrdiff_t(size), list.end()); };
+    const auto cut = [](auto& list, std::size_t size) {
+      while (list.size() > size) list.pop_back();
+    };
     cut(graph_.ops, ops_);
     cut(graph_.children_named, children_);
     cut(graph_.containers, containers_);
@@ -191,7 +193,7 @@ inline void add_recursion(ModelState& state, const std::vector<std::pair<ir::Buf
     ra::check_states(graph);
     ra::direction_of(graph, recursion);
   } catch (...) {
-    graph.states.erase(graph.states.begin() + std::ptrdiff_t(before), graph.states.end());
+    while (graph.states.size() > before) graph.states.pop_back();
     throw;
   }
 }

@@ -15,10 +15,10 @@
 #include <bit>
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -161,10 +161,11 @@ class Compiler {
   }
 
   Register constant(double value) {
-    const auto [it, fresh] =
-        constants_.try_emplace(std::bit_cast<std::uint64_t>(value), -1 - int(out_.constants.size()));
-    if (fresh) out_.constants.push_back(value);
-    return it->second;
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    std::size_t at = 0;
+    while (at < out_.constants.size() && std::bit_cast<std::uint64_t>(out_.constants[at]) != bits) ++at;
+    if (at == out_.constants.size()) out_.constants.push_back(value);
+    return -1 - Register(at);
   }
 
   int declare(const Buffer& buffer) {
@@ -182,7 +183,7 @@ class Compiler {
   }
 
   void bind(const Expr& var, Register at) {
-    if (known_.count(var.get())) fail("variable '" + var.as<Var>()->name + "' is bound inside its own scope");
+    if (known_.contains(var.get())) fail("variable '" + var.as<Var>()->name + "' is bound inside its own scope");
     know(var.get(), at);
   }
 
@@ -430,9 +431,8 @@ class Compiler {
   Bytecode out_;
   Register top_ = 0;
   std::int64_t local_top_ = 0;
-  std::unordered_map<std::uint64_t, Register> constants_;
-  std::unordered_map<const void*, int> numbers_;
-  std::unordered_map<const ExprNode*, Register> known_;
+  PointerMap<int> numbers_;
+  PointerMap<Register> known_;
   std::vector<const ExprNode*> order_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/stmt.hpp"
 
 namespace cortex::ir {
@@ -117,8 +118,8 @@ class Equality {
 
   /// Whether `x` of the left tree is what `y` is in the right one. The innermost binding of either decides.
   bool same(const void* x, const void* y) const {
-    for (auto pair = bound_.rbegin(); pair != bound_.rend(); ++pair)
-      if (pair->first == x || pair->second == y) return pair->first == x && pair->second == y;
+    for (const auto& pair : reversed(bound_))
+      if (pair.first == x || pair.second == y) return pair.first == x && pair.second == y;
     return x == y;
   }
 

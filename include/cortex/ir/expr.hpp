@@ -2,9 +2,7 @@
 // by handle, and built only by `make`, which validates.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "cortex/base/dim.hpp"
 #include "cortex/base/dtype.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/handle.hpp"
 #include "cortex/ir/buffer.hpp"
 
 namespace cortex::ir {
@@ -40,10 +39,9 @@ enum class ExprKind : std::uint8_t {
   broadcast,
 };
 
-struct ExprNode : std::enable_shared_from_this<ExprNode> {
+struct ExprNode : Counted {
   const ExprKind kind;
   const Type type;
-  virtual ~ExprNode() = default;
 
  protected:
   ExprNode(ExprKind kind, Type type) : kind(kind), type(type) {}
@@ -53,28 +51,27 @@ struct ExprNode : std::enable_shared_from_this<ExprNode> {
 class Expr {
  public:
   Expr() = default;
-  template <std::derived_from<ExprNode> T>
-  Expr(std::shared_ptr<const T> node) : node_(std::move(node)) {}
-  const ExprNode* get() const { return node_.get(); }
-  const ExprNode* operator->() const { return node_.get(); }
-  explicit operator bool() const { return node_ != nullptr; }
-  bool same_as(const Expr& other) const { return node_ == other.node_; }
-  Type type() const { return node_->type; }
-  DType dtype() const { return node_->type.dtype; }
-  int lanes() const { return node_->type.lanes; }
+  explicit Expr(const ExprNode* node) : node_(node) {}  // new, or one that has handles
+  const ExprNode* get() const { return static_cast<const ExprNode*>(node_.get()); }
+  const ExprNode* operator->() const { return get(); }
+  explicit operator bool() const { return node_.get() != nullptr; }
+  bool same_as(const Expr& other) const { return get() == other.get(); }
+  Type type() const { return get()->type; }
+  DType dtype() const { return get()->type.dtype; }
+  int lanes() const { return get()->type.lanes; }
 
   /// The node as a `T`, or null if it is of another kind.
   template <class T>
   const T* as() const {
-    return node_ && node_->kind == T::tag ? static_cast<const T*>(node_.get()) : nullptr;
+    return node_.get() && get()->kind == T::tag ? static_cast<const T*>(get()) : nullptr;
   }
 
  private:
-  std::shared_ptr<const ExprNode> node_;
+  Handle node_;
 };
 
 /// The handle that owns `node`.
-inline Expr handle_of(const ExprNode& node) { return Expr(node.shared_from_this()); }
+inline Expr handle_of(const ExprNode& node) { return Expr(&node); }
 
 inline void require(bool condition, const char* what) {
   if (!condition) throw Error(Code::internal, std::string("malformed IR: ") + what);
@@ -85,10 +82,11 @@ struct IntImm : ExprNode {
   std::int64_t value;
   static Expr make(std::int64_t value, DType dtype = DType::i32) {
     require(!is_float(dtype), "an integer immediate of a floating-point type");
-    return std::make_shared<const IntImm>(Key{}, value, dtype);
+    return Expr(new IntImm(value, dtype));
   }
-  struct Key {};
-  IntImm(Key, std::int64_t value, DType dtype) : ExprNode(tag, {dtype, 1}), value(value) {}
+
+ private:
+  IntImm(std::int64_t value, DType dtype) : ExprNode(tag, {dtype, 1}), value(value) {}
 };
 
 struct FloatImm : ExprNode {
@@ -96,10 +94,11 @@ struct FloatImm : ExprNode {
   double value;
   static Expr make(double value, DType dtype) {
     require(is_float(dtype), "a floating-point immediate of an integer type");
-    return std::make_shared<const FloatImm>(Key{}, value, dtype);
+    return Expr(new FloatImm(value, dtype));
   }
-  struct Key {};
-  FloatImm(Key, double value, DType dtype) : ExprNode(tag, {dtype, 1}), value(value) {}
+
+ private:
+  FloatImm(double value, DType dtype) : ExprNode(tag, {dtype, 1}), value(value) {}
 };
 
 /// A variable. Each is itself: two of the same name are different variables.
@@ -108,10 +107,11 @@ struct Var : ExprNode {
   std::string name;
   static Expr make(std::string name, Type type = {DType::i32, 1}) {
     require(!name.empty(), "a variable without a name");
-    return std::make_shared<const Var>(Key{}, std::move(name), type);
+    return Expr(new Var(std::move(name), type));
   }
-  struct Key {};
-  Var(Key, std::string name, Type type) : ExprNode(tag, type), name(std::move(name)) {}
+
+ private:
+  Var(std::string name, Type type) : ExprNode(tag, type), name(std::move(name)) {}
 };
 
 enum class UnaryOp : std::uint8_t { neg, abs, exp, log, sqrt, tanh, sigmoid, relu, round, logical_not };
@@ -123,10 +123,11 @@ struct Unary : ExprNode {
   bool exact;  // transcendental functions: the C library's, not the rational approximation
   static Expr make(UnaryOp op, Expr a, bool exact = false) {
     require(bool(a), "a unary operator without operand");
-    return std::make_shared<const Unary>(Key{}, op, std::move(a), exact);
+    return Expr(new Unary(op, std::move(a), exact));
   }
-  struct Key {};
-  Unary(Key, UnaryOp op, Expr a, bool exact) : ExprNode(tag, a.type()), op(op), a(std::move(a)), exact(exact) {}
+
+ private:
+  Unary(UnaryOp op, Expr a, bool exact) : ExprNode(tag, a.type()), op(op), a(std::move(a)), exact(exact) {}
 };
 
 /// `min` and `max` give NaN if either side is NaN (IEEE 754-2019 minimum, maximum). Division and remainder of integers
@@ -159,10 +160,11 @@ struct Binary : ExprNode {
   static Expr make(BinaryOp op, Expr a, Expr b) {
     require(a && b, "a binary operator without operand");
     require(a.type() == b.type(), "a binary operator on two types");
-    return std::make_shared<const Binary>(Key{}, op, std::move(a), std::move(b));
+    return Expr(new Binary(op, std::move(a), std::move(b)));
   }
-  struct Key {};
-  Binary(Key, BinaryOp op, Expr a, Expr b)
+
+ private:
+  Binary(BinaryOp op, Expr a, Expr b)
       : ExprNode(tag, is_comparison(op) ? Type{DType::boolean, a.lanes()} : a.type()),
         op(op),
         a(std::move(a)),
@@ -176,10 +178,11 @@ struct Fma : ExprNode {
   static Expr make(Expr a, Expr b, Expr c) {
     require(a && b && c && a.type() == b.type() && b.type() == c.type(), "a fused multiply-add on several types");
     require(is_float(a.dtype()), "a fused multiply-add of integers");
-    return std::make_shared<const Fma>(Key{}, std::move(a), std::move(b), std::move(c));
+    return Expr(new Fma(std::move(a), std::move(b), std::move(c)));
   }
-  struct Key {};
-  Fma(Key, Expr a, Expr b, Expr c) : ExprNode(tag, a.type()), a(std::move(a)), b(std::move(b)), c(std::move(c)) {}
+
+ private:
+  Fma(Expr a, Expr b, Expr c) : ExprNode(tag, a.type()), a(std::move(a)), b(std::move(b)), c(std::move(c)) {}
 };
 
 struct Select : ExprNode {
@@ -189,10 +192,11 @@ struct Select : ExprNode {
     require(condition && condition.dtype() == DType::boolean, "a select without a boolean condition");
     require(then_value && else_value && then_value.type() == else_value.type(), "a select of two types");
     require(condition.lanes() == then_value.lanes(), "a select of different numbers of lanes");
-    return std::make_shared<const Select>(Key{}, std::move(condition), std::move(then_value), std::move(else_value));
+    return Expr(new Select(std::move(condition), std::move(then_value), std::move(else_value)));
   }
-  struct Key {};
-  Select(Key, Expr c, Expr t, Expr e)
+
+ private:
+  Select(Expr c, Expr t, Expr e)
       : ExprNode(tag, t.type()), condition(std::move(c)), then_value(std::move(t)), else_value(std::move(e)) {}
 };
 
@@ -201,10 +205,11 @@ struct Cast : ExprNode {
   Expr a;
   static Expr make(DType dtype, Expr a) {
     if (a.dtype() == dtype) return a;
-    return std::make_shared<const Cast>(Key{}, dtype, std::move(a));
+    return Expr(new Cast(dtype, std::move(a)));
   }
-  struct Key {};
-  Cast(Key, DType dtype, Expr a) : ExprNode(tag, {dtype, a.lanes()}), a(std::move(a)) {}
+
+ private:
+  Cast(DType dtype, Expr a) : ExprNode(tag, {dtype, a.lanes()}), a(std::move(a)) {}
 };
 
 /// An element of a buffer, one index per logical dimension. A vector index (a ramp) in one of them reads a vector.
@@ -220,10 +225,11 @@ struct Load : ExprNode {
       if (index.lanes() > 1) lanes = index.lanes();
     }
     Type type{buffer->dtype, lanes};
-    return std::make_shared<const Load>(Key{}, std::move(buffer), std::move(indices), type);
+    return Expr(new Load(std::move(buffer), std::move(indices), type));
   }
-  struct Key {};
-  Load(Key, Buffer buffer, std::vector<Expr> indices, Type type)
+
+ private:
+  Load(Buffer buffer, std::vector<Expr> indices, Type type)
       : ExprNode(tag, type), buffer(std::move(buffer)), indices(std::move(indices)) {}
 };
 
@@ -257,6 +263,11 @@ enum class UfKind : std::uint8_t {
   root_node,              // (n_idx) -> node: the roots, in the order given
   part_node,              // (p_idx, n_idx) -> node: part p_idx % parts of batch p_idx / parts
   part_length,            // (p_idx)
+  num_groups,             // () -> how many batches of subtrees there are
+  group_length,           // (g_idx) -> how many subtrees group g_idx has
+  group_node,             // (g_idx, t_idx) -> node: the top of a subtree
+  num_inner,              // (node) -> how many of its children are in its own subtree
+  inner_child,            // (node, k) -> node
   worker,
   num_workers,  // () -> which worker runs this, of how many
 };
@@ -274,10 +285,11 @@ struct UfCall : ExprNode {
   std::vector<Expr> args;
   static Expr make(Uf uf, std::vector<Expr> args) {
     for (const Expr& arg : args) require(arg && is_int(arg.dtype()), "an uninterpreted function of a non-integer");
-    return std::make_shared<const UfCall>(Key{}, std::move(uf), std::move(args));
+    return Expr(new UfCall(std::move(uf), std::move(args)));
   }
-  struct Key {};
-  UfCall(Key, Uf uf, std::vector<Expr> args)
+
+ private:
+  UfCall(Uf uf, std::vector<Expr> args)
       : ExprNode(tag, {uf.kind == UfKind::is_leaf ? DType::boolean : DType::i32, 1}),
         uf(std::move(uf)),
         args(std::move(args)) {}
@@ -302,10 +314,11 @@ struct Reduce : ExprNode {
   Expr body;
   static Expr make(ReduceOp op, ReduceAxis axis, Expr body) {
     require(body && axis.var && axis.var.as<Var>() && axis.extent, "a reduction without axis or body");
-    return std::make_shared<const Reduce>(Key{}, op, std::move(axis), std::move(body));
+    return Expr(new Reduce(op, std::move(axis), std::move(body)));
   }
-  struct Key {};
-  Reduce(Key, ReduceOp op, ReduceAxis axis, Expr body)
+
+ private:
+  Reduce(ReduceOp op, ReduceAxis axis, Expr body)
       : ExprNode(tag, body.type()), op(op), axis(std::move(axis)), body(std::move(body)) {}
 };
 
@@ -316,10 +329,11 @@ struct Let : ExprNode {
   static Expr make(Expr var, Expr value, Expr body) {
     require(var && var.as<Var>() && value && body && var.type() == value.type(),
             "a let of another type than its value");
-    return std::make_shared<const Let>(Key{}, std::move(var), std::move(value), std::move(body));
+    return Expr(new Let(std::move(var), std::move(value), std::move(body)));
   }
-  struct Key {};
-  Let(Key, Expr var, Expr value, Expr body)
+
+ private:
+  Let(Expr var, Expr value, Expr body)
       : ExprNode(tag, body.type()), var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
 };
 
@@ -330,10 +344,11 @@ struct Ramp : ExprNode {
   static Expr make(Expr base, int lanes) {
     require(base && is_int(base.dtype()) && base.lanes() == 1 && lanes > 1,
             "a ramp from something that is no integer scalar");
-    return std::make_shared<const Ramp>(Key{}, std::move(base), lanes);
+    return Expr(new Ramp(std::move(base), lanes));
   }
-  struct Key {};
-  Ramp(Key, Expr base, int lanes) : ExprNode(tag, {base.dtype(), lanes}), base(std::move(base)) {}
+
+ private:
+  Ramp(Expr base, int lanes) : ExprNode(tag, {base.dtype(), lanes}), base(std::move(base)) {}
 };
 
 /// `value` in every lane.
@@ -342,10 +357,11 @@ struct Broadcast : ExprNode {
   Expr value;
   static Expr make(Expr value, int lanes) {
     require(value && value.lanes() == 1 && lanes > 1, "a broadcast of a vector");
-    return std::make_shared<const Broadcast>(Key{}, std::move(value), lanes);
+    return Expr(new Broadcast(std::move(value), lanes));
   }
-  struct Key {};
-  Broadcast(Key, Expr value, int lanes) : ExprNode(tag, {value.dtype(), lanes}), value(std::move(value)) {}
+
+ private:
+  Broadcast(Expr value, int lanes) : ExprNode(tag, {value.dtype(), lanes}), value(std::move(value)) {}
 };
 
 }  // namespace cortex::ir

@@ -36,6 +36,8 @@ struct StructureEnv {
   const std::int32_t* part_begin = nullptr;
   const std::int32_t* part_length = nullptr;
   const std::int32_t* root = nullptr;
+  vm::SubtreeArrays subtrees;
+  std::int32_t child_step = 0;
   std::function<const std::int32_t*(int)> child;
   std::function<vm::EdgeArrays(int)> edges;
   std::function<FieldRows(int)> field;
@@ -56,7 +58,10 @@ struct StructureEnv {
         num_parts(arrays.num_parts),
         part_begin(arrays.part_begin),
         part_length(arrays.part_length),
-        root(arrays.root) {
+        root(arrays.root),
+        subtrees{arrays.subtrees.num_groups, arrays.subtrees.group_begin, arrays.subtrees.group_node,
+                 arrays.subtrees.inner_begin, arrays.subtrees.inner_child},
+        child_step(arrays.child_step) {
     child = [&arrays](int a) { return arrays.child[a]; };
     edges = [&arrays](int a) {
       const auto& csr = arrays.children[a];
@@ -104,7 +109,7 @@ class LogicalRun {
  public:
   LogicalRun(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options)
       : program_(program), env_(env), storage_(storage), options_(options), code_(vm::Compiler(program).take()) {
-    counts_ = {env.num_nodes, env.num_internal, env.num_batches, env.num_roots};
+    counts_ = {env.num_nodes, env.num_internal, env.num_batches, env.num_roots, env.subtrees.num_groups, env.child_step};
     for (const Buffer& buffer : program.buffers) tensors_.push_back(tensor_of(buffer));
   }
 
@@ -123,7 +128,7 @@ class LogicalRun {
   }
 
  private:
-  static_assert(std::size_t(Count::size) == 4);
+  static_assert(std::size_t(Count::size) == 6);
 
   /// A buffer's memory. `data` has one vector per worker for buffers of worker scope, else one.
   struct Tensor {
@@ -290,6 +295,11 @@ class LogicalRun {
     if (slot == slots::part_begin) return ints(env_.part_begin, std::int64_t(env_.num_batches) * env_.num_parts);
     if (slot == slots::part_length) return ints(env_.part_length, std::int64_t(env_.num_batches) * env_.num_parts);
     if (slot == slots::root) return ints(env_.root, env_.num_roots);
+    const vm::SubtreeArrays& sub = env_.subtrees;
+    if (slot == slots::group_begin) return ints(sub.group_begin, sub.num_groups + std::int64_t(1));
+    if (slot == slots::group_node) return ints(sub.group_node, sub.group_begin ? sub.group_begin[sub.num_groups] : 0);
+    if (slot == slots::inner_begin) return ints(sub.inner_begin, env_.num_internal + std::int64_t(1));
+    if (slot == slots::inner_child) return ints(sub.inner_child, sub.inner_begin ? sub.inner_begin[env_.num_internal] : 0);
     if (slot >= slots::field) return field_binding(buffer);
     if (slot >= slots::edge_child)
       return ints(edges(slot - slots::edge_child).child, edges(slot - slots::edge_child).num_edges);
@@ -335,6 +345,7 @@ class LogicalRun {
                         env_.root,
                         env_.num_parts,
                         env_.num_roots,
+                        &env_.subtrees,
                         nullptr,
                         {},
                         nullptr,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/bytecode.hpp"
 
 namespace cortex::ir::vm {
@@ -38,6 +39,15 @@ struct EdgeArrays {
   std::int32_t num_edges = 0, max_batch_edges = 0;
 };
 
+/// How the inner nodes group into subtrees: see structure::Subtrees.
+struct SubtreeArrays {
+  std::int32_t num_groups = 0;
+  const std::int32_t* group_begin = nullptr;
+  const std::int32_t* group_node = nullptr;
+  const std::int32_t* inner_begin = nullptr;
+  const std::int32_t* inner_child = nullptr;
+};
+
 /// The numbers and arrays that uninterpreted functions read. `child`, `edges` and `field` are those of one call's
 /// accessor.
 struct CallContext {
@@ -48,6 +58,7 @@ struct CallContext {
   const std::int32_t* part_length = nullptr;
   const std::int32_t* root = nullptr;
   std::int32_t num_parts = 1, num_roots = 0;
+  const SubtreeArrays* subtrees = nullptr;
   const std::int32_t* child = nullptr;
   EdgeArrays edges;
   const std::int32_t* field = nullptr;
@@ -123,10 +134,10 @@ class Machine {
     result.data = locals_.data() + local.begin;
     result.tracked = true;
     std::int64_t stride = buffer.lanes;
-    for (auto dim = buffer.dims.rbegin(); dim != buffer.dims.rend(); ++dim) {
-      result.extent.insert(result.extent.begin(), dim->extent());
+    for (const auto& dim : reversed(buffer.dims)) {
+      result.extent.insert(result.extent.begin(), dim.extent());
       result.stride.insert(result.stride.begin(), stride);
-      stride *= dim->extent();
+      stride *= dim.extent();
     }
     return result;
   }
@@ -392,6 +403,19 @@ class Machine {
       case part_node: {
         if (!(b >= 0 && b < at(call, r, x.part_length, a, x.num_batches * x.num_parts))) no_such(call, r);
         return x.part_begin[std::int64_t(a)] + b;
+      }
+      case num_groups: return x.subtrees->num_groups;
+      case group_length: return at(call, r, x.subtrees->group_begin, a + 1, x.subtrees->num_groups + 1) -
+                                x.subtrees->group_begin[std::int64_t(a)];
+      case group_node: {
+        const double first = at(call, r, x.subtrees->group_begin, a, x.subtrees->num_groups + 1);
+        return at(call, r, x.subtrees->group_node, first + b, x.subtrees->group_begin[x.subtrees->num_groups]);
+      }
+      case num_inner: return at(call, r, x.subtrees->inner_begin, a + 1, x.num_internal + 1) -
+                             x.subtrees->inner_begin[std::int64_t(a)];
+      case inner_child: {
+        const double first = at(call, r, x.subtrees->inner_begin, a, x.num_internal + 1);
+        return at(call, r, x.subtrees->inner_child, first + b, x.subtrees->inner_begin[x.num_internal]);
       }
       case part_length: return at(call, r, x.part_length, a, x.num_batches * x.num_parts);
       case worker:

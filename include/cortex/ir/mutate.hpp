@@ -2,12 +2,12 @@
 #pragma once
 
 #include <array>
-#include <tuple>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/function_ref.hpp"
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/stmt.hpp"
 
@@ -31,8 +31,10 @@ using RuleNode = typename RuleNodeOf<Member>::type;
 template <class Member>
 using VisitNode = typename RuleNodeOf<Member>::type;
 
-template <class F>
-bool rewrite_all(const std::vector<Expr>& from, std::vector<Expr>& to, F& f) {
+using RewriteExpr = FunctionRef<Expr(const Expr&)>;
+using RewriteStmt = FunctionRef<Stmt(const Stmt&)>;
+
+inline bool rewrite_all(const std::vector<Expr>& from, std::vector<Expr>& to, RewriteExpr f) {
   bool changed = false;
   to.reserve(from.size());
   for (const Expr& e : from) {
@@ -43,8 +45,7 @@ bool rewrite_all(const std::vector<Expr>& from, std::vector<Expr>& to, F& f) {
 }
 
 /// `e` with `f` applied to each child; the same handle if no child changes.
-template <class F>
-Expr rebuild(const ExprNode& e, F&& f) {
+inline Expr rebuild(const ExprNode& e, RewriteExpr f) {
   const auto self = [&] { return handle_of(e); };
   switch (e.kind) {
     case ExprKind::int_imm:
@@ -112,8 +113,7 @@ Expr rebuild(const ExprNode& e, F&& f) {
 }
 
 /// The same for a statement: `fe` is applied to expressions, `fs` to statements.
-template <class FE, class FS>
-Stmt rebuild(const StmtNode& s, FE&& fe, FS&& fs) {
+inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
   const auto self = [&] { return handle_of(s); };
   switch (s.kind) {
     case StmtKind::for_: {
@@ -224,55 +224,66 @@ Handle mutate_with(const Handle& root, Fs... rules) {
   return mutator(root);
 }
 
-namespace detail {
-
-/// What a walk calls at each node before its children, which it visits if the answer is true.
-struct Visitor {
-  void* lambdas;
-  bool (*expr)(void*, const ExprNode&);
-  bool (*stmt)(void*, const StmtNode&);
-};
-
-inline void walk(const Expr& e, const Visitor& visitor) {
-  if (!visitor.expr(visitor.lambdas, *e.get())) return;
-  rebuild(*e.get(), [&](const Expr& child) { return walk(child, visitor), child; });
-}
-
-inline void walk(const Stmt& s, const Visitor& visitor) {
-  if (!visitor.stmt(visitor.lambdas, *s.get())) return;
-  rebuild(
-      *s.get(), [&](const Expr& child) { return walk(child, visitor), child; },
-      [&](const Stmt& child) { return walk(child, visitor), child; });
-}
-
-/// Calls `f` if it is for nodes of this kind; false if it then says not to go on.
-template <class F, class Node>
-bool visit_one(F& f, const Node& node) {
-  using T = VisitNode<decltype(&F::operator())>;
-  if constexpr (std::is_base_of_v<Node, T>) {
-    if (node.kind != T::tag) return true;
-    if constexpr (std::is_same_v<decltype(f(static_cast<const T&>(node))), bool>) return f(static_cast<const T&>(node));
-    else f(static_cast<const T&>(node));
+/// Walks top-down by rules for kinds of nodes, behind pointers as those of a mutator.
+class Visitor {
+ public:
+  void operator()(const Expr& e) const {
+    const Rule<ExprNode>& rule = exprs_[std::size_t(e->kind)];
+    if (!rule.call || rule.call(rule.lambda, *e.get())) children(*e.get());
   }
-  return true;
-}
+  void operator()(const Stmt& s) const {
+    const Rule<StmtNode>& rule = stmts_[std::size_t(s->kind)];
+    if (!rule.call || rule.call(rule.lambda, *s.get())) children(*s.get());
+  }
 
-}  // namespace detail
+  void children(const ExprNode& e) const {
+    detail::rebuild(e, [this](const Expr& child) { return (*this)(child), child; });
+  }
+  void children(const StmtNode& s) const {
+    detail::rebuild(
+        s, [this](const Expr& child) { return (*this)(child), child; },
+        [this](const Stmt& child) { return (*this)(child), child; });
+  }
+
+  /// Adds the rule `lambda`, which has to outlive this.
+  template <class F>
+  void add(F& lambda) {
+    using T = detail::VisitNode<decltype(&F::operator())>;
+    if constexpr (std::is_base_of_v<ExprNode, T>) exprs_[std::size_t(T::tag)] = {&lambda, call<F, T, ExprNode>};
+    else stmts_[std::size_t(T::tag)] = {&lambda, call<F, T, StmtNode>};
+  }
+
+ private:
+  template <class Node>
+  struct Rule {
+    void* lambda = nullptr;
+    bool (*call)(void*, const Node&) = nullptr;  // whether to go on with the node's children
+  };
+
+  template <class F, class T, class Node>
+  static bool call(void* lambda, const Node& node) {
+    F& f = *static_cast<F*>(lambda);
+    const T& visited = static_cast<const T&>(node);
+    if constexpr (std::is_same_v<decltype(f(visited)), bool>) return f(visited);
+    else f(visited);
+    return true;
+  }
+
+  std::array<Rule<ExprNode>, std::size_t(ExprKind::broadcast) + 1> exprs_{};
+  std::array<Rule<StmtNode>, std::size_t(StmtKind::barrier) + 1> stmts_{};
+};
 
 /// Walks top-down, calling the lambdas `[](const For& f)` that fit; a lambda that returns false keeps its node's
 /// children unvisited.
 template <class Handle, class... Fs>
 void visit_with(const Handle& root, Fs... rules) {
-  std::tuple<Fs&...> all(rules...);
-  using All = std::tuple<Fs&...>;
-  const auto enter = [](void* lambdas, const auto& node) -> bool {
-    return std::apply([&](Fs&... f) { return (detail::visit_one(f, node) & ...); }, *static_cast<All*>(lambdas));
-  };
-  detail::walk(root, detail::Visitor{&all, enter, enter});
+  Visitor visitor;
+  (visitor.add(rules), ...);
+  visitor(root);
 }
 
 /// From a variable to what replaces it.
-using Substitution = std::unordered_map<const ExprNode*, Expr>;
+using Substitution = PointerMap<Expr>;
 
 /// `root` with variables replaced.
 template <class Handle>

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::ir {
@@ -61,7 +62,7 @@ class Printer {
   }
 
   std::string unique(const void* id, const std::string& name) {
-    auto [it, fresh] = names_.try_emplace(id);
+    auto [it, fresh] = names_.emplace(id, {});
     if (fresh) {
       const int count = ++seen_[name];
       it->second = count == 1 ? name : name + "." + std::to_string(count);
@@ -256,7 +257,7 @@ class Printer {
   }
 
   std::ostringstream out_;
-  std::unordered_map<const void*, std::string> names_;
+  PointerMap<std::string> names_;
   std::unordered_map<std::string, int> seen_;
 };
 

@@ -23,6 +23,7 @@ struct Program {
   Stmt body;
   Level level = Level::loops;
   std::vector<int> field_components;  // per field of the nodes: how many elements each node has
+  bool chains = false;  // the nodes are sequences, linked by one accessor alone
 };
 
 /// The number of `buffer` in `program`, or -1.
@@ -34,7 +35,7 @@ inline int index_of(const Program& program, const Buffer& buffer) {
 
 /// The integers that role-index buffer `counts` holds, by position: what the linearizer counts, and per container
 /// the number of edges is in its offsets. Generated code and `runtime/` read this one list.
-enum class Count : std::uint8_t { nodes, internal, batches, roots, size };
+enum class Count : std::uint8_t { nodes, internal, batches, roots, groups, child_step, size };
 
 /// The role-index buffers' slots. Arrays of accessor `a` have slot base + a.
 namespace slots {
@@ -44,6 +45,10 @@ inline constexpr int batch_length = 2;   // [num_batches]
 inline constexpr int part_begin = 3;     // [num_batches * parts]
 inline constexpr int part_length = 4;    // [num_batches * parts]
 inline constexpr int root = 5;           // [num_roots]
+inline constexpr int group_begin = 6;    // [num_groups + 1]
+inline constexpr int group_node = 7;     // [subtrees]
+inline constexpr int inner_begin = 8;    // [num_internal + 1]
+inline constexpr int inner_child = 9;    // [children inside subtrees]
 inline constexpr int child = 1000;       // [num_nodes], per named accessor
 inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
 inline constexpr int edge_child = 3000;  // [num_edges], per container

@@ -1,20 +1,19 @@
 // Statements of the ILIR: loops with variable extents, conditionals, stores, barriers.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/expr.hpp"
 
 namespace cortex::ir {
 
 enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, barrier };
 
-struct StmtNode : std::enable_shared_from_this<StmtNode> {
+struct StmtNode : Counted {
   const StmtKind kind;
-  virtual ~StmtNode() = default;
 
  protected:
   explicit StmtNode(StmtKind kind) : kind(kind) {}
@@ -24,22 +23,21 @@ struct StmtNode : std::enable_shared_from_this<StmtNode> {
 class Stmt {
  public:
   Stmt() = default;
-  template <std::derived_from<StmtNode> T>
-  Stmt(std::shared_ptr<const T> node) : node_(std::move(node)) {}
-  const StmtNode* get() const { return node_.get(); }
-  const StmtNode* operator->() const { return node_.get(); }
-  explicit operator bool() const { return node_ != nullptr; }
-  bool same_as(const Stmt& other) const { return node_ == other.node_; }
+  explicit Stmt(const StmtNode* node) : node_(node) {}  // new, or one that has handles
+  const StmtNode* get() const { return static_cast<const StmtNode*>(node_.get()); }
+  const StmtNode* operator->() const { return get(); }
+  explicit operator bool() const { return node_.get() != nullptr; }
+  bool same_as(const Stmt& other) const { return get() == other.get(); }
   template <class T>
   const T* as() const {
-    return node_ && node_->kind == T::tag ? static_cast<const T*>(node_.get()) : nullptr;
+    return node_.get() && get()->kind == T::tag ? static_cast<const T*>(get()) : nullptr;
   }
 
  private:
-  std::shared_ptr<const StmtNode> node_;
+  Handle node_;
 };
 
-inline Stmt handle_of(const StmtNode& node) { return Stmt(node.shared_from_this()); }
+inline Stmt handle_of(const StmtNode& node) { return Stmt(&node); }
 
 enum class ForKind : std::uint8_t {
   serial,
@@ -62,11 +60,11 @@ struct For : StmtNode {
     require(var && var.as<Var>() && extent && is_int(extent.dtype()) && body,
             "a loop without variable, extent or body");
     require(piece >= 1 && (piece == 1 || loop == ForKind::parallel), "a loop in pieces that is not parallel");
-    return std::make_shared<const For>(Key{}, std::move(var), std::move(dim), std::move(extent), loop, std::move(body),
-                                       piece);
+    return Stmt(new For(std::move(var), std::move(dim), std::move(extent), loop, std::move(body), piece));
   }
-  struct Key {};
-  For(Key, Expr var, Dim dim, Expr extent, ForKind loop, Stmt body, std::int64_t piece)
+
+ private:
+  For(Expr var, Dim dim, Expr extent, ForKind loop, Stmt body, std::int64_t piece)
       : StmtNode(tag),
         var(std::move(var)),
         dim(std::move(dim)),
@@ -84,10 +82,11 @@ struct LetStmt : StmtNode {
   static Stmt make(Expr var, Expr value, Stmt body) {
     require(var && var.as<Var>() && value && var.type() == value.type() && body,
             "a let of another type than its value");
-    return std::make_shared<const LetStmt>(Key{}, std::move(var), std::move(value), std::move(body));
+    return Stmt(new LetStmt(std::move(var), std::move(value), std::move(body)));
   }
-  struct Key {};
-  LetStmt(Key, Expr var, Expr value, Stmt body)
+
+ private:
+  LetStmt(Expr var, Expr value, Stmt body)
       : StmtNode(tag), var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
 };
 
@@ -99,10 +98,11 @@ struct Store : StmtNode {
   static Stmt make(Buffer buffer, std::vector<Expr> indices, Expr value) {
     require(buffer && value && value.dtype() == buffer->dtype, "a store of another type than its buffer");
     for (const Expr& index : indices) require(index && is_int(index.dtype()), "an index that is not an integer");
-    return std::make_shared<const Store>(Key{}, std::move(buffer), std::move(indices), std::move(value));
+    return Stmt(new Store(std::move(buffer), std::move(indices), std::move(value)));
   }
-  struct Key {};
-  Store(Key, Buffer buffer, std::vector<Expr> indices, Expr value)
+
+ private:
+  Store(Buffer buffer, std::vector<Expr> indices, Expr value)
       : StmtNode(tag), buffer(std::move(buffer)), indices(std::move(indices)), value(std::move(value)) {}
 };
 
@@ -114,10 +114,11 @@ struct If : StmtNode {
   static Stmt make(Expr condition, Stmt then_body, Stmt else_body = {}) {
     require(condition && condition.type() == Type{DType::boolean, 1} && then_body,
             "an if without boolean condition or body");
-    return std::make_shared<const If>(Key{}, std::move(condition), std::move(then_body), std::move(else_body));
+    return Stmt(new If(std::move(condition), std::move(then_body), std::move(else_body)));
   }
-  struct Key {};
-  If(Key, Expr condition, Stmt then_body, Stmt else_body)
+
+ private:
+  If(Expr condition, Stmt then_body, Stmt else_body)
       : StmtNode(tag),
         condition(std::move(condition)),
         then_body(std::move(then_body)),
@@ -133,15 +134,16 @@ struct Block : StmtNode {
     for (const Stmt& stmt : stmts) {
       if (!stmt) continue;
       if (const auto* block = stmt.as<Block>())
-        flat.insert(flat.end(), block->stmts.begin(), block->stmts.end());
+        append(flat, block->stmts);
       else
         flat.push_back(stmt);
     }
     if (flat.size() == 1) return flat.front();
-    return std::make_shared<const Block>(Key{}, std::move(flat));
+    return Stmt(new Block(std::move(flat)));
   }
-  struct Key {};
-  Block(Key, std::vector<Stmt> stmts) : StmtNode(tag), stmts(std::move(stmts)) {}
+
+ private:
+  Block(std::vector<Stmt> stmts) : StmtNode(tag), stmts(std::move(stmts)) {}
 };
 
 /// `body` with a buffer of local scope; its contents are undefined at the start of each execution.
@@ -151,18 +153,20 @@ struct Alloc : StmtNode {
   Stmt body;
   static Stmt make(Buffer buffer, Stmt body) {
     require(buffer && buffer->scope == Scope::local && body, "an allocation that is not local");
-    return std::make_shared<const Alloc>(Key{}, std::move(buffer), std::move(body));
+    return Stmt(new Alloc(std::move(buffer), std::move(body)));
   }
-  struct Key {};
-  Alloc(Key, Buffer buffer, Stmt body) : StmtNode(tag), buffer(std::move(buffer)), body(std::move(body)) {}
+
+ private:
+  Alloc(Buffer buffer, Stmt body) : StmtNode(tag), buffer(std::move(buffer)), body(std::move(body)) {}
 };
 
 /// Every worker of the group arrives before any goes on, and sees what the others wrote before it.
 struct Barrier : StmtNode {
   static constexpr StmtKind tag = StmtKind::barrier;
-  static Stmt make() { return std::make_shared<const Barrier>(Key{}); }
-  struct Key {};
-  explicit Barrier(Key) : StmtNode(tag) {}
+  static Stmt make() { return Stmt(new Barrier()); }
+
+ private:
+  explicit Barrier() : StmtNode(tag) {}
 };
 
 }  // namespace cortex::ir

@@ -12,10 +12,10 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -129,7 +129,7 @@ class Verifier {
       case ExprKind::int_imm:
       case ExprKind::float_imm: return;
       case ExprKind::var:
-        if (!free_variables_ && !bound_.count(e.get())) fail("a variable is used inside its scope", e);
+        if (!free_variables_ && !bound_.contains(e.get())) fail("a variable is used inside its scope", e);
         return;
       case ExprKind::unary: return expr(e.as<Unary>()->a);
       case ExprKind::binary: return each({e.as<Binary>()->a, e.as<Binary>()->b});
@@ -228,7 +228,7 @@ class Verifier {
   Level level_;
   bool free_variables_ = false, whole_program_ = false;
   int apart_ = 0, conditions_ = 0;  // how many loops or conditionals, around here, do not let a barrier stand
-  std::unordered_map<const ExprNode*, const For*> bound_;  // the loop of a loop's variable; null for a let's
+  PointerMap<const For*> bound_;  // the loop of a loop's variable; null for a let's
   std::unordered_set<const void*> listed_, allocated_;
 };
 

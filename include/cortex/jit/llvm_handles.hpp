@@ -8,25 +8,39 @@
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
-#include <memory>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include "cortex/base/error.hpp"
 
 namespace cortex::jit::llvm {
 
-template <auto dispose>
-struct Dispose {
-  template <class T>
-  void operator()(T* object) const {
-    dispose(object);
+/// Owns an object. In place of std::unique_ptr, whose six kinds here would cost as much to compile as half of a pass.
+template <class Ref, void (*dispose)(Ref)>
+class Handle {
+ public:
+  explicit Handle(Ref object = nullptr) : object_(object) {}
+  Handle(Handle&& other) noexcept : object_(other.release()) {}
+  Handle& operator=(Handle&& other) noexcept {
+    reset(other.release());
+    return *this;
   }
-};
+  ~Handle() { reset(); }
 
-template <class Ref, auto dispose>
-using Handle = std::unique_ptr<std::remove_pointer_t<Ref>, Dispose<dispose>>;
+  Ref get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  void reset(Ref object = nullptr) {
+    if (object_) dispose(object_);
+    object_ = object;
+  }
+  Ref release() {
+    const Ref object = object_;
+    object_ = nullptr;
+    return object;
+  }
+
+ private:
+  Ref object_;
+};
 
 using Context = Handle<LLVMContextRef, LLVMContextDispose>;
 using Module = Handle<LLVMModuleRef, LLVMDisposeModule>;

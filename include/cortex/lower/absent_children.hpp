@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/lower/knowledge.hpp"
 
 namespace cortex::lower {
@@ -107,7 +107,7 @@ class AbsenceFolder {
 
   const Knowledge& known_;
   ir::Expr zero32_ = ir::FloatImm::make(0, DType::f32), zero64_ = ir::FloatImm::make(0, DType::f64);
-  std::unordered_map<const void*, ir::Expr> constants_;
+  PointerMap<ir::Expr> constants_;
 };
 
 }  // namespace detail

@@ -46,6 +46,7 @@ struct Recursion {
   ra::Direction direction = ra::Direction::up;
   std::vector<ir::Buffer> states;  // its own
   std::vector<Version> versions;
+  int unrolled = 0;  // how many levels are put into each other; 0: none
 };
 
 /// Where a definition is evaluated.

@@ -1,11 +1,11 @@
 // Definitions become loops: over nodes in dependence order, or over batches (paper section 4.1, L2).
 #pragma once
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/lower/hoist.hpp"
 
@@ -30,8 +30,8 @@ inline ir::Stmt reduction_loops(const Definition& d, const ir::Reduce& reduce) {
   }
   const ir::Expr value = ir::Load::make(acc, {});
   ir::Stmt loops = ir::Store::make(acc, {}, ir::combine(reduce.op, value, body));
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
-    loops = ir::For::make(axis->var, axis->dim, axis->extent, ir::ForKind::serial, loops);
+  for (const auto& axis : reversed(axes))
+    loops = ir::For::make(axis.var, axis.dim, axis.extent, ir::ForKind::serial, loops);
   const ir::Stmt start = ir::Store::make(acc, {}, ir::constant(ir::identity(reduce.op), {info.dtype, 1}));
   return ir::Alloc::make(acc, ir::Block::make({start, loops, ir::Store::make(d.buffer, store_indices(d), value)}));
 }
@@ -40,8 +40,8 @@ inline ir::Stmt reduction_loops(const Definition& d, const ir::Reduce& reduce) {
 inline ir::Stmt definition_loops(const Definition& d) {
   const auto* reduce = d.body.as<ir::Reduce>();
   ir::Stmt nest = reduce ? reduction_loops(d, *reduce) : ir::Store::make(d.buffer, store_indices(d), d.body);
-  for (auto index = d.indices.rbegin(); index != d.indices.rend(); ++index)
-    nest = ir::For::make(index->var, index->dim, ir::imm(index->dim.extent()), ir::ForKind::serial, nest);
+  for (const auto& index : reversed(d.indices))
+    nest = ir::For::make(index.var, index.dim, ir::imm(index.dim.extent()), ir::ForKind::serial, nest);
   if (d.child) {
     const ir::Expr extent = ir::call(UfKind::num_children, "num_children", {d.node}, d.container);
     nest = ir::For::make(d.child, dims::child, extent, ir::ForKind::serial, nest);
@@ -88,7 +88,7 @@ inline ir::Stmt body_of(const std::vector<Definition>& definitions) {
 
 /// `for n_idx in [0, extent): node = of(n_idx): body`.
 inline ir::Stmt node_loop(const std::vector<Definition>& definitions, const Dim& dim, const ir::Expr& extent,
-                          const std::function<ir::Expr(const ir::Expr&)>& of) {
+                          FunctionRef<ir::Expr(const ir::Expr&)> of) {
   const ir::Expr n = ir::Var::make("n_idx"), node = ir::Var::make("node");
   ir::Substitution to_node;
   for (const Definition& d : definitions)
@@ -102,6 +102,7 @@ struct Way {
   ra::Direction direction;
   bool batched;
   int parts;  // of each batch
+  int unrolled = 0;
 
   bool down() const { return direction == ra::Direction::down; }
   bool any_order() const { return direction == ra::Direction::none || direction == ra::Direction::roots; }
@@ -157,12 +158,38 @@ inline ir::Stmt independent_loop(const Version& version) {
   throw Error(Code::internal, "a part of no known kind");
 }
 
+/// The body at `node`, after the bodies at its children in the same subtree, `levels` of them.
+inline ir::Stmt subtree_body(const Version& version, const ir::Expr& node, int levels) {
+  ir::Substitution to_node;
+  for (const Definition& d : version.definitions)
+    if (d.node) to_node.insert_or_assign(d.node.get(), node);
+  std::vector<ir::Stmt> stmts;
+  if (levels > 1) {
+    const ir::Expr k = ir::Var::make("k_inner"), child = ir::Var::make("inner");
+    stmts.push_back(ir::For::make(k, dims::sequence, ir::call(UfKind::num_inner, "num_inner", {node}), ir::ForKind::serial,
+                                  ir::LetStmt::make(child, ir::call(UfKind::inner_child, "inner_child", {node, k}),
+                                                    subtree_body(version, child, levels - 1))));
+  }
+  stmts.push_back(ir::substitute(body_of(version.definitions), to_node));
+  return ir::Block::make(stmts);
+}
+
+/// Loops over groups of subtrees in dependence order, the body unrolled over the levels of each.
+inline ir::Stmt subtree_loop(const Version& version, const Way& way) {
+  const ir::Expr g = ir::Var::make("g_idx"), t = ir::Var::make("t_idx"), top = ir::Var::make("top");
+  const ir::Stmt subtrees = ir::For::make(
+      t, dims::sequence, ir::call(UfKind::group_length, "group_sizes", {g}), ir::ForKind::serial,
+      ir::LetStmt::make(top, ir::call(UfKind::group_node, "groups", {g, t}), subtree_body(version, top, way.unrolled)));
+  return ir::For::make(g, dims::all_batches, ir::call(UfKind::num_groups, "num_groups"), ir::ForKind::serial, subtrees);
+}
+
 /// The loops over one part of the nodes.
 inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
   if (way.direction == ra::Direction::roots)
     return node_loop(version.definitions, dims::batch, ir::call(UfKind::num_roots, "num_roots"),
                      [](const ir::Expr& n) { return ir::call(UfKind::root_node, "roots", {n}); });
   if (version.part == Part::leaves || way.any_order()) return independent_loop(version);
+  if (way.unrolled) return subtree_loop(version, way);
   if (way.batched) return batch_loop(version, way);
   const bool all = version.part == Part::all;
   const ir::Expr count =
@@ -202,7 +229,7 @@ inline ir::Stmt emit_loops(const Placement& placement, bool batched, int parts) 
   std::vector<ir::Stmt> stmts;
   for (const Definition& d : placement.once) stmts.push_back(detail::definition_loops(d));
   for (const Placement::Pass& pass : placement.passes)
-    detail::pass_loops(pass, detail::Way{pass.direction, batched, parts}, stmts);
+    detail::pass_loops(pass, detail::Way{pass.direction, batched, parts, pass.unrolled}, stmts);
   return ir::Block::make(stmts);
 }
 

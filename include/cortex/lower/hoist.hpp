@@ -3,11 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/lower/definition.hpp"
 
@@ -20,6 +21,7 @@ struct Placement {
     ra::Direction direction;
     std::vector<Version> ahead;
     std::vector<Version> recursion;
+    int unrolled = 0;
   };
   std::vector<Definition> once;
   std::vector<Pass> passes;
@@ -46,14 +48,14 @@ class NodeFreer {
   explicit NodeFreer(std::vector<Definition>& once) : once_(once) {}
 
   void run(Version& version) {
-    std::unordered_map<const void*, int> definitions;  // of each buffer: one for each side of a branch
+    PointerMap<int> definitions;  // of each buffer: one for each side of a branch
     for (const Definition& d : version.definitions) ++definitions[d.buffer.id()];
     std::vector<Definition> kept;
     for (Definition& d : version.definitions) {
       d.body = drop_node(d.body);
       const bool free = d.node && !d.child && !ir::uses(d.body, d.node);
       const bool trivial = d.body.as<ir::Load>() || d.body.as<ir::FloatImm>();
-      const bool alone = d.buffer->role == ir::Role::temp && definitions.at(d.buffer.id()) == 1;
+      const bool alone = d.buffer->role == ir::Role::temp && definitions[d.buffer.id()] == 1;
       if (!d.node && !d.child) {
         freed_.emplace(d.buffer.id(), once(d));
       } else if (!free || (trivial && !alone)) {
@@ -117,7 +119,7 @@ class NodeFreer {
   }
 
   std::vector<Definition>& once_;
-  std::unordered_map<const void*, ir::Buffer> freed_;
+  PointerMap<ir::Buffer> freed_;
 };
 
 /// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what
@@ -133,9 +135,9 @@ inline std::unordered_set<const void*> ahead_of(const Version& version, const st
     else if (has_contraction(d.body))
       ahead.insert(d.buffer.id());
   }
-  for (auto d = version.definitions.rbegin(); d != version.definitions.rend(); ++d)
-    if (ahead.count(d->buffer.id()))
-      for_each_read(d->body, [&](const ir::Load& load) {
+  for (const auto& d : reversed(version.definitions))
+    if (ahead.count(d.buffer.id()))
+      for_each_read(d.body, [&](const ir::Load& load) {
         if (load.buffer->role == ir::Role::temp && !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node)
           ahead.insert(load.buffer.id());
       });
@@ -180,7 +182,7 @@ inline void drop_repeated(std::vector<Recursion>& recursions) {
   };
   for (std::size_t r = 1; r < recursions.size(); ++r)
     for (Version& version : recursions[r].versions)
-      std::erase_if(version.definitions, [&](const Definition& d) {
+      erase_where(version.definitions, [&](const Definition& d) {
         if (d.buffer->role != ir::Role::temp || !d.node || !ir::uses(d.body, d.node)) return false;
         for (std::size_t before = 0; before < r; ++before) {
           const Recursion& b = recursions[before];
@@ -195,7 +197,7 @@ inline void drop_repeated(std::vector<Recursion>& recursions) {
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
 /// nodes moves.
 inline Placement::Pass hoist_one(Recursion recursion) {
-  Placement::Pass result{recursion.direction, {}, {}};
+  Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
   std::vector<Version>& versions = recursion.versions;
   const bool recurs = recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down;
   Version everywhere;
@@ -212,7 +214,7 @@ inline Placement::Pass hoist_one(Recursion recursion) {
       bool shared = false;
       for (Version& other : versions)
         if (other.part == Part::leaves && other.number < 0 && reads_only(d, everywhere, {&here, &other}))
-          shared = std::erase_if(other.definitions, [&](const Definition& o) { return same_definition(d, o); }) > 0;
+          shared = erase_where(other.definitions, [&](const Definition& o) { return same_definition(d, o); });
       (shared ? everywhere : here).definitions.push_back(std::move(d));
     }
     version.definitions = std::move(kept);

@@ -1,6 +1,7 @@
 // From the operator graph and its schedule to the ILIR (paper section 4).
 #pragma once
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -39,6 +40,10 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
   ir::Stmt body = emit_loops(placement, schedule.batched, questions.parts());  // L2: loops over nodes or batches
   ir::Program program{graph.name, buffers_of(graph, body), body, ir::Level::loops, {}};
+  program.chains = graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
+                   std::none_of(graph.containers.begin(), graph.containers.end(), [](const ra::Accessor& c) {
+                     return c.relation == ra::Relation::children;
+                   });
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
   return program;
 }

@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/lower/definition.hpp"
 #include "cortex/ra/schedule.hpp"
 
@@ -230,8 +232,8 @@ class Refactorer {
         before.push_back(d);
       }
     }
-    before.insert(before.end(), after.begin(), after.end());
-    before.insert(before.end(), slices.begin(), slices.end());
+    append(before, after);
+    append(before, slices);
     version.definitions = std::move(before);
   }
 
@@ -294,7 +296,7 @@ class Refactorer {
   }
 
   Dim piece_dim(const Dim& dim, std::int64_t piece) {
-    const auto [found, fresh] = piece_dims_.try_emplace(dim.id(), Dim(dim.name() + "_slice", piece));
+    const auto [found, fresh] = piece_dims_.emplace(dim.id(), Dim(dim.name() + "_slice", piece));
     return found->second;
   }
 
@@ -304,8 +306,8 @@ class Refactorer {
   const Dim slice_dim_;
   std::vector<Plan> plans_;  // [versions]
   std::vector<std::pair<const void*, ir::Buffer>> own_states_;
-  std::unordered_map<const void*, ir::Buffer> own_temps_;
-  std::unordered_map<const void*, Dim> piece_dims_;
+  PointerMap<ir::Buffer> own_temps_;
+  PointerMap<Dim> piece_dims_;
 };
 
 /// The number of the operator `name`, at which a recursion can be cut.
@@ -325,8 +327,11 @@ inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph,
   if (graph.structure == ra::StructureKind::dag)
     detail::refuse_cut(graph, "it is declared for DAGs, where a node has several parents, and what follows the cut would be "
                               "computed again with each of them; only trees and sequences are refactored");
-  std::unordered_map<int, std::string> cut_in;  // recursion -> the operator it is cut at
+  std::vector<std::string> cut_in(recursions.size());  // the operator each is cut at; empty: none
+  std::vector<std::string> named;
   for (const std::string& name : schedule.refactored) {
+    if (std::find(named.begin(), named.end(), name) != named.end()) continue;  // said twice
+    named.push_back(name);
     const int op = detail::cut_operator(graph, name);
     bool up = false, down = false, done = false;
     for (int r = 0; r < int(recursions.size()) && !done; ++r) {
@@ -335,11 +340,14 @@ inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph,
       up |= direction == ra::Direction::up;
       down |= direction == ra::Direction::down;
       if (direction != ra::Direction::up) continue;
-      if (const auto [other, fresh] = cut_in.try_emplace(r, name); !fresh)
-        detail::refuse_cut(graph, "'" + other->second + "' and '" + name +
+      if (recursions[std::size_t(r)].unrolled)
+        detail::refuse_cut(graph, "'" + name + "' is in a recursion that is unrolled, whose subtrees are one worker's each, so "
+                                  "that no barrier is there to save; leave out unroll or refactor");
+      if (const std::string& other = cut_in[std::size_t(r)]; !other.empty())
+        detail::refuse_cut(graph, "'" + other + "' and '" + name +
                                       "' are in the same recursion, which has one back edge; name one of them");
       done = detail::Refactorer(graph, op, schedule.max_workers, recursions[std::size_t(r)]).run();
-      if (!done) cut_in.erase(r);
+      if (done) cut_in[std::size_t(r)] = name;
     }
     if (done) continue;
     if (!up && down)

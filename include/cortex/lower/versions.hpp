@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/lower/absent_children.hpp"
+#include "cortex/lower/unroll.hpp"
 
 namespace cortex::lower {
 
@@ -169,8 +170,8 @@ class VersionBuilder {
   const ir::Expr node_;
   std::vector<Use> uses_;
   std::vector<bool> seen_;  // branches whose own buffer is defined
-  std::unordered_map<const void*, int> alias_;
-  std::unordered_map<const void*, ir::Buffer> home_;
+  PointerMap<int> alias_;
+  PointerMap<ir::Buffer> home_;
 };
 
 }  // namespace detail
@@ -224,17 +225,24 @@ inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int
 inline std::vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& schedule,
                                             const ra::Questions& questions) {
   const std::vector<bool> specialized = ra::specialized_branches(graph, schedule);
+  const std::vector<int> depth = unrolling(graph, schedule);
   std::vector<Recursion> result;
   for (int r = 0; r < ra::num_recursions(graph); ++r) {
-    Recursion recursion{ra::direction_of(graph, r), {}, {}};
+    Recursion recursion{ra::direction_of(graph, r), {}, {}, depth[std::size_t(r)]};
     for (const ra::State& state : graph.states)
       if (state.recursion == r) recursion.states.push_back(graph.ops[std::size_t(state.placeholder)].buffer);
-    const bool apart = detail::leaves_apart(graph, schedule, specialized, r, recursion.direction);
+    const bool apart =
+        recursion.unrolled || detail::leaves_apart(graph, schedule, specialized, r, recursion.direction);
     const bool downward = recursion.direction == ra::Direction::down;
     std::vector<Part> parts = apart ? std::vector{Part::leaves, Part::internal} : std::vector{Part::all};
     if (downward) std::reverse(parts.begin(), parts.end());
     for (const Part part : parts) {
-      const bool asked = recursion.direction != ra::Direction::roots && detail::is_asked(graph, questions, r, part);
+      const bool by_default = !schedule.specialize_every && schedule.specialized.empty();
+      if (recursion.unrolled && !by_default && detail::is_asked(graph, questions, r, part))
+        throw Error(Code::invalid_schedule,
+                    "unroll: model '" + graph.name + "': a recursion that is unrolled cannot be specialized by more than leaves: "
+                    "subtrees hold nodes of all kinds; leave the branch to be checked at run time, or unroll out");
+      const bool asked = !recursion.unrolled && recursion.direction != ra::Direction::roots && detail::is_asked(graph, questions, r, part);
       for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); ++number) {
         Version version{part, {}, number, {}};
         int rest = number;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 
@@ -38,7 +39,7 @@ class Steps {
 
   /// `result` inside the lets of what was kept.
   ir::Expr in_lets(ir::Expr result) const {
-    for (auto it = kept_.rbegin(); it != kept_.rend(); ++it) result = ir::Let::make(it->first, it->second, result);
+    for (const auto& it : reversed(kept_)) result = ir::Let::make(it.first, it.second, result);
     return result;
   }
 

@@ -45,6 +45,8 @@ inline ir::Stmt distribute_rows(const ir::Stmt& body) {
     }
     std::vector<ir::Stmt> parts, loops;
     detail::separate(let->body, parts);
+    for (ir::Stmt& part : parts)
+      if (part.as<ir::For>() && part.as<ir::For>()->dim == dims::sequence) part = distribute_rows(part);
     if (parts.size() < 2) return handle_of(loop);
     if (loop.dim == dims::sequence) {
       const ir::Stmt inner = ir::LetStmt::make(let->var, let->value, ir::Block::make(parts));

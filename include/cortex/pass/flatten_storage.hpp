@@ -6,10 +6,11 @@
 // next. Last of all passes: nothing after it knows a tensor's dimensions.
 #pragma once
 
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 
@@ -119,17 +120,17 @@ class Flattener {
       const ir::Expr term = ir::binary(ir::BinaryOp::mul, widen(e), ir::constant(double(stride), widen(e).type()));
       sum = sum ? ir::binary(ir::BinaryOp::add, sum, term) : term;
     };
-    for (auto axis = buffer->layout.axes.rbegin(); axis != buffer->layout.axes.rend(); ++axis) {
-      const ir::Expr& index = indices[std::size_t(axis->source)];
+    for (const auto& axis : reversed(buffer->layout.axes)) {
+      const ir::Expr& index = indices[std::size_t(axis.source)];
       const auto* ramp = index.as<ir::Ramp>();
-      const Part part = ramp ? part_of(*axis, *ramp) : Part{};
+      const Part part = ramp ? part_of(axis, *ramp) : Part{};
       if (index.lanes() == 1)
-        add(scalar, part_of(*axis, index), axis->stride);
-      else if (part.scalar && (!part.lanes || axis->stride == 1)) {
-        add(scalar, part.scalar, axis->stride);
+        add(scalar, part_of(axis, index), axis.stride);
+      else if (part.scalar && (!part.lanes || axis.stride == 1)) {
+        add(scalar, part.scalar, axis.stride);
         if (part.lanes) ramp_lanes = index.lanes();
       } else
-        add(vector, part_of(*axis, index), axis->stride);
+        add(vector, part_of(axis, index), axis.stride);
     }
     if (!scalar) scalar = widen(ir::imm(0));
     ir::Expr result = ramp_lanes ? ir::Ramp::make(scalar, ramp_lanes) : scalar;
@@ -138,7 +139,7 @@ class Flattener {
     return ir::binary(ir::BinaryOp::add, result, vector);
   }
 
-  std::unordered_map<const void*, ir::Buffer> planned_;
+  PointerMap<ir::Buffer> planned_;
 };
 
 }  // namespace detail

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/access.hpp"
 
 namespace cortex::pass {
@@ -62,21 +63,21 @@ struct Phase {
   std::vector<ir::Stmt> after;
 
   void add(const Member& m) {
-    before.insert(before.end(), m.before.begin(), m.before.end());
+    append(before, m.before);
     const auto same_axis = [&](const Loop& l) {
       return l.loop->dim == m.loop->dim && ir::equal(l.loop->extent, m.loop->extent);
     };
     auto at = std::find_if(loops.begin(), loops.end(), same_axis);
     if (at == loops.end()) at = loops.insert(at, Loop{m.loop, {}});
     at->bodies.push_back(ir::substitute(m.loop->body, {{m.loop->var.get(), at->loop->var}}));
-    after.insert(after.end(), m.after.begin(), m.after.end());
+    append(after, m.after);
   }
 
   void emit(std::vector<ir::Stmt>& out) const {
-    out.insert(out.end(), before.begin(), before.end());
+    append(out, before);
     for (const Loop& l : loops)
       out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies)));
-    out.insert(out.end(), after.begin(), after.end());
+    append(out, after);
   }
 };
 
@@ -87,10 +88,10 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners, bool carried) 
   for (const ir::Stmt& inner : inners) members.push_back(take_apart(inner));
   std::vector<Phase> phases;
   for (const Member& m : members) {
-    locals.insert(locals.end(), m.locals.begin(), m.locals.end());
+    append(locals, m.locals);
     if (phases.empty()) phases.emplace_back();
     if (!m.loop) {
-      phases.back().after.insert(phases.back().after.end(), m.after.begin(), m.after.end());
+      append(phases.back().after, m.after);
       continue;
     }
     const auto reads = schedule::accesses_of(ir::handle_of(*m.loop));
@@ -104,7 +105,7 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners, bool carried) 
   std::vector<ir::Stmt> stmts;
   for (const Phase& p : phases) p.emit(stmts);
   ir::Stmt result = ir::Block::make(stmts);
-  for (auto local = locals.rbegin(); local != locals.rend(); ++local) result = ir::Alloc::make(*local, result);
+  for (const auto& local : reversed(locals)) result = ir::Alloc::make(local, result);
   return result;
 }
 
@@ -158,22 +159,22 @@ class NestFuser {
   void add(const schedule::Nest& nest, bool late) {
     const bool contracts = schedule::has_contraction(nest.inner);
     std::size_t earliest = 0;
-    std::vector<std::optional<ir::Substitution>> maps;
+    std::vector<schedule::SameLoops> maps;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       // What each worker does for itself and what workers share stay apart.
       const bool alike = schedule::is_replicated(nest) == schedule::is_replicated(groups_[g].header);
-      maps.push_back(alike ? schedule::same_loops(nest, groups_[g].header) : std::nullopt);
-      const ir::Stmt inner = maps[g] ? ir::substitute(nest.inner, *maps[g]) : nest.inner;
+      maps.push_back(alike ? schedule::same_loops(nest, groups_[g].header) : schedule::SameLoops());
+      const ir::Stmt inner = maps[g].same ? ir::substitute(nest.inner, maps[g].variables) : nest.inner;
       const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner), carried_);
       if (depends == schedule::Dependence::none) continue;
-      earliest = depends == schedule::Dependence::pointwise && maps[g] ? g : g + 1;
+      earliest = depends == schedule::Dependence::pointwise && maps[g].same ? g : g + 1;
     }
     std::vector<std::size_t> fitting;
     for (std::size_t g = earliest; g < groups_.size(); ++g)
-      if (maps[g] && !(contracts && groups_[g].contractions >= most_)) fitting.push_back(g);
+      if (maps[g].same && !(contracts && groups_[g].contractions >= most_)) fitting.push_back(g);
     if (!fitting.empty()) {
       const std::size_t g = contracts || feeds_contraction(nest) ? fitting.front() : fitting.back();
-      return join(groups_[g], ir::substitute(nest.inner, *maps[g]), contracts);
+      return join(groups_[g], ir::substitute(nest.inner, maps[g].variables), contracts);
     }
     const std::size_t place = late && schedule::is_replicated(nest) ? groups_.size() : earliest;
     const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(place), Group{nest, {}, {}, 0});
@@ -191,7 +192,7 @@ class NestFuser {
   static void join(Group& group, const ir::Stmt& inner, bool contracts) {
     group.inners.push_back(inner);
     const auto accesses = schedule::accesses_of(inner);
-    group.accesses.insert(group.accesses.end(), accesses.begin(), accesses.end());
+    append(group.accesses, accesses);
     group.contractions += contracts;
   }
 

@@ -10,13 +10,12 @@
 // row per edge becomes a row per edge of the batch; within a loop over single nodes it becomes one row.
 #pragma once
 
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -30,23 +29,31 @@ class DenseIndexer {
   ir::Stmt run(const ir::Stmt& body) {
     rewriting_ = false;
     walk(body);
-    for (const auto& [id, buffer] : seen_) {
-      bool stored_wherever_read = true;
-      for (const auto& [key, use] : regions_)
-        if (key.first == id) stored_wherever_read &= use.stored || !use.read;
-      if (!refused_.count(id) && stored_wherever_read) shrink(buffer);
-    }
+    for (const Use& use : uses_)
+      if (use.read && !use.stored) refused_.insert(use.buffer.id());
+    for (const Use& use : uses_)
+      if (!refused_.count(use.buffer.id())) shrink(use.buffer);
     if (dense_.empty()) return body;
     rewriting_ = true;
     return walk(body);
   }
 
  private:
+  /// Where a walk stands: in which loop that carries a dependence, at which node, and in which row of its batch.
+  struct Place {
+    std::string region;
+    bool sequential = false;
+    ir::Expr let, row, first;
+  };
+  /// Whether a buffer is stored, and read, in one of those loops.
   struct Use {
+    ir::Buffer buffer;
+    std::string region;
     bool stored = false, read = false;
   };
 
   void shrink(const ir::Buffer& buffer) {
+    if (dense_.contains(buffer.id())) return;
     ir::BufferInfo info = *buffer;
     info.dims[0] = info.dims[0] == dims::node ? dims::batch : dims::batch_edge;
     dense_.emplace(buffer.id(), ir::Buffer(std::move(info)));
@@ -59,12 +66,12 @@ class DenseIndexer {
 
   /// The row that stands for the node or edge `index`, or nothing.
   ir::Expr row_of(const ir::Expr& index) const {
-    if (let_ && index.same_as(let_)) return row_;
+    if (place_.let && index.same_as(place_.let)) return place_.row;
     const auto* call = index.as<ir::UfCall>();
-    if (!call || call->uf.kind != ir::UfKind::edge || !let_ || !call->args[0].same_as(let_)) return {};
-    if (sequential_) return call->args[1];
+    if (!call || call->uf.kind != ir::UfKind::edge || !place_.let || !call->args[0].same_as(place_.let)) return {};
+    if (place_.sequential) return call->args[1];
     // Edge (node, k) lies behind the edges of the batch's earlier nodes.
-    return index - ir::call(ir::UfKind::edge, "edge", {first_, ir::imm(0)}, call->uf.accessor);
+    return index - ir::call(ir::UfKind::edge, "edge", {place_.first, ir::imm(0)}, call->uf.accessor);
   }
 
   std::vector<ir::Expr> indices(const ir::Buffer& buffer, const std::vector<ir::Expr>& from) {
@@ -81,9 +88,11 @@ class DenseIndexer {
 
   void note(const ir::Buffer& buffer, bool store) {
     if (!eligible(buffer)) return;
-    seen_.emplace(buffer.id(), buffer);
-    Use& use = regions_[{buffer.id(), region_}];
-    (store ? use.stored : use.read) = true;
+    Use* found = nullptr;
+    for (Use& use : uses_)
+      if (use.buffer == buffer && use.region == place_.region) found = &use;
+    if (!found) found = &uses_.emplace_back(Use{buffer, place_.region});
+    (store ? found->stored : found->read) = true;
   }
 
   ir::Expr rewrite(const ir::Expr& e) {
@@ -113,21 +122,21 @@ class DenseIndexer {
 
   template <class Self>
   ir::Stmt loop_of(Self& self, const ir::For& loop) {
+    const Place outside = place_;
     const bool carries = loop.dim == dims::all_batches || loop.dim == dims::sequence;
     const auto* let = loop.body.as<ir::LetStmt>();
-    if (carries) region_ = "loop " + std::to_string(++loops_);
+    if (carries) place_.region = "loop " + std::to_string(++loops_);
     const bool rows = let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence);
-    const bool alone = rows && !carries && region_.empty();  // outside of any loop that carries a dependence
-    if (alone) region_ = "leaves";
+    const bool alone = rows && !carries && place_.region.empty();  // outside of any loop that carries a dependence
+    if (alone) place_.region = "leaves";
     if (rows && !(alone && !over_leaves(*let))) {
-      sequential_ = loop.dim == dims::sequence;
-      let_ = let->var;
-      row_ = sequential_ ? ir::imm(0) : loop.var;
-      first_ = sequential_ ? ir::Expr() : ir::substitute(let->value, {{loop.var.get(), ir::imm(0)}});
+      place_.sequential = loop.dim == dims::sequence;
+      place_.let = let->var;
+      place_.row = place_.sequential ? ir::imm(0) : loop.var;
+      place_.first = place_.sequential ? ir::Expr() : ir::substitute(let->value, {{loop.var.get(), ir::imm(0)}});
     }
     const ir::Stmt result = self.children(loop);
-    if (carries || alone) region_.clear();
-    if (rows) let_ = {};
+    place_ = outside;
     return result;
   }
 
@@ -142,13 +151,11 @@ class DenseIndexer {
   }
 
   bool rewriting_ = false;
-  bool sequential_ = false;
   int loops_ = 0;
-  std::string region_;
-  ir::Expr let_, row_, first_;
-  std::unordered_map<const void*, ir::Buffer> seen_, dense_;
+  Place place_;
+  PointerMap<ir::Buffer> dense_;
   std::unordered_set<const void*> refused_;
-  std::map<std::pair<const void*, std::string>, Use> regions_;
+  std::vector<Use> uses_;
 };
 
 }  // namespace detail

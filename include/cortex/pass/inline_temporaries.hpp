@@ -12,9 +12,9 @@
 #pragma once
 
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/nest.hpp"
@@ -51,7 +51,7 @@ struct TempUse {
 class TempUses {
  public:
   explicit TempUses(const ir::Stmt& body) { walk(body, false, false); }
-  std::unordered_map<const void*, TempUse> uses;
+  PointerMap<TempUse> uses;
 
  private:
   void walk(const ir::Stmt& stmt, bool local, bool guarded) {
@@ -112,9 +112,9 @@ namespace detail {
 template <class Chosen>
 ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {
   const TempUses found(body);
-  std::unordered_map<const void*, const ir::Store*> inlined;
+  PointerMap<const ir::Store*> inlined;
   ir::visit_with(body, [&](const ir::Store& s) {
-    const TempUse& use = found.uses.at(s.buffer.id());
+    const TempUse& use = found.uses.find(s.buffer.id())->second;
     const bool temp = s.buffer->role == ir::Role::temp && s.buffer->scope != ir::Scope::local;
     if (temp && use.stores == 1 && !use.in_local_scope && chosen(s, use)) inlined.emplace(s.buffer.id(), &s);
   });

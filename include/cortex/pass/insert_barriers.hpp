@@ -17,11 +17,12 @@
 #pragma once
 
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/share_work.hpp"
 
 namespace cortex::pass {
@@ -86,28 +87,27 @@ inline bool at_own_node(const schedule::Access& access) {
   return !access.indices.empty() && access.buffer->dims[0] == dims::node && access.indices[0].as<ir::Var>();
 }
 
-using Buffers = std::unordered_map<const void*, ir::Buffer>;
-
 /// The same for the end of an iteration and the beginning of the next, which a barrier inside the loop would part if
 /// temporaries of one batch alone were concerned: then these are put into `alternating`. The children of an iteration's
 /// nodes are written in no later one.
 inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<SharedAccess>& begin, bool barrier_inside,
-                      Buffers& alternating) {
-  Buffers found;
+                      std::vector<ir::Buffer>& alternating) {
+  std::vector<ir::Buffer> found;
   for (const SharedAccess& x : end)
     for (const SharedAccess& y : begin) {
       if (!may_meet(x, y) || schedule::reads_child_state(x.access)) continue;
       if (at_own_node(x.access) && at_own_node(y.access)) continue;
       if (!barrier_inside || !is_of_batch(x.access.buffer)) return true;
-      found.emplace(x.access.buffer.id(), x.access.buffer);
+      found.push_back(x.access.buffer);
     }
-  alternating.merge(found);
+  append(alternating, found);
   return false;
 }
 
 /// The statements of one block with barriers between them, and at the end if `carries`: the block is then a loop's
 /// body, and the accesses after its last barrier meet those of the next iteration before its first.
-inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, bool carries, Buffers& alternating) {
+inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, bool carries,
+                                         std::vector<ir::Buffer>& alternating) {
   std::vector<ir::Stmt> result;
   std::vector<SharedAccess> head, since;
   bool any = false, nests = true;
@@ -120,7 +120,7 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, b
       any = true;
     }
     result.push_back(stmt);
-    since.insert(since.end(), here.begin(), here.end());
+    append(since, here);
     if (!any) head = since;
   }
   if (carries && meet_next(since, head, any && nests, alternating)) result.push_back(ir::Barrier::make());
@@ -131,12 +131,12 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, b
 class Alternation {
  public:
   /// The loop's body, whose iterations take turns.
-  ir::Stmt in_loop(const ir::Stmt& body, const ir::Expr& iteration, const Buffers& alternating) {
-    Buffers twice;
-    for (const auto& [id, buffer] : alternating) {
+  ir::Stmt in_loop(const ir::Stmt& body, const ir::Expr& iteration, const std::vector<ir::Buffer>& alternating) {
+    PointerMap<ir::Buffer> twice;
+    for (const ir::Buffer& buffer : alternating) {
       ir::BufferInfo info = *buffer;
       info.dims.insert(info.dims.begin() + 1, turn_);
-      twice.emplace(id, copies_.try_emplace(id, ir::Buffer(std::move(info))).first->second);
+      twice.emplace(buffer.id(), copies_.emplace(buffer.id(), ir::Buffer(std::move(info))).first->second);
     }
     return rewrite(body, twice, iteration % 2);
   }
@@ -144,7 +144,7 @@ class Alternation {
   ir::Stmt elsewhere(const ir::Stmt& body) const { return rewrite(body, copies_, ir::imm(0)); }
 
  private:
-  static ir::Stmt rewrite(const ir::Stmt& body, const Buffers& twice, const ir::Expr& turn) {
+  static ir::Stmt rewrite(const ir::Stmt& body, const PointerMap<ir::Buffer>& twice, const ir::Expr& turn) {
     if (twice.empty()) return body;
     const auto at_turn = [&](std::vector<ir::Expr> indices) {
       indices.insert(indices.begin() + 1, turn);
@@ -166,13 +166,13 @@ class Alternation {
   }
 
   const Dim turn_{"turn", 2};
-  Buffers copies_;
+  PointerMap<ir::Buffer> copies_;
 };
 
 }  // namespace detail
 
 inline ir::Stmt insert_barriers(const ir::Stmt& body) {
-  const auto between = [](const ir::Stmt& block, bool carries, detail::Buffers& alternating) {
+  const auto between = [](const ir::Stmt& block, bool carries, std::vector<ir::Buffer>& alternating) {
     const std::vector<ir::Stmt> before = schedule::stmts_of(block),
                                 after = detail::with_barriers(before, carries, alternating);
     return after.size() == before.size() ? block : ir::Block::make(after);
@@ -180,18 +180,19 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
   detail::Alternation alternation;
   const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& outer) -> ir::Stmt {
     if (!(outer.dim == dims::all_batches || outer.dim == dims::sequence)) return handle_of(outer);
+    if (schedule::is_shared_whole(handle_of(outer))) return handle_of(outer);
     const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
     const ir::For& loop = *with_inner.as<ir::For>();
     const auto* let = loop.body.as<ir::LetStmt>();
     const bool own = let && loop.dim == dims::sequence;  // a let that directly follows a loop over batches is a nest's
-    detail::Buffers alternating;
+    std::vector<ir::Buffer> alternating;
     ir::Stmt inner = between(own ? let->body : loop.body, true, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
     inner = alternation.in_loop(inner, loop.var, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
   });
-  detail::Buffers none;
+  std::vector<ir::Buffer> none;
   return between(alternation.elsewhere(inside), false, none);
 }
 

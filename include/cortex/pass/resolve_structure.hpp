@@ -5,16 +5,18 @@
 //   rnn[left(node),i]                   ->   rnn[left[node],i]
 //   is_leaf(node)                       ->   node >= counts[1]
 //
+// Where the nodes are sequences, a recursion over them has a second version for those of equal lengths, in which a child
+// needs no array at all: child(node) = node + the number of sequences.
+//
 // Paper appendix B: nodes of a batch are numbered consecutively, leaves above all inner nodes, so most functions need
 // no array.
 #pragma once
 
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -28,7 +30,37 @@ class StructureResolver {
  public:
   explicit StructureResolver(const std::vector<int>& field_components) : field_components_(field_components) {}
 
-  ir::Stmt run(const ir::Stmt& body) {
+  /// `chains`: the nodes are sequences with one accessor.
+  ir::Stmt run(const ir::Stmt& body, bool chains) {
+    if (!chains) return resolve(body);
+    const ir::Stmt two_versions = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
+      const ir::Stmt any = handle_of(loop), stepping = with_steps(any);
+      if (!over_inner_nodes(loop) || stepping.same_as(any) || has_barrier(any)) return any;
+      return ir::If::make(ir::binary(ir::BinaryOp::ne, count(ir::Count::child_step), ir::imm(0)), stepping, any);
+    });
+    return resolve(two_versions);
+  }
+
+ private:
+  using K = ir::UfKind;
+
+  static bool over_inner_nodes(const ir::For& loop) {
+    const auto* extent = loop.extent.as<ir::UfCall>();
+    return extent && (extent->uf.kind == K::num_internal_batches || extent->uf.kind == K::num_groups ||
+                      (extent->uf.kind == K::num_internal && loop.dim == dims::sequence));
+  }
+  static bool has_barrier(const ir::Stmt& body) {
+    bool found = false;
+    ir::visit_with(body, [&](const ir::Barrier&) { found = true; });
+    return found;
+  }
+  ir::Stmt with_steps(const ir::Stmt& body) {
+    return ir::mutate_with(body, [&](auto& self, const ir::UfCall& call) -> ir::Expr {
+      return call.uf.kind == K::child ? self(call.args[0]) + count(ir::Count::child_step) : self.children(call);
+    });
+  }
+
+  ir::Stmt resolve(const ir::Stmt& body) {
     return ir::mutate_with(
         body,
         [&](auto& self, const ir::For& loop) -> ir::Stmt {
@@ -42,9 +74,6 @@ class StructureResolver {
           return meaning(call, args);
         });
   }
-
- private:
-  using K = ir::UfKind;
 
   /// What a loop over children runs over.
   struct Kids {
@@ -84,6 +113,11 @@ class StructureResolver {
       case K::num_roots: return count(ir::Count::roots);
       case K::root_node: return read(ir::slots::root, "root", {a[0]});
       case K::part_node: return read(ir::slots::part_begin, "part_begin", {a[0]}) + a[1];
+      case K::num_groups: return count(ir::Count::groups);
+      case K::group_length: return group_begin(a[0] + 1) - group_begin(a[0]);
+      case K::group_node: return read(ir::slots::group_node, "group_node", {group_begin(a[0]) + a[1]});
+      case K::num_inner: return inner_begin(a[0] + 1) - inner_begin(a[0]);
+      case K::inner_child: return read(ir::slots::inner_child, "inner_child", {inner_begin(a[0]) + a[1]});
       case K::part_length: return read(ir::slots::part_length, "part_length", {a[0]});
       case K::worker:
       case K::num_workers: return ir::handle_of(call);
@@ -109,10 +143,14 @@ class StructureResolver {
   ir::Expr edge_begin(int container, ir::Expr node) {
     return read(ir::slots::edge_begin + container, "edge_begin", {std::move(node)});
   }
+  ir::Expr group_begin(ir::Expr g) { return read(ir::slots::group_begin, "group_begin", {std::move(g)}); }
+  ir::Expr inner_begin(ir::Expr node) { return read(ir::slots::inner_begin, "inner_begin", {std::move(node)}); }
   ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
   ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices, int components = 1) {
-    auto& buffer = arrays_[slot];
+    ir::Buffer buffer;
+    for (const ir::Buffer& made : arrays_)
+      if (made->slot == slot) buffer = made;
     if (!buffer) {
       ir::BufferInfo info;
       info.name = name;
@@ -122,20 +160,21 @@ class StructureResolver {
       info.dims.assign(1, dims::node);
       if (indices.size() == 2) info.dims.push_back(Dim("component", components));
       buffer = ir::Buffer(std::move(info));
+      arrays_.push_back(buffer);
     }
     return ir::Load::make(buffer, std::move(indices));
   }
 
   const std::vector<int>& field_components_;
-  std::map<int, ir::Buffer> arrays_;
-  std::unordered_map<const ir::ExprNode*, Kids> kids_;
+  std::vector<ir::Buffer> arrays_;
+  PointerMap<Kids> kids_;
 };
 
 }  // namespace detail
 
 /// `field_components`: how many elements each field of a node has.
-inline ir::Stmt resolve_structure(const ir::Stmt& body, const std::vector<int>& field_components) {
-  return detail::StructureResolver(field_components).run(body);
+inline ir::Stmt resolve_structure(const ir::Stmt& body, const std::vector<int>& field_components, bool chains = false) {
+  return detail::StructureResolver(field_components).run(body, chains);
 }
 
 }  // namespace cortex::pass

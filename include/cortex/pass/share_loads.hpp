@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 
@@ -40,7 +41,7 @@ inline std::vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
       return false;
     });
   }
-  std::erase_if(found, [](const RepeatedLoad& f) { return f.count < 2; });
+  erase_where(found, [](const RepeatedLoad& f) { return f.count < 2; });
   return found;
 }
 
@@ -59,8 +60,8 @@ inline ir::Stmt share_loads(const ir::Stmt& body) {
         if (ir::equal(value, ir::handle_of(load))) return var;
       return inner.children(load);
     });
-    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
-      shared = ir::LetStmt::make(let->first, let->second, shared);
+    for (const auto& let : reversed(lets))
+      shared = ir::LetStmt::make(let.first, let.second, shared);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared);
   });
 }

@@ -8,10 +8,10 @@
 // refused.
 #pragma once
 
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 
@@ -147,8 +147,8 @@ class Vectorizer {
   }
 
   int lanes_;
-  std::unordered_map<const ir::ExprNode*, ir::Expr> vectors_;
-  std::unordered_map<const void*, ir::Buffer> locals_;
+  PointerMap<ir::Expr> vectors_;
+  PointerMap<ir::Buffer> locals_;
 };
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/recursions.hpp"
 
@@ -229,8 +230,8 @@ class OpChecker {
   }
 
   const Bound* find(const ir::Expr& var) const {
-    for (auto bound = scope_.rbegin(); bound != scope_.rend(); ++bound)
-      if (bound->var == var.get()) return &*bound;
+    for (const auto& bound : reversed(scope_))
+      if (bound.var == var.get()) return &bound;
     return nullptr;
   }
 
@@ -363,6 +364,12 @@ class OpChecker {
   void position(const ir::Expr& k, int container) {
     if (has_load(k)) fail({"(P.3) recursive calls are independent: a child is chosen by computed data"});
     value(k);
+    const Bound* bound_var = k.as<ir::Var>() ? find(k) : nullptr;
+    const bool folds = bound_var && bound_var->container == container;
+    const Relation relation = graph_.containers[std::size_t(container)].relation;
+    if (!folds && (relation == Relation::members || (relation == Relation::parents && most(container) != 1)))
+      fail({"reads one of the ", relation == Relation::members ? "nodes of an input" : "parents of a DAG's node",
+            " by its number, but they have no order; fold over them, as in sum(...)"});
     const Interval values = range(k);
     if (values.from_below() && values.lo < 0) fail({"a child is chosen by a number that may be negative"});
     const int bound = most(container);

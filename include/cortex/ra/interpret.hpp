@@ -8,10 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ra/bounded.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/node_view.hpp"
@@ -133,7 +134,7 @@ class TermBuilder {
   std::vector<Term>& terms_;
   int& num_slots_;
   std::vector<int> reads_;
-  std::unordered_map<const ir::ExprNode*, int> slots_;
+  PointerMap<int> slots_;
 };
 
 template <class T>
@@ -162,7 +163,7 @@ class GraphInterpreter {
       if (direction == Direction::roots)
         for (const int node : view_.roots()) evaluate(node);
       else if (direction == Direction::down)
-        for (auto node = order.rbegin(); node != order.rend(); ++node) evaluate(*node);
+        for (const auto& node : reversed(order)) evaluate(node);
       else
         for (const int node : order) evaluate(node);
     }

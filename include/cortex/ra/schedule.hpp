@@ -18,6 +18,7 @@ struct Schedule {
   bool specialize_every = false;         // S2, for every branch
   std::vector<std::string> specialized;  // S2, by name of the if_then_else
   bool leaves_apart = false;             // a version of the body for leaves, even if the model has no branch
+  std::vector<std::pair<std::string, int>> unrolled;  // S3, by name of a state or of the model: the depth
   std::vector<std::string> refactored;   // S4, by name of the operator at whose contraction the recursion is cut
   int max_workers = 1;                   // threads that may share one call
   bool exact = false;                    // tanh, sigmoid, exp of the C library, not the approximations
@@ -50,6 +51,13 @@ struct Schedule {
   /// A version of the body for leaves: sums over no children and absent initial states vanish from it (L6).
   [[nodiscard]] Schedule specialize_leaves() const {
     return with([](Schedule& s) { s.leaves_apart = true; });
+  }
+  /// S3: the recursion that computes `op` (a placeholder, a result, or the program for all that go up) takes `depth` levels
+  /// of nodes at a time: its body is put into itself, batches are of subtrees, and each subtree is one worker's. Leaves
+  /// are apart. For trees and sequences; DAGs are refused when the model is compiled.
+  template <class Op>
+  [[nodiscard]] Schedule unroll(const Op& op, int depth) const {
+    return with([&](Schedule& s) { s.unrolled.emplace_back(name_of(op), depth); });
   }
   /// S4: moves the back edge of the recursion to the contraction of operator `op`. What follows from it at a node joins what
   /// the node's parent begins with: the contraction is cut along its own axis, into one partial sum for each of the

@@ -14,6 +14,7 @@
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/interpret_kernel.hpp"
+#include "cortex/runtime/partition.hpp"
 #if CORTEX_LLVM
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/jit/llvm_jit.hpp"
@@ -122,7 +123,9 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   const ir::Program lowered = lower::lower(graph, schedule);
   executable->ilir_text = ir::print(lowered);
   executable->program = pass::run_pipeline(lowered, schedule, target, options);
-  executable->questions = ra::questions(graph, schedule);
+  executable->partition = partition_of(graph, ra::questions(graph, schedule));
+  for (const int depth : lower::unrolling(graph, schedule))
+    executable->subtree_depth = std::max(executable->subtree_depth, depth);
   detail::plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);

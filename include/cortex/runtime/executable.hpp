@@ -12,9 +12,9 @@
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
-#include "cortex/ra/partition.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/structure/arrays.hpp"
+#include "cortex/structure/partition.hpp"
 
 namespace cortex::runtime {
 
@@ -82,7 +82,8 @@ struct Executable {
   std::vector<StateSpec> states;    // one per `Graph::states`
   std::vector<FieldSpec> fields;    // one per `Graph::fields`
   std::vector<GuardedCheck> guarded;
-  ra::Questions questions;  // by whose answers batches are sorted into parts
+  structure::Partition partition;  // of batches; accessors go by their numbers in the graph
+  int subtree_depth = 0;    // levels of the subtrees that unrolled recursions run over; 0: none does
   std::string ra_text, ilir_text, llvm_text;
   CompileTimes times;
 };

@@ -1,11 +1,10 @@
-// From the questions of a graph's branches to what the linearizer evaluates.
+// From the questions of a graph's branches to what the linearizer evaluates. Part of compiling.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cortex/ra/partition.hpp"
-#include "cortex/runtime/accessor_order.hpp"
 #include "cortex/structure/partition.hpp"
 
 namespace cortex::runtime {
@@ -15,7 +14,7 @@ namespace detail {
 /// Writes an expression over a node as steps of a stack machine.
 class KeyWriter {
  public:
-  KeyWriter(const ra::Graph& graph, const AccessorOrder& order) : graph_(graph), order_(order) {}
+  explicit KeyWriter(const ra::Graph& graph) : graph_(graph) {}
 
   std::vector<structure::KeyStep> write(const ir::Expr& e) {
     steps_.clear();
@@ -86,14 +85,14 @@ class KeyWriter {
     if (n.uf.kind == ir::UfKind::is_leaf) return push({Op::is_leaf});
     if (n.uf.kind == ir::UfKind::num_children) {
       switch (graph_.containers[accessor].relation) {
-        case ra::Relation::children: return push({Op::num_children, 0, order_.children.at(accessor)});
+        case ra::Relation::children: return push({Op::num_children, 0, int(accessor)});
         case ra::Relation::parents: return push({Op::num_parents});
         case ra::Relation::members: break;
       }
     }
     if (n.uf.kind == ir::UfKind::field) {
       const auto component = n.args.size() > 1 ? ir::as_int(n.args[1]) : std::optional<std::int64_t>(0);
-      if (component) return push({Op::field, 0, order_.field.at(accessor), int(*component)});
+      if (component) return push({Op::field, 0, int(accessor), int(*component)});
     }
     refuse(e);
   }
@@ -101,17 +100,15 @@ class KeyWriter {
   void push(structure::KeyStep step) { steps_.push_back(step); }
 
   const ra::Graph& graph_;
-  const AccessorOrder& order_;
   std::vector<structure::KeyStep> steps_;
 };
 
 }  // namespace detail
 
-/// The partition that `questions` ask for. Throws `Error{invalid_schedule}` for a question that nodes cannot answer
+/// The partition that `questions` ask for; accessors go by their numbers in the graph. Throws `Error{invalid_schedule}` for a question that nodes cannot answer
 /// before they are numbered.
-inline structure::Partition partition_of(const ra::Graph& graph, const ra::Questions& questions,
-                                         const AccessorOrder& order) {
-  detail::KeyWriter writer(graph, order);
+inline structure::Partition partition_of(const ra::Graph& graph, const ra::Questions& questions) {
+  detail::KeyWriter writer(graph);
   structure::Partition result;
   result.parts = questions.parts();
   for (const ra::Selector& s : questions.selectors)

@@ -10,7 +10,7 @@
 
 #include "cortex/base/error.hpp"
 #include "cortex/runtime/executable.hpp"
-#include "cortex/runtime/partition.hpp"
+#include "cortex/runtime/accessor_order.hpp"
 #include "cortex/runtime/storage.hpp"
 
 namespace cortex::runtime {
@@ -35,6 +35,10 @@ enum class Source : std::uint8_t {
   part_begin,
   part_length,
   root,
+  group_begin,
+  group_node,
+  inner_begin,
+  inner_child,
   child,
   edge_begin,
   edge_child,
@@ -64,7 +68,7 @@ class Plan {
   Plan(std::shared_ptr<const Executable> compiled, AccessorOrder accessors)
       : executable(std::move(compiled)),
         order(std::move(accessors)),
-        partition(partition_of(executable->graph, executable->questions, order)) {
+        partition(in_order(executable->partition, order)) {
     const std::vector<ir::Buffer>& buffers = executable->program.buffers;
     for (std::size_t b = 0; b < buffers.size(); ++b) add(int(b), *buffers[b]);
     for (const StateSpec& state : executable->states) states.push_back(view_of(state));
@@ -80,6 +84,18 @@ class Plan {
   std::size_t num_buffers() const { return executable->program.buffers.size(); }
 
  private:
+  /// `partition` with accessors by their places among the linearizer's.
+  static structure::Partition in_order(structure::Partition partition, const AccessorOrder& order) {
+    using Op = structure::KeyStep::Op;
+    for (structure::Selector& selector : partition.selectors)
+      for (std::vector<structure::KeyStep>* steps : {&selector.key, &selector.guard})
+        for (structure::KeyStep& step : *steps) {
+          if (step.op == Op::field) step.position = order.field.at(std::size_t(step.position));
+          if (step.op == Op::num_children) step.position = order.children.at(std::size_t(step.position));
+        }
+    return partition;
+  }
+
   [[noreturn]] static void fail(const ir::BufferInfo& buffer, const char* what) {
     throw Error(Code::internal, "buffer '" + buffer.name + "' of a compiled program " + what);
   }
@@ -123,6 +139,10 @@ class Plan {
     if (slot == ir::slots::part_begin) return {number, Source::part_begin};
     if (slot == ir::slots::part_length) return {number, Source::part_length};
     if (slot == ir::slots::root) return {number, Source::root};
+    if (slot == ir::slots::group_begin) return {number, Source::group_begin};
+    if (slot == ir::slots::group_node) return {number, Source::group_node};
+    if (slot == ir::slots::inner_begin) return {number, Source::inner_begin};
+    if (slot == ir::slots::inner_child) return {number, Source::inner_child};
     fail(buffer, "is an index array that the linearizer does not make");
   }
 

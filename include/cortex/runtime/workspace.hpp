@@ -31,6 +31,7 @@ class alignas(128) Workspace {
     pointers_.resize(plan_->num_buffers());
     checks_ = first_checks();
     if (!plan_->partition.empty()) nodes.set_partition(&plan_->partition);
+    nodes.set_subtree_depth(plan_->executable->subtree_depth);
   }
 
   structure::Workspace nodes;  // of the linearizer
@@ -68,6 +69,8 @@ class alignas(128) Workspace {
     counts_[std::size_t(ir::Count::internal)] = in.num_internal;
     counts_[std::size_t(ir::Count::batches)] = in.num_batches;
     counts_[std::size_t(ir::Count::roots)] = in.num_roots;
+    counts_[std::size_t(ir::Count::groups)] = in.subtrees.num_groups;
+    counts_[std::size_t(ir::Count::child_step)] = in.child_step;
     for (const Link& link : plan_->links) pointers_[std::size_t(link.buffer)] = const_cast<void*>(target_of(link, in));
     if (num_workers > 1 && pointers_.size() < plan_->num_buffers() * std::size_t(num_workers))
       pointers_.resize(plan_->num_buffers() * std::size_t(num_workers));
@@ -144,6 +147,10 @@ class alignas(128) Workspace {
       case Source::part_begin: return in.part_begin;
       case Source::part_length: return in.part_length;
       case Source::root: return in.root;
+      case Source::group_begin: return in.subtrees.group_begin;
+      case Source::group_node: return in.subtrees.group_node;
+      case Source::inner_begin: return in.subtrees.inner_begin;
+      case Source::inner_child: return in.subtrees.inner_child;
       case Source::child: return in.child[link.position];
       case Source::edge_begin: return in.children[link.position].begin;
       case Source::edge_child: return in.children[link.position].child;

@@ -1,7 +1,6 @@
 // What a nest reads and writes, and whether two nests may share their loops.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <unordered_set>
 #include <vector>
@@ -58,8 +57,14 @@ inline Dependence dependence(const std::vector<Access>& earlier, const std::vect
   return result;
 }
 
-/// The variables of `nest`'s loops, renamed to those of `like`, if both have the same rows, condition and loops.
-inline std::optional<ir::Substitution> same_loops(const Nest& nest, const Nest& like) {
+/// Whether two nests have the same rows, condition and loops, and then the variables of the one as those of the other.
+struct SameLoops {
+  bool same = false;
+  ir::Substitution variables;
+};
+
+/// The variables of `nest`'s loops as those of `like`.
+inline SameLoops same_loops(const Nest& nest, const Nest& like) {
   if (bool(nest.rows) != bool(like.rows) || bool(nest.let_var) != bool(like.let_var) || nest.loops.size() != like.loops.size() ||
       bool(nest.guard) != bool(like.guard))
     return {};
@@ -79,7 +84,7 @@ inline std::optional<ir::Substitution> same_loops(const Nest& nest, const Nest& 
       return {};
     map.emplace(nest.loops[i].var.get(), like.loops[i].var);
   }
-  return map;
+  return {true, std::move(map)};
 }
 
 /// The variable of the loop that workers slice: innermost, and the last index of everything that the nest stores.

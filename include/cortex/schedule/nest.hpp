@@ -2,11 +2,11 @@
 // dimensions, and what is done for one element. Passes that move or merge nests work on this view.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 
@@ -66,7 +66,7 @@ inline ir::Stmt loop_around(const LoopHeader& header, ir::Stmt body) {
 
 inline ir::Stmt build_nest(const Nest& nest) {
   ir::Stmt stmt = nest.inner;
-  for (auto loop = nest.loops.rbegin(); loop != nest.loops.rend(); ++loop) stmt = loop_around(*loop, stmt);
+  for (const auto& loop : reversed(nest.loops)) stmt = loop_around(loop, stmt);
   if (nest.guard) stmt = ir::If::make(nest.guard, stmt);
   if (nest.let_var) stmt = ir::LetStmt::make(nest.let_var, nest.let_value, stmt);
   if (nest.rows) stmt = loop_around(*nest.rows, stmt);
@@ -90,8 +90,14 @@ inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   return {stmt};
 }
 
+/// Whether each worker runs iterations of `stmt` whole: what is inside is its own.
+inline bool is_shared_whole(const ir::Stmt& stmt) {
+  const auto* loop = stmt.as<ir::For>();
+  return loop && loop->loop == ir::ForKind::parallel && loop->dim == dims::sequence;
+}
+
 /// Calls `f` on each nest of `body`, in order.
-inline void for_each_nest(const ir::Stmt& body, const std::function<void(const Nest&)>& f) {
+inline void for_each_nest(const ir::Stmt& body, FunctionRef<void(const Nest&)> f) {
   if (const auto nest = parse_nest(body)) return f(*nest);
   if (const auto* block = body.as<ir::Block>())
     for (const ir::Stmt& s : block->stmts) for_each_nest(s, f);
@@ -104,7 +110,7 @@ inline void for_each_nest(const ir::Stmt& body, const std::function<void(const N
 }
 
 /// `body` with each nest replaced by what `f` makes of it; an empty statement leaves the nest as it is.
-inline ir::Stmt map_nests(const ir::Stmt& body, const std::function<ir::Stmt(const Nest&)>& f) {
+inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f) {
   if (const auto nest = parse_nest(body)) {
     const ir::Stmt mapped = f(*nest);
     return mapped ? mapped : body;

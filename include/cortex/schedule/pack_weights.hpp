@@ -8,11 +8,11 @@
 // differs.
 #pragma once
 
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/share_work.hpp"
 
 namespace cortex::schedule {
@@ -41,9 +41,9 @@ inline ir::Layout panel_layout(const std::vector<Dim>& dims, int panel, int lane
   others.pop_back();
   layout.axes.push_back({panel, lanes, 0, stride});
   stride *= (dims[std::size_t(panel)].extent() + lanes - 1) / lanes;
-  for (auto d = others.rbegin(); d != others.rend(); ++d) {
-    layout.axes.push_back({*d, 1, 0, stride});
-    stride *= std::max<std::int64_t>(dims[std::size_t(*d)].extent(), 1);
+  for (const auto& d : reversed(others)) {
+    layout.axes.push_back({d, 1, 0, stride});
+    stride *= std::max<std::int64_t>(dims[std::size_t(d)].extent(), 1);
   }
   const bool open = dims[0].kind() == DimKind::open;
   (open ? layout.row_size : layout.fixed_size) = open ? layout.axes.back().stride : stride;
@@ -98,19 +98,20 @@ class WeightPacker {
   }
 
   ir::Buffer copy(const ir::Buffer& weight, int panel) {
-    auto& made = copies_[{weight.id(), panel}];
-    if (!made) {
-      ir::BufferInfo info = *weight;
-      info.name += "_packed";
-      info.packed_from = weight.info();
-      info.layout = panel_layout(info.dims, panel, lanes_of(target_, info.dtype), info.dtype);
-      made = ir::Buffer(std::move(info));
-    }
-    return made;
+    for (std::size_t i = 0; i < copies_.size(); ++i)
+      if (panels_[i] == panel && copies_[i]->packed_from == weight.info()) return copies_[i];
+    ir::BufferInfo info = *weight;
+    info.name += "_packed";
+    info.packed_from = weight.info();
+    info.layout = panel_layout(info.dims, panel, lanes_of(target_, info.dtype), info.dtype);
+    copies_.push_back(ir::Buffer(std::move(info)));
+    panels_.push_back(panel);
+    return copies_.back();
   }
 
   const Target& target_;
-  std::map<std::pair<const void*, int>, ir::Buffer> copies_;
+  std::vector<ir::Buffer> copies_;  // of weights, by columns of so many: [copy]
+  std::vector<int> panels_;
 };
 
 }  // namespace detail

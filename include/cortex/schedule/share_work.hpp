@@ -12,15 +12,38 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/schedule/access.hpp"
 
 namespace cortex::schedule {
 
 namespace detail {
+
+/// `for_each_nest` and `map_nests` for the nests whose work is to be shared, which those inside a subtree are not.
+inline void for_each_shared(const ir::Stmt& body, FunctionRef<void(const Nest&)> f) {
+  if (is_shared_whole(body)) return;
+  if (const auto* block = body.as<ir::Block>()) {
+    for (const ir::Stmt& s : block->stmts) for_each_shared(s, f);
+  } else if (const auto* loop = body.as<ir::For>(); loop && loop->dim == dims::all_batches) {
+    for_each_shared(loop->body, f);
+  } else {
+    for_each_nest(body, f);
+  }
+}
+inline ir::Stmt map_shared(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f) {
+  if (is_shared_whole(body)) return body;
+  if (const auto* block = body.as<ir::Block>()) {
+    std::vector<ir::Stmt> stmts;
+    for (const ir::Stmt& s : block->stmts) stmts.push_back(map_shared(s, f));
+    return ir::Block::make(stmts);
+  }
+  const auto* loop = body.as<ir::For>();
+  if (!loop || !(loop->dim == dims::all_batches)) return map_nests(body, f);
+  return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, map_shared(loop->body, f));
+}
 
 /// What one nest writes, and whether each worker may compute all of it.
 struct Written {
@@ -31,10 +54,10 @@ struct Written {
 
 /// The temporaries that each worker computes for itself: wanted whole, and cheap in every nest that writes them. Nests
 /// that write several tensors tie these to each other.
-inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& body) {
+inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
   const auto whole = read_whole(body);
   std::vector<Written> nests;
-  for_each_nest(body, [&](const Nest& nest) {
+  for_each_shared(body, [&](const Nest& nest) {
     Written written;
     written.cheap = !has_contraction(nest.inner);
     written.wanted = !slice_var(nest);
@@ -58,10 +81,10 @@ inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& bo
         a.wanted |= b.wanted;
       }
   }
-  std::unordered_map<const void*, ir::Buffer> own;
+  PointerMap<ir::Buffer> own;
   for (const Written& written : nests)
     for (const ir::Buffer& buffer : written.buffers) {
-      if (!written.cheap || !written.wanted || own.count(buffer.id())) continue;
+      if (!written.cheap || !written.wanted || own.contains(buffer.id())) continue;
       ir::BufferInfo info = *buffer;
       info.scope = ir::Scope::worker;
       own.emplace(buffer.id(), ir::Buffer(std::move(info)));
@@ -69,9 +92,27 @@ inline std::unordered_map<const void*, ir::Buffer> replicated(const ir::Stmt& bo
   return own;
 }
 
+/// `body` with each buffer replaced by `home` of it.
+template <class Home>
+ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
+  return ir::mutate_with(
+      body,
+      [&](auto& self, const ir::Load& load) -> ir::Expr {
+        const ir::Expr inner = self.children(load);
+        const ir::Buffer to = home(load.buffer);
+        return to == load.buffer ? inner : ir::Load::make(to, inner.as<ir::Load>()->indices);
+      },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt {
+        const ir::Stmt inner = self.children(store);
+        const auto* s = inner.as<ir::Store>();
+        const ir::Buffer to = home(store.buffer);
+        return to == store.buffer ? inner : ir::Store::make(to, s->indices, s->value);
+      });
+}
+
 /// How many elements a slice of each dimension has, where some nest runs over slices of it.
-inline std::unordered_map<const void*, std::int64_t> pieces_of(const ir::Stmt& body) {
-  std::unordered_map<const void*, std::int64_t> result;
+inline PointerMap<std::int64_t> pieces_of(const ir::Stmt& body) {
+  PointerMap<std::int64_t> result;
   for_each_nest(body, [&](const Nest& nest) {
     for (const Access& access : accesses_of(nest.inner))
       for (std::size_t d = 0; d < access.indices.size(); ++d)
@@ -83,12 +124,37 @@ inline std::unordered_map<const void*, std::int64_t> pieces_of(const ir::Stmt& b
 
 }  // namespace detail
 
-inline ir::Stmt share_work(const ir::Stmt& body) {
+/// `body` with its loops over subtrees shared: each subtree is one worker's, and so is what is temporary in it.
+inline ir::Stmt share_subtrees(const ir::Stmt& body) {
+  return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
+    const auto* let = loop.body.as<ir::LetStmt>();
+    const auto* of = let ? let->value.as<ir::UfCall>() : nullptr;
+    if (!of || of->uf.kind != ir::UfKind::group_node) return self.children(loop);
+    PointerMap<ir::Buffer> own;
+    const auto home = [&](const ir::Buffer& buffer) {
+      const bool dense = buffer->role == ir::Role::temp && buffer->scope == ir::Scope::shared && !buffer->dims.empty() &&
+                         (buffer->dims[0] == dims::batch || buffer->dims[0] == dims::batch_edge);
+      if (!dense) return buffer;
+      ir::Buffer& copy = own[buffer.id()];
+      if (!copy) {
+        ir::BufferInfo info = *buffer;
+        info.scope = ir::Scope::worker;
+        copy = ir::Buffer(std::move(info));
+      }
+      return copy;
+    };
+    const ir::Stmt inner = detail::with_buffers(loop.body, home);
+    return ir::For::make(loop.var, loop.dim, loop.extent, ir::ForKind::parallel, inner);
+  });
+}
+
+inline ir::Stmt share_work(const ir::Stmt& whole) {
+  const ir::Stmt body = share_subtrees(whole);
   const auto own = detail::replicated(body);
   const auto pieces = detail::pieces_of(body);
-  const ir::Stmt shared = map_nests(body, [&](const Nest& nest) {
+  const ir::Stmt shared = detail::map_shared(body, [&](const Nest& nest) {
     bool replicate = is_replicated(nest);
-    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.count(access.buffer.id()) > 0;
+    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.contains(access.buffer.id());
     Nest result = nest;
     if (replicate || (slice_var(nest) && nest.loops.back().kind == ir::ForKind::parallel)) return ir::Stmt();
     if (const LoopHeader* own_share = shared_loop(nest)) {
@@ -108,17 +174,7 @@ inline ir::Stmt share_work(const ir::Stmt& body) {
     const auto it = own.find(buffer.id());
     return it == own.end() ? buffer : it->second;
   };
-  return ir::mutate_with(
-      shared,
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        return own.count(load.buffer.id()) ? ir::Load::make(home(load.buffer), inner.as<ir::Load>()->indices) : inner;
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.as<ir::Store>();
-        return own.count(store.buffer.id()) ? ir::Store::make(home(store.buffer), s->indices, s->value) : inner;
-      });
+  return detail::with_buffers(shared, home);
 }
 
 }  // namespace cortex::schedule

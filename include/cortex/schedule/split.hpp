@@ -42,7 +42,7 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, const 
 ///   tiles = ceil(extent / most)
 ///   for t = 0:tiles: base = ...; rows = ...; if rows == 1: body(base,1) else if rows == 2: body(base,2) ...
 inline ir::Stmt split_evenly(const ir::Expr& extent, int most, const Dim& dim,
-                             const std::function<ir::Stmt(ir::Expr, int)>& body) {
+                             FunctionRef<ir::Stmt(ir::Expr, int)> body) {
   const auto var = [](const char* name) { return ir::Var::make(name); };
   const ir::Expr t = var("t"), total = var("rows_total"), tiles = var("tiles"), base = var("base"), rows = var("rows");
   ir::Stmt cases = body(base, most);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/split.hpp"
 
@@ -122,7 +123,7 @@ class NestTiler {
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
     if (!slice_var(nest_)) return {};
-    if (nest_.rows && contracts_ && !nest_.guard)
+    if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row())
       return split_evenly(nest_.rows->extent, shape_.most_rows, nest_.rows->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;
         return outer_loops(columns(rows));
@@ -134,8 +135,14 @@ class NestTiler {
   }
 
  private:
+  /// Whether the extent of a loop depends on the row, such as one over a node's own children: rows then differ.
+  bool has_loops_of_its_row() const {
+    return std::any_of(nest_.loops.begin(), nest_.loops.end(),
+                       [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
+  }
+
   ir::Stmt outer_loops(ir::Stmt body) const {
-    for (auto loop = nest_.loops.rbegin() + 1; loop != nest_.loops.rend(); ++loop) body = loop_around(*loop, body);
+    for (std::size_t i = nest_.loops.size(); i-- > 1;) body = loop_around(nest_.loops[i - 1], body);
     return body;
   }
 
@@ -226,7 +233,7 @@ class NestTiler {
       });
     }
     const auto with = [](const std::vector<ir::Buffer>& buffers, ir::Stmt body) {
-      for (auto b = buffers.rbegin(); b != buffers.rend(); ++b) body = ir::Alloc::make(*b, body);
+      for (const auto& b : reversed(buffers)) body = ir::Alloc::make(b, body);
       return body;
     };
     const ir::Stmt sums = jammed(with(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
@@ -266,7 +273,7 @@ class NestTiler {
 
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target) {
   const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); });
-  // A loop whose iterations are shared whole, such as that over slices: each worker takes its share of them.
+  // A loop whose iterations are shared whole, such as that over subtrees or slices: each worker takes its share of them.
   return ir::mutate_with(tiled, [](auto& self, const ir::For& loop) -> ir::Stmt {
     if (loop.loop != ir::ForKind::parallel) return self.children(loop);
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -44,7 +45,7 @@ inline ir::Stmt jam_lets(const std::vector<ir::Stmt>& copies) {
     bodies.push_back(ir::substitute(let->body, {{let->var.get(), var}}));
   }
   ir::Stmt result = jam(bodies);
-  for (auto let = lets.rbegin(); let != lets.rend(); ++let) result = ir::LetStmt::make(let->first, let->second, result);
+  for (const auto& let : reversed(lets)) result = ir::LetStmt::make(let.first, let.second, result);
   return result;
 }
 
@@ -57,7 +58,7 @@ inline ir::Stmt jam_allocs(const std::vector<ir::Stmt>& copies) {
     bodies.push_back(with_buffer(alloc->body, alloc->buffer, buffers.back()));
   }
   ir::Stmt result = jam(bodies);
-  for (auto buffer = buffers.rbegin(); buffer != buffers.rend(); ++buffer) result = ir::Alloc::make(*buffer, result);
+  for (const auto& buffer : reversed(buffers)) result = ir::Alloc::make(buffer, result);
   return result;
 }
 

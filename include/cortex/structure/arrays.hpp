@@ -37,12 +37,24 @@ struct FieldArray {
   std::int32_t stride;  // 1 for scalars; for vectors the number of components, rounded up to a multiple of 16
 };
 
+/// The inner nodes as subtrees of a few levels, for recursions that are unrolled: group g holds the nodes of batches
+/// g * depth + 1 .. (g + 1) * depth, a subtree's nodes all stand in one group, and subtrees of a group do not depend on
+/// each other.
+struct Subtrees {
+  std::int32_t num_groups = 0;
+  const std::int32_t* group_begin = nullptr;  // [num_groups + 1]
+  const std::int32_t* group_node = nullptr;   // the top of each subtree, group by group
+  const std::int32_t* inner_begin = nullptr;  // [num_internal + 1]
+  const std::int32_t* inner_child = nullptr;  // node n's children in its own subtree, each once
+};
+
 /// Everything that generated code knows of a call's nodes. Plain data: it points into the workspace that made it and
 /// holds until that workspace's next run.
 struct Arrays {
   std::int32_t num_nodes = 0;
   std::int32_t num_internal = 0;               // nodes that have children: the numbers [0, num_internal)
   std::int32_t num_roots = 0;                  // as many as were given, repeated ones included
+  std::int32_t child_step = 0;                 // if not 0: of each inner node n of a sequence the child is n + child_step
   std::int32_t num_batches = 0;                // the greatest height + 1; 0 without nodes
   std::int32_t max_batch = 0;                  // the greatest batch_length
   std::int32_t max_internal_batch = 0;         // the greatest batch_length of batches 1 and up; 0 if there are none
@@ -55,6 +67,7 @@ struct Arrays {
   const std::int32_t* const* child = nullptr;  // [child and optional_child accessors, in set order][num_nodes]
   const Csr* children = nullptr;               // [children accessors, then parents and members, in set order]
   const FieldArray* field = nullptr;           // [field accessors, in set order]
+  Subtrees subtrees;                           // empty unless the program is unrolled
 };
 
 static_assert(std::is_standard_layout_v<Arrays> && std::is_trivially_copyable_v<Arrays>, "generated code reads it");

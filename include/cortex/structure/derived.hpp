@@ -21,6 +21,15 @@ void for_each_child(const Arrays& arrays, int num_named, int num_containers, std
   }
 }
 
+/// By how much every inner node's number differs from its child's: 1 for one sequence, the number of sequences if all are
+/// of one length; 0 if it is not the same everywhere. `child`: [num_internal] numbers of the children.
+inline std::int32_t common_step(const Arrays& arrays, const std::int32_t* child) {
+  if (arrays.num_internal == 0) return 0;
+  std::int32_t differs = 0;
+  for (std::int32_t n = 0; n < arrays.num_internal; ++n) differs |= (child[n] - n) ^ child[0];
+  return differs == 0 ? child[0] : 0;
+}
+
 /// The most entries that the rows of one batch have together.
 inline std::int32_t widest_batch(const Arrays& arrays, const std::int32_t* begin) {
   std::int32_t widest = 0;

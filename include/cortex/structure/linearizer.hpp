@@ -26,6 +26,7 @@
 #include "cortex/structure/links.hpp"
 #include "cortex/structure/numbering.hpp"
 #include "cortex/structure/partition.hpp"
+#include "cortex/structure/subtrees.hpp"
 #include "cortex/structure/workspace.hpp"
 
 namespace cortex::structure {
@@ -166,11 +167,14 @@ class Linearizer {
     }
     numbering::assign_numbers(walk, arrays);
     write_named(walk, arrays, std::make_index_sequence<num_named>{});
+    if constexpr (num_named == 1 && num_containers == 0)
+      if (structure.kind == Kind::sequence) arrays.child_step = derived::common_step(arrays, walk.child_table[0]);
     for (std::size_t c = 0; c < num_containers; ++c) write_container(walk, arrays, c);
     write_fields(walk, arrays, checks, Fields{});
     arrays.child = walk.child_table.data();
     arrays.children = walk.csr_table.data();
     write_derived(walk, arrays, Derived{});
+    if (workspace.subtree_depth_ > 0) arrays.subtrees = subtrees::write(walk, arrays, workspace.subtree_depth_);
     arrays.field = walk.field_table.data();
     walk.arrays = arrays;
     walk.remember_size();

@@ -128,6 +128,7 @@ struct WalkState {
 
   // What `arrays` points to.
   Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root;
+  Block<std::int32_t> group_begin, group_node, inner_begin, inner_child;
   std::vector<Block<std::int32_t>> child, csr_begin, csr_child;
   std::vector<Block<std::byte>> field_data;
   std::vector<const std::int32_t*> child_table;
@@ -208,17 +209,23 @@ class Workspace {
   /// about 2^31 in any case); a larger call gets Code::out_of_range.
   explicit Workspace(std::int32_t max_visits = INT32_MAX - 64) { state_.max_visits = max_visits; }
   Workspace(Workspace&& other) noexcept
-      : state_(std::exchange(other.state_, fresh(other))), partition_(other.partition_) {}
+      : state_(std::exchange(other.state_, fresh(other))),
+        partition_(other.partition_),
+        subtree_depth_(other.subtree_depth_) {}
   Workspace& operator=(Workspace&& other) noexcept {
     if (this != &other) {
       state_ = std::exchange(other.state_, fresh(other));
       partition_ = other.partition_;
+      subtree_depth_ = other.subtree_depth_;
     }
     return *this;
   }
 
   /// Sorts the batches of later runs into the parts of `partition`, which has to outlive them; null: no parts.
   void set_partition(const Partition* partition) { partition_ = partition; }
+
+  /// Groups the inner nodes of later runs into subtrees of `depth` levels; 0: does not.
+  void set_subtree_depth(std::int32_t depth) { subtree_depth_ = depth; }
 
   /// The arrays of the last run; empty before the first and after a failed one.
   const Arrays& arrays() const { return state_.arrays; }
@@ -241,6 +248,7 @@ class Workspace {
   }
   WalkState state_;
   const Partition* partition_ = nullptr;
+  std::int32_t subtree_depth_ = 0;
 };
 
 }  // namespace cortex::structure

@@ -1,0 +1,52 @@
+// Loops over vectors that the standard library has, but makes every translation unit pay dearly for: std::reverse_iterator
+// and inserted ranges are dozens of classes for each type of element.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace cortex {
+
+/// What a loop over `reversed(vector)` goes through.
+template <class T>
+struct Reversed {
+  struct Iterator {
+    T* behind;
+    T& operator*() const { return behind[-1]; }
+    Iterator& operator++() { return --behind, *this; }
+    bool operator!=(const Iterator& other) const { return behind != other.behind; }
+  };
+  T *first, *last;
+  Iterator begin() const { return {last}; }
+  Iterator end() const { return {first}; }
+};
+
+/// The elements of a vector from the last to the first: `for (const Stmt& s : reversed(stmts))`.
+template <class T>
+Reversed<const T> reversed(const std::vector<T>& vector) {
+  return {vector.data(), vector.data() + vector.size()};
+}
+
+/// Adds the elements of another vector at the end.
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& elements) {
+  for (const T& element : elements) to.push_back(element);
+}
+
+/// Takes out the elements for which `drop` is true; whether there were any.
+template <class T, class Drop>
+bool erase_where(std::vector<T>& vector, const Drop& drop) {
+  std::size_t kept = 0;
+  for (T& element : vector) {
+    if (drop(std::as_const(element))) continue;
+    if (&element != &vector[kept]) vector[kept] = std::move(element);
+    ++kept;
+  }
+  const bool any = kept < vector.size();
+  while (vector.size() > kept) vector.pop_back();
+  return any;
+}
+
+}  // namespace cortex

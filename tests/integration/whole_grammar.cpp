@@ -1,0 +1,90 @@
+// Random models of the whole grammar (several recursions that go up, down or nowhere, readouts, switches, branches on any
+// of the structure) on random trees, graphs and sequences under random schedules, compiled, against the equations
+// interpreted. `CORTEX_CASES=N` runs N cases in place of the suite's own number.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <optional>
+
+#include "support/random_cases.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+/// Any decision, and any combination; some are refused.
+Schedule random_schedule(Random& random, const ra::Graph& graph) {
+  Schedule schedule;
+  if (random.chance(0.7)) schedule = schedule.dynamic_batch();
+  const int specialized = random.below(4);
+  if (specialized == 1) schedule = schedule.specialize_leaves_and_switches();
+  if (specialized == 2) schedule = schedule.specialize_if_else();
+  if (random.chance(0.5)) schedule = schedule.specialize_leaves();
+  for (const ra::Op& op : graph.ops)
+    if (op.kind == ra::OpKind::if_then_else && random.chance(0.2)) schedule = schedule.specialize_if_else(op.name());
+  if (random.chance(0.25)) schedule = schedule.unroll(graph.name, 1 + random.below(4));
+  if (random.chance(0.3)) schedule = schedule.workers(2 + random.below(2));
+  if (schedule.max_workers > 1 && graph.structure != ra::StructureKind::dag && random.chance(0.4)) {
+    const ra::Op& op = graph.ops[std::size_t(random.below(int(graph.ops.size())))];
+    if (op.kind == ra::OpKind::compute) schedule = schedule.refactor(op.name());
+  }
+  return schedule;
+}
+
+std::string text_of(const Schedule& s) {
+  std::string text = s.batched ? "batched" : "node by node";
+  if (s.specialize_all) text += ", leaves and switches specialized";
+  if (s.specialize_every) text += ", all branches specialized";
+  for (const std::string& name : s.specialized) text += ", " + name + " specialized";
+  if (s.leaves_apart) text += ", leaves apart";
+  for (const std::string& name : s.refactored) text += ", cut at " + name;
+  for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);
+  return text + ", " + std::to_string(s.max_workers) + " workers";
+}
+
+struct Tally {
+  int cases = 0, refused = 0;
+};
+
+/// `count` cases: for each model three schedules, for each of these ten forests, or fifty where the cases are many.
+Tally run(std::uint64_t first, int count) {
+  constexpr int schedules = 3;
+  const int forests = count > 10000 ? 50 : 10;
+  const auto pool = std::make_shared<Workers>(2);
+  Tally tally;
+  for (std::uint64_t seed = first; tally.cases < count; ++seed) {
+    const RandomModel model(seed, Grammar::whole);
+    Random random(seed);
+    for (int s = 0; s < schedules; ++s) {
+      const Schedule schedule = random_schedule(random, model.graph);
+      INFO("seed " << seed << ", " << text_of(schedule) << "\n" << ra::print(model.graph));
+      std::optional<RandomFunctor> functor;
+      try {
+        functor.emplace(compile_model(model, schedule));
+      } catch (const Error& error) {
+        if (error.code != Code::invalid_schedule) FAIL(error.message);
+        ++tally.refused;  // with a sentence: what may be refused is tested elsewhere
+        continue;
+      }
+      if (schedule.max_workers > 1) functor->use(pool);
+      for (int f = 0; f < forests; ++f, ++tally.cases) {
+        Random own(seed * 100 + std::uint64_t(f));
+        const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
+        if (const auto wrong = mismatch(model, *functor, forest))
+          FAIL(*wrong << "\nsmallest:\n" << smallest_failure(model, *functor, seed));
+      }
+    }
+  }
+  return tally;
+}
+
+}  // namespace
+
+TEST_CASE("random models of the whole grammar equal their equations under random schedules", "[differential][slow]") {
+  const char* asked = std::getenv("CORTEX_CASES");
+  const Tally tally = run(20000, asked ? std::atoi(asked) : CORTEX_LLVM ? 2000 : 300);
+  CHECK(tally.refused < tally.cases / 5);
+  WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
+}
+
+TEST_CASE("some random models of the whole grammar equal their equations", "[differential][smoke]") { run(90000, 100); }
