@@ -95,7 +95,7 @@ void check(const Program& program, const std::deque<Node>& nodes, int roots, Kid
     for (const bool apart : {false, true})
       for (const int most : {2, 4}) {
         Schedule schedule = Schedule{}.workers(most).refactor("candidate");
-        schedule.batched = batched, schedule.leaves_apart = schedule.specialize_all = apart;
+        schedule.batched = batched, schedule.leaves_apart = schedule.specialize_every = apart;
         auto model = compile_here(program, schedule);
         for (const auto& [name, weight] : values) model.bind(name, weight);
         std::vector<std::vector<Real>> first;
@@ -146,4 +146,26 @@ TEST_CASE("a cut GRU over sequences equals its equations to the bit for any numb
 
 TEST_CASE("two states behind a cut equal their equations to the bit for any number of workers", "[integration][refactor]") {
   check<float>(two_state_gru(32), random_trees(4, 5), 4, kids_of_token);
+}
+
+TEST_CASE("a cut in one side of a branch equals its equations to the bit for any number of workers", "[integration][refactor]") {
+  Dim H("hidden", 24), V{"vocabulary"};
+  constexpr auto kids = cortex::children<&Token::kids>;
+  Model<Token> m("one_side", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto U = m.input<float>("U", H, H), W = m.input<float>("W", H, H), Q = m.input<float>("Q", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  const auto times = [&](auto M, auto x) {
+    return [=](auto n, auto i) { return sum(H, [&](auto j) { return M(i, j) * x(n, j); }); };
+  };
+  auto r = m.compute("r", H, [&](auto n, auto i) { return sigmoid(times(W, s)(n, i)) * s(n, i); });
+  auto candidate = m.compute("candidate", H, [&](auto n, auto i) {
+    return tanh(times(U, r)(n, i) + Emb(cortex::field<&Token::id>(n), i));
+  });
+  auto many = m.compute("many", H, [&](auto n, auto i) { return candidate(n, i) + 0.5f * s(n, i); });
+  auto one = m.compute("one", H, [&](auto n, auto i) { return relu(times(Q, s)(n, i)); });
+  const auto out = m.recursion_op(h, m.if_then_else(
+                                         "body", [&](auto n) { return num_children(kids(n)) == 1; }, one, many));
+  check<float>(out, random_trees(4, 6), 4, kids_of_token);
 }
