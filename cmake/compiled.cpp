@@ -17,7 +17,7 @@ std::vector<bool> operators_needed(const Graph& graph, int recursion) { return o
 namespace cortex::runtime {
 
 std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule,
-                                                const Target& target) {
+                                                const Target& target, ThisAbi) {
   return build_executable(graph, schedule, target);
 }
 
