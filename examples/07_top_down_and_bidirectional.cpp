@@ -71,7 +71,7 @@ int main() try {
   // And a result for each root. A readout may read all nodes below it, `cortex::nodes`, and the readouts before it.
   const auto all = cortex::nodes;
   auto mean = m.readout<float>("mean", H, [&](auto r, auto i) {
-    return sum(all(r), [&](auto n) { return again(n, i); }) / cast<float>(num_children(all(r)));
+    return sum(all(r), [&](auto n) { return again(n, i); }) / num_children(all(r));
   });
   auto best = m.readout<float>("best", L,
                                [&](auto r, auto l) { return maximum(all(r), [&](auto n) { return logits(n, l); }); });

@@ -78,7 +78,7 @@ int main(int argc, char** argv) try {
   auto x = mine.compute("x", D, [&](auto n, auto i) { return Emb(word(n), i); });
   auto [h, c] = cortex::models::lstm_cell(mine, x, before, {.input = D, .hidden = H, .prefix = "encoder."});
   auto mean = mine.readout<float>("mean", H, [&](auto r, auto i) {
-    return sum(cortex::nodes(r), [&](auto n) { return h(n, i); }) / cast<float>(num_children(cortex::nodes(r)));
+    return sum(cortex::nodes(r), [&](auto n) { return h(n, i); }) / num_children(cortex::nodes(r));
   });
   auto encoder = cortex::compile(mine.program(mean));
   cortex::TensorNames names;

@@ -1,11 +1,8 @@
 // Random models on random structures under four schedules, compiled, against the equations interpreted: every state of
 // every node must lie within the bound that the interpreter computes from the operations.
-#include "support/differential.hpp"
-
 #include <catch2/catch.hpp>
-#include <optional>
 
-#include "support/compile.hpp"
+#include "support/random_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -13,8 +10,6 @@ using namespace cortex::test;
 namespace {
 
 constexpr int models = 130, forests_per_model = 4;  // times four schedules each
-
-using RandomFunctor = Functor<Vertex, VertexSet, float>;
 
 struct Scheduled {
   std::string name;
@@ -26,46 +21,6 @@ std::vector<Scheduled> four_schedules() {
           {"batched", Schedule{}.dynamic_batch()},
           {"specialized", Schedule{}.specialize_if_else().specialize_leaves()},
           {"batched and specialized", Schedule::standard()}};
-}
-
-RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule) {
-  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, best_target()));
-  for (const auto& [name, values] : model.weights) functor.bind(name, values);
-  return functor;
-}
-
-/// The first value outside its bound, as text; nothing if all are right.
-std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest) {
-  const ForestView view(forest);
-  const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
-  const auto result = functor(forest.roots);
-  for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
-    const std::string& name = model.graph.ops[std::size_t(model.graph.states[s].placeholder)].name();
-    for (int n = 0; n < view.num_nodes(); ++n) {
-      const auto values = result.node<float>(view.nodes[std::size_t(n)], name);
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const ra::Bounded& right = expected[s][std::size_t(n)][i];
-        if (right.covers(values[i])) continue;
-        std::ostringstream out;
-        out.precision(9);
-        out << name << "[" << n << "," << i << "] = " << values[i] << ", but the equations give " << right.value
-            << " within " << right.error;
-        return out.str();
-      }
-    }
-  }
-  return {};
-}
-
-/// Smaller and smaller forests, to print the smallest that still goes wrong.
-std::string smallest_failure(const RandomModel& model, const RandomFunctor& functor, std::uint64_t seed) {
-  for (int most = 1; most < 40; ++most)
-    for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
-      Random random(seed * 1000 + attempt);
-      const Forest forest = random_forest(random, model.graph.structure, most);
-      if (const auto wrong = mismatch(model, functor, forest)) return describe(forest) + *wrong;
-    }
-  return "no smaller forest goes wrong";
 }
 
 void run(std::uint64_t first, int count, int workers) {

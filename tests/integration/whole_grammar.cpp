@@ -5,15 +5,12 @@
 #include <cstdlib>
 #include <optional>
 
-#include "support/compile.hpp"
-#include "support/differential.hpp"
+#include "support/random_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
 
 namespace {
-
-using RandomFunctor = Functor<Vertex, VertexSet, float>;
 
 /// Any decision, and any combination; some are refused.
 Schedule random_schedule(Random& random, const ra::Graph& graph) {
@@ -45,40 +42,6 @@ std::string text_of(const Schedule& s) {
   return text + ", " + std::to_string(s.max_workers) + " workers";
 }
 
-/// The first value outside its bound, as text; nothing if all are right.
-std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest) {
-  const ForestView view(forest);
-  const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
-  const auto result = functor(forest.roots);
-  for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
-    const ra::State& state = model.graph.states[s];
-    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
-    for (int n = 0; n < view.num_nodes(); ++n) {
-      const auto& right = expected[s][std::size_t(n)];
-      const auto values = result.node<float>(view.nodes[std::size_t(n)], name);
-      for (std::size_t i = 0; i < right.size(); ++i) {  // none at the other nodes of a readout
-        if (right[i].covers(values[i])) continue;
-        std::ostringstream out;
-        out.precision(9);
-        out << name << "[" << n << "," << i << "] = " << values[i] << ", but the equations give " << right[i].value
-            << " within " << right[i].error;
-        return out.str();
-      }
-    }
-  }
-  return {};
-}
-
-std::string smallest_failure(const RandomModel& model, const RandomFunctor& functor, std::uint64_t seed) {
-  for (int most = 1; most < 40; ++most)
-    for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
-      Random random(seed * 1000 + attempt);
-      const Forest forest = random_forest(random, model.graph.structure, most);
-      if (const auto wrong = mismatch(model, functor, forest)) return describe(forest) + *wrong;
-    }
-  return "no smaller forest goes wrong";
-}
-
 struct Tally {
   int cases = 0, refused = 0;
 };
@@ -97,13 +60,12 @@ Tally run(std::uint64_t first, int count) {
       INFO("seed " << seed << ", " << text_of(schedule) << "\n" << ra::print(model.graph));
       std::optional<RandomFunctor> functor;
       try {
-        functor.emplace(runtime::compile_graph(model.graph, schedule, best_target()));
+        functor.emplace(compile_model(model, schedule));
       } catch (const Error& error) {
         if (error.code != Code::invalid_schedule) FAIL(error.message);
         ++tally.refused;  // with a sentence: what may be refused is tested elsewhere
         continue;
       }
-      for (const auto& [name, values] : model.weights) functor->bind(name, values);
       if (schedule.max_workers > 1) functor->use(pool);
       for (int f = 0; f < forests; ++f, ++tally.cases) {
         Random own(seed * 100 + std::uint64_t(f));

@@ -83,6 +83,23 @@ TEST_CASE("sequences of 5000 steps stay as exact as short ones", "[models]") {
         [](const Weights& w, const Items&) { return tree_gru_by_hand(w, false, word_vector(w)); });
 }
 
+TEST_CASE("sequences that begin with the same steps share them", "[models]") {
+  Builder builder(Shape::sequence, 9);
+  const Item* common = builder.sequence(6);
+  for (int k = 0; k < 3; ++k) {  // three ways on
+    Item* end = builder.add();
+    end->before = common, end->kids = {common};
+    builder.items.roots.push_back(end);
+  }
+  const auto program = models::lstm<Item>(word, before, sizes(5, 7), cortex::dag).program;
+  const Weights weights{random_weights(program.graph(), 3), 5, 7};
+  auto model = compile_here(program);
+  bind_all<float>(model, weights.values);
+  const auto result = model(builder.items.roots);
+  CHECK(result.num_nodes() == 9);
+  CHECK(error_of<float>(result, builder.items, layers(1, false, false)(weights, builder.items)) <= 1);
+}
+
 TEST_CASE("the results of a bidirectional LSTM are named by its handles", "[models]") {
   const auto m = models::bidirectional_lstm<Item>(word, before, sizes(5, 7));
   auto model = compile_here(m.program);

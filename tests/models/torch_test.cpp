@@ -1,12 +1,8 @@
 // The models of the zoo against PyTorch: the fixtures of tests/fixtures/torch_reference.py hold weights under the names
 // that the models give them, structures, and what float64 arithmetic in torch makes of them.
 #include <catch2/catch.hpp>
-#include <cstdint>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <regex>
-#include <sstream>
+#include <deque>
+#include <span>
 
 #include "cortex/models/dag_rnn.hpp"
 #include "cortex/models/gru.hpp"
@@ -17,6 +13,7 @@
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
 #include "cortex/models/tree_rnn.hpp"
+#include "cortex/weights/safetensors.hpp"
 #include "models/check.hpp"
 #include "support/skip.hpp"
 
@@ -25,104 +22,57 @@ using namespace cortex::test;
 
 namespace {
 
-/// A file of safetensors: all tensors that are f32 or i32.
-struct Fixture {
-  struct Tensor {
-    std::vector<std::int64_t> shape;
-    std::vector<float> values;  // of i32 too: here they are small
-  };
-  std::map<std::string, Tensor> tensors;
-
-  explicit Fixture(const std::string& model) {
-    const auto path = tests_directory() / "fixtures" / "torch" / (model + ".safetensors");
-    std::ifstream in(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    INFO(path.string());
-    REQUIRE(bytes.size() > 8);
-    std::uint64_t header = 0;
-    std::memcpy(&header, bytes.data(), 8);
-    const std::string json = bytes.substr(8, header);
-    const std::regex entry(R"re("([^"]+)":\{"dtype":"(\w+)","shape":\[([\d,]*)\],"data_offsets":\[(\d+),(\d+)\]\})re");
-    for (std::sregex_iterator at(json.begin(), json.end(), entry), end; at != end; ++at) {
-      Tensor& tensor = tensors[(*at)[1]];
-      std::istringstream shape((*at)[3]);
-      for (std::string extent; std::getline(shape, extent, ',');) tensor.shape.push_back(std::stoll(extent));
-      const char* data = bytes.data() + 8 + header + std::stoull((*at)[4]);
-      tensor.values.resize((std::stoull((*at)[5]) - std::stoull((*at)[4])) / 4);
-      for (float& value : tensor.values) {
-        std::int32_t integer = 0;
-        std::memcpy(&integer, data, 4);
-        if ((*at)[2] == "I32")
-          value = float(integer);
-        else
-          std::memcpy(&value, data, 4);
-        data += 4;
-      }
+/// The structure of a fixture: slots are positions, and kids those that are there.
+std::deque<Item> items_of(const SafetensorsFile& file) {
+  const auto children = file.read<int>("children"), words = file.read<int>("word");
+  const std::size_t slots = std::size_t(file.tensor("children").shape[1]);
+  std::deque<Item> items;
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    Item& item = items.emplace_back();
+    item.word = words[n];
+    const Item* by_slot[3] = {};
+    for (std::size_t k = 0; k < slots; ++k) {
+      const int child = children[n * slots + k];
+      if (child < 0) continue;
+      item.kids.push_back(&items[std::size_t(child)]);
+      if (k < 3) by_slot[k] = item.kids.back();
     }
+    item.left = item.before = by_slot[0], item.right = by_slot[1], item.third = by_slot[2];
   }
+  return items;
+}
 
-  const Tensor& at(const std::string& name) const { return tensors.at(name); }
-
-  /// Everything but structure and results.
-  std::map<std::string, Tensor> weights() const {
-    std::map<std::string, Tensor> result = tensors;
-    for (const auto& [name, tensor] : tensors)
-      if (name == "children" || name == "word" || name == "roots" || name.rfind("expected.", 0) == 0)
-        result.erase(name);
-    return result;
-  }
-
-  /// The structure: slots are positions, and kids those that are there.
-  std::deque<Item> items() const {
-    const Tensor &children = at("children"), &words = at("word");
-    const std::size_t slots = std::size_t(children.shape[1]);
-    std::deque<Item> items;
-    for (std::size_t n = 0; n < words.values.size(); ++n) {
-      Item& item = items.emplace_back();
-      item.word = int(words.values[n]);
-      const Item* by_slot[3] = {};
-      for (std::size_t k = 0; k < slots; ++k) {
-        const int child = int(children.values[n * slots + k]);
-        if (child < 0) continue;
-        item.kids.push_back(&items[std::size_t(child)]);
-        if (k < 3) by_slot[k] = item.kids.back();
-      }
-      item.left = item.before = by_slot[0], item.right = by_slot[1], item.third = by_slot[2];
-    }
-    return items;
-  }
-};
+const models::Sizes sizes{.vocabulary = 11, .input = 5, .hidden = 7};
 
 /// Holds a program against the fixture `model`: `expected` says what state each of its results is, those of several
 /// states side by side.
 template <class Program>
 void check_fixture(const std::string& model, const Program& program,
                    const std::map<std::string, std::vector<std::string>>& expected) {
-  const Fixture fixture(model);
-  const std::deque<Item> items = fixture.items();
+  const auto file = SafetensorsFile::open(tests_directory() / "fixtures" / "torch" / (model + ".safetensors"));
+  const std::deque<Item> items = items_of(file);
   std::vector<const Item*> roots;
-  for (const float root : fixture.at("roots").values) roots.push_back(&items[std::size_t(root)]);
+  for (const int root : file.read<int>("roots")) roots.push_back(&items[std::size_t(root)]);
   for (const Schedule& schedule : {Schedule{}, Schedule::standard()}) {
     CAPTURE(model, schedule.batched);
     auto functor = compile_here(program, schedule);
-    for (const auto& [weight, tensor] : fixture.weights()) functor.bind(weight, tensor.values);
+    cortex::bind(functor, file);
     const auto result = functor(roots);
     REQUIRE(result.num_nodes() == items.size());
     double worst = 0;
     for (const auto& [what, states] : expected) {
-      const Fixture::Tensor& right = fixture.at("expected." + what);
-      std::size_t size = 1;
-      for (std::size_t d = 1; d < right.shape.size(); ++d) size *= std::size_t(right.shape[d]);
+      const auto right = file.read<double>("expected." + what);
+      const std::size_t size = right.size() / items.size();
       for (std::size_t n = 0; n < items.size(); ++n) {
         std::vector<float> values(size);
         for (std::size_t s = 0; s < states.size(); ++s)
           result.copy_node(&items[n], states[s], std::span(values).subspan(s * size / states.size()));
         if (what == "M") {
-          const Numbers by_rows = transposed(Numbers(values.begin(), values.end()), std::size_t(right.shape[1]));
+          const Numbers by_rows = transposed(Numbers(values.begin(), values.end()), std::size_t(sizes.hidden));
           std::copy(by_rows.begin(), by_rows.end(), values.begin());
         }
         for (std::size_t i = 0; i < size; ++i) {
-          const double r = double(right.values[n * size + i]);
+          const double r = right[n * size + i];
           const double error = std::abs(double(values[i]) - r) / (1e-5 * std::abs(r) + 1e-6);  // as in check.hpp
           if (!(error <= worst)) worst = error;
         }
@@ -131,8 +81,6 @@ void check_fixture(const std::string& model, const Program& program,
     CHECK(worst <= 1);
   }
 }
-
-const models::Sizes sizes{.vocabulary = 11, .input = 5, .hidden = 7};
 
 }  // namespace
 

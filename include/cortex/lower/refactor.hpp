@@ -328,7 +328,10 @@ inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph,
     detail::refuse_cut(graph, "it is declared for DAGs, where a node has several parents, and what follows the cut would be "
                               "computed again with each of them; only trees and sequences are refactored");
   std::vector<std::string> cut_in(recursions.size());  // the operator each is cut at; empty: none
+  std::vector<std::string> named;
   for (const std::string& name : schedule.refactored) {
+    if (std::find(named.begin(), named.end(), name) != named.end()) continue;  // said twice
+    named.push_back(name);
     const int op = detail::cut_operator(graph, name);
     bool up = false, down = false, done = false;
     for (int r = 0; r < int(recursions.size()) && !done; ++r) {

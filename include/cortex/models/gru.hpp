@@ -64,8 +64,8 @@ auto gru_cell(Model<Node>& m, const X& x, const Previous& previous, const CellSh
 /// `gru<Step, float, 2>(...)`. Arguments, and the names of weights, as in `lstm`. Gives the program and the last
 /// layer's state h.
 template <class Node, class T = float, int Layers = 1, class Word, class Previous>
-auto gru(const Word& word, const Previous& previous, const Sizes& sizes) {
-  Model<Node> m("gru", cortex::sequence);
+auto gru(const Word& word, const Previous& previous, const Sizes& sizes, Structure structure = cortex::sequence) {
+  Model<Node> m("gru", structure);
   const Dim D("input", sizes.input), H("hidden", sizes.hidden);
   const auto layer = [&](const auto& input, int number) {
     return detail::gru_layer<T>(m, input, previous, H, "", "_l" + std::to_string(number));
@@ -95,8 +95,9 @@ auto bidirectional_gru(const Word& word, const Previous& previous, const Sizes& 
 ///
 /// A TreeGRU where every node has at most one child: as a cell it is `tree_gru_cell`, and weights are named as there.
 template <class Node, class T = float, class Word, class Previous>
-auto gru_reset_before(const Word& word, const Previous& previous, const Sizes& sizes) {
-  return detail::tree_gru<Node, T, false>("gru_reset_before", word, previous, sizes, cortex::sequence);
+auto gru_reset_before(const Word& word, const Previous& previous, const Sizes& sizes,
+                      Structure structure = cortex::sequence) {
+  return detail::tree_gru<Node, T, false>("gru_reset_before", word, previous, sizes, structure);
 }
 
 }  // namespace cortex::models
