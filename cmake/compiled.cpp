@@ -1,12 +1,23 @@
-// The one translation unit of the library `cortex::compiled`: the two functions of the compile seam, which users see
-// only declared, and behind them the whole compiler.
+// The one translation unit of the library `cortex::compiled`: the functions of the compile seam, which users see only
+// declared, and behind them the whole compiler.
+#include "cortex/ra/check.hpp"
+#include "cortex/ra/well_formed.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/compile_graph.hpp"
+
+namespace cortex::ra {
+
+void require_op(const Graph& graph, int number) { check_op(graph, number); }
+void require_states(const Graph& graph) { check_states(graph); }
+void require_well_formed(const Graph& graph) { check(graph); }
+std::vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
+
+}  // namespace cortex::ra
 
 namespace cortex::runtime {
 
 std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule,
-                                                const Target& target) {
+                                                const Target& target, ThisAbi) {
   return build_executable(graph, schedule, target);
 }
 

@@ -46,6 +46,9 @@ if(CORTEX_TEST_PART STREQUAL full)
     set_tests_properties(packaging/${mode} PROPERTIES PROCESSORS 2)
   endforeach()
 
+  script_test(packaging/abi 120 packaging
+              bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check_abi.sh ${flags} $<TARGET_FILE:cortex_compiled> ${work}/abi)
+
   # Each of these files must fail to compile, and say what its first line expects.
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/*.cpp)
   foreach(source IN LISTS sources)

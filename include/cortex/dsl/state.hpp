@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cortex/ir/build.hpp"
-#include "cortex/ra/check.hpp"
+#include "cortex/ra/well_formed.hpp"
 
 namespace cortex::dsl {
 
@@ -102,7 +102,7 @@ inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, std::vector
 inline ir::Buffer add(ModelState& state, ra::Op op) {
   const ir::Buffer buffer = op.buffer;
   state.graph.ops.push_back(std::move(op));
-  ra::check_op(state.graph, int(state.graph.ops.size()) - 1);
+  ra::require_op(state.graph, int(state.graph.ops.size()) - 1);
   return buffer;
 }
 
@@ -190,8 +190,7 @@ inline void add_recursion(ModelState& state, const std::vector<std::pair<ir::Buf
       state.op(placeholder), state.op(body);
       graph.states.push_back({graph.find(placeholder), graph.find(body), recursion});
     }
-    ra::check_states(graph);
-    ra::direction_of(graph, recursion);
+    ra::require_states(graph);
   } catch (...) {
     while (graph.states.size() > before) graph.states.pop_back();
     throw;
@@ -237,7 +236,7 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const std::v
     needed[std::size_t(s.recursion)] = true;
   }
   for (std::size_t r = needed.size(); r-- > 0;) {
-    const std::vector<bool> reads = ra::operators_of(*whole, int(r));
+    const std::vector<bool> reads = ra::operators_needed(*whole, int(r));
     for (const ra::State& s : whole->states) {
       if (needed[r] && reads[std::size_t(s.placeholder)]) needed[std::size_t(s.recursion)] = true;
       if (s.recursion == int(r) && !needed[r])
@@ -248,7 +247,7 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const std::v
   for (const ra::State& s : whole->states)
     if (!is_listed(s)) ordered.push_back(s);
   whole->states = std::move(ordered);
-  ra::check(*whole);
+  ra::require_well_formed(*whole);
   state.graph.states = whole->states;
   state.complete = true;
   return whole;

@@ -1,6 +1,7 @@
 // The operator graph that a user's lambdas become: the recursive API (paper section 3) as plain data.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -89,5 +90,18 @@ struct Graph {
     return -1;
   }
 };
+
+inline int num_recursions(const Graph& graph) {
+  int count = 0;
+  for (const State& state : graph.states) count = std::max(count, state.recursion + 1);
+  return count;
+}
+
+/// The state that operator `placeholder` stands for, or -1.
+inline int state_of(const Graph& graph, int placeholder) {
+  for (std::size_t s = 0; s < graph.states.size(); ++s)
+    if (graph.states[s].placeholder == placeholder) return int(s);
+  return -1;
+}
 
 }  // namespace cortex::ra

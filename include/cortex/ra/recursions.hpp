@@ -18,19 +18,6 @@ enum class Direction : std::uint8_t {
   roots,  // the roots alone, in any order: a readout
 };
 
-inline int num_recursions(const Graph& graph) {
-  int count = 0;
-  for (const State& state : graph.states) count = std::max(count, state.recursion + 1);
-  return count;
-}
-
-/// The state that operator `placeholder` stands for, or -1.
-inline int state_of(const Graph& graph, int placeholder) {
-  for (std::size_t s = 0; s < graph.states.size(); ++s)
-    if (graph.states[s].placeholder == placeholder) return int(s);
-  return -1;
-}
-
 /// Which operators the states of `recursion` are made of, by number.
 inline std::vector<bool> operators_of(const Graph& graph, int recursion) {
   std::vector<bool> needed(graph.ops.size());

@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "cortex/base/config.hpp"
@@ -13,11 +14,19 @@
 
 namespace cortex::runtime {
 
+/// What headers and the library `cortex::compiled` have to agree on, in the seam's name: where they do not, the linker
+/// misses `compile_graph(..., Abi<...>)`.
+template <int version, std::size_t... sizes>
+struct Abi {};
+using ThisAbi = Abi<CORTEX_ABI, sizeof(Executable), sizeof(ra::Graph), sizeof(ra::Op), sizeof(ra::Accessor), sizeof(Schedule),
+                    sizeof(Target), sizeof(ir::BufferInfo), sizeof(ir::Program)>;
+
 #if CORTEX_COMPILED
 
 /// Compiles `graph` under `schedule` for `target`. Throws `invalid_model`, `invalid_schedule`, `unavailable` (a target
 /// that this build cannot compile for), or `compile_failed` with LLVM's words.
-std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target);
+std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target,
+                                                ThisAbi = {});
 
 /// The machine that the program runs on, with its widest vectors. Without LLVM in the build: `unavailable`.
 Target host_target();
@@ -25,7 +34,7 @@ Target host_target();
 #else
 
 inline std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule,
-                                                       const Target& target) {
+                                                       const Target& target, ThisAbi = {}) {
   return build_executable(graph, schedule, target);
 }
 

@@ -1,0 +1,38 @@
+// The checks of check.hpp as the front end calls them while a model is written. They belong to the compiler, and with
+// `CORTEX_COMPILED` stand behind its seam: only declared here, they come from the library `cortex::compiled`.
+#pragma once
+
+#include <vector>
+
+#include "cortex/base/config.hpp"
+#include "cortex/ra/graph.hpp"
+#if !CORTEX_COMPILED
+#include "cortex/ra/check.hpp"
+#endif
+
+namespace cortex::ra {
+
+#if CORTEX_COMPILED
+
+/// `check_op`: operator `number` against those before it. Throws `Error{invalid_model}`, as the others do.
+void require_op(const Graph& graph, int number);
+
+/// `check_states`: that each state joins a placeholder to an operator that can be its body, in a recursion that has an order.
+void require_states(const Graph& graph);
+
+/// `check`: the whole graph.
+void require_well_formed(const Graph& graph);
+
+/// `operators_of`: which operators the states of `recursion` are made of.
+std::vector<bool> operators_needed(const Graph& graph, int recursion);
+
+#else
+
+inline void require_op(const Graph& graph, int number) { check_op(graph, number); }
+inline void require_states(const Graph& graph) { check_states(graph); }
+inline void require_well_formed(const Graph& graph) { check(graph); }
+inline std::vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
+
+#endif
+
+}  // namespace cortex::ra

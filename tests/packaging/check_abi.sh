@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Headers of another version than the library cortex::compiled do not link, and the linker's complaint says so.
+# Usage: check_abi.sh <flags.sh> <library> <working directory>
+set -u
+. "$1"
+library=$2
+work=$3
+mkdir -p "$work"
+"$CXX" "${compiled[@]}" -DCORTEX_ABI=999 "$SOURCE_DIR/tests/packaging/consumer/main.cpp" \
+  "$SOURCE_DIR/tests/packaging/consumer/other.cpp" "$library" -o "$work/program" >"$work/said" 2>&1 && {
+  echo "headers of another version were linked with the library"
+  exit 1
+}
+grep -q 'compile_graph(.*Abi<999' "$work/said" || {
+  head -n 20 "$work/said"
+  echo "the linker does not name compile_graph and its Abi"
+  exit 1
+}
