@@ -1,6 +1,7 @@
 // What linearization costs: nanoseconds per node, with every check on, on the Stanford Sentiment Treebank.
 //
-//   linearize [a file of trees in PTB format]        (else test.txt of the treebank: CORTEX_SST, or beside the repository)
+//   linearize [a file of trees in PTB format]        (else test.txt of the treebank: CORTEX_SST, or beside the
+//   repository)
 //
 // hot:  batches of 10 trees, ten such batches in turn, so that nodes come from the second-level cache as in a server;
 // cold: all trees in one call, their nodes allocated in a random order.

@@ -7,11 +7,13 @@
 //   sentiment --test FILE                   accuracy on a file of labelled trees, such as the treebank's test.txt
 //   sentiment --print ra|ilir|llvm          the model at a stage of its compilation
 //
-// sentiment/train.py made the weights. Where the Stanford Sentiment Treebank is found (CORTEX_SST), the accuracies on its
-// test split are printed too, and each prediction is held against PyTorch's.
+// sentiment/train.py made the weights. Where the Stanford Sentiment Treebank is found (CORTEX_SST), the accuracies on
+// its test split are printed too, and each prediction is held against PyTorch's.
 //
 // Exit status: 0; 1 if a result differs from plain recursion or from PyTorch by more than rounding explains, or Cortex
 // fails; 2 for wrong input.
+#include "support/sentiment.hpp"
+
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +33,6 @@
 #include <vector>
 
 #include "support/latency.hpp"
-#include "support/sentiment.hpp"
 
 namespace {
 
@@ -49,7 +50,8 @@ std::filesystem::path data(const char* name) { return examples_directory() / "da
 cortex::CompileOptions compile_options(const Options& options) {
   cortex::CompileOptions result;
   result.timings = true;
-  if (options.threads > 1) result.workers = std::make_shared<cortex::Workers>(options.threads - 1);  // the caller works too
+  if (options.threads > 1)
+    result.workers = std::make_shared<cortex::Workers>(options.threads - 1);  // the caller works too
   return result;
 }
 
@@ -175,12 +177,13 @@ bool accuracy(const Loaded& loaded, const std::filesystem::path& path, bool is_t
       if (expected) differ += at + i >= expected->size() || (*expected)[at + i] != std::pair(s.fine, int(s.positive));
     }
   }
-  std::printf("%s: %zu trees; fine-grained accuracy %.2f%% (%zu), binary %.2f%% (%zu of %zu)\n", path.filename().c_str(),
-              trees.size(), 100 * double(fine) / double(trees.size()), fine,
+  std::printf("%s: %zu trees; fine-grained accuracy %.2f%% (%zu), binary %.2f%% (%zu of %zu)\n",
+              path.filename().c_str(), trees.size(), 100 * double(fine) / double(trees.size()), fine,
               decided ? 100 * double(binary) / double(decided) : 0, binary, decided);
   if (!expected) return true;
   const bool same = differ == 0 && expected->size() == trees.size();
-  std::printf("  predictions that differ from PyTorch's: %zu of %zu%s\n", differ, trees.size(), same ? "" : "  TOO MANY");
+  std::printf("  predictions that differ from PyTorch's: %zu of %zu%s\n", differ, trees.size(),
+              same ? "" : "  TOO MANY");
   return same;
 }
 
@@ -215,13 +218,15 @@ Treebank read(const Options& options) {
     else
       add_sentence(sentence, bank);
   }
-  if (options.sentences.empty()) read_ptb(options.trees.empty() ? data("sentences.txt") : std::filesystem::path(options.trees), bank);
+  if (options.sentences.empty())
+    read_ptb(options.trees.empty() ? data("sentences.txt") : std::filesystem::path(options.trees), bank);
   constexpr long highest = 5000;
   for (std::size_t i = 0; i < bank.trees.size(); ++i)
     if (const long height = size_of(bank.trees[i]).height; height > highest)
-      throw std::runtime_error("tree " + std::to_string(i + 1) + " is " + std::to_string(height) +
-                               " levels high; this program takes up to " + std::to_string(highest) +
-                               ", because plain recursion, to which it compares, runs on the stack (Cortex itself does not)");
+      throw std::runtime_error(
+          "tree " + std::to_string(i + 1) + " is " + std::to_string(height) +
+          " levels high; this program takes up to " + std::to_string(highest) +
+          ", because plain recursion, to which it compares, runs on the stack (Cortex itself does not)");
   return bank;
 }
 
@@ -234,10 +239,11 @@ int run(const Options& options) {
   if (!options.test.empty()) return accuracy(loaded, options.test, false) ? 0 : 1;
   const Sentences sentences(read(options), loaded.words);
   const auto& times = loaded.model.executable().times;
-  std::printf("Cortex %s on %s, %d thread%s; a binary TreeLSTM over words of %d numbers, hidden %d, %d words known; compiled "
-              "in %.0f ms\n\n",
-              CORTEX_VERSION, loaded.model.executable().target.cpu.c_str(), options.threads, options.threads == 1 ? "" : "s",
-              loaded.input, loaded.hidden, loaded.words.size(), times.total());
+  std::printf(
+      "Cortex %s on %s, %d thread%s; a binary TreeLSTM over words of %d numbers, hidden %d, %d words known; compiled "
+      "in %.0f ms\n\n",
+      CORTEX_VERSION, loaded.model.executable().target.cpu.c_str(), options.threads, options.threads == 1 ? "" : "s",
+      loaded.input, loaded.hidden, loaded.words.size(), times.total());
   const bool asked = !options.sentences.empty() || !options.trees.empty();
   show(loaded, sentences, asked ? sentences.bank.trees.size() : 3, options);
   bool right = true;
@@ -253,17 +259,25 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"The sentiment of sentences, phrase by phrase, by a trained TreeLSTM: compiled by Cortex, checked, timed."};
+  CLI::App app{
+      "The sentiment of sentences, phrase by phrase, by a trained TreeLSTM: compiled by Cortex, checked, timed."};
   auto* trees = app.add_option("--trees", options.trees, "A file of trees in PTB format: (3 (2 It) (3 works))");
   auto* typed = app.add_option("sentence", options.sentences, "Sentences or trees in PTB format, each one argument");
   typed->excludes(trees);
-  app.add_option("--test", options.test, "Only report the accuracy on a file of labelled trees")->excludes(trees)->excludes(typed);
+  app.add_option("--test", options.test, "Only report the accuracy on a file of labelled trees")
+      ->excludes(trees)
+      ->excludes(typed);
   app.add_option("--color", options.color, "Colours: auto (where the terminal takes them), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "Threads that share one call")->check(CLI::Range(1, 256))->capture_default_str();
-  app.add_option("--runs", options.runs, "Timed calls for each batch size")->check(CLI::Range(1, 10000000))->capture_default_str();
-  app.add_option("--print", options.print, "Print the model and exit: the operator graph, the loops made of it, or the LLVM IR")
+  app.add_option("--threads", options.threads, "Threads that share one call")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--runs", options.runs, "Timed calls for each batch size")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  app.add_option("--print", options.print,
+                 "Print the model and exit: the operator graph, the loops made of it, or the LLVM IR")
       ->check(CLI::IsMember({"ra", "ilir", "llvm"}));
   try {
     app.parse(argc, argv);

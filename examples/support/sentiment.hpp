@@ -44,11 +44,10 @@ inline auto sentiment_model(int input, int hidden) {
   auto of_word = [&](const auto& W, const auto& b, auto n, auto i) {
     return sum(D, [&](auto j) { return W(i, j) * Emb(word(n), j); }) + b(i);
   };
-  auto word_c = m.compute("word_c", H, [&](auto n, auto i) {
-    return sigmoid(of_word(W_i, b_i, n, i)) * tanh(of_word(W_u, b_u, n, i));
-  });
-  auto word_h = m.compute("word_h", H,
-                          [&](auto n, auto i) { return sigmoid(of_word(W_o, b_o, n, i)) * tanh(word_c(n, i)); });
+  auto word_c = m.compute(
+      "word_c", H, [&](auto n, auto i) { return sigmoid(of_word(W_i, b_i, n, i)) * tanh(of_word(W_u, b_u, n, i)); });
+  auto word_h =
+      m.compute("word_h", H, [&](auto n, auto i) { return sigmoid(of_word(W_o, b_o, n, i)) * tanh(word_c(n, i)); });
 
   auto of_sides = [&](const auto& U, const auto& b, auto n, auto i) {
     return sum(H, [&](auto j) { return U(0, i, j) * h(left(n), j); }) +
@@ -67,9 +66,8 @@ inline auto sentiment_model(int input, int hidden) {
   auto is_word = [](auto n) { return is_leaf(n); };
   auto [h_all, c_all] = m.recursion(h, m.if_then_else("h_body", is_word, word_h, phrase_h),  //
                                     c, m.if_then_else("c_body", is_word, word_c, phrase_c));
-  auto logits = m.output<float>("logits", C, [&](auto n, auto s) {
-    return sum(H, [&](auto j) { return W_s(s, j) * h_all(n, j); }) + b_s(s);
-  });
+  auto logits = m.output<float>(
+      "logits", C, [&](auto n, auto s) { return sum(H, [&](auto j) { return W_s(s, j) * h_all(n, j); }) + b_s(s); });
   return m.program(logits, h_all, c_all);
 }
 
@@ -136,9 +134,13 @@ using SentimentWeights = std::map<std::string, std::vector<float>>;
 class PlainSentiment {
  public:
   PlainSentiment(const SentimentWeights& weights, int input, int hidden)
-      : input_(std::size_t(input)), hidden_(std::size_t(hidden)), emb_(weights.at("Emb")), W_s_(weights.at("W_s")),
+      : input_(std::size_t(input)),
+        hidden_(std::size_t(hidden)),
+        emb_(weights.at("Emb")),
+        W_s_(weights.at("W_s")),
         b_s_(weights.at("b_s")) {
-    for (const char* gate : {"i", "o", "u"}) word_.push_back(turned(weights.at(std::string("W_") + gate), 0, hidden_, input_));
+    for (const char* gate : {"i", "o", "u"})
+      word_.push_back(turned(weights.at(std::string("W_") + gate), 0, hidden_, input_));
     for (std::size_t side = 0; side < 2; ++side) {
       for (const char* gate : {"i", "o", "u"})
         side_[side].push_back(turned(weights.at(std::string("U_") + gate), side, hidden_, hidden_));
@@ -164,7 +166,8 @@ class PlainSentiment {
   };
 
   /// Matrix `number` of a stack of matrices [to][from], as [from][to].
-  static std::vector<float> turned(const std::vector<float>& stack, std::size_t number, std::size_t to, std::size_t from) {
+  static std::vector<float> turned(const std::vector<float>& stack, std::size_t number, std::size_t to,
+                                   std::size_t from) {
     std::vector<float> result(to * from);
     const float* matrix = stack.data() + number * to * from;
     for (std::size_t i = 0; i < to; ++i)
@@ -190,7 +193,8 @@ class PlainSentiment {
     State state{std::vector<float>(hidden_), std::vector<float>(hidden_)};
     for (std::size_t i = 0; i < hidden_; ++i) {
       state.c[i] = detail::sigmoid(gate[0][i]) * std::tanh(gate[2][i]);
-      if (phrase->left) state.c[i] += detail::sigmoid(gate[3][i]) * left.c[i] + detail::sigmoid(gate[4][i]) * right.c[i];
+      if (phrase->left)
+        state.c[i] += detail::sigmoid(gate[3][i]) * left.c[i] + detail::sigmoid(gate[4][i]) * right.c[i];
       state.h[i] = detail::sigmoid(gate[1][i]) * std::tanh(state.c[i]);
     }
     return state;

@@ -13,8 +13,8 @@ namespace {
 constexpr auto kids = cortex::children<&Vertex::kids>;
 constexpr auto word = cortex::field<&Vertex::word>;
 
-/// A gated cell with a branch on leaves, a switch on the word, a branch on the number of children, and two products in a
-/// row, so that every decision finds something to decide.
+/// A gated cell with a branch on leaves, a switch on the word, a branch on the number of children, and two products in
+/// a row, so that every decision finds something to decide.
 auto gated(Structure structure) {
   Dim V{"vocabulary"}, H{"hidden", 32};
   Model<Vertex> m("gated", structure);
@@ -22,18 +22,22 @@ auto gated(Structure structure) {
   auto U_r = m.input<float>("U_r", H, H), U_h = m.input<float>("U_h", H, H);
   auto h = m.placeholder<float>("h", H);
   auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
-  auto r = m.compute("r", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return U_r(i, j) * s(n, j); })); });
+  auto r =
+      m.compute("r", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return U_r(i, j) * s(n, j); })); });
   auto few = m.compute("few", H, [&](auto n, auto i) { return r(n, i) * s(n, i); });
   auto many = m.compute("many", H, [&](auto n, auto i) { return 0.5f * r(n, i) * s(n, i); });
-  auto rs = m.if_then_else("rs", [](auto n) { return num_children(kids(n)) == 1; }, few, many);
+  auto rs = m.if_then_else(
+      "rs", [](auto n) { return num_children(kids(n)) == 1; }, few, many);
   auto hc = m.compute("hc", H, [&](auto n, auto i) {
     return tanh(sum(H, [&](auto j) { return U_h(i, j) * rs(n, j); }) + Emb(word(n), i));
   });
   auto cell = m.compute("cell", H, [&](auto n, auto i) { return 0.5f * s(n, i) + 0.5f * hc(n, i); });
   auto plain = m.compute("plain", H, [&](auto n, auto i) { return tanh(s(n, i) + Emb(word(n), i)); });
-  auto kind = m.switch_("kind", [](auto n) { return word(n) % 3; }, when(0, plain), otherwise(cell));
+  auto kind = m.switch_(
+      "kind", [](auto n) { return word(n) % 3; }, when(0, plain), otherwise(cell));
   auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return tanh(Emb(word(n), i)); });
-  return m.recursion_op(h, m.if_then_else("body", [](auto n) { return is_leaf(n); }, leaf, kind));
+  return m.recursion_op(h, m.if_then_else(
+                               "body", [](auto n) { return is_leaf(n); }, leaf, kind));
 }
 
 struct Decision {
@@ -73,11 +77,13 @@ void check_pairs(Structure structure) {
   Random random(3);
   const Forest forest = random_forest(random, graph.structure, 40);
   const ForestView view(forest);
-  std::vector<float> emb = uniform(std::size_t(vocabulary) * 32, 1, 1), u_r = uniform(1024, 0.2f, 2), u_h = uniform(1024, 0.2f, 3);
+  std::vector<float> emb = uniform(std::size_t(vocabulary) * 32, 1, 1), u_r = uniform(1024, 0.2f, 2),
+                     u_h = uniform(1024, 0.2f, 3);
   const auto tensor = [](const std::vector<float>& v, std::vector<std::int64_t> shape) {
     return ra::Tensor{std::move(shape), std::vector<double>(v.begin(), v.end())};
   };
-  const ra::Weights weights{{"Emb", tensor(emb, {vocabulary, 32})}, {"U_r", tensor(u_r, {32, 32})}, {"U_h", tensor(u_h, {32, 32})}};
+  const ra::Weights weights{
+      {"Emb", tensor(emb, {vocabulary, 32})}, {"U_r", tensor(u_r, {32, 32})}, {"U_h", tensor(u_h, {32, 32})}};
   const auto right = ra::interpret<ra::Bounded>(graph, view, weights);
   const auto pool = std::make_shared<Workers>(1);
   for (const Decision& a : decisions)
@@ -107,5 +113,9 @@ void check_pairs(Structure structure) {
 
 }  // namespace
 
-TEST_CASE("every pair of scheduling decisions is right or refused, on trees", "[schedule][slow]") { check_pairs(cortex::tree); }
-TEST_CASE("every pair of scheduling decisions is right or refused, on graphs", "[schedule][slow]") { check_pairs(cortex::dag); }
+TEST_CASE("every pair of scheduling decisions is right or refused, on trees", "[schedule][slow]") {
+  check_pairs(cortex::tree);
+}
+TEST_CASE("every pair of scheduling decisions is right or refused, on graphs", "[schedule][slow]") {
+  check_pairs(cortex::dag);
+}

@@ -61,7 +61,8 @@ std::deque<Token> random_trees(int roots, int depth) {
 }
 std::deque<Token> token_chain(int count) {
   std::deque<Token> nodes;
-  for (int n = 0; n < count; ++n) nodes.push_back({n % words, n ? std::vector<const Token*>{&nodes.back()} : std::vector<const Token*>()});
+  for (int n = 0; n < count; ++n)
+    nodes.push_back({n % words, n ? std::vector<const Token*>{&nodes.back()} : std::vector<const Token*>()});
   return nodes;
 }
 std::deque<Link> link_chain(int count) {
@@ -70,8 +71,8 @@ std::deque<Link> link_chain(int count) {
   return nodes;
 }
 
-/// Compiles `program` with and without the cut under every schedule, runs it by one to four workers, and holds the states of
-/// all nodes against the equations, and those of the cut one against each other to the bit.
+/// Compiles `program` with and without the cut under every schedule, runs it by one to four workers, and holds the
+/// states of all nodes against the equations, and those of the cut one against each other to the bit.
 template <class Real, class Program, class Node, class Kids>
 void check(const Program& program, const std::deque<Node>& nodes, int roots, Kids kids) {
   const ra::Graph& graph = program.graph();
@@ -100,7 +101,8 @@ void check(const Program& program, const std::deque<Node>& nodes, int roots, Kid
         for (const auto& [name, weight] : values) model.bind(name, weight);
         std::vector<std::vector<Real>> first;
         for (int workers = 1; workers <= 4; ++workers) {
-          INFO(graph.name << (batched ? ", batched" : "") << (apart ? ", leaves apart" : "") << ", " << workers << " of at most " << most);
+          INFO(graph.name << (batched ? ", batched" : "") << (apart ? ", leaves apart" : "") << ", " << workers
+                          << " of at most " << most);
           model.use(workers > 1 ? std::make_shared<Workers>(workers - 1) : nullptr);
           std::vector<std::vector<Real>> got;
           for (int call = 0; call < 3; ++call) {
@@ -138,17 +140,20 @@ TEST_CASE("a cut SimpleTreeGRU equals its equations to the bit for any number of
   check<float>(child_sum_gru<float, true>(128), random_trees(1, 5), 1, kids_of_token);
 }
 
-TEST_CASE("a cut GRU over sequences equals its equations to the bit for any number of workers", "[integration][refactor]") {
+TEST_CASE("a cut GRU over sequences equals its equations to the bit for any number of workers",
+          "[integration][refactor]") {
   check<float>(sequential_gru(64), link_chain(17), 1, kids_of_link);
   check<double>(sequential_gru<double>(12), link_chain(9), 1, kids_of_link);
   check<float>(child_sum_gru(16, cortex::sequence), token_chain(9), 1, kids_of_token);
 }
 
-TEST_CASE("two states behind a cut equal their equations to the bit for any number of workers", "[integration][refactor]") {
+TEST_CASE("two states behind a cut equal their equations to the bit for any number of workers",
+          "[integration][refactor]") {
   check<float>(two_state_gru(32), random_trees(4, 5), 4, kids_of_token);
 }
 
-TEST_CASE("a cut in one side of a branch equals its equations to the bit for any number of workers", "[integration][refactor]") {
+TEST_CASE("a cut in one side of a branch equals its equations to the bit for any number of workers",
+          "[integration][refactor]") {
   Dim H("hidden", 24), V{"vocabulary"};
   constexpr auto kids = cortex::children<&Token::kids>;
   Model<Token> m("one_side", cortex::tree);
@@ -160,9 +165,8 @@ TEST_CASE("a cut in one side of a branch equals its equations to the bit for any
     return [=](auto n, auto i) { return sum(H, [&](auto j) { return M(i, j) * x(n, j); }); };
   };
   auto r = m.compute("r", H, [&](auto n, auto i) { return sigmoid(times(W, s)(n, i)) * s(n, i); });
-  auto candidate = m.compute("candidate", H, [&](auto n, auto i) {
-    return tanh(times(U, r)(n, i) + Emb(cortex::field<&Token::id>(n), i));
-  });
+  auto candidate = m.compute(
+      "candidate", H, [&](auto n, auto i) { return tanh(times(U, r)(n, i) + Emb(cortex::field<&Token::id>(n), i)); });
   auto many = m.compute("many", H, [&](auto n, auto i) { return candidate(n, i) + 0.5f * s(n, i); });
   auto one = m.compute("one", H, [&](auto n, auto i) { return relu(times(Q, s)(n, i)); });
   const auto out = m.recursion_op(h, m.if_then_else(

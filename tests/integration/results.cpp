@@ -33,9 +33,8 @@ TEST_CASE("outputs are there for every node, readouts for every root", "[runtime
   Sums s;
   auto total = s.m.recursion(s.sum_in, s.body());
   auto twice = s.m.output<float>("twice", s.one, [&](auto n, auto i) { return 2 * total(n, i); });
-  auto most = s.m.readout<float>("most", s.one, [&](auto r, auto i) {
-    return maximum(cortex::nodes(r), [&](auto n) { return total(n, i); });
-  });
+  auto most = s.m.readout<float>(
+      "most", s.one, [&](auto r, auto i) { return maximum(cortex::nodes(r), [&](auto n) { return total(n, i); }); });
   const auto model = compile_here(s.m.program(twice, most, total));
   const Item a{3, {}}, b{-5, {}}, top{1, {&a, &b}};
   const auto result = model({&top, &a});
@@ -51,9 +50,10 @@ TEST_CASE("outputs are there for every node, readouts for every root", "[runtime
 TEST_CASE("a placeholder of a complete recursion is refused in favour of its result", "[runtime][refusal]") {
   Sums s;
   s.m.recursion(s.sum_in, s.body());
-  CHECK_THROWS_WITH(s.m.output<float>("o", s.one,
-                                      [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return s.sum_in(k, i); }); }),
-                    Catch::Contains("placeholder 'sum' is read after its recursion is complete"));
+  CHECK_THROWS_WITH(
+      s.m.output<float>("o", s.one,
+                        [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return s.sum_in(k, i); }); }),
+      Catch::Contains("placeholder 'sum' is read after its recursion is complete"));
 }
 
 TEST_CASE("a recursion that no result depends on is refused", "[runtime][refusal]") {
@@ -68,9 +68,8 @@ TEST_CASE("a recursion that no result depends on is refused", "[runtime][refusal
 TEST_CASE("an empty forest gives empty results, whatever the program", "[runtime]") {
   Sums s;
   auto total = s.m.recursion(s.sum_in, s.body());
-  auto most = s.m.readout<float>("most", s.one, [&](auto r, auto i) {
-    return maximum(cortex::nodes(r), [&](auto n) { return total(n, i); });
-  });
+  auto most = s.m.readout<float>(
+      "most", s.one, [&](auto r, auto i) { return maximum(cortex::nodes(r), [&](auto n) { return total(n, i); }); });
   const auto program = s.m.program(most);
   for (const Schedule& schedule : {Schedule{}, Schedule::standard(), Schedule::standard().unroll(total, 2)})
     CHECK(compile_here(program, schedule)(std::vector<const Item*>{}).empty());
@@ -86,9 +85,8 @@ TEST_CASE("a chain of a million nodes goes down as well as up, and unrolled", "[
   Model<Step> m("depth", cortex::sequence);
   auto h = m.placeholder<double>("h", one), g = m.placeholder<double>("g", one);
   auto up = m.recursion(h, m.compute("up", one, [&](auto n, auto i) { return 1 + h(next(n), i); }));
-  auto down = m.recursion(g, m.compute("down", one, [&](auto n, auto i) {
-    return 1 + sum(before(n), [&](auto p) { return g(p, i); });
-  }));
+  auto down = m.recursion(
+      g, m.compute("down", one, [&](auto n, auto i) { return 1 + sum(before(n), [&](auto p) { return g(p, i); }); }));
   const auto program = m.program(up, down);
   std::vector<Step> chain(1'000'000);
   for (std::size_t i = 0; i + 1 < chain.size(); ++i) chain[i].next = &chain[i + 1];

@@ -50,7 +50,8 @@ std::string refusal(const ra::Graph& graph, const Schedule& schedule) {
 
 TEST_CASE("a branch on the number of children makes a version for each side, over parts of the batches", "[lower]") {
   Parts p;
-  auto body = p.m.if_then_else("body", [](auto n) { return num_children(kids(n)) == 1; }, p.constant("one", 1), p.children("many"));
+  auto body = p.m.if_then_else(
+      "body", [](auto n) { return num_children(kids(n)) == 1; }, p.constant("one", 1), p.children("many"));
   const auto program = p.m.recursion_op(p.h, body);
   const std::string text = lowered(program.graph(), Schedule{}.dynamic_batch().specialize_if_else(body));
   CHECK(count(text, "if ") == 0);
@@ -60,7 +61,8 @@ TEST_CASE("a branch on the number of children makes a version for each side, ove
 
 TEST_CASE("a branch that is not specialized is checked at each node", "[lower]") {
   Parts p;
-  auto body = p.m.if_then_else("body", [](auto n) { return num_children(kids(n)) == 1; }, p.constant("one", 1), p.children("many"));
+  auto body = p.m.if_then_else(
+      "body", [](auto n) { return num_children(kids(n)) == 1; }, p.constant("one", 1), p.children("many"));
   const auto program = p.m.recursion_op(p.h, body);
   const std::string text = lowered(program.graph(), Schedule{}.dynamic_batch());
   CHECK(count(text, "if ") == 1);
@@ -69,8 +71,9 @@ TEST_CASE("a branch that is not specialized is checked at each node", "[lower]")
 
 TEST_CASE("a switch makes a version for each case, by default", "[lower]") {
   Parts p;
-  auto cell = p.m.switch_("cell", [](auto n) { return kind(n); }, when(3, p.constant("three", 3)),
-                          when(5, p.children("five")), when(7, p.constant("seven", 7)));
+  auto cell = p.m.switch_(
+      "cell", [](auto n) { return kind(n); }, when(3, p.constant("three", 3)), when(5, p.children("five")),
+      when(7, p.constant("seven", 7)));
   const auto program = p.m.recursion_op(p.h, cell);
   const std::string text = lowered(program.graph(), Schedule::standard());
   CHECK(count(text, "if ") == 0);
@@ -81,8 +84,10 @@ TEST_CASE("a switch makes a version for each case, by default", "[lower]") {
 
 TEST_CASE("answers that exclude each other have no version", "[lower]") {
   Parts p;
-  auto cell = p.m.switch_("cell", [](auto n) { return kind(n); }, when(0, p.children("a")), when(1, p.constant("b", 1)));
-  auto body = p.m.if_then_else("body", [](auto n) { return is_leaf(n); }, p.constant("leaf", 0.5f), cell);
+  auto cell = p.m.switch_(
+      "cell", [](auto n) { return kind(n); }, when(0, p.children("a")), when(1, p.constant("b", 1)));
+  auto body = p.m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, p.constant("leaf", 0.5f), cell);
   const auto program = p.m.recursion_op(p.h, body);
   const std::string text = lowered(program.graph(), Schedule::standard());
   CHECK(count(text, "leaf_batch_size") == 1);  // leaves are not asked their kind: one version for all
@@ -93,22 +98,28 @@ TEST_CASE("more than 64 ways through the branches are refused", "[lower][refusal
   Parts p;
   auto a = p.constant("a", 1);
   auto b = p.children("b");
-  auto last = p.m.if_then_else("b0", [](auto n) { return kind(n) == 0; }, a, b);
-  auto b1 = p.m.if_then_else("b1", [](auto n) { return kind(n) > 1; }, a, last);
-  auto b2 = p.m.if_then_else("b2", [](auto n) { return kind(n) > 2; }, a, b1);
-  auto b3 = p.m.if_then_else("b3", [](auto n) { return kind(n) > 3; }, a, b2);
-  auto b4 = p.m.if_then_else("b4", [](auto n) { return kind(n) > 4; }, a, b3);
-  auto b5 = p.m.if_then_else("b5", [](auto n) { return kind(n) > 5; }, a, b4);
-  auto b6 = p.m.if_then_else("b6", [](auto n) { return kind(n) > 6; }, a, b5);
+  auto last = p.m.if_then_else(
+      "b0", [](auto n) { return kind(n) == 0; }, a, b);
+  auto b1 = p.m.if_then_else(
+      "b1", [](auto n) { return kind(n) > 1; }, a, last);
+  auto b2 = p.m.if_then_else(
+      "b2", [](auto n) { return kind(n) > 2; }, a, b1);
+  auto b3 = p.m.if_then_else(
+      "b3", [](auto n) { return kind(n) > 3; }, a, b2);
+  auto b4 = p.m.if_then_else(
+      "b4", [](auto n) { return kind(n) > 4; }, a, b3);
+  auto b5 = p.m.if_then_else(
+      "b5", [](auto n) { return kind(n) > 5; }, a, b4);
+  auto b6 = p.m.if_then_else(
+      "b6", [](auto n) { return kind(n) > 6; }, a, b5);
   const auto program = p.m.recursion_op(p.h, b6);
   CHECK_THAT(refusal(program.graph(), Schedule{}.specialize_if_else()), Catch::Contains("128 ways through the body"));
 }
 
 TEST_CASE("a recursion over parents goes from the highest batch to the leaves", "[lower]") {
   Parts p;
-  auto body = p.m.compute("body", p.H, [&](auto n, auto i) {
-    return 1 + sum(above(n), [&](auto q) { return p.h(q, i); });
-  });
+  auto body =
+      p.m.compute("body", p.H, [&](auto n, auto i) { return 1 + sum(above(n), [&](auto q) { return p.h(q, i); }); });
   const auto program = p.m.recursion_op(p.h, body);
   CHECK(count(lowered(program.graph(), Schedule::standard()), "batches(num_batches - 1 - b_idx,n_idx)") == 1);
   CHECK(count(lowered(program.graph(), Schedule{}), "nodes_downward(n_idx)") == 1);
@@ -143,12 +154,12 @@ TEST_CASE("what an earlier recursion has computed at every node is not computed 
   Dim V{"vocabulary"};
   auto Emb = p.m.input<float>("Emb", V, p.H);
   auto x = p.m.compute("x", p.H, [&](auto n, auto i) { return tanh(Emb(kind(n), i)); });
-  auto up = p.m.compute("up", p.H, [&](auto n, auto i) { return x(n, i) + sum(kids(n), [&](auto k) { return p.h(k, i); }); });
+  auto up =
+      p.m.compute("up", p.H, [&](auto n, auto i) { return x(n, i) + sum(kids(n), [&](auto k) { return p.h(k, i); }); });
   auto h = p.m.recursion(p.h, up);
   auto g = p.m.placeholder<float>("g", p.H);
-  auto down = p.m.compute("down", p.H, [&](auto n, auto i) {
-    return x(n, i) * h(n, i) + sum(above(n), [&](auto q) { return g(q, i); });
-  });
+  auto down = p.m.compute(
+      "down", p.H, [&](auto n, auto i) { return x(n, i) * h(n, i) + sum(above(n), [&](auto q) { return g(q, i); }); });
   const auto program = p.m.recursion_op(g, down);
   CHECK(count(lowered(program.graph(), Schedule{}.dynamic_batch()), "Emb[") == 1);
 }
@@ -157,7 +168,8 @@ TEST_CASE("what no node changes is computed once, whatever the number of version
   Parts p;
   auto W = p.m.input<float>("W", p.H, p.H);
   auto b = p.m.input<float>("b", p.H);
-  auto common = p.m.compute("common", p.H, [&](auto, auto i) { return sum(p.H, [&](auto j) { return W(i, j) * b(j); }); });
+  auto common =
+      p.m.compute("common", p.H, [&](auto, auto i) { return sum(p.H, [&](auto j) { return W(i, j) * b(j); }); });
   auto body = p.m.compute("body", p.H, [&](auto n, auto i) {
     return tanh(common(n, i) + sum(kids(n), [&](auto k) { return p.h(k, i); }));
   });
@@ -201,7 +213,8 @@ TEST_CASE("an unrolled recursion that workers share has one barrier a group, and
 
 TEST_CASE("unrolling by one changes nothing", "[lower][noop]") {
   const auto program = test::tree_rnn(4);
-  CHECK(lowered(program.graph(), Schedule::standard().unroll(program, 1)) == lowered(program.graph(), Schedule::standard()));
+  CHECK(lowered(program.graph(), Schedule::standard().unroll(program, 1)) ==
+        lowered(program.graph(), Schedule::standard()));
 }
 
 TEST_CASE("what cannot be unrolled is refused with the reason", "[lower][refusal]") {
@@ -210,10 +223,12 @@ TEST_CASE("what cannot be unrolled is refused with the reason", "[lower][refusal
   CHECK_THAT(refusal(shared.graph(), Schedule{}.unroll(shared, 2)), Catch::Contains("declared for DAGs"));
 
   Parts p;
-  auto cell = p.m.switch_("cell", [](auto n) { return kind(n); }, when(0, p.children("a")), when(1, p.constant("b", 1)));
+  auto cell = p.m.switch_(
+      "cell", [](auto n) { return kind(n); }, when(0, p.children("a")), when(1, p.constant("b", 1)));
   auto up = p.m.recursion(p.h, cell);
   auto g = p.m.placeholder<float>("g", p.H);
-  auto body = p.m.compute("down", p.H, [&](auto n, auto i) { return up(n, i) + sum(above(n), [&](auto q) { return g(q, i); }); });
+  auto body = p.m.compute("down", p.H,
+                          [&](auto n, auto i) { return up(n, i) + sum(above(n), [&](auto q) { return g(q, i); }); });
   const auto both = p.m.recursion_op(g, body);
   CHECK_THAT(refusal(both.graph(), Schedule{}.unroll(g, 2)), Catch::Contains("'g' does not recurse on children"));
   CHECK_THAT(refusal(both.graph(), Schedule{}.unroll(up, 9)), Catch::Contains("give a depth from 1 to 8"));

@@ -1,4 +1,5 @@
-// The recursion's back edge moved to a contraction: one barrier a level instead of two, the same results, and what is refused.
+// The recursion's back edge moved to a contraction: one barrier a level instead of two, the same results, and what is
+// refused.
 #include "cortex/lower/refactor.hpp"
 
 #include <catch2/catch.hpp>
@@ -30,8 +31,8 @@ int barriers_a_level(const ra::Graph& graph, const Schedule& schedule) {
   return barriers_a_level(test::program_after("insert_barriers", graph, schedule, test::machine(32)));
 }
 
-/// The first pass after which the program gives something else, run by any number of workers up to one more than there are
-/// slices, in both orders; "" if there is none.
+/// The first pass after which the program gives something else, run by any number of workers up to one more than there
+/// are slices, in both orders; "" if there is none.
 std::string difference(const test::Reference& reference, const std::vector<test::Snapshot>& passes, int most_workers) {
   bool shared = false;
   for (const test::Snapshot& s : passes) {
@@ -39,7 +40,8 @@ std::string difference(const test::Reference& reference, const std::vector<test:
     for (int workers = 1; workers <= (shared ? most_workers + 1 : 1); ++workers)
       for (const bool last_first : {false, true}) {
         const std::string d = reference.difference(s.program, {workers, last_first});
-        if (!d.empty()) return "after " + s.pass + ", " + std::to_string(workers) + " workers: " + d + "\n" + ir::print(s.program);
+        if (!d.empty())
+          return "after " + s.pass + ", " + std::to_string(workers) + " workers: " + d + "\n" + ir::print(s.program);
       }
   }
   return {};
@@ -86,7 +88,8 @@ std::string refusal(const ra::Graph& graph, const Op& op) {
 
 }  // namespace
 
-TEST_CASE("SimpleTreeGRU cut at its candidate lowers to partial sums and copies of the state", "[lower][refactor][golden]") {
+TEST_CASE("SimpleTreeGRU cut at its candidate lowers to partial sums and copies of the state",
+          "[lower][refactor][golden]") {
   const auto program = test::child_sum_gru<float, true, true>(16);
   const Schedule schedule = Schedule::standard().workers(2).refactor("candidate");
   check_golden("lower/simple_tree_gru_refactored.ilir", ir::print(lower::lower(program.graph(), schedule)));
@@ -173,15 +176,17 @@ TEST_CASE("a recursion can be cut by the handle of an operator", "[lower][refact
   auto s = m.compute("s", H, [&](auto n, auto i) {
     return 1 + sum(cortex::children<&test::Token::kids>(n), [&](auto k) { return h(k, i); });
   });
-  auto body = m.compute("body", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j); })); });
+  auto body =
+      m.compute("body", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j); })); });
   const auto out = m.recursion_op(h, body);
   CHECK(Schedule{}.refactor(body) == Schedule{}.refactor("body"));
   CHECK(test::count(ir::print(lower::lower(out.graph(), Schedule{}.workers(2).refactor(body))), "h_sum_partial") > 0);
 }
 
 TEST_CASE("a cut of a model for DAGs is refused with the reason", "[lower][refactor][refusal]") {
-  CHECK_THAT(refusal(test::child_sum_gru(8, cortex::dag).graph(), "candidate"),
-             Catch::Contains("DAGs, where a node has several parents, and what follows the cut would be computed again"));
+  CHECK_THAT(
+      refusal(test::child_sum_gru(8, cortex::dag).graph(), "candidate"),
+      Catch::Contains("DAGs, where a node has several parents, and what follows the cut would be computed again"));
 }
 
 TEST_CASE("a cut at what is no operator of the model is refused by name", "[lower][refactor][refusal]") {
@@ -190,7 +195,8 @@ TEST_CASE("a cut at what is no operator of the model is refused by name", "[lowe
   CHECK_THAT(refusal(program.graph(), "Uh"), Catch::Contains("'Uh' is no computed operator"));
 }
 
-TEST_CASE("a cut at an operator without a contraction over the recursion's data is refused", "[lower][refactor][refusal]") {
+TEST_CASE("a cut at an operator without a contraction over the recursion's data is refused",
+          "[lower][refactor][refusal]") {
   CHECK_THAT(refusal(test::child_sum_gru(8).graph(), "rec"),
              Catch::Contains("'rec' contracts over nothing that depends on the recursion"));
 }
@@ -218,30 +224,31 @@ TEST_CASE("a cut of a matrix along another dimension than the last is refused", 
   auto s = m.compute("s", H, K, [&](auto n, auto i, auto k) {
     return 1 + sum(cortex::children<&test::Token::kids>(n), [&](auto c) { return h(c, i, k); });
   });
-  auto body = m.compute("body", H, K, [&](auto n, auto i, auto k) {
-    return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j, k); }));
-  });
-  CHECK_THAT(refusal(m.recursion_op(h, body).graph(), "body"),
-             Catch::Contains("the contraction of 'body' runs over no last dimension of what it reads of the recursion"));
+  auto body = m.compute(
+      "body", H, K, [&](auto n, auto i, auto k) { return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j, k); })); });
+  CHECK_THAT(
+      refusal(m.recursion_op(h, body).graph(), "body"),
+      Catch::Contains("the contraction of 'body' runs over no last dimension of what it reads of the recursion"));
 }
 
-TEST_CASE("cuts where no node reads its children are refused, and of recursions that go down", "[lower][refactor][refusal]") {
+TEST_CASE("cuts where no node reads its children are refused, and of recursions that go down",
+          "[lower][refactor][refusal]") {
   Dim H("hidden", 4);
   constexpr auto kids = cortex::children<&test::Token::kids>;
   constexpr auto above = cortex::parents<kids>;
   Model<test::Token> m("m", cortex::tree);
   auto U = m.input<float>("U", H, H), a = m.input<float>("a", H, H);
   auto h = m.placeholder<float>("h", H);
-  auto first = m.compute("first", H, [&](auto n, auto i) {
-    return a(i, i) + sum(kids(n), [&](auto k) { return h(k, i); });
-  });
+  auto first =
+      m.compute("first", H, [&](auto n, auto i) { return a(i, i) + sum(kids(n), [&](auto k) { return h(k, i); }); });
   auto up = m.recursion(h, first);
   auto d = m.placeholder<float>("d", H);
   auto second = m.compute("second", H, [&](auto n, auto i) {
     return up(n, i) + sum(H, [&](auto j) { return U(i, j) * sum(above(n), [&](auto p) { return d(p, j); }); });
   });
   auto down = m.recursion(d, second);
-  auto logits = m.output<float>("logits", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * down(n, j); }); });
+  auto logits = m.output<float>("logits", H,
+                                [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * down(n, j); }); });
   const ra::Graph graph = m.program(down, logits).graph();
   CHECK_THAT(refusal(graph, "second"), Catch::Contains("'second' is in a recursion from parents to children"));
   for (const ra::Op& op : graph.ops)

@@ -1,4 +1,5 @@
-// The steps of lowering: versions of the body, what is absent at leaves, reductions apart, work that leaves the recursion.
+// The steps of lowering: versions of the body, what is absent at leaves, reductions apart, work that leaves the
+// recursion.
 #include <catch2/catch.hpp>
 
 #include "support/lowering.hpp"
@@ -61,9 +62,14 @@ struct Model : odd::Odd {
 TEST_CASE("an operator needed under two conditions is computed under neither", "[lower]") {
   Model g;
   const int x = g.compute("x", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.emb(n, i[0])); });
-  const int twice = g.compute("twice", {g.H}, [&](auto& n, auto& i) { return g.at(x, {n, i[0]}) * odd::Odd::number(2); });
-  const int kids = g.compute("kids", {g.H}, [&](auto& n, auto& i) { return g.at(x, {n, i[0]}) + g.sum_of_kids(n, i[0]); });
-  const ra::Graph graph = g.with(g.if_then_else("body", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, twice, kids));
+  const int twice = g.compute("twice", {g.H}, [&](auto& n, auto& i) {
+    return g.at(x, {n, i[0]}) * odd::Odd::number(2);
+  });
+  const int kids = g.compute("kids", {g.H}, [&](auto& n, auto& i) {
+    return g.at(x, {n, i[0]}) + g.sum_of_kids(n, i[0]);
+  });
+  const ra::Graph graph = g.with(g.if_then_else(
+      "body", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, twice, kids));
   const std::string text = lowered(graph, together);
   CHECK(text.find("x[node,i] = tanh(") < text.find("if word(node) % 2"));
   CHECK(difference(graph, together) == "");
@@ -73,7 +79,14 @@ TEST_CASE("an operator needed under two conditions is computed under neither", "
 
 TEST_CASE("over no children, the greatest is minus infinity and the product one", "[lower][equality]") {
   Model g;
-  const auto fold = [&](const ir::Expr& n, const ir::Expr& i, ir::ReduceOp op) { return g.over_kids(n, [&](auto kid) { return g.at(g.h, {kid, i}); }, op); };
+  const auto fold = [&](const ir::Expr& n, const ir::Expr& i, ir::ReduceOp op) {
+    return g.over_kids(
+        n,
+        [&](auto kid) {
+          return g.at(g.h, {kid, i});
+        },
+        op);
+  };
   const int body = g.compute("body", {g.H}, [&](auto& n, auto& i) {
     const ir::Expr top = ir::binary(ir::BinaryOp::max, fold(n, i[0], ir::ReduceOp::max), odd::Odd::number(-2));
     return tanh_of(top + fold(n, i[0], ir::ReduceOp::prod) + g.emb(n, i[0]));
@@ -85,13 +98,16 @@ TEST_CASE("over no children, the greatest is minus infinity and the product one"
 
 TEST_CASE("a zero that the user wrote is a number like others", "[lower]") {
   Model g;
-  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return odd::Odd::number(0) * g.emb(n, i[0]) + g.sum_of_kids(n, i[0]); }));
+  const ra::Graph graph = g.with(g.compute(
+      "body", {g.H}, [&](auto& n, auto& i) { return odd::Odd::number(0) * g.emb(n, i[0]) + g.sum_of_kids(n, i[0]); }));
   CHECK(leaves_of(lowered(graph, apart)).find("0.0 * Emb") != std::string::npos);
 }
 
 TEST_CASE("whether a node is a leaf is known in its version", "[lower]") {
   Model g;
-  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return ir::Select::make(g.is_leaf(n), g.emb(n, i[0]), g.sum_of_kids(n, i[0])); }));
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return ir::Select::make(g.is_leaf(n), g.emb(n, i[0]), g.sum_of_kids(n, i[0]));
+  }));
   CHECK(count(lowered(graph, apart), "is_leaf(") == 0);
   CHECK(count(lowered(graph, together), "is_leaf(") == 1);
 }
@@ -118,20 +134,27 @@ TEST_CASE("one side of a branch that no node changes is not taken for the other 
   Model g;
   const int same = g.compute("same", {g.H}, [&](auto&, auto& i) { return tanh_of(g.at(g.b, {i[0]})); });
   const int own = g.compute("own", {g.H}, [&](auto& n, auto& i) { return g.emb(n, i[0]); });
-  const int either = g.if_then_else("either", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, same, own);
-  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return g.at(either, {n, i[0]}) - g.sum_of_kids(n, i[0]); }));
+  const int either = g.if_then_else(
+      "either", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, same, own);
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return g.at(either, {n, i[0]}) - g.sum_of_kids(n, i[0]);
+  }));
   CHECK(difference(graph, together) == "");
   CHECK(difference(graph, apart) == "");
 }
 
-TEST_CASE("a product is not computed ahead for all nodes of what leaves compute in the recursion", "[lower][equality]") {
+TEST_CASE("a product is not computed ahead for all nodes of what leaves compute in the recursion",
+          "[lower][equality]") {
   Model g;
   const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) {
     return ir::Select::make(g.is_leaf(n), g.emb(n, i[0]), tanh_of(g.emb(n, i[0])));
   });
-  const int wt = g.compute("wt", {g.H}, [&](auto& n, auto& i) { return g.product(i[0], [&](auto& r) { return g.at(t, {n, r}); }); });
-  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.at(wt, {n, i[0]}) + g.sum_of_kids(n, i[0])); }));
+  const int wt = g.compute("wt", {g.H}, [&](auto& n, auto& i) {
+    return g.product(i[0], [&](auto& r) { return g.at(t, {n, r}); });
+  });
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(wt, {n, i[0]}) + g.sum_of_kids(n, i[0]));
+  }));
   CHECK(difference(graph, together) == "");
   CHECK(difference(graph, apart) == "");
 }
-

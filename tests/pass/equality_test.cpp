@@ -76,33 +76,61 @@ TEST_CASE("a state of one number a node is right after every pass", "[pass][equa
   check_on(test::odd::scalar_state(), graph_table(24), 0);
 }
 
-TEST_CASE("a state that is a matrix is right after every pass", "[pass][equality]") { check_odd(test::odd::matrix_state); }
+TEST_CASE("a state that is a matrix is right after every pass", "[pass][equality]") {
+  check_odd(test::odd::matrix_state);
+}
 
-TEST_CASE("greatest, least and product are right after every pass", "[pass][equality]") { check_odd(test::odd::extremes); }
+TEST_CASE("greatest, least and product are right after every pass", "[pass][equality]") {
+  check_odd(test::odd::extremes);
+}
 
-TEST_CASE("states that share a body are right after every pass", "[pass][equality]") { check_odd(test::odd::shared_bodies); }
+TEST_CASE("states that share a body are right after every pass", "[pass][equality]") {
+  check_odd(test::odd::shared_bodies);
+}
 
-TEST_CASE("an operator needed under several conditions is right after every pass", "[pass][equality]") { check_odd(test::odd::conditions); }
+TEST_CASE("an operator needed under several conditions is right after every pass", "[pass][equality]") {
+  check_odd(test::odd::conditions);
+}
 
-TEST_CASE("what leaves alone have in common is right after every pass", "[pass][equality]") { check_odd(test::odd::free_at_leaves); }
+TEST_CASE("what leaves alone have in common is right after every pass", "[pass][equality]") {
+  check_odd(test::odd::free_at_leaves);
+}
 
-TEST_CASE("children that are not there and indices that are no variables are right after every pass", "[pass][equality]") { check_odd(test::odd::indices); }
+TEST_CASE("children that are not there and indices that are no variables are right after every pass",
+          "[pass][equality]") {
+  check_odd(test::odd::indices);
+}
 
-TEST_CASE("attention over the children in f64 is right after every pass", "[pass][equality]") { check_odd(test::odd::attention); }
+TEST_CASE("attention over the children in f64 is right after every pass", "[pass][equality]") {
+  check_odd(test::odd::attention);
+}
 
 TEST_CASE("a tensor product is right after every pass", "[pass][equality]") { check_odd(test::odd::tensor_product); }
 
-TEST_CASE("a sum over children beside a contraction is right after every pass", "[pass][equality]") { check_odd(test::odd::beside); }
+TEST_CASE("a sum over children beside a contraction is right after every pass", "[pass][equality]") {
+  check_odd(test::odd::beside);
+}
 
-TEST_CASE("f32 and f64 over one dimension are right after every pass", "[pass][equality]") { check_odd(test::odd::mixed_types); }
+TEST_CASE("f32 and f64 over one dimension are right after every pass", "[pass][equality]") {
+  check_odd(test::odd::mixed_types);
+}
 
-TEST_CASE("work ahead of what leaves and inner nodes compute differently is right after every pass", "[pass][equality]") { check_odd(test::odd::degrees); }
+TEST_CASE("work ahead of what leaves and inner nodes compute differently is right after every pass",
+          "[pass][equality]") {
+  check_odd(test::odd::degrees);
+}
 
-TEST_CASE("numbers and vectors that no node changes are right after every pass", "[pass][equality]") { check_odd(test::odd::constants); }
+TEST_CASE("numbers and vectors that no node changes are right after every pass", "[pass][equality]") {
+  check_odd(test::odd::constants);
+}
 
-TEST_CASE("children chosen by an index variable are right after every pass", "[pass][equality]") { check_odd(test::odd::chosen_children); }
+TEST_CASE("children chosen by an index variable are right after every pass", "[pass][equality]") {
+  check_odd(test::odd::chosen_children);
+}
 
-TEST_CASE("an operator that is a contraction at inner nodes alone is right after every pass", "[pass][equality]") { check_odd(test::odd::half_contracted); }
+TEST_CASE("an operator that is a contraction at inner nodes alone is right after every pass", "[pass][equality]") {
+  check_odd(test::odd::half_contracted);
+}
 
 TEST_CASE("random models on random structures are right after every pass", "[pass][equality][random]") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
@@ -112,7 +140,8 @@ TEST_CASE("random models on random structures are right after every pass", "[pas
     structure::Workspace workspace;
     const std::vector<structure::FieldCheck> checks(2);
     using Linearizer = structure::Linearizer<test::Vertex, test::VertexSet>;
-    const structure::Arrays& arrays = Linearizer::run(workspace, Structure{structure::Kind(int(model.graph.structure))}, checks, forest.roots);
+    const structure::Arrays& arrays =
+        Linearizer::run(workspace, Structure{structure::Kind(int(model.graph.structure))}, checks, forest.roots);
     const ra::ArraysView<structure::Arrays> view(arrays, model.graph);
     std::vector<std::int32_t> number(std::size_t(arrays.num_nodes));
     std::iota(number.begin(), number.end(), 0);

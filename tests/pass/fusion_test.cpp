@@ -18,7 +18,8 @@ const Schedule standard = Schedule::standard().exact_activations();
 struct Small {
   Dim H{"hidden", 4};
   ir::Expr i = var("i"), j = var("j"), node = var("node");
-  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight), W = buffer("W", {H, H}, ir::Role::weight);
+  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight),
+             W = buffer("W", {H, H}, ir::Role::weight);
   ir::Buffer a = buffer("a", {dims::node, H}), b = buffer("b", {dims::node, H});
 
   /// A nest that none of these passes can do anything for.
@@ -32,7 +33,8 @@ int count_of(const ir::Stmt& stmt, const std::string& part) { return count(ir::p
 // ---- inline_temporaries ----
 
 TEST_CASE("gathers of children's states are inlined where they are read", "[pass][golden]") {
-  check_golden("pass/inline_temporaries/tree_rnn.ilir", text_after("inline_temporaries", tree_rnn(8).graph(), standard));
+  check_golden("pass/inline_temporaries/tree_rnn.ilir",
+               text_after("inline_temporaries", tree_rnn(8).graph(), standard));
 }
 
 TEST_CASE("without temporaries there is nothing to inline", "[pass]") {
@@ -42,10 +44,18 @@ TEST_CASE("without temporaries there is nothing to inline", "[pass]") {
 
 TEST_CASE("a function is not inlined into a loop over a further dimension", "[pass]") {
   const Small p;
-  const ir::Stmt first = for_nodes(p.node, loop(p.i, p.H, store(p.a, {p.node, p.i}, function(ir::UnaryOp::tanh, load(p.w, {p.i})))));
+  const ir::Stmt first =
+      for_nodes(p.node, loop(p.i, p.H, store(p.a, {p.node, p.i}, function(ir::UnaryOp::tanh, load(p.w, {p.i})))));
   const ir::Expr node = var("node"), i = var("i");
-  const ir::Stmt second = for_nodes(node, loop(i, p.H, sum_over(p.H, [&](auto& r) { return load(p.W, {i, r}) * load(p.a, {node, r}); },
-                                                                [&](auto& sum) { return store(p.h, {node, i}, sum); })));
+  const ir::Stmt second = for_nodes(node, loop(i, p.H,
+                                               sum_over(
+                                                   p.H,
+                                                   [&](auto& r) {
+                                                     return load(p.W, {i, r}) * load(p.a, {node, r});
+                                                   },
+                                                   [&](auto& sum) {
+                                                     return store(p.h, {node, i}, sum);
+                                                   })));
   const ir::Stmt s = block({first, second});
   CHECK(pass::inline_temporaries(s).same_as(s));
 }
@@ -53,8 +63,10 @@ TEST_CASE("a function is not inlined into a loop over a further dimension", "[pa
 TEST_CASE("a copy of a function is not inlined so that the function is computed once per read", "[pass]") {
   const Small p;
   const auto at = [&](const ir::Buffer& b) { return load(b, {p.node, p.i}); };
-  const ir::Stmt s = for_nodes(p.node, block({loop(p.i, p.H, store(p.a, {p.node, p.i}, function(ir::UnaryOp::tanh, load(p.w, {p.i})))),
-                                              loop(p.i, p.H, store(p.b, {p.node, p.i}, at(p.a))), loop(p.i, p.H, store(p.h, {p.node, p.i}, at(p.b) * at(p.b)))}));
+  const ir::Stmt s =
+      for_nodes(p.node, block({loop(p.i, p.H, store(p.a, {p.node, p.i}, function(ir::UnaryOp::tanh, load(p.w, {p.i})))),
+                               loop(p.i, p.H, store(p.b, {p.node, p.i}, at(p.a))),
+                               loop(p.i, p.H, store(p.h, {p.node, p.i}, at(p.b) * at(p.b)))}));
   CHECK(count_of(pass::remove_dead(pass::inline_temporaries(s)), "tanh(") == 1);
 }
 
@@ -76,7 +88,8 @@ TEST_CASE("results are not dead", "[pass]") {
 
 TEST_CASE("an accumulator that only feeds itself is dead, with its loop, its let and its condition", "[pass]") {
   const Small p;
-  const ir::Stmt sum = sum_over(p.H, [&](auto& r) { return load(p.w, {r}); }, [&](auto&) { return block({}); });
+  const ir::Stmt sum = sum_over(
+      p.H, [&](auto& r) { return load(p.w, {r}); }, [&](auto&) { return block({}); });
   const ir::Stmt dead = for_nodes(p.node, ir::If::make(ir::call(ir::UfKind::is_leaf, "is_leaf", {p.node}), sum));
   const ir::Stmt s = p.nest();
   CHECK(ir::equal(pass::remove_dead(block({dead, s})), s));
@@ -84,7 +97,8 @@ TEST_CASE("an accumulator that only feeds itself is dead, with its loop, its let
 
 // ---- distribute_rows ----
 
-TEST_CASE("each nest of a batch gets its own loop over nodes, and each side of a branch its own condition", "[pass][golden]") {
+TEST_CASE("each nest of a batch gets its own loop over nodes, and each side of a branch its own condition",
+          "[pass][golden]") {
   check_golden("pass/distribute_rows/tree_rnn.ilir", text_after("distribute_rows", tree_rnn(8).graph(), batched));
 }
 
@@ -108,12 +122,17 @@ TEST_CASE("work per child that needs its parent stays a loop over children", "[p
   const Small p;
   const ir::Buffer e = buffer("e", {dims::edge, p.H});
   const ir::Expr k = var("k");
-  const auto of_container = [&](int which) { return load(p.h, {ir::call(ir::UfKind::kth_child, "kids", {p.node, k}, which), p.i}); };
+  const auto of_container = [&](int which) {
+    return load(p.h, {ir::call(ir::UfKind::kth_child, "kids", {p.node, k}, which), p.i});
+  };
   const auto nest = [&](const ir::Expr& value) {
     const ir::Stmt each = loop(p.i, p.H, store(e, {ir::call(ir::UfKind::edge, "edge", {p.node, k}, 0), p.i}, value));
-    return for_nodes(p.node, ir::For::make(k, dims::child, ir::call(ir::UfKind::num_children, "num_children", {p.node}, 0), ir::ForKind::serial, each));
+    return for_nodes(p.node,
+                     ir::For::make(k, dims::child, ir::call(ir::UfKind::num_children, "num_children", {p.node}, 0),
+                                   ir::ForKind::serial, each));
   };
-  const ir::Stmt alone = nest(of_container(0)), parent = nest(of_container(0) + load(p.a, {p.node, p.i})), other = nest(of_container(1));
+  const ir::Stmt alone = nest(of_container(0)), parent = nest(of_container(0) + load(p.a, {p.node, p.i})),
+                 other = nest(of_container(1));
   const ir::Stmt position = nest(of_container(0) + ir::Cast::make(DType::f32, k));
   CHECK(count_of(pass::fuse_edges(alone), "d_batch_edge") == 1);
   CHECK(pass::fuse_edges(parent).same_as(parent));
@@ -139,11 +158,15 @@ TEST_CASE("no more reductions are fused than registers hold", "[pass]") {
   CHECK(count_of(pass::fuse_nests(apart, 1), "for r") == 7);
 }
 
-TEST_CASE("a nest that reads whole what another computes comes after it, whatever else it could be fused with", "[pass]") {
+TEST_CASE("a nest that reads whole what another computes comes after it, whatever else it could be fused with",
+          "[pass]") {
   const Small p;
-  const auto pointwise = [&](const ir::Buffer& to, const ir::Expr& value) { return for_nodes(p.node, loop(p.i, p.H, store(to, {p.node, p.i}, value))); };
+  const auto pointwise = [&](const ir::Buffer& to, const ir::Expr& value) {
+    return for_nodes(p.node, loop(p.i, p.H, store(to, {p.node, p.i}, value)));
+  };
   const ir::Expr last = ir::imm(p.H.extent() - 1);
-  const ir::Stmt first = pointwise(p.a, load(p.w, {p.i})), second = pointwise(p.b, load(p.a, {p.node, last - p.i})), third = pointwise(p.a, load(p.b, {p.node, p.i}));
+  const ir::Stmt first = pointwise(p.a, load(p.w, {p.i})), second = pointwise(p.b, load(p.a, {p.node, last - p.i})),
+                 third = pointwise(p.a, load(p.b, {p.node, p.i}));
   const ir::Stmt s = block({first, second, third});
   CHECK(ir::equal(pass::fuse_nests(block({first, second}), 3), block({first, second})));
   CHECK(count_of(pass::fuse_nests(s, 3), "for n_idx") == 3);  // the third overwrites what the second reads whole
@@ -162,7 +185,10 @@ TEST_CASE("without temporaries there is nothing to index densely", "[pass]") {
 
 TEST_CASE("a temporary over all nodes keeps a row per node: they are more than any batch", "[pass]") {
   const Small p;
-  const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, block({store(p.a, {p.node, p.i}, load(p.w, {p.i})), store(p.h, {p.node, p.i}, load(p.a, {p.node, p.i}))})));
+  const ir::Stmt s = for_nodes(
+      p.node,
+      loop(p.i, p.H,
+           block({store(p.a, {p.node, p.i}, load(p.w, {p.i})), store(p.h, {p.node, p.i}, load(p.a, {p.node, p.i}))})));
   CHECK(pass::index_densely(s).same_as(s));
 }
 
@@ -195,6 +221,6 @@ TEST_CASE("a value is not forwarded over a store to the same buffer", "[pass][eq
     ir::interpret({"handmade", {p.h, p.a}, body}, one_node, storage);
     return storage["h"];
   };
-  CHECK(result(to(p.i, 2)) == std::vector<double>{2, 2, 2, 2, 0, 0, 0, 0});           // the same element
+  CHECK(result(to(p.i, 2)) == std::vector<double>{2, 2, 2, 2, 0, 0, 0, 0});         // the same element
   CHECK(result(to(ir::imm(0), 2)) == std::vector<double>{2, 1, 1, 1, 0, 0, 0, 0});  // sometimes the same
 }

@@ -1,4 +1,5 @@
-// The passes that bring a program down to the machine: barriers, shared loads, arrays in place of functions, vectors, offsets.
+// The passes that bring a program down to the machine: barriers, shared loads, arrays in place of functions, vectors,
+// offsets.
 #include <catch2/catch.hpp>
 
 #include "support/golden.hpp"
@@ -19,7 +20,8 @@ const Target small = machine(16, 8);  // tiles of at most two rows: short golden
 struct Small {
   Dim H{"hidden", 4};
   ir::Expr i = var("i"), j = var("j"), node = var("node");
-  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight), W = buffer("W", {H, H}, ir::Role::weight);
+  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight),
+             W = buffer("W", {H, H}, ir::Role::weight);
   ir::Buffer a = buffer("a", {dims::node, H}), b = buffer("b", {dims::node, H});
 };
 
@@ -33,7 +35,8 @@ struct Barriers {
 };
 
 void count_barriers(const ir::Stmt& s, bool carried, bool deeper, Barriers& found) {
-  if (s.as<ir::Barrier>()) ++(deeper ? found.deeper : carried ? found.carried : found.outside);
+  if (s.as<ir::Barrier>())
+    ++(deeper ? found.deeper : carried ? found.carried : found.outside);
   else if (const auto* loop = s.as<ir::For>()) {
     const bool carries = loop->dim == dims::all_batches || loop->dim == dims::sequence;
     count_barriers(loop->body, carried || carries, deeper || !carries, found);
@@ -93,17 +96,20 @@ TEST_CASE("node by node, a barrier stands between nodes and nowhere deeper", "[p
 }
 
 TEST_CASE("one worker meets no barrier", "[pass]") {
-  for (const auto& graph : {tree_lstm(8).graph(), tree_gru(8).graph()}) CHECK(barriers_of(graph, standard) == Barriers{0, 0, 0});
+  for (const auto& graph : {tree_lstm(8).graph(), tree_gru(8).graph()})
+    CHECK(barriers_of(graph, standard) == Barriers{0, 0, 0});
 }
 
 TEST_CASE("a program in which nobody reads what others write stays as it is", "[pass]") {
   const Small p;
   const ir::Stmt s = row_of_a(p, load(p.w, {p.i}), ir::ForKind::parallel);
   CHECK(pass::insert_barriers(s).same_as(s));
-  const ir::Stmt carried = ir::For::make(var("b_idx"), dims::all_batches, ir::call(ir::UfKind::num_batches, "num_batches"), ir::ForKind::serial, s);
+  const ir::Stmt carried = ir::For::make(var("b_idx"), dims::all_batches,
+                                         ir::call(ir::UfKind::num_batches, "num_batches"), ir::ForKind::serial, s);
   CHECK(pass::insert_barriers(carried).same_as(carried));
   const ir::Expr node = var("node"), i = var("i");
-  const ir::Stmt two = block({s, for_nodes(node, loop(i, p.H, store(p.b, {node, i}, load(p.w, {i})), ir::ForKind::parallel))});
+  const ir::Stmt two =
+      block({s, for_nodes(node, loop(i, p.H, store(p.b, {node, i}, load(p.w, {i})), ir::ForKind::parallel))});
   CHECK(pass::insert_barriers(two).same_as(two));
 }
 
@@ -111,8 +117,10 @@ TEST_CASE("reading another's slice takes a barrier, one's own none", "[pass]") {
   const Small p;
   const ir::Expr node = var("node"), i = var("i");
   const auto after = [&](const ir::Expr& index) {
-    const ir::Stmt read = for_nodes(node, loop(i, p.H, store(p.h, {node, i}, load(p.a, {node, index})), ir::ForKind::parallel));
-    return barriers_of(pass::insert_barriers(block({row_of_a(p, load(p.w, {p.i}), ir::ForKind::parallel), read}))).outside;
+    const ir::Stmt read =
+        for_nodes(node, loop(i, p.H, store(p.h, {node, i}, load(p.a, {node, index})), ir::ForKind::parallel));
+    return barriers_of(pass::insert_barriers(block({row_of_a(p, load(p.w, {p.i}), ir::ForKind::parallel), read})))
+        .outside;
   };
   CHECK(after(i) == 0);
   CHECK(after(ir::imm(3) - i) == 1);
@@ -122,25 +130,30 @@ TEST_CASE("overwriting what others may still read takes a barrier", "[pass]") {
   const Small p;
   const ir::Stmt write = row_of_a(p, load(p.w, {p.i}), ir::ForKind::parallel);
   const ir::Expr node = var("node"), i = var("i");
-  const ir::Stmt read = for_nodes(node, loop(i, p.H, store(p.h, {node, i}, load(p.a, {node, ir::imm(3) - i})), ir::ForKind::parallel));
+  const ir::Stmt read =
+      for_nodes(node, loop(i, p.H, store(p.h, {node, i}, load(p.a, {node, ir::imm(3) - i})), ir::ForKind::parallel));
   CHECK(barriers_of(pass::insert_barriers(block({read, write}))).outside == 1);
 }
 
 TEST_CASE("what is no nest is refused", "[pass][refusal]") {
   const Small p;
-  const ir::Stmt alone = ir::If::make(ir::IntImm::make(1, DType::boolean), block({store(p.w, {p.i}, number(0)), ir::Barrier::make()}));
+  const ir::Stmt alone =
+      ir::If::make(ir::IntImm::make(1, DType::boolean), block({store(p.w, {p.i}, number(0)), ir::Barrier::make()}));
   CHECK_THROWS_WITH(pass::insert_barriers(alone), Catch::Contains("a statement outside of any nest"));
 }
 
 // ---- share_loads ----
 
 TEST_CASE("a tile reads each state and each weight once", "[pass][golden]") {
-  check_golden("pass/share_loads/dependency_rnn.ilir", text_after("share_loads", dependency_rnn(6).graph(), standard, small));
+  check_golden("pass/share_loads/dependency_rnn.ilir",
+               text_after("share_loads", dependency_rnn(6).graph(), standard, small));
 }
 
 TEST_CASE("loads that differ are not shared", "[pass]") {
   const Small p;
-  const ir::Stmt s = loop(p.i, p.H, block({store(p.a, {ir::imm(0), p.i}, load(p.W, {ir::imm(0), p.i})), store(p.a, {ir::imm(1), p.i}, load(p.W, {ir::imm(1), p.i}))}));
+  const ir::Stmt s = loop(p.i, p.H,
+                          block({store(p.a, {ir::imm(0), p.i}, load(p.W, {ir::imm(0), p.i})),
+                                 store(p.a, {ir::imm(1), p.i}, load(p.W, {ir::imm(1), p.i}))}));
   CHECK(pass::share_loads(s).same_as(s));
 }
 
@@ -154,7 +167,8 @@ TEST_CASE("a load of what the loop stores to is not shared", "[pass]") {
 TEST_CASE("a body that is not all stores is left alone, wherever the other statement stands", "[pass]") {
   const Small p;
   const ir::Expr twice = load(p.w, {p.i}) * load(p.w, {p.i});
-  const ir::Stmt plain = store(p.a, {ir::imm(0), p.i}, twice), nested = loop(p.j, p.H, store(p.b, {ir::imm(0), p.j}, twice));
+  const ir::Stmt plain = store(p.a, {ir::imm(0), p.i}, twice),
+                 nested = loop(p.j, p.H, store(p.b, {ir::imm(0), p.j}, twice));
   const ir::Stmt first = loop(p.i, p.H, block({nested, plain})), last = loop(p.i, p.H, block({plain, nested}));
   CHECK(pass::share_loads(first).same_as(first));
   CHECK(pass::share_loads(last).same_as(last));
@@ -164,7 +178,8 @@ TEST_CASE("a body that is not all stores is left alone, wherever the other state
 
 TEST_CASE("functions of the structure become arrays and arithmetic on numbers", "[pass][golden]") {
   check_golden("pass/resolve_structure/tree_rnn.ilir", text_after("resolve_structure", tree_rnn(4).graph(), standard));
-  check_golden("pass/resolve_structure/third_child.ilir", text_after("resolve_structure", odd::indices(4), Schedule{}.exact_activations(), small));
+  check_golden("pass/resolve_structure/third_child.ilir",
+               text_after("resolve_structure", odd::indices(4), Schedule{}.exact_activations(), small));
 }
 
 TEST_CASE("without functions there is nothing to resolve", "[pass]") {
@@ -179,7 +194,8 @@ TEST_CASE("a position in one container is checked against another's count", "[pa
   const auto resolved = [&](int container) {
     const ir::Expr kid = ir::call(ir::UfKind::kth_child, "kids", {p.node, k}, container);
     const ir::Expr count = ir::call(ir::UfKind::num_children, "num_children", {p.node}, 0);
-    const ir::Stmt each = ir::For::make(k, dims::child, count, ir::ForKind::serial, store(p.a, {p.node, k}, load(p.h, {kid, ir::imm(0)})));
+    const ir::Stmt each = ir::For::make(k, dims::child, count, ir::ForKind::serial,
+                                        store(p.a, {p.node, k}, load(p.h, {kid, ir::imm(0)})));
     return ir::print(pass::resolve_structure(for_nodes(p.node, each), {}));
   };
   CHECK(count(resolved(0), "select") == 0);
@@ -189,7 +205,8 @@ TEST_CASE("a position in one container is checked against another's count", "[pa
 // ---- vectorize ----
 
 TEST_CASE("a tile's lanes become vectors", "[pass][golden]") {
-  check_golden("pass/vectorize/dependency_rnn.ilir", text_after("vectorize", dependency_rnn(6).graph(), standard, small));
+  check_golden("pass/vectorize/dependency_rnn.ilir",
+               text_after("vectorize", dependency_rnn(6).graph(), standard, small));
 }
 
 TEST_CASE("without vectorized loops there is nothing to do", "[pass]") {
@@ -200,40 +217,52 @@ TEST_CASE("without vectorized loops there is nothing to do", "[pass]") {
 
 TEST_CASE("what differs by lane where it must not is refused", "[pass][refusal]") {
   const Small p;
-  const auto lanes = [&](const ir::Stmt& body) { return pass::vectorize(loop(p.i, p.H, body, ir::ForKind::vectorized)); };
+  const auto lanes = [&](const ir::Stmt& body) {
+    return pass::vectorize(loop(p.i, p.H, body, ir::ForKind::vectorized));
+  };
   const ir::Stmt plain = store(p.b, {ir::imm(0), p.i}, number(1));
-  CHECK_THROWS_WITH(lanes(ir::For::make(p.j, p.H, p.i + 1, ir::ForKind::serial, plain)), Catch::Contains("a loop's extent differs by lane"));
-  CHECK_THROWS_WITH(lanes(ir::If::make(ir::binary(ir::BinaryOp::lt, p.i, ir::imm(2)), plain)), Catch::Contains("a condition differs by lane"));
-  CHECK_THROWS_WITH(lanes(store(p.b, {ir::imm(0), ir::imm(0)}, load(p.w, {p.i}))), Catch::Contains("lanes that store to one element of 'b'"));
-  CHECK_THROWS_WITH(lanes(store(p.b, {ir::call(ir::UfKind::all_node, "all_nodes", {p.i}), ir::imm(0)}, number(1))), Catch::Contains("an argument of an uninterpreted function differs by lane"));
+  CHECK_THROWS_WITH(lanes(ir::For::make(p.j, p.H, p.i + 1, ir::ForKind::serial, plain)),
+                    Catch::Contains("a loop's extent differs by lane"));
+  CHECK_THROWS_WITH(lanes(ir::If::make(ir::binary(ir::BinaryOp::lt, p.i, ir::imm(2)), plain)),
+                    Catch::Contains("a condition differs by lane"));
+  CHECK_THROWS_WITH(lanes(store(p.b, {ir::imm(0), ir::imm(0)}, load(p.w, {p.i}))),
+                    Catch::Contains("lanes that store to one element of 'b'"));
+  CHECK_THROWS_WITH(lanes(store(p.b, {ir::call(ir::UfKind::all_node, "all_nodes", {p.i}), ir::imm(0)}, number(1))),
+                    Catch::Contains("an argument of an uninterpreted function differs by lane"));
 }
 
 TEST_CASE("a vectorized loop of unknown extent or of one lane is refused", "[pass][refusal]") {
   const Small p;
   const ir::Stmt plain = store(p.b, {ir::imm(0), p.i}, number(1));
   const Dim one("one", 1);
-  CHECK_THROWS_WITH(pass::vectorize(loop(p.i, one, plain, ir::ForKind::vectorized)), Catch::Contains("a constant extent of at least 2"));
-  CHECK_THROWS_WITH(pass::vectorize(ir::For::make(p.i, p.H, var("n"), ir::ForKind::vectorized, plain)), Catch::Contains("a constant extent of at least 2"));
+  CHECK_THROWS_WITH(pass::vectorize(loop(p.i, one, plain, ir::ForKind::vectorized)),
+                    Catch::Contains("a constant extent of at least 2"));
+  CHECK_THROWS_WITH(pass::vectorize(ir::For::make(p.i, p.H, var("n"), ir::ForKind::vectorized, plain)),
+                    Catch::Contains("a constant extent of at least 2"));
 }
 
 TEST_CASE("a value that differs by lane stays in its let", "[pass]") {
   const Small p;
   const ir::Expr x = ir::Var::make("x", {DType::f32, 1});
   const ir::Stmt body = ir::LetStmt::make(x, load(p.w, {p.i}), store(p.b, {ir::imm(0), p.i}, x * x));
-  CHECK(ir::print(pass::vectorize(loop(p.i, p.H, body, ir::ForKind::vectorized))) == "x = w[ramp(0,4)]\nb[0,ramp(0,4)] = x * x\n");
+  CHECK(ir::print(pass::vectorize(loop(p.i, p.H, body, ir::ForKind::vectorized))) ==
+        "x = w[ramp(0,4)]\nb[0,ramp(0,4)] = x * x\n");
 }
 
 // ---- flatten_storage ----
 
 TEST_CASE("every index list becomes one offset", "[pass][golden]") {
-  check_golden("pass/flatten_storage/dependency_rnn.ilir", text_after("flatten_storage", dependency_rnn(6).graph(), standard, small));
-  check_golden("pass/flatten_storage/matrix_state.ilir", text_after("flatten_storage", odd::matrix_state(4), Schedule{}.exact_activations()));
+  check_golden("pass/flatten_storage/dependency_rnn.ilir",
+               text_after("flatten_storage", dependency_rnn(6).graph(), standard, small));
+  check_golden("pass/flatten_storage/matrix_state.ilir",
+               text_after("flatten_storage", odd::matrix_state(4), Schedule{}.exact_activations()));
 }
 
 TEST_CASE("a tensor of no dimension has a layout", "[pass]") {
   const Small p;
   const ir::Buffer one = buffer("one", {});
-  const ir::Program flat = pass::flatten_storage({"handmade", {one, p.w}, store(one, {}, load(p.w, {ir::imm(1)})), ir::Level::scheduled});
+  const ir::Program flat =
+      pass::flatten_storage({"handmade", {one, p.w}, store(one, {}, load(p.w, {ir::imm(1)})), ir::Level::scheduled});
   CHECK_NOTHROW(ir::verify(flat, ir::Level::device));
   CHECK(flat.buffers[0]->layout.fixed_size == 1);
 }
@@ -241,7 +270,8 @@ TEST_CASE("a tensor of no dimension has a layout", "[pass]") {
 TEST_CASE("an extent that is known gets a size, an open one a row", "[pass]") {
   const Small p;
   const ir::Buffer open = buffer("open", {Dim("vocabulary"), p.H}, ir::Role::weight);
-  const ir::Stmt body = block({store(p.a, {ir::imm(0), ir::imm(1)}, load(p.W, {ir::imm(2), ir::imm(3)})), store(p.b, {ir::imm(0), ir::imm(1)}, load(open, {ir::imm(2), ir::imm(3)}))});
+  const ir::Stmt body = block({store(p.a, {ir::imm(0), ir::imm(1)}, load(p.W, {ir::imm(2), ir::imm(3)})),
+                               store(p.b, {ir::imm(0), ir::imm(1)}, load(open, {ir::imm(2), ir::imm(3)}))});
   const ir::Program flat = pass::flatten_storage({"handmade", {p.a, p.W, p.b, open}, body, ir::Level::scheduled});
   CHECK(flat.buffers[0]->layout.row_size == 16);  // rows of whole cache lines
   CHECK(flat.buffers[1]->layout.fixed_size == 64);

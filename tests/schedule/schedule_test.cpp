@@ -17,11 +17,13 @@ const Schedule standard = Schedule::standard().exact_activations();
 struct Small {
   Dim H{"hidden", 4};
   ir::Expr i = var("i"), j = var("j"), n = var("n"), node = var("node");
-  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight), W = buffer("W", {H, H}, ir::Role::weight);
+  ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), w = buffer("w", {H}, ir::Role::weight),
+             W = buffer("W", {H, H}, ir::Role::weight);
   ir::Buffer a = buffer("a", {dims::node, H});
 };
 
-/// A counter over the nodes that a loop visits, as a program: visits[x] += 1, marks[x] = how many were visited together.
+/// A counter over the nodes that a loop visits, as a program: visits[x] += 1, marks[x] = how many were visited
+/// together.
 struct Visits {
   Dim X{"x", 40};
   ir::Buffer visits = buffer("visits", {X}, ir::Role::state), marks = buffer("marks", {X}, ir::Role::state);
@@ -89,7 +91,8 @@ TEST_CASE("what splits reads like this", "[schedule][golden]") {
 
 TEST_CASE("even tiles are the fewest, of sizes that differ by at most one", "[schedule][equality]") {
   const Visits v;
-  const ir::Stmt tiled = schedule::split_evenly(num_nodes, 5, v.X, [&](const ir::Expr& base, int rows) { return v.visit(base, rows); });
+  const ir::Stmt tiled =
+      schedule::split_evenly(num_nodes, 5, v.X, [&](const ir::Expr& base, int rows) { return v.visit(base, rows); });
   for (int extent = 0; extent <= 23; ++extent) {
     const std::vector<int> together = v.run(tiled, extent);
     const int tiles = (extent + 4) / 5;
@@ -99,7 +102,9 @@ TEST_CASE("even tiles are the fewest, of sizes that differ by at most one", "[sc
 
 TEST_CASE("tiles of at most one row are single rows", "[schedule][equality]") {
   const Visits v;
-  CHECK(v.run(schedule::split_evenly(num_nodes, 1, v.X, [&](const ir::Expr& base, int rows) { return v.visit(base, rows); }), 3) == std::vector<int>{1, 1, 1});
+  CHECK(v.run(schedule::split_evenly(num_nodes, 1, v.X,
+                                     [&](const ir::Expr& base, int rows) { return v.visit(base, rows); }),
+              3) == std::vector<int>{1, 1, 1});
 }
 
 TEST_CASE("even tiles read like this", "[schedule][golden]") {
@@ -112,8 +117,16 @@ TEST_CASE("even tiles read like this", "[schedule][golden]") {
 
 TEST_CASE("iterations side by side share the loop inside them", "[schedule][golden]") {
   const Small p;
-  const ir::Stmt row = sum_over(p.H, [&](auto& r) { return load(p.w, {r}) * load(p.a, {p.i, r}); }, [&](auto& sum) { return store(p.h, {p.i, ir::imm(0)}, sum); });
-  check_golden("schedule/unroll_and_jam/dot_products.ilir", ir::print(schedule::unroll_and_jam(row, p.i, ir::imm(0), 2)));
+  const ir::Stmt row = sum_over(
+      p.H,
+      [&](auto& r) {
+        return load(p.w, {r}) * load(p.a, {p.i, r});
+      },
+      [&](auto& sum) {
+        return store(p.h, {p.i, ir::imm(0)}, sum);
+      });
+  check_golden("schedule/unroll_and_jam/dot_products.ilir",
+               ir::print(schedule::unroll_and_jam(row, p.i, ir::imm(0), 2)));
 }
 
 TEST_CASE("one iteration alone is the body itself", "[schedule]") {
@@ -124,15 +137,21 @@ TEST_CASE("one iteration alone is the body itself", "[schedule]") {
 
 TEST_CASE("loops of different extents are not shared", "[schedule]") {
   const Small p;
-  const auto kids = [&](const ir::Expr& extent) { return ir::print(schedule::unroll_and_jam(ir::For::make(p.j, dims::child, extent, ir::ForKind::serial, store(p.h, {p.i, p.j}, number(1))), p.i, ir::imm(0), 2)); };
+  const auto kids = [&](const ir::Expr& extent) {
+    return ir::print(schedule::unroll_and_jam(
+        ir::For::make(p.j, dims::child, extent, ir::ForKind::serial, store(p.h, {p.i, p.j}, number(1))), p.i,
+        ir::imm(0), 2));
+  };
   CHECK(count(kids(ir::call(ir::UfKind::num_children, "num_children", {p.i}, 0)), "for j") == 2);
   CHECK(count(kids(ir::imm(3)), "for j") == 1);
 }
 
 // ---- pack_weights ----
 
-TEST_CASE("weights lie in panels of one vector of outputs, transposed or not, of three dimensions too", "[schedule][golden]") {
-  check_golden("schedule/pack_weights/matrix_state.ilir", text_after("pack_weights", odd::matrix_state(6), Schedule{}.exact_activations()));
+TEST_CASE("weights lie in panels of one vector of outputs, transposed or not, of three dimensions too",
+          "[schedule][golden]") {
+  check_golden("schedule/pack_weights/matrix_state.ilir",
+               text_after("pack_weights", odd::matrix_state(6), Schedule{}.exact_activations()));
   check_golden("schedule/pack_weights/tree_gru.ilir", text_after("pack_weights", tree_gru(6).graph(), standard));
 }
 
@@ -183,11 +202,13 @@ TEST_CASE("without weights worth a copy a program stays as it is", "[schedule]")
 // ---- tile_nests ----
 
 TEST_CASE("contractions run in register tiles of rows and vectors", "[schedule][golden]") {
-  check_golden("schedule/tile_nests/dependency_rnn.ilir", text_after("tile_nests", dependency_rnn(6).graph(), standard, machine(16, 8)));
+  check_golden("schedule/tile_nests/dependency_rnn.ilir",
+               text_after("tile_nests", dependency_rnn(6).graph(), standard, machine(16, 8)));
 }
 
 TEST_CASE("workers tile the panels of their slices, and the last one what is left over", "[schedule][golden]") {
-  check_golden("schedule/tile_nests/two_workers.ilir", text_after("tile_nests", tree_rnn(10).graph(), standard.workers(2)));
+  check_golden("schedule/tile_nests/two_workers.ilir",
+               text_after("tile_nests", tree_rnn(10).graph(), standard.workers(2)));
 }
 
 TEST_CASE("a nest over no dimension stays as it is", "[schedule]") {
@@ -212,7 +233,8 @@ TEST_CASE("workers whose slices differ by type do not read each other's without 
   const ir::Expr n = var("node"), m = var("node"), i = var("i"), j = var("i");
   const ir::Stmt write = for_nodes(n, loop(i, H, store(x, {n, i}, number(1))));
   const ir::Stmt read = for_nodes(m, loop(j, H, store(y, {m, j}, ir::Cast::make(DType::f64, load(x, {m, j})))));
-  const ir::Stmt tiled = schedule::tile_nests(pass::insert_barriers(schedule::share_work(block({write, read}))), machine(16));
+  const ir::Stmt tiled =
+      schedule::tile_nests(pass::insert_barriers(schedule::share_work(block({write, read}))), machine(16));
   ir::StructureEnv env;
   env.num_nodes = 1;
   for (const bool last_first : {false, true}) {
@@ -228,12 +250,14 @@ TEST_CASE("workers own slices of what is computed, and each computes folds that 
 }
 
 TEST_CASE("a nest over no dimension is the first worker's", "[schedule][golden]") {
-  check_golden("schedule/share_work/scalar_state.ilir", text_after("share_work", odd::scalar_state(), standard.workers(2)));
+  check_golden("schedule/share_work/scalar_state.ilir",
+               text_after("share_work", odd::scalar_state(), standard.workers(2)));
 }
 
 TEST_CASE("work that is shared already stays as it is", "[schedule]") {
   const Small p;
-  const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i})), ir::ForKind::parallel));
+  const ir::Stmt s =
+      for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i})), ir::ForKind::parallel));
   CHECK(schedule::share_work(s).same_as(s));
 }
 
@@ -257,7 +281,8 @@ TEST_CASE("what one nest computes in slices no other computes whole on each work
 
 TEST_CASE("what is no nest is refused", "[schedule][refusal]") {
   const Small p;
-  const ir::Stmt alone = ir::If::make(ir::IntImm::make(1, DType::boolean), block({store(p.h, {ir::imm(0), ir::imm(0)}, number(0)), ir::Barrier::make()}));
+  const ir::Stmt alone = ir::If::make(ir::IntImm::make(1, DType::boolean),
+                                      block({store(p.h, {ir::imm(0), ir::imm(0)}, number(0)), ir::Barrier::make()}));
   CHECK_THROWS_WITH(schedule::share_work(alone), Catch::Contains("a statement outside of any nest"));
   CHECK_THROWS_WITH(schedule::tile_nests(alone, machine(16)), Catch::Contains("a statement outside of any nest"));
   CHECK_THROWS_WITH(schedule::pack_weights(alone, machine(16)), Catch::Contains("a statement outside of any nest"));

@@ -60,8 +60,8 @@ TEST_CASE("two links from one parent are one parent", "[structure]") {
 TEST_CASE("the members of a root are all that it reaches, itself first; other nodes have none", "[structure]") {
   for (unsigned seed = 0; seed < 40; ++seed) {
     RandomNodes made(seed, 1 + int(seed * 2), seed % 2 == 0);
-    made.roots.push_back(made.roots.front());                       // twice
-    made.roots.push_back(&made.nodes[made.nodes.size() / 2]);       // inside another
+    made.roots.push_back(made.roots.front());                  // twice
+    made.roots.push_back(&made.nodes[made.nodes.size() / 2]);  // inside another
     cs::Workspace workspace;
     const cs::Arrays& a = DerivedLinearizer::run(workspace, cortex::dag, {}, made.roots);
     const std::set<int> roots(a.root, a.root + a.num_roots);
@@ -105,7 +105,8 @@ TEST_CASE("batches are sorted into parts by the answers of a partition", "[struc
   using Op = cs::KeyStep::Op;
   cs::Partition partition;
   partition.selectors.push_back({{{Op::num_children, 0, 0}}, {}, cs::Where::internal, {1, 2}, false, true, "count"});
-  partition.selectors.push_back({{{Op::num_parents}, {Op::constant, 0}, {Op::equal}}, {}, cs::Where::all, {1}, false, true, "root"});
+  partition.selectors.push_back(
+      {{{Op::num_parents}, {Op::constant, 0}, {Op::equal}}, {}, cs::Where::all, {1}, false, true, "root"});
   partition.parts = 6;
   for (unsigned seed = 0; seed < 40; ++seed) {
     const RandomNodes made(seed, 1 + int(seed * 3), seed % 2 == 0);
@@ -150,8 +151,8 @@ TEST_CASE("subtrees hold each inner node once, within the levels of one group, a
           CHECK((height[std::size_t(n)] - 1) / depth == g);
           for (int e = s.inner_begin[n]; e < s.inner_begin[n + 1]; ++e) open.push_back({s.inner_child[e], level + 1});
           for (const int kid : row(a.children[0], n)) {
-            const bool inside = std::find(s.inner_child + s.inner_begin[n], s.inner_child + s.inner_begin[n + 1], kid) !=
-                                s.inner_child + s.inner_begin[n + 1];
+            const bool inside = std::find(s.inner_child + s.inner_begin[n], s.inner_child + s.inner_begin[n + 1],
+                                          kid) != s.inner_child + s.inner_begin[n + 1];
             CHECK(inside == (height[std::size_t(kid)] > 0 && (height[std::size_t(kid)] - 1) / depth == g));
           }
         }

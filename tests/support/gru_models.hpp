@@ -50,8 +50,10 @@ auto gru(M& m, int extent, const Id& id, const SumOf& sum_of) {
   });
   auto rec = m.compute("rec", H, [&](auto n, auto i) {
     const auto fresh = (1 - z(n, i)) * candidate(n, i);
-    if constexpr (Simple) return fresh;
-    else return z(n, i) * s(n, i) + fresh;
+    if constexpr (Simple)
+      return fresh;
+    else
+      return z(n, i) * s(n, i) + fresh;
   });
   if constexpr (Branch) {
     auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(id(n), i); });

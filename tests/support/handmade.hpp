@@ -16,7 +16,8 @@ inline ir::Expr var(const std::string& name) { return ir::Var::make(name); }
 inline ir::Expr number(double v) { return ir::FloatImm::make(v, DType::f32); }
 inline ir::Expr function(ir::UnaryOp op, ir::Expr a) { return ir::Unary::make(op, std::move(a)); }
 
-inline ir::Buffer buffer(const std::string& name, std::vector<Dim> dims, ir::Role role = ir::Role::temp, DType dtype = DType::f32) {
+inline ir::Buffer buffer(const std::string& name, std::vector<Dim> dims, ir::Role role = ir::Role::temp,
+                         DType dtype = DType::f32) {
   return ir::Buffer(ir::BufferInfo{name, dtype, std::move(dims), role});
 }
 inline ir::Buffer local(const std::string& name, std::vector<Dim> dims = {}) {
@@ -24,8 +25,12 @@ inline ir::Buffer local(const std::string& name, std::vector<Dim> dims = {}) {
   info.scope = ir::Scope::local;
   return ir::Buffer(std::move(info));
 }
-inline ir::Expr load(const ir::Buffer& b, std::vector<ir::Expr> indices) { return ir::Load::make(b, std::move(indices)); }
-inline ir::Stmt store(const ir::Buffer& b, std::vector<ir::Expr> indices, ir::Expr value) { return ir::Store::make(b, std::move(indices), std::move(value)); }
+inline ir::Expr load(const ir::Buffer& b, std::vector<ir::Expr> indices) {
+  return ir::Load::make(b, std::move(indices));
+}
+inline ir::Stmt store(const ir::Buffer& b, std::vector<ir::Expr> indices, ir::Expr value) {
+  return ir::Store::make(b, std::move(indices), std::move(value));
+}
 
 /// A loop over all of a dense dimension.
 inline ir::Stmt loop(const ir::Expr& i, const Dim& dim, ir::Stmt body, ir::ForKind kind = ir::ForKind::serial) {
@@ -45,7 +50,9 @@ template <class Value, class Then>
 ir::Stmt sum_over(const Dim& dim, Value value, Then then) {
   const ir::Buffer acc = local("acc");
   const ir::Expr r = var("r"), sum = load(acc, {});
-  return ir::Alloc::make(acc, block({store(acc, {}, number(0)), loop(r, dim, store(acc, {}, ir::combine(ir::ReduceOp::sum, sum, value(r)))), then(sum)}));
+  return ir::Alloc::make(
+      acc, block({store(acc, {}, number(0)),
+                  loop(r, dim, store(acc, {}, ir::combine(ir::ReduceOp::sum, sum, value(r)))), then(sum)}));
 }
 
 }  // namespace cortex::test

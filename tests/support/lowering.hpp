@@ -121,8 +121,8 @@ struct Reference {
   ir::Storage bound;
 };
 
-/// The first pass after which the program gives something else than `reference`, with what is wrong; "" if there is none. From
-/// the pass on that puts the barriers in, also with several workers, in both orders.
+/// The first pass after which the program gives something else than `reference`, with what is wrong; "" if there is
+/// none. From the pass on that puts the barriers in, also with several workers, in both orders.
 inline std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target) {
   std::vector<Snapshot> passes;
   try {
@@ -130,23 +130,27 @@ inline std::string first_difference(const Reference& reference, const Schedule& 
   } catch (const Error& error) {
     return "no program: " + error.message;
   }
-  const auto report = [&](const Snapshot& s, const std::string& what) { return "after " + s.pass + ": " + what + "\n" + ir::print(s.program); };
+  const auto report = [&](const Snapshot& s, const std::string& what) {
+    return "after " + s.pass + ": " + what + "\n" + ir::print(s.program);
+  };
   bool shared = false;
   for (const Snapshot& s : passes) {
-    for (const char* late : {"insert_barriers", "pack_weights", "tile_nests", "resolve_structure", "flatten_storage"}) shared |= s.pass == late;
+    for (const char* late : {"insert_barriers", "pack_weights", "tile_nests", "resolve_structure", "flatten_storage"})
+      shared |= s.pass == late;
     if (const std::string d = reference.difference(s.program); !d.empty()) return report(s, d);
     if (schedule.max_workers < 2 || !shared) continue;
     for (const bool last_first : {false, true})
       if (const std::string d = reference.difference(s.program, {schedule.max_workers, last_first}); !d.empty())
-        return report(s, std::to_string(schedule.max_workers) + (last_first ? " workers, last first: " : " workers, first first: ") + d);
+        return report(s, std::to_string(schedule.max_workers) +
+                             (last_first ? " workers, last first: " : " workers, first first: ") + d);
   }
   return {};
 }
 
-/// Holds `graph` against the recursion as written under every schedule of the recursion, with 1 and 3 workers, for targets of
-/// every kind in turn.
-inline void check_every_schedule(const ra::Graph& graph, const ra::NodeView& view, const ir::StructureEnv& env, const std::vector<std::int32_t>& number, int words,
-                                 int first_target = 0) {
+/// Holds `graph` against the recursion as written under every schedule of the recursion, with 1 and 3 workers, for
+/// targets of every kind in turn.
+inline void check_every_schedule(const ra::Graph& graph, const ra::NodeView& view, const ir::StructureEnv& env,
+                                 const std::vector<std::int32_t>& number, int words, int first_target = 0) {
   const Reference reference(graph, view, env, number, weights_for(graph, words, 1));
   int target = first_target;
   for (const bool batched : {false, true})
@@ -158,8 +162,9 @@ inline void check_every_schedule(const ra::Graph& graph, const ra::NodeView& vie
           constexpr int bytes[] = {16, 32, 64};
           const Target on = machine(bytes[target % 3], target / 3 % 2 ? 16 : 32);
           ++target;
-          INFO(graph.name << (batched ? ", batched" : "") << (specialized ? ", specialized" : "") << (apart ? ", leaves apart" : "") << ", workers " << workers
-                          << ", vectors of " << on.vector_bytes << " bytes, " << on.vector_registers << " registers");
+          INFO(graph.name << (batched ? ", batched" : "") << (specialized ? ", specialized" : "")
+                          << (apart ? ", leaves apart" : "") << ", workers " << workers << ", vectors of "
+                          << on.vector_bytes << " bytes, " << on.vector_registers << " registers");
           CHECK(first_difference(reference, schedule, on) == "");
         }
 }

@@ -402,12 +402,17 @@ inline ra::Graph chosen_children(int extent) {
 /// An operator that others read whole: a contraction at inner nodes, none at leaves.
 inline ra::Graph half_contracted(int extent) {
   Odd g("half_contracted", extent);
-  const int U = g.input("U", {g.H, g.H}), A = g.input("A", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
+  const int U = g.input("U", {g.H, g.H}), A = g.input("A", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H}),
+            h = g.placeholder("h", {g.H});
   const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) {
-    return tanh_of(g.at(Emb, {g.word_of(n), i[0]}) + g.dot(g.H, [&](auto& r) { return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r}); }));
+    return tanh_of(g.at(Emb, {g.word_of(n), i[0]}) + g.dot(g.H, [&](auto& r) {
+      return g.at(U, {i[0], r}) * g.at(h, {g.child_of(g.left, n), r});
+    }));
   });
   g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
-    return g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(t, {n, r}); }) - g.at(h, {g.child_of(g.right, n), i[0]});
+    return g.dot(g.H, [&](auto& r) {
+      return g.at(A, {i[0], r}) * g.at(t, {n, r});
+    }) - g.at(h, {g.child_of(g.right, n), i[0]});
   }));
   return g.done();
 }

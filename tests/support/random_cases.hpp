@@ -18,7 +18,8 @@ inline RandomFunctor compile_model(const RandomModel& model, const Schedule& sch
 }
 
 /// The first value outside its bound, as text; nothing if all are right.
-inline std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest) {
+inline std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor,
+                                           const Forest& forest) {
   const ForestView view(forest);
   const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
   const auto result = functor(forest.roots);

@@ -27,11 +27,10 @@ struct Vertex {
   std::array<float, 3> feature{};
 };
 
-using VertexSet =
-    structure::Accessors<structure::OptionalChild<&Vertex::first>, structure::OptionalChild<&Vertex::second>,
-                         structure::Children<&Vertex::kids>, structure::Field<&Vertex::word>,
-                         structure::Field<&Vertex::feature>, structure::Parents<cortex::children<&Vertex::kids>>,
-                         structure::Members>;
+using VertexSet = structure::Accessors<structure::OptionalChild<&Vertex::first>,
+                                       structure::OptionalChild<&Vertex::second>, structure::Children<&Vertex::kids>,
+                                       structure::Field<&Vertex::word>, structure::Field<&Vertex::feature>,
+                                       structure::Parents<cortex::children<&Vertex::kids>>, structure::Members>;
 
 inline constexpr int vocabulary = 12;
 
@@ -99,7 +98,7 @@ using WeightValues = std::map<std::string, std::vector<float>>;
 /// How much of the grammar a random model draws from.
 enum class Grammar : std::uint8_t {
   one_recursion,  // up, with a branch on leaves or on a field, or none
-  whole,          // further recursions that go up, down or nowhere, readouts, switches, branches on any of the structure
+  whole,  // further recursions that go up, down or nowhere, readouts, switches, branches on any of the structure
 };
 
 /// Makes one random model: one or two vector states, with or without a branch on leaves, of operators drawn from the
@@ -352,7 +351,7 @@ class RandomModel {
     ra::Op& op =
         add(ra::OpKind::if_then_else, "branch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
     op.node = ir::Var::make("n");
-    op.condition = on_leaves                       ? ir::call(ir::UfKind::is_leaf, "is_leaf", {op.node})
+    op.condition = on_leaves                    ? ir::call(ir::UfKind::is_leaf, "is_leaf", {op.node})
                    : grammar_ == Grammar::whole ? condition(op.node)
                                                 : ir::binary(ir::BinaryOp::eq, word_of(op.node) % 2, ir::imm(0));
     op.then_op = then_op;
@@ -369,7 +368,8 @@ class RandomModel {
       case 2:
         return ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::num_children, "num_parents", {node}, 1), ir::imm(0));
       case 3: {
-        const ir::Expr inner = ir::Unary::make(ir::UnaryOp::logical_not, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}));
+        const ir::Expr inner =
+            ir::Unary::make(ir::UnaryOp::logical_not, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}));
         return ir::Binary::make(ir::BinaryOp::logical_and, inner,
                                 ir::binary(ir::BinaryOp::lt, word_of(node), ir::imm(vocabulary / 2)));
       }
@@ -385,7 +385,8 @@ class RandomModel {
     ir::Buffer rest = bodies[2];
     for (int c = total ? 1 : 2; c-- > 0;) {
       const int then_op = graph.find(bodies[std::size_t(c)]), else_op = graph.find(rest);
-      ra::Op& op = add(ra::OpKind::if_then_else, "switch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+      ra::Op& op =
+          add(ra::OpKind::if_then_else, "switch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
       op.node = ir::Var::make("n");
       const ir::Expr key = word_of(op.node) % 3;
       op.condition = ir::binary(ir::BinaryOp::eq, key, ir::imm(c));
@@ -418,8 +419,10 @@ class RandomModel {
     if (random_.chance(0.5)) here_.clear();
     const bool recursive = direction_ == ra::Direction::up || direction_ == ra::Direction::down;
     ir::Buffer result = body(dim, recursive);
-    if (recursive && random_.chance(0.3)) result = switch_of(dim);
-    else if (recursive && random_.chance(0.5)) result = branch(dim, body(dim, false), result, random_.chance(0.3));
+    if (recursive && random_.chance(0.3))
+      result = switch_of(dim);
+    else if (recursive && random_.chance(0.5))
+      result = branch(dim, body(dim, false), result, random_.chance(0.3));
     graph.states.push_back({placeholder, graph.find(result), recursion});
     if (direction_ == ra::Direction::roots) states_.clear();  // has no value at other nodes
   }

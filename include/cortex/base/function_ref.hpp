@@ -1,5 +1,5 @@
-// A function that is only called while it is passed: a parameter that takes any lambda. Costs a fraction of std::function
-// to compile, and allocates nothing.
+// A function that is only called while it is passed: a parameter that takes any lambda. Costs a fraction of
+// std::function to compile, and allocates nothing.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,7 @@ template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
   template <class F>
-  requires(!std::is_same_v<F, FunctionRef>)
-  FunctionRef(const F& lambda)
+  requires(!std::is_same_v<F, FunctionRef>) FunctionRef(const F& lambda)
       : lambda_(&lambda), call_([](const void* f, Arguments... arguments) -> Result {
           return (*static_cast<const F*>(f))(static_cast<Arguments>(arguments)...);
         }) {}

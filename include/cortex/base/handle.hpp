@@ -1,5 +1,5 @@
-// Nodes that count their handles. One class, whatever the node: std::make_shared is a family of classes for each type of
-// node, which every translation unit would pay for.
+// Nodes that count their handles. One class, whatever the node: std::make_shared is a family of classes for each type
+// of node, which every translation unit would pay for.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What the compiler remembers of nodes, by their addresses. The table is one class for all values: std::unordered_map is a
-// dozen classes for each type of value, which every translation unit would pay for.
+// What the compiler remembers of nodes, by their addresses. The table is one class for all values: std::unordered_map
+// is a dozen classes for each type of value, which every translation unit would pay for.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,9 @@ struct PointerEntry {
 class PointerTable {
  public:
   PointerTable() = default;
-  PointerTable(PointerTable&& other) noexcept : chains_(std::move(other.chains_)), size_(other.size_) { other.size_ = 0; }
+  PointerTable(PointerTable&& other) noexcept : chains_(std::move(other.chains_)), size_(other.size_) {
+    other.size_ = 0;
+  }
   PointerTable& operator=(PointerTable&& other) noexcept {
     std::swap(chains_, other.chains_);
     std::swap(size_, other.size_);
@@ -113,8 +115,10 @@ class PointerMap {
     return entry ? Emplaced{entry, false} : Emplaced{add(key, std::move(value)), true};
   }
   void insert_or_assign(const void* key, Value value) {
-    if (Entry* const entry = find(key)) entry->second = std::move(value);
-    else add(key, std::move(value));
+    if (Entry* const entry = find(key))
+      entry->second = std::move(value);
+    else
+      add(key, std::move(value));
   }
   Value& operator[](const void* key) {
     Entry* const entry = find(key);

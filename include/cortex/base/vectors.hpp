@@ -1,5 +1,5 @@
-// Loops over vectors that the standard library has, but makes every translation unit pay dearly for: std::reverse_iterator
-// and inserted ranges are dozens of classes for each type of element.
+// Loops over vectors that the standard library has, but makes every translation unit pay dearly for:
+// std::reverse_iterator and inserted ranges are dozens of classes for each type of element.
 #pragma once
 
 #include <cstddef>

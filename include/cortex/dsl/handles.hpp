@@ -175,8 +175,8 @@ class Op : public Handle {
   }
 };
 
-/// What a recursion, an output or a readout that is complete has computed: a tensor `[node, dims...]` of `T`, read at the node itself,
-/// `h(n, i)`, or at a child, a parent or a member: `h(left(n), i)`. Also names the state in results.
+/// What a recursion, an output or a readout that is complete has computed: a tensor `[node, dims...]` of `T`, read at
+/// the node itself, `h(n, i)`, or at a child, a parent or a member: `h(left(n), i)`. Also names the state in results.
 template <class NodeT, class T, std::size_t Rank, class AccessorSet>
 class Computed : public Handle {
  public:

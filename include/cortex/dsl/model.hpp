@@ -193,15 +193,17 @@ class Model {
   /// `Error{out_of_range}`.
   template <class Key, class... Cases>
   auto switch_(std::string name, Key&& key, const Cases&... cases) {
-    static_assert(sizeof...(Cases) > 0, "switch_ takes a name, a key and cases: when(kind, operator), ..., otherwise(operator)");
+    static_assert(sizeof...(Cases) > 0,
+                  "switch_ takes a name, a key and cases: when(kind, operator), ..., otherwise(operator)");
     static_assert(((dsl::is_case<Cases> || dsl::is_otherwise<Cases>)&&...),
                   "the cases of switch_ are when(kind, operator) and, at the end, otherwise(operator)");
     static_assert(dsl::otherwise_is_last<Cases...>, "otherwise(operator) is the last case of switch_");
     static_assert(std::is_invocable_v<Key&, Current>, "the key of switch_ is a lambda that takes a node");
     using Result = std::remove_cvref_t<std::invoke_result_t<Key&, Current>>;
-    static_assert(dsl::is_structure<Result>,
-                  "(P.1) control flow depends on the structure alone: the key of switch_ is an integer of the structure, "
-                  "such as a field of the node");
+    static_assert(
+        dsl::is_structure<Result>,
+        "(P.1) control flow depends on the structure alone: the key of switch_ is an integer of the structure, "
+        "such as a field of the node");
     dsl::Transaction transaction(state());
     dsl::detail::number_all<Node>(state(), dsl::SetOf<Result>());
     std::vector<dsl::AnyCase> list{{cases.value, dsl::is_otherwise<Cases>, cases.op.buffer()}...};
@@ -211,7 +213,8 @@ class Model {
     transaction.commit();
     using Sets = typename dsl::detail::JoinedSet<Result, dsl::Data<typename Cases::Operator::Set>...>::type;
     using First = typename std::tuple_element_t<0, std::tuple<Cases...>>::Operator;
-    static_assert(((First::rank == Cases::Operator::rank) && ...), "the cases of switch_ have different numbers of dimensions");
+    static_assert(((First::rank == Cases::Operator::rank) && ...),
+                  "the cases of switch_ have different numbers of dimensions");
     return dsl::Op<Node, First::rank, Sets>(state_, buffer);
   }
 
@@ -235,7 +238,8 @@ class Model {
   }
 
   /// A result at each root, `[root, dims...]` of `T`: its lambda reads the results of recursions at all nodes of the
-  /// input, `m.readout<float>("mean", H, [&](auto r, auto i) { return sum(cortex::nodes(r), [&](auto n) { return h(n, i);
+  /// input, `m.readout<float>("mean", H, [&](auto r, auto i) { return sum(cortex::nodes(r), [&](auto n) { return h(n,
+  /// i);
   /// }) / num_children(cortex::nodes(r)); })`, and other readouts at the root.
   template <class T, class... DimsThenLambda>
   auto readout(std::string name, DimsThenLambda&&... arguments) {
@@ -264,8 +268,10 @@ class Model {
     dsl::Transaction transaction(state());
     const auto results = joined(std::tie(pairs...), std::make_index_sequence<sizeof...(pairs) / 2>());
     auto made = [&] {
-      if constexpr (sizeof...(pairs) == 2) return program(results);
-      else return std::apply([&](const auto&... each) { return program(each...); }, results);
+      if constexpr (sizeof...(pairs) == 2)
+        return program(results);
+      else
+        return std::apply([&](const auto&... each) { return program(each...); }, results);
     }();
     transaction.commit();
     return made;
@@ -318,8 +324,10 @@ class Model {
       using P = std::remove_cvref_t<decltype(placeholder)>;
       return dsl::Computed<Node, typename P::Element, P::rank, Set>(state_, placeholder.buffer());
     };
-    if constexpr (sizeof...(S) == 1) return result(std::get<0>(pairs));
-    else return std::make_tuple(result(std::get<2 * S>(pairs))...);
+    if constexpr (sizeof...(S) == 1)
+      return result(std::get<0>(pairs));
+    else
+      return std::make_tuple(result(std::get<2 * S>(pairs))...);
   }
 
   template <class T, class Tuple, std::size_t... D>

@@ -175,7 +175,7 @@ template <class A>
 int accessor_number(const ra::Graph& graph) {
   constexpr bool one_child =
       A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-  const auto& group = one_child                                     ? graph.children_named
+  const auto& group = one_child                                   ? graph.children_named
                       : A::kind == structure::AccessorKind::field ? graph.fields
                                                                   : graph.containers;
   for (std::size_t i = 0; i < group.size(); ++i)
@@ -220,7 +220,7 @@ int number_of(ModelState& state) {
   ra::Graph& graph = state.graph;
   constexpr bool one_child =
       A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-  auto& group = one_child                                     ? graph.children_named
+  auto& group = one_child                                   ? graph.children_named
                 : A::kind == structure::AccessorKind::field ? graph.fields
                                                             : graph.containers;
   return state.number_of(group, described_accessor<A, Node>());
@@ -300,14 +300,14 @@ auto is_leaf(const T& node) {
   }
 }
 
-/// Whether the node has no parent in the call: `is_root(above(n))` for `above = cortex::parents<...>`. Structure. A root
-/// that stands inside another root's structure has one.
+/// Whether the node has no parent in the call: `is_root(above(n))` for `above = cortex::parents<...>`. Structure. A
+/// root that stands inside another root's structure has one.
 template <class T>
 requires is_symbol<T>
 auto is_root(const T& parents) {
-  static_assert(is_children<T>, "is_root takes the parents of a node, as in is_root(above(n)) for cortex::parents<kids>");
-  if constexpr (is_children<T>)
-    return Structural<SetOf<T>>{ir::binary(ir::BinaryOp::eq, parents.count(), ir::imm(0))};
+  static_assert(is_children<T>,
+                "is_root takes the parents of a node, as in is_root(above(n)) for cortex::parents<kids>");
+  if constexpr (is_children<T>) return Structural<SetOf<T>>{ir::binary(ir::BinaryOp::eq, parents.count(), ir::imm(0))};
 }
 
 /// How many children a container holds, `num_children(kids(n))`: an integer of the structure.

@@ -46,7 +46,8 @@ class Transaction {
         fields_(graph_.fields.size()),
         states_(graph_.states.size()) {
     if (state.complete)
-      throw Error(Code::invalid_model, "model '" + graph_.name + "' is complete: recursion_op or program is the last call on it");
+      throw Error(Code::invalid_model,
+                  "model '" + graph_.name + "' is complete: recursion_op or program is the last call on it");
   }
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -225,7 +226,8 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const std::v
   std::vector<ra::State> ordered;
   std::vector<bool> needed(std::size_t(ra::num_recursions(*whole)));
   const auto is_listed = [&](const ra::State& s) {
-    return std::any_of(ordered.begin(), ordered.end(), [&](const ra::State& o) { return o.placeholder == s.placeholder; });
+    return std::any_of(ordered.begin(), ordered.end(),
+                       [&](const ra::State& o) { return o.placeholder == s.placeholder; });
   };
   for (const ir::Buffer& result : results) {
     const int number = ra::state_of(*whole, whole->find(state.op(result).buffer));

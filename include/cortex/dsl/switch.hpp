@@ -73,7 +73,8 @@ ir::Buffer add_switch(ModelState& state, const std::string& name, const std::vec
     if (c.is_otherwise) continue;
     for (const std::int64_t value : values)
       if (value == c.value) fail("switch '" + name + "' has two cases for " + std::to_string(value));
-    if (c.value != std::int32_t(c.value)) fail("switch '" + name + "': case " + std::to_string(c.value) + " does not fit 32 bits");
+    if (c.value != std::int32_t(c.value))
+      fail("switch '" + name + "': case " + std::to_string(c.value) + " does not fit 32 bits");
     values.push_back(c.value);
   }
   if (values.empty()) fail("switch '" + name + "' has no case");

@@ -68,8 +68,8 @@ enum class Opcode : std::uint8_t {
   jump_if,  // to instruction c; on register a
   loop,
   share,
-  next,  // registers dst, dst + 1 = 0, a or the worker's part of it in pieces of b, to instruction c if empty; dst += 1, to c if below
-         // the end
+  next,  // registers dst, dst + 1 = 0, a or the worker's part of it in pieces of b, to instruction c if empty; dst +=
+         // 1, to c if below the end
   forget,  // local buffer a holds nothing yet
   barrier,
   end,

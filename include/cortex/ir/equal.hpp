@@ -75,7 +75,8 @@ class Equality {
   bool of(const Let& a, const Let& b) { return (*this)(a.value, b.value) && inside(a.var, b.var, a.body, b.body); }
 
   bool of(const For& a, const For& b) {
-    return a.loop == b.loop && a.piece == b.piece && a.dim == b.dim && (*this)(a.extent, b.extent) && inside(a.var, b.var, a.body, b.body);
+    return a.loop == b.loop && a.piece == b.piece && a.dim == b.dim && (*this)(a.extent, b.extent) &&
+           inside(a.var, b.var, a.body, b.body);
   }
   bool of(const LetStmt& a, const LetStmt& b) {
     return (*this)(a.value, b.value) && inside(a.var, b.var, a.body, b.body);

@@ -109,7 +109,8 @@ class LogicalRun {
  public:
   LogicalRun(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options)
       : program_(program), env_(env), storage_(storage), options_(options), code_(vm::Compiler(program).take()) {
-    counts_ = {env.num_nodes, env.num_internal, env.num_batches, env.num_roots, env.subtrees.num_groups, env.child_step};
+    counts_ = {env.num_nodes, env.num_internal,        env.num_batches,
+               env.num_roots, env.subtrees.num_groups, env.child_step};
     for (const Buffer& buffer : program.buffers) tensors_.push_back(tensor_of(buffer));
   }
 
@@ -299,7 +300,8 @@ class LogicalRun {
     if (slot == slots::group_begin) return ints(sub.group_begin, sub.num_groups + std::int64_t(1));
     if (slot == slots::group_node) return ints(sub.group_node, sub.group_begin ? sub.group_begin[sub.num_groups] : 0);
     if (slot == slots::inner_begin) return ints(sub.inner_begin, env_.num_internal + std::int64_t(1));
-    if (slot == slots::inner_child) return ints(sub.inner_child, sub.inner_begin ? sub.inner_begin[env_.num_internal] : 0);
+    if (slot == slots::inner_child)
+      return ints(sub.inner_child, sub.inner_begin ? sub.inner_begin[env_.num_internal] : 0);
     if (slot >= slots::field) return field_binding(buffer);
     if (slot >= slots::edge_child)
       return ints(edges(slot - slots::edge_child).child, edges(slot - slots::edge_child).num_edges);

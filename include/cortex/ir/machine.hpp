@@ -101,7 +101,8 @@ class Machine {
         case Opcode::loop: enter(i, r, 0, r[i.a]); break;
         case Opcode::share: {
           const auto pieces = std::int64_t(r[i.a]) / i.b;
-          enter(i, r, double(pieces * worker_ / num_workers_ * i.b), double(pieces * (worker_ + 1) / num_workers_ * i.b));
+          enter(i, r, double(pieces * worker_ / num_workers_ * i.b),
+                double(pieces * (worker_ + 1) / num_workers_ * i.b));
           break;
         }
         case Opcode::next:
@@ -405,14 +406,16 @@ class Machine {
         return x.part_begin[std::int64_t(a)] + b;
       }
       case num_groups: return x.subtrees->num_groups;
-      case group_length: return at(call, r, x.subtrees->group_begin, a + 1, x.subtrees->num_groups + 1) -
-                                x.subtrees->group_begin[std::int64_t(a)];
+      case group_length:
+        return at(call, r, x.subtrees->group_begin, a + 1, x.subtrees->num_groups + 1) -
+               x.subtrees->group_begin[std::int64_t(a)];
       case group_node: {
         const double first = at(call, r, x.subtrees->group_begin, a, x.subtrees->num_groups + 1);
         return at(call, r, x.subtrees->group_node, first + b, x.subtrees->group_begin[x.subtrees->num_groups]);
       }
-      case num_inner: return at(call, r, x.subtrees->inner_begin, a + 1, x.num_internal + 1) -
-                             x.subtrees->inner_begin[std::int64_t(a)];
+      case num_inner:
+        return at(call, r, x.subtrees->inner_begin, a + 1, x.num_internal + 1) -
+               x.subtrees->inner_begin[std::int64_t(a)];
       case inner_child: {
         const double first = at(call, r, x.subtrees->inner_begin, a, x.num_internal + 1);
         return at(call, r, x.subtrees->inner_child, first + b, x.subtrees->inner_begin[x.num_internal]);

@@ -19,13 +19,21 @@ namespace detail {
 template <class Member>
 struct RuleNodeOf;
 template <class R, class F, class Self, class T>
-struct RuleNodeOf<R (F::*)(Self&, const T&) const> { using type = T; };
+struct RuleNodeOf<R (F::*)(Self&, const T&) const> {
+  using type = T;
+};
 template <class R, class F, class Self, class T>
-struct RuleNodeOf<R (F::*)(Self&, const T&)> { using type = T; };
+struct RuleNodeOf<R (F::*)(Self&, const T&)> {
+  using type = T;
+};
 template <class R, class F, class T>
-struct RuleNodeOf<R (F::*)(const T&) const> { using type = T; };
+struct RuleNodeOf<R (F::*)(const T&) const> {
+  using type = T;
+};
 template <class R, class F, class T>
-struct RuleNodeOf<R (F::*)(const T&)> { using type = T; };
+struct RuleNodeOf<R (F::*)(const T&)> {
+  using type = T;
+};
 template <class Member>
 using RuleNode = typename RuleNodeOf<Member>::type;
 template <class Member>
@@ -166,10 +174,10 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
 
 }  // namespace detail
 
-/// Rewrites by rules for kinds of nodes; a kind without a rule is rebuilt from its rewritten children. In a rule, `self(x)`
-/// rewrites a part and `self.children(node)` rebuilds the node from its rewritten children. Unchanged parts keep their
-/// handles. One class for all passes, with its rules behind pointers: a class per set of rules makes every translation unit
-/// pay for each pass.
+/// Rewrites by rules for kinds of nodes; a kind without a rule is rebuilt from its rewritten children. In a rule,
+/// `self(x)` rewrites a part and `self.children(node)` rebuilds the node from its rewritten children. Unchanged parts
+/// keep their handles. One class for all passes, with its rules behind pointers: a class per set of rules makes every
+/// translation unit pay for each pass.
 class Mutator {
  public:
   Expr operator()(const Expr& e) {
@@ -193,8 +201,10 @@ class Mutator {
   template <class F>
   void add(F& lambda) {
     using T = detail::RuleNode<decltype(&F::template operator()<Mutator>)>;
-    if constexpr (std::is_base_of_v<ExprNode, T>) add<Expr, ExprNode, T>(exprs_, lambda);
-    else add<Stmt, StmtNode, T>(stmts_, lambda);
+    if constexpr (std::is_base_of_v<ExprNode, T>)
+      add<Expr, ExprNode, T>(exprs_, lambda);
+    else
+      add<Stmt, StmtNode, T>(stmts_, lambda);
   }
 
  private:
@@ -215,8 +225,8 @@ class Mutator {
   std::array<Rule<Stmt, StmtNode>, std::size_t(StmtKind::barrier) + 1> stmts_{};
 };
 
-/// Rewrites `root` by lambdas `[](auto& self, const For& f) -> Stmt` and `[](auto& self, const Load& l) -> Expr`, any number of
-/// them, each for one kind of node.
+/// Rewrites `root` by lambdas `[](auto& self, const For& f) -> Stmt` and `[](auto& self, const Load& l) -> Expr`, any
+/// number of them, each for one kind of node.
 template <class Handle, class... Fs>
 Handle mutate_with(const Handle& root, Fs... rules) {
   Mutator mutator;
@@ -249,8 +259,10 @@ class Visitor {
   template <class F>
   void add(F& lambda) {
     using T = detail::VisitNode<decltype(&F::operator())>;
-    if constexpr (std::is_base_of_v<ExprNode, T>) exprs_[std::size_t(T::tag)] = {&lambda, call<F, T, ExprNode>};
-    else stmts_[std::size_t(T::tag)] = {&lambda, call<F, T, StmtNode>};
+    if constexpr (std::is_base_of_v<ExprNode, T>)
+      exprs_[std::size_t(T::tag)] = {&lambda, call<F, T, ExprNode>};
+    else
+      stmts_[std::size_t(T::tag)] = {&lambda, call<F, T, StmtNode>};
   }
 
  private:
@@ -264,8 +276,10 @@ class Visitor {
   static bool call(void* lambda, const Node& node) {
     F& f = *static_cast<F*>(lambda);
     const T& visited = static_cast<const T&>(node);
-    if constexpr (std::is_same_v<decltype(f(visited)), bool>) return f(visited);
-    else f(visited);
+    if constexpr (std::is_same_v<decltype(f(visited)), bool>)
+      return f(visited);
+    else
+      f(visited);
     return true;
   }
 

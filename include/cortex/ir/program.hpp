@@ -23,7 +23,7 @@ struct Program {
   Stmt body;
   Level level = Level::loops;
   std::vector<int> field_components;  // per field of the nodes: how many elements each node has
-  bool chains = false;  // the nodes are sequences, linked by one accessor alone
+  bool chains = false;                // the nodes are sequences, linked by one accessor alone
 };
 
 /// The number of `buffer` in `program`, or -1.

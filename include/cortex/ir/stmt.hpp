@@ -41,8 +41,8 @@ inline Stmt handle_of(const StmtNode& node) { return Stmt(&node); }
 
 enum class ForKind : std::uint8_t {
   serial,
-  parallel,    // the workers of the call share its iterations: worker w of W runs [extent w / W, extent (w + 1) / W), or,
-               // shared in pieces of `piece` iterations each, the pieces [count w / W, count (w + 1) / W)
+  parallel,  // the workers of the call share its iterations: worker w of W runs [extent w / W, extent (w + 1) / W), or,
+             // shared in pieces of `piece` iterations each, the pieces [count w / W, count (w + 1) / W)
   vectorized,  // all iterations at once, in the lanes of a vector; constant extent
   unrolled,    // copied out; constant extent
 };

@@ -228,7 +228,7 @@ class Verifier {
   Level level_;
   bool free_variables_ = false, whole_program_ = false;
   int apart_ = 0, conditions_ = 0;  // how many loops or conditionals, around here, do not let a barrier stand
-  PointerMap<const For*> bound_;  // the loop of a loop's variable; null for a let's
+  PointerMap<const For*> bound_;    // the loop of a loop's variable; null for a let's
   std::unordered_set<const void*> listed_, allocated_;
 };
 

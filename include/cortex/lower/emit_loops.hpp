@@ -129,7 +129,9 @@ inline ir::Stmt batch_loop(const Version& version, const Way& way) {
 inline ir::Stmt part_loop(const Version& version, const Way& way, const ir::Expr& b) {
   const ir::Expr part = b * way.parts + std::int64_t(version.number);
   return node_loop(version.definitions, way.node_dim(), ir::call(UfKind::part_length, "part_sizes", {part}),
-                   [&](const ir::Expr& n) { return ir::call(UfKind::part_node, "parts", {part, n}); });
+                   [&](const ir::Expr& n) {
+                     return ir::call(UfKind::part_node, "parts", {part, n});
+                   });
 }
 
 /// Loops over the batches in dependence order, each part of a batch by its version.
@@ -166,7 +168,8 @@ inline ir::Stmt subtree_body(const Version& version, const ir::Expr& node, int l
   std::vector<ir::Stmt> stmts;
   if (levels > 1) {
     const ir::Expr k = ir::Var::make("k_inner"), child = ir::Var::make("inner");
-    stmts.push_back(ir::For::make(k, dims::sequence, ir::call(UfKind::num_inner, "num_inner", {node}), ir::ForKind::serial,
+    stmts.push_back(ir::For::make(k, dims::sequence, ir::call(UfKind::num_inner, "num_inner", {node}),
+                                  ir::ForKind::serial,
                                   ir::LetStmt::make(child, ir::call(UfKind::inner_child, "inner_child", {node, k}),
                                                     subtree_body(version, child, levels - 1))));
   }
@@ -216,8 +219,10 @@ inline void pass_loops(const Placement::Pass& pass, const Way& way, std::vector<
   for (const Version& version : pass.recursion) {
     if (version.definitions.empty()) continue;
     if (!parts.empty() && (version.number < 0 || parts.front().part != version.part)) flush();
-    if (version.number >= 0) parts.push_back(version);
-    else out.push_back(recursion_loop(version, way));
+    if (version.number >= 0)
+      parts.push_back(version);
+    else
+      out.push_back(recursion_loop(version, way));
   }
   flush();
 }

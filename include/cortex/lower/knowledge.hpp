@@ -82,8 +82,10 @@ class Knowledge {
       if (std::size_t(fact.answer) < fact.values->size())
         return ir::detail::fold(n.op, (*fact.values)[std::size_t(fact.answer)], *constant) != 0;
       for (const std::int64_t value : *fact.values)  // any other value than these
-        if (value == *constant && n.op == ir::BinaryOp::eq) return 0;
-        else if (value == *constant && n.op == ir::BinaryOp::ne) return 1;
+        if (value == *constant && n.op == ir::BinaryOp::eq)
+          return 0;
+        else if (value == *constant && n.op == ir::BinaryOp::ne)
+          return 1;
     }
     return -1;
   }

@@ -41,9 +41,8 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   ir::Stmt body = emit_loops(placement, schedule.batched, questions.parts());  // L2: loops over nodes or batches
   ir::Program program{graph.name, buffers_of(graph, body), body, ir::Level::loops, {}};
   program.chains = graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
-                   std::none_of(graph.containers.begin(), graph.containers.end(), [](const ra::Accessor& c) {
-                     return c.relation == ra::Relation::children;
-                   });
+                   std::none_of(graph.containers.begin(), graph.containers.end(),
+                                [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
   return program;
 }

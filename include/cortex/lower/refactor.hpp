@@ -1,6 +1,6 @@
-// Recursive refactoring (paper section 3.1, S4): the back edge of a recursion moves to a contraction that the user names.
-// What follows from the contraction at a node, A2, joins what the node's parents begin with, A1, on the same side of a
-// barrier.
+// Recursive refactoring (paper section 3.1, S4): the back edge of a recursion moves to a contraction that the user
+// names. What follows from the contraction at a node, A2, joins what the node's parents begin with, A1, on the same
+// side of a barrier.
 //
 //   t[n,j] = ..                                    t[n,j] = ..                        # A1: shared, in slices of j
 //   x[n,i] = sum_j U[i,j] * t[n,j]           ->    p[n,f,i] = sum_c U[i,f*C+c] * t[n,f*C+c]
@@ -9,9 +9,9 @@
 //                                                  h[n,i] = own_h[n,i]
 //   .. h[child(n),j] ..                            .. own_h[child(n),j] ..
 //
-// A worker multiplies its own slice of t with its own columns of U, which needs nobody else's t; after one barrier it adds
-// up the partial sums and computes A2 for itself, whole, so that the parents' A1 needs no second barrier. There is a
-// slice for each worker of the schedule, however many take part, so that results do not depend on how many do.
+// A worker multiplies its own slice of t with its own columns of U, which needs nobody else's t; after one barrier it
+// adds up the partial sums and computes A2 for itself, whole, so that the parents' A1 needs no second barrier. There is
+// a slice for each worker of the schedule, however many take part, so that results do not depend on how many do.
 //
 // Runs after reductions are split and before anything is hoisted. Where barriers then stand is for `insert_barriers` to
 // find out: nothing here relies on it.
@@ -114,7 +114,8 @@ class Refactorer {
   /// Whether `d` reads one of `buffers` elsewhere than at a child: a child's state is complete.
   static bool reads_at_node(const Definition& d, const BufferIds& buffers) {
     bool found = false;
-    for_each_read(d.body, [&](const ir::Load& load) { found |= buffers.count(load.buffer.id()) && !is_of_child(load); });
+    for_each_read(d.body,
+                  [&](const ir::Load& load) { found |= buffers.count(load.buffer.id()) && !is_of_child(load); });
     return found;
   }
   static bool is_of_child(const ir::Load& load) {
@@ -130,8 +131,8 @@ class Refactorer {
 
   // ---- the axis that is cut ----
 
-  /// The axis of the contraction that indexes the last dimension of what it reads of the recursion, which is the one that
-  /// workers own slices of; null if there is none.
+  /// The axis of the contraction that indexes the last dimension of what it reads of the recursion, which is the one
+  /// that workers own slices of; null if there is none.
   static const ir::ReduceAxis* axis_of(const Definition& d, const BufferIds& recurrent) {
     const ir::ReduceAxis* found = nullptr;
     ir::visit_with(d.body, [&](const ir::Reduce& reduce) {
@@ -152,9 +153,10 @@ class Refactorer {
   ir::ReduceAxis checked_axis(const Definition& d, const BufferIds& recurrent) const {
     const ir::ReduceAxis* axis = axis_of(d, recurrent);
     if (!axis)
-      refuse_cut(graph_, "the contraction of '" + name() +
-                             "' runs over no last dimension of what it reads of the recursion, and that is the one that "
-                             "workers own slices of; write the tensor with the contracted dimension last");
+      refuse_cut(graph_,
+                 "the contraction of '" + name() +
+                     "' runs over no last dimension of what it reads of the recursion, and that is the one that "
+                     "workers own slices of; write the tensor with the contracted dimension last");
     const std::int64_t extent = axis->dim.extent();
     if (extent % slices_)
       refuse_cut(graph_, "operator '" + name() + "' contracts over dimension '" + axis->dim.name() + "' of " +
@@ -315,7 +317,8 @@ inline int cut_operator(const ra::Graph& graph, const std::string& name) {
   const int op = graph.find(name);
   if (op < 0) refuse_cut(graph, "there is no operator '" + name + "'");
   if (graph.ops[std::size_t(op)].kind != ra::OpKind::compute)
-    refuse_cut(graph, "'" + name + "' is no computed operator; name the one whose contraction the recursion is to be cut at");
+    refuse_cut(graph,
+               "'" + name + "' is no computed operator; name the one whose contraction the recursion is to be cut at");
   return op;
 }
 
@@ -325,8 +328,9 @@ inline int cut_operator(const ra::Graph& graph, const std::string& name) {
 inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule) {
   if (schedule.refactored.empty()) return;
   if (graph.structure == ra::StructureKind::dag)
-    detail::refuse_cut(graph, "it is declared for DAGs, where a node has several parents, and what follows the cut would be "
-                              "computed again with each of them; only trees and sequences are refactored");
+    detail::refuse_cut(graph,
+                       "it is declared for DAGs, where a node has several parents, and what follows the cut would be "
+                       "computed again with each of them; only trees and sequences are refactored");
   std::vector<std::string> cut_in(recursions.size());  // the operator each is cut at; empty: none
   std::vector<std::string> named;
   for (const std::string& name : schedule.refactored) {
@@ -341,8 +345,9 @@ inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph,
       down |= direction == ra::Direction::down;
       if (direction != ra::Direction::up) continue;
       if (recursions[std::size_t(r)].unrolled)
-        detail::refuse_cut(graph, "'" + name + "' is in a recursion that is unrolled, whose subtrees are one worker's each, so "
-                                  "that no barrier is there to save; leave out unroll or refactor");
+        detail::refuse_cut(graph, "'" + name +
+                                      "' is in a recursion that is unrolled, whose subtrees are one worker's each, so "
+                                      "that no barrier is there to save; leave out unroll or refactor");
       if (const std::string& other = cut_in[std::size_t(r)]; !other.empty())
         detail::refuse_cut(graph, "'" + other + "' and '" + name +
                                       "' are in the same recursion, which has one back edge; name one of them");
@@ -351,11 +356,14 @@ inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph,
     }
     if (done) continue;
     if (!up && down)
-      detail::refuse_cut(graph, "'" + name + "' is in a recursion from parents to children, and what follows the cut would "
-                                "be computed again for each child; only recursions from children to parents are refactored");
+      detail::refuse_cut(
+          graph, "'" + name +
+                     "' is in a recursion from parents to children, and what follows the cut would "
+                     "be computed again for each child; only recursions from children to parents are refactored");
     if (!up) detail::refuse_cut(graph, "'" + name + "' is in no recursion: no node reads what is computed at another");
-    detail::refuse_cut(graph, "'" + name + "' contracts over nothing that depends on the recursion, so there is nothing to "
-                              "cut it at; name the operator of a matrix product with what the children give");
+    detail::refuse_cut(graph, "'" + name +
+                                  "' contracts over nothing that depends on the recursion, so there is nothing to "
+                                  "cut it at; name the operator of a matrix product with what the children give");
   }
 }
 

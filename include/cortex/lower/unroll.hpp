@@ -5,8 +5,9 @@
 //   for g: for t in group g: {for k in inner(top): body(k); body(top)}
 //
 // The body is put into itself once a level: a subtree's nodes come one after the other, children first, so that their
-// states are still near when their parent reads them, and what is temporary in a child's body lives for that child alone.
-// Subtrees of a group are independent, so workers share them whole, and there is one barrier a group and not one a level.
+// states are still near when their parent reads them, and what is temporary in a child's body lives for that child
+// alone. Subtrees of a group are independent, so workers share them whole, and there is one barrier a group and not one
+// a level.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +30,13 @@ inline std::vector<int> unrolling(const ra::Graph& graph, const Schedule& schedu
   int common = 0;
   for (const auto& [name, depth] : schedule.unrolled) {
     if (depth < 1 || depth > deepest)
-      refuse("'" + name + "' is to be unrolled by " + std::to_string(depth) + "; give a depth from 1 to " + std::to_string(deepest));
+      refuse("'" + name + "' is to be unrolled by " + std::to_string(depth) + "; give a depth from 1 to " +
+             std::to_string(deepest));
     if (graph.structure == ra::StructureKind::dag)
-      refuse("it is declared for DAGs, in which a node may have several parents, so that it would be computed once for each; "
-             "declare it for cortex::tree, or leave unroll out");
+      refuse(
+          "it is declared for DAGs, in which a node may have several parents, so that it would be computed once for "
+          "each; "
+          "declare it for cortex::tree, or leave unroll out");
     bool found = false;
     for (const ra::State& state : graph.states) {
       const bool named = graph.ops[std::size_t(state.placeholder)].name() == name;
@@ -45,7 +49,8 @@ inline std::vector<int> unrolling(const ra::Graph& graph, const Schedule& schedu
     }
     if (!found) refuse("there is no recursion on children that '" + name + "' names; name a state, or the program");
     if (depth > 1 && common != 0 && common != depth)
-      refuse("recursions are unrolled by " + std::to_string(common) + " and by " + std::to_string(depth) + "; the nodes are grouped in one way for all");
+      refuse("recursions are unrolled by " + std::to_string(common) + " and by " + std::to_string(depth) +
+             "; the nodes are grouped in one way for all");
     common = depth > 1 ? depth : common;
   }
   return result;

@@ -1,5 +1,5 @@
-// Versions of a recursion's body: one for all nodes, or one for leaves and one for inner nodes, and of each one for each
-// way through the specialized branches (paper section 4.1, L3).
+// Versions of a recursion's body: one for all nodes, or one for leaves and one for inner nodes, and of each one for
+// each way through the specialized branches (paper section 4.1, L3).
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,7 @@ class VersionBuilder {
 
   std::vector<Definition> build() {
     for (const ra::State& state : graph_.states)
-      if (state.recursion == recursion_)
-        define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
+      if (state.recursion == recursion_) define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
     std::vector<Definition> definitions;
     for (std::size_t op = 0; op < graph_.ops.size(); ++op) emit(int(op), definitions);
     return definitions;
@@ -189,7 +188,8 @@ inline bool possible(const ra::Questions& questions, const Version& version, con
     const int answer = version.answers[s];
     if (!selector.partitions || answer == 0) continue;
     if (!(selector.nodes & here)) return false;  // not asked here
-    if (selector.guard && known.truth(ir::substitute(selector.guard, {{questions.node.get(), node}})) == 0) return false;
+    if (selector.guard && known.truth(ir::substitute(selector.guard, {{questions.node.get(), node}})) == 0)
+      return false;
   }
   return true;
 }
@@ -231,8 +231,7 @@ inline std::vector<Recursion> make_versions(const ra::Graph& graph, const Schedu
     Recursion recursion{ra::direction_of(graph, r), {}, {}, depth[std::size_t(r)]};
     for (const ra::State& state : graph.states)
       if (state.recursion == r) recursion.states.push_back(graph.ops[std::size_t(state.placeholder)].buffer);
-    const bool apart =
-        recursion.unrolled || detail::leaves_apart(graph, schedule, specialized, r, recursion.direction);
+    const bool apart = recursion.unrolled || detail::leaves_apart(graph, schedule, specialized, r, recursion.direction);
     const bool downward = recursion.direction == ra::Direction::down;
     std::vector<Part> parts = apart ? std::vector{Part::leaves, Part::internal} : std::vector{Part::all};
     if (downward) std::reverse(parts.begin(), parts.end());
@@ -240,9 +239,11 @@ inline std::vector<Recursion> make_versions(const ra::Graph& graph, const Schedu
       const bool by_default = !schedule.specialize_every && schedule.specialized.empty();
       if (recursion.unrolled && !by_default && detail::is_asked(graph, questions, r, part))
         throw Error(Code::invalid_schedule,
-                    "unroll: model '" + graph.name + "': a recursion that is unrolled cannot be specialized by more than leaves: "
-                    "subtrees hold nodes of all kinds; leave the branch to be checked at run time, or unroll out");
-      const bool asked = !recursion.unrolled && recursion.direction != ra::Direction::roots && detail::is_asked(graph, questions, r, part);
+                    "unroll: model '" + graph.name +
+                        "': a recursion that is unrolled cannot be specialized by more than leaves: "
+                        "subtrees hold nodes of all kinds; leave the branch to be checked at run time, or unroll out");
+      const bool asked = !recursion.unrolled && recursion.direction != ra::Direction::roots &&
+                         detail::is_asked(graph, questions, r, part);
       for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); ++number) {
         Version version{part, {}, number, {}};
         int rest = number;

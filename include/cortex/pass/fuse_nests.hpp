@@ -96,8 +96,8 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners, bool carried) 
     }
     const auto reads = schedule::accesses_of(ir::handle_of(*m.loop));
     std::size_t at = phases.size();
-    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads, carried) ==
-                         schedule::Dependence::none)
+    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads,
+                                          carried) == schedule::Dependence::none)
       --at;
     if (at == phases.size()) phases.emplace_back();
     phases[at].add(m);
@@ -144,8 +144,8 @@ class NestFuser {
       late[n] = !schedule::has_contraction(nests[n].inner) && !feeds_contraction(nests[n]);
       const auto own = schedule::accesses_of(nests[n].inner);
       for (std::size_t m = n + 1; late[n] && m < nests.size(); ++m)
-        late[n] =
-            late[m] || schedule::dependence(own, schedule::accesses_of(nests[m].inner), carried_) == schedule::Dependence::none;
+        late[n] = late[m] || schedule::dependence(own, schedule::accesses_of(nests[m].inner), carried_) ==
+                                 schedule::Dependence::none;
     }
     for (std::size_t n = 0; n < nests.size(); ++n)
       if (!late[n]) add(nests[n], false);
@@ -155,7 +155,8 @@ class NestFuser {
     nests.clear();
   }
 
-  /// `late`: nothing but what comes late needs it, so what each worker does for itself can stand behind all that is shared.
+  /// `late`: nothing but what comes late needs it, so what each worker does for itself can stand behind all that is
+  /// shared.
   void add(const schedule::Nest& nest, bool late) {
     const bool contracts = schedule::has_contraction(nest.inner);
     std::size_t earliest = 0;

@@ -144,7 +144,7 @@ class DenseIndexer {
   /// or per any node, need not.
   static bool over_leaves(const ir::LetStmt& let) {
     bool leaves = false;
-    ir::visit_with(let.value, [&](const ir::UfCall& call) { 
+    ir::visit_with(let.value, [&](const ir::UfCall& call) {
       leaves |= call.uf.kind == ir::UfKind::leaf_node || call.uf.kind == ir::UfKind::part_node;
     });
     return leaves;

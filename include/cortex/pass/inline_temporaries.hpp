@@ -136,11 +136,10 @@ inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
   const ir::Stmt copied = detail::inline_chosen(body, [](const ir::Store& s, const detail::TempUse&) {
     return s.value.as<ir::Load>() || s.value.as<ir::FloatImm>();
   });
-  return detail::inline_chosen(
-      copied, [](const ir::Store& s, const detail::TempUse& use) {
-        const bool shared = use.replicated && s.buffer->scope != ir::Scope::worker;  // work that workers share stays so
-        return use.loads == 1 && !use.recomputed && !shared;
-      });
+  return detail::inline_chosen(copied, [](const ir::Store& s, const detail::TempUse& use) {
+    const bool shared = use.replicated && s.buffer->scope != ir::Scope::worker;  // work that workers share stays so
+    return use.loads == 1 && !use.recomputed && !shared;
+  });
 }
 
 }  // namespace cortex::pass

@@ -6,8 +6,8 @@
 //   for b: {for n: parallel for i: h[n,i] = ... h[child(n),j] ...; barrier}
 //
 // Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between
-// them if both are at the worker's own slice of the same dimension. Where nothing but temporaries of one batch would need
-// the barrier at the loop's end, each gets a second copy instead, and iterations take turns:
+// them if both are at the worker's own slice of the same dimension. Where nothing but temporaries of one batch would
+// need the barrier at the loop's end, each gets a second copy instead, and iterations take turns:
 //
 //   for b: {parallel for i: z[n,i] = ..; barrier; for i: .. z[n,i] ..; barrier}
 //     ->
@@ -107,7 +107,7 @@ inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<Sh
 /// The statements of one block with barriers between them, and at the end if `carries`: the block is then a loop's
 /// body, and the accesses after its last barrier meet those of the next iteration before its first.
 inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, bool carries,
-                                         std::vector<ir::Buffer>& alternating) {
+                                           std::vector<ir::Buffer>& alternating) {
   std::vector<ir::Stmt> result;
   std::vector<SharedAccess> head, since;
   bool any = false, nests = true;
@@ -155,7 +155,8 @@ class Alternation {
         [&](auto& self, const ir::Load& load) -> ir::Expr {
           const ir::Expr inner = self.children(load);
           const auto to = twice.find(load.buffer.id());
-          return to == twice.end() ? inner : ir::Load::make(to->second, at_turn(inner.template as<ir::Load>()->indices));
+          return to == twice.end() ? inner
+                                   : ir::Load::make(to->second, at_turn(inner.template as<ir::Load>()->indices));
         },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           const ir::Stmt inner = self.children(store);

@@ -125,7 +125,8 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
   p.run("share_loads", share_loads);
 
   // Down to the machine
-  p.run("resolve_structure", [&](const ir::Stmt& s) { return resolve_structure(s, lowered.field_components, lowered.chains); });
+  p.run("resolve_structure",
+        [&](const ir::Stmt& s) { return resolve_structure(s, lowered.field_components, lowered.chains); });
   if (!schedule.exact) p.run("approximate_activations", approximate_activations);
   p.run("vectorize", vectorize);
   p.flatten();

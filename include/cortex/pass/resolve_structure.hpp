@@ -5,8 +5,8 @@
 //   rnn[left(node),i]                   ->   rnn[left[node],i]
 //   is_leaf(node)                       ->   node >= counts[1]
 //
-// Where the nodes are sequences, a recursion over them has a second version for those of equal lengths, in which a child
-// needs no array at all: child(node) = node + the number of sequences.
+// Where the nodes are sequences, a recursion over them has a second version for those of equal lengths, in which a
+// child needs no array at all: child(node) = node + the number of sequences.
 //
 // Paper appendix B: nodes of a batch are numbered consecutively, leaves above all inner nodes, so most functions need
 // no array.

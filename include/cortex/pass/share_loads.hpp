@@ -60,8 +60,7 @@ inline ir::Stmt share_loads(const ir::Stmt& body) {
         if (ir::equal(value, ir::handle_of(load))) return var;
       return inner.children(load);
     });
-    for (const auto& let : reversed(lets))
-      shared = ir::LetStmt::make(let.first, let.second, shared);
+    for (const auto& let : reversed(lets)) shared = ir::LetStmt::make(let.first, let.second, shared);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared);
   });
 }

@@ -293,7 +293,8 @@ class OpChecker {
             " is read at a child; read a placeholder there, or the operator at the node itself"});
     if (source.kind != OpKind::placeholder) return;
     if (is_readout(source) && (steps > 0 || !op_.at_roots))
-      fail({"reads ", in_quotes(source.name()), ", a readout: it has a value at the roots alone, for other readouts to read"});
+      fail({"reads ", in_quotes(source.name()),
+            ", a readout: it has a value at the roots alone, for other readouts to read"});
     if (steps == 1) return;
     if (steps > 1 || !computed_before(source))
       fail({"(P.2) recursive calls come first: placeholder ", in_quotes(source.name()), " is read ",
@@ -310,7 +311,8 @@ class OpChecker {
   bool is_readout(const Op& placeholder) const {
     for (const State& state : graph_.states)
       if (graph_.ops[std::size_t(state.placeholder)].buffer == placeholder.buffer)
-        return state.body >= 0 && std::size_t(state.body) < graph_.ops.size() && graph_.ops[std::size_t(state.body)].at_roots;
+        return state.body >= 0 && std::size_t(state.body) < graph_.ops.size() &&
+               graph_.ops[std::size_t(state.body)].at_roots;
     return false;
   }
 

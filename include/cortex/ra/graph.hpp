@@ -59,10 +59,10 @@ enum class Relation : std::uint8_t {
 /// position in `Graph::accessors` of that group.
 struct Accessor {
   std::string name;
-  const void* key;           // identifies the accessor's C++ type
-  bool optional = false;     // child: may be absent at any node
-  DType dtype = DType::i32;  // field: of one element
-  int components = 1;        // field: number of elements
+  const void* key;                         // identifies the accessor's C++ type
+  bool optional = false;                   // child: may be absent at any node
+  DType dtype = DType::i32;                // field: of one element
+  int components = 1;                      // field: number of elements
   Relation relation = Relation::children;  // children: what they are
 };
 

@@ -84,7 +84,8 @@ class QuestionCollector {
     for (Selector& s : result_.selectors)
       if (ir::equal(s.key, key)) found = &s;
     if (!found) {
-      result_.selectors.push_back({key, use.guard, no_nodes, {}, false, true, graph_.ops[std::size_t(use.op)].name(), {}});
+      result_.selectors.push_back(
+          {key, use.guard, no_nodes, {}, false, true, graph_.ops[std::size_t(use.op)].name(), {}});
       found = &result_.selectors.back();
     }
     found->nodes |= use.nodes;
@@ -124,8 +125,8 @@ class QuestionCollector {
 
 }  // namespace detail
 
-/// Which branches the schedule specializes, by number of the operator. Throws `invalid_schedule` if it names an operator
-/// that is no branch.
+/// Which branches the schedule specializes, by number of the operator. Throws `invalid_schedule` if it names an
+/// operator that is no branch.
 inline std::vector<bool> specialized_branches(const Graph& graph, const Schedule& schedule) {
   std::vector<bool> result(graph.ops.size(), false);
   const auto is_leaf_branch = [](const Op& op) {
@@ -163,8 +164,9 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
   std::int64_t parts = 1;
   for (const Selector& s : result.selectors) parts = std::min<std::int64_t>(parts * s.answers(), 1 << 20);
   if (parts > most_parts)
-    throw Error(Code::invalid_schedule, "specialize_if_else: the branches of model '" + graph.name + "' that are specialized leave " +
-                                            std::to_string(parts) + " ways through the body, and code is made for at most " +
+    throw Error(Code::invalid_schedule, "specialize_if_else: the branches of model '" + graph.name +
+                                            "' that are specialized leave " + std::to_string(parts) +
+                                            " ways through the body, and code is made for at most " +
                                             std::to_string(most_parts) + "; specialize fewer of them");
   return result;
 }

@@ -48,7 +48,8 @@ inline std::string text_of(const Graph& graph, const Op& op) {
       return "field(" + (listed ? graph.fields[std::size_t(slot)].name : "?") + ", " + dims + ") " + type;
     }
     case OpKind::compute:
-      return (op.at_roots ? "readout(" : "compute(") + dims + ", " + lambda(op.body) + ")" + (op.buffer->dtype == DType::f32 ? "" : " " + type);
+      return (op.at_roots ? "readout(" : "compute(") + dims + ", " + lambda(op.body) + ")" +
+             (op.buffer->dtype == DType::f32 ? "" : " " + type);
     case OpKind::if_then_else:
       return "if_then_else(" + lambda(op.condition) + ", " + name_of(op.then_op) + ", " + name_of(op.else_op) + ")";
   }

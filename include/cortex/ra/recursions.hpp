@@ -58,15 +58,18 @@ inline Direction direction_of(const Graph& graph, int recursion) {
       const int state = read < 0 ? -1 : state_of(graph, read);
       if (state < 0 || graph.states[std::size_t(state)].recursion != recursion) return;
       const auto* step = load.indices[0].as<ir::UfCall>();
-      if (!step) refuse(op, "(P.2) reads '" + load.buffer->name + "' at the node itself in the recursion that computes it");
+      if (!step)
+        refuse(op, "(P.2) reads '" + load.buffer->name + "' at the node itself in the recursion that computes it");
       switch (relation_of(graph, *step)) {
         case Relation::children: up = true; break;
         case Relation::parents: down = true; break;
-        case Relation::members: refuse(op, "a readout reads '" + load.buffer->name + "', which is computed in the same pass");
+        case Relation::members:
+          refuse(op, "a readout reads '" + load.buffer->name + "', which is computed in the same pass");
       }
       if (up && down)
-        refuse(op, "a recursion reads its states at children or at parents, not at both; make it two recursions, the "
-                   "second of which may read the first's results at the node itself");
+        refuse(op,
+               "a recursion reads its states at children or at parents, not at both; make it two recursions, the "
+               "second of which may read the first's results at the node itself");
     });
   }
   return roots ? Direction::roots : up ? Direction::up : down ? Direction::down : Direction::none;

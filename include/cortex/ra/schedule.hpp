@@ -19,9 +19,9 @@ struct Schedule {
   std::vector<std::string> specialized;  // S2, by name of the if_then_else
   bool leaves_apart = false;             // a version of the body for leaves, even if the model has no branch
   std::vector<std::pair<std::string, int>> unrolled;  // S3, by name of a state or of the model: the depth
-  std::vector<std::string> refactored;   // S4, by name of the operator at whose contraction the recursion is cut
-  int max_workers = 1;                   // threads that may share one call
-  bool exact = false;                    // tanh, sigmoid, exp of the C library, not the approximations
+  std::vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
+  int max_workers = 1;                  // threads that may share one call
+  bool exact = false;                   // tanh, sigmoid, exp of the C library, not the approximations
 
   /// S1: nodes that do not depend on each other run as one batch.
   [[nodiscard]] Schedule dynamic_batch() const {
@@ -33,9 +33,9 @@ struct Schedule {
     return dynamic_batch();
   }
 
-  /// S2: a version of the program for each side of the branch `op`, on whatever of the structure it is, or for each case
-  /// of the switch `op`; batches are sorted into parts to match. Several branches make a part of each combination; more
-  /// than 64 are refused when the model is compiled.
+  /// S2: a version of the program for each side of the branch `op`, on whatever of the structure it is, or for each
+  /// case of the switch `op`; batches are sorted into parts to match. Several branches make a part of each combination;
+  /// more than 64 are refused when the model is compiled.
   template <class Op>
   [[nodiscard]] Schedule specialize_if_else(const Op& op) const {
     return with([&](Schedule& s) { s.specialized.push_back(name_of(op)); });
@@ -52,18 +52,19 @@ struct Schedule {
   [[nodiscard]] Schedule specialize_leaves() const {
     return with([](Schedule& s) { s.leaves_apart = true; });
   }
-  /// S3: the recursion that computes `op` (a placeholder, a result, or the program for all that go up) takes `depth` levels
-  /// of nodes at a time: its body is put into itself, batches are of subtrees, and each subtree is one worker's. Leaves
-  /// are apart. For trees and sequences; DAGs are refused when the model is compiled.
+  /// S3: the recursion that computes `op` (a placeholder, a result, or the program for all that go up) takes `depth`
+  /// levels of nodes at a time: its body is put into itself, batches are of subtrees, and each subtree is one worker's.
+  /// Leaves are apart. For trees and sequences; DAGs are refused when the model is compiled.
   template <class Op>
   [[nodiscard]] Schedule unroll(const Op& op, int depth) const {
     return with([&](Schedule& s) { s.unrolled.emplace_back(name_of(op), depth); });
   }
-  /// S4: moves the back edge of the recursion to the contraction of operator `op`. What follows from it at a node joins what
-  /// the node's parent begins with: the contraction is cut along its own axis, into one partial sum for each of the
-  /// schedule's workers, and each worker adds them up for itself. That saves one of two barriers a level where the axis
-  /// is what the workers' slices are of, as in a GRU whose reset gate comes before the product. The partial sums are as many
-  /// as the schedule has workers, however many take part. For trees and sequences; DAGs are refused when the model is compiled.
+  /// S4: moves the back edge of the recursion to the contraction of operator `op`. What follows from it at a node joins
+  /// what the node's parent begins with: the contraction is cut along its own axis, into one partial sum for each of
+  /// the schedule's workers, and each worker adds them up for itself. That saves one of two barriers a level where the
+  /// axis is what the workers' slices are of, as in a GRU whose reset gate comes before the product. The partial sums
+  /// are as many as the schedule has workers, however many take part. For trees and sequences; DAGs are refused when
+  /// the model is compiled.
   template <class Op>
   [[nodiscard]] Schedule refactor(const Op& op) const {
     return with([&](Schedule& s) { s.refactored.push_back(name_of(op)); });

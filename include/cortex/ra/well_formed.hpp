@@ -17,7 +17,8 @@ namespace cortex::ra {
 /// `check_op`: operator `number` against those before it. Throws `Error{invalid_model}`, as the others do.
 void require_op(const Graph& graph, int number);
 
-/// `check_states`: that each state joins a placeholder to an operator that can be its body, in a recursion that has an order.
+/// `check_states`: that each state joins a placeholder to an operator that can be its body, in a recursion that has an
+/// order.
 void require_states(const Graph& graph);
 
 /// `check`: the whole graph.

@@ -18,8 +18,8 @@ namespace cortex::runtime {
 /// misses `compile_graph(..., Abi<...>)`.
 template <int version, std::size_t... sizes>
 struct Abi {};
-using ThisAbi = Abi<CORTEX_ABI, sizeof(Executable), sizeof(ra::Graph), sizeof(ra::Op), sizeof(ra::Accessor), sizeof(Schedule),
-                    sizeof(Target), sizeof(ir::BufferInfo), sizeof(ir::Program)>;
+using ThisAbi = Abi<CORTEX_ABI, sizeof(Executable), sizeof(ra::Graph), sizeof(ra::Op), sizeof(ra::Accessor),
+                    sizeof(Schedule), sizeof(Target), sizeof(ir::BufferInfo), sizeof(ir::Program)>;
 
 #if CORTEX_COMPILED
 

@@ -84,7 +84,7 @@ struct Executable {
   std::vector<FieldSpec> fields;    // one per `Graph::fields`
   std::vector<GuardedCheck> guarded;
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
-  int subtree_depth = 0;    // levels of the subtrees that unrolled recursions run over; 0: none does
+  int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
   std::string ra_text, ilir_text, llvm_text;
   CompileTimes times;
 };

@@ -26,9 +26,10 @@ class KeyWriter {
   using Op = structure::KeyStep::Op;
 
   [[noreturn]] static void refuse(const ir::Expr& e) {
-    throw Error(Code::invalid_schedule, "specialize_if_else: a branch on " + ir::print(e) +
-                                            " cannot be specialized: nodes are sorted by what they say of themselves, fields, "
-                                            "numbers of children and of parents; leave it to be checked at run time");
+    throw Error(Code::invalid_schedule,
+                "specialize_if_else: a branch on " + ir::print(e) +
+                    " cannot be specialized: nodes are sorted by what they say of themselves, fields, "
+                    "numbers of children and of parents; leave it to be checked at run time");
   }
 
   void add(const ir::Expr& e) {
@@ -105,8 +106,8 @@ class KeyWriter {
 
 }  // namespace detail
 
-/// The partition that `questions` ask for; accessors go by their numbers in the graph. Throws `Error{invalid_schedule}` for a question that nodes cannot answer
-/// before they are numbered.
+/// The partition that `questions` ask for; accessors go by their numbers in the graph. Throws `Error{invalid_schedule}`
+/// for a question that nodes cannot answer before they are numbered.
 inline structure::Partition partition_of(const ra::Graph& graph, const ra::Questions& questions) {
   detail::KeyWriter writer(graph);
   structure::Partition result;

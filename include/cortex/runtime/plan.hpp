@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cortex/base/error.hpp"
-#include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/accessor_order.hpp"
+#include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/storage.hpp"
 
 namespace cortex::runtime {

@@ -65,8 +65,8 @@ struct SameLoops {
 
 /// The variables of `nest`'s loops as those of `like`.
 inline SameLoops same_loops(const Nest& nest, const Nest& like) {
-  if (bool(nest.rows) != bool(like.rows) || bool(nest.let_var) != bool(like.let_var) || nest.loops.size() != like.loops.size() ||
-      bool(nest.guard) != bool(like.guard))
+  if (bool(nest.rows) != bool(like.rows) || bool(nest.let_var) != bool(like.let_var) ||
+      nest.loops.size() != like.loops.size() || bool(nest.guard) != bool(like.guard))
     return {};
   ir::Substitution map;
   if (nest.rows) {

@@ -20,8 +20,8 @@ struct LoopHeader {
   std::int64_t piece = 1;
 };
 
-/// `for row: let = value: if guard: for loops...: inner`; without `rows` there is no row loop and no let, and rows whose node
-/// is not used have no let.
+/// `for row: let = value: if guard: for loops...: inner`; without `rows` there is no row loop and no let, and rows
+/// whose node is not used have no let.
 struct Nest {
   std::optional<LoopHeader> rows;
   ir::Expr let_var, let_value;

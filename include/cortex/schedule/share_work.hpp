@@ -132,7 +132,8 @@ inline ir::Stmt share_subtrees(const ir::Stmt& body) {
     if (!of || of->uf.kind != ir::UfKind::group_node) return self.children(loop);
     PointerMap<ir::Buffer> own;
     const auto home = [&](const ir::Buffer& buffer) {
-      const bool dense = buffer->role == ir::Role::temp && buffer->scope == ir::Scope::shared && !buffer->dims.empty() &&
+      const bool dense = buffer->role == ir::Role::temp && buffer->scope == ir::Scope::shared &&
+                         !buffer->dims.empty() &&
                          (buffer->dims[0] == dims::batch || buffer->dims[0] == dims::batch_edge);
       if (!dense) return buffer;
       ir::Buffer& copy = own[buffer.id()];

@@ -273,7 +273,8 @@ class NestTiler {
 
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target) {
   const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); });
-  // A loop whose iterations are shared whole, such as that over subtrees or slices: each worker takes its share of them.
+  // A loop whose iterations are shared whole, such as that over subtrees or slices: each worker takes its share of
+  // them.
   return ir::mutate_with(tiled, [](auto& self, const ir::For& loop) -> ir::Stmt {
     if (loop.loop != ir::ForKind::parallel) return self.children(loop);
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),

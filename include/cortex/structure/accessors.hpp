@@ -174,10 +174,12 @@ struct Children {
 /// children that are surely among these. Use it through `cortex::parents`.
 template <auto... Links>
 struct Parents {
-  static_assert(sizeof...(Links) > 0, "cortex::parents needs the accessors that lead to children: cortex::parents<kids>");
-  static_assert((requires { std::remove_cv_t<decltype(Links)>::kind; } && ...),
-                "cortex::parents takes accessors, not members: constexpr auto kids = cortex::children<&Node::kids>; then "
-                "cortex::parents<kids>");
+  static_assert(sizeof...(Links) > 0,
+                "cortex::parents needs the accessors that lead to children: cortex::parents<kids>");
+  static_assert(
+      (requires { std::remove_cv_t<decltype(Links)>::kind; } && ...),
+      "cortex::parents takes accessors, not members: constexpr auto kids = cortex::children<&Node::kids>; then "
+      "cortex::parents<kids>");
   static constexpr AccessorKind kind = AccessorKind::parents;
 
   template <class Node>

@@ -52,12 +52,12 @@ struct Subtrees {
 /// holds until that workspace's next run.
 struct Arrays {
   std::int32_t num_nodes = 0;
-  std::int32_t num_internal = 0;               // nodes that have children: the numbers [0, num_internal)
-  std::int32_t num_roots = 0;                  // as many as were given, repeated ones included
-  std::int32_t child_step = 0;                 // if not 0: of each inner node n of a sequence the child is n + child_step
-  std::int32_t num_batches = 0;                // the greatest height + 1; 0 without nodes
-  std::int32_t max_batch = 0;                  // the greatest batch_length
-  std::int32_t max_internal_batch = 0;         // the greatest batch_length of batches 1 and up; 0 if there are none
+  std::int32_t num_internal = 0;        // nodes that have children: the numbers [0, num_internal)
+  std::int32_t num_roots = 0;           // as many as were given, repeated ones included
+  std::int32_t child_step = 0;          // if not 0: of each inner node n of a sequence the child is n + child_step
+  std::int32_t num_batches = 0;         // the greatest height + 1; 0 without nodes
+  std::int32_t max_batch = 0;           // the greatest batch_length
+  std::int32_t max_internal_batch = 0;  // the greatest batch_length of batches 1 and up; 0 if there are none
   const std::int32_t* batch_begin = nullptr;   // [num_batches] lowest number in the batch
   const std::int32_t* batch_length = nullptr;  // [num_batches]
   const std::int32_t* root = nullptr;          // [num_roots] numbers of the roots, in the order given

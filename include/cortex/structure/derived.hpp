@@ -1,4 +1,5 @@
-// Containers that no node holds and that follow from the children: the parents of each node, and all nodes of each root.
+// Containers that no node holds and that follow from the children: the parents of each node, and all nodes of each
+// root.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +22,8 @@ void for_each_child(const Arrays& arrays, int num_named, int num_containers, std
   }
 }
 
-/// By how much every inner node's number differs from its child's: 1 for one sequence, the number of sequences if all are
-/// of one length; 0 if it is not the same everywhere. `child`: [num_internal] numbers of the children.
+/// By how much every inner node's number differs from its child's: 1 for one sequence, the number of sequences if all
+/// are of one length; 0 if it is not the same everywhere. `child`: [num_internal] numbers of the children.
 inline std::int32_t common_step(const Arrays& arrays, const std::int32_t* child) {
   if (arrays.num_internal == 0) return 0;
   std::int32_t differs = 0;
@@ -40,7 +41,8 @@ inline std::int32_t widest_batch(const Arrays& arrays, const std::int32_t* begin
   return widest;
 }
 
-/// Row n: the distinct nodes that have n as a child, in the order of their numbers. `arrays` holds the children already.
+/// Row n: the distinct nodes that have n as a child, in the order of their numbers. `arrays` holds the children
+/// already.
 inline Csr write_parents(WalkState& walk, const Arrays& arrays, std::size_t container) {
   const std::size_t count = std::size_t(arrays.num_nodes);
   std::int32_t* const begin = walk.csr_begin[container].reserve(count + 2);

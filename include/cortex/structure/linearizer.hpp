@@ -114,8 +114,9 @@ class Linearizer {
   /// in `workspace` and holds until its next run; batches are sorted into the parts of the workspace's partition.
   ///
   /// Throws Error: invalid_structure for a cycle, a null root, a null child, a shared child or too many children;
-  /// out_of_range for field values outside their table or 32 bits, for a kind that a switch has no case for, and for more visits than the workspace allows. What
-  /// the user's own pointers, containers and lambdas throw passes through. Either way the workspace can be used again.
+  /// out_of_range for field values outside their table or 32 bits, for a kind that a switch has no case for, and for
+  /// more visits than the workspace allows. What the user's own pointers, containers and lambdas throw passes through.
+  /// Either way the workspace can be used again.
   template <class Roots>
   static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
                            Roots&& roots) {
@@ -370,8 +371,10 @@ class Linearizer {
       if (!A::is_reachable(node)) [[unlikely]]
         fail::unreachable_field(walk, place, A::name());
       auto&& value = A::get(node);
-      if constexpr (A::template is_vector<Node>()) return std::int64_t(value[std::size_t(component)]);
-      else return std::int64_t(value);
+      if constexpr (A::template is_vector<Node>())
+        return std::int64_t(value[std::size_t(component)]);
+      else
+        return std::int64_t(value);
     }
   };
 
