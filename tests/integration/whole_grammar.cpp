@@ -1,6 +1,6 @@
 // Random models of the whole grammar (several recursions that go up, down or nowhere, readouts, switches, branches on
 // any of the structure) on random trees, graphs and sequences under random schedules, compiled, against the equations
-// interpreted. `CORTEX_CASES=N` runs N cases in place of the suite's own number.
+// interpreted. `tests/run --cases N` runs N cases in place of the suite's own number.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>

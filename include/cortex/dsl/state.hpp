@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/dsl/value.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ra/well_formed.hpp"
 

@@ -1,6 +1,7 @@
 // A model's weights bound from a file, by name.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -152,7 +153,7 @@ class Binding {
 
 /// A compiled model, such as `Functor`.
 template <class Model>
-concept CompiledModel = requires(const Model& model) {
+concept HasExecutable = requires(const Model& model) {
   { model.executable() } -> std::convertible_to<const runtime::Executable&>;
 };
 
@@ -166,7 +167,7 @@ concept CompiledModel = requires(const Model& model) {
 /// missing (with names that are near), of integers, or of another shape; open dimensions that disagree; names in
 /// `names` that the model does not have; with `UnusedTensors::refused` also tensors that no input asks for. Inputs are
 /// published one after the other: a call that begins on another thread meanwhile may see new and old ones.
-template <weights::CompiledModel Model>
+template <weights::HasExecutable Model>
 void bind(Model& model, const SafetensorsFile& file, const TensorNames& names = {},
           UnusedTensors unused = UnusedTensors::allowed) {
   weights::Binding binding(model.executable(), file, names);
@@ -176,7 +177,7 @@ void bind(Model& model, const SafetensorsFile& file, const TensorNames& names = 
 }
 
 /// `bind`, whose error is returned.
-template <weights::CompiledModel Model>
+template <weights::HasExecutable Model>
 Result<std::monostate> try_bind(Model& model, const SafetensorsFile& file, const TensorNames& names = {},
                                 UnusedTensors unused = UnusedTensors::allowed) {
   return attempt([&] { return bind(model, file, names, unused), std::monostate(); });

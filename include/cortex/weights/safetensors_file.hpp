@@ -1,6 +1,7 @@
 // A safetensors file in memory: its tensors by name.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstddef>
@@ -10,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,29 +30,37 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 
 namespace weights {
 
-/// What may have been meant by `name`: up to five of `known`, the likeliest first. Names that differ in few letters,
-/// and those of which one ends in the other, as 'encoder.u_i' does in 'u_i'. If there are none, the first of all.
+/// Whether one name is a part of the other between its dots, as 'U_i' is of 'encoder.u_i.weight', in either case.
+inline bool is_part(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  for (std::size_t at = 0; !a.empty() && at + a.size() <= b.size(); ++at) {
+    const std::size_t end = at + a.size();
+    if ((at == 0 || b[at - 1] == '.') && (end == b.size() || b[end] == '.') &&
+        runtime::detail::edit_distance(a, b.substr(at, a.size())) == 0)
+      return true;
+  }
+  return false;
+}
+
+/// What may have been meant by `name`, at most five of `known`, the likeliest first; if there is nothing near, the
+/// first of all.
 inline std::string near_names(std::string_view name, const std::vector<std::string>& known) {
   constexpr std::size_t most = 5;
-  std::set<std::pair<std::size_t, std::string>> near;
+  std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& other : known) {
-    const std::size_t distance = runtime::detail::edit_distance(name, other);
-    const std::string_view longer = name.size() > other.size() ? name : std::string_view(other);
-    const std::string_view shorter = name.size() > other.size() ? std::string_view(other) : name;
-    const bool ends_in =
-        !shorter.empty() && runtime::detail::edit_distance(shorter, longer.substr(longer.size() - shorter.size())) == 0;
-    if (distance <= 1 + name.size() / 3 || ends_in) near.emplace(ends_in ? 0 : distance, other);
+    const std::size_t distance = is_part(name, other) ? 0 : runtime::detail::edit_distance(name, other);
+    if (distance <= 1 + name.size() / 3) near.emplace_back(distance, other);
   }
-  const bool is_guess = !near.empty();
-  if (!is_guess)
-    for (std::size_t i = 0; i < known.size() && i <= most; ++i) near.emplace(i, known[i]);
-  std::string text;
-  std::size_t listed = 0;
-  for (const auto& [rank, other] : near)
-    if (listed < most) text += (listed++ ? ", " : "") + in_quotes(other);
-  if (is_guess) return "did you mean " + text + "?";
-  if (known.size() > listed) text += " and " + std::to_string(known.size() - listed) + " more";
-  return "it has " + (text.empty() ? "none" : text);
+  std::sort(near.begin(), near.end());
+  const auto list = [&](std::size_t count, auto name_at) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(count, most); ++i) text += (i ? ", " : "") + in_quotes(name_at(i));
+    return text;
+  };
+  if (!near.empty()) return "did you mean " + list(near.size(), [&](std::size_t i) { return near[i].second; }) + "?";
+  if (known.empty()) return "it has none";
+  return "it has " + list(known.size(), [&](std::size_t i) { return known[i]; }) +
+         (known.size() > most ? " and " + std::to_string(known.size() - most) + " more" : "");
 }
 
 }  // namespace weights

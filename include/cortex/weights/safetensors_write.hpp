@@ -19,6 +19,7 @@
 #include <string>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
