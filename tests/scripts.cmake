@@ -55,7 +55,7 @@ if(CORTEX_TEST_PART STREQUAL full)
     get_filename_component(name ${source} NAME_WE)
     script_test(compile_fail/${name} 120 compile_fail
                 sh ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/check.sh ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR}/include
-                ${boost_isystem} ${source})
+                -DCORTEX_COMPILED=1 ${boost_isystem} ${source})
   endforeach()
 
   if(CORTEX_BUILD_EXAMPLES)
