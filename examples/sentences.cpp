@@ -13,7 +13,6 @@
 #include <cmath>
 #include <cortex/cortex.hpp>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -26,6 +25,7 @@
 #include "support/models.hpp"
 #include "support/ptb.hpp"
 #include "support/recursion.hpp"
+#include "support/run_main.hpp"
 
 namespace {
 
@@ -177,18 +177,5 @@ int main(int argc, char** argv) {
   app.add_option("--print", options.print,
                  "Print the TreeLSTM and exit: the operator graph, the loops made of it, or the LLVM IR")
       ->check(CLI::IsMember({"ra", "ilir", "llvm"}));
-  try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const cortex::Error& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "sentences: %s\n", error.what());
-    return 1;
-  } catch (const std::exception& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "sentences: %s\n", error.what());
-    return 2;
-  }
+  return run_main(app, argc, argv, "sentences", [&] { return run(options); });
 }

@@ -22,7 +22,6 @@
 #include <cortex/weights/safetensors.hpp>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -33,6 +32,7 @@
 #include <vector>
 
 #include "support/latency.hpp"
+#include "support/run_main.hpp"
 
 namespace {
 
@@ -279,18 +279,5 @@ int main(int argc, char** argv) {
   app.add_option("--print", options.print,
                  "Print the model and exit: the operator graph, the loops made of it, or the LLVM IR")
       ->check(CLI::IsMember({"ra", "ilir", "llvm"}));
-  try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const cortex::Error& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "sentiment: %s\n", error.what());
-    return 1;
-  } catch (const std::exception& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "sentiment: %s\n", error.what());
-    return 2;
-  }
+  return run_main(app, argc, argv, "sentiment", [&] { return run(options); });
 }

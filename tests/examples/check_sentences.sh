@@ -1,24 +1,7 @@
 #!/usr/bin/env bash
 # What `sentences` answers to right and wrong arguments. Usage: check_sentences.sh <the program>
-set -u
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
+. "$(dirname "$0")/expect.sh"
 
-# expect <status> <words that the output must hold> <arguments> ...
-expect() {
-  local status=$1 words=$2
-  shift 2
-  "$program" "$@" >"$work/out" 2>&1
-  local got=$?
-  if [ $got -ne "$status" ] || ! grep -qF -e "$words" "$work/out"; then
-    echo "sentences $*: status $got, expected $status and '$words' in:"
-    head -n 20 "$work/out"
-    failed=1
-  fi
-}
-
-program=$1
 printf '(2 (2 a)\n(2 b)' >"$work/open.txt"
 printf '' >"$work/empty.txt"
 printf '(2 (2 so) (2 it) (2 is))\n(3 yes)\n' >"$work/good.txt"
