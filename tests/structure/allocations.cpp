@@ -21,6 +21,8 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
+// g++ sees through some of these and not through others, and then takes free for the wrong partner.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t size) { return counted(size, 1); }
 void* operator new(std::size_t size, std::align_val_t alignment) { return counted(size, std::size_t(alignment)); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
