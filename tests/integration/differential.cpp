@@ -51,7 +51,7 @@ TEST_CASE("random models on random structures equal their equations under every 
 }
 
 TEST_CASE("random models shared by three workers equal their equations under every schedule", "[differential][slow]") {
-  run(5000, CORTEX_LLVM ? 25 : 10, 3);
+  run(5000, CORTEX_LLVM ? 12 : 10, 3);
 }
 
 TEST_CASE("some random models equal their equations", "[differential][smoke]") { run(9000, 6, 1); }
