@@ -135,6 +135,34 @@ TEST_CASE("overwriting what others may still read takes a barrier", "[pass]") {
   CHECK(barriers_of(pass::insert_barriers(block({read, write}))).outside == 1);
 }
 
+TEST_CASE("a loop whose iterations take turns with a temporary is apart from others that use it", "[pass]") {
+  const Small p;
+  const ir::Buffer z = buffer("z", {dims::batch, p.H});
+  // Each node's z by all workers, read whole by all; `carried`: what the next node reads too, so that no turns help.
+  const auto nodes = [&](bool carried) {
+    const ir::Expr n = var("n_idx"), node = var("node"), i = var("i"), j = var("j"), none = ir::imm(0);
+    const ir::Expr first = carried ? load(p.a, {none, ir::imm(3) - i}) : load(p.w, {i});
+    const auto write = loop(i, p.H, store(z, {none, i}, first), ir::ForKind::parallel);
+    const auto read =
+        loop(j, p.H, store(carried ? p.a : p.h, {node, j}, load(z, {none, ir::imm(3) - j})), ir::ForKind::parallel);
+    return ir::For::make(
+        n, dims::sequence, ir::call(ir::UfKind::num_nodes, "num_nodes"), ir::ForKind::serial,
+        ir::LetStmt::make(node, ir::call(ir::UfKind::all_node, "all_nodes", {n}), block({write, read})));
+  };
+  const auto of_batches = [&](bool carried) {
+    return pass::insert_barriers(ir::For::make(var("b_idx"), dims::all_batches,
+                                               ir::call(ir::UfKind::num_batches, "num_batches"), ir::ForKind::serial,
+                                               block({nodes(false), nodes(carried)})));
+  };
+  const ir::Stmt turns = of_batches(false), one = of_batches(true);
+  CHECK(barriers_of(turns) == Barriers{0, 4, 0});
+  CHECK(barriers_of(one) == Barriers{0, 5, 0});
+  CHECK(count(ir::print(turns), "z[0,n_idx % 2") == 2);
+  CHECK(count(ir::print(turns), "z[0,n_idx.2 % 2") == 2);
+  CHECK(count(ir::print(one), "z[0,n_idx % 2") == 2);
+  CHECK(count(ir::print(one), "z[0,0,") == 2);
+}
+
 TEST_CASE("what is no nest is refused", "[pass][refusal]") {
   const Small p;
   const ir::Stmt alone =

@@ -127,47 +127,57 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, b
   return result;
 }
 
-/// Gives temporaries two copies of each row.
+/// Temporaries with two copies of each row, of which the iterations of some loops take turns.
 class Alternation {
  public:
-  /// The loop's body, whose iterations take turns.
-  ir::Stmt in_loop(const ir::Stmt& body, const ir::Expr& iteration, const std::vector<ir::Buffer>& alternating) {
-    PointerMap<ir::Buffer> twice;
-    for (const ir::Buffer& buffer : alternating) {
+  /// The iterations of `loop` take turns with the copies of `buffers`.
+  void add(const ir::For& loop, const std::vector<ir::Buffer>& buffers) {
+    for (const ir::Buffer& buffer : buffers) {
       ir::BufferInfo info = *buffer;
       info.dims.insert(info.dims.begin() + 1, turn_);
-      twice.emplace(buffer.id(), copies_.emplace(buffer.id(), ir::Buffer(std::move(info))).first->second);
+      copies_.emplace(buffer.id(), ir::Buffer(std::move(info)));
+      turns_[loop.var.get()].emplace(buffer.id(), loop.var % 2);
     }
-    return rewrite(body, twice, iteration % 2);
   }
-  /// What other loops do with the same temporaries.
-  ir::Stmt elsewhere(const ir::Stmt& body) const { return rewrite(body, copies_, ir::imm(0)); }
+
+  /// The program with the copies. Loops that take no turns use the first. Only once all barriers stand: until then the
+  /// loops that share a temporary must be seen to share it.
+  ir::Stmt apply(const ir::Stmt& body) const { return copies_.empty() ? body : in_loop(body, {}); }
 
  private:
-  static ir::Stmt rewrite(const ir::Stmt& body, const PointerMap<ir::Buffer>& twice, const ir::Expr& turn) {
-    if (twice.empty()) return body;
-    const auto at_turn = [&](std::vector<ir::Expr> indices) {
-      indices.insert(indices.begin() + 1, turn);
+  using Turns = PointerMap<ir::Expr>;
+
+  ir::Stmt in_loop(const ir::Stmt& body, const Turns& turns) const {
+    const auto at_turn = [&](const ir::Buffer& buffer, std::vector<ir::Expr> indices) {
+      const auto turn = turns.find(buffer.id());
+      indices.insert(indices.begin() + 1, turn == turns.end() ? ir::imm(0) : turn->second);
       return indices;
     };
     return ir::mutate_with(
         body,
+        [&](auto& self, const ir::For& loop) -> ir::Stmt {
+          const auto own = turns_.find(loop.var.get());
+          if (own == turns_.end()) return self.children(loop);
+          return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, in_loop(loop.body, own->second));
+        },
         [&](auto& self, const ir::Load& load) -> ir::Expr {
           const ir::Expr inner = self.children(load);
-          const auto to = twice.find(load.buffer.id());
-          return to == twice.end() ? inner
-                                   : ir::Load::make(to->second, at_turn(inner.template as<ir::Load>()->indices));
+          const auto to = copies_.find(load.buffer.id());
+          if (to == copies_.end()) return inner;
+          return ir::Load::make(to->second, at_turn(load.buffer, inner.template as<ir::Load>()->indices));
         },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           const ir::Stmt inner = self.children(store);
-          const auto to = twice.find(store.buffer.id());
+          const auto to = copies_.find(store.buffer.id());
+          if (to == copies_.end()) return inner;
           const auto* s = inner.template as<ir::Store>();
-          return to == twice.end() ? inner : ir::Store::make(to->second, at_turn(s->indices), s->value);
+          return ir::Store::make(to->second, at_turn(store.buffer, s->indices), s->value);
         });
   }
 
   const Dim turn_{"turn", 2};
   PointerMap<ir::Buffer> copies_;
+  PointerMap<Turns> turns_;  // of each loop that takes turns
 };
 
 }  // namespace detail
@@ -189,12 +199,12 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     std::vector<ir::Buffer> alternating;
     ir::Stmt inner = between(own ? let->body : loop.body, true, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
-    inner = alternation.in_loop(inner, loop.var, alternating);
+    alternation.add(loop, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
   });
   std::vector<ir::Buffer> none;
-  return between(alternation.elsewhere(inside), false, none);
+  return alternation.apply(between(inside, false, none));
 }
 
 }  // namespace cortex::pass
