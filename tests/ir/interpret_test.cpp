@@ -431,7 +431,7 @@ TEST_CASE("each worker has its own copy of a buffer of worker scope", "[interpre
 TEST_CASE("a program of device level runs on the layouts that it asks for", "[interpret]") {
   // W [4, 3] in panels of two rows: element [i, j] at i / 2 * 8 + j * 2 + i % 2.
   BufferInfo packed{"W_packed", DType::f32, {H, E}, Role::weight};
-  packed.packed_from = tensor("W", {H, E}, Role::weight).info();
+  packed.packed_from = tensor("W", {H, E}, Role::weight);
   packed.layout = Layout{{{0, 1, 2, 1}, {1, 1, 0, 2}, {0, 2, 0, 8}}, 16, 0};
   BufferInfo result{"out", DType::f32, {H, E}};
   result.layout = Layout{{{0, 1, 0, 16}, {1, 1, 0, 1}}, 64, 0};

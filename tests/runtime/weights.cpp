@@ -64,7 +64,7 @@ std::shared_ptr<const runtime::Executable> one_weight(const std::vector<Dim>& di
   info.name = "W_packed";
   info.slot = -1;
   info.layout = packed;
-  info.packed_from = original.info();
+  info.packed_from = original;
   e->program.buffers = {ir::Buffer(info), original};
   return e;
 }

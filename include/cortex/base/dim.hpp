@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "cortex/base/handle.hpp"
 
 namespace cortex {
 
@@ -33,23 +34,25 @@ class Dim {
   /// An open dimension, such as a vocabulary: its extent is that of the weights bound. Only the first dimension of
   /// an input can be open.
   explicit Dim(std::string name) : Dim(std::move(name), 0, DimKind::open) {}
-  Dim(std::string name, std::int64_t extent, DimKind kind)
-      : info_(std::make_shared<const Info>(Info{std::move(name), extent, kind})) {}
+  Dim(std::string name, std::int64_t extent, DimKind kind) : node_(new Info(std::move(name), extent, kind)) {}
 
-  const std::string& name() const { return info_->name; }
-  std::int64_t extent() const { return info_->extent; }
-  DimKind kind() const { return info_->kind; }
+  const std::string& name() const { return info().name; }
+  std::int64_t extent() const { return info().extent; }
+  DimKind kind() const { return info().kind; }
 
-  friend bool operator==(const Dim& a, const Dim& b) { return a.info_ == b.info_; }
-  const void* id() const { return info_.get(); }
+  friend bool operator==(const Dim& a, const Dim& b) { return a.id() == b.id(); }
+  const void* id() const { return node_.get(); }
 
  private:
-  struct Info {
+  struct Info : Counted {
+    Info(std::string n, std::int64_t e, DimKind k) : name(std::move(n)), extent(e), kind(k) {}
     std::string name;
     std::int64_t extent;
     DimKind kind;
   };
-  std::shared_ptr<const Info> info_;
+  const Info& info() const { return static_cast<const Info&>(*node_.get()); }
+
+  Handle node_;
 };
 
 /// The dimensions that the compiler itself makes, one object each.

@@ -140,4 +140,26 @@ class PointerMap {
   detail::PointerTable table_;
 };
 
+/// Addresses.
+class PointerSet {
+ public:
+  PointerSet() = default;
+  PointerSet(std::initializer_list<const void*> keys) {
+    for (const void* key : keys) insert(key);
+  }
+
+  /// Whether the key was not there yet.
+  bool insert(const void* key) {
+    if (contains(key)) return false;
+    table_.add(new detail::PointerEntry(key));
+    return true;
+  }
+  void erase(const void* key) { table_.erase(key); }
+  bool contains(const void* key) const { return table_.find(key) != nullptr; }
+  bool empty() const { return table_.size() == 0; }
+
+ private:
+  detail::PointerTable table_;
+};
+
 }  // namespace cortex

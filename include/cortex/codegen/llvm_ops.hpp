@@ -2,10 +2,11 @@
 // Every rounding is spelled out, and no instruction carries a fast-math flag: results are what the program says.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
-#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cortex/codegen/llvm_spelling.hpp"
 
@@ -14,8 +15,13 @@ namespace cortex::codegen {
 /// Appends instructions to a text and gives their results' names.
 class LlvmOps {
  public:
-  std::string text;                    // the instructions so far
-  std::set<std::string> declarations;  // of the functions they call, in an order that does not depend on theirs
+  std::string text;                       // the instructions so far
+  std::vector<std::string> declarations;  // of the functions they call, in an order that does not depend on theirs
+
+  void declare(const std::string& function) {
+    const auto at = std::lower_bound(declarations.begin(), declarations.end(), function);
+    if (at == declarations.end() || *at != function) declarations.insert(at, function);
+  }
 
   std::string fresh(std::string_view stem = "v") {
     std::string name = "%";
@@ -174,7 +180,7 @@ class LlvmOps {
       case ir::UnaryOp::relu: return intrinsic("smax", type, {a, llvm_constant(0, type)});
       case ir::UnaryOp::round: return a;
       case ir::UnaryOp::abs:
-        declarations.insert("declare " + t + " @llvm.abs." + llvm_suffix(type) + "(" + t + ", i1)");
+        declare("declare " + t + " @llvm.abs." + llvm_suffix(type) + "(" + t + ", i1)");
         return value("call ", t, " @llvm.abs.", llvm_suffix(type), "(", t, " ", a, ", i1 false)");
       default: throw Error(Code::internal, "LLVM text: a transcendental function of integers");
     }
@@ -212,14 +218,14 @@ class LlvmOps {
       types += t;
       values.append(t).append(" ").append(operand);
     }
-    declarations.insert("declare " + t + callee + "(" + types + ")");
+    declare("declare " + t + callee + "(" + types + ")");
     return value("call ", t, callee, "(", values, ")");
   }
 
   /// A function of the C library, lane by lane. Attribute group 1 says that it has no effect but its result.
   std::string library(const std::string& name, ir::Type type, const std::string& a) {
     const std::string scalar(llvm_scalar(type.dtype));
-    declarations.insert("declare " + scalar + " @" + name + "(" + scalar + ") #1");
+    declare("declare " + scalar + " @" + name + "(" + scalar + ") #1");
     if (type.lanes == 1) return value("call ", scalar, " @", name, "(", scalar, " ", a, ")");
     std::string result = "poison";
     for (int i = 0; i < type.lanes; ++i) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,9 +48,25 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-class Buffer;
+struct BufferInfo;
 
-/// The facts of a buffer. `packed_from` names the weight that a packed copy is made from at bind.
+/// A handle to a buffer; two handles are equal if they name the same buffer.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(BufferInfo info);
+  const BufferInfo* operator->() const { return &**this; }
+  const BufferInfo& operator*() const;
+  explicit operator bool() const { return node_.get() != nullptr; }
+  const void* id() const { return node_.get(); }
+  friend bool operator==(const Buffer& a, const Buffer& b) { return a.id() == b.id(); }
+
+ private:
+  struct Node;
+  Handle node_;
+};
+
+/// The facts of a buffer. `packed_from` is the weight that a packed copy is made from at bind.
 struct BufferInfo {
   std::string name;
   DType dtype = DType::f32;
@@ -62,26 +77,17 @@ struct BufferInfo {
       -1;  // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
   int lanes = 1;  // local buffers: the element is a vector of so many
   Layout layout;  // empty until storage is planned
-  std::shared_ptr<const BufferInfo> packed_from;
+  Buffer packed_from;
 };
 
-/// A handle to a buffer; two handles are equal if they name the same buffer.
-class Buffer {
- public:
-  Buffer() = default;
-  explicit Buffer(BufferInfo info) : info_(std::make_shared<const BufferInfo>(std::move(info))) {
-    if (info_->name.empty()) throw Error(Code::internal, "a buffer needs a name");
-  }
-  explicit Buffer(std::shared_ptr<const BufferInfo> info) : info_(std::move(info)) {}
-  const BufferInfo* operator->() const { return info_.get(); }
-  const BufferInfo& operator*() const { return *info_; }
-  const std::shared_ptr<const BufferInfo>& info() const { return info_; }
-  explicit operator bool() const { return info_ != nullptr; }
-  const void* id() const { return info_.get(); }
-  friend bool operator==(const Buffer& a, const Buffer& b) { return a.info_ == b.info_; }
-
- private:
-  std::shared_ptr<const BufferInfo> info_;
+struct Buffer::Node : Counted {
+  explicit Node(BufferInfo i) : info(std::move(i)) {}
+  BufferInfo info;
 };
+
+inline Buffer::Buffer(BufferInfo info) : node_(new Node(std::move(info))) {
+  if ((**this).name.empty()) throw Error(Code::internal, "a buffer needs a name");
+}
+inline const BufferInfo& Buffer::operator*() const { return static_cast<const Node*>(node_.get())->info; }
 
 }  // namespace cortex::ir

@@ -2,10 +2,12 @@
 // of a loop at the end of its line.
 #pragma once
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/program.hpp"
@@ -64,7 +66,9 @@ class Printer {
   std::string unique(const void* id, const std::string& name) {
     auto [it, fresh] = names_.emplace(id, {});
     if (fresh) {
-      const int count = ++seen_[name];
+      auto same = std::find_if(seen_.begin(), seen_.end(), [&](const auto& seen) { return seen.first == name; });
+      if (same == seen_.end()) same = seen_.insert(same, {name, 0});
+      const int count = ++same->second;
       it->second = count == 1 ? name : name + "." + std::to_string(count);
     }
     return it->second;
@@ -258,7 +262,7 @@ class Printer {
 
   std::ostringstream out_;
   PointerMap<std::string> names_;
-  std::unordered_map<std::string, int> seen_;
+  std::vector<std::pair<std::string, int>> seen_;  // how many bear a name
 };
 
 inline std::string print(const Expr& e) { return Printer().text(e); }

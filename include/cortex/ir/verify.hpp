@@ -12,7 +12,6 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "cortex/base/pointer_map.hpp"
@@ -36,7 +35,7 @@ class Verifier {
     if (!p.body) fail("a program has a body", p.name);
     for (const Buffer& buffer : p.buffers) {
       if (buffer->scope == Scope::local) fail("a local buffer is not among the program's", buffer->name);
-      if (!listed_.insert(buffer.id()).second) fail("a buffer is listed once", buffer->name);
+      if (!listed_.insert(buffer.id())) fail("a buffer is listed once", buffer->name);
     }
     whole_program_ = true;
     stmt(p.body);
@@ -110,7 +109,7 @@ class Verifier {
     const Stmt self = handle_of(n);
     for (const Dim& dim : n.buffer->dims)
       if (dim.extent() < 1) fail("a local buffer has constant extents", self);
-    if (!allocated_.insert(n.buffer.id()).second) fail("a buffer is not allocated inside its own allocation", self);
+    if (!allocated_.insert(n.buffer.id())) fail("a buffer is not allocated inside its own allocation", self);
     stmt(n.body);
     allocated_.erase(n.buffer.id());
   }
@@ -175,8 +174,8 @@ class Verifier {
   template <class Handle>
   int access(const Buffer& buffer, const std::vector<Expr>& indices, const Handle& self) {
     const bool local = buffer->scope == Scope::local, flat = level_ == Level::device && !(local && indices.empty());
-    if (local && !allocated_.count(buffer.id())) fail("a local buffer is used inside its allocation", self);
-    if (!local && whole_program_ && !listed_.count(buffer.id())) fail("a buffer is among the program's", self);
+    if (local && !allocated_.contains(buffer.id())) fail("a local buffer is used inside its allocation", self);
+    if (!local && whole_program_ && !listed_.contains(buffer.id())) fail("a buffer is among the program's", self);
     if (!local && flat && buffer->layout.empty()) fail("a buffer has a layout", self);
     if (flat ? indices.size() != 1 : indices.size() != buffer->dims.size())
       fail(flat ? "a buffer has one index, an offset" : "a buffer has one index a dimension", self);
@@ -229,7 +228,7 @@ class Verifier {
   bool free_variables_ = false, whole_program_ = false;
   int apart_ = 0, conditions_ = 0;  // how many loops or conditionals, around here, do not let a barrier stand
   PointerMap<const For*> bound_;    // the loop of a loop's variable; null for a let's
-  std::unordered_set<const void*> listed_, allocated_;
+  PointerSet listed_, allocated_;
 };
 
 }  // namespace detail

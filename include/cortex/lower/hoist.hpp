@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -124,24 +123,25 @@ class NodeFreer {
 
 /// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what
 /// those read.
-inline std::unordered_set<const void*> ahead_of(const Version& version, const std::vector<ir::Buffer>& states) {
-  std::unordered_set<const void*> recurrent, ahead;
+inline PointerSet ahead_of(const Version& version, const std::vector<ir::Buffer>& states) {
+  PointerSet recurrent, ahead;
   for (const ir::Buffer& state : states) recurrent.insert(state.id());
   for (const Definition& d : version.definitions) {
     bool depends = d.buffer->role == ir::Role::state || bool(d.child);
-    for_each_read(d.body, [&](const ir::Load& load) { depends |= recurrent.count(load.buffer.id()) > 0; });
+    for_each_read(d.body, [&](const ir::Load& load) { depends |= recurrent.contains(load.buffer.id()); });
     if (depends)
       recurrent.insert(d.buffer.id());
     else if (has_contraction(d.body))
       ahead.insert(d.buffer.id());
   }
   for (const auto& d : reversed(version.definitions))
-    if (ahead.count(d.buffer.id()))
+    if (ahead.contains(d.buffer.id()))
       for_each_read(d.body, [&](const ir::Load& load) {
         if (load.buffer->role == ir::Role::temp && !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node)
           ahead.insert(load.buffer.id());
       });
-  for (const void* buffer : recurrent) ahead.erase(buffer);  // one side of a branch alone cannot go
+  for (const Definition& d : version.definitions)
+    if (recurrent.contains(d.buffer.id())) ahead.erase(d.buffer.id());  // one side of a branch alone cannot go
   return ahead;
 }
 
@@ -207,7 +207,7 @@ inline Placement::Pass hoist_one(Recursion recursion) {
     Version here{version.part, {}, -1, {}};
     std::vector<Definition> kept;
     for (Definition& d : version.definitions) {
-      if (!ahead.count(d.buffer.id())) {
+      if (!ahead.contains(d.buffer.id())) {
         kept.push_back(std::move(d));
         continue;
       }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,9 +18,9 @@ namespace cortex::lower {
 /// that results are found even if nothing else is.
 inline std::vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt& body) {
   std::vector<ir::Buffer> result;
-  std::unordered_set<const void*> seen;
+  PointerSet seen;
   const auto add = [&](const ir::Buffer& buffer) {
-    if (buffer->scope != ir::Scope::local && seen.insert(buffer.id()).second) result.push_back(buffer);
+    if (buffer->scope != ir::Scope::local && seen.insert(buffer.id())) result.push_back(buffer);
   };
   for (const ra::State& state : graph.states) add(graph.ops[std::size_t(state.placeholder)].buffer);
   ir::visit_with(

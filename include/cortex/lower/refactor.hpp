@@ -19,8 +19,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,12 +31,10 @@ namespace cortex::lower {
 
 namespace detail {
 
-using BufferIds = std::unordered_set<const void*>;
-
 /// Whether `d` reads one of `buffers`.
-inline bool reads_any(const Definition& d, const BufferIds& buffers) {
+inline bool reads_any(const Definition& d, const PointerSet& buffers) {
   bool found = false;
-  for_each_read(d.body, [&](const ir::Load& load) { found |= buffers.count(load.buffer.id()) > 0; });
+  for_each_read(d.body, [&](const ir::Load& load) { found |= buffers.contains(load.buffer.id()); });
   return found;
 }
 
@@ -69,8 +65,8 @@ class Refactorer {
     std::vector<bool> cut;    // a contraction that is cut
     std::vector<bool> after;  // A2: depends on one, or is one
     std::vector<bool> heavy;  // contracts where that is not hoisted out of the recursion, or depends on what does
-    std::unordered_map<int, ir::ReduceAxis> cuts;  // the axis of each contraction that is cut
-    BufferIds after_buffers;
+    std::vector<ir::ReduceAxis> cuts;  // the axis of each contraction that is cut, in order
+    PointerSet after_buffers;
   };
 
   const std::string& name() const { return graph_.ops[std::size_t(op_)].name(); }
@@ -78,7 +74,7 @@ class Refactorer {
   Plan plan_of(const Version& version) const {
     const std::vector<Definition>& all = version.definitions;
     Plan plan{std::vector<bool>(all.size()), std::vector<bool>(all.size()), std::vector<bool>(all.size()), {}, {}};
-    BufferIds recurrent, heavy;
+    PointerSet recurrent, heavy;
     for (const ir::Buffer& state : recursion_.states) recurrent.insert(state.id());
     for (std::size_t d = 0; d < all.size(); ++d) {
       const bool depends = reads_any(all[d], recurrent), contracts = has_contraction(all[d].body);
@@ -89,9 +85,9 @@ class Refactorer {
       if (plan.heavy[d] && all[d].buffer->role == ir::Role::temp) heavy.insert(all[d].buffer.id());
     }
     // Of contractions within each other the last is cut.
-    BufferIds needed;
+    PointerSet needed;
     for (std::size_t d = all.size(); d-- > 0;) {
-      const bool feeds = needed.count(all[d].buffer.id()) > 0;
+      const bool feeds = needed.contains(all[d].buffer.id());
       if (feeds) plan.cut[d] = false;
       if (!feeds && !plan.cut[d]) continue;
       for_each_read(all[d].body, [&](const ir::Load& load) {
@@ -103,7 +99,7 @@ class Refactorer {
       if (!plan.after[d]) continue;
       plan.after_buffers.insert(all[d].buffer.id());
       if (plan.cut[d]) {
-        plan.cuts.emplace(int(d), checked_axis(all[d], recurrent));
+        plan.cuts.push_back(checked_axis(all[d], recurrent));
       } else if (has_contraction(all[d].body)) {
         refuse_rest(all[d]);
       }
@@ -112,10 +108,10 @@ class Refactorer {
   }
 
   /// Whether `d` reads one of `buffers` elsewhere than at a child: a child's state is complete.
-  static bool reads_at_node(const Definition& d, const BufferIds& buffers) {
+  static bool reads_at_node(const Definition& d, const PointerSet& buffers) {
     bool found = false;
     for_each_read(d.body,
-                  [&](const ir::Load& load) { found |= buffers.count(load.buffer.id()) && !is_of_child(load); });
+                  [&](const ir::Load& load) { found |= buffers.contains(load.buffer.id()) && !is_of_child(load); });
     return found;
   }
   static bool is_of_child(const ir::Load& load) {
@@ -133,13 +129,13 @@ class Refactorer {
 
   /// The axis of the contraction that indexes the last dimension of what it reads of the recursion, which is the one
   /// that workers own slices of; null if there is none.
-  static const ir::ReduceAxis* axis_of(const Definition& d, const BufferIds& recurrent) {
+  static const ir::ReduceAxis* axis_of(const Definition& d, const PointerSet& recurrent) {
     const ir::ReduceAxis* found = nullptr;
     ir::visit_with(d.body, [&](const ir::Reduce& reduce) {
       if (found || reduce.axis.dim.kind() != DimKind::dense) return;
       bool last = false, elsewhere = false;
       for_each_read(d.body, [&](const ir::Load& load) {
-        if (!recurrent.count(load.buffer.id())) return;
+        if (!recurrent.contains(load.buffer.id())) return;
         for (std::size_t i = 0; i < load.indices.size(); ++i) {
           const bool at_end = i + 1 == load.indices.size() && load.indices[i].same_as(reduce.axis.var);
           (at_end ? last : elsewhere) |= ir::uses(load.indices[i], reduce.axis.var);
@@ -150,7 +146,7 @@ class Refactorer {
     return found;
   }
 
-  ir::ReduceAxis checked_axis(const Definition& d, const BufferIds& recurrent) const {
+  ir::ReduceAxis checked_axis(const Definition& d, const PointerSet& recurrent) const {
     const ir::ReduceAxis* axis = axis_of(d, recurrent);
     if (!axis)
       refuse_cut(graph_,
@@ -172,7 +168,7 @@ class Refactorer {
     for (const ir::Buffer& state : recursion_.states) {
       bool after = false, read = false;
       for (std::size_t v = 0; v < plans_.size(); ++v) {
-        after |= plans_[v].after_buffers.count(state.id()) > 0;
+        after |= plans_[v].after_buffers.contains(state.id());
         for (const Definition& d : recursion_.versions[v].definitions) read |= reads_any(d, {state.id()});
       }
       if (!after || !read) continue;
@@ -202,7 +198,7 @@ class Refactorer {
   /// A1; A2 for each worker; and from it the workers' slices of the states.
   void rewrite(Version& version, const Plan& plan) {
     std::vector<Definition> before, after, slices;
-    BufferIds own;  // states that each worker computes for itself before the cut too
+    PointerSet own;  // states that each worker computes for itself before the cut too
     for (const ir::Buffer& state : recursion_.states) {
       if (!own_state(state)) continue;
       bool cheap = true;
@@ -210,13 +206,14 @@ class Refactorer {
         cheap &= plan.after[d] || !plan.heavy[d] || !(version.definitions[d].buffer == state);
       if (cheap) own.insert(state.id());
     }
+    std::size_t next_cut = 0;
     for (std::size_t i = 0; i < version.definitions.size(); ++i) {
       Definition d = version.definitions[i];
       const ir::Buffer target = d.buffer, own_target = own_state(target);
-      const bool ours = plan.after[i] || own.count(target.id());
-      const bool among_after = plan.after_buffers.count(target.id()) > 0;
+      const bool ours = plan.after[i] || own.contains(target.id());
+      const bool among_after = plan.after_buffers.contains(target.id());
       d.body = over_own(d.body, plan, own, plan.after[i] && !plan.cut[i]);
-      if (plan.cut[i]) before.push_back(cut(d, plan.cuts.at(int(i))));
+      if (plan.cut[i]) before.push_back(cut(d, plan.cuts[next_cut++]));
       if (own_target && ours) {
         d.buffer = own_target;
         (plan.after[i] ? after : before).push_back(d);
@@ -240,13 +237,13 @@ class Refactorer {
   }
 
   /// `e`, of A2 if `after`, with reads of what each worker has for itself.
-  ir::Expr over_own(const ir::Expr& e, const Plan& plan, const BufferIds& own, bool after) {
+  ir::Expr over_own(const ir::Expr& e, const Plan& plan, const PointerSet& own, bool after) {
     return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
       const ir::Expr inner = self.children(load);
       const std::vector<ir::Expr>& indices = inner.as<ir::Load>()->indices;
       if (const ir::Buffer state = own_state(load.buffer))
-        return after || is_of_child(load) || own.count(load.buffer.id()) ? ir::Load::make(state, indices) : inner;
-      const bool temp = after && load.buffer->role == ir::Role::temp && plan.after_buffers.count(load.buffer.id());
+        return after || is_of_child(load) || own.contains(load.buffer.id()) ? ir::Load::make(state, indices) : inner;
+      const bool temp = after && load.buffer->role == ir::Role::temp && plan.after_buffers.contains(load.buffer.id());
       return temp ? ir::Load::make(own_temp(load.buffer), indices) : inner;
     });
   }

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -186,7 +185,7 @@ class NestFuser {
   /// Anything else is done late, in the epilogue of the nest whose sums it reads.
   bool feeds_contraction(const schedule::Nest& nest) const {
     for (const schedule::Access& access : schedule::accesses_of(nest.inner))
-      if (access.write && access.buffer->role == ir::Role::temp && whole_.count(access.buffer.id())) return true;
+      if (access.write && access.buffer->role == ir::Role::temp && whole_.contains(access.buffer.id())) return true;
     return false;
   }
 
@@ -207,7 +206,7 @@ class NestFuser {
 
   int most_;
   bool carried_;
-  std::unordered_set<const void*> whole_;
+  PointerSet whole_;
   std::vector<Group> groups_;
 };
 

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -32,7 +31,7 @@ class DenseIndexer {
     for (const Use& use : uses_)
       if (use.read && !use.stored) refused_.insert(use.buffer.id());
     for (const Use& use : uses_)
-      if (!refused_.count(use.buffer.id())) shrink(use.buffer);
+      if (!refused_.contains(use.buffer.id())) shrink(use.buffer);
     if (dense_.empty()) return body;
     rewriting_ = true;
     return walk(body);
@@ -154,7 +153,7 @@ class DenseIndexer {
   int loops_ = 0;
   Place place_;
   PointerMap<ir::Buffer> dense_;
-  std::unordered_set<const void*> refused_;
+  PointerSet refused_;
   std::vector<Use> uses_;
 };
 

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <tuple>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 

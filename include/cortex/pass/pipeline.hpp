@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "cortex/base/target.hpp"
@@ -69,9 +68,9 @@ class Pipeline {
   /// States stay at the front; the others follow in order of first use.
   void collect_buffers() {
     std::vector<ir::Buffer> result;
-    std::unordered_set<const void*> seen;
+    PointerSet seen;
     const auto add = [&](const ir::Buffer& buffer) {
-      if (buffer->scope != ir::Scope::local && seen.insert(buffer.id()).second) result.push_back(buffer);
+      if (buffer->scope != ir::Scope::local && seen.insert(buffer.id())) result.push_back(buffer);
     };
     for (const ir::Buffer& buffer : program_.buffers)
       if (buffer->role == ir::Role::state) add(buffer);

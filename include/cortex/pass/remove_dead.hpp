@@ -7,7 +7,6 @@
 // Runs after each pass that takes reads away. States are results and stay.
 #pragma once
 
-#include <unordered_set>
 #include <vector>
 
 #include "cortex/ir/mutate.hpp"
@@ -19,7 +18,7 @@ namespace detail {
 inline bool is_empty(const ir::Stmt& s) { return !s || (s.as<ir::Block>() && s.as<ir::Block>()->stmts.empty()); }
 
 inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
-  std::unordered_set<const void*> read;
+  PointerSet read;
   ir::visit_with(
       body,
       [&](const ir::Store& store) {
@@ -46,7 +45,7 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
       body,
       [&](auto&, const ir::Store& store) -> ir::Stmt {
         const bool result = store.buffer->role != ir::Role::temp;
-        return result || read.count(store.buffer.id()) ? handle_of(store) : ir::Block::make({});
+        return result || read.contains(store.buffer.id()) ? handle_of(store) : ir::Block::make({});
       },
       [](auto& self, const ir::For& loop) -> ir::Stmt {
         const ir::Stmt inner = self(loop.body);

@@ -62,8 +62,8 @@ inline std::string text(std::span<const std::int64_t> shape) {
 
 /// The slot of the weight that `buffer` holds, packed or not; -1 if it holds none.
 inline int weight_slot(const ir::Buffer& buffer) {
-  const ir::BufferInfo* info = buffer.info().get();
-  while (info->packed_from) info = info->packed_from.get();
+  const ir::BufferInfo* info = &*buffer;
+  while (info->packed_from) info = &*info->packed_from;
   return info->role == ir::Role::weight ? info->slot : -1;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
 #include "cortex/ir/equal.hpp"
@@ -129,8 +128,8 @@ inline bool is_replicated(const Nest& nest) {
 }
 
 /// The temporaries that some nest reads at another index than its own slice of the innermost dimension.
-inline std::unordered_set<const void*> read_whole(const ir::Stmt& body) {
-  std::unordered_set<const void*> result;
+inline PointerSet read_whole(const ir::Stmt& body) {
+  PointerSet result;
   for_each_nest(body, [&](const Nest& nest) {
     const ir::Expr slice = slice_var(nest);
     for (const Access& access : accesses_of(nest.inner))

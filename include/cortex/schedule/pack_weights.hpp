@@ -99,10 +99,10 @@ class WeightPacker {
 
   ir::Buffer copy(const ir::Buffer& weight, int panel) {
     for (std::size_t i = 0; i < copies_.size(); ++i)
-      if (panels_[i] == panel && copies_[i]->packed_from == weight.info()) return copies_[i];
+      if (panels_[i] == panel && copies_[i]->packed_from == weight) return copies_[i];
     ir::BufferInfo info = *weight;
     info.name += "_packed";
-    info.packed_from = weight.info();
+    info.packed_from = weight;
     info.layout = panel_layout(info.dims, panel, lanes_of(target_, info.dtype), info.dtype);
     copies_.push_back(ir::Buffer(std::move(info)));
     panels_.push_back(panel);

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <algorithm>
-#include <unordered_set>
 #include <vector>
 
 #include "cortex/base/pointer_map.hpp"
@@ -65,7 +64,7 @@ inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
       if (!access.write || access.buffer->scope == ir::Scope::worker) continue;
       written.buffers.push_back(access.buffer);
       written.cheap &= access.buffer->role == ir::Role::temp;
-      written.wanted |= whole.count(access.buffer.id()) > 0;
+      written.wanted |= whole.contains(access.buffer.id());
     }
     nests.push_back(std::move(written));
   });
