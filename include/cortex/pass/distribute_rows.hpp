@@ -57,7 +57,7 @@ inline ir::Stmt distribute_rows(const ir::Stmt& body) {
       const ir::Expr row = ir::Var::make(loop.var.as<ir::Var>()->name),
                      value = ir::Var::make(let->var.as<ir::Var>()->name);
       const ir::Stmt own = ir::LetStmt::make(value, ir::substitute(let->value, {{loop.var.get(), row}}),
-                                             ir::substitute(part, {{let->var.get(), value}}));
+                                             ir::substitute(part, {{let->var.get(), value}, {loop.var.get(), row}}));
       loops.push_back(ir::For::make(row, loop.dim, loop.extent, loop.loop, own));
     }
     return ir::Block::make(loops);

@@ -43,6 +43,17 @@ inline ir::Layout padded_layout(const ir::Buffer& buffer) {
   return layout;
 }
 
+/// Row-major without room, of constant extents.
+inline ir::Layout dense_layout(const ir::Buffer& buffer) {
+  ir::Layout layout;
+  layout.fixed_size = 1;
+  for (int d = int(buffer->dims.size()) - 1; d >= 0; --d) {
+    layout.axes.push_back({d, 1, 0, layout.fixed_size});
+    layout.fixed_size *= buffer->dims[std::size_t(d)].extent();
+  }
+  return layout;
+}
+
 /// `e` divided by `divisor`, if that is known to leave no rest.
 inline ir::Expr exact_quotient(const ir::Expr& e, std::int64_t divisor) {
   if (const auto c = ir::as_int(e)) return *c % divisor ? ir::Expr() : ir::imm(*c / divisor);
@@ -66,15 +77,20 @@ class Flattener {
         [&](auto& self, const ir::Load& load) -> ir::Expr {
           std::vector<ir::Expr> indices;
           for (const ir::Expr& index : load.indices) indices.push_back(self(index));
-          if (load.buffer->scope == ir::Scope::local) return ir::Load::make(load.buffer, std::move(indices));
+          if (stays(load.buffer)) return ir::Load::make(load.buffer, std::move(indices));
           return ir::Load::make(planned(load.buffer), {offset(planned(load.buffer), indices)});
         },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           std::vector<ir::Expr> indices;
           for (const ir::Expr& index : store.indices) indices.push_back(self(index));
           const ir::Expr value = self(store.value);
-          if (store.buffer->scope == ir::Scope::local) return ir::Store::make(store.buffer, std::move(indices), value);
+          if (stays(store.buffer)) return ir::Store::make(store.buffer, std::move(indices), value);
           return ir::Store::make(planned(store.buffer), {offset(planned(store.buffer), indices)}, value);
+        },
+        [&](auto& self, const ir::Alloc& alloc) -> ir::Stmt {
+          const ir::Stmt inner = self(alloc.body);
+          if (stays(alloc.buffer) && inner.same_as(alloc.body)) return handle_of(alloc);
+          return ir::Alloc::make(stays(alloc.buffer) ? alloc.buffer : planned(alloc.buffer), inner);
         });
   }
 
@@ -82,13 +98,21 @@ class Flattener {
     auto& result = planned_[buffer.id()];
     if (!result) {
       ir::BufferInfo info = *buffer;
-      if (info.layout.empty()) info.layout = padded_layout(buffer);
+      if (buffer->scope == ir::Scope::local) {
+        info.layout = dense_layout(buffer);
+        info.dims = {Dim("element", info.layout.fixed_size)};
+      } else if (info.layout.empty()) {
+        info.layout = padded_layout(buffer);
+      }
       result = ir::Buffer(std::move(info));
     }
     return result;
   }
 
  private:
+  /// Local buffers of one dimension or none have offsets for indices as they are.
+  static bool stays(const ir::Buffer& buffer) { return buffer->scope == ir::Scope::local && buffer->dims.size() < 2; }
+
   /// The part of an index that an axis takes: a scalar, and whether the lanes of a ramp follow it with stride 1.
   struct Part {
     ir::Expr scalar;

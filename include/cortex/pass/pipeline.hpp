@@ -55,6 +55,16 @@ class Pipeline {
     report(name);
   }
 
+  /// The steps of a loop schedule.
+  void by_hand(const LoopSchedule& loops, const Target& target) {
+    enter(ir::Level::scheduled);
+    program_.body = loops.named(program_.body);
+    collect_buffers();
+    for (std::size_t step = 0; step < loops.size(); ++step)
+      run(loops.text(step).c_str(), [&](const ir::Stmt& body) { return loops.apply(step, body, target); });
+    run("share_iterations", schedule::share_iterations);
+  }
+
   void enter(ir::Level level) { program_.level = level; }
 
   void flatten() {
@@ -93,11 +103,8 @@ class Pipeline {
   const char* dump_;
 };
 
-/// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed
-/// something.
-inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& schedule, const Target& target,
-                                const PipelineOptions& options = {}) {
-  Pipeline p(lowered, options);
+/// The compiler's own schedule of a program's loops.
+inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
   const int gates = target.vector_registers / 5;  // more accumulators side by side leave no room for rows
 
@@ -122,6 +129,17 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target); });
   p.run("share_loads", share_loads);
+}
+
+/// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed
+/// something.
+inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& schedule, const Target& target,
+                                const PipelineOptions& options = {}) {
+  Pipeline p(lowered, options);
+  if (schedule.by_hand)
+    p.by_hand(*schedule.by_hand.operator->(), target);
+  else
+    schedule_loops(p, schedule, target);
 
   // Down to the machine
   p.run("resolve_structure",

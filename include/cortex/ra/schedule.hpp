@@ -2,11 +2,48 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/target.hpp"
+#include "cortex/ir/stmt.hpp"
+
 namespace cortex {
+
+/// A schedule of the lowered program's loops and tensors, as steps that each rewrite the program: `cortex::Loops` of
+/// `cortex/loops.hpp`.
+class LoopSchedule {
+ public:
+  virtual ~LoopSchedule() = default;
+  /// The program under the names that the first step goes by.
+  virtual ir::Stmt named(const ir::Stmt& body) const = 0;
+  virtual std::size_t size() const = 0;
+  virtual std::string text(std::size_t step) const = 0;
+  /// Throws `Error{invalid_schedule}` with the reason if the step would change what is computed.
+  virtual ir::Stmt apply(std::size_t step, const ir::Stmt& body, const Target& target) const = 0;
+};
+
+/// A loop schedule, or none: then the compiler makes its own.
+class LoopsByHand {
+ public:
+  LoopsByHand() = default;
+  explicit LoopsByHand(std::shared_ptr<const LoopSchedule> loops) : loops_(std::move(loops)) {}
+  const LoopSchedule* operator->() const { return loops_.get(); }
+  explicit operator bool() const { return loops_ != nullptr; }
+  /// Whether the steps are the same.
+  friend bool operator==(const LoopsByHand& a, const LoopsByHand& b) {
+    const std::size_t size = a ? a->size() : 0;
+    bool same = bool(a) == bool(b) && size == (b ? b->size() : 0);
+    for (std::size_t i = 0; i < size && same; ++i) same = a->text(i) == b->text(i);
+    return same;
+  }
+
+ private:
+  std::shared_ptr<const LoopSchedule> loops_;
+};
 
 /// How the recursion is run (paper section 3.1). Each member function gives a copy with one more decision, so decisions
 /// chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
@@ -20,6 +57,7 @@ struct Schedule {
   bool leaves_apart = false;             // a version of the body for leaves, even if the model has no branch
   std::vector<std::pair<std::string, int>> unrolled;  // S3, by name of a state or of the model: the depth
   std::vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
+  LoopsByHand by_hand;                  // of the lowered program
   int max_workers = 1;                  // threads that may share one call
   bool exact = false;                   // tanh, sigmoid, exp of the C library, not the approximations
 
@@ -72,6 +110,11 @@ struct Schedule {
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
   [[nodiscard]] Schedule workers(int count) const {
     return with([&](Schedule& s) { s.max_workers = count; });
+  }
+  /// Runs the loops of the lowered program as `steps` (a `cortex::Loops`) say, and not as the compiler would.
+  template <std::derived_from<LoopSchedule> Steps>
+  [[nodiscard]] Schedule loops(Steps steps) const {
+    return with([&](Schedule& s) { s.by_hand = LoopsByHand(std::make_shared<const Steps>(std::move(steps))); });
   }
   /// The C library's tanh, sigmoid and exp in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {

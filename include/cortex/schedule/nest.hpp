@@ -96,6 +96,12 @@ inline bool is_shared_whole(const ir::Stmt& stmt) {
   return loop && loop->loop == ir::ForKind::parallel && loop->dim == dims::sequence;
 }
 
+/// The compiler's own schedule makes nothing but nests; a loop schedule by hand can make other things.
+[[noreturn]] inline void refuse_outside() {
+  throw Error(Code::invalid_schedule,
+              "a statement outside of any nest: what works on whole nests comes before what takes them apart");
+}
+
 /// Calls `f` on each nest of `body`, in order.
 inline void for_each_nest(const ir::Stmt& body, FunctionRef<void(const Nest&)> f) {
   if (const auto nest = parse_nest(body)) return f(*nest);
@@ -106,7 +112,7 @@ inline void for_each_nest(const ir::Stmt& body, FunctionRef<void(const Nest&)> f
   else if (const auto* let = body.as<ir::LetStmt>())
     for_each_nest(let->body, f);
   else if (!body.as<ir::Barrier>())
-    throw Error(Code::internal, "a statement outside of any nest");
+    refuse_outside();
 }
 
 /// `body` with each nest replaced by what `f` makes of it; an empty statement leaves the nest as it is.
@@ -132,7 +138,7 @@ inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&
     const ir::Stmt inner = map_nests(let->body, f);
     return inner.same_as(let->body) ? body : ir::LetStmt::make(let->var, let->value, inner);
   }
-  if (!body.as<ir::Barrier>()) throw Error(Code::internal, "a statement outside of any nest");
+  if (!body.as<ir::Barrier>()) refuse_outside();
   return body;
 }
 

@@ -77,7 +77,7 @@ class WeightPacker {
   /// dimension can stay only outermost.
   static int panel_dim(const ir::Load& load, const ir::Expr& vector) {
     const auto& dims = load.buffer->dims;
-    if (load.buffer->role != ir::Role::weight || dims.size() < 2) return -1;
+    if (load.buffer->role != ir::Role::weight || load.buffer->packed_from || dims.size() < 2) return -1;
     int panel = -1, loops = 0;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       if (load.indices[d].same_as(vector))

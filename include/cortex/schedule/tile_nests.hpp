@@ -17,6 +17,7 @@
 
 #include "cortex/base/vectors.hpp"
 #include "cortex/schedule/pack_weights.hpp"
+#include "cortex/schedule/share_iterations.hpp"
 #include "cortex/schedule/split.hpp"
 
 namespace cortex::schedule {
@@ -272,18 +273,8 @@ class NestTiler {
 }  // namespace detail
 
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target) {
-  const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); });
-  // A loop whose iterations are shared whole, such as that over subtrees or slices: each worker takes its share of
-  // them.
-  return ir::mutate_with(tiled, [](auto& self, const ir::For& loop) -> ir::Stmt {
-    if (loop.loop != ir::ForKind::parallel) return self.children(loop);
-    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
-                   workers = ir::call(ir::UfKind::num_workers, "num_workers");
-    const ir::Expr begin = worker * loop.extent / workers, end = (worker + 1) * loop.extent / workers;
-    const ir::Expr var = ir::Var::make(loop.var.as<ir::Var>()->name);
-    return ir::For::make(var, loop.dim, end - begin, ir::ForKind::serial,
-                         self(ir::substitute(loop.body, {{loop.var.get(), begin + var}})));
-  });
+  // What is shared whole, such as a loop over subtrees or slices, is no tile's: each worker takes its share of it.
+  return share_iterations(map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); }));
 }
 
 }  // namespace cortex::schedule

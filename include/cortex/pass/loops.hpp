@@ -1,0 +1,362 @@
+// A schedule of the program's loops and tensors by hand, as a list of steps: what the compiler does by itself where
+// there is none. A header of its own, for those who write schedules or tune them.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cortex/pass/pipeline.hpp"
+#include "cortex/schedule/layouts.hpp"
+#include "cortex/schedule/place_temporaries.hpp"
+#include "cortex/schedule/restructure.hpp"
+#include "cortex/schedule/rfactor.hpp"
+
+namespace cortex {
+
+/// One step of a loop schedule: a primitive, the loops and tensors that it is applied to, and its numbers. As text
+/// `split(i, 16)`.
+struct LoopStep {
+  std::string primitive;
+  std::vector<std::string> names;
+  std::vector<std::int64_t> numbers;
+  friend bool operator==(const LoopStep&, const LoopStep&) = default;
+};
+
+/// `split(i, 16)`
+inline std::string to_string(const LoopStep& step) {
+  std::string arguments;
+  for (const std::string& name : step.names) arguments += (arguments.empty() ? "" : ", ") + name;
+  for (const std::int64_t number : step.numbers) arguments += (arguments.empty() ? "" : ", ") + std::to_string(number);
+  return step.primitive + "(" + arguments + ")";
+}
+
+namespace pass {
+
+/// A step on a program.
+struct StepCall {
+  const ir::Stmt& body;
+  const LoopStep& step;
+  const Target& target;
+  const std::string& name(std::size_t i) const { return step.names[i]; }
+  std::int64_t number(std::size_t i) const { return step.numbers[i]; }
+};
+
+/// What a primitive takes, and what it does. `arguments`: l a loop, t a tensor, n a number; capitals: one or more.
+struct LoopPrimitive {
+  std::string_view name, arguments;
+  ir::Stmt (*apply)(const StepCall&);
+};
+
+namespace detail {
+
+/// Barriers, and all work that is not shared for the first worker alone.
+inline ir::Stmt barriers_by_hand(const ir::Stmt& body) {
+  const auto is_parallel = [](const schedule::LoopHeader& loop) { return loop.kind == ir::ForKind::parallel; };
+  const ir::Stmt shared = schedule::map_nests(body, [&](const schedule::Nest& nest) -> ir::Stmt {
+    bool parallel = (nest.rows && is_parallel(*nest.rows)) || schedule::is_replicated(nest);
+    for (const schedule::LoopHeader& loop : nest.loops) parallel |= is_parallel(loop);
+    ir::visit_with(nest.inner, [&](const ir::For& loop) { parallel |= loop.loop == ir::ForKind::parallel; });
+    if (parallel) return {};
+    schedule::Nest first = nest;
+    const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
+    first.guard = nest.guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest.guard) : alone;
+    return schedule::build_nest(first);
+  });
+  return insert_barriers(shared);
+}
+
+inline constexpr int register_gates(const Target& target) { return target.vector_registers / 5; }
+
+/// All primitives, in the order in which a reader meets them.
+inline constexpr std::array loop_primitives{
+    // One loop or a nest of them
+    LoopPrimitive{"split", "ln",
+                  [](const StepCall& c) { return schedule::split_loop(c.body, c.name(0), c.number(0)); }},
+    LoopPrimitive{"split_cases", "ln",
+                  [](const StepCall& c) {
+                    return schedule::split_loop(c.body, c.name(0), c.number(0), schedule::detail::Rest::cases);
+                  }},
+    LoopPrimitive{"split_guarded", "ln",
+                  [](const StepCall& c) {
+                    return schedule::split_loop(c.body, c.name(0), c.number(0), schedule::detail::Rest::guard);
+                  }},
+    LoopPrimitive{
+        "tile", "llnn",
+        [](const StepCall& c) { return schedule::tile_loops(c.body, c.name(0), c.name(1), c.number(0), c.number(1)); }},
+    LoopPrimitive{"fuse", "ll", [](const StepCall& c) { return schedule::fuse_loops(c.body, c.name(0), c.name(1)); }},
+    LoopPrimitive{"reorder", "L", [](const StepCall& c) { return schedule::reorder_loops(c.body, c.step.names); }},
+    LoopPrimitive{"unroll", "l", [](const StepCall& c) { return schedule::unroll_loop(c.body, c.name(0)); }},
+    LoopPrimitive{"jam", "l", [](const StepCall& c) { return schedule::jam_loop(c.body, c.name(0)); }},
+    LoopPrimitive{"vectorize", "l", [](const StepCall& c) { return schedule::vectorize_loop(c.body, c.name(0)); }},
+    LoopPrimitive{"parallel", "l", [](const StepCall& c) { return schedule::share_loop(c.body, c.name(0)); }},
+    // Statements between loops
+    LoopPrimitive{"merge", "ll", [](const StepCall& c) { return schedule::merge_loops(c.body, c.name(0), c.name(1)); }},
+    LoopPrimitive{"distribute", "l", [](const StepCall& c) { return schedule::distribute_loop(c.body, c.name(0)); }},
+    LoopPrimitive{"rfactor", "ln",
+                  [](const StepCall& c) { return schedule::rfactor_loop(c.body, c.name(0), c.number(0)); }},
+    // Temporaries and copies
+    LoopPrimitive{"compute_inline", "t", [](const StepCall& c) { return schedule::compute_inline(c.body, c.name(0)); }},
+    LoopPrimitive{"compute_at", "tl",
+                  [](const StepCall& c) { return schedule::compute_at(c.body, c.name(0), c.name(1)); }},
+    LoopPrimitive{"cache_read", "tl",
+                  [](const StepCall& c) { return schedule::cache_read(c.body, c.name(0), c.name(1)); }},
+    LoopPrimitive{"cache_write", "tl",
+                  [](const StepCall& c) { return schedule::cache_write(c.body, c.name(0), c.name(1)); }},
+    // Where tensors lie
+    LoopPrimitive{
+        "layout_split", "tnn",
+        [](const StepCall& c) { return schedule::layout_split(c.body, c.name(0), c.number(0), c.number(1)); }},
+    LoopPrimitive{"layout_reorder", "tN",
+                  [](const StepCall& c) { return schedule::layout_reorder(c.body, c.name(0), c.step.numbers); }},
+    LoopPrimitive{"layout_fuse", "tn",
+                  [](const StepCall& c) { return schedule::layout_fuse(c.body, c.name(0), c.number(0)); }},
+    LoopPrimitive{"layout_pad", "tnn",
+                  [](const StepCall& c) { return schedule::layout_pad(c.body, c.name(0), c.number(0), c.number(1)); }},
+    // What the compiler does by itself, to the whole program
+    LoopPrimitive{"inline_temporaries", "", [](const StepCall& c) { return inline_temporaries(c.body); }},
+    LoopPrimitive{"remove_dead", "", [](const StepCall& c) { return remove_dead(c.body); }},
+    LoopPrimitive{"distribute_rows", "", [](const StepCall& c) { return distribute_rows(c.body); }},
+    LoopPrimitive{"fuse_edges", "", [](const StepCall& c) { return fuse_edges(c.body); }},
+    LoopPrimitive{"fuse_nests", "", [](const StepCall& c) { return fuse_nests(c.body, register_gates(c.target)); }},
+    LoopPrimitive{"index_densely", "", [](const StepCall& c) { return index_densely(c.body); }},
+    LoopPrimitive{"forward_stores", "", [](const StepCall& c) { return forward_stores(c.body); }},
+    LoopPrimitive{"share_work", "", [](const StepCall& c) { return schedule::share_work(c.body); }},
+    LoopPrimitive{"insert_barriers", "", [](const StepCall& c) { return barriers_by_hand(c.body); }},
+    LoopPrimitive{"pack_weights", "", [](const StepCall& c) { return schedule::pack_weights(c.body, c.target); }},
+    LoopPrimitive{"tile_nests", "", [](const StepCall& c) { return schedule::tile_nests(c.body, c.target); }},
+    LoopPrimitive{"share_loads", "", [](const StepCall& c) { return share_loads(c.body); }},
+};
+
+inline const LoopPrimitive* primitive_named(std::string_view name) {
+  for (const LoopPrimitive& primitive : loop_primitives)
+    if (primitive.name == name) return &primitive;
+  return nullptr;
+}
+
+}  // namespace detail
+
+namespace detail {
+
+/// Throws if a step is none, or has other arguments than its primitive takes.
+inline void check_step(const LoopStep& step) {
+  const LoopPrimitive* primitive = primitive_named(step.primitive);
+  if (!primitive) {
+    std::string all;
+    for (const LoopPrimitive& each : loop_primitives) all += (all.empty() ? "" : ", ") + std::string(each.name);
+    throw Error(Code::invalid_schedule,
+                "loop schedule: there is no primitive '" + step.primitive + "'; there are " + all);
+  }
+  std::size_t names = 0, numbers = 0;
+  bool more_names = false, more_numbers = false;
+  std::string wanted;
+  for (const char c : primitive->arguments) {
+    const bool number = c == 'n' || c == 'N';
+    ++(number ? numbers : names);
+    (number ? more_numbers : more_names) |= c == 'L' || c == 'N';
+    wanted += (wanted.empty() ? "" : ", ") + std::string(number ? "number" : c == 't' ? "tensor" : "loop");
+    if (c == 'L' || c == 'N') wanted += ", ...";
+  }
+  const bool right = (more_names ? step.names.size() >= names : step.names.size() == names) &&
+                     (more_numbers ? step.numbers.size() >= numbers : step.numbers.size() == numbers);
+  if (!right)
+    throw Error(Code::invalid_schedule,
+                "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
+}
+
+/// Reads steps from text.
+class StepReader {
+ public:
+  explicit StepReader(std::string_view text) : text_(text) {}
+
+  std::vector<LoopStep> all() {
+    std::vector<LoopStep> steps;
+    for (skip_between(); at_ < text_.size(); skip_between()) steps.push_back(step());
+    return steps;
+  }
+
+ private:
+  static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  }
+  static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+  void skip_spaces() {
+    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+  }
+  /// Steps stand on lines of their own, or have ';' between them; '#' begins a comment.
+  void skip_between() {
+    while (at_ < text_.size() && (is_space(text_[at_]) || text_[at_] == ';' || text_[at_] == '#')) {
+      if (text_[at_] == '#')
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      else
+        ++at_;
+    }
+  }
+
+  std::string word() {
+    skip_spaces();
+    const std::size_t begin = at_;
+    if (at_ < text_.size() && text_[at_] == '-') ++at_;
+    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+    if (at_ == begin) fail("a name or a number is missing");
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+  bool accept(char c) {
+    skip_spaces();
+    const bool there = at_ < text_.size() && text_[at_] == c;
+    at_ += there;
+    return there;
+  }
+
+  LoopStep step() {
+    LoopStep result;
+    result.primitive = word();
+    if (!accept('(')) fail("'(' is missing behind '" + result.primitive + "'");
+    if (!accept(')')) {
+      do argument(result);
+      while (accept(','));
+      if (!accept(')')) fail("')' is missing");
+    }
+    check_step(result);
+    return result;
+  }
+
+  void argument(LoopStep& step) {
+    const std::string text = word();
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    if (!is_number && !step.numbers.empty()) fail("'" + text + "' stands behind a number; names come first");
+    if (is_number)
+      step.numbers.push_back(number);
+    else
+      step.names.push_back(text);
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    std::size_t line = 1;
+    for (std::size_t i = 0; i < at_ && i < text_.size(); ++i) line += text_[i] == '\n';
+    throw Error(Code::invalid_schedule, "loop schedule, line " + std::to_string(line) + ": " + what);
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace detail
+}  // namespace pass
+
+/// A schedule of the lowered program's loops and tensors (paper section 5, I7 to I12), in place of the compiler's own:
+/// a list of steps, each a pure function from program to program that keeps what is computed, or refuses with a
+/// sentence. Loops and tensors have the names that `functor.print("ilir")` shows; a step gives new ones by adding to
+/// these (`split(i, 16)` makes `i.o`, `i.i`, and `i.r` for the rest), and what is copied gets a number.
+///
+///     Schedule::standard().loops(Loops{}.split("i", 16).vectorize("i.i"))
+///     Schedule::standard().loops(Loops::parse("split(i, 16); vectorize(i.i)"))
+///
+/// What a primitive refuses is thrown by `compile` as `Error{invalid_schedule}`, with the step and the reason.
+class Loops : public LoopSchedule {
+ public:
+  Loops() = default;
+  /// Throws `Error{invalid_schedule}` for a step that does not exist or has other arguments than it takes.
+  explicit Loops(std::vector<LoopStep> steps) : steps_(std::move(steps)) {
+    for (const LoopStep& step : steps_) pass::detail::check_step(step);
+  }
+  /// Steps as text, one a line or with ';' between them; '#' begins a comment. Throws `Error{invalid_schedule}` naming
+  /// the line.
+  static Loops parse(std::string_view text) { return Loops(pass::detail::StepReader(text).all()); }
+
+  // One loop or a nest of them
+  Loops split(std::string loop, std::int64_t factor) const { return with({"split", {std::move(loop)}, {factor}}); }
+  Loops split_cases(std::string loop, std::int64_t factor) const {
+    return with({"split_cases", {std::move(loop)}, {factor}});
+  }
+  Loops split_guarded(std::string loop, std::int64_t factor) const {
+    return with({"split_guarded", {std::move(loop)}, {factor}});
+  }
+  Loops tile(std::string outer, std::string inner, std::int64_t outer_factor, std::int64_t inner_factor) const {
+    return with({"tile", {std::move(outer), std::move(inner)}, {outer_factor, inner_factor}});
+  }
+  Loops fuse(std::string outer, std::string inner) const {
+    return with({"fuse", {std::move(outer), std::move(inner)}, {}});
+  }
+  Loops reorder(std::vector<std::string> loops) const { return with({"reorder", std::move(loops), {}}); }
+  Loops unroll(std::string loop) const { return with({"unroll", {std::move(loop)}, {}}); }
+  Loops jam(std::string loop) const { return with({"jam", {std::move(loop)}, {}}); }
+  Loops vectorize(std::string loop) const { return with({"vectorize", {std::move(loop)}, {}}); }
+  Loops parallel(std::string loop) const { return with({"parallel", {std::move(loop)}, {}}); }
+  // Statements between loops
+  Loops merge(std::string first, std::string second) const {
+    return with({"merge", {std::move(first), std::move(second)}, {}});
+  }
+  Loops distribute(std::string loop) const { return with({"distribute", {std::move(loop)}, {}}); }
+  Loops rfactor(std::string loop, std::int64_t factor) const { return with({"rfactor", {std::move(loop)}, {factor}}); }
+  // Temporaries and copies
+  Loops compute_inline(std::string tensor) const { return with({"compute_inline", {std::move(tensor)}, {}}); }
+  Loops compute_at(std::string tensor, std::string loop) const {
+    return with({"compute_at", {std::move(tensor), std::move(loop)}, {}});
+  }
+  Loops cache_read(std::string tensor, std::string loop) const {
+    return with({"cache_read", {std::move(tensor), std::move(loop)}, {}});
+  }
+  Loops cache_write(std::string tensor, std::string loop) const {
+    return with({"cache_write", {std::move(tensor), std::move(loop)}, {}});
+  }
+  // Where tensors lie: axes are counted from the outermost in memory
+  Loops layout_split(std::string tensor, std::int64_t axis, std::int64_t factor) const {
+    return with({"layout_split", {std::move(tensor)}, {axis, factor}});
+  }
+  Loops layout_reorder(std::string tensor, std::vector<std::int64_t> order) const {
+    return with({"layout_reorder", {std::move(tensor)}, std::move(order)});
+  }
+  Loops layout_fuse(std::string tensor, std::int64_t axis) const {
+    return with({"layout_fuse", {std::move(tensor)}, {axis}});
+  }
+  Loops layout_pad(std::string tensor, std::int64_t axis, std::int64_t multiple) const {
+    return with({"layout_pad", {std::move(tensor)}, {axis, multiple}});
+  }
+  /// A step on the whole program that the compiler's own schedule consists of: "inline_temporaries", "remove_dead",
+  /// "distribute_rows", "fuse_edges", "fuse_nests", "index_densely", "forward_stores", "share_work", "insert_barriers",
+  /// "pack_weights", "tile_nests", "share_loads".
+  Loops whole(std::string step) const { return with({std::move(step), {}, {}}); }
+
+  const std::vector<LoopStep>& steps() const { return steps_; }
+  friend bool operator==(const Loops& a, const Loops& b) { return a.steps_ == b.steps_; }
+
+  std::size_t size() const override { return steps_.size(); }
+  std::string text(std::size_t step) const override { return cortex::to_string(steps_[step]); }
+  ir::Stmt named(const ir::Stmt& body) const override { return schedule::with_unique_names(body); }
+  ir::Stmt apply(std::size_t step, const ir::Stmt& body, const Target& target) const override {
+    const LoopStep& s = steps_[step];
+    try {
+      return schedule::with_unique_names(pass::detail::primitive_named(s.primitive)->apply({body, s, target}));
+    } catch (const Error& error) {
+      if (error.code != Code::invalid_schedule) throw;
+      throw Error(Code::invalid_schedule, "loop schedule: " + to_string(s) + ": " + error.message);
+    }
+  }
+
+ private:
+  Loops with(LoopStep step) const {
+    pass::detail::check_step(step);
+    Loops result = *this;
+    result.steps_.push_back(std::move(step));
+    return result;
+  }
+
+  std::vector<LoopStep> steps_;
+};
+
+/// All steps, one a line.
+inline std::string to_string(const Loops& loops) {
+  std::string text;
+  for (std::size_t i = 0; i < loops.size(); ++i) text += loops.text(i) + "\n";
+  return text;
+}
+
+}  // namespace cortex

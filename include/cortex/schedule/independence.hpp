@@ -1,0 +1,187 @@
+// Whether iterations of a loop may change their order: whether two different ones ever meet at an element that one of
+// them writes. Conservative: "independent" is proved from the indices, one dimension at a time.
+//
+//   for i: h[node,i] = ... h[first(node),j] ...     independent: different i, different elements; a child is no node of
+//                                                   its parent's batch
+//   for k: acc = acc + w[k]                         dependent, through acc
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/ir/equal.hpp"
+#include "cortex/schedule/access.hpp"
+#include "cortex/schedule/named.hpp"
+
+namespace cortex::schedule {
+
+namespace detail {
+
+/// The node that a numbering gives to a position: different positions, different nodes.
+inline bool numbers_nodes(ir::UfKind kind) {
+  using enum ir::UfKind;
+  switch (kind) {
+    case all_node:
+    case leaf_node:
+    case internal_node:
+    case sequence_node:
+    case internal_sequence_node:
+    case downward_node:
+    case batch_node:
+    case internal_batch_node:
+    case part_node:
+    case group_node:
+    case edge: return true;
+    default: return false;  // roots may be repeated, children shared
+  }
+}
+
+/// An index as `coefficient * var + inner + rest`: `inner`, of the loops inside, lies in [low, high], and `rest` is the
+/// same in all iterations.
+struct LinearIndex {
+  std::int64_t coefficient = 0, low = 0, high = 0, constant = 0;
+  std::vector<std::pair<ir::Expr, std::int64_t>> rest;
+};
+
+}  // namespace detail
+
+/// What is known inside of the statements that are asked about: the ranges of inner loops' variables and what lets
+/// stand for.
+class Surroundings {
+ public:
+  /// `var`: of the loop whose iterations are compared.
+  Surroundings(const ir::Expr& var, const std::vector<ir::Stmt>& stmts) : var_(var) {
+    for (const ir::Stmt& stmt : stmts)
+      ir::visit_with(
+          stmt, [&](const ir::For& loop) { vary(loop); },
+          [&](const ir::LetStmt& let) { lets_.insert_or_assign(let.var.get(), let.value); });
+  }
+  /// A loop around, whose variable differs too between what is compared.
+  void vary(const ir::For& loop) {
+    ranges_.insert_or_assign(loop.var.get(), ir::as_int(loop.extent).value_or(unbounded));
+    recursive_ |= loop.dim == dims::all_batches || loop.dim == dims::sequence;
+  }
+  /// Whether children of the nodes that are at work may be written meanwhile.
+  bool recursive() const { return recursive_; }
+
+  /// Whether `x` in one iteration and `y` in another are always different.
+  bool differ(const ir::Expr& x, const ir::Expr& y) const {
+    const ir::Expr a = resolved(x), b = resolved(y);
+    const auto *f = a.as<ir::UfCall>(), *g = b.as<ir::UfCall>();
+    if (f && g && f->uf == g->uf && detail::numbers_nodes(f->uf.kind)) {
+      for (std::size_t i = 0; i + 1 < f->args.size(); ++i)
+        if (!fixed(f->args[i]) || !ir::equal(f->args[i], g->args[i])) return false;
+      return differ(f->args.back(), g->args.back());
+    }
+    const auto p = linear(a), q = linear(b);
+    if (!p || !q || p->coefficient != q->coefficient || p->coefficient == 0 || !same_rest(*p, *q)) return false;
+    const std::int64_t step = p->coefficient < 0 ? -p->coefficient : p->coefficient, shift = p->constant - q->constant;
+    return p->high - q->low + shift < step && q->high - p->low - shift < step;
+  }
+
+ private:
+  static constexpr std::int64_t unbounded = std::int64_t(1) << 40;
+
+  const ir::Expr& resolved(const ir::Expr& e) const {
+    const auto let = e.as<ir::Var>() ? lets_.find(e.get()) : lets_.end();
+    return let == lets_.end() ? e : resolved(let->second);
+  }
+
+  /// Whether `e` is the same in all iterations.
+  bool fixed(const ir::Expr& e) const {
+    bool result = true;
+    ir::visit_with(e, [&](const ir::Var& v) {
+      const auto let = lets_.find(&v);
+      result &= &v != var_.get() && !ranges_.contains(&v) && (let == lets_.end() || fixed(let->second));
+    });
+    ir::visit_with(e, [&](const ir::Load& load) { result &= load.buffer->role == ir::Role::index; });
+    return result;
+  }
+
+  std::optional<detail::LinearIndex> linear(const ir::Expr& e) const {
+    detail::LinearIndex result;
+    if (!add(e, 1, result)) return {};
+    return result;
+  }
+
+  bool add(const ir::Expr& unresolved, std::int64_t times, detail::LinearIndex& sum) const {
+    const ir::Expr& e = resolved(unresolved);
+    if (const auto value = ir::as_int(e)) return sum.constant += times * *value, true;
+    if (e.same_as(var_)) return sum.coefficient += times, true;
+    if (const auto range = e.as<ir::Var>() ? ranges_.find(e.get()) : ranges_.end()) {
+      if (range->second == unbounded) return false;
+      const std::int64_t end = times * (range->second - 1);
+      return (end < 0 ? sum.low : sum.high) += end, true;
+    }
+    const auto* op = e.as<ir::Binary>();
+    if (op && (op->op == ir::BinaryOp::add || op->op == ir::BinaryOp::sub))
+      return add(op->a, times, sum) && add(op->b, op->op == ir::BinaryOp::add ? times : -times, sum);
+    if (op && op->op == ir::BinaryOp::mul) {
+      if (const auto factor = ir::as_int(op->b)) return add(op->a, times * *factor, sum);
+      if (const auto factor = ir::as_int(op->a)) return add(op->b, times * *factor, sum);
+    }
+    if (!fixed(e)) return false;
+    for (auto& [part, count] : sum.rest)
+      if (ir::equal(part, e)) return count += times, true;
+    return sum.rest.emplace_back(e, times), true;
+  }
+
+  static bool same_rest(const detail::LinearIndex& p, const detail::LinearIndex& q) {
+    if (p.rest.size() != q.rest.size()) return false;
+    for (const auto& [part, count] : p.rest) {
+      bool found = false;
+      for (const auto& [other, times] : q.rest) found |= times == count && ir::equal(part, other);
+      if (!found) return false;
+    }
+    return true;
+  }
+
+  ir::Expr var_;
+  PointerMap<std::int64_t> ranges_;  // of inner loops' variables: the extent
+  PointerMap<ir::Expr> lets_;
+  bool recursive_ = false;
+};
+
+/// The accesses of statements to what lives longer than one run of them and can change.
+inline std::vector<Access> lasting_accesses(const std::vector<ir::Stmt>& stmts) {
+  PointerSet own;
+  std::vector<Access> result;
+  const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool write) {
+    const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
+    if (changes && !own.contains(buffer.id())) result.push_back({buffer, indices, write});
+  };
+  for (const ir::Stmt& stmt : stmts)
+    ir::visit_with(stmt, [&](const ir::Alloc& alloc) { own.insert(alloc.buffer.id()); });
+  for (const ir::Stmt& stmt : stmts)
+    ir::visit_with(
+        stmt, [&](const ir::Load& load) { add(load.buffer, load.indices, false); },
+        [&](const ir::Store& store) { add(store.buffer, store.indices, true); });
+  return result;
+}
+
+/// The buffer through which one iteration's `a` and another one's `b` may meet; none if they never do.
+inline ir::Buffer meeting(const std::vector<Access>& a, const std::vector<Access>& b, const Surroundings& around) {
+  for (const Access& x : a)
+    for (const Access& y : b) {
+      if (!(x.buffer == y.buffer) || (!x.write && !y.write)) continue;
+      if (!around.recursive() && (reads_child_state(x) || reads_child_state(y))) continue;
+      bool apart = false;
+      for (std::size_t d = 0; d < x.indices.size() && !apart; ++d) apart = around.differ(x.indices[d], y.indices[d]);
+      if (!apart) return x.buffer;
+    }
+  return {};
+}
+
+/// Through which buffer iterations of `loop` depend on each other, while the loops of `varying`, around it, are
+/// anywhere; none if they never do.
+inline ir::Buffer carried_by(const ir::For& loop, const std::vector<const ir::For*>& varying = {}) {
+  Surroundings around(loop.var, {loop.body});
+  for (const ir::For* other : varying) around.vary(*other);
+  if (loop.dim == dims::all_batches || loop.dim == dims::sequence) around.vary(loop);
+  const std::vector<Access> accesses = lasting_accesses({loop.body});
+  return meeting(accesses, accesses, around);
+}
+
+}  // namespace cortex::schedule

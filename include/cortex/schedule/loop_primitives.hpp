@@ -1,0 +1,301 @@
+// The primitives that reshape one loop or a nest of loops (paper section 5, I7, I11). Each is a pure function on a
+// program with unique names, keeps what it computes, and refuses with a sentence what would not.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/schedule/independence.hpp"
+#include "cortex/schedule/unroll_and_jam.hpp"
+
+namespace cortex::schedule {
+
+namespace detail {
+
+inline void need_serial(const ir::For& loop) {
+  if (loop.loop != ir::ForKind::serial) refuse("loop '" + name_of(loop) + "' is parallel or vectorized already");
+}
+inline void need_factor(std::int64_t factor) {
+  if (factor < 1) refuse("the factor is " + std::to_string(factor) + "; it has to be at least 1");
+}
+
+inline ir::Stmt at(const ir::Stmt& body, const ir::Expr& var, const ir::Expr& value) {
+  return ir::substitute(body, {{var.get(), value}});
+}
+
+/// `loop` over `extent` iterations from `begin` on, under another name.
+inline ir::Stmt part_of(const ir::For& loop, const std::string& suffix, const ir::Expr& begin, const ir::Expr& extent,
+                        const ir::Stmt& body) {
+  const ir::Expr var = ir::Var::make(name_of(loop) + suffix, loop.var.type());
+  return ir::For::make(var, loop.dim, extent, ir::ForKind::serial, at(body, loop.var, begin + var));
+}
+
+/// What is done with the iterations that fill no tile.
+enum class Rest : std::uint8_t { loop, cases, guard };
+
+/// The `left` < `factor` iterations from `begin` on, each number of them apart, so that the loop's extent is constant.
+inline ir::Stmt cases_of(const ir::For& loop, const ir::Expr& begin, const ir::Expr& left, std::int64_t factor) {
+  ir::Stmt cases;
+  for (std::int64_t count = factor - 1; count >= 1; --count) {
+    const std::string suffix = ".r" + std::to_string(count);
+    const ir::Stmt exactly = part_of(loop, suffix, begin, ir::imm(count), copy_of(loop.body, suffix));
+    cases = ir::If::make(ir::binary(ir::BinaryOp::eq, left, ir::imm(count)), exactly, cases);
+  }
+  return cases;
+}
+
+}  // namespace detail
+
+/// A loop as tiles of `factor` iterations, in two loops, and the rest peeled into a third:
+///
+///   for i = 0:n: f(i)   ->   for i.o = 0:n/16: for i.i = 0:16: f(i.o * 16 + i.i)
+///                            for i.r = 0:n%16: f(n / 16 * 16 + i.r)
+///
+/// There is no rest where the factor divides a constant extent. `cases`: each size of the rest has a loop of its own of
+/// constant extent. `guard`: no rest, but a last tile whose iterations beyond the end are left out by a condition.
+inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::int64_t factor,
+                           detail::Rest kind = detail::Rest::loop) {
+  const ir::For& loop = loop_named(body, name);
+  detail::need_serial(loop);
+  detail::need_factor(factor);
+  const ir::Expr outer = ir::Var::make(name + ".o", loop.var.type()),
+                 inner = ir::Var::make(name + ".i", loop.var.type());
+  const ir::Expr index = outer * factor + inner, left = loop.extent % factor;
+  const bool guard = kind == detail::Rest::guard && ir::as_int(left) != 0;
+  ir::Stmt each = detail::at(loop.body, loop.var, index);
+  if (guard) each = ir::If::make(ir::binary(ir::BinaryOp::lt, index, loop.extent), each);
+  const ir::Expr tiles = guard ? (loop.extent + (factor - 1)) / factor : loop.extent / factor;
+  const ir::Stmt tile =
+      ir::For::make(inner, loop.dim, ir::IntImm::make(factor, loop.var.dtype()), ir::ForKind::serial, each);
+  std::vector<ir::Stmt> stmts;
+  if (ir::as_int(tiles) != 0) stmts.push_back(ir::For::make(outer, loop.dim, tiles, ir::ForKind::serial, tile));
+  if (!guard && ir::as_int(left) != 0) {
+    const ir::Expr begin = loop.extent / factor * factor;
+    stmts.push_back(kind == detail::Rest::cases && !ir::as_int(left)
+                        ? detail::cases_of(loop, begin, left, factor)
+                        : detail::part_of(loop, ".r", begin, left, copy_of(loop.body, ".r")));
+  }
+  return with_loop(body, loop, ir::Block::make(stmts));
+}
+
+/// Two loops, the one directly in the other, as one:
+///
+///   for i = 0:n: for j = 0:8: f(i, j)   ->   for i.j = 0:n*8: f(i.j / 8, i.j % 8)
+inline ir::Stmt fuse_loops(const ir::Stmt& body, const std::string& outer_name, const std::string& inner_name) {
+  const ir::For& outer = loop_named(body, outer_name);
+  const auto* inner = outer.body.as<ir::For>();
+  if (!inner || name_of(*inner) != inner_name)
+    refuse("loop '" + inner_name + "' is not all that loop '" + outer_name + "' does");
+  detail::need_serial(outer);
+  detail::need_serial(*inner);
+  const auto extent = ir::as_int(inner->extent);
+  if (!extent) refuse("the extent of loop '" + inner_name + "' is not constant");
+  const ir::Expr var = ir::Var::make(outer_name + "." + inner_name, outer.var.type());
+  const ir::Stmt each =
+      ir::substitute(inner->body, {{outer.var.get(), var / *extent}, {inner->var.get(), var % *extent}});
+  return with_loop(body, outer, ir::For::make(var, outer.dim, outer.extent * *extent, ir::ForKind::serial, each));
+}
+
+namespace detail {
+
+/// Loops one directly in the other, with lets between them, from the outermost of some down to the innermost.
+struct LoopPath {
+  std::vector<const ir::For*> loops;
+  std::vector<const ir::LetStmt*> lets;
+  ir::Stmt inner;
+};
+
+inline LoopPath path_through(const ir::Stmt& body, const std::vector<std::string>& names) {
+  const auto is_named = [&](const ir::For& loop) {
+    return std::find(names.begin(), names.end(), name_of(loop)) != names.end();
+  };
+  const ir::For* first = nullptr;
+  for (const std::string& name : names) {
+    const ir::For& loop = loop_named(body, name);
+    std::size_t inside = 0;
+    ir::visit_with(ir::handle_of(loop), [&](const ir::For& each) { inside += is_named(each); });
+    if (inside == names.size()) first = &loop;
+  }
+  LoopPath path;
+  std::size_t met = 0;
+  ir::Stmt at = first ? ir::handle_of(*first) : ir::Stmt();
+  while (at && met < names.size()) {
+    if (const auto* loop = at.as<ir::For>()) {
+      path.loops.push_back(loop);
+      met += is_named(*loop);
+      at = loop->body;
+    } else if (const auto* let = at.as<ir::LetStmt>()) {
+      path.lets.push_back(let);
+      at = let->body;
+    } else {
+      break;
+    }
+  }
+  if (met < names.size()) refuse("the loops do not stand one directly in the other");
+  path.inner = at;
+  return path;
+}
+
+}  // namespace detail
+
+/// Loops that stand one directly in the other, in the order of `names`; loops between them keep their places.
+///
+///   reorder(j, i)   for i: for j: f(i, j)   ->   for j: for i: f(i, j)
+inline ir::Stmt reorder_loops(const ir::Stmt& body, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (std::find(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) != names.begin() + std::ptrdiff_t(i))
+      refuse("loop '" + names[i] + "' is named twice");
+  const detail::LoopPath path = detail::path_through(body, names);
+  std::vector<const ir::For*> order = path.loops;
+  std::size_t next = 0;
+  for (const ir::For*& place : order)
+    if (std::find(names.begin(), names.end(), name_of(*place)) != names.end()) place = &loop_named(body, names[next++]);
+  const auto position = [&](const ir::For* loop) {
+    return std::find(order.begin(), order.end(), loop) - order.begin();
+  };
+
+  std::vector<bool> dependent;
+  for (const ir::For* loop : path.loops) dependent.push_back(bool(carried_by(*loop, path.loops)));
+  for (std::size_t a = 0; a < path.loops.size(); ++a)
+    for (std::size_t b = a + 1; b < path.loops.size(); ++b) {
+      const ir::For &outer = *path.loops[a], &inner = *path.loops[b];
+      if (position(&outer) < position(&inner)) continue;
+      if (dependent[a] && dependent[b])
+        refuse("iterations of '" + name_of(outer) + "' and '" + name_of(inner) + "' depend on each other through '" +
+               carried_by(outer, path.loops)->name + "'");
+    }
+
+  ir::Stmt result = path.inner;
+  for (const auto& let : reversed(path.lets)) result = ir::LetStmt::make(let->var, let->value, result);
+  for (const auto& loop : reversed(order))
+    result = ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, result, loop->piece);
+  // An extent may speak only of loops that still stand around it, and of no let: those are innermost now.
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto moved = [&](const ir::Expr& var) {
+      if (ir::uses(order[i]->extent, var))
+        refuse("the extent of loop '" + name_of(*order[i]) + "' depends on '" + var.as<ir::Var>()->name + "'");
+    };
+    for (std::size_t j = i + 1; j < order.size(); ++j) moved(order[j]->var);
+    for (const ir::LetStmt* let : path.lets) moved(let->var);
+  }
+  return with_loop(body, *path.loops.front(), result);
+}
+
+/// Two loops, the one directly in the other, as tiles: split both, and the two loops inside the tiles innermost.
+inline ir::Stmt tile_loops(const ir::Stmt& body, const std::string& outer, const std::string& inner,
+                           std::int64_t outer_factor, std::int64_t inner_factor) {
+  for (const auto& [name, factor] : {std::pair{outer, outer_factor}, std::pair{inner, inner_factor}}) {
+    detail::need_factor(factor);
+    const auto extent = ir::as_int(loop_named(body, name).extent);
+    if (!extent || *extent % factor)
+      refuse("the extent of loop '" + name + "' is no multiple of " + std::to_string(factor) +
+             "; split it, and reorder what is left");
+  }
+  const ir::Stmt split = split_loop(split_loop(body, inner, inner_factor), outer, outer_factor);
+  return reorder_loops(split, {outer + ".o", inner + ".o", outer + ".i", inner + ".i"});
+}
+
+/// A loop of constant extent as copies of its body.
+inline ir::Stmt unroll_loop(const ir::Stmt& body, const std::string& name) {
+  const ir::For& loop = loop_named(body, name);
+  detail::need_serial(loop);
+  const auto extent = ir::as_int(loop.extent);
+  if (!extent) refuse("the extent of loop '" + name + "' is not constant; split it");
+  constexpr std::int64_t most = 64;
+  if (*extent > most)
+    refuse("loop '" + name + "' has " + std::to_string(*extent) + " iterations, more than " + std::to_string(most) +
+           "; split it");
+  std::vector<ir::Stmt> copies;
+  for (std::int64_t i = 0; i < *extent; ++i)
+    copies.push_back(detail::at(i ? copy_of(loop.body, "." + std::to_string(i)) : loop.body, loop.var,
+                                ir::IntImm::make(i, loop.var.dtype())));
+  return with_loop(body, loop, ir::Block::make(copies));
+}
+
+/// The iterations of a loop of constant extent side by side, sharing the loops inside it: register tiles.
+inline ir::Stmt jam_loop(const ir::Stmt& body, const std::string& name) {
+  const ir::For& loop = loop_named(body, name);
+  detail::need_serial(loop);
+  const auto extent = ir::as_int(loop.extent);
+  if (!extent || *extent > 64) refuse("the extent of loop '" + name + "' is no constant up to 64; split it");
+  if (const ir::Buffer through = carried_by(loop))
+    refuse("iterations of '" + name + "' depend on each other through '" + through->name + "'");
+  ir::visit_with(loop.body, [&](const ir::Barrier&) { refuse("there is a barrier inside"); });
+  return with_loop(body, loop,
+                   *extent ? unroll_and_jam(loop.body, loop.var, ir::imm(0), int(*extent)) : ir::Block::make({}));
+}
+
+namespace detail {
+
+inline ir::Stmt with_kind(const ir::Stmt& body, const ir::For& loop, ir::ForKind kind) {
+  return with_loop(body, loop, ir::For::make(loop.var, loop.dim, loop.extent, kind, loop.body));
+}
+
+/// Loops of one kind do not stand in each other.
+inline void need_not_inside(const ir::Stmt& body, const ir::For& loop, ir::ForKind kind) {
+  ir::visit_with(body, [&](const ir::For& around) {
+    if (around.loop != kind) return;
+    ir::visit_with(around.body, [&](const ir::For& inner) {
+      if (&inner == &loop)
+        refuse("loop '" + name_of(loop) + "' stands in loop '" + name_of(around) + "', which is " +
+               (kind == ir::ForKind::parallel ? "parallel" : "vectorized"));
+    });
+  });
+}
+
+inline void need_independent(const ir::For& loop) {
+  if (const ir::Buffer through = carried_by(loop))
+    refuse("iterations of '" + name_of(loop) + "' depend on each other through '" + through->name + "'");
+}
+
+}  // namespace detail
+
+/// The iterations of an innermost loop, or of one around loops whose bounds do not differ by iteration, in the lanes of
+/// a vector.
+inline ir::Stmt vectorize_loop(const ir::Stmt& body, const std::string& name) {
+  const ir::For& loop = loop_named(body, name);
+  detail::need_serial(loop);
+  const auto extent = ir::as_int(loop.extent);
+  if (!extent || *extent < 2 || *extent > 64)
+    refuse("the extent of loop '" + name + "' is no constant from 2 to 64; split it");
+  detail::need_independent(loop);
+  detail::need_not_inside(body, loop, ir::ForKind::vectorized);
+  PointerSet by_lane{loop.var.get()};
+  const auto differs = [&](const ir::Expr& e, const char* what) {
+    ir::visit_with(e, [&](const ir::Var& v) {
+      if (by_lane.contains(&v)) refuse(std::string(what) + " inside loop '" + name + "' differs by iteration");
+    });
+  };
+  ir::visit_with(
+      loop.body,
+      [&](const ir::LetStmt& let) {
+        ir::visit_with(let.value, [&](const ir::Var& v) {
+          if (by_lane.contains(&v)) by_lane.insert(let.var.get());
+        });
+      },
+      [&](const ir::For& inner) { differs(inner.extent, "a loop's extent"); },
+      [&](const ir::If& branch) { differs(branch.condition, "a condition"); },
+      [&](const ir::UfCall& call) { differs(ir::handle_of(call), "what is asked of the structure"); },
+      [&](const ir::Barrier&) { refuse("there is a barrier inside"); });
+  ir::visit_with(loop.body, [&](const ir::For& inner) {
+    if (inner.loop != ir::ForKind::serial) refuse("loop '" + name_of(inner) + "' inside is parallel or vectorized");
+  });
+  return detail::with_kind(body, loop, ir::ForKind::vectorized);
+}
+
+/// A loop whose iterations the workers of a call share.
+inline ir::Stmt share_loop(const ir::Stmt& body, const std::string& name) {
+  const ir::For& loop = loop_named(body, name);
+  detail::need_serial(loop);
+  detail::need_independent(loop);
+  detail::need_not_inside(body, loop, ir::ForKind::parallel);
+  detail::need_not_inside(body, loop, ir::ForKind::vectorized);
+  ir::visit_with(loop.body, [&](const ir::For& inner) {
+    if (inner.loop == ir::ForKind::parallel) refuse("loop '" + name_of(inner) + "' inside is parallel already");
+  });
+  return detail::with_kind(body, loop, ir::ForKind::parallel);
+}
+
+}  // namespace cortex::schedule

@@ -1,0 +1,119 @@
+// Factors a reduction into partial ones (paper section 5, I7).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/schedule/loop_primitives.hpp"
+
+namespace cortex::schedule {
+
+namespace detail {
+
+/// `acc[..] = acc[..] op value`.
+struct ReductionStep {
+  const ir::Store* store = nullptr;
+  ir::ReduceOp op = ir::ReduceOp::sum;
+  ir::Expr value;  // for a sum of products the product
+};
+
+inline bool loads_same(const ir::Expr& e, const ir::Store& store) {
+  const auto* load = e.as<ir::Load>();
+  if (!load || !(load->buffer == store.buffer)) return false;
+  for (std::size_t i = 0; i < load->indices.size(); ++i)
+    if (!ir::equal(load->indices[i], store.indices[i])) return false;
+  return true;
+}
+
+inline std::optional<ReductionStep> reduction_step(const ir::Store& store) {
+  if (const auto* fma = store.value.as<ir::Fma>(); fma && loads_same(fma->c, store))
+    return ReductionStep{&store, ir::ReduceOp::sum, ir::Binary::make(ir::BinaryOp::mul, fma->a, fma->b)};
+  const auto* op = store.value.as<ir::Binary>();
+  if (!op || !is_float(op->type.dtype)) return {};
+  const bool left = loads_same(op->a, store), right = loads_same(op->b, store);
+  if (left == right) return {};
+  const ir::Expr& value = left ? op->b : op->a;
+  switch (op->op) {
+    case ir::BinaryOp::add: return ReductionStep{&store, ir::ReduceOp::sum, value};
+    case ir::BinaryOp::mul: return ReductionStep{&store, ir::ReduceOp::prod, value};
+    case ir::BinaryOp::min: return ReductionStep{&store, ir::ReduceOp::min, value};
+    case ir::BinaryOp::max: return ReductionStep{&store, ir::ReduceOp::max, value};
+    default: return {};
+  }
+}
+
+/// The steps of a loop that does nothing but reduce into local buffers, at places that do not move with it.
+inline std::vector<ReductionStep> reduction_steps(const ir::For& loop) {
+  std::vector<ReductionStep> steps;
+  PointerSet accumulators;
+  for (const ir::Stmt& stmt : stmts_of(loop.body)) {
+    const auto* store = stmt.as<ir::Store>();
+    const auto step = store ? reduction_step(*store) : std::nullopt;
+    const bool fixed = step && store->buffer->scope == ir::Scope::local &&
+                       std::none_of(store->indices.begin(), store->indices.end(),
+                                    [&](const ir::Expr& index) { return ir::uses(index, loop.var); });
+    if (!fixed || !accumulators.insert(store->buffer.id()))
+      refuse("loop '" + name_of(loop) + "' is no reduction into local accumulators");
+    steps.push_back(*step);
+  }
+  for (const ReductionStep& step : steps)
+    ir::visit_with(step.value, [&](const ir::Load& load) {
+      if (accumulators.contains(load.buffer.id()))
+        refuse("loop '" + name_of(loop) + "' reads an accumulator, '" + load.buffer->name + "', in between");
+    });
+  return steps;
+}
+
+}  // namespace detail
+
+/// A reduction as `factor` partial ones side by side, combined at the end: independent chains, or lanes of a vector.
+///
+///   for k = 0:n: a = a + f(k)
+///     ->
+///   for k.p = 0:4: p[k.p] = 0
+///   for k.o = 0:n/4: for k.i = 0:4: p[k.i] = p[k.i] + f(k.o * 4 + k.i)
+///   for k.r = 0:n%4: a = a + f(n / 4 * 4 + k.r)
+///   for k.c = 0:4: a = a + p[k.c]
+///
+/// Changes the order of additions, and so how sums are rounded.
+inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std::int64_t factor) {
+  const ir::For& loop = loop_named(body, name);
+  detail::need_serial(loop);
+  detail::need_factor(factor);
+  if (factor > 64) refuse("the factor is " + std::to_string(factor) + "; at most 64 partial reductions are kept");
+  const std::vector<detail::ReductionStep> steps = detail::reduction_steps(loop);
+  const Dim lane(name + ".p", factor);
+  const auto var = [&](const char* suffix) { return ir::Var::make(name + suffix, loop.var.type()); };
+  const auto over_lanes = [&](const ir::Expr& v, const std::vector<ir::Stmt>& stmts) {
+    return ir::For::make(v, lane, ir::imm(factor), ir::ForKind::serial, ir::Block::make(stmts));
+  };
+  const ir::Expr p = var(".p"), o = var(".o"), i = var(".i"), c = var(".c");
+  std::vector<ir::Buffer> partial;
+  std::vector<ir::Stmt> clear, each, combine;
+  for (const detail::ReductionStep& step : steps) {
+    const ir::Store& store = *step.store;
+    ir::BufferInfo info = *store.buffer;
+    info.name += ".p";
+    info.dims = {lane};
+    const ir::Buffer& lanes = partial.emplace_back(std::move(info));
+    const ir::Expr value =
+        detail::at(ir::Stmt(ir::Store::make(lanes, {i}, step.value)), loop.var, o * factor + i).as<ir::Store>()->value;
+    clear.push_back(ir::Store::make(lanes, {p}, ir::constant(ir::identity(step.op), {lanes->dtype, 1})));
+    each.push_back(ir::Store::make(lanes, {i}, ir::combine(step.op, ir::Load::make(lanes, {i}), value)));
+    combine.push_back(
+        ir::Store::make(store.buffer, store.indices,
+                        ir::combine(step.op, ir::Load::make(store.buffer, store.indices), ir::Load::make(lanes, {c}))));
+  }
+  const ir::Expr whole = loop.extent / factor, left = loop.extent % factor;
+  std::vector<ir::Stmt> stmts{over_lanes(p, clear),
+                              ir::For::make(o, loop.dim, whole, ir::ForKind::serial, over_lanes(i, each))};
+  if (ir::as_int(left) != 0) stmts.push_back(detail::part_of(loop, ".r", whole * factor, left, loop.body));
+  stmts.push_back(over_lanes(c, combine));
+  ir::Stmt result = ir::Block::make(stmts);
+  for (const auto& buffer : reversed(partial)) result = ir::Alloc::make(buffer, result);
+  return with_loop(body, loop, result);
+}
+
+}  // namespace cortex::schedule
