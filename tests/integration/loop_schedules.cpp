@@ -29,61 +29,86 @@ struct Tally {
   std::map<std::string, int> by_primitive;
 };
 
+/// Steps drawn one after the other; those that are refused are left out.
+class RandomLoops {
+ public:
+  RandomLoops(Random& random, const ir::Stmt& lowered, const Target& target, Tally& tally)
+      : random_(random), target_(target), tally_(tally), maker_(random), body_(loops.named(lowered)) {}
+
+  Loops loops;
+
+  /// Up to `wanted` steps; those for several workers only if there are any.
+  void draw(int wanted, bool several) {
+    for (int attempt = 0; wanted > 0 && attempt < 60; ++attempt) {
+      const auto& all = pass::detail::loop_primitives;
+      const std::string primitive(all[std::size_t(random_.below(int(all.size())))].name);
+      if (primitive == "insert_barriers" || (!several && primitive == "share_work")) continue;
+      wanted -= take(maker_.step(body_, primitive));
+    }
+  }
+
+  /// Whether the step is possible and changes something.
+  bool take(const LoopStep& step) {
+    INFO(to_string(loops) << to_string(step) << "\n" << ir::print(body_));
+    try {
+      std::vector<LoopStep> steps = loops.steps();
+      steps.push_back(step);
+      const Loops longer(steps);
+      const ir::Stmt after = longer.apply(loops.size(), body_, target_);
+      if (after.same_as(body_)) return false;
+      ir::verify(after, ir::Level::scheduled);
+      body_ = after;
+      loops = longer;
+    } catch (const Error& error) {
+      if (error.code != Code::invalid_schedule) FAIL(error.message);
+      ++tally_.refused;
+      return false;
+    }
+    ++tally_.by_primitive[step.primitive], ++tally_.applied;
+    return true;
+  }
+
+ private:
+  Random& random_;
+  const Target& target_;
+  Tally& tally_;
+  StepMaker maker_;
+  ir::Stmt body_;
+};
+
 /// One random model under one random schedule on some structures.
 void run_model(std::uint64_t seed, int structures, Tally& tally) {
   const RandomModel model(seed);
   Random random(seed);
-  Schedule recursion = Schedule{}.exact_activations();
-  if (random.chance(0.7)) recursion = recursion.dynamic_batch();
-  if (random.chance(0.5)) recursion = recursion.specialize_leaves_and_switches();
-  if (random.chance(0.5)) recursion = recursion.specialize_leaves();
+  Schedule schedule = Schedule{}.exact_activations();
+  if (random.chance(0.7)) schedule = schedule.dynamic_batch();
+  if (random.chance(0.5)) schedule = schedule.specialize_leaves_and_switches();
+  if (random.chance(0.5)) schedule = schedule.specialize_leaves();
   const Target target = machine(random.chance(0.5) ? 16 : 32);
-  const ir::Program lowered = lower::lower(model.graph, recursion);
+  INFO("seed " << seed);
 
-  StepMaker maker(random);
-  Loops loops;
-  ir::Stmt body = loops.named(lowered.body);
-  std::string text;
-  for (int wanted = 1 + random.below(8), attempt = 0; wanted > 0 && attempt < 60; ++attempt) {
-    const auto& all = pass::detail::loop_primitives;
-    const std::string primitive(all[std::size_t(random.below(int(all.size())))].name);
-    if (primitive == "insert_barriers" || primitive == "share_work") continue;  // of several workers
-    const LoopStep step = maker.step(body, primitive);
-    INFO("seed " << seed << "\n" << text << to_string(step) << "\n" << ir::print(body));
-    try {
-      const Loops one({step});
-      const ir::Stmt after = one.apply(0, body, target);
-      if (after.same_as(body)) continue;
-      ir::verify(after, ir::Level::scheduled);
-      body = after;
-      loops = Loops([&] {
-        std::vector<LoopStep> steps = loops.steps();
-        steps.push_back(step);
-        return steps;
-      }());
-    } catch (const Error& error) {
-      if (error.code != Code::invalid_schedule) FAIL(error.message);
-      ++tally.refused;
-      continue;
-    }
-    text += to_string(step) + "\n";
-    ++tally.by_primitive[primitive], ++tally.applied, --wanted;
-  }
-  INFO("seed " << seed << "\n" << to_string(recursion.loops(loops).by_hand ? loops : Loops()) << ir::print(body));
-  CHECK(Loops::parse(to_string(loops)) == loops);
-  const std::vector<Snapshot> programs = passes_of(model.graph, recursion.loops(loops), target);
-  ra::Weights weights;
-  for (const auto& [name, tensor] : weights_for(model.graph, vocabulary, unsigned(seed))) weights.emplace(name, tensor);
+  RandomLoops made(random, lower::lower(model.graph, schedule).body, target, tally);
+  made.draw(random.below(5), true);
+  const bool several = random.chance(0.3) && made.take({"insert_barriers", {}, {}});
+  made.draw(1 + random.below(4), several);
+  const int workers = several ? 2 + random.below(2) : 1;
+  schedule = schedule.workers(workers).loops(made.loops);
+  CHECK(Loops::parse(to_string(made.loops)) == made.loops);
+
+  const std::vector<Snapshot> programs = passes_of(model.graph, schedule, target);
+  ra::Weights weights = weights_for(model.graph, vocabulary, unsigned(seed));
   for (int s = 0; s < structures; ++s, ++tally.cases) {
     const NodeTable table = random_nodes(random, model.graph.structure);
     const Linear linear(table, 2);
     const Reference reference(model.graph, table, linear.arrays, linear.number, weights);
-    // All that is left of the steps, and at device level.
-    for (const std::size_t at : {programs.size() - 1, s == 0 ? std::size_t(0) : programs.size() - 1}) {
-      const std::string wrong = reference.difference(programs[at].program);
+    const auto check = [&](const Snapshot& at, const ir::InterpretOptions& options) {
+      const std::string wrong = reference.difference(at.program, options);
       if (!wrong.empty())
-        FAIL("after " << programs[at].pass << ": " << wrong << "\n" << ir::print(programs[at].program));
-    }
+        FAIL(to_string(made.loops) << "after " << at.pass << ", " << options.workers << " workers: " << wrong << "\n"
+                                   << ir::print(at.program));
+    };
+    check(programs.back(), {workers, s % 2 == 1});
+    if (s == 0 && workers == 1) check(programs[std::size_t(random.below(int(programs.size())))], {});
   }
 }
 
@@ -91,7 +116,7 @@ void run_model(std::uint64_t seed, int structures, Tally& tally) {
 
 TEST_CASE("random loop schedules keep what random models compute", "[differential][slow]") {
   const char *asked = std::getenv("CORTEX_CASES"), *first = std::getenv("CORTEX_SEED");
-  const int cases = asked ? std::atoi(asked) : 5000;
+  const int cases = asked ? std::atoi(asked) : 50000;
   Tally tally;
   for (std::uint64_t seed = first ? std::strtoull(first, nullptr, 10) : 1; tally.cases < cases; ++seed)
     run_model(seed, 10, tally);

@@ -189,7 +189,7 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
   };
   detail::Alternation alternation;
   const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& outer) -> ir::Stmt {
-    if (!(outer.dim == dims::all_batches || outer.dim == dims::sequence)) return handle_of(outer);
+    if (!schedule::carries_recursion(outer)) return handle_of(outer);
     if (schedule::is_shared_whole(handle_of(outer))) return handle_of(outer);
     const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
     const ir::For& loop = *with_inner.as<ir::For>();

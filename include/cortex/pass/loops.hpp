@@ -2,6 +2,7 @@
 // there is none. A header of its own, for those who write schedules or tune them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <span>
@@ -54,21 +55,40 @@ struct LoopPrimitive {
 
 namespace detail {
 
-/// Barriers, and all work that is not shared for the first worker alone.
-inline ir::Stmt barriers_by_hand(const ir::Stmt& body) {
-  const auto is_parallel = [](const schedule::LoopHeader& loop) { return loop.kind == ir::ForKind::parallel; };
-  const ir::Stmt shared = schedule::map_nests(body, [&](const schedule::Nest& nest) -> ir::Stmt {
-    bool parallel = (nest.rows && is_parallel(*nest.rows)) || schedule::is_replicated(nest);
-    for (const schedule::LoopHeader& loop : nest.loops) parallel |= is_parallel(loop);
-    ir::visit_with(nest.inner, [&](const ir::For& loop) { parallel |= loop.loop == ir::ForKind::parallel; });
-    if (parallel) return {};
-    schedule::Nest first = nest;
-    const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
-    first.guard = nest.guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest.guard) : alone;
-    return schedule::build_nest(first);
-  });
-  return insert_barriers(shared);
+inline bool asks_for_worker(const ir::Expr& e) {
+  bool found = false;
+  ir::visit_with(e, [&](const ir::UfCall& call) { found |= call.uf.kind == ir::UfKind::worker; });
+  return found;
 }
+
+/// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone.
+inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
+  return ir::mutate_with(
+      body,
+      [&](auto& self, const ir::For& loop) -> ir::Stmt {
+        if (loop.loop == ir::ForKind::parallel) return handle_of(loop);
+        const auto nest = schedule::parse_nest(handle_of(loop));
+        if (!nest) return self.children(loop);
+        bool settled = schedule::is_replicated(*nest) || (nest->guard && asks_for_worker(nest->guard));
+        for (const schedule::LoopHeader& each : nest->loops) settled |= each.kind == ir::ForKind::parallel;
+        ir::visit_with(nest->inner, [&](const ir::For& inner) {
+          if (inner.loop == ir::ForKind::parallel)
+            schedule::refuse("loop '" + schedule::name_of(inner) + "' shares only a part of what '" +
+                             schedule::name_of(loop) + "' does; distribute that first");
+        });
+        if (settled) return handle_of(loop);
+        schedule::Nest first = *nest;
+        const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
+        first.guard = nest->guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest->guard) : alone;
+        return schedule::build_nest(first);
+      },
+      [&](auto&, const ir::Store& store) -> ir::Stmt {
+        const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
+        return store.buffer->scope == ir::Scope::shared ? ir::If::make(alone, handle_of(store)) : handle_of(store);
+      });
+}
+
+inline ir::Stmt barriers_by_hand(const ir::Stmt& body) { return insert_barriers(rest_for_first_worker(body)); }
 
 inline constexpr int register_gates(const Target& target) { return target.vector_registers / 5; }
 
@@ -166,6 +186,26 @@ inline void check_step(const LoopStep& step) {
   if (!right)
     throw Error(Code::invalid_schedule,
                 "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
+}
+
+/// Barriers are put where the program stands then: what moves work from one nest to another, or shares more of it,
+/// comes before them.
+inline void check_order(const std::vector<LoopStep>& steps) {
+  constexpr std::string_view early[] = {"parallel",       "compute_inline",     "compute_at",      "cache_write",
+                                        "fuse_nests",     "inline_temporaries", "distribute_rows", "fuse_edges",
+                                        "forward_stores", "index_densely",      "share_work",      "insert_barriers"};
+  bool barriers = false, shared = false, tiled = false;  // tiling gives each worker its iterations
+  for (const LoopStep& step : steps) {
+    shared |= step.primitive == "parallel" || step.primitive == "share_work";
+    tiled |= shared && step.primitive == "tile_nests";
+    if (tiled && step.primitive == "insert_barriers")
+      throw Error(Code::invalid_schedule,
+                  "loop schedule: insert_barriers(): it has to come before tile_nests(), since work is shared");
+    if (barriers && std::find(std::begin(early), std::end(early), step.primitive) != std::end(early))
+      throw Error(Code::invalid_schedule,
+                  "loop schedule: " + to_string(step) + ": it has to come before insert_barriers()");
+    barriers |= step.primitive == "insert_barriers";
+  }
 }
 
 /// Reads steps from text.
@@ -266,6 +306,7 @@ class Loops : public LoopSchedule {
   /// Throws `Error{invalid_schedule}` for a step that does not exist or has other arguments than it takes.
   explicit Loops(std::vector<LoopStep> steps) : steps_(std::move(steps)) {
     for (const LoopStep& step : steps_) pass::detail::check_step(step);
+    pass::detail::check_order(steps_);
   }
   /// Steps as text, one a line or with ';' between them; '#' begins a comment. Throws `Error{invalid_schedule}` naming
   /// the line.
@@ -328,6 +369,10 @@ class Loops : public LoopSchedule {
   const std::vector<LoopStep>& steps() const { return steps_; }
   friend bool operator==(const Loops& a, const Loops& b) { return a.steps_ == b.steps_; }
 
+  bool has_barriers() const override {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [](const LoopStep& s) { return s.primitive == "insert_barriers"; });
+  }
   std::size_t size() const override { return steps_.size(); }
   std::string text(std::size_t step) const override { return cortex::to_string(steps_[step]); }
   ir::Stmt named(const ir::Stmt& body) const override { return schedule::with_unique_names(body); }
@@ -343,10 +388,9 @@ class Loops : public LoopSchedule {
 
  private:
   Loops with(LoopStep step) const {
-    pass::detail::check_step(step);
-    Loops result = *this;
-    result.steps_.push_back(std::move(step));
-    return result;
+    std::vector<LoopStep> steps = steps_;
+    steps.push_back(std::move(step));
+    return Loops(std::move(steps));
   }
 
   std::vector<LoopStep> steps_;

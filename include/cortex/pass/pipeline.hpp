@@ -56,7 +56,11 @@ class Pipeline {
   }
 
   /// The steps of a loop schedule.
-  void by_hand(const LoopSchedule& loops, const Target& target) {
+  void by_hand(const LoopSchedule& loops, int workers, const Target& target) {
+    if (workers > 1 && !loops.has_barriers())
+      throw Error(Code::invalid_schedule,
+                  "loop schedule: " + std::to_string(workers) +
+                      " workers need the step insert_barriers(), behind parallel or share_work()");
     enter(ir::Level::scheduled);
     program_.body = loops.named(program_.body);
     collect_buffers();
@@ -137,7 +141,7 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
                                 const PipelineOptions& options = {}) {
   Pipeline p(lowered, options);
   if (schedule.by_hand)
-    p.by_hand(*schedule.by_hand.operator->(), target);
+    p.by_hand(*schedule.by_hand, schedule.max_workers, target);
   else
     schedule_loops(p, schedule, target);
 

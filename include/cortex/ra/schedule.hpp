@@ -21,6 +21,8 @@ class LoopSchedule {
   /// The program under the names that the first step goes by.
   virtual ir::Stmt named(const ir::Stmt& body) const = 0;
   virtual std::size_t size() const = 0;
+  /// Whether several workers may run the program.
+  virtual bool has_barriers() const = 0;
   virtual std::string text(std::size_t step) const = 0;
   /// Throws `Error{invalid_schedule}` with the reason if the step would change what is computed.
   virtual ir::Stmt apply(std::size_t step, const ir::Stmt& body, const Target& target) const = 0;
@@ -32,6 +34,7 @@ class LoopsByHand {
   LoopsByHand() = default;
   explicit LoopsByHand(std::shared_ptr<const LoopSchedule> loops) : loops_(std::move(loops)) {}
   const LoopSchedule* operator->() const { return loops_.get(); }
+  const LoopSchedule& operator*() const { return *loops_; }
   explicit operator bool() const { return loops_ != nullptr; }
   /// Whether the steps are the same.
   friend bool operator==(const LoopsByHand& a, const LoopsByHand& b) {

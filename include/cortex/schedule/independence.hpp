@@ -61,7 +61,7 @@ class Surroundings {
   /// A loop around, whose variable differs too between what is compared.
   void vary(const ir::For& loop) {
     ranges_.insert_or_assign(loop.var.get(), ir::as_int(loop.extent).value_or(unbounded));
-    recursive_ |= loop.dim == dims::all_batches || loop.dim == dims::sequence;
+    recursive_ |= carries_recursion(loop);
   }
   /// Whether children of the nodes that are at work may be written meanwhile.
   bool recursive() const { return recursive_; }
@@ -179,7 +179,7 @@ inline ir::Buffer meeting(const std::vector<Access>& a, const std::vector<Access
 inline ir::Buffer carried_by(const ir::For& loop, const std::vector<const ir::For*>& varying = {}) {
   Surroundings around(loop.var, {loop.body});
   for (const ir::For* other : varying) around.vary(*other);
-  if (loop.dim == dims::all_batches || loop.dim == dims::sequence) around.vary(loop);
+  if (carries_recursion(loop)) around.vary(loop);
   const std::vector<Access> accesses = lasting_accesses({loop.body});
   return meeting(accesses, accesses, around);
 }

@@ -37,7 +37,9 @@ inline std::vector<MemoryAxis> memory_axes(const ir::Buffer& buffer) {
     }
     return axes;
   }
-  std::vector<ir::Axis> by_stride = buffer->layout.axes;
+  std::vector<ir::Axis> by_stride;
+  for (const ir::Axis& axis : reversed(buffer->layout.axes))
+    by_stride.push_back(axis);                        // of equal ones, outermost first
   for (std::size_t i = 1; i < by_stride.size(); ++i)  // few: insertion
     for (std::size_t j = i; j > 0 && by_stride[j - 1].stride < by_stride[j].stride; --j)
       std::swap(by_stride[j - 1], by_stride[j]);

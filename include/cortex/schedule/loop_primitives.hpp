@@ -21,15 +21,25 @@ inline void need_factor(std::int64_t factor) {
   if (factor < 1) refuse("the factor is " + std::to_string(factor) + "; it has to be at least 1");
 }
 
+/// Workers meet at barriers, which therefore stand under no condition.
+inline void need_no_barrier(const ir::For& loop) {
+  ir::visit_with(loop.body, [&](const ir::Barrier&) { refuse("there is a barrier in loop '" + name_of(loop) + "'"); });
+}
+
 inline ir::Stmt at(const ir::Stmt& body, const ir::Expr& var, const ir::Expr& value) {
   return ir::substitute(body, {{var.get(), value}});
+}
+
+/// The dimension of a part of `loop`, or of it and another: what asks for all rows of a batch finds none in a part.
+inline Dim part_dim(const ir::For& loop) {
+  return loop.dim.kind() == DimKind::dense ? loop.dim : Dim(loop.dim.name(), 0, loop.dim.kind());
 }
 
 /// `loop` over `extent` iterations from `begin` on, under another name.
 inline ir::Stmt part_of(const ir::For& loop, const std::string& suffix, const ir::Expr& begin, const ir::Expr& extent,
                         const ir::Stmt& body) {
   const ir::Expr var = ir::Var::make(name_of(loop) + suffix, loop.var.type());
-  return ir::For::make(var, loop.dim, extent, ir::ForKind::serial, at(body, loop.var, begin + var));
+  return ir::For::make(var, part_dim(loop), extent, ir::ForKind::serial, at(body, loop.var, begin + var));
 }
 
 /// What is done with the iterations that fill no tile.
@@ -64,13 +74,15 @@ inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::i
                  inner = ir::Var::make(name + ".i", loop.var.type());
   const ir::Expr index = outer * factor + inner, left = loop.extent % factor;
   const bool guard = kind == detail::Rest::guard && ir::as_int(left) != 0;
+  if (guard || (kind == detail::Rest::cases && !ir::as_int(left))) detail::need_no_barrier(loop);
   ir::Stmt each = detail::at(loop.body, loop.var, index);
   if (guard) each = ir::If::make(ir::binary(ir::BinaryOp::lt, index, loop.extent), each);
   const ir::Expr tiles = guard ? (loop.extent + (factor - 1)) / factor : loop.extent / factor;
-  const ir::Stmt tile =
-      ir::For::make(inner, loop.dim, ir::IntImm::make(factor, loop.var.dtype()), ir::ForKind::serial, each);
+  const ir::Stmt tile = ir::For::make(inner, detail::part_dim(loop), ir::IntImm::make(factor, loop.var.dtype()),
+                                      ir::ForKind::serial, each);
   std::vector<ir::Stmt> stmts;
-  if (ir::as_int(tiles) != 0) stmts.push_back(ir::For::make(outer, loop.dim, tiles, ir::ForKind::serial, tile));
+  if (ir::as_int(tiles) != 0)
+    stmts.push_back(ir::For::make(outer, detail::part_dim(loop), tiles, ir::ForKind::serial, tile));
   if (!guard && ir::as_int(left) != 0) {
     const ir::Expr begin = loop.extent / factor * factor;
     stmts.push_back(kind == detail::Rest::cases && !ir::as_int(left)
@@ -95,7 +107,8 @@ inline ir::Stmt fuse_loops(const ir::Stmt& body, const std::string& outer_name, 
   const ir::Expr var = ir::Var::make(outer_name + "." + inner_name, outer.var.type());
   const ir::Stmt each =
       ir::substitute(inner->body, {{outer.var.get(), var / *extent}, {inner->var.get(), var % *extent}});
-  return with_loop(body, outer, ir::For::make(var, outer.dim, outer.extent * *extent, ir::ForKind::serial, each));
+  return with_loop(body, outer,
+                   ir::For::make(var, detail::part_dim(outer), outer.extent * *extent, ir::ForKind::serial, each));
 }
 
 namespace detail {
@@ -222,7 +235,7 @@ inline ir::Stmt jam_loop(const ir::Stmt& body, const std::string& name) {
   if (!extent || *extent > 64) refuse("the extent of loop '" + name + "' is no constant up to 64; split it");
   if (const ir::Buffer through = carried_by(loop))
     refuse("iterations of '" + name + "' depend on each other through '" + through->name + "'");
-  ir::visit_with(loop.body, [&](const ir::Barrier&) { refuse("there is a barrier inside"); });
+  detail::need_no_barrier(loop);
   return with_loop(body, loop,
                    *extent ? unroll_and_jam(loop.body, loop.var, ir::imm(0), int(*extent)) : ir::Block::make({}));
 }
@@ -294,6 +307,13 @@ inline ir::Stmt share_loop(const ir::Stmt& body, const std::string& name) {
   detail::need_not_inside(body, loop, ir::ForKind::vectorized);
   ir::visit_with(loop.body, [&](const ir::For& inner) {
     if (inner.loop == ir::ForKind::parallel) refuse("loop '" + name_of(inner) + "' inside is parallel already");
+  });
+  ir::visit_with(body, [&](const ir::If& branch) {
+    bool by_worker = false, near = false;
+    ir::visit_with(branch.condition, [&](const ir::UfCall& call) { by_worker |= call.uf.kind == ir::UfKind::worker; });
+    ir::visit_with(loop.body, [&](const ir::If& inside) { near |= &inside == &branch; });
+    ir::visit_with(ir::handle_of(branch), [&](const ir::For& inside) { near |= &inside == &loop; });
+    if (by_worker && near) refuse("what loop '" + name + "' does is the first worker's alone");
   });
   return detail::with_kind(body, loop, ir::ForKind::parallel);
 }

@@ -32,6 +32,11 @@ struct Nest {
 
 inline bool is_row_dim(const Dim& dim) { return dim == dims::batch || dim == dims::batch_edge; }
 
+/// Whether a loop, or the loop that it is a part of, carries the dependence of nodes on their children.
+inline bool carries_recursion(const ir::For& loop) {
+  return loop.dim.kind() == DimKind::all_batches || loop.dim.kind() == DimKind::sequence;
+}
+
 /// Takes `stmt` apart, or nothing if it is no such nest (a loop that carries a dependence, a block, a barrier).
 inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
   Nest nest;

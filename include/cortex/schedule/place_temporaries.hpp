@@ -145,19 +145,19 @@ inline void need_stable(const ir::Stmt& body, const Producer& producer, const ir
   }
 }
 
-inline ir::Stmt without(const ir::Stmt& body, const ir::Stmt& statement) {
-  if (body.same_as(statement)) return ir::Block::make({});
+/// `body` with `other` in place of `statement`, a loop or a store.
+inline ir::Stmt replaced(const ir::Stmt& body, const ir::Stmt& statement, const ir::Stmt& other) {
   return ir::mutate_with(
       body,
-      [&](auto& self, const ir::Block& block) -> ir::Stmt {
-        std::vector<ir::Stmt> kept;
-        for (const ir::Stmt& each : block.stmts)
-          if (!each.same_as(statement)) kept.push_back(self(each));
-        return ir::Block::make(kept);
-      },
       [&](auto& self, const ir::For& loop) -> ir::Stmt {
-        return &loop == statement.get() ? ir::Block::make({}) : self.children(loop);
+        return &loop == statement.get() ? other : self.children(loop);
+      },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt {
+        return &store == statement.get() ? other : self.children(store);
       });
+}
+inline ir::Stmt without(const ir::Stmt& body, const ir::Stmt& statement) {
+  return replaced(body, statement, ir::Block::make({}));
 }
 
 /// The producer's variables, each as the index that stands at its place of `indices`; variables of loops that `indices`
@@ -386,14 +386,16 @@ inline ir::Stmt compute_at(const ir::Stmt& body, const std::string& name, const 
       if (!fixed[d] && producer.store->indices[d].same_as(each->var)) kept.push_back(each);
   if (kept.size() != detail::open_indices(fixed, fixed).size())
     refuse("'" + name + "' is not stored at one loop's variable for each dimension");
-  ir::Stmt work = detail::through_part(producer.inner, buffer, part, fixed);
+  ir::Stmt work = producer.inner;
   for (const auto& each : reversed(producer.loops))
     if (std::find(kept.begin(), kept.end(), each) != kept.end())
       work = ir::For::make(each->var, each->dim, each->extent, ir::ForKind::serial, work);
   detail::need_bound(producer, bound, work, kept, name);
   work = ir::substitute(work, bound);
-  const ir::Stmt users = detail::through_part(detail::work_of(loop), buffer, part, fixed);
-  const ir::Stmt inner = ir::Alloc::make(part, ir::Block::make({work, users}));
+  // A producer that stands in the loop stays where it is; else its work comes first.
+  const ir::Stmt users = detail::work_of(loop), there = detail::replaced(users, producer.outermost, work);
+  const ir::Stmt whole = there.same_as(users) ? ir::Block::make({work, users}) : there;
+  const ir::Stmt inner = ir::Alloc::make(part, detail::through_part(whole, buffer, part, fixed));
   return detail::in_scope(detail::without(detail::with_work(body, loop, inner), producer.outermost), name);
 }
 
@@ -418,6 +420,20 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
   ir::visit_with(
       work, [&](const ir::For& inner) { moving.insert(inner.var.get()); },
       [&](const ir::LetStmt& let) { moving.insert(let.var.get()); });
+  const auto reads = [&](const ir::Stmt& s) {
+    bool found = false;
+    ir::visit_with(s, [&](const ir::Load& load) { found |= load.buffer == buffer; });
+    return found;
+  };
+  ir::visit_with(  // what may be read of an element that nobody has stored
+      work,
+      [&](const ir::If& branch) {
+        if (reads(ir::handle_of(branch))) refuse("'" + name + "' is read under a condition");
+      },
+      [&](const ir::For& inner) {
+        if (!ir::as_int(inner.extent) && reads(inner.body))
+          refuse("'" + name + "' is read in loop '" + name_of(inner) + "', which may have no iterations");
+      });
   const auto pattern = [&](const std::vector<ir::Expr>& indices) {
     std::vector<ir::Expr> fixed = indices;
     for (ir::Expr& index : fixed) {

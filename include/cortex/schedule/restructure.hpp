@@ -222,7 +222,7 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
       erase_where(x, is_own);
       erase_where(y, is_own);
       Surroundings around(loop.var, {loop.body});
-      if (loop.dim == dims::all_batches || loop.dim == dims::sequence) around.vary(loop);
+      if (carries_recursion(loop)) around.vary(loop);
       if (const ir::Buffer through = meeting(x, y, around))
         refuse("a later iteration of '" + name + "' needs an earlier one whole, through '" + through->name + "'");
     }

@@ -107,8 +107,10 @@ inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std:
                         ir::combine(step.op, ir::Load::make(store.buffer, store.indices), ir::Load::make(lanes, {c}))));
   }
   const ir::Expr whole = loop.extent / factor, left = loop.extent % factor;
-  std::vector<ir::Stmt> stmts{over_lanes(p, clear),
-                              ir::For::make(o, loop.dim, whole, ir::ForKind::serial, over_lanes(i, each))};
+  std::vector<ir::Stmt> stmts{
+      over_lanes(p, clear),
+      ir::For::make(o, loop.dim, whole, ir::ForKind::serial,
+                    ir::For::make(i, loop.dim, ir::imm(factor), ir::ForKind::serial, ir::Block::make(each)))};
   if (ir::as_int(left) != 0) stmts.push_back(detail::part_of(loop, ".r", whole * factor, left, loop.body));
   stmts.push_back(over_lanes(c, combine));
   ir::Stmt result = ir::Block::make(stmts);

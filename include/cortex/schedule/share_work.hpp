@@ -156,7 +156,9 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
     bool replicate = is_replicated(nest);
     for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.contains(access.buffer.id());
     Nest result = nest;
-    if (replicate || (slice_var(nest) && nest.loops.back().kind == ir::ForKind::parallel)) return ir::Stmt();
+    bool shared_already = nest.rows && nest.rows->kind == ir::ForKind::parallel;
+    for (const LoopHeader& loop : nest.loops) shared_already |= loop.kind == ir::ForKind::parallel;
+    if (replicate || shared_already) return ir::Stmt();
     if (const LoopHeader* own_share = shared_loop(nest)) {
       LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
       const auto piece = pieces.find(loop.dim.id());

@@ -75,6 +75,7 @@ inline DType widest_stored(const ir::Stmt& inner) {
 struct Halves {
   std::vector<ir::Buffer> sums, locals;  // accumulators of the contractions; locals of the rest
   std::vector<ir::Stmt> lead, rest;
+  bool plain = true;  // no statement has locals of its own
 
   explicit Halves(ir::Stmt inner) {
     std::vector<ir::Buffer> all;
@@ -82,6 +83,7 @@ struct Halves {
       all.push_back(alloc->buffer);
       inner = alloc->body;
     }
+    ir::visit_with(inner, [&](const ir::Alloc&) { plain = false; });
     for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
     while (!lead.empty() &&
            lead.back().as<ir::Store>()) {  // the start of an accumulator of the rest: a fold over children
@@ -123,7 +125,7 @@ class NestTiler {
 
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
-    if (!slice_var(nest_)) return {};
+    if (!slice_var(nest_) || has_vectors()) return {};
     if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row())
       return split_evenly(nest_.rows->extent, shape_.most_rows, nest_.rows->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;
@@ -136,6 +138,17 @@ class NestTiler {
   }
 
  private:
+  /// Whether the nest is vectorized already, by hand.
+  bool has_vectors() const {
+    bool found = false;
+    ir::visit_with(nest_.inner, [&](const ir::For& loop) { found |= loop.loop == ir::ForKind::vectorized; });
+    for (const LoopHeader& loop : nest_.loops) found |= loop.kind == ir::ForKind::vectorized;
+    if (found && nest_.loops.back().kind == ir::ForKind::parallel)
+      throw Error(Code::invalid_schedule,
+                  "a loop that workers share has vectors already: their slices would not be those of tiles");
+    return found;
+  }
+
   /// Whether the extent of a loop depends on the row, such as one over a node's own children: rows then differ.
   bool has_loops_of_its_row() const {
     return std::any_of(nest_.loops.begin(), nest_.loops.end(),
@@ -201,7 +214,7 @@ class NestTiler {
     const ir::Expr lane = ir::Var::make("lane"), r = ir::Var::make("r"), v = ir::Var::make("v");
     const ir::Expr column = first + v * lanes + lane;
     const Halves halves(nest_.inner);
-    const bool together = !contracts_ || halves.only_stores() || rows * vectors == 1;
+    const bool together = !contracts_ || !halves.plain || halves.only_stores() || rows * vectors == 1;
     const ir::Stmt body =
         together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
     if (lanes == 1) return ir::substitute(body, {{lane.get(), ir::imm(0)}});
