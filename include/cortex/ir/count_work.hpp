@@ -59,6 +59,7 @@ class WorkCounter {
   struct Place {
     std::string unit = "call", iteration = "call";
     double times = 1;
+    bool one_worker = false;  // what a loop around gives to one worker is not done by each
   };
 
   // ---- nests ----
@@ -113,7 +114,7 @@ class WorkCounter {
   void store(const Store& store, const Place& place) {
     value(store.value, place);
     if (store.buffer->scope == Scope::local) return;
-    item().by_each_worker |= store.buffer->scope == Scope::worker;
+    item().by_each_worker |= store.buffer->scope == Scope::worker && !place.one_worker;
     if (std::find(item().stored.begin(), item().stored.end(), store.buffer) == item().stored.end())
       item().stored.push_back(store.buffer);
   }
@@ -142,6 +143,7 @@ class WorkCounter {
 
   Place in_loop(const For& loop, const Place& place) {
     Place inside = place;
+    inside.one_worker |= loop.loop == ForKind::parallel;
     if (const auto extent = as_int(loop.extent)) {
       extents_.insert_or_assign(loop.var.get(), double(*extent));
       inside.times *= double(*extent);
@@ -165,12 +167,24 @@ class WorkCounter {
       case num_roots: return "root";
       case part_length: return "node of part " + std::to_string(part_of(extent->args[0]));
       case num_groups: return "level of subtrees";
-      case group_length: return "subtree";
-      case num_inner: return "inner node below the top";
-      case span_edges: return "edge";
-      case num_children: return place.unit == "root" ? "node below a root" : "edge";
+      case group_length: return "subtree's top";
+      case num_inner: return "node below a subtree's top";
+      case span_edges: return edge_of(row_unit(extent->args[1]));
+      case num_children: return place.unit == "root" ? "node below a root" : edge_of(place.unit);
       default: return "iteration over " + loop.dim.name();
     }
+  }
+
+  /// What `count` counts, where it is how many nodes some rows are of.
+  static std::string row_unit(const Expr& count) {
+    const auto* call = count.as<UfCall>();
+    return call && call->uf.kind == UfKind::part_length ? "node of part " + std::to_string(part_of(call->args[0]))
+                                                        : std::string("node");
+  }
+
+  /// The edges of such nodes. Leaves have none, so that those of all nodes and of the inner ones are the same.
+  static std::string edge_of(const std::string& unit) {
+    return unit == "node" || unit == "inner node" ? "edge" : "edge of a " + unit;
   }
 
   /// The part that `index`, a batch times the number of parts and the part, is of.

@@ -209,8 +209,9 @@ class Explainer {
     if (executable_.schedule.max_workers == 1) return "  no barriers: one worker runs a call\n";
     Table table(1, 2);
     for (const auto& [unit, count] : ir::barriers_of(work_))
-      table.row({unit == "call" ? "barriers a call, outside of loops over levels or nodes" : "barriers " + per(unit),
-                 std::to_string(count)});
+      if (count > 0 || unit == "call" || unit == "level")
+        table.row({unit == "call" ? "barriers a call, outside of loops over levels or nodes" : "barriers " + per(unit),
+                   std::to_string(count)});
     return table.text();
   }
 
@@ -280,7 +281,7 @@ class Explainer {
   static void add(std::vector<Sum>& sums, const ir::BufferInfo& buffer, const Size& size) {
     constexpr const char* plurals[] = {"weights", "fields", "states", "temporaries", "indices"};
     std::string what = plurals[std::size_t(buffer.role)];
-    if (buffer.scope == ir::Scope::worker) what += " of each worker";
+    if (buffer.scope == ir::Scope::worker) what = "temporaries of each worker";
     auto at = std::find_if(sums.begin(), sums.end(),
                            [&](const Sum& sum) { return sum.what == what && sum.unit == size.unit; });
     if (at == sums.end()) at = sums.insert(at, {what, size.unit});

@@ -47,17 +47,18 @@ inline std::size_t rows_of(const Storage& storage, const structure::Arrays& in) 
   return 0;
 }
 
+/// Whether it is a result, and not a worker's own copy of one.
 inline bool is_state(const Plan& plan, const Storage& storage) {
-  return plan.executable->program.buffers[std::size_t(storage.buffer)]->role == ir::Role::state;
+  return !storage.per_worker && plan.executable->program.buffers[std::size_t(storage.buffer)]->role == ir::Role::state;
 }
 
 /// All but the weights.
 inline ModelMemory memory_of(const Plan& plan) {
   ModelMemory result;
   for (const Storage& storage : plan.storage) {
-    RowBytes& bytes = is_state(plan, storage) ? result.states
-                      : storage.per_worker    ? result.own_temporaries
-                                              : result.temporaries;
+    RowBytes& bytes = storage.per_worker        ? result.own_temporaries
+                      : is_state(plan, storage) ? result.states
+                                                : result.temporaries;
     switch (storage.rows) {
       case Rows::fixed: bytes.fixed += storage.row_bytes; break;
       case Rows::node: bytes.node += storage.row_bytes; break;
