@@ -122,13 +122,17 @@ class WorkCounter {
   void branch(const If& n, const Place& place) {
     value(n.condition, place);
     Place yes = place, no = place;
-    const auto* call = n.condition.as<UfCall>();
+    const auto* negation = n.condition.as<Unary>();
+    const bool negated = negation && negation->op == UnaryOp::logical_not;
+    const auto* call = (negated ? negation->a : n.condition).as<UfCall>();
     if (call && call->uf.kind == UfKind::is_leaf && place.unit == "node") {
-      yes.unit = "leaf", no.unit = "inner node";
+      yes.unit = negated ? "inner node" : "leaf";
+      no.unit = negated ? "leaf" : "inner node";
     } else if (!is_of_worker(n.condition)) {
       yes.unit += " where " + print(n.condition);
       no.unit += " where not " + print(n.condition);
     }
+    if (!n.else_body) item().unit = yes.unit;
     walk(n.then_body, yes);
     if (n.else_body) walk(n.else_body, no);
   }
@@ -264,7 +268,8 @@ class WorkCounter {
               if (extent != extents_.end() && loops.insert(&var)) elements *= extent->second;
             },
             [&](const UfCall&) { return by_row = true, false; });
-      add_read(load.buffer, by_row ? read.place.unit : read.place.iteration,
+      const bool by_node = read.place.iteration == "node";  // of which a branch takes some
+      add_read(load.buffer, by_row || by_node ? read.place.unit : read.place.iteration,
                elements * double(size_of(load.buffer->dtype)), by_row);
     }
   }

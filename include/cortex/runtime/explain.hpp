@@ -208,10 +208,13 @@ class Explainer {
   std::string barriers() const {
     if (executable_.schedule.max_workers == 1) return "  no barriers: one worker runs a call\n";
     Table table(1, 2);
-    for (const auto& [unit, count] : ir::barriers_of(work_))
-      if (count > 0 || unit == "call" || unit == "level")
-        table.row({unit == "call" ? "barriers a call, outside of loops over levels or nodes" : "barriers " + per(unit),
-                   std::to_string(count)});
+    int loop = 0;
+    for (const auto& [unit, count] : ir::barriers_of(work_)) {
+      if (unit == "call")
+        table.row({"barriers a call, outside of the loops that follow", std::to_string(count)});
+      else if (++loop; count > 0 || unit == "level")
+        table.row({"barriers " + per(unit) + ", in loop " + std::to_string(loop), std::to_string(count)});
+    }
     return table.text();
   }
 
