@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
+#include "cortex/ir/mutate.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/program.hpp"
 
