@@ -1,8 +1,8 @@
 // The one translation unit of the library `cortex::compiled`: the functions of the compile seam, which users see only
 // declared, and behind them the whole compiler.
+#include "cortex/explain.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/well_formed.hpp"
-#include "cortex/explain.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/compile_graph.hpp"
 #include "cortex/runtime/explain.hpp"

@@ -66,8 +66,8 @@ class Buffer {
   Handle node_;
 };
 
-/// The facts of a buffer. `packed_from` is the weight that a packed copy is made from at bind; `stored_in` the temporary
-/// whose memory this one uses at other times.
+/// The facts of a buffer. `packed_from` is the weight that a packed copy is made from at bind; `stored_in` the
+/// temporary whose memory this one uses at other times.
 struct BufferInfo {
   std::string name;
   DType dtype = DType::f32;

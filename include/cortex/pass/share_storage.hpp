@@ -18,12 +18,13 @@
 //
 // A temporary is live from the first statement that touches it to the last, among the statements of the innermost loop
 // around all of these; if its values may pass from one iteration of that loop to the next, all of the outermost loop
-// around is its life. Two workers may be a barrier apart: what they share, and do not touch in their own slices alone,
-// must have a barrier between the last use of the one and the first of the other, also around the loop.
+// around is its life. What is read at another node than a nest's own, such as a child, shares with nobody: the row of
+// zeros behind the last node is its own. Two workers may be a barrier apart: what they share, and do not touch in their
+// own slices alone, must have a barrier between the last use of the one and the first of the other, also around the
+// loop.
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
