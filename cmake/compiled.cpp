@@ -1,9 +1,11 @@
 // The one translation unit of the library `cortex::compiled`: the functions of the compile seam, which users see only
 // declared, and behind them the whole compiler.
+#include "cortex/explain.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/well_formed.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/compile_graph.hpp"
+#include "cortex/runtime/explain.hpp"
 
 namespace cortex::ra {
 
@@ -22,5 +24,11 @@ std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Sc
 }
 
 Target host_target() { return this_machine(); }
+
+std::string text_of(const Executable& executable, std::string_view form, ThisAbi) {
+  return text_of_form(executable, form);
+}
+
+std::string explanation(const Executable& executable, ThisAbi) { return explain_executable(executable); }
 
 }  // namespace cortex::runtime

@@ -1,12 +1,14 @@
 // Lesson 4: looking inside. What Cortex makes of a model at each stage, and what a schedule changes: the code, not the
 // function.
 //
-//   04_looking_inside              the stages in short, and the schedules compared
-//   04_looking_inside ra|ilir|llvm one stage, whole, under the standard schedule
+//   04_looking_inside                                the stages in short, and the schedules compared
+//   04_looking_inside ra|ilir|scheduled|tiled|llvm   one stage, whole, under the standard schedule
+//   04_looking_inside explain                        what it all amounts to, whole
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cortex/cortex.hpp>
+#include <cortex/explain.hpp>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -69,14 +71,22 @@ void print_head(const char* title, const std::string& text, int lines) {
 int main(int argc, char** argv) try {
   const auto program = tree_rnn();
   auto standard = cortex::compile(program);
+  if (argc > 1 && std::string(argv[1]) == "explain") return std::puts(cortex::explain(standard).c_str()) < 0;
   if (argc > 1) return std::puts(standard.print(argv[1]).c_str()) < 0;
 
-  // Three stages. The operator graph is what you wrote. The loops (ILIR) have no recursion any more: they run over
-  // numbered nodes, level by level, and read children through arrays. The LLVM IR is those loops with register tiles
-  // and vectors.
+  // Stages. The operator graph is what you wrote. The loops (ILIR) have no recursion any more: they run over
+  // numbered nodes, level by level, and read children through arrays. Scheduled, few of them are left, over packed
+  // weights. The LLVM IR is those loops with register tiles and vectors.
   print_head("the operator graph (ra)", standard.print("ra"), 12);
   print_head("the loops (ilir)", standard.print("ilir"), 24);
+  print_head("the loops that are left (scheduled)", standard.print("scheduled"), 24);
   print_head("the LLVM IR (llvm), in short", standard.print("llvm"), 6);
+
+  // What they amount to: each decision of the schedule in words, operations and weights read nest by nest, every buffer
+  // with its bytes, and what calls check.
+  const std::string explanation = cortex::explain(standard);
+  const std::size_t programs = explanation.find("\nloops as lowered");
+  std::printf("---- explain, without the loops\n%s\n", explanation.substr(0, programs).c_str());
   const auto& times = standard.executable().times;
   std::printf("compiling took %.1f ms to loops, %.1f ms to LLVM IR, %.1f ms to machine code\n\n", times.lower,
               times.codegen, times.llvm);

@@ -3,7 +3,7 @@
 //   sentences                                 the 102 trees of data/sentences.txt
 //   sentences --trees FILE                    any file in PTB format, such as the treebank's test.txt
 //   sentences "It is a dog." "So is this."    typed sentences, as trees that branch to the right
-//   sentences --print ra|ilir|llvm            the model at a stage of its compilation
+//   sentences --print ra|ilir|scheduled|llvm  the model at a stage of its compilation
 //
 // Exit status: 0; 1 if a state differs from plain recursion by more than rounding explains, or Cortex fails; 2 for
 // wrong input.
@@ -176,6 +176,6 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--print", options.print,
                  "Print the TreeLSTM and exit: the operator graph, the loops made of it, or the LLVM IR")
-      ->check(CLI::IsMember({"ra", "ilir", "llvm"}));
+      ->check(CLI::IsMember({"ra", "ilir", "scheduled", "llvm"}));
   return run_main(app, argc, argv, "sentences", [&] { return run(options); });
 }

@@ -5,7 +5,7 @@
 //   sentiment "(2 (2 Great) (2 film))"      trees in PTB format, typed
 //   sentiment --trees FILE                  or from a file
 //   sentiment --test FILE                   accuracy on a file of labelled trees, such as the treebank's test.txt
-//   sentiment --print ra|ilir|llvm          the model at a stage of its compilation
+//   sentiment --print ra|ilir|scheduled|llvm  the model at a stage of its compilation
 //
 // sentiment/train.py made the weights. Where the Stanford Sentiment Treebank is found (CORTEX_SST), the accuracies on
 // its test split are printed too, and each prediction is held against PyTorch's.
@@ -278,6 +278,6 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--print", options.print,
                  "Print the model and exit: the operator graph, the loops made of it, or the LLVM IR")
-      ->check(CLI::IsMember({"ra", "ilir", "llvm"}));
+      ->check(CLI::IsMember({"ra", "ilir", "scheduled", "llvm"}));
   return run_main(app, argc, argv, "sentiment", [&] { return run(options); });
 }

@@ -9,6 +9,7 @@
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -315,8 +316,14 @@ TEST_CASE("a model without machine code is interpreted", "[runtime]") {
 
 TEST_CASE("the texts of a model are printed by name", "[runtime]") {
   runtime::Executable e = sum_executable();
-  e.ra_text = "R", e.ilir_text = "I", e.llvm_text = "L";
+  e.program.body = ir::Block::make({});
+  e.lowered = e.scheduled = e.tiled = e.program;
+  e.lowered.name = "I", e.scheduled.name = "S", e.tiled.name = "T", e.llvm_text = "L";
   const auto m = functor(e);
-  CHECK(m.print("ra") + m.print("ilir") + m.print("llvm") == "RIL");
-  CHECK_THAT(error_of(Code::invalid_argument, [&] { m.print("asm"); }), Contains("'ra', 'ilir' and 'llvm'"));
+  CHECK_THAT(m.print("ra"), Contains(e.graph.name));
+  CHECK_THAT(m.print("ilir"), StartsWith("program I"));
+  CHECK_THAT(m.print("scheduled"), StartsWith("program S"));
+  CHECK_THAT(m.print("tiled"), StartsWith("program T"));
+  CHECK(m.print("llvm") == "L");
+  CHECK_THAT(error_of(Code::invalid_argument, [&] { m.print("asm"); }), Contains("'scheduled', 'tiled' and 'llvm'"));
 }

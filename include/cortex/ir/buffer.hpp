@@ -66,7 +66,8 @@ class Buffer {
   Handle node_;
 };
 
-/// The facts of a buffer. `packed_from` is the weight that a packed copy is made from at bind.
+/// The facts of a buffer. `packed_from` is the weight that a packed copy is made from at bind; `stored_in` the
+/// temporary whose memory this one uses at other times.
 struct BufferInfo {
   std::string name;
   DType dtype = DType::f32;
@@ -78,6 +79,7 @@ struct BufferInfo {
   int lanes = 1;  // local buffers: the element is a vector of so many
   Layout layout;  // empty until storage is planned
   Buffer packed_from;
+  Buffer stored_in;
 };
 
 struct Buffer::Node : Counted {

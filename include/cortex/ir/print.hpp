@@ -85,6 +85,7 @@ class Printer {
     out_ << " " << roles[std::size_t(buffer->role)];
     if (buffer->scope == Scope::worker) out_ << " per worker";
     if (buffer->packed_from) out_ << " packed from " << buffer->packed_from->name;
+    if (buffer->stored_in) out_ << " in " << unique(buffer->stored_in.id(), buffer->stored_in->name);
   }
 
   void list(const std::vector<Expr>& items, char open, char close) {

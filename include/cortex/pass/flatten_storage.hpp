@@ -3,7 +3,8 @@
 //   h[node,ramp(i,16)]     ->     h[ramp(i64(node) * 256 + i64(i),16)]
 //
 // Buffers without a layout get rows padded to whole cache lines, so that vectors of one row never share a line with the
-// next. Last of all passes: nothing after it knows a tensor's dimensions.
+// next. Temporaries that share memory (`share_storage`) become one buffer. Last of all passes: nothing after it knows a
+// tensor's dimensions.
 #pragma once
 
 #include <utility>
@@ -78,14 +79,14 @@ class Flattener {
           std::vector<ir::Expr> indices;
           for (const ir::Expr& index : load.indices) indices.push_back(self(index));
           if (stays(load.buffer)) return ir::Load::make(load.buffer, std::move(indices));
-          return ir::Load::make(planned(load.buffer), {offset(planned(load.buffer), indices)});
+          return ir::Load::make(home(load.buffer), {offset(planned(load.buffer), indices)});
         },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           std::vector<ir::Expr> indices;
           for (const ir::Expr& index : store.indices) indices.push_back(self(index));
           const ir::Expr value = self(store.value);
           if (stays(store.buffer)) return ir::Store::make(store.buffer, std::move(indices), value);
-          return ir::Store::make(planned(store.buffer), {offset(planned(store.buffer), indices)}, value);
+          return ir::Store::make(home(store.buffer), {offset(planned(store.buffer), indices)}, value);
         },
         [&](auto& self, const ir::Alloc& alloc) -> ir::Stmt {
           const ir::Stmt inner = self(alloc.body);
@@ -108,6 +109,9 @@ class Flattener {
     }
     return result;
   }
+
+  /// The buffer in whose memory `buffer` lies.
+  ir::Buffer home(const ir::Buffer& buffer) { return planned(buffer->stored_in ? buffer->stored_in : buffer); }
 
  private:
   /// Local buffers of one dimension or none have offsets for indices as they are.
@@ -172,7 +176,8 @@ class Flattener {
 inline ir::Program flatten_storage(const ir::Program& program) {
   detail::Flattener flattener;
   ir::Program result{program.name, {}, flattener.run(program.body), ir::Level::device, program.field_components};
-  for (const ir::Buffer& buffer : program.buffers) result.buffers.push_back(flattener.planned(buffer));
+  for (const ir::Buffer& buffer : program.buffers)
+    if (!buffer->stored_in) result.buffers.push_back(flattener.planned(buffer));
   return result;
 }
 

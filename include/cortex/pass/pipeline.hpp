@@ -23,6 +23,7 @@
 #include "cortex/pass/remove_dead.hpp"
 #include "cortex/pass/resolve_structure.hpp"
 #include "cortex/pass/share_loads.hpp"
+#include "cortex/pass/share_storage.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/pack_weights.hpp"
@@ -128,6 +129,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.enter(ir::Level::scheduled);
   if (shared) p.run("share_work", schedule::share_work);
   if (shared) p.run("insert_barriers", insert_barriers);
+  p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
 
   // Register tiles over packed weights
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "cortex/base/config.hpp"
 #include "cortex/runtime/executable.hpp"
@@ -31,6 +33,9 @@ std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Sc
 /// The machine that the program runs on, with its widest vectors. Without LLVM in the build: `unavailable`.
 Target host_target();
 
+/// A stage of the model as text: 'ra', 'ilir', 'scheduled', 'tiled' or 'llvm'.
+std::string text_of(const Executable& executable, std::string_view form, ThisAbi = {});
+
 #else
 
 inline std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule,
@@ -39,6 +44,10 @@ inline std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, c
 }
 
 inline Target host_target() { return this_machine(); }
+
+inline std::string text_of(const Executable& executable, std::string_view form, ThisAbi = {}) {
+  return text_of_form(executable, form);
+}
 
 #endif
 

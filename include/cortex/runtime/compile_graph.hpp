@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cortex/base/config.hpp"
@@ -72,6 +73,31 @@ inline void describe_tensors(Executable& executable) {
   }
 }
 
+/// Keeps the programs that people look at; `options` then observes each pass.
+class Keeper {
+ public:
+  Keeper(Executable& executable, const pass::PipelineOptions& options) : executable_(executable), options_(options) {}
+
+  pass::PipelineOptions observing() {
+    pass::PipelineOptions all = options_;
+    all.observe = [this](const char* pass, const ir::Program& after) {
+      const std::string_view name = pass;
+      tiling_ |= name == "tile_nests" || name == "share_loads";
+      resolved_ |= name == "resolve_structure" || name == "approximate_activations" || name == "vectorize" ||
+                   name == "flatten_storage";
+      if (!tiling_ && !resolved_) executable_.scheduled = after;
+      if (!resolved_) executable_.tiled = after;
+      if (options_.observe) options_.observe(pass, after);
+    };
+    return all;
+  }
+
+ private:
+  Executable& executable_;
+  const pass::PipelineOptions& options_;
+  bool tiling_ = false, resolved_ = false;
+};
+
 inline void check_schedule(const Schedule& schedule) {
   if (schedule.max_workers < 1 || schedule.max_workers > 1024)
     throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
@@ -120,10 +146,9 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->graph = graph;
   executable->schedule = schedule;
   executable->target = target;
-  executable->ra_text = ra::print(graph);
-  const ir::Program lowered = lower::lower(graph, schedule);
-  executable->ilir_text = ir::print(lowered);
-  executable->program = pass::run_pipeline(lowered, schedule, target, options);
+  executable->lowered = lower::lower(graph, schedule);
+  detail::Keeper keeper(*executable, options);
+  executable->program = pass::run_pipeline(executable->lowered, schedule, target, keeper.observing());
   executable->partition = partition_of(graph, ra::questions(graph, schedule));
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
@@ -135,6 +160,17 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   else
     executable->interpret = KernelInterpreter(executable->program);
   return executable;
+}
+
+/// What `text_of` does.
+inline std::string text_of_form(const Executable& executable, std::string_view form) {
+  if (form == "ra") return ra::print(executable.graph);
+  if (form == "ilir") return ir::print(executable.lowered);
+  if (form == "scheduled") return ir::print(executable.scheduled);
+  if (form == "tiled") return ir::print(executable.tiled);
+  if (form == "llvm") return executable.llvm_text;
+  throw Error(Code::invalid_argument, "print: there is no form '" + std::string(form) +
+                                          "' of a model; there are 'ra', 'ilir', 'scheduled', 'tiled' and 'llvm'");
 }
 
 /// What `host_target` does.

@@ -65,6 +65,14 @@ class CompiledModel {
     forget_replaced();
   }
 
+  ModelMemory memory() const {
+    ModelMemory result = memory_of(*plan_);
+    const auto bound = weights_.published().current();
+    for (const std::shared_ptr<const Block>& block : bound.value->blocks)
+      if (block) result.weights += block->size();
+    return result;
+  }
+
   /// One call: `linearize(workspace)` fills the arrays. Throws what that throws, `Error{invalid_weights}` if weights
   /// are missing, and what `run` throws; the workspace goes back then.
   template <class Linearize>

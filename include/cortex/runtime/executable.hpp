@@ -85,7 +85,10 @@ struct Executable {
   std::vector<GuardedCheck> guarded;
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
-  std::string ra_text, ilir_text, llvm_text;
+  ir::Program lowered;             // at level loops: what lowering makes of the graph
+  ir::Program scheduled;           // the last one before register tiles write each nest out for each number of rows
+  ir::Program tiled;               // the last one with functions of the structure in place of arrays
+  std::string llvm_text;
   CompileTimes times;
 };
 

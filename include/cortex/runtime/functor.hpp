@@ -187,18 +187,18 @@ class Functor {
     return *this;
   }
 
+  /// What the weights bound now take, and what calls take per node, edge and worker. What one call took:
+  /// `Output::memory()`.
+  ModelMemory memory() const { return model_->memory(); }
+
   /// The code, the texts on the way to it, and how long its making took.
   const runtime::Executable& executable() const { return *model_->executable(); }
 
-  /// The model as text: "ra" the operator graph, "ilir" the loops made of it, "llvm" the LLVM IR (empty for the
-  /// interpreter). Throws `Error{invalid_argument}` for any other name.
-  const std::string& print(std::string_view form) const {
-    if (form == "ra") return executable().ra_text;
-    if (form == "ilir") return executable().ilir_text;
-    if (form == "llvm") return executable().llvm_text;
-    throw Error(Code::invalid_argument,
-                "print: there is no form '" + std::string(form) + "' of a model; there are 'ra', 'ilir' and 'llvm'");
-  }
+  /// The model as text: "ra" the operator graph, "ilir" the loops made of it, "scheduled" the loops that are left of
+  /// these, with barriers, packed weights and shared memory; "tiled" the same as register tiles, for each number of
+  /// rows; "llvm" the LLVM IR (empty for the interpreter). Throws `Error{invalid_argument}` for any other name.
+  /// `explain` in `cortex/explain.hpp` says what they amount to.
+  std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
  private:
   static std::string_view name_of(std::string_view name) { return name; }

@@ -164,6 +164,9 @@ class Output {
     copy(at_node(runtime::detail::find_state(executable(), state), number), number, runtime::writable(out));
   }
 
+  /// What the call needed of memory, and what is held for it and later ones; nothing for an output without a call.
+  CallMemory memory() const { return lease_ ? lease_->memory() : CallMemory{}; }
+
   /// How long the call took to number the nodes, and then to compute, in nanoseconds; 0 unless
   /// `CompileOptions::timings` was set.
   std::int64_t linearize_ns() const { return lease_ ? lease_->linearize_ns : 0; }

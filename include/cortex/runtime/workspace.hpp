@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/runtime/memory.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/published.hpp"
 #include "cortex/runtime/weights.hpp"
@@ -65,6 +66,7 @@ class alignas(128) Workspace {
   /// of every tensor over the nodes, which is what absent children read.
   void prepare(int num_workers) {
     const structure::Arrays& in = arrays();
+    num_workers_ = num_workers;
     counts_[std::size_t(ir::Count::nodes)] = in.num_nodes;
     counts_[std::size_t(ir::Count::internal)] = in.num_internal;
     counts_[std::size_t(ir::Count::batches)] = in.num_batches;
@@ -81,6 +83,21 @@ class alignas(128) Workspace {
   /// [buffers of the program] the pointers for that worker, after `prepare`.
   void* const* pointers(int worker) const { return pointers_.data() + std::size_t(worker) * plan_->num_buffers(); }
 
+  /// What the last call needed, and what is held since the largest one.
+  CallMemory memory() const {
+    CallMemory result;
+    result.arrays = result.held = nodes.bytes();
+    for (std::size_t s = 0; s < memory_.size(); ++s) {
+      const Storage& storage = plan_->storage[s];
+      const std::size_t copies = storage.per_worker ? std::size_t(num_workers_) : 1;
+      if (arrays().num_nodes > 0)
+        (is_state(*plan_, storage) ? result.states : result.temporaries) +=
+            copies * rows_of(storage, arrays()) * storage.row_bytes;
+      for (const Block& block : memory_[s].blocks) result.held += block.size() + slack_bytes;
+    }
+    return result;
+  }
+
   /// Row `node` of a state.
   const std::byte* row(const StateView& state, std::int32_t node) const {
     return static_cast<const std::byte*>(pointers_[std::size_t(state.buffer)]) + std::size_t(node) * state.row_bytes;
@@ -95,17 +112,6 @@ class alignas(128) Workspace {
     std::vector<Block> blocks;
     std::size_t rows = 0;
   };
-
-  static std::size_t rows_of(const Storage& storage, const structure::Arrays& in) {
-    switch (storage.rows) {
-      case Rows::fixed: return 1;
-      case Rows::node: return std::size_t(in.num_nodes) + 1;
-      case Rows::batch: return std::size_t(in.max_batch);
-      case Rows::batch_edge: return std::size_t(in.children[storage.container].max_batch_edges);
-      case Rows::edge: return std::size_t(in.children[storage.container].num_edges);
-    }
-    return 0;
-  }
 
   void provide(const Storage& storage, Memory& memory, const structure::Arrays& in, int num_workers) {
     const std::size_t copies = storage.per_worker ? std::size_t(num_workers) : 1;
@@ -203,6 +209,7 @@ class alignas(128) Workspace {
   std::array<std::int32_t, std::size_t(ir::Count::size)> counts_{};
   Published<const WeightSet>::View weights_;
   Published<Workers>::View workers_;
+  int num_workers_ = 1;  // of the last call
   CompiledModel* owner_ = nullptr;
 };
 

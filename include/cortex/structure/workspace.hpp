@@ -178,6 +178,24 @@ struct WalkState {
         std::int32_t(std::min<std::int64_t>({std::int64_t(smallest - slack), by_table, std::int64_t(max_visits) + 1}));
   }
 
+  /// How much memory all of it takes, as far as it has grown.
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    const auto add = [&](const auto& block) {
+      if (block.data()) sum += block.capacity() * sizeof(*block.data()) + 64;
+    };
+    const auto add_all = [&](const auto& blocks) {
+      for (const auto& block : blocks) add(block);
+    };
+    add(node), add(parent), add_all(row), add(repeat), add(slots);
+    add(height), add(number), add(order), add(cursor);
+    add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
+    add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root);
+    add(group_begin), add(group_node), add(inner_begin), add(inner_child);
+    add_all(child), add_all(csr_begin), add_all(csr_child), add_all(field_data);
+    return sum;
+  }
+
   /// Remembers the size of this run for the next one's table: one that fits the load stays in the cache.
   void remember_size() { expected = std::max(tail, expected - expected / 8); }
 
@@ -229,6 +247,9 @@ class Workspace {
 
   /// The arrays of the last run; empty before the first and after a failed one.
   const Arrays& arrays() const { return state_.arrays; }
+
+  /// How many bytes it holds.
+  std::size_t bytes() const { return state_.bytes(); }
 
   /// The number of a node of the last run, or -1 if it was not in it. `node` is the node's address as a pointer to the
   /// linearizer's Node type (in an arena, that of the element) and is not dereferenced. Valid until the next run.

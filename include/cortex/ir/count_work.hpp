@@ -1,0 +1,329 @@
+// Counts what a program does, by walking it: constant loop extents multiply, and loops whose extents a call decides
+// give the unit in which the rest is counted.
+//
+//   for leaves: for i = 0:256: for r = 0:256: fma(W[i,r],Emb[word(node),r],..)
+//     ->   131072 operations a leaf; of weights 256 KB a call and 1 KB a leaf
+//
+// Any level before register tiles: these write out one nest for each number of rows, of which a call runs one.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/ir/build.hpp"
+#include "cortex/ir/equal.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/ir/print.hpp"
+#include "cortex/ir/program.hpp"
+
+namespace cortex::ir {
+
+/// Operations, for each `unit`: "call", "level", "node", "leaf", "inner node", "edge", ...
+struct Operations {
+  std::string unit;
+  double flops = 0;      // floating-point operations; a multiply-add is 2
+  double functions = 0;  // tanh, sigmoid, exp, log, sqrt
+};
+
+/// Elements of a weight that differ from each other, read for each `unit`.
+struct WeightRead {
+  Buffer weight;
+  std::string unit;
+  double bytes = 0;
+};
+
+/// One nest of a program, a barrier, or the head of a loop that carries a dependence.
+struct WorkItem {
+  enum class Kind : std::uint8_t { nest, barrier, loop } kind = Kind::nest;
+  int depth = 0;                // how many such loops are around
+  std::string unit;             // loop: what one iteration is; nest: what its rows are
+  std::vector<Buffer> stored;   // what outlives the nest
+  bool by_each_worker = false;  // each worker does all of it for itself
+  std::vector<Operations> operations;
+  std::vector<WeightRead> weights;
+};
+
+namespace detail {
+
+class WorkCounter {
+ public:
+  std::vector<WorkItem> run(const Stmt& body) {
+    top(body, {}, 0);
+    return std::move(items_);
+  }
+
+ private:
+  /// Where a walk stands: what is counted for each of, how often for each, and what one iteration of the loop that
+  /// carries the dependence is.
+  struct Place {
+    std::string unit = "call", iteration = "call";
+    double times = 1;
+    bool one_worker = false;  // what a loop around gives to one worker is not done by each
+  };
+
+  // ---- nests ----
+
+  static bool carries(const For& loop) { return loop.dim == dims::all_batches || loop.dim == dims::sequence; }
+
+  void top(const Stmt& stmt, const Place& place, int depth) {
+    if (const auto* block = stmt.as<Block>()) {
+      for (const Stmt& s : block->stmts) top(s, place, depth);
+    } else if (const auto* let = stmt.as<LetStmt>()) {
+      top(let->body, place, depth);
+    } else if (const auto* loop = stmt.as<For>(); loop && carries(*loop)) {
+      Place inside = in_loop(*loop, place);
+      inside.iteration = inside.unit;
+      items_.push_back({WorkItem::Kind::loop, depth, inside.unit, {}, false, {}, {}});
+      top(loop->body, inside, depth + 1);
+    } else if (stmt.as<Barrier>()) {
+      items_.push_back({WorkItem::Kind::barrier, depth, place.unit, {}, false, {}, {}});
+    } else {
+      items_.push_back({WorkItem::Kind::nest, depth, place.unit, {}, false, {}, {}});
+      reads_.clear();
+      walk(stmt, place);
+      sum_reads();
+    }
+  }
+
+  WorkItem& item() { return items_.back(); }
+
+  void walk(const Stmt& stmt, const Place& place) {
+    switch (stmt->kind) {
+      case StmtKind::block:
+        for (const Stmt& s : stmt.as<Block>()->stmts) walk(s, place);
+        break;
+      case StmtKind::alloc: walk(stmt.as<Alloc>()->body, place); break;
+      case StmtKind::let:
+        value(stmt.as<LetStmt>()->value, place);
+        walk(stmt.as<LetStmt>()->body, place);
+        break;
+      case StmtKind::store: store(*stmt.as<Store>(), place); break;
+      case StmtKind::if_: branch(*stmt.as<If>(), place); break;
+      case StmtKind::for_: {
+        const auto& loop = *stmt.as<For>();
+        const Place inside = in_loop(loop, place);
+        if (loop.dim.kind() == DimKind::batch || loop.dim.kind() == DimKind::batch_edge) item().unit = inside.unit;
+        walk(loop.body, inside);
+        break;
+      }
+      case StmtKind::barrier: break;
+    }
+  }
+
+  void store(const Store& store, const Place& place) {
+    value(store.value, place);
+    if (store.buffer->scope == Scope::local) return;
+    item().by_each_worker |= store.buffer->scope == Scope::worker && !place.one_worker;
+    if (std::find(item().stored.begin(), item().stored.end(), store.buffer) == item().stored.end())
+      item().stored.push_back(store.buffer);
+  }
+
+  void branch(const If& n, const Place& place) {
+    value(n.condition, place);
+    Place yes = place, no = place;
+    const auto* negation = n.condition.as<Unary>();
+    const bool negated = negation && negation->op == UnaryOp::logical_not;
+    const auto* call = (negated ? negation->a : n.condition).as<UfCall>();
+    if (call && call->uf.kind == UfKind::is_leaf && place.unit == "node") {
+      yes.unit = negated ? "inner node" : "leaf";
+      no.unit = negated ? "leaf" : "inner node";
+    } else if (!is_of_worker(n.condition)) {
+      yes.unit += " where " + print(n.condition);
+      no.unit += " where not " + print(n.condition);
+    }
+    if (!n.else_body) item().unit = yes.unit;
+    walk(n.then_body, yes);
+    if (n.else_body) walk(n.else_body, no);
+  }
+
+  static bool is_of_worker(const Expr& condition) {
+    bool found = false;
+    visit_with(condition, [&](const UfCall& call) { found |= call.uf.kind == UfKind::worker; });
+    return found;
+  }
+
+  // ---- loops ----
+
+  Place in_loop(const For& loop, const Place& place) {
+    Place inside = place;
+    inside.one_worker |= loop.loop == ForKind::parallel;
+    if (const auto extent = as_int(loop.extent)) {
+      extents_.insert_or_assign(loop.var.get(), double(*extent));
+      inside.times *= double(*extent);
+    } else {
+      inside.unit = unit_of(loop, place);
+    }
+    return inside;
+  }
+
+  static std::string unit_of(const For& loop, const Place& place) {
+    using enum UfKind;
+    const auto* extent = loop.extent.as<UfCall>();
+    switch (extent ? extent->uf.kind : worker) {
+      case num_nodes:
+      case batch_length: return "node";
+      case num_leaves: return "leaf";
+      case num_internal:
+      case internal_batch_length: return "inner node";
+      case num_batches:
+      case num_internal_batches: return "level";
+      case num_roots: return "root";
+      case part_length: return "node of part " + std::to_string(part_of(extent->args[0]));
+      case num_groups: return "level of subtrees";
+      case group_length: return "subtree's top";
+      case num_inner: return "node below a subtree's top";
+      case span_edges: return edge_of(row_unit(extent->args[1]));
+      case num_children: return place.unit == "root" ? "node below a root" : edge_of(place.unit);
+      default: return "iteration over " + loop.dim.name();
+    }
+  }
+
+  /// What `count` counts, where it is how many nodes some rows are of.
+  static std::string row_unit(const Expr& count) {
+    const auto* call = count.as<UfCall>();
+    return call && call->uf.kind == UfKind::part_length ? "node of part " + std::to_string(part_of(call->args[0]))
+                                                        : std::string("node");
+  }
+
+  /// The edges of such nodes. Leaves have none, so that those of all nodes and of the inner ones are the same.
+  static std::string edge_of(const std::string& unit) {
+    return unit == "node" || unit == "inner node" ? "edge" : "edge of a " + unit;
+  }
+
+  /// The part that `index`, a batch times the number of parts and the part, is of.
+  static std::int64_t part_of(const Expr& index) {
+    if (const auto constant = as_int(index)) return *constant;
+    const auto* sum = index.as<Binary>();
+    return sum && sum->op == BinaryOp::add ? as_int(sum->b).value_or(0) : 0;
+  }
+
+  // ---- expressions ----
+
+  Operations& operations(const std::string& unit) {
+    for (Operations& known : item().operations)
+      if (known.unit == unit) return known;
+    return item().operations.emplace_back(Operations{unit});
+  }
+
+  /// Counts what computes `e`; a shared handle is computed once.
+  void value(const Expr& e, const Place& place) {
+    Operations sum;
+    PointerSet seen;
+    visit_with(
+        e,
+        [&](const Unary& n) {
+          if (!seen.insert(&n)) return false;
+          if (!is_float(n.type.dtype)) return true;
+          using enum UnaryOp;
+          if (n.op == exp || n.op == log || n.op == sqrt || n.op == tanh || n.op == sigmoid) sum.functions += 1;
+          if (n.op == relu) sum.flops += 1;
+          return true;
+        },
+        [&](const Binary& n) {
+          if (!seen.insert(&n)) return false;
+          if (is_float(n.type.dtype)) sum.flops += 1;
+          return true;
+        },
+        [&](const Fma& n) {
+          if (!seen.insert(&n)) return false;
+          sum.flops += 2;
+          return true;
+        },
+        [&](const Load& n) {
+          if (!seen.insert(&n)) return false;
+          if (n.buffer->role == Role::weight) reads_.push_back({handle_of(n), place});
+          return true;
+        });
+    if (sum.flops == 0 && sum.functions == 0) return;
+    Operations& all = operations(place.unit);
+    all.flops += sum.flops * place.times;
+    all.functions += sum.functions * place.times;
+  }
+
+  // ---- weights ----
+
+  struct Read {
+    Expr load;
+    Place place;
+  };
+
+  /// Of each weight the elements that the nest reads, the same ones counted once.
+  void sum_reads() {
+    std::vector<Expr> counted;
+    for (const Read& read : reads_) {
+      const auto& load = *read.load.as<Load>();
+      const auto same = [&](const Expr& other) { return equal(other, read.load); };
+      if (std::any_of(counted.begin(), counted.end(), same)) continue;
+      counted.push_back(read.load);
+      double elements = 1;
+      bool by_row = false;
+      PointerSet loops;
+      for (const Expr& index : load.indices)
+        visit_with(
+            index,
+            [&](const Var& var) {
+              const auto extent = extents_.find(&var);
+              if (extent == extents_.end()) by_row = true;
+              if (extent != extents_.end() && loops.insert(&var)) elements *= extent->second;
+            },
+            [&](const UfCall&) { return by_row = true, false; });
+      const bool by_node = read.place.iteration == "node";  // of which a branch takes some
+      add_read(load.buffer, by_row || by_node ? read.place.unit : read.place.iteration,
+               elements * double(size_of(load.buffer->dtype)), by_row);
+    }
+  }
+
+  void add_read(const Buffer& weight, const std::string& unit, double bytes, bool by_row) {
+    for (WeightRead& known : item().weights)
+      if (known.weight == weight && known.unit == unit) {
+        known.bytes += bytes;
+        double whole = double(size_of(weight->dtype));
+        for (const Dim& dim : weight->dims) whole *= double(dim.extent());
+        if (!by_row && whole > 0) known.bytes = std::min(known.bytes, whole);
+        return;
+      }
+    item().weights.push_back({weight, unit, bytes});
+  }
+
+  std::vector<WorkItem> items_;
+  PointerMap<double> extents_;  // of loops' variables
+  std::vector<Read> reads_;     // of the nest at hand
+};
+
+}  // namespace detail
+
+/// The nests of `body` in order, with the barriers between them and the loops around.
+inline std::vector<WorkItem> count_work(const Stmt& body) { return detail::WorkCounter().run(body); }
+
+/// The operations of all nests, by units in order of first appearance; what each worker does for itself counts once.
+inline std::vector<Operations> total_of(const std::vector<WorkItem>& items) {
+  std::vector<Operations> total;
+  for (const WorkItem& item : items)
+    for (const Operations& more : item.operations) {
+      auto at = std::find_if(total.begin(), total.end(), [&](const Operations& o) { return o.unit == more.unit; });
+      if (at == total.end()) at = total.insert(at, {more.unit, 0, 0});
+      at->flops += more.flops;
+      at->functions += more.functions;
+    }
+  return total;
+}
+
+/// How many barriers a worker meets for each "call" and in each iteration of the loops that carry a dependence, which
+/// are named by what an iteration is. Loops of one name count apart.
+inline std::vector<std::pair<std::string, int>> barriers_of(const std::vector<WorkItem>& items) {
+  std::vector<std::pair<std::string, int>> result{{"call", 0}};
+  std::vector<std::size_t> around{0};  // the loops around, outermost first
+  for (const WorkItem& item : items) {
+    around.resize(std::size_t(item.depth) + 1);
+    if (item.kind == WorkItem::Kind::barrier) ++result[around.back()].second;
+    if (item.kind != WorkItem::Kind::loop) continue;
+    around.push_back(result.size());
+    result.emplace_back(item.unit, 0);
+  }
+  return result;
+}
+
+}  // namespace cortex::ir
