@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cortex/pass/pipeline.hpp"
+#include "cortex/pass/share_subexpressions.hpp"
 #include "cortex/schedule/layouts.hpp"
 #include "cortex/schedule/place_temporaries.hpp"
 #include "cortex/schedule/restructure.hpp"
@@ -55,12 +56,6 @@ struct LoopPrimitive {
 
 namespace detail {
 
-inline bool asks_for_worker(const ir::Expr& e) {
-  bool found = false;
-  ir::visit_with(e, [&](const ir::UfCall& call) { found |= call.uf.kind == ir::UfKind::worker; });
-  return found;
-}
-
 /// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone.
 inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
   return ir::mutate_with(
@@ -69,7 +64,7 @@ inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
         if (loop.loop == ir::ForKind::parallel) return handle_of(loop);
         const auto nest = schedule::parse_nest(handle_of(loop));
         if (!nest) return self.children(loop);
-        bool settled = schedule::is_replicated(*nest) || (nest->guard && asks_for_worker(nest->guard));
+        bool settled = schedule::is_replicated(*nest) || schedule::is_one_workers(*nest);
         for (const schedule::LoopHeader& each : nest->loops) settled |= each.kind == ir::ForKind::parallel;
         ir::visit_with(nest->inner, [&](const ir::For& inner) {
           if (inner.loop == ir::ForKind::parallel)
@@ -145,6 +140,9 @@ inline constexpr std::array loop_primitives{
     LoopPrimitive{"fuse_nests", "", [](const StepCall& c) { return fuse_nests(c.body, register_gates(c.target)); }},
     LoopPrimitive{"index_densely", "", [](const StepCall& c) { return index_densely(c.body); }},
     LoopPrimitive{"forward_stores", "", [](const StepCall& c) { return forward_stores(c.body); }},
+    LoopPrimitive{"hoist_conditions", "", [](const StepCall& c) { return hoist_conditions(c.body); }},
+    LoopPrimitive{"hoist_invariants", "", [](const StepCall& c) { return hoist_invariants(c.body); }},
+    LoopPrimitive{"share_subexpressions", "", [](const StepCall& c) { return share_subexpressions(c.body); }},
     LoopPrimitive{"share_work", "", [](const StepCall& c) { return schedule::share_work(c.body); }},
     LoopPrimitive{"insert_barriers", "", [](const StepCall& c) { return barriers_by_hand(c.body); }},
     LoopPrimitive{"pack_weights", "", [](const StepCall& c) { return schedule::pack_weights(c.body, c.target); }},
@@ -363,7 +361,7 @@ class Loops : public LoopSchedule {
   }
   /// A step on the whole program that the compiler's own schedule consists of: "inline_temporaries", "remove_dead",
   /// "distribute_rows", "fuse_edges", "fuse_nests", "index_densely", "forward_stores", "share_work", "insert_barriers",
-  /// "pack_weights", "tile_nests", "share_loads".
+  /// "pack_weights", "tile_nests", "share_loads"; and "hoist_conditions", "hoist_invariants", "share_subexpressions".
   Loops whole(std::string step) const { return with({std::move(step), {}, {}}); }
 
   const std::vector<LoopStep>& steps() const { return steps_; }

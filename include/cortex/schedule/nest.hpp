@@ -95,6 +95,14 @@ inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   return {stmt};
 }
 
+/// Whether the nest's condition is on which worker runs it.
+inline bool is_one_workers(const Nest& nest) {
+  bool found = false;
+  if (nest.guard)
+    ir::visit_with(nest.guard, [&](const ir::UfCall& call) { found |= call.uf.kind == ir::UfKind::worker; });
+  return found;
+}
+
 /// Whether each worker runs iterations of `stmt` whole: what is inside is its own.
 inline bool is_shared_whole(const ir::Stmt& stmt) {
   const auto* loop = stmt.as<ir::For>();

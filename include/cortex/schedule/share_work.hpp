@@ -158,7 +158,7 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
     Nest result = nest;
     bool shared_already = nest.rows && nest.rows->kind == ir::ForKind::parallel;
     for (const LoopHeader& loop : nest.loops) shared_already |= loop.kind == ir::ForKind::parallel;
-    if (replicate || shared_already) return ir::Stmt();
+    if (replicate || shared_already || is_one_workers(nest)) return ir::Stmt();
     if (const LoopHeader* own_share = shared_loop(nest)) {
       LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
       const auto piece = pieces.find(loop.dim.id());
