@@ -307,7 +307,7 @@ TEST_CASE("a model without machine code is interpreted", "[runtime]") {
   const Word leaf;
   CHECK_THAT(error_of(Code::internal, [&] { functor(e).bind("Emb", embedding(1))(leaf); }),
              Contains("neither machine code nor an interpreter"));
-  e.interpret = [](const codegen::KernelArgs& args) {
+  e.interpret = [](const void*, const codegen::KernelArgs& args) {
     sum_kernel(&args);
     static_cast<float*>(args.buffers[state_h])[0] += 100;
   };

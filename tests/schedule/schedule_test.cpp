@@ -52,9 +52,11 @@ struct Visits {
 
 const ir::Expr num_nodes = ir::call(ir::UfKind::num_nodes, "num_nodes");
 
-schedule::SplitParts parts_of(const Visits& v, int factor) {
-  return {[&v, factor](ir::Expr first) { return v.visit(first, factor); }, [&v](ir::Expr x) { return v.visit(x, 1); },
-          [&v](ir::Expr first, int count) { return v.visit(first, count); }};
+ir::Stmt split_visits(const Visits& v, const ir::Expr& extent, int factor) {
+  return schedule::split(
+      extent, factor, v.X, [&](const ir::Expr& first) { return v.visit(first, factor); },
+      [&](const ir::Expr& x) { return v.visit(x, 1); },
+      [&](const ir::Expr& first, int count) { return v.visit(first, count); });
 }
 
 }  // namespace
@@ -64,7 +66,7 @@ schedule::SplitParts parts_of(const Visits& v, int factor) {
 TEST_CASE("a loop of known extent splits into tiles and one rest", "[schedule][equality]") {
   const Visits v;
   for (const int extent : {0, 1, 3, 4, 5, 8, 11}) {
-    const std::vector<int> together = v.run(schedule::split(ir::imm(extent), 4, v.X, parts_of(v, 4)), extent);
+    const std::vector<int> together = v.run(split_visits(v, ir::imm(extent), 4), extent);
     for (int e = 0; e < extent; ++e) CHECK(together[std::size_t(e)] == (e < extent / 4 * 4 ? 4 : extent % 4));
   }
 }
@@ -72,19 +74,19 @@ TEST_CASE("a loop of known extent splits into tiles and one rest", "[schedule][e
 TEST_CASE("a loop of unknown extent splits into tiles and single iterations", "[schedule][equality]") {
   const Visits v;
   for (const int extent : {0, 1, 4, 11}) {
-    const std::vector<int> together = v.run(schedule::split(num_nodes, 4, v.X, parts_of(v, 4)), extent);
+    const std::vector<int> together = v.run(split_visits(v, num_nodes, 4), extent);
     for (int e = 0; e < extent; ++e) CHECK(together[std::size_t(e)] == (e < extent / 4 * 4 ? 4 : 1));
   }
 }
 
 TEST_CASE("tiles of one iteration leave no rest", "[schedule]") {
   const Visits v;
-  CHECK(count(ir::print(schedule::split(num_nodes, 1, v.X, parts_of(v, 1))), "for o") == 1);
+  CHECK(count(ir::print(split_visits(v, num_nodes, 1)), "for o") == 1);
 }
 
 TEST_CASE("what splits reads like this", "[schedule][golden]") {
   const Visits v;
-  check_golden("schedule/split/unknown_extent.ilir", ir::print(schedule::split(num_nodes, 2, v.X, parts_of(v, 2))));
+  check_golden("schedule/split/unknown_extent.ilir", ir::print(split_visits(v, num_nodes, 2)));
 }
 
 // ---- split_evenly ----

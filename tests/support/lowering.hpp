@@ -31,12 +31,12 @@ inline Target machine(int vector_bytes, int vector_registers = 16) {
 
 /// The verified program after lowering and after each pass that changed it.
 inline std::vector<Snapshot> passes_of(const ra::Graph& graph, const Schedule& schedule, const Target& target) {
-  std::vector<Snapshot> result;
-  pass::PipelineOptions options;
-  options.verify = true;
-  options.observe = [&](const char* pass, const ir::Program& after) { result.push_back({pass, after}); };
-  pass::run_pipeline(lower::lower(graph, schedule), schedule, target, options);
-  return result;
+  struct Snapshots final : pass::PassObserver {
+    std::vector<Snapshot> all;
+    void after(const char* pass, const ir::Program& program) override { all.push_back({pass, program}); }
+  } snapshots;
+  pass::run_pipeline(lower::lower(graph, schedule), schedule, target, {true, &snapshots});
+  return snapshots.all;
 }
 
 /// The program after the last run of `pass`; fails if it changed nothing.

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,11 +31,19 @@
 
 namespace cortex::pass {
 
-/// What a pipeline run reports and does beside compiling.
+/// Is told of each pass that changed something.
+class PassObserver {
+ public:
+  virtual void after(const char* pass, const ir::Program& program) = 0;
+
+ protected:
+  ~PassObserver() = default;
+};
+
+/// What a pipeline run does beside compiling.
 struct PipelineOptions {
-  bool verify = false;  // check the program after each pass
-  std::function<void(const char* pass, const ir::Program& after)>
-      observe;  // called after each pass that changed something
+  bool verify = false;               // check the program after each pass
+  PassObserver* observer = nullptr;  // of the run, or none
 };
 
 /// Runs passes one after another on a program.
@@ -97,7 +104,7 @@ class Pipeline {
 
   void report(const char* name) {
     if (options_.verify) ir::verify(program_, program_.level);
-    if (options_.observe) options_.observe(name, program_);
+    if (options_.observer) options_.observer->after(name, program_);
     if (!dump_) return;
     const std::string text = ir::print(program_);
     std::fprintf(stderr, "--- after %s\n%s", name, text.c_str());

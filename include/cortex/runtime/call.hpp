@@ -15,7 +15,7 @@ inline void run_kernel(const Executable& executable, const codegen::KernelArgs& 
     return executable.kernel(&args);
   if (!executable.interpret)
     throw Error(Code::internal, "model '" + executable.graph.name + "' has neither machine code nor an interpreter");
-  executable.interpret(args);
+  executable.interpret(executable.code.get(), args);
 }
 
 inline void no_barrier(void*) {}

@@ -74,22 +74,20 @@ inline void describe_tensors(Executable& executable) {
 }
 
 /// Keeps the programs that people look at; `options` then observes each pass.
-class Keeper {
+class Keeper final : public pass::PassObserver {
  public:
   Keeper(Executable& executable, const pass::PipelineOptions& options) : executable_(executable), options_(options) {}
 
-  pass::PipelineOptions observing() {
-    pass::PipelineOptions all = options_;
-    all.observe = [this](const char* pass, const ir::Program& after) {
-      const std::string_view name = pass;
-      tiling_ |= name == "tile_nests" || name == "share_loads";
-      resolved_ |= name == "resolve_structure" || name == "approximate_activations" || name == "vectorize" ||
-                   name == "flatten_storage";
-      if (!tiling_ && !resolved_) executable_.scheduled = after;
-      if (!resolved_) executable_.tiled = after;
-      if (options_.observe) options_.observe(pass, after);
-    };
-    return all;
+  pass::PipelineOptions observing() { return {options_.verify, this}; }
+
+  void after(const char* pass, const ir::Program& program) override {
+    const std::string_view name = pass;
+    tiling_ |= name == "tile_nests" || name == "share_loads";
+    resolved_ |= name == "resolve_structure" || name == "approximate_activations" || name == "vectorize" ||
+                 name == "flatten_storage";
+    if (!tiling_ && !resolved_) executable_.scheduled = program;
+    if (!resolved_) executable_.tiled = program;
+    if (options_.observer) options_.observer->after(pass, program);
   }
 
  private:
@@ -158,7 +156,10 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   if (target.backend == Backend::llvm)
     detail::compile_to_machine_code(*executable);
   else
-    executable->interpret = KernelInterpreter(executable->program);
+    executable->code = std::make_shared<const KernelInterpreter>(executable->program);
+  executable->interpret = [](const void* code, const codegen::KernelArgs& args) {
+    (*static_cast<const KernelInterpreter*>(code))(args);
+  };
   return executable;
 }
 

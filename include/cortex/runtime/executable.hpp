@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,11 +70,10 @@ struct CompileTimes {
 
 /// A compiled model.
 struct Executable {
-  ir::Program program;               // at device level
-  codegen::Kernel kernel = nullptr;  // null: `interpret` does its work
-  std::function<void(const codegen::KernelArgs&)>
-      interpret;                     // a KernelInterpreter of `program`; called by several threads at once
-  std::shared_ptr<const void> code;  // keeps the kernel's memory
+  ir::Program program;                                                        // at device level
+  codegen::Kernel kernel = nullptr;                                           // null: `interpret` does its work
+  void (*interpret)(const void* code, const codegen::KernelArgs&) = nullptr;  // by several threads at once
+  std::shared_ptr<const void> code;  // keeps the kernel's memory, or is what `interpret` runs
   ra::Graph graph;
   Schedule schedule;
   Target target;

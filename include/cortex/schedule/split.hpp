@@ -2,7 +2,6 @@
 // of whose sizes gets code of its own.
 #pragma once
 
-#include <functional>
 #include <utility>
 
 #include "cortex/schedule/unroll_and_jam.hpp"
@@ -14,15 +13,10 @@ namespace cortex::schedule {
 ///   for o = 0:extent/factor: tile(o * factor)
 ///   for o = 0:extent%factor: single(extent/factor*factor + o)
 ///
-/// A rest that is known to be empty is left out; one of known size is given to `rest` whole if that is set (peeling,
-/// I11).
-struct SplitParts {
-  std::function<ir::Stmt(ir::Expr)> tile;       // from the tile's first index
-  std::function<ir::Stmt(ir::Expr)> single;     // for one index
-  std::function<ir::Stmt(ir::Expr, int)> rest;  // from the rest's first index, so many
-};
-
-inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, const SplitParts& parts) {
+/// A rest that is known to be empty is left out; one of known size is given to `rest` whole (peeling, I11): from its
+/// first index, so many. `tile` is from the tile's first index, `single` for one index.
+inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, FunctionRef<ir::Stmt(ir::Expr)> tile,
+                      FunctionRef<ir::Stmt(ir::Expr)> single, FunctionRef<ir::Stmt(ir::Expr, int)> rest) {
   const auto loop = [&](const ir::Expr& count, const auto& body) -> ir::Stmt {
     if (ir::as_int(count) == 0) return ir::Block::make({});
     if (ir::as_int(count) == 1) return body(ir::imm(0));
@@ -30,10 +24,10 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, const 
     return ir::For::make(var, dim, count, ir::ForKind::serial, body(var));
   };
   const ir::Expr tiles = extent / factor, left = extent % factor;
-  const ir::Stmt main = loop(tiles, [&](const ir::Expr& o) { return parts.tile(o * factor); });
+  const ir::Stmt main = loop(tiles, [&](const ir::Expr& o) { return tile(o * factor); });
   if (const auto known = ir::as_int(left))
-    return *known ? ir::Block::make({main, parts.rest(tiles * factor, int(*known))}) : main;
-  return ir::Block::make({main, loop(left, [&](const ir::Expr& o) { return parts.single(tiles * factor + o); })});
+    return *known ? ir::Block::make({main, rest(tiles * factor, int(*known))}) : main;
+  return ir::Block::make({main, loop(left, [&](const ir::Expr& o) { return single(tiles * factor + o); })});
 }
 
 /// A loop over `extent` rows as the fewest tiles of at most `most` rows, of sizes that differ by at most one, and for

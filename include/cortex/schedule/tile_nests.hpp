@@ -202,11 +202,10 @@ class NestTiler {
   template <class Tiles>
   ir::Stmt split_panels(const ir::Expr& begin, const ir::Expr& count, int vectors, const Tiles& tiles,
                         const ir::Stmt& last) const {
-    SplitParts parts;
-    parts.rest = [&](const ir::Expr& first, int v) { return tiles(begin + first, v); };
-    parts.tile = [&](const ir::Expr& first) { return parts.rest(first, vectors); };
-    parts.single = [&](const ir::Expr& first) { return parts.rest(first, 1); };
-    return ir::Block::make({split(count, vectors, nest_.loops.back().dim, parts), last});
+    const auto rest = [&](const ir::Expr& first, int v) { return tiles(begin + first, v); };
+    const auto tile = [&](const ir::Expr& first) { return rest(first, vectors); };
+    const auto single = [&](const ir::Expr& first) { return rest(first, 1); };
+    return ir::Block::make({split(count, vectors, nest_.loops.back().dim, tile, single, rest), last});
   }
 
   /// `rows` rows times `vectors` vectors of `lanes` outputs from `first` on.
