@@ -6,16 +6,20 @@
 //   for b: {for n: parallel for i: h[n,i] = ... h[child(n),j] ...; barrier}
 //
 // Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between
-// them if both are at the worker's own slice of the same dimension. Where nothing but temporaries of one batch would
-// need the barrier at the loop's end, each gets a second copy instead, and iterations take turns:
+// them if both are at the worker's own slice of the same dimension, or one worker does both nests alone. Of a loop with
+// barriers in it, only what stands before the first and behind the last can meet what stands around the loop. Where
+// nothing but temporaries of one batch would need the barrier at the loop's end, each gets a second copy instead, and
+// iterations take turns:
 //
 //   for b: {parallel for i: z[n,i] = ..; barrier; for i: .. z[n,i] ..; barrier}
 //     ->
 //   for b: {parallel for i: z[n,b%2,i] = ..; barrier; for i: .. z[n,b%2,i] ..}
 //
-// The barrier inside keeps workers less than two iterations apart.
+// The barrier inside keeps workers less than two iterations apart. `ir/races.hpp` proves by running a program that no
+// barrier is missing.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
