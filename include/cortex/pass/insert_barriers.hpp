@@ -15,8 +15,8 @@
 //     ->
 //   for b: {parallel for i: z[n,b%2,i] = ..; barrier; for i: .. z[n,b%2,i] ..}
 //
-// The barrier inside keeps workers less than two iterations apart. `ir/races.hpp` proves by running a program that no
-// barrier is missing.
+// The barrier inside keeps workers less than two iterations apart. `ir/races.hpp` finds a barrier that is
+// missing from a run.
 #pragma once
 
 #include <cstdint>
