@@ -68,8 +68,8 @@ enum class Opcode : std::uint8_t {
   jump_if,  // to instruction c; on register a
   loop,
   share,
-  next,  // registers dst, dst + 1 = 0, a or the worker's part of it in pieces of b, to instruction c if empty; dst +=
-         // 1, to c if below the end
+  next,    // registers dst, dst + 1 = 0, a or the worker's part of it in pieces of b, to instruction c if empty; dst +=
+           // 1, to c if below the end
   forget,  // local buffer a holds nothing yet
   barrier,
   end,
@@ -82,7 +82,7 @@ struct Instruction {
   std::int32_t dst = 0, a = 0, b = 0, c = 0;
 };
 
-/// Where an element of a buffer is read or written.
+/// Where an element of a buffer is read or written, and in which statement: in the innermost that it is a part of.
 struct Access {
   struct Index {
     std::int32_t at;  // register
@@ -91,6 +91,7 @@ struct Access {
   int buffer;
   int element_lanes;  // of a local buffer of vectors
   std::vector<Index> indices;
+  Stmt stmt;
 };
 
 struct Call {
@@ -200,6 +201,7 @@ class Compiler {
   // ---- statements ----
 
   void stmt(const Stmt& s) {
+    stmt_ = s;
     switch (s->kind) {
       case StmtKind::block:
         for (const Stmt& child : s.as<Block>()->stmts) stmt(child);
@@ -417,7 +419,7 @@ class Compiler {
   int access(const Buffer& buffer, const std::vector<Expr>& indices) {
     const auto number = numbers_.find(buffer.id());
     if (number == numbers_.end()) fail("buffer '" + buffer->name + "' is neither the program's nor allocated here");
-    Access place{number->second, buffer->lanes, {}};
+    Access place{number->second, buffer->lanes, {}, stmt_};
     const int lanes = access_lanes(buffer, indices);
     for (const Expr& index : indices) {
       if (index.lanes() != 1 && (index.lanes() != lanes || buffer->lanes > 1))
@@ -429,6 +431,7 @@ class Compiler {
   }
 
   Bytecode out_;
+  Stmt stmt_;  // whose expressions are being compiled
   Register top_ = 0;
   std::int64_t local_top_ = 0;
   PointerMap<int> numbers_;

@@ -96,11 +96,12 @@ class Storage {
   std::map<std::string, std::vector<double>> tensors_;
 };
 
-/// Several workers take turns from barrier to barrier. In which order must not matter: a barrier too few shows in one
-/// of both.
+/// Several workers take turns from barrier to barrier. In which order must not matter: a barrier too few may show in
+/// one order and not in another. `ir/races.hpp` finds it in any.
 struct InterpretOptions {
   int workers = 1;
   bool last_worker_first = false;
+  std::uint64_t shuffle = 0;  // not 0: the seed of another order at each barrier
 };
 
 namespace detail {
@@ -115,17 +116,37 @@ class LogicalRun {
   }
 
   void run() {
+    vm::Unobserved nobody;
+    run(nobody);
+  }
+
+  /// Also tells `observer` of each access, and calls its `barrier()` whenever all workers stand at one, until that says
+  /// that it has seen enough: then there are no results.
+  template <class Observer>
+  void run(Observer& observer) {
     std::vector<vm::Machine> machines;
     machines.reserve(std::size_t(options_.workers));
     for (int w = 0; w < options_.workers; ++w) machines.emplace_back(code_, bindings(w), calls(), w, options_.workers);
-    for (int stopped = options_.workers; stopped > 0;) {
-      stopped = 0;
-      for (int turn = 0; turn < options_.workers; ++turn)
-        stopped += machines[std::size_t(options_.last_worker_first ? options_.workers - 1 - turn : turn)].run();
-      if (stopped != 0 && stopped != options_.workers) fail("some workers wait at a barrier that others do not reach");
+    if (Observer::watches) set_all();
+    std::vector<char> waits(machines.size());
+    for (bool more = true; more;) {
+      for (const int worker : order()) waits[std::size_t(worker)] = machines[std::size_t(worker)].run(observer);
+      if (std::count(waits.begin(), waits.end(), waits[0]) != options_.workers) deadlock(waits);
+      more = waits[0];
+      if constexpr (Observer::watches)
+        if (!observer.barrier()) return;
     }
     for (Tensor& tensor : tensors_)
       if (tensor.writable()) storage_[tensor.name] = std::move(logical(tensor));
+  }
+
+  const vm::Bytecode& code() const { return code_; }
+
+  /// The extents of a buffer's indices in the program; nothing for arrays of the environment.
+  std::vector<std::int64_t> extents(std::size_t buffer) const {
+    const Tensor& tensor = tensors_[buffer];
+    if (tensor.data.empty()) return {};
+    return flat() ? std::vector{std::int64_t(tensor.data[0].size())} : tensor.extents;
   }
 
  private:
@@ -145,6 +166,36 @@ class LogicalRun {
     throw Error(Code::internal, "interpreter: program '" + program_.name + "': " + what);
   }
   bool flat() const { return program_.level == Level::device; }
+
+  // ---- workers ----
+
+  /// The workers in the order of their next turns.
+  std::vector<int> order() {
+    std::vector<int> result;
+    for (int w = 0; w < options_.workers; ++w)
+      result.push_back(options_.last_worker_first ? options_.workers - 1 - w : w);
+    if (options_.shuffle == 0) return result;
+    for (std::size_t left = result.size(); left > 1; --left) {
+      random_ = (random_ + options_.shuffle) * 6364136223846793005u + 1442695040888963407u;
+      std::swap(result[left - 1], result[std::size_t(random_ >> 33) % left]);
+    }
+    return result;
+  }
+
+  /// Lets everything be read: where accesses are watched, what another worker has not stored yet is a race and no
+  /// defect of one worker's own.
+  void set_all() {
+    for (Tensor& tensor : tensors_)
+      for (std::vector<double>& data : tensor.data)
+        if (tensor.writable()) std::replace_if(data.begin(), data.end(), vm::is_unset, 0.0);
+  }
+
+  [[noreturn]] void deadlock(const std::vector<char>& waits) const {
+    std::string waiting, ended;
+    for (std::size_t w = 0; w < waits.size(); ++w) (waits[w] ? waiting : ended) += " " + std::to_string(w);
+    fail("deadlock: some workers wait at a barrier that others do not reach: waiting" + waiting + ", at the end" +
+         ended);
+  }
 
   // ---- tensors ----
 
@@ -382,6 +433,7 @@ class LogicalRun {
   std::array<std::int32_t, std::size_t(Count::size)> counts_{};
   std::vector<Tensor> tensors_;
   std::set<std::string> names_;
+  std::uint64_t random_ = 0;
 };
 
 }  // namespace detail

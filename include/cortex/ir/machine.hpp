@@ -66,6 +66,12 @@ struct CallContext {
   bool known = false;  // false: there is no structure, only the worker's number
 };
 
+/// Nobody watches what a machine reads and writes, and that costs nothing. An observer has `touch(worker, access,
+/// offset, write)`, which is called for each element.
+struct Unobserved {
+  static constexpr bool watches = false;
+};
+
 class Machine {
  public:
   Machine(const Bytecode& code, std::vector<Binding> bindings, std::vector<CallContext> calls, int worker,
@@ -87,6 +93,11 @@ class Machine {
 
   /// Runs to the next barrier (true) or to the end (false).
   bool run() {
+    Unobserved nobody;
+    return run(nobody);
+  }
+  template <class Observer>
+  bool run(Observer& observer) {
     double* const r = registers_.data() + bytecode_.constants.size();
     for (;;) {
       const Instruction& i = bytecode_.code[std::size_t(at_++)];
@@ -108,8 +119,8 @@ class Machine {
         case Opcode::next:
           if (++r[i.dst] < r[i.dst + 1]) at_ = i.c;
           break;
-        case Opcode::load: load(i, r); break;
-        case Opcode::store: store(i, r); break;
+        case Opcode::load: load(i, r, observer); break;
+        case Opcode::store: store(i, r, observer); break;
         case Opcode::call: r[i.dst] = call(std::size_t(i.a), r); break;
         case Opcode::forget: {
           const Local& local = bytecode_.locals[std::size_t(i.a)];
@@ -256,7 +267,8 @@ class Machine {
     return size;
   }
 
-  void load(const Instruction& i, double* r) {
+  template <class Observer>
+  void load(const Instruction& i, double* r, Observer& observer) {
     const Access& access = bytecode_.accesses[std::size_t(i.a)];
     const Binding& binding = bindings_[std::size_t(access.buffer)];
     std::int64_t offset = 0;
@@ -265,12 +277,15 @@ class Machine {
         offset = offset_of(access, binding, r, lane, false);
       else
         ++offset;
+      if constexpr (Observer::watches)
+        if (offset >= 0) observer.touch(worker_, i.a, offset, false);
       r[i.dst + lane] =
           offset < 0 ? double(std::numeric_limits<std::int32_t>::min()) : read(access, binding, offset, r, lane);
     }
   }
 
-  void store(const Instruction& i, const double* r) {
+  template <class Observer>
+  void store(const Instruction& i, const double* r, Observer& observer) {
     const Access& access = bytecode_.accesses[std::size_t(i.a)];
     const Binding& binding = bindings_[std::size_t(access.buffer)];
     if (!binding.writable) fail("a store to '" + bytecode_.name_of(access.buffer) + "', which a call only reads");
@@ -280,6 +295,7 @@ class Machine {
         offset = offset_of(access, binding, r, lane, true);
       else
         ++offset;
+      if constexpr (Observer::watches) observer.touch(worker_, i.a, offset, true);
       write(binding, offset, r[i.dst + (i.b ? 0 : lane)]);
     }
   }
@@ -401,8 +417,9 @@ class Machine {
       case downward_node: return a;
       case num_roots: return x.num_roots;
       case root_node: return at(call, r, x.root, a, x.num_roots);
-      case part_node: {
-        if (!(b >= 0 && b < at(call, r, x.part_length, a, x.num_batches * x.num_parts))) no_such(call, r);
+      case part_node: {  // an empty part also begins somewhere
+        const double length = at(call, r, x.part_length, a, x.num_batches * x.num_parts);
+        if (!(b >= 0 && b < std::max(length, 1.0))) no_such(call, r);
         return x.part_begin[std::int64_t(a)] + b;
       }
       case num_groups: return x.subtrees->num_groups;

@@ -6,17 +6,20 @@
 //   for b: {for n: parallel for i: h[n,i] = ... h[child(n),j] ...; barrier}
 //
 // Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between
-// them if both are at the worker's own slice of the same dimension. Where nothing but temporaries of one batch would
-// need the barrier at the loop's end, each gets a second copy instead, and iterations take turns:
+// them if both are at the worker's own slice of the same dimension, or one worker does both nests alone. Of a loop with
+// barriers in it, only what stands before the first and behind the last can meet what stands around the loop. Where
+// nothing but temporaries of one batch would need the barrier at the loop's end, each gets a second copy instead, and
+// iterations take turns:
 //
 //   for b: {parallel for i: z[n,i] = ..; barrier; for i: .. z[n,i] ..; barrier}
 //     ->
 //   for b: {parallel for i: z[n,b%2,i] = ..; barrier; for i: .. z[n,b%2,i] ..}
 //
-// The barrier inside keeps workers less than two iterations apart.
+// The barrier inside keeps workers less than two iterations apart. `ir/races.hpp` finds a barrier that is
+// missing from a run.
 #pragma once
 
-#include <tuple>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -28,39 +31,96 @@ namespace cortex::pass {
 
 namespace detail {
 
-/// The slice of the worker that does an access: of which dimension, at which index, and in pieces of how many elements.
-using OwnSlice = std::tuple<const void*, std::size_t, std::int64_t>;
-
-/// An access, and whether it stays in the slice of the worker that does it.
-struct SharedAccess {
-  schedule::Access access;
-  OwnSlice slice{};  // of no dimension: it does not
+/// Who does an access: any worker, one that is always the same, or the one whose slice it stays in, of which dimension,
+/// at which index, and in pieces of how many elements.
+struct Doer {
+  enum Kind : std::uint8_t { anyone, first_worker, last_worker, owner } kind = anyone;
+  const void* dim = nullptr;
+  std::size_t at = 0;
+  std::int64_t piece = 0;
+  friend bool operator==(const Doer&, const Doer&) = default;
 };
 
-inline OwnSlice own_slice(const schedule::Nest& nest, const schedule::Access& access) {
+/// An access, and who does it.
+struct SharedAccess {
+  schedule::Access access;
+  Doer doer;
+};
+
+/// Whether a nest is for the first worker alone.
+inline bool is_for_first(const schedule::Nest& nest) {
+  bool found = false;
+  if (nest.guard)
+    ir::visit_with(nest.guard, [&](const ir::UfCall& call) { found |= call.uf.kind == ir::UfKind::worker; });
+  return found;
+}
+
+inline Doer doer_of(const schedule::Nest& nest, const schedule::Access& access) {
+  if (is_for_first(nest)) return {Doer::first_worker};
   const schedule::LoopHeader* loop = schedule::shared_loop(nest);
   if (!loop || loop->kind != ir::ForKind::parallel) return {};
+  if (ir::as_int(loop->extent) == loop->piece) return {Doer::last_worker};  // one piece
   for (std::size_t d = 0; d < access.indices.size(); ++d) {
     const void* dim = access.buffer->dims[d].id();
-    if (access.indices[d].same_as(loop->var)) return {dim, d, loop->piece};
-    if (const std::int64_t piece = schedule::piece_of(nest, access.indices[d])) return {dim, d, piece};
+    if (access.indices[d].same_as(loop->var)) return {Doer::owner, dim, d, loop->piece};
+    if (const std::int64_t piece = schedule::piece_of(nest, access.indices[d])) return {Doer::owner, dim, d, piece};
   }
   return {};
 }
 
-inline std::vector<SharedAccess> shared_accesses(const ir::Stmt& stmt) {
-  std::vector<SharedAccess> result;
-  schedule::for_each_nest(stmt, [&](const schedule::Nest& nest) {
-    for (const schedule::Access& access : schedule::accesses_of(nest.inner))
-      if (access.buffer->scope != ir::Scope::worker) result.push_back({access, own_slice(nest, access)});
-  });
-  return result;
+/// The accesses of a statement that may come before any barrier in it, and those that may come after all.
+struct Ends {
+  std::vector<SharedAccess> head, tail;
+};
+
+/// A loop's are those of its body: either it does not run, or what is in the middle is between barriers.
+inline Ends ends_of(const ir::Stmt& stmt) {
+  Ends ends;
+  if (const auto nest = schedule::parse_nest(stmt)) {
+    for (const schedule::Access& access : schedule::accesses_of(nest->inner))
+      if (access.buffer->scope != ir::Scope::worker) ends.head.push_back({access, doer_of(*nest, access)});
+    ends.tail = ends.head;
+  } else if (const auto* loop = stmt.as<ir::For>()) {
+    return ends_of(loop->body);
+  } else if (const auto* let = stmt.as<ir::LetStmt>()) {
+    return ends_of(let->body);
+  } else if (const auto* block = stmt.as<ir::Block>()) {
+    bool any = false;
+    for (const ir::Stmt& s : block->stmts) {
+      const bool barrier = s.as<ir::Barrier>();
+      any |= barrier;
+      if (barrier) ends.tail.clear();
+      if (barrier) continue;
+      const Ends part = ends_of(s);
+      if (!any) append(ends.head, part.head);
+      append(ends.tail, part.tail);
+    }
+  } else if (!stmt.as<ir::Barrier>()) {
+    throw Error(Code::internal, "a statement outside of any nest");
+  }
+  return ends;
 }
 
-/// Whether two workers may meet at some element.
+/// Whether two workers may meet at some element, where `x` comes before `y`. A node's state is written once, and before
+/// anything reads it.
 inline bool may_meet(const SharedAccess& x, const SharedAccess& y) {
   if (!(x.access.buffer == y.access.buffer) || (!x.access.write && !y.access.write)) return false;
-  return !std::get<0>(x.slice) || x.slice != y.slice;
+  if (x.access.buffer->role == ir::Role::state && (!x.access.write || y.access.write)) return false;
+  return x.doer.kind == Doer::anyone || x.doer != y.doer;
+}
+
+/// What the statements of a block are.
+enum class In : std::uint8_t {
+  straight,    // done once
+  dependence,  // the body of the loop that carries the dependence: of an iteration's nodes, none is another's child
+  batch,       // the body of a loop over single nodes of one batch
+};
+
+/// Whether `node` is one of a single batch.
+inline bool is_of_batch(const ir::Expr& node) {
+  const auto* call = node.as<ir::UfCall>();
+  using enum ir::UfKind;
+  return call && (call->uf.kind == batch_node || call->uf.kind == internal_batch_node || call->uf.kind == part_node);
 }
 
 /// Whether workers may meet on some element of the two lists. Within one iteration of the loop that carries the
@@ -88,13 +148,14 @@ inline bool at_own_node(const schedule::Access& access) {
 
 /// The same for the end of an iteration and the beginning of the next, which a barrier inside the loop would part if
 /// temporaries of one batch alone were concerned: then these are put into `alternating`. The children of an iteration's
-/// nodes are written in no later one.
-inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<SharedAccess>& begin, bool barrier_inside,
-                      std::vector<ir::Buffer>& alternating) {
+/// nodes are written in no later one, and in no other one at all if all nodes are of one batch.
+inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<SharedAccess>& begin, bool one_batch,
+                      bool barrier_inside, std::vector<ir::Buffer>& alternating) {
   std::vector<ir::Buffer> found;
   for (const SharedAccess& x : end)
     for (const SharedAccess& y : begin) {
       if (!may_meet(x, y) || schedule::reads_child_state(x.access)) continue;
+      if (one_batch && schedule::reads_child_state(y.access)) continue;
       if (at_own_node(x.access) && at_own_node(y.access)) continue;
       if (!barrier_inside || !is_of_batch(x.access.buffer)) return true;
       found.push_back(x.access.buffer);
@@ -103,26 +164,27 @@ inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<Sh
   return false;
 }
 
-/// The statements of one block with barriers between them, and at the end if `carries`: the block is then a loop's
-/// body, and the accesses after its last barrier meet those of the next iteration before its first.
-inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, bool carries,
+/// The statements of one block with barriers between them, and at the end if it is a loop's body: then the accesses
+/// after its last barrier meet those of the next iteration before its first.
+inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, In in,
                                            std::vector<ir::Buffer>& alternating) {
   std::vector<ir::Stmt> result;
   std::vector<SharedAccess> head, since;
   bool any = false, nests = true;
   for (const ir::Stmt& stmt : stmts) {
-    const auto here = shared_accesses(stmt);
+    const Ends here = ends_of(stmt);
     nests &= schedule::parse_nest(stmt).has_value();
-    if (meet(since, here, carries)) {
+    if (meet(since, here.head, in != In::straight)) {
       result.push_back(ir::Barrier::make());
       since.clear();
       any = true;
     }
     result.push_back(stmt);
-    append(since, here);
-    if (!any) head = since;
+    append(since, here.tail);
+    if (!any) append(head, here.head);
   }
-  if (carries && meet_next(since, head, any && nests, alternating)) result.push_back(ir::Barrier::make());
+  if (in != In::straight && meet_next(since, head, in == In::batch, any && nests, alternating))
+    result.push_back(ir::Barrier::make());
   return result;
 }
 
@@ -182,9 +244,10 @@ class Alternation {
 }  // namespace detail
 
 inline ir::Stmt insert_barriers(const ir::Stmt& body) {
-  const auto between = [](const ir::Stmt& block, bool carries, std::vector<ir::Buffer>& alternating) {
+  using detail::In;
+  const auto between = [](const ir::Stmt& block, In in, std::vector<ir::Buffer>& alternating) {
     const std::vector<ir::Stmt> before = schedule::stmts_of(block),
-                                after = detail::with_barriers(before, carries, alternating);
+                                after = detail::with_barriers(before, in, alternating);
     return after.size() == before.size() ? block : ir::Block::make(after);
   };
   detail::Alternation alternation;
@@ -195,15 +258,16 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     const ir::For& loop = *with_inner.as<ir::For>();
     const auto* let = loop.body.as<ir::LetStmt>();
     const bool own = let && loop.dim == dims::sequence;  // a let that directly follows a loop over batches is a nest's
+    const In in = own && detail::is_of_batch(let->value) ? In::batch : In::dependence;
     std::vector<ir::Buffer> alternating;
-    ir::Stmt inner = between(own ? let->body : loop.body, true, alternating);
+    ir::Stmt inner = between(own ? let->body : loop.body, in, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
     alternation.add(loop, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
   });
   std::vector<ir::Buffer> none;
-  return alternation.apply(between(inside, false, none));
+  return alternation.apply(between(inside, In::straight, none));
 }
 
 }  // namespace cortex::pass

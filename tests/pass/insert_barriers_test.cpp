@@ -1,0 +1,177 @@
+// Where a barrier is spared, on programs made by hand: each of them has no race, and one barrier less than it would
+// have if loops, workers and nodes were looked at less closely.
+#include "cortex/pass/insert_barriers.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "cortex/ir/races.hpp"
+#include "cortex/ir/verify.hpp"
+#include "support/handmade.hpp"
+#include "support/node_tables.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+const Dim H("hidden", 6), one("one", 1);
+const auto parallel = ir::ForKind::parallel;
+
+const ir::Buffer a = buffer("a", {dims::node, H}), b = buffer("b", {dims::node, H});
+const ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state), g = buffer("g", {dims::node, H}, ir::Role::state);
+const ir::Buffer z = buffer("z", {dims::batch, H}), t = buffer("t", {H}), u = buffer("u", {one});
+const ir::Buffer scalar = buffer("scalar", {}), other = buffer("other", {});
+
+ir::Expr turned(const ir::Expr& i) { return ir::imm(H.extent() - 1) - i; }
+ir::Expr one_more(const ir::Expr& e) { return e + number(1); }
+ir::Expr left_of(const ir::Expr& node) { return ir::call(ir::UfKind::child, "left", {node}, 0); }
+
+/// `for n_idx: node = all_nodes(n_idx): parallel for i: to[node,i] = value(node, i)`.
+template <class F>
+ir::Stmt at_all(const ir::Buffer& to, F value) {
+  const ir::Expr node = var("node"), i = var("i");
+  return for_nodes(node, loop(i, H, store(to, {node, i}, value(node, i)), parallel));
+}
+
+/// `for b_idx in batches: body(b_idx)`.
+template <class F>
+ir::Stmt for_batches(F body) {
+  const ir::Expr b_idx = var("b_idx");
+  return ir::For::make(b_idx, dims::all_batches, ir::call(ir::UfKind::num_batches, "num_batches"), ir::ForKind::serial,
+                       body(b_idx));
+}
+
+/// `for n_idx over dim: node = batches(b_idx, n_idx): body(node)`.
+template <class F>
+ir::Stmt for_batch(const ir::Expr& b_idx, const Dim& dim, F body) {
+  const ir::Expr n = var("n_idx"), node = var("node");
+  return ir::For::make(n, dim, ir::call(ir::UfKind::batch_length, "batch_sizes", {b_idx}), ir::ForKind::serial,
+                       ir::LetStmt::make(node, ir::call(ir::UfKind::batch_node, "batches", {b_idx, n}), body(n, node)));
+}
+
+/// h of each node from its child's, turned over: what needs a barrier between batches.
+ir::Stmt recursion(const ir::Buffer& state = h) {
+  return for_batches([&](const ir::Expr& b_idx) {
+    return for_batch(b_idx, dims::batch, [&](auto&, const ir::Expr& node) {
+      const ir::Expr i = var("i");
+      return loop(i, H, store(state, {node, i}, one_more(load(state, {left_of(node), turned(i)}))), parallel);
+    });
+  });
+}
+
+int count_barriers(const ir::Stmt& s) {
+  int found = 0;
+  ir::visit_with(s, [&](const ir::Barrier&) { ++found; });
+  return found;
+}
+
+/// How many barriers the pass puts into `s`; fails if any is missing, with 2 to 4 workers on trees of several shapes.
+int barriers(const ir::Stmt& s) {
+  ir::Program program{"handmade", {a, b, h, g, z, t, u, scalar, other}, pass::insert_barriers(s), ir::Level::scheduled};
+  ir::visit_with(program.body, [&](const ir::Store& store) {
+    if (ir::index_of(program, store.buffer) < 0) program.buffers.push_back(store.buffer);  // copies that take turns
+  });
+  ir::verify(program, ir::Level::scheduled);
+  std::mt19937 random(5);
+  for (const NodeTable& table : {random_table(12, 3, 9, random), chain_table(5), chain_table(1)}) {
+    const Linear linear(table, 1);
+    for (int workers = 2; workers <= 4; ++workers) {
+      ir::Storage storage;
+      const auto race = ir::find_race(program, linear.arrays, storage, workers);
+      CHECK((race ? ir::describe(*race, program) : "") == "");
+    }
+  }
+  return count_barriers(program.body);
+}
+
+}  // namespace
+
+TEST_CASE("the barrier that ends a loop's last iteration stands behind the loop too", "[pass][races]") {
+  const auto after = at_all(g, [](auto& node, auto& i) { return load(h, {node, turned(i)}); });
+  CHECK(barriers(block({recursion(), after})) == 1);
+}
+
+TEST_CASE("a loop that may not run parts nothing that stands around it", "[pass][races]") {
+  const auto before = at_all(a, [](auto&, auto&) { return number(1); });
+  const auto after = at_all(b, [](auto& node, auto& i) { return load(a, {node, turned(i)}); });
+  CHECK(barriers(block({before, recursion(), after})) == 2);
+}
+
+TEST_CASE("what stands behind a loop's first barrier needs none in front of the loop", "[pass][races]") {
+  const auto before = at_all(a, [](auto&, auto&) { return number(1); });
+  const auto twice = for_batches([&](const ir::Expr& b_idx) {
+    const auto first = for_batch(b_idx, dims::batch, [&](auto& n, auto& node) {
+      const ir::Expr i = var("i");
+      return loop(i, H, store(z, {n, i}, load(a, {node, i})), parallel);
+    });
+    const auto second = for_batch(b_idx, dims::batch, [&](auto& n, auto& node) {
+      const ir::Expr i = var("i");
+      return loop(i, H, store(g, {node, i}, load(z, {n, turned(i)}) + load(a, {node, turned(i)})), parallel);
+    });
+    return block({first, second});
+  });
+  CHECK(barriers(block({before, twice})) == 1);
+}
+
+TEST_CASE("what one worker does alone needs no barrier in between", "[pass][races]") {
+  const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0)), i = var("i");
+  const auto alone = [&](const ir::Buffer& to, const ir::Expr& value) {
+    return ir::If::make(first, store(to, {}, value));
+  };
+  CHECK(barriers(block({alone(scalar, number(1)), alone(other, load(scalar, {}))})) == 0);
+  const auto all = loop(i, H, store(t, {i}, load(scalar, {})), parallel);
+  CHECK(barriers(block({alone(scalar, number(1)), all})) == 1);
+}
+
+TEST_CASE("a dimension of one element is one worker's", "[pass][races]") {
+  const ir::Expr i = var("i"), j = var("j"), k = var("k");
+  const auto write = loop(i, one, store(u, {i}, number(1)), parallel);
+  const ir::Buffer v = buffer("v", {one});
+  const auto same = loop(j, one, store(v, {j}, load(u, {ir::imm(0)})), parallel);
+  const auto all = loop(k, H, store(t, {k}, load(u, {ir::imm(0)})), parallel);
+  CHECK(count_barriers(pass::insert_barriers(block({write, same}))) == 0);
+  CHECK(barriers(block({write, all})) == 1);
+}
+
+TEST_CASE("a state is written once, before anything reads it, so that what reads it comes first at other nodes alone",
+          "[pass][races]") {
+  const auto by_leaf = [](bool leaves, const ir::Buffer& to, const ir::Buffer& from) {
+    const ir::Expr node = var("node"), i = var("i");
+    const ir::Expr leaf = ir::call(ir::UfKind::is_leaf, "is_leaf", {node});
+    const auto nest = loop(i, H, store(to, {node, i}, from ? load(from, {node, turned(i)}) : number(1)), parallel);
+    return for_nodes(node, ir::If::make(leaves ? leaf : ir::Unary::make(ir::UnaryOp::logical_not, leaf), nest));
+  };
+  const auto leaves = by_leaf(true, h, {}), reads = by_leaf(true, g, h), inner = by_leaf(false, h, {});
+  CHECK(barriers(block({leaves, reads, inner})) == 1);
+}
+
+TEST_CASE("between single nodes of one batch there is no barrier for their children's states", "[pass][races]") {
+  const ir::Stmt s = for_batches([&](const ir::Expr& b_idx) {
+    return for_batch(b_idx, dims::sequence, [&](auto&, const ir::Expr& node) {
+      const ir::Expr i = var("i");
+      return block({loop(i, H, store(h, {node, i}, one_more(load(h, {left_of(node), turned(i)}))), parallel)});
+    });
+  });
+  CHECK(barriers(s) == 1);
+  const ir::Stmt after = pass::insert_barriers(s);
+  CHECK(ir::print(after).find("\n  barrier") != std::string::npos);  // of the batches, not of the nodes
+}
+
+TEST_CASE("iterations take turns with a temporary, and whatever loop uses it next stands behind a barrier",
+          "[pass][races]") {
+  const auto turns = [&](const ir::Buffer& to) {
+    return for_batches([&](const ir::Expr& b_idx) {
+      const auto first = for_batch(b_idx, dims::batch, [&](auto& n, auto&) {
+        const ir::Expr i = var("i");
+        return loop(i, H, store(z, {n, i}, number(1)), parallel);
+      });
+      const auto second = for_batch(b_idx, dims::batch, [&](auto& n, auto& node) {
+        const ir::Expr i = var("i");
+        return loop(i, H, store(to, {node, i}, load(z, {n, turned(i)})), parallel);
+      });
+      return block({first, second});
+    });
+  };
+  CHECK(barriers(turns(h)) == 1);
+  CHECK(barriers(block({turns(h), turns(g)})) == 3);
+}

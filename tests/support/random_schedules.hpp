@@ -1,0 +1,41 @@
+// Random schedules for random models.
+#pragma once
+
+#include <string>
+
+#include "cortex/ra/schedule.hpp"
+#include "support/random_models.hpp"
+
+namespace cortex::test {
+
+/// Any decision, and any combination; some are refused. `shared`: how often several workers share a call.
+inline Schedule random_schedule(Random& random, const ra::Graph& graph, double shared = 0.3) {
+  Schedule schedule;
+  if (random.chance(0.7)) schedule = schedule.dynamic_batch();
+  const int specialized = random.below(4);
+  if (specialized == 1) schedule = schedule.specialize_leaves_and_switches();
+  if (specialized == 2) schedule = schedule.specialize_if_else();
+  if (random.chance(0.5)) schedule = schedule.specialize_leaves();
+  for (const ra::Op& op : graph.ops)
+    if (op.kind == ra::OpKind::if_then_else && random.chance(0.2)) schedule = schedule.specialize_if_else(op.name());
+  if (random.chance(0.25)) schedule = schedule.unroll(graph.name, 1 + random.below(4));
+  if (random.chance(shared)) schedule = schedule.workers(2 + random.below(2));
+  if (schedule.max_workers > 1 && graph.structure != ra::StructureKind::dag && random.chance(0.4)) {
+    const ra::Op& op = graph.ops[std::size_t(random.below(int(graph.ops.size())))];
+    if (op.kind == ra::OpKind::compute) schedule = schedule.refactor(op.name());
+  }
+  return schedule;
+}
+
+inline std::string text_of(const Schedule& s) {
+  std::string text = s.batched ? "batched" : "node by node";
+  if (s.specialize_all) text += ", leaves and switches specialized";
+  if (s.specialize_every) text += ", all branches specialized";
+  for (const std::string& name : s.specialized) text += ", " + name + " specialized";
+  if (s.leaves_apart) text += ", leaves apart";
+  for (const std::string& name : s.refactored) text += ", cut at " + name;
+  for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);
+  return text + ", " + std::to_string(s.max_workers) + " workers";
+}
+
+}  // namespace cortex::test
