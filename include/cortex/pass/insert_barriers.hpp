@@ -47,22 +47,15 @@ struct SharedAccess {
   Doer doer;
 };
 
-/// Whether a nest is for the first worker alone.
-inline bool is_for_first(const schedule::Nest& nest) {
-  bool found = false;
-  if (nest.guard)
-    ir::visit_with(nest.guard, [&](const ir::UfCall& call) { found |= call.uf.kind == ir::UfKind::worker; });
-  return found;
-}
-
 inline Doer doer_of(const schedule::Nest& nest, const schedule::Access& access) {
-  if (is_for_first(nest)) return {Doer::first_worker};
+  if (schedule::is_one_workers(nest)) return {Doer::first_worker};
   const schedule::LoopHeader* loop = schedule::shared_loop(nest);
   if (!loop || loop->kind != ir::ForKind::parallel) return {};
   if (ir::as_int(loop->extent) == loop->piece) return {Doer::last_worker};  // one piece
   for (std::size_t d = 0; d < access.indices.size(); ++d) {
     const void* dim = access.buffer->dims[d].id();
-    if (access.indices[d].same_as(loop->var)) return {Doer::owner, dim, d, loop->piece};
+    const bool whole = ir::as_int(loop->extent) == access.buffer->dims[d].extent();  // else its slices are others
+    if (access.indices[d].same_as(loop->var) && whole) return {Doer::owner, dim, d, loop->piece};
     if (const std::int64_t piece = schedule::piece_of(nest, access.indices[d])) return {Doer::owner, dim, d, piece};
   }
   return {};
@@ -96,7 +89,7 @@ inline Ends ends_of(const ir::Stmt& stmt) {
       append(ends.tail, part.tail);
     }
   } else if (!stmt.as<ir::Barrier>()) {
-    throw Error(Code::internal, "a statement outside of any nest");
+    schedule::refuse_outside();
   }
   return ends;
 }
@@ -257,7 +250,8 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
     const ir::For& loop = *with_inner.as<ir::For>();
     const auto* let = loop.body.as<ir::LetStmt>();
-    const bool own = let && loop.dim == dims::sequence;  // a let that directly follows a loop over batches is a nest's
+    const bool own =
+        let && loop.dim.kind() == DimKind::sequence;  // a let that directly follows a loop over batches is a nest's
     const In in = own && detail::is_of_batch(let->value) ? In::batch : In::dependence;
     std::vector<ir::Buffer> alternating;
     ir::Stmt inner = between(own ? let->body : loop.body, in, alternating);

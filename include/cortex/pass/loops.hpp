@@ -377,7 +377,8 @@ class Loops : public LoopSchedule {
   ir::Stmt apply(std::size_t step, const ir::Stmt& body, const Target& target) const override {
     const LoopStep& s = steps_[step];
     try {
-      return schedule::with_unique_names(pass::detail::primitive_named(s.primitive)->apply({body, s, target}));
+      const ir::Stmt after = pass::detail::primitive_named(s.primitive)->apply({body, s, target});
+      return schedule::with_unique_names(schedule::detail::in_scope(after, "what is moved"));
     } catch (const Error& error) {
       if (error.code != Code::invalid_schedule) throw;
       throw Error(Code::invalid_schedule, "loop schedule: " + to_string(s) + ": " + error.message);

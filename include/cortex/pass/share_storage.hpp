@@ -71,7 +71,7 @@ class StorageSharer {
     Span life;
     int first_store = -1, first_load = -1;  // numbers of nests
     bool elsewhere = false;                 // some access is not at the row of the nest's own node or edge
-    OwnSlice slice{};                       // of all accesses; of no dimension: they differ, or leave it
+    Doer doer;                              // of all accesses; anyone: they differ
   };
 
   // ---- uses ----
@@ -95,7 +95,7 @@ class StorageSharer {
     }
     if (stmt.as<ir::Block>()) return walk_in_order(stmt, region, at);
     const auto* loop = stmt.as<ir::For>();
-    if (!loop) throw Error(Code::internal, "a statement outside of any nest");
+    if (!loop) schedule::refuse_outside();
     ir::Stmt inner = loop->body;
     if (const auto* let = inner.as<ir::LetStmt>(); let && loop->dim == dims::sequence) {
       nodes_.emplace(let->var.get(), let->value);
@@ -116,15 +116,15 @@ class StorageSharer {
     if (nest.let_var) nodes_.emplace(nest.let_var.get(), nest.let_value);
     for (const schedule::Access& access : schedule::accesses_of(nest.inner)) {
       if (!is_temp(access.buffer)) continue;
-      const OwnSlice slice = own_slice(nest, access);
+      const Doer doer = doer_of(nest, access);
       auto [number, fresh] = numbers_.emplace(access.buffer.id(), temps_.size());
-      if (fresh) temps_.push_back({access.buffer, here, -1, -1, false, slice});
+      if (fresh) temps_.push_back({access.buffer, here, -1, -1, false, doer});
       Temp& temp = temps_[number->second];
       temp.life = joined(temp.life, here);
       int& first = access.write ? temp.first_store : temp.first_load;
       if (first < 0) first = nests_;
       temp.elsewhere |= !at_own_row(access);
-      if (temp.slice != slice) temp.slice = {};
+      if (temp.doer != doer) temp.doer = {};
     }
   }
 
@@ -194,7 +194,7 @@ class StorageSharer {
     if (after.first <= before.last) return false;
     if (!several_workers_ || a.scope == ir::Scope::worker) return true;
     // Each worker touches its own columns alone, and those of the one are those of the other.
-    if (std::get<0>(x.slice) && x.slice == y.slice && same_dims(a, b)) return true;
+    if (x.doer.kind == Doer::owner && x.doer == y.doer && same_dims(a, b)) return true;
     const bool apart = before.met_after || after.met_before || barrier_within(before.region, before.last, after.first);
     const bool around = before.region == 0 || before.met_before || after.met_after ||
                         barrier_within(before.region, -1, before.first) ||
