@@ -32,7 +32,7 @@ inline std::string_view spelling(ReduceOp op) {
 }
 
 /// Prints expressions and statements. Variables and buffers of one name are told apart by a number from the second
-/// on, in order of first appearance, so the text is the same each time.
+/// on, in order of first appearance, so the text is the same each time. What two statements bind is another in each.
 class Printer {
  public:
   std::string text(const Expr& e) {
@@ -63,7 +63,7 @@ class Printer {
     return result;
   }
 
-  std::string unique(const void* id, const std::string& name) {
+  const std::string& unique(const void* id, const std::string& name) {
     auto [it, fresh] = names_.emplace(id, {});
     if (fresh) {
       auto same = std::find_if(seen_.begin(), seen_.end(), [&](const auto& seen) { return seen.first == name; });
@@ -73,6 +73,13 @@ class Printer {
     }
     return it->second;
   }
+
+  /// The name of what a statement binds here.
+  const std::string& bound(const void* id, const std::string& name) {
+    if (!bound_.insert(id)) names_.erase(id);
+    return unique(id, name);
+  }
+  const std::string& bound(const Expr& var) { return bound(var.get(), var.as<Var>()->name); }
 
   void declaration(const Buffer& buffer) {
     out_ << unique(buffer.id(), buffer->name) << "[";
@@ -209,7 +216,7 @@ class Printer {
       case StmtKind::for_: loop(*s.as<For>(), pad, indent); break;
       case StmtKind::let: {
         const auto& n = *s.as<LetStmt>();
-        out_ << pad << unique(n.var.get(), n.var.as<Var>()->name) << " = ";
+        out_ << pad << bound(n.var) << " = ";
         expr(n.value, 0);
         out_ << "\n";
         stmt(n.body, indent);
@@ -230,6 +237,7 @@ class Printer {
         break;
       case StmtKind::alloc: {
         out_ << pad << "local ";
+        bound(s.as<Alloc>()->buffer.id(), s.as<Alloc>()->buffer->name);
         declaration(s.as<Alloc>()->buffer);
         if (s.as<Alloc>()->buffer->lanes > 1) out_ << " x" << s.as<Alloc>()->buffer->lanes;
         out_ << "\n";
@@ -253,7 +261,7 @@ class Printer {
 
   void loop(const For& n, const std::string& pad, int indent) {
     constexpr std::string_view kinds[] = {"for ", "parallel for ", "vectorized for ", "unrolled for "};
-    out_ << pad << kinds[std::size_t(n.loop)] << unique(n.var.get(), n.var.as<Var>()->name) << " = 0:";
+    out_ << pad << kinds[std::size_t(n.loop)] << bound(n.var) << " = 0:";
     expr(n.extent, 0);
     out_ << ":  # " << n.dim.name();
     if (n.piece > 1) out_ << " in pieces of " << n.piece;
@@ -263,6 +271,7 @@ class Printer {
 
   std::ostringstream out_;
   PointerMap<std::string> names_;
+  PointerSet bound_;
   std::vector<std::pair<std::string, int>> seen_;  // how many bear a name
 };
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/vectors.hpp"
+#include "cortex/pass/loop_step.hpp"
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/pass/share_subexpressions.hpp"
 #include "cortex/schedule/layouts.hpp"
@@ -19,23 +19,6 @@
 #include "cortex/schedule/rfactor.hpp"
 
 namespace cortex {
-
-/// One step of a loop schedule: a primitive, the loops and tensors that it is applied to, and its numbers. As text
-/// `split(i, 16)`.
-struct LoopStep {
-  std::string primitive;
-  std::vector<std::string> names;
-  std::vector<std::int64_t> numbers;
-  friend bool operator==(const LoopStep&, const LoopStep&) = default;
-};
-
-/// `split(i, 16)`
-inline std::string to_string(const LoopStep& step) {
-  std::string arguments;
-  for (const std::string& name : step.names) arguments += (arguments.empty() ? "" : ", ") + name;
-  for (const std::int64_t number : step.numbers) arguments += (arguments.empty() ? "" : ", ") + std::to_string(number);
-  return step.primitive + "(" + arguments + ")";
-}
 
 namespace pass {
 
@@ -206,86 +189,6 @@ inline void check_order(const std::vector<LoopStep>& steps) {
   }
 }
 
-/// Reads steps from text.
-class StepReader {
- public:
-  explicit StepReader(std::string_view text) : text_(text) {}
-
-  std::vector<LoopStep> all() {
-    std::vector<LoopStep> steps;
-    for (skip_between(); at_ < text_.size(); skip_between()) steps.push_back(step());
-    return steps;
-  }
-
- private:
-  static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-  }
-  static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
-  void skip_spaces() {
-    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
-  }
-  /// Steps stand on lines of their own, or have ';' between them; '#' begins a comment.
-  void skip_between() {
-    while (at_ < text_.size() && (is_space(text_[at_]) || text_[at_] == ';' || text_[at_] == '#')) {
-      if (text_[at_] == '#')
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      else
-        ++at_;
-    }
-  }
-
-  std::string word() {
-    skip_spaces();
-    const std::size_t begin = at_;
-    if (at_ < text_.size() && text_[at_] == '-') ++at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    if (at_ == begin) fail("a name or a number is missing");
-    return std::string(text_.substr(begin, at_ - begin));
-  }
-  bool accept(char c) {
-    skip_spaces();
-    const bool there = at_ < text_.size() && text_[at_] == c;
-    at_ += there;
-    return there;
-  }
-
-  LoopStep step() {
-    LoopStep result;
-    result.primitive = word();
-    if (!accept('(')) fail("'(' is missing behind '" + result.primitive + "'");
-    if (!accept(')')) {
-      do argument(result);
-      while (accept(','));
-      if (!accept(')')) fail("')' is missing");
-    }
-    check_step(result);
-    return result;
-  }
-
-  void argument(LoopStep& step) {
-    const std::string text = word();
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool is_number = error == std::errc() && end == text.data() + text.size();
-    if (!is_number && !step.numbers.empty()) fail("'" + text + "' stands behind a number; names come first");
-    if (is_number)
-      step.numbers.push_back(number);
-    else
-      step.names.push_back(text);
-  }
-
-  [[noreturn]] void fail(const std::string& what) const {
-    std::size_t line = 1;
-    for (std::size_t i = 0; i < at_ && i < text_.size(); ++i) line += text_[i] == '\n';
-    throw Error(Code::invalid_schedule, "loop schedule, line " + std::to_string(line) + ": " + what);
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
-
 }  // namespace detail
 }  // namespace pass
 
@@ -306,9 +209,9 @@ class Loops : public LoopSchedule {
     for (const LoopStep& step : steps_) pass::detail::check_step(step);
     pass::detail::check_order(steps_);
   }
-  /// Steps as text, one a line or with ';' between them; '#' begins a comment. Throws `Error{invalid_schedule}` naming
-  /// the line.
-  static Loops parse(std::string_view text) { return Loops(pass::detail::StepReader(text).all()); }
+  /// Steps as text, one a line or with ';' between them; '#' begins a comment, and a name that is no word stands in
+  /// quotes. Throws `Error{invalid_schedule}` naming the line.
+  static Loops parse(std::string_view text) { return Loops(pass::detail::StepReader(text, "loop schedule").rest()); }
 
   // One loop or a nest of them
   Loops split(std::string loop, std::int64_t factor) const { return with({"split", {std::move(loop)}, {factor}}); }
@@ -364,6 +267,13 @@ class Loops : public LoopSchedule {
   /// "pack_weights", "tile_nests", "share_loads"; and "hoist_conditions", "hoist_invariants", "share_subexpressions".
   Loops whole(std::string step) const { return with({std::move(step), {}, {}}); }
 
+  /// These steps, and behind them those of `more`.
+  Loops then(const Loops& more) const {
+    std::vector<LoopStep> steps = steps_;
+    append(steps, more.steps_);
+    return Loops(std::move(steps));
+  }
+
   const std::vector<LoopStep>& steps() const { return steps_; }
   friend bool operator==(const Loops& a, const Loops& b) { return a.steps_ == b.steps_; }
 
@@ -386,11 +296,7 @@ class Loops : public LoopSchedule {
   }
 
  private:
-  Loops with(LoopStep step) const {
-    std::vector<LoopStep> steps = steps_;
-    steps.push_back(std::move(step));
-    return Loops(std::move(steps));
-  }
+  Loops with(LoopStep step) const { return then(Loops({std::move(step)})); }
 
   std::vector<LoopStep> steps_;
 };

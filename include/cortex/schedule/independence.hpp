@@ -32,8 +32,7 @@ inline bool numbers_nodes(ir::UfKind kind) {
     case batch_node:
     case internal_batch_node:
     case part_node:
-    case group_node:
-    case edge: return true;
+    case group_node: return true;
     default: return false;  // roots may be repeated, children shared
   }
 }
@@ -70,6 +69,9 @@ class Surroundings {
   bool differ(const ir::Expr& x, const ir::Expr& y) const {
     const ir::Expr a = resolved(x), b = resolved(y);
     const auto *f = a.as<ir::UfCall>(), *g = b.as<ir::UfCall>();
+    // An edge is that of one node and one of its children, and of no other pair.
+    if (f && g && f->uf == g->uf && f->uf.kind == ir::UfKind::edge)
+      return differ(f->args[0], g->args[0]) || differ(f->args[1], g->args[1]);
     if (f && g && f->uf == g->uf && detail::numbers_nodes(f->uf.kind)) {
       for (std::size_t i = 0; i + 1 < f->args.size(); ++i)
         if (!fixed(f->args[i]) || !ir::equal(f->args[i], g->args[i])) return false;

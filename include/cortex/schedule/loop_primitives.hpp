@@ -42,6 +42,21 @@ inline ir::Stmt part_of(const ir::For& loop, const std::string& suffix, const ir
   return ir::For::make(var, part_dim(loop), extent, ir::ForKind::serial, at(body, loop.var, begin + var));
 }
 
+/// What a loop does, behind the lets that it begins with: these say which node is at work.
+inline ir::Stmt work_of(const ir::For& loop) {
+  ir::Stmt work = loop.body;
+  while (const auto* let = work.as<ir::LetStmt>()) work = let->body;
+  return work;
+}
+
+/// `work` behind the lets that `loop` begins with.
+inline ir::Stmt with_lets_of(const ir::For& loop, ir::Stmt work) {
+  std::vector<const ir::LetStmt*> lets;
+  for (const auto* let = loop.body.as<ir::LetStmt>(); let; let = let->body.as<ir::LetStmt>()) lets.push_back(let);
+  for (const auto& let : reversed(lets)) work = ir::LetStmt::make(let->var, let->value, work);
+  return work;
+}
+
 /// What is done with the iterations that fill no tile.
 enum class Rest : std::uint8_t { loop, cases, guard };
 
@@ -92,12 +107,12 @@ inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::i
   return with_loop(body, loop, ir::Block::make(stmts));
 }
 
-/// Two loops, the one directly in the other, as one:
+/// Two loops, the one directly in the other, as one; lets may stand between them:
 ///
 ///   for i = 0:n: for j = 0:8: f(i, j)   ->   for i.j = 0:n*8: f(i.j / 8, i.j % 8)
 inline ir::Stmt fuse_loops(const ir::Stmt& body, const std::string& outer_name, const std::string& inner_name) {
   const ir::For& outer = loop_named(body, outer_name);
-  const auto* inner = outer.body.as<ir::For>();
+  const auto* inner = detail::work_of(outer).as<ir::For>();
   if (!inner || name_of(*inner) != inner_name)
     refuse("loop '" + inner_name + "' is not all that loop '" + outer_name + "' does");
   detail::need_serial(outer);
@@ -105,8 +120,8 @@ inline ir::Stmt fuse_loops(const ir::Stmt& body, const std::string& outer_name, 
   const auto extent = ir::as_int(inner->extent);
   if (!extent) refuse("the extent of loop '" + inner_name + "' is not constant");
   const ir::Expr var = ir::Var::make(outer_name + "." + inner_name, outer.var.type());
-  const ir::Stmt each =
-      ir::substitute(inner->body, {{outer.var.get(), var / *extent}, {inner->var.get(), var % *extent}});
+  const ir::Stmt each = ir::substitute(detail::with_lets_of(outer, inner->body),
+                                       {{outer.var.get(), var / *extent}, {inner->var.get(), var % *extent}});
   return with_loop(body, outer,
                    ir::For::make(var, detail::part_dim(outer), outer.extent * *extent, ir::ForKind::serial, each));
 }
@@ -196,16 +211,15 @@ inline ir::Stmt reorder_loops(const ir::Stmt& body, const std::vector<std::strin
   return with_loop(body, *path.loops.front(), result);
 }
 
-/// Two loops, the one directly in the other, as tiles: split both, and the two loops inside the tiles innermost.
+/// Two loops, the one directly in the other, as tiles: split both, and the two loops inside the tiles innermost. The
+/// outer one may leave a rest, in a loop of its own.
 inline ir::Stmt tile_loops(const ir::Stmt& body, const std::string& outer, const std::string& inner,
                            std::int64_t outer_factor, std::int64_t inner_factor) {
-  for (const auto& [name, factor] : {std::pair{outer, outer_factor}, std::pair{inner, inner_factor}}) {
-    detail::need_factor(factor);
-    const auto extent = ir::as_int(loop_named(body, name).extent);
-    if (!extent || *extent % factor)
-      refuse("the extent of loop '" + name + "' is no multiple of " + std::to_string(factor) +
-             "; split it, and reorder what is left");
-  }
+  detail::need_factor(inner_factor);
+  const auto extent = ir::as_int(loop_named(body, inner).extent);
+  if (!extent || *extent % inner_factor)
+    refuse("the extent of loop '" + inner + "' is no multiple of " + std::to_string(inner_factor) +
+           "; split it, and reorder what is left");
   const ir::Stmt split = split_loop(split_loop(body, inner, inner_factor), outer, outer_factor);
   return reorder_loops(split, {outer + ".o", inner + ".o", outer + ".i", inner + ".i"});
 }

@@ -248,19 +248,10 @@ inline ir::Stmt compute_inline(const ir::Stmt& body, const std::string& name) {
 
 namespace detail {
 
-/// What a loop does, behind the lets that it begins with: these say which node is at work.
-inline ir::Stmt work_of(const ir::For& loop) {
-  ir::Stmt work = loop.body;
-  while (const auto* let = work.as<ir::LetStmt>()) work = let->body;
-  return work;
-}
-
 /// `body` with other work in `loop`.
-inline ir::Stmt with_work(const ir::Stmt& body, const ir::For& loop, ir::Stmt work) {
-  std::vector<const ir::LetStmt*> lets;
-  for (const auto* let = loop.body.as<ir::LetStmt>(); let; let = let->body.as<ir::LetStmt>()) lets.push_back(let);
-  for (const auto& let : reversed(lets)) work = ir::LetStmt::make(let->var, let->value, work);
-  return with_loop(body, loop, ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, work, loop.piece));
+inline ir::Stmt with_work(const ir::Stmt& body, const ir::For& loop, const ir::Stmt& work) {
+  const ir::Stmt whole = with_lets_of(loop, work);
+  return with_loop(body, loop, ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, whole, loop.piece));
 }
 
 /// How the accesses of `buffer` in `loop`'s work go: per dimension the one index that all have and that is the same

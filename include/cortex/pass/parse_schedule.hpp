@@ -1,0 +1,80 @@
+// A whole schedule read from text: what `to_string` wrote, or a person.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cortex/pass/loops.hpp"
+
+namespace cortex {
+
+namespace pass::detail {
+
+/// A decision of a schedule as a step: what it takes, an operator o or a number n, and what it does.
+struct Decision {
+  std::string_view name, arguments;
+  Schedule (*apply)(const Schedule&, const LoopStep&);
+};
+
+inline constexpr std::array decisions{
+    Decision{"dynamic_batch", "", [](const Schedule& s, const LoopStep&) { return s.dynamic_batch(); }},
+    Decision{"specialize_leaves_and_switches", "",
+             [](const Schedule& s, const LoopStep&) { return s.specialize_leaves_and_switches(); }},
+    Decision{"specialize_if_else", "", [](const Schedule& s, const LoopStep&) { return s.specialize_if_else(); }},
+    Decision{"specialize_if_else", "o",
+             [](const Schedule& s, const LoopStep& step) { return s.specialize_if_else(step.names[0]); }},
+    Decision{"specialize_leaves", "", [](const Schedule& s, const LoopStep&) { return s.specialize_leaves(); }},
+    Decision{"unroll", "on",
+             [](const Schedule& s, const LoopStep& step) { return s.unroll(step.names[0], int(step.numbers[0])); }},
+    Decision{"refactor", "o", [](const Schedule& s, const LoopStep& step) { return s.refactor(step.names[0]); }},
+    Decision{"workers", "n", [](const Schedule& s, const LoopStep& step) { return s.workers(int(step.numbers[0])); }},
+    Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
+};
+
+inline const Decision* decision_of(const LoopStep& step) {
+  const std::string arguments = std::string(step.names.size(), 'o') + std::string(step.numbers.size(), 'n');
+  for (const Decision& decision : decisions)
+    if (decision.name == step.primitive && decision.arguments == arguments) return &decision;
+  return nullptr;
+}
+
+/// All decisions, as they are written.
+inline std::string list_of_decisions() {
+  std::string text;
+  for (const Decision& decision : decisions) {
+    std::string arguments;
+    for (const char c : decision.arguments)
+      arguments += (arguments.empty() ? "" : ", ") + std::string(c == 'o' ? "operator" : "number");
+    text += std::string(decision.name) + "(" + arguments + "), ";
+  }
+  return text + "and loops() with the steps of a loop schedule behind it";
+}
+
+}  // namespace pass::detail
+
+/// The schedule that `to_string` wrote, or that was written like it: one decision a line or with ';' between them, '#'
+/// begins a comment, and behind `loops()` the steps of a loop schedule, as `Loops::parse` reads them:
+///
+///     parse_schedule("dynamic_batch(); specialize_leaves(); workers(2)") ==
+///         Schedule{}.dynamic_batch().specialize_leaves().workers(2)
+///
+/// Throws `Error{invalid_schedule}` naming the line. Whether a model has the operators is for `compile` to say.
+inline Schedule parse_schedule(std::string_view text) {
+  pass::detail::StepReader reader(text, "schedule");
+  Schedule schedule;
+  while (const auto step = reader.next()) {
+    if (step->primitive == "loops" && step->names.empty() && step->numbers.empty())
+      return schedule.loops(Loops(reader.rest()));
+    const pass::detail::Decision* decision = pass::detail::decision_of(*step);
+    if (!decision)
+      reader.fail("there is no decision " + to_string(*step) + "; there are " + pass::detail::list_of_decisions());
+    for (const std::int64_t number : step->numbers)
+      if (number != int(number)) reader.fail(to_string(*step) + ": the number is too large");
+    schedule = decision->apply(schedule, *step);
+  }
+  return schedule;
+}
+
+}  // namespace cortex

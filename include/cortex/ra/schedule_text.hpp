@@ -1,0 +1,62 @@
+// A schedule as text, one decision a line; `parse_schedule` of `cortex/loops.hpp` reads it back.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cortex/ra/schedule.hpp"
+
+namespace cortex {
+
+namespace detail {
+
+/// `name` as it stands in the text of a schedule: as it is if it is a word, else in quotes, so that it is told from a
+/// number and may hold anything.
+inline std::string quoted(std::string_view name) {
+  bool word = false, odd = name.empty();
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    word |= letter;
+    odd |= !letter && !(c >= '0' && c <= '9') && c != '.';
+  }
+  if (word && !odd) return std::string(name);
+  std::string text = "\"";
+  for (const char c : name) {
+    if (c == '"' || c == '\\') text += '\\';
+    text += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return text + '"';
+}
+
+}  // namespace detail
+
+/// The decisions of a schedule, one a line, as the member functions that take them are called; behind `loops()` the
+/// steps of a loop schedule.
+///
+///     dynamic_batch()
+///     specialize_if_else(body)
+///     workers(2)
+///     loops()
+///     split(i, 16)
+inline std::string to_string(const Schedule& schedule) {
+  std::string text;
+  const auto line = [&](const std::string& decision, const std::string& arguments = {}) {
+    text += decision + "(" + arguments + ")\n";
+  };
+  if (schedule.batched) line("dynamic_batch");
+  if (schedule.specialize_all) line("specialize_leaves_and_switches");
+  if (schedule.specialize_every) line("specialize_if_else");
+  for (const std::string& branch : schedule.specialized) line("specialize_if_else", detail::quoted(branch));
+  if (schedule.leaves_apart) line("specialize_leaves");
+  for (const auto& [name, depth] : schedule.unrolled)
+    line("unroll", detail::quoted(name) + ", " + std::to_string(depth));
+  for (const std::string& op : schedule.refactored) line("refactor", detail::quoted(op));
+  if (schedule.max_workers != 1) line("workers", std::to_string(schedule.max_workers));
+  if (schedule.exact) line("exact_activations");
+  if (!schedule.by_hand) return text;
+  line("loops");
+  for (std::size_t step = 0; step < schedule.by_hand->size(); ++step) text += schedule.by_hand->text(step) + "\n";
+  return text;
+}
+
+}  // namespace cortex

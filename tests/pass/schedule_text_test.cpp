@@ -1,0 +1,92 @@
+// Schedules as text: written, read back, compared.
+#include <catch2/catch.hpp>
+
+#include "cortex/loops.hpp"
+
+using namespace cortex;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string refusal(std::string_view text) {
+  try {
+    parse_schedule(text);
+  } catch (const Error& error) {
+    CHECK(error.code == Code::invalid_schedule);
+    return error.message;
+  }
+  return "";
+}
+
+/// Schedules with each decision alone, and pairs of them.
+std::vector<Schedule> schedules() {
+  std::vector<Schedule> all{Schedule{}};
+  using Change = Schedule (*)(const Schedule&);
+  const Change changes[] = {
+      [](const Schedule& s) { return s.dynamic_batch(); },
+      [](const Schedule& s) { return s.specialize_leaves_and_switches(); },
+      [](const Schedule& s) { return s.specialize_if_else(); },
+      [](const Schedule& s) { return s.specialize_if_else("switch35"); },
+      [](const Schedule& s) { return s.specialize_if_else("12").specialize_if_else("a.b").specialize_if_else("a.b"); },
+      [](const Schedule& s) { return s.specialize_leaves(); },
+      [](const Schedule& s) { return s.unroll("h", 2).unroll("-", -3).unroll("1.5", 0); },
+      [](const Schedule& s) { return s.refactor("op").refactor("two words, \"quoted\"\n\\n #1; ()"); },
+      [](const Schedule& s) { return s.refactor("").refactor("grüße"); },
+      [](const Schedule& s) { return s.workers(4); },
+      [](const Schedule& s) { return s.exact_activations(); },
+      [](const Schedule& s) { return s.loops(Loops{}); },
+      [](const Schedule& s) {
+        return s.loops(Loops{}.split("i", 16).layout_reorder("my W", {1, 0}).whole("remove_dead"));
+      },
+  };
+  for (const Change a : changes)
+    for (const Change b : changes) all.push_back(b(a(Schedule{})));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a schedule is read back from its text as it was", "[schedule][text]") {
+  const std::vector<Schedule> all = schedules();
+  for (const Schedule& schedule : all) {
+    INFO(to_string(schedule));
+    CHECK(parse_schedule(to_string(schedule)) == schedule);
+  }
+  // Different ones have different texts.
+  for (const Schedule& a : all)
+    for (const Schedule& b : all) CHECK((to_string(a) == to_string(b)) == (a == b));
+}
+
+TEST_CASE("a schedule's text has a line for each decision, and then the steps of its loops", "[schedule][text]") {
+  const Schedule schedule =
+      Schedule::standard().unroll("h", 2).workers(4).loops(Loops{}.split("i", 16).vectorize("i.i"));
+  CHECK(to_string(schedule) ==
+        "dynamic_batch()\n"
+        "specialize_leaves_and_switches()\n"
+        "specialize_leaves()\n"
+        "unroll(h, 2)\n"
+        "workers(4)\n"
+        "loops()\n"
+        "split(i, 16)\n"
+        "vectorize(i.i)\n");
+  CHECK(to_string(Schedule{}.refactor("reset gate")) == "refactor(\"reset gate\")\n");
+  CHECK(to_string(Schedule{}).empty());
+}
+
+TEST_CASE("people write schedules with comments, spaces and ';'", "[schedule][text]") {
+  CHECK(parse_schedule(" dynamic_batch( ) ;workers( 2 )# two\n\n loops(); unroll(i) # a loop's\n") ==
+        Schedule{}.dynamic_batch().workers(2).loops(Loops{}.unroll("i")));
+  CHECK(parse_schedule("") == Schedule{});
+}
+
+TEST_CASE("text that is no schedule is refused, with its line and what there is", "[schedule][text][refusal]") {
+  CHECK_THAT(refusal("dynamic_batch()\nbatch()"), Contains("schedule, line 2: there is no decision batch()"));
+  CHECK_THAT(refusal("workers(four)"), Contains("no decision workers(four); there are dynamic_batch(), ") &&
+                                           Contains("unroll(operator, number)") && Contains("loops()"));
+  CHECK_THAT(refusal("split(i, 16)"), Contains("there is no decision split(i, 16)"));
+  CHECK_THAT(refusal("loops()\nworkers(2)"), Contains("there is no primitive 'workers'"));
+  CHECK_THAT(refusal("loops()\nsplit(i)"), Contains("split(i): it takes split(loop, number)"));
+  CHECK_THAT(refusal("refactor(\"op)"), Contains("'\"' is missing"));
+  CHECK_THAT(refusal("workers(9999999999)"), Contains("too large"));
+  CHECK_THAT(refusal("workers(2"), Contains("line 1: ')' is missing"));
+}
