@@ -53,6 +53,7 @@ class BoundsChecker {
       case ir::StmtKind::for_: {
         const auto& n = *s.as<ir::For>();
         expr(n.extent);
+        if (scope().never_negative(Linear() - scope().linear(n.extent), true)) return;  // never runs
         return inside("for " + ir::print(n.var) + " = 0:" + ir::print(n.extent), [&] {
           scope().enter_loop(n.var, n.extent);
           stmt(n.body);
@@ -69,15 +70,15 @@ class BoundsChecker {
       case ir::StmtKind::if_: {
         const auto& n = *s.as<ir::If>();
         expr(n.condition);
-        inside("if " + ir::print(n.condition), [&] {
-          scope().assume(n.condition, true);
-          stmt(n.then_body);
-        });
-        if (!n.else_body) return;
-        return inside("if not " + ir::print(n.condition), [&] {
-          scope().assume(n.condition, false);
-          stmt(n.else_body);
-        });
+        for (const bool taken : {true, false}) {
+          const ir::Stmt& side = taken ? n.then_body : n.else_body;
+          if (!side || scope().entails(n.condition, !taken, true)) continue;  // never runs
+          inside((taken ? "if " : "if not ") + ir::print(n.condition), [&] {
+            scope().assume(n.condition, taken);
+            stmt(side);
+          });
+        }
+        return;
       }
       case ir::StmtKind::block:
         for (const ir::Stmt& part : s.as<ir::Block>()->stmts) stmt(part);

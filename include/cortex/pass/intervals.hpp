@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -32,19 +33,28 @@ struct Interval {
     const std::int64_t all[] = {product(low, b.low), product(low, b.high), product(high, b.low), product(high, b.high)};
     return {*std::min_element(all, all + 4), *std::max_element(all, all + 4)};
   }
+  Interval scaled(std::int64_t by) const {
+    const std::int64_t a = product(low, by), b = product(high, by);
+    return by < 0 ? Interval{b, a} : Interval{a, b};
+  }
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
 /// Forms and the facts that hold of them.
 class Bounds {
  public:
-  explicit Bounds(KnownNodes known) : known_(std::move(known)) {}
+  /// The numbers of the call come first, each after those that bound it.
+  explicit Bounds(KnownNodes known) : known_(std::move(known)) {
+    for (const Symbol symbol : {Symbol::num_nodes, Symbol::num_internal, Symbol::num_batches, Symbol::num_groups,
+                                Symbol::child_step, Symbol::max_batch})
+      atoms_.form(symbol);
+  }
 
   /// What the form can be in numbers.
   Interval interval(const Linear& form) {
     if (form.lost) return {};
     Interval sum{Interval::clamp(form.constant), Interval::clamp(form.constant)};
-    for (const Linear::Term& term : form.terms) sum = sum.plus(of_atom(term.atom).times({term.by, term.by}));
+    for (const Linear::Term& term : form.terms) sum = sum.plus(of_atom(term.atom).scaled(term.by));
     return sum;
   }
 
@@ -66,8 +76,7 @@ class Bounds {
   /// All that is known of one atom; of the linearizer's, only with `structural`.
   std::vector<Linear> facts_of(int atom, bool structural) {
     const bool outer = std::exchange(structural_, structural);
-    std::vector<Linear> facts;
-    collect(atom, facts);
+    std::vector<Linear> facts = *collected(atom);
     structural_ = outer;
     return facts;
   }
@@ -79,7 +88,19 @@ class Bounds {
   virtual void assume_choice(const ir::Expr& condition, bool holds) = 0;
 
   void know(Linear fact) {
-    if (!fact.lost) facts_.push_back(std::move(fact));
+    if (fact.lost) return;
+    facts_.push_back(std::move(fact));
+    forget();
+  }
+  void forget_facts(std::size_t from) {
+    facts_.erase(facts_.begin() + std::ptrdiff_t(from), facts_.end());
+    forget();
+  }
+  void forget() { collected_.clear(); }
+  void forget_atoms(int from) {
+    atoms_.shrink(from);
+    for (auto& known : intervals_)
+      if (known.size() > std::size_t(from)) known.resize(std::size_t(from));
   }
 
   /// Whether what `form` says is what a program computes in `type`: no value of it wraps.
@@ -105,7 +126,18 @@ class Bounds {
 
   // ---- intervals ----
 
+  /// Of one atom, remembered as long as the atom.
   Interval of_atom(int number) {
+    std::vector<Remembered>& known = intervals_[structural_];
+    if (known.size() <= std::size_t(number)) known.resize(std::size_t(number) + 1);
+    if (!known[std::size_t(number)].known) {
+      const Interval found = interval_of(number);
+      intervals_[structural_][std::size_t(number)] = {true, found};
+    }
+    return intervals_[structural_][std::size_t(number)].interval;
+  }
+
+  Interval interval_of(int number) {
     const Atom& atom = atoms_[number];
     const auto arg = [&](std::size_t i) { return interval(atom.args[i]); };
     switch (atom.symbol) {
@@ -136,71 +168,112 @@ class Bounds {
 
   // ---- proofs ----
 
-  static constexpr int most_steps = 600, most_depth = 14;
+  static constexpr int most_steps = 100, most_depth = 14;
 
   /// Whether `form` is never negative: the atom made last is eliminated with each fact about it in turn. What is bound
   /// or made inside is mostly bounded by what stands outside, so this ends.
   bool holds(const Linear& form) {
-    if (depth_ == 0) steps_ = 0;
+    if (depth_ == 0) {
+      for (const int depth : {3, 6, most_depth}) {
+        steps_ = 0, depth_limit_ = depth;
+        depth_ = 1;
+        const bool result = holds(form);
+        depth_ = 0;
+        if (result || steps_ == 0) return result;
+      }
+      return false;
+    }
     if (form.lost || interval(form).low >= 0) return !form.lost;
-    if (form.terms.empty() || depth_ >= most_depth || ++steps_ > most_steps) return false;
+    if (form.terms.empty() || depth_ > depth_limit_ || ++steps_ > most_steps) return false;
     ++depth_;
-    const bool result = eliminate(form, form.terms.back());
+    const bool result = eliminate(form, innermost(form));
     --depth_;
     return result;
   }
 
-  bool eliminate(const Linear& form, const Linear::Term& last) {
-    const Atom& atom = atoms_[last.atom];
-    if (atom.symbol == Symbol::minimum || atom.symbol == Symbol::maximum || atom.symbol == Symbol::choice)
-      return on_both_sides(form, last, atom);
-    for (std::size_t i = facts_.size(); i-- > 0;)
-      if (const Linear fact = facts_[i]; without(form, last, fact)) return true;
-    std::vector<Linear> own;
-    collect(last.atom, own);
-    for (const Linear& fact : own)
-      if (without(form, last, fact)) return true;
-    return false;
+  /// The same for what a fact asks for, in a few steps of its own: whether the fact counts does not depend on how far
+  /// the proof that uses it has come.
+  bool asked(const Linear& form) {
+    const int steps = std::exchange(steps_, most_steps - 30), depth = std::exchange(depth_, 1),
+              limit = std::exchange(depth_limit_, 7);
+    const bool result = holds(form);
+    steps_ = steps, depth_ = depth, depth_limit_ = limit;
+    return result;
   }
 
-  /// Whether `form` follows from `fact` and a form without the atom.
+  /// The term to eliminate first: that made last, but numbers of the whole call after all others, because facts bound
+  /// the others by them.
+  Linear::Term innermost(const Linear& form) const {
+    for (std::size_t i = form.terms.size(); i-- > 0;)
+      if (!is_of_call(atoms_[form.terms[i].atom])) return form.terms[i];
+    return form.terms.back();
+  }
+
+  static bool is_of_call(const Atom& atom) {
+    if (atom.symbol == Symbol::edge_begin) return atom.args[0] == Linear::of(0);  // all edges
+    return atom.symbol <= Symbol::num_workers;
+  }
+
+  bool eliminate(const Linear& form, const Linear::Term& last) {
+    for (std::size_t i = facts_.size(); i-- > 0;)
+      if (const Linear fact = facts_[i]; without(form, last, fact)) return true;
+    const auto own = collected(last.atom);
+    for (const Linear& fact : *own)
+      if (without(form, last, fact)) return true;
+    const Atom& atom = atoms_[last.atom];
+    const bool two_sides =
+        atom.symbol == Symbol::minimum || atom.symbol == Symbol::maximum || atom.symbol == Symbol::choice;
+    return two_sides && on_both_sides(form, last, atom);
+  }
+
+  /// Whether `form` follows from `fact` and a form without the atom. Integers: k * form >= 1 - k is enough.
   bool without(const Linear& form, const Linear::Term& last, const Linear& fact) {
     const std::int64_t by = fact.coefficient(last.atom);
     if (by == 0 || (by < 0) != (last.by < 0)) return false;
-    return holds(form.times(by < 0 ? -by : by).plus(fact, last.by < 0 ? last.by : -last.by));
+    const std::int64_t k = by < 0 ? -by : by;
+    return holds((form.times(k) + (k - 1)).plus(fact, last.by < 0 ? last.by : -last.by));
   }
 
   bool on_both_sides(const Linear& form, const Linear::Term& last, const Atom& atom) {
     const Linear a = atom.args[0], b = atom.args[1], rest = form.plus(Linear::of(last.atom), -last.by);
-    const ir::Expr condition = atom.expr;
     const bool choice = atom.symbol == Symbol::choice, minimum = atom.symbol == Symbol::minimum;
     for (const bool first : {true, false}) {
-      bool proved = false;
       const std::size_t facts = facts_.size();
-      if (choice && condition)
-        assume_choice(condition, first);
+      if (choice && atom.expr)
+        assume_choice(atom.expr, first);
       else if (!choice)
         know(first == minimum ? b - a : a - b);
-      proved = holds(rest.plus(first ? a : b, last.by));
-      facts_.erase(facts_.begin() + std::ptrdiff_t(facts), facts_.end());
+      const bool proved = holds(rest.plus(first ? a : b, last.by));
+      forget_facts(facts);
       if (!proved) return false;
     }
     return true;
   }
 
+  /// What is known of an atom, remembered until something else is known of the place.
+  std::shared_ptr<const std::vector<Linear>> collected(int number) {
+    for (const Collected& known : collected_)
+      if (known.atom == number && known.structural == structural_) return known.facts;
+    const auto facts = std::make_shared<std::vector<Linear>>();
+    collect(number, *facts);
+    if (asking_ == 0) collected_.push_back({number, structural_, facts});
+    return facts;
+  }
+
   void collect(int number, std::vector<Linear>& facts) {
     const Linear self = Linear::of(number);
+    arithmetic(number, self, facts);
+    if (structural_ && is_structural(atoms_[number].symbol) && asking_ < 2) {
+      ++asking_;
+      detail::LinearizerFacts(
+          atoms_, known_, [&](const Linear& form) { return asked(form); }, facts)
+          .of(number);
+      --asking_;
+    }
     if (const Interval all = of_atom(number); structural_ || !is_structural(atoms_[number].symbol)) {
       if (all.low > -Interval::endless) facts.push_back(self - all.low);
       if (all.high < Interval::endless) facts.push_back(Linear(all.high) - self);
     }
-    arithmetic(number, self, facts);
-    if (!structural_ || !is_structural(atoms_[number].symbol) || asking_ > 1) return;
-    ++asking_;
-    detail::LinearizerFacts(
-        atoms_, known_, [&](const Linear& form) { return holds(form); }, facts)
-        .of(number);
-    --asking_;
   }
 
   void arithmetic(int number, const Linear& self, std::vector<Linear>& facts) {
@@ -213,6 +286,7 @@ class Bounds {
           facts.push_back(self.times(b.constant) + (b.constant - 1) - a);
         } else {
           facts.push_back(a - self);
+          ascending(atom, self, facts);
           if (const Linear share = share_of_workers(a, b); !share.lost) facts.push_back(share - self);
         }
         return;
@@ -222,7 +296,25 @@ class Bounds {
         facts.push_back(atom.args[0] - self);
         return;
       case Symbol::product: return of_product(atom, self, facts);
+      case Symbol::minimum:
+      case Symbol::maximum:
+        for (const Linear& side : atom.args)
+          facts.push_back(atom.symbol == Symbol::minimum ? side - self : self - side);
+        return;
       default: return;
+    }
+  }
+
+  /// Quotients by one divisor ascend with what is divided.
+  void ascending(const Atom& atom, const Linear& self, std::vector<Linear>& facts) {
+    for (int i = atoms_.size(); i-- > 0;) {
+      const Atom& other = atoms_[i];
+      if (&other == &atom || other.symbol != Symbol::quotient || !(other.args[1] == atom.args[1])) continue;
+      const Linear apart = atom.args[0] - other.args[0];
+      if (asked(apart))
+        facts.push_back(self - Linear::of(i));
+      else if (asked(apart.times(-1)))
+        facts.push_back(Linear::of(i) - self);
     }
   }
 
@@ -244,7 +336,7 @@ class Bounds {
         each = each.plus(atom.args[0], term.by);
     }
     const Linear rest = a - atoms_.multiply(worker, each);
-    return (rest.is(0) || rest == each) && holds(each) ? each : all;
+    return (rest.is(0) || rest == each) && asked(each) ? each : all;
   }
 
   /// x * y where both are not negative; and x * (t / n) where x < n, which is at most t - t / n.
@@ -254,50 +346,72 @@ class Bounds {
       const Atom* quotient = atoms_.only(y);
       if (!quotient || quotient->symbol != Symbol::quotient) continue;
       const Linear &total = quotient->args[0], &n = quotient->args[1];
-      if (holds(x)) facts.push_back(self);
-      if (holds(n - 1 - x)) facts.push_back(total - y - self);
+      if (asked(x)) facts.push_back(self);
+      if (asked(n - 1 - x)) facts.push_back(total - y - self);
     }
-    if (holds(atom.args[0]) && holds(atom.args[1])) facts.push_back(self);
+    if (asked(atom.args[0]) && asked(atom.args[1])) facts.push_back(self);
   }
 
-  /// The rows of tile t of `split_evenly` (schedule/split.hpp), total / n + min(1, max(0, total % n - t)) for t in
-  /// [0, n): they and the rows of the tiles before, which are t * (total / n) + min(t, total % n), are not more than
-  /// the total. With n = (total + most - 1) / most they are from 1 to `most`.
-  void know_even_split(const Linear& rows) {
-    for (const Linear::Term& term : rows.terms) {
-      const Atom& one_more = atoms_[term.atom];
-      if (one_more.symbol != Symbol::minimum || term.by != 1 || !one_more.args[0].is(1)) continue;
-      const Atom* longer = atoms_.only(one_more.args[1]);
-      if (!longer || longer->symbol != Symbol::maximum || !longer->args[0].is(0)) continue;
-      const Linear each = rows.plus(Linear::of(term.atom), -1);
-      const Atom* quotient = atoms_.only(each);
-      if (!quotient || quotient->symbol != Symbol::quotient) continue;
-      const Linear total = quotient->args[0], n = quotient->args[1];
-      const Linear left = n.is_constant() ? total.plus(each, -n.constant) : atoms_.form(Symbol::remainder, {total, n});
-      const Linear t = left - longer->args[1];
-      const bool outer = std::exchange(structural_, true);
-      if (holds(t) && holds(n - 1 - t)) {
-        const Linear before = atoms_.multiply(t, each) + less(t, left);
-        know(before);
-        know(total - before - rows);
-        know(rows - each);
-        know(each + 1 - rows);
-        const Atom* tiles = atoms_.only(n);
-        if (tiles && tiles->symbol == Symbol::quotient && tiles->args[1].is_constant()) {
-          const std::int64_t most = tiles->args[1].constant;
-          if (tiles->args[0] == total + (most - 1)) know(Linear(most) - rows), know(rows - 1);
-        }
-      }
-      structural_ = outer;
-      return;
+  /// What is known of the tiles of `split_evenly` (schedule/split.hpp). Tile t of n has total / n + min(1, max(0,
+  /// total % n - t)) rows, and the tiles before it have t * (total / n) + min(t, total % n): both together are at most
+  /// the total. With n = (total + most - 1) / most, the rows are from 1 to `most`.
+  void know_even_split(const Linear& form) {
+    for (const Linear::Term& term : form.terms) {
+      const Atom& atom = atoms_[term.atom];
+      if (atom.symbol != Symbol::minimum || term.by != 1) continue;
+      const Linear rest = form.plus(Linear::of(term.atom), -1);
+      const Atom* longer = atoms_.only(atom.args[1]);
+      if (longer && longer->symbol == Symbol::remainder) return know_rows_before(form, rest, atom.args[0], *longer);
+      if (longer && longer->symbol == Symbol::maximum && longer->args[0].is(0) && atom.args[0].is(1))
+        return know_rows(form, rest, longer->args[1]);
     }
+  }
+
+  void know_rows_before(const Linear& before, const Linear& full, const Linear& t, const Atom& left) {
+    const Linear each = atoms_.form(Symbol::quotient, {left.args[0], left.args[1]});
+    if (!(full == atoms_.multiply(t, each)) || !is_tile(t, left.args[1])) return;
+    know(before);
+    know(left.args[0] - each - before);
+  }
+
+  void know_rows(const Linear& rows, const Linear& each, const Linear& apart) {
+    const Atom* quotient = atoms_.only(each);
+    if (!quotient || quotient->symbol != Symbol::quotient) return;
+    const Linear total = quotient->args[0], tiles = quotient->args[1];
+    const Linear left = atoms_.form(Symbol::remainder, {total, tiles}), t = left - apart;
+    if (!is_tile(t, tiles)) return;
+    know(total - (atoms_.multiply(t, each) + less(t, left)) - rows);
+    know(rows - each);
+    know(each + 1 - rows);
+    const Atom* count = atoms_.only(tiles);
+    if (!count || count->symbol != Symbol::quotient || !count->args[1].is_constant()) return;
+    const std::int64_t most = count->args[1].constant;
+    if (count->args[0] == total + (most - 1)) know(Linear(most) - rows), know(rows - 1);
+  }
+
+  bool is_tile(const Linear& t, const Linear& tiles) {
+    const bool outer = std::exchange(structural_, true);
+    const bool result = holds(t) && holds(tiles - 1 - t);
+    structural_ = outer;
+    return result;
   }
 
   KnownNodes known_;
   Atoms atoms_;
   std::vector<Linear> facts_;
+  struct Collected {
+    int atom;
+    bool structural;
+    std::shared_ptr<const std::vector<Linear>> facts;
+  };
+  struct Remembered {
+    bool known = false;
+    Interval interval;
+  };
+  std::vector<Collected> collected_;
+  std::vector<Remembered> intervals_[2];  // by whether the linearizer's facts count
   bool structural_ = true;
-  int steps_ = 0, depth_ = 0, asking_ = 0;
+  int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0;
 };
 
 }  // namespace cortex::pass

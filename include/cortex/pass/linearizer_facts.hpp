@@ -150,6 +150,7 @@ class LinearizerFacts {
   /// structure/arrays.hpp: the edges of a node, and of consecutive nodes of one batch, are at most max_batch_edges.
   void edges(const Atom& atom, const Linear& self) {
     const int container = atom.accessor, count = atoms_.size();
+    if (atom.args[0] == is(Symbol::num_nodes)) fact(Linear(most_nodes) - self);  // each edge is visited
     const bool bounded = std::size_t(container) < known_.most_children.size() && container >= 0;
     const int most = bounded ? known_.most_children[std::size_t(container)] : 0;
     for (int i = 0; i < count; ++i) {

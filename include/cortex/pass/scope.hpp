@@ -39,9 +39,9 @@ class Scope final : public Bounds {
     const std::size_t facts = facts_.size(), bound = bound_order_.size(), assumptions = assumptions_.size();
     inside();
     for (; bound_order_.size() > bound; bound_order_.pop_back()) bound_.erase(bound_order_.back());
-    facts_.erase(facts_.begin() + std::ptrdiff_t(facts), facts_.end());
+    forget_facts(facts);
     assumptions_.erase(assumptions_.begin() + std::ptrdiff_t(assumptions), assumptions_.end());
-    atoms_.shrink(atoms);
+    forget_atoms(atoms);
   }
 
   /// `var` in [0, extent).
@@ -56,9 +56,9 @@ class Scope final : public Bounds {
 
   void enter_let(const ir::Expr& var, const ir::Expr& value) {
     if (is_int(var.dtype()) && var.lanes() == 1) {
-      const Linear form = linear(value);
+      const Linear form = unchecked(value);
       know_even_split(form);
-      bind(var, {form, {}});
+      bind(var, {fits(form, var.dtype()) ? form : unknown(var.dtype()), {}});
     } else if (var.dtype() == DType::boolean) {
       bind(var, {{}, value});
     }
@@ -305,7 +305,7 @@ class Scope final : public Bounds {
       const std::size_t facts = facts_.size();
       assume_forms(n->a, first == wanted);
       const bool second = entails_here(n->b, wanted);
-      facts_.erase(facts_.begin() + std::ptrdiff_t(facts), facts_.end());
+      forget_facts(facts);
       return second;
     }
     Comparison c;

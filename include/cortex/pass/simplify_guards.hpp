@@ -68,6 +68,8 @@ class GuardSimplifier {
   static ir::Expr truth(bool value) { return ir::IntImm::make(value, DType::boolean); }
 
   ir::Stmt loop(ir::Mutator& self, const ir::For& n) {
+    const Proof never_runs = empties(n.extent);
+    if (never_runs != Proof::no) return counts_.add(never_runs), ir::Block::make({});
     const ir::Expr extent = self(n.extent);
     ir::Stmt inner;
     scope().within([&] {
@@ -76,6 +78,13 @@ class GuardSimplifier {
     });
     if (extent.same_as(n.extent) && inner.same_as(n.body)) return handle_of(n);
     return is_empty(inner) ? inner : ir::For::make(n.var, n.dim, extent, n.loop, inner, n.piece);
+  }
+
+  /// By what a loop of that extent never runs.
+  Proof empties(const ir::Expr& extent) {
+    Proof proof = Proof::no;
+    scope().within([&] { proof = prover_.never_negative(Linear() - scope().linear(extent)); });
+    return proof;
   }
 
   ir::Stmt branch(ir::Mutator& self, const ir::If& n) {
