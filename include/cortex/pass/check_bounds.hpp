@@ -156,7 +156,9 @@ class BoundsChecker {
     if (slot == slots::inner_child) return atoms().form(Symbol::inner_begin, {is(Symbol::num_internal)});
     if (slot >= slots::field) return is(Symbol::num_nodes);
     if (slot >= slots::edge_child)
-      return atoms().form(Symbol::edge_begin, slot - slots::edge_child, {is(Symbol::num_nodes)});
+      // One more: where a child is absent, element 0 is read in its place and thrown away, of an array that may be read
+      // past its end (structure/arrays.hpp).
+      return atoms().form(Symbol::edge_begin, slot - slots::edge_child, {is(Symbol::num_nodes)}) + 1;
     return is(Symbol::num_nodes) + (slot >= slots::edge_begin ? 1 : 0);
   }
 

@@ -96,7 +96,7 @@ class Bounds {
     facts_.erase(facts_.begin() + std::ptrdiff_t(from), facts_.end());
     forget();
   }
-  void forget() { collected_.clear(); }
+  void forget() { collected_.clear(), failures_.clear(); }
   void forget_atoms(int from) {
     atoms_.shrink(from);
     for (auto& known : intervals_)
@@ -173,22 +173,39 @@ class Bounds {
   /// Whether `form` is never negative: the atom made last is eliminated with each fact about it in turn. What is bound
   /// or made inside is mostly bounded by what stands outside, so this ends.
   bool holds(const Linear& form) {
-    if (depth_ == 0) {
-      for (const int depth : {3, 6, most_depth}) {
-        steps_ = 0, depth_limit_ = depth;
-        depth_ = 1;
-        const bool result = holds(form);
-        depth_ = 0;
-        if (result || steps_ == 0) return result;
-      }
-      return false;
+    if (depth_ > 0) return holds_deeper(form);
+    failures_.clear();
+    bool result = false;
+    cut_ = true;
+    for (const int depth : {3, 6, most_depth}) {
+      if (result || !cut_) break;
+      steps_ = 0, depth_limit_ = depth, depth_ = 1, cut_ = false;
+      result = holds_deeper(form);
     }
+    depth_ = 0;
+    return result;
+  }
+
+  bool holds_deeper(const Linear& form) {
     if (form.lost || interval(form).low >= 0) return !form.lost;
-    if (form.terms.empty() || depth_ > depth_limit_ || ++steps_ > most_steps) return false;
+    if (form.terms.empty()) return false;
+    if (depth_ > depth_limit_ || ++steps_ > most_steps) return cut_ = true, false;
+    const Failure self{key_of(form), depth_limit_ - depth_};
+    for (const Failure& known : failures_)
+      if (known.key == self.key && known.depth >= self.depth) return cut_ = true, false;
     ++depth_;
     const bool result = eliminate(form, innermost(form));
     --depth_;
+    if (!result && steps_ <= most_steps) failures_.push_back(self);
     return result;
+  }
+
+  std::uint64_t key_of(const Linear& form) const {
+    std::uint64_t key = structural_;
+    const auto add = [&](std::uint64_t part) { key = (key ^ part) * 0x9E3779B97F4A7C15u, key ^= key >> 29; };
+    add(std::uint64_t(form.constant));
+    for (const Linear::Term& term : form.terms) add(std::uint64_t(term.atom)), add(std::uint64_t(term.by));
+    return key;
   }
 
   /// The same for what a fact asks for, in a few steps of its own: whether the fact counts does not depend on how far
@@ -196,7 +213,7 @@ class Bounds {
   bool asked(const Linear& form) {
     const int steps = std::exchange(steps_, most_steps - 30), depth = std::exchange(depth_, 1),
               limit = std::exchange(depth_limit_, 7);
-    const bool result = holds(form);
+    const bool result = holds_deeper(form);
     steps_ = steps, depth_ = depth, depth_limit_ = limit;
     return result;
   }
@@ -408,6 +425,13 @@ class Bounds {
     bool known = false;
     Interval interval;
   };
+  /// A form, by its hash, that was not proved in so many steps down.
+  struct Failure {
+    std::uint64_t key;
+    int depth;
+  };
+  std::vector<Failure> failures_;
+  bool cut_ = false;  // whether the search left something out
   std::vector<Collected> collected_;
   std::vector<Remembered> intervals_[2];  // by whether the linearizer's facts count
   bool structural_ = true;

@@ -36,7 +36,8 @@ struct KnownNodes {
       : parts(program.parts), required(program.required_children), components(program.field_components) {}
 };
 
-/// The workspace refuses more nodes than these (structure/workspace.hpp, `max_visits`), and calls have at most so many
+/// The workspace refuses more visits of nodes than these, one for each root and each edge (structure/workspace.hpp,
+/// `max_visits`), and calls have at most so many
 /// workers (runtime/compile_graph.hpp, `check_schedule`).
 inline constexpr std::int64_t most_nodes = INT32_MAX - 64, most_workers = 1024;
 
@@ -59,7 +60,7 @@ class LinearizerFacts {
       case Symbol::num_nodes: return between(1, self, most_nodes);
       case Symbol::num_internal: return between(0, self, nodes - 1);
       case Symbol::num_batches: return between(1, self, nodes);
-      case Symbol::num_roots: return fact(self - 1);
+      case Symbol::num_roots: return between(1, self, most_nodes);
       case Symbol::num_groups: return between(0, self, internal);
       // structure/arrays.hpp: n + child_step is the child of each inner node n.
       case Symbol::child_step: return between(0, self, nodes - internal);
