@@ -155,7 +155,9 @@ class Bounds {
       case Symbol::choice: return {std::min(arg(0).low, arg(1).low), std::max(arg(0).high, arg(1).high)};
       case Symbol::num_workers: return {1, most_workers};
       case Symbol::worker: return {0, most_workers - 1};
-      case Symbol::num_rows: return {1, Interval::endless};
+      case Symbol::num_rows: return {0, Interval::endless};
+      case Symbol::child:
+      case Symbol::kth_child: return {INT32_MIN, INT32_MAX};  // of an absent node's child nothing is known
       case Symbol::field: {
         const auto& limits = known_.field_limit;
         const bool limited =

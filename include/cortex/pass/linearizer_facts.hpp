@@ -29,6 +29,7 @@ struct KnownNodes {
   std::vector<int> components;  // per field: elements
   std::vector<std::int64_t>
       field_limit;                 // per field: its values are checked to be in [0, limit); below 0: they are not
+  std::vector<int> field_weight;   // per field: its values are checked to be rows of that weight; below 0: not
   std::vector<int> most_children;  // per container; 0: not known
 
   KnownNodes() = default;
@@ -66,7 +67,7 @@ class LinearizerFacts {
       case Symbol::child_step: return between(0, self, nodes - internal);
       case Symbol::max_batch: return fact(self - (nodes - internal)), between(1, self, nodes);
       case Symbol::max_batch_edges: return fact(self);
-      case Symbol::num_rows: return fact(self - 1);
+      case Symbol::num_rows: return fact(self);
       case Symbol::num_workers: return between(1, self, most_workers);
       case Symbol::worker: return between(0, self, is(Symbol::num_workers) - 1);
       case Symbol::batch_begin: return batch(self, atoms_.form(Symbol::batch_length, {arg(0)}), arg(0), 1);
@@ -84,8 +85,14 @@ class LinearizerFacts {
       case Symbol::inner_begin: between(0, self, internal); return ascending(atom, self, internal);
       case Symbol::inner_child: return between(0, self, internal - 1);
       // D2: children lie above their parents, and num_nodes stands for none (structure/arrays.hpp).
-      case Symbol::child: between(arg(0) + 1, self, nodes); return present(atom, self);
-      case Symbol::kth_child: return between(0, self, nodes);
+      // Of a node that is not there the array holds nothing.
+      case Symbol::child:
+        if (!holds_(nodes - 1 - arg(0))) return;
+        between(arg(0) + 1, self, nodes);
+        return present(atom, self);
+      case Symbol::kth_child:
+        if (holds_(nodes - 1 - arg(0))) between(0, self, nodes);
+        return;
       case Symbol::edge_begin:
         fact(self);
         ascending(atom, self, nodes);
@@ -93,6 +100,8 @@ class LinearizerFacts {
       case Symbol::edge_child: return between(0, self, nodes - 1);
       case Symbol::field:
         if (const std::int64_t limit = limit_of(atom.accessor); limit >= 0) between(0, self, limit - 1);
+        if (const int weight = weight_of(atom.accessor); weight >= 0)
+          between(0, self, is(Symbol::num_rows, weight) - 1);
         return;
       default: return;
     }
@@ -108,6 +117,10 @@ class LinearizerFacts {
 
   std::int64_t limit_of(int field) const {
     return field >= 0 && std::size_t(field) < known_.field_limit.size() ? known_.field_limit[std::size_t(field)] : -1;
+  }
+
+  int weight_of(int field) const {
+    return field >= 0 && std::size_t(field) < known_.field_weight.size() ? known_.field_weight[std::size_t(field)] : -1;
   }
 
   /// D3 of a batch, or of a part of one: `parts` of them in each batch, of which number 0 holds the leaves.

@@ -1,5 +1,5 @@
-// Asks Z3 for what sums of facts do not prove, such as conditions that hold together or in cases, and remainders. The only file that
-// includes Z3's headers, and only where the build has Z3 (CORTEX_Z3=1).
+// Asks Z3 for what sums of facts do not prove, such as conditions that hold together or in cases, and remainders. The
+// only file that includes Z3's headers, and only where the build has Z3 (CORTEX_Z3=1).
 //
 //   x % 4 == 2, x > y, y >= 2 * z, z > 1   ->   x >= 6
 //
