@@ -60,7 +60,8 @@ class LinearizerFacts {
       // A call without nodes runs no kernel (runtime/call.hpp); some node is a leaf, and all leaves are one batch (D2).
       case Symbol::num_nodes: return between(1, self, most_nodes);
       case Symbol::num_internal: return between(0, self, nodes - 1);
-      case Symbol::num_batches: return between(1, self, nodes);
+      // Parts have 32-bit numbers (structure/numbering.hpp, `lay_out_parts`).
+      case Symbol::num_batches: return fact(Linear(INT32_MAX / known_.parts) - self), between(1, self, nodes);
       case Symbol::num_roots: return between(1, self, most_nodes);
       case Symbol::num_groups: return between(0, self, internal);
       // structure/arrays.hpp: n + child_step is the child of each inner node n.
