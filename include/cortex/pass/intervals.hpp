@@ -301,6 +301,10 @@ class Bounds {
       case Symbol::quotient: {
         const Linear &a = atom.args[0], &b = atom.args[1];
         if (b.is_constant()) {
+          if (const int left = atoms_.find({Symbol::remainder, -1, {}, {a, b}}); left >= 0) {
+            facts.push_back(a.plus(self, -b.constant) - Linear::of(left));
+            facts.push_back(self.times(b.constant) + Linear::of(left) - a);
+          }
           facts.push_back(a.plus(self, -b.constant));
           facts.push_back(self.times(b.constant) + (b.constant - 1) - a);
         } else {
@@ -310,10 +314,16 @@ class Bounds {
         }
         return;
       }
-      case Symbol::remainder:
-        facts.push_back(atom.args[1] - 1 - self);
-        facts.push_back(atom.args[0] - self);
+      case Symbol::remainder: {
+        const Linear &a = atom.args[0], &b = atom.args[1];
+        facts.push_back(b - 1 - self);
+        facts.push_back(a - self);
+        if (!b.is_constant()) return;
+        const Linear whole = atoms_.form(Symbol::quotient, {a, b}).times(b.constant);
+        facts.push_back(a - whole - self);
+        facts.push_back(self + whole - a);
         return;
+      }
       case Symbol::product: return of_product(atom, self, facts);
       case Symbol::minimum:
       case Symbol::maximum:

@@ -227,9 +227,9 @@ class Scope final : public Bounds {
     if (!rest.is_constant() && !(rest == a)) {  // the rest alone may be negative
       if (interval(rest).low < 0) whole = 0, rest = a;
     }
-    if (interval(rest).high >= b.constant || interval(rest).low < 0)
-      whole = whole + atoms_.form(Symbol::quotient, {rest, b});
-    return quotient ? whole : a.plus(whole, -b.constant);
+    const Interval all = interval(rest);
+    if (all.low >= 0 && all.high < b.constant) return quotient ? whole : rest;
+    return quotient ? whole + atoms_.form(Symbol::quotient, {rest, b}) : atoms_.form(Symbol::remainder, {rest, b});
   }
 
   Linear select(const ir::Select& n) {
