@@ -173,18 +173,23 @@ class Bounds {
   static constexpr int most_steps = 100, most_depth = 14;
 
   /// Whether `form` is never negative: the atom made last is eliminated with each fact about it in turn. What is bound
-  /// or made inside is mostly bounded by what stands outside, so this ends.
+  /// or made inside is mostly bounded by what stands outside, so this ends; short proofs are looked for first.
   bool holds(const Linear& form) {
     if (depth_ > 0) return holds_deeper(form);
     failures_.clear();
+    const bool result = search(form, most_depth, 0);
+    depth_ = 0;
+    return result;
+  }
+
+  bool search(const Linear& form, int most, int used) {
     bool result = false;
     cut_ = true;
-    for (const int depth : {3, 6, most_depth}) {
+    for (const int depth : {3, 5, most}) {
       if (result || !cut_) break;
-      steps_ = 0, depth_limit_ = depth, depth_ = 1, cut_ = false;
+      steps_ = used, depth_limit_ = depth, depth_ = 1, cut_ = false;
       result = holds_deeper(form);
     }
-    depth_ = 0;
     return result;
   }
 
@@ -213,10 +218,9 @@ class Bounds {
   /// The same for what a fact asks for, in a few steps of its own: whether the fact counts does not depend on how far
   /// the proof that uses it has come.
   bool asked(const Linear& form) {
-    const int steps = std::exchange(steps_, most_steps - 30), depth = std::exchange(depth_, 1),
-              limit = std::exchange(depth_limit_, 7);
-    const bool result = holds_deeper(form);
-    steps_ = steps, depth_ = depth, depth_limit_ = limit;
+    const int steps = steps_, depth = depth_, limit = depth_limit_;
+    const bool cut = cut_, result = search(form, 7, most_steps - 40);
+    steps_ = steps, depth_ = depth, depth_limit_ = limit, cut_ = cut;
     return result;
   }
 
