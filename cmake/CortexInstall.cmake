@@ -16,6 +16,6 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/cortexConfig.cmake.in
                               ${CMAKE_CURRENT_BINARY_DIR}/cortexConfig.cmake INSTALL_DESTINATION ${cortex_package_dir})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/cortexConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/cortexConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/cortexConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/CortexLLVM.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/CortexLLVM.cmake ${PROJECT_SOURCE_DIR}/cmake/CortexZ3.cmake
         DESTINATION ${cortex_package_dir})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cortex)

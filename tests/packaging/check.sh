@@ -28,7 +28,7 @@ case $mode in
       arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix")
     fi
     ;;
-  subdirectory) arguments+=("-DCORTEX_SOURCE_DIR=$SOURCE_DIR" "-DCORTEX_LLVM=$WITH_LLVM") ;;
+  subdirectory) arguments+=("-DCORTEX_SOURCE_DIR=$SOURCE_DIR" "-DCORTEX_LLVM=$WITH_LLVM" "-DCORTEX_Z3=$WITH_Z3") ;;
   *) exit 2 ;;
 esac
 

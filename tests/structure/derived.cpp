@@ -179,3 +179,11 @@ TEST_CASE("sequences of one length have a common step from parent to child, othe
   CHECK(StepLinearizer::run(workspace, cortex::sequence, {}, roots).child_step == 0);
   CHECK(StepLinearizer::run(workspace, cortex::sequence, {}, {&chains[0][0]}).child_step == 0);
 }
+
+TEST_CASE("parts of more batches than have numbers are refused", "[structure][refusal]") {
+  cs::WalkState walk;
+  cs::Arrays arrays;
+  const std::string said =
+      error_of(Code::out_of_range, [&] { cs::numbering::lay_out_parts(walk, 1 << 26, 64, arrays); });
+  check_says(said, {"67108864 levels deep", "64 parts", "specialize fewer branches"});
+}

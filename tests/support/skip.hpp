@@ -18,6 +18,13 @@ inline void need_llvm() {
 #endif
 }
 
+/// Skips where the library is built without Z3.
+inline void need_z3() {
+#if !CORTEX_Z3
+  skip("built without Z3");
+#endif
+}
+
 /// The directory of the Stanford Sentiment Treebank (train.txt, dev.txt, test.txt): `CORTEX_SST` in the environment,
 /// else ../shared/data/sst beside the repository; skips if it is in neither place.
 std::filesystem::path sst_directory();

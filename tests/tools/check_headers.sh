@@ -15,7 +15,9 @@ compile_alone() {
 export -f compile_alone
 
 cd "$SOURCE_DIR/include" || exit 1
-find cortex -name '*.hpp' | sort | if [ "$WITH_LLVM" = 1 ]; then cat; else
-  # Without LLVM the files that wrap it are not there to be read.
-  while read -r file; do grep -qE '^#include <llvm' "$file" || echo "$file"; done
-fi | xargs -P 2 -I{} bash -c 'compile_alone {}'
+find cortex -name '*.hpp' | sort | while read -r file; do
+  # Without LLVM or Z3 the files that wrap it are not there to be read.
+  if [ "$WITH_LLVM" != 1 ] && grep -qE '^#include <llvm' "$file"; then continue; fi
+  if [ "$WITH_Z3" != 1 ] && grep -qE '^#include <z3' "$file"; then continue; fi
+  echo "$file"
+done | xargs -P 2 -I{} bash -c 'compile_alone {}'

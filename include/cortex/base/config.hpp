@@ -6,6 +6,11 @@
 #define CORTEX_LLVM 0
 #endif
 
+// 1: ask Z3 to prove bounds that rules and intervals do not. 0: no Z3 header is read, and such checks stay.
+#ifndef CORTEX_Z3
+#define CORTEX_Z3 0
+#endif
+
 // 1: the compile seam is only declared here and comes from the library `cortex::compiled`.
 #ifndef CORTEX_COMPILED
 #define CORTEX_COMPILED 0

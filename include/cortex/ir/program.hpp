@@ -22,8 +22,10 @@ struct Program {
   std::vector<Buffer> buffers;
   Stmt body;
   Level level = Level::loops;
-  std::vector<int> field_components;  // per field of the nodes: how many elements each node has
-  bool chains = false;                // the nodes are sequences, linked by one accessor alone
+  std::vector<int> field_components;    // per field of the nodes: how many elements each node has
+  bool chains = false;                  // the nodes are sequences, linked by one accessor alone
+  int parts = 1;                        // of each batch, one for each way through the specialized branches
+  std::vector<bool> required_children;  // per named accessor: every inner node has that child
 };
 
 /// The number of `buffer` in `program`, or -1.

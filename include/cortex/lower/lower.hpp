@@ -42,6 +42,8 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   program.chains = graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
                    std::none_of(graph.containers.begin(), graph.containers.end(),
                                 [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
+  program.parts = questions.parts();
+  for (const ra::Accessor& child : graph.children_named) program.required_children.push_back(!child.optional);
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
   return program;
 }

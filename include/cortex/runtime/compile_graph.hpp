@@ -11,11 +11,11 @@
 #include "cortex/lower/lower.hpp"
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/ra/check.hpp"
-#include "cortex/ra/index_checks.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/interpret_kernel.hpp"
 #include "cortex/runtime/partition.hpp"
+#include "cortex/runtime/plan_checks.hpp"
 #if CORTEX_LLVM
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/jit/llvm_jit.hpp"
@@ -27,39 +27,6 @@ namespace detail {
 
 inline double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Sorts index checks into those that the linearizer does while it reads a field, and the others.
-inline void plan_checks(Executable& executable) {
-  const ra::Graph& graph = executable.graph;
-  const ra::IndexChecks checks = ra::index_checks(graph);
-  for (const unsigned nodes : checks.field_nodes) executable.fields.push_back({structure::Where(nodes), -1, -1, {}});
-  for (const ra::IndexCheck& check : checks.indices) {
-    const ra::Op& input = graph.ops[std::size_t(check.input)];
-    const int field = ra::plain_field(check.index, check.node);
-    const Dim& dim = input.dims[std::size_t(check.dim)];
-    FieldSpec* spec = field < 0 ? nullptr : &executable.fields[std::size_t(field)];
-    const bool free = spec && spec->table.empty() && !check.guard && check.nodes == unsigned(spec->where);
-    const bool known =
-        spec && spec->table == input.name() && !check.guard && check.nodes == unsigned(spec->where) && check.dim == 0;
-    if (known) continue;
-    if (free) {
-      spec->table = input.name();
-      if (dim.kind() == DimKind::open)
-        spec->weight = input.buffer->slot;
-      else
-        spec->limit = dim.extent();
-      continue;
-    }
-    GuardedCheck guarded{check.node, {}, check.guard, check.index, input.buffer->slot, check.dim, check.where};
-    for (const auto& [var, extent] : check.ranges) guarded.ranges.push_back({var, extent});
-    if (check.nodes != ra::all_nodes) {
-      ir::Expr part = ir::call(ir::UfKind::is_leaf, "is_leaf", {check.node});
-      if (check.nodes == ra::internal_nodes) part = ir::Unary::make(ir::UnaryOp::logical_not, part);
-      guarded.guard = guarded.guard ? ir::Binary::make(ir::BinaryOp::logical_and, part, guarded.guard) : part;
-    }
-    executable.guarded.push_back(std::move(guarded));
-  }
 }
 
 inline void describe_tensors(Executable& executable) {
@@ -150,7 +117,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->partition = partition_of(graph, ra::questions(graph, schedule));
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
-  detail::plan_checks(*executable);
+  plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);
   if (target.backend == Backend::llvm)

@@ -60,6 +60,13 @@ struct GuardedCheck {
   std::string where;  // the operator in which the index stands, for messages
 };
 
+/// How many indices made of the nodes' data are checked, and by what the others are proved to be in bounds.
+struct CheckCounts {
+  int while_reading = 0;  // fields that the linearizer holds against the extent that they index
+  int before_kernel = 0;  // `Executable::guarded`
+  int by_rules = 0, by_intervals = 0, by_z3 = 0;
+};
+
 /// How long the parts of compiling took, in milliseconds.
 struct CompileTimes {
   double lower = 0;    // operator graph to device-level ILIR
@@ -81,6 +88,7 @@ struct Executable {
   std::vector<StateSpec> states;    // one per `Graph::states`
   std::vector<FieldSpec> fields;    // one per `Graph::fields`
   std::vector<GuardedCheck> guarded;
+  CheckCounts checks;
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
   ir::Program lowered;             // at level loops: what lowering makes of the graph

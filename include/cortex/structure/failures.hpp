@@ -65,6 +65,13 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
                   "pass fewer roots at a time");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void too_many_parts(std::int32_t heights, std::int32_t parts) {
+  throw Error(Code::out_of_range, "the nodes stand " + std::to_string(heights) + " levels deep, each of " +
+                                      std::to_string(parts) +
+                                      " parts by the branches that are specialized, and parts have 32-bit numbers; "
+                                      "specialize fewer branches, or pass structures that are less deep");
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_children(const WalkState& walk, std::int32_t place,
                                                                      std::int64_t count, const Structure& structure,
                                                                      std::span<const std::string_view> names) {

@@ -202,6 +202,7 @@ inline void count_parents(WalkState& walk) {
 /// Gives each part of each batch its range of numbers, in the order of the parts. `assign_numbers` then goes by parts.
 inline void lay_out_parts(WalkState& walk, std::int32_t heights, std::int32_t parts, Arrays& arrays) {
   const std::size_t count = std::size_t(heights) * std::size_t(parts);
+  if (count > std::size_t(INT32_MAX)) fail::too_many_parts(heights, parts);
   std::int32_t* const begin = walk.part_begin.reserve(count + 1);
   std::int32_t* const length = walk.part_length.reserve(count + 1);
   std::int32_t* const cursor = walk.cursor.reserve(count + 1);

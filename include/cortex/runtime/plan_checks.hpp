@@ -1,0 +1,122 @@
+// Decides which indices made of the nodes' data are checked, and when: while the linearizer reads a field, before the
+// kernel runs, or not at all, because they are in bounds whatever the data.
+//
+//   Emb(word(n), i)              ->   the linearizer holds word against the rows of Emb
+//   T(word(n) % 3, i), 3 rows    ->   nothing, where word is not negative because of the check before
+//   Emb(word(n) * 2 + 1, i)      ->   evaluated at every node before the kernel runs
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cortex/pass/prove.hpp"
+#include "cortex/ra/index_checks.hpp"
+#include "cortex/runtime/executable.hpp"
+
+namespace cortex::runtime {
+
+namespace detail {
+
+/// Sorts index checks into those that the linearizer does while it reads a field, and the others.
+inline void sort_checks(Executable& executable) {
+  const ra::Graph& graph = executable.graph;
+  const ra::IndexChecks checks = ra::index_checks(graph);
+  for (const unsigned nodes : checks.field_nodes) executable.fields.push_back({structure::Where(nodes), -1, -1, {}});
+  for (const ra::IndexCheck& check : checks.indices) {
+    const ra::Op& input = graph.ops[std::size_t(check.input)];
+    const int field = ra::plain_field(check.index, check.node);
+    const Dim& dim = input.dims[std::size_t(check.dim)];
+    FieldSpec* spec = field < 0 ? nullptr : &executable.fields[std::size_t(field)];
+    const bool free = spec && spec->table.empty() && !check.guard && check.nodes == unsigned(spec->where);
+    const bool known =
+        spec && spec->table == input.name() && !check.guard && check.nodes == unsigned(spec->where) && check.dim == 0;
+    if (known) continue;
+    if (free) {
+      spec->table = input.name();
+      if (dim.kind() == DimKind::open)
+        spec->weight = input.buffer->slot;
+      else
+        spec->limit = dim.extent();
+      continue;
+    }
+    GuardedCheck guarded{check.node, {}, check.guard, check.index, input.buffer->slot, check.dim, check.where};
+    for (const auto& [var, extent] : check.ranges) guarded.ranges.push_back({var, extent});
+    if (check.nodes != ra::all_nodes) {
+      ir::Expr part = ir::call(ir::UfKind::is_leaf, "is_leaf", {check.node});
+      if (check.nodes == ra::internal_nodes) part = ir::Unary::make(ir::UnaryOp::logical_not, part);
+      guarded.guard = guarded.guard ? ir::Binary::make(ir::BinaryOp::logical_and, part, guarded.guard) : part;
+    }
+    executable.guarded.push_back(std::move(guarded));
+  }
+}
+
+/// What the linearizer checks of the nodes before any check of `executable` is made.
+inline pass::KnownNodes checked_nodes(const Executable& executable) {
+  const ra::Graph& graph = executable.graph;
+  pass::KnownNodes known(executable.program);
+  for (const FieldSpec& spec : executable.fields) {
+    known.field_limit.push_back(spec.limit);
+    known.field_weight.push_back(spec.weight);
+  }
+  for (const ra::Accessor& container : graph.containers)
+    known.most_children.push_back(container.relation == ra::Relation::children ? graph.max_children : 0);
+  return known;
+}
+
+/// By what the index is in bounds at every node; `prover` stands outside of the check.
+inline pass::Proof in_bounds(const GuardedCheck& check, const ra::Op& input, pass::Prover& prover) {
+  pass::Proof proof = pass::Proof::no;
+  pass::Scope& scope = prover.scope();
+  scope.within([&] {
+    scope.enter_loop(check.node, ir::call(ir::UfKind::num_nodes, "num_nodes"));
+    for (const GuardedCheck::Range& range : check.ranges) scope.enter_loop(range.var, range.extent);
+    if (check.guard) scope.assume(check.guard, true);
+    // What is said of the linearizer's arrays holds at nodes that are there.
+    const pass::Linear nodes = scope.atoms().form(pass::Symbol::num_nodes);
+    bool of_nodes = true;
+    ir::visit_with(check.index, [&](const ir::UfCall& call) {
+      of_nodes &= call.args.empty() || scope.never_negative(nodes - 1 - scope.unchecked(call.args[0]), true);
+    });
+    if (!of_nodes) return;
+    const Dim& dim = input.dims[std::size_t(check.dim)];
+    const pass::Linear index = scope.unchecked(check.index),
+                       extent = dim.kind() == DimKind::open
+                                    ? scope.atoms().form(pass::Symbol::num_rows, input.buffer->slot)
+                                    : pass::Linear(dim.extent());
+    const pass::Proof low = prover.never_negative(index);
+    if (low != pass::Proof::no) proof = pass::both(low, prover.never_negative(extent - 1 - index));
+  });
+  return proof;
+}
+
+/// Takes the checks away that cannot fail.
+inline void drop_proved(Executable& executable) {
+  pass::Prover prover(checked_nodes(executable));
+  pass::ProofCounts counts;
+  std::vector<GuardedCheck> kept;
+  for (GuardedCheck& check : executable.guarded) {
+    const auto input = std::find_if(executable.graph.ops.begin(), executable.graph.ops.end(), [&](const ra::Op& op) {
+      return op.kind == ra::OpKind::input && op.buffer->slot == check.weight;
+    });
+    const pass::Proof proof = in_bounds(check, *input, prover);
+    counts.add(proof);
+    if (proof == pass::Proof::no) kept.push_back(std::move(check));
+  }
+  executable.guarded = std::move(kept);
+  executable.checks.before_kernel = counts.unproved;
+  executable.checks.by_rules = counts.rules;
+  executable.checks.by_intervals = counts.intervals;
+  executable.checks.by_z3 = counts.z3;
+}
+
+}  // namespace detail
+
+/// Fills in `fields`, `guarded` and `checks` of an executable that has its graph and program.
+inline void plan_checks(Executable& executable) {
+  detail::sort_checks(executable);
+  for (const FieldSpec& spec : executable.fields) executable.checks.while_reading += !spec.table.empty();
+  if (!executable.guarded.empty()) detail::drop_proved(executable);
+}
+
+}  // namespace cortex::runtime
