@@ -38,7 +38,10 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   refactor(recursions, graph, schedule);               // S4: the back edge moves to a contraction
   Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
   ir::Stmt body = emit_loops(placement, schedule.batched, questions.parts());  // L2: loops over nodes or batches
-  ir::Program program{graph.name, buffers_of(graph, body), body, ir::Level::loops, {}};
+  ir::Program program;
+  program.name = graph.name;
+  program.buffers = buffers_of(graph, body);
+  program.body = body;
   program.chains = graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
                    std::none_of(graph.containers.begin(), graph.containers.end(),
                                 [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });

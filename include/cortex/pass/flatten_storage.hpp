@@ -175,7 +175,11 @@ class Flattener {
 /// The program at level `device`: states keep their places at the front of the buffers.
 inline ir::Program flatten_storage(const ir::Program& program) {
   detail::Flattener flattener;
-  ir::Program result{program.name, {}, flattener.run(program.body), ir::Level::device, program.field_components};
+  ir::Program result;
+  result.name = program.name;
+  result.body = flattener.run(program.body);
+  result.level = ir::Level::device;
+  result.field_components = program.field_components;
   for (const ir::Buffer& buffer : program.buffers)
     if (!buffer->stored_in) result.buffers.push_back(flattener.planned(buffer));
   return result;
