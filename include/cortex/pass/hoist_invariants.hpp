@@ -45,6 +45,13 @@ class InvariantWork {
     const ir::Stmt body = ir::mutate_with(
         loop_.body, [&](auto& self, const ir::Unary& e) -> ir::Expr { return take(self, handle_of(e)); },
         [&](auto& self, const ir::Binary& e) -> ir::Expr { return take(self, handle_of(e)); },
+        [&](auto& self, const ir::LetStmt& let) -> ir::Stmt {
+          const ir::Expr value = self(let.value);
+          const ir::Stmt inner = self(let.body);
+          if (value.as<ir::Var>() && !value.same_as(let.value)) return ir::substitute(inner, {{let.var.get(), value}});
+          return value.same_as(let.value) && inner.same_as(let.body) ? handle_of(let)
+                                                                     : ir::LetStmt::make(let.var, value, inner);
+        },
         // What stands under a condition may not be possible elsewhere.
         [](auto&, const ir::If& branch) -> ir::Stmt { return handle_of(branch); },
         [&](auto& self, const ir::For& inner) -> ir::Stmt {

@@ -13,6 +13,7 @@
 #include "cortex/pass/loop_step.hpp"
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/pass/share_subexpressions.hpp"
+#include "cortex/pass/simplify_guards.hpp"
 #include "cortex/schedule/layouts.hpp"
 #include "cortex/schedule/place_temporaries.hpp"
 #include "cortex/schedule/restructure.hpp"
@@ -126,6 +127,7 @@ inline constexpr std::array loop_primitives{
     LoopPrimitive{"hoist_conditions", "", [](const StepCall& c) { return hoist_conditions(c.body); }},
     LoopPrimitive{"hoist_invariants", "", [](const StepCall& c) { return hoist_invariants(c.body); }},
     LoopPrimitive{"share_subexpressions", "", [](const StepCall& c) { return share_subexpressions(c.body); }},
+    LoopPrimitive{"simplify_guards", "", [](const StepCall& c) { return simplify_guards(c.body); }},
     LoopPrimitive{"share_work", "", [](const StepCall& c) { return schedule::share_work(c.body); }},
     LoopPrimitive{"insert_barriers", "", [](const StepCall& c) { return barriers_by_hand(c.body); }},
     LoopPrimitive{"pack_weights", "", [](const StepCall& c) { return schedule::pack_weights(c.body, c.target); }},
@@ -264,7 +266,8 @@ class Loops : public LoopSchedule {
   }
   /// A step on the whole program that the compiler's own schedule consists of: "inline_temporaries", "remove_dead",
   /// "distribute_rows", "fuse_edges", "fuse_nests", "index_densely", "forward_stores", "share_work", "insert_barriers",
-  /// "pack_weights", "tile_nests", "share_loads"; and "hoist_conditions", "hoist_invariants", "share_subexpressions".
+  /// "pack_weights", "tile_nests", "share_loads"; and "simplify_guards", "hoist_conditions", "hoist_invariants",
+  /// "share_subexpressions".
   Loops whole(std::string step) const { return with({std::move(step), {}, {}}); }
 
   /// These steps, and behind them those of `more`.
