@@ -194,7 +194,7 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
     const ir::For& loop = *with_inner.as<ir::For>();
     const auto* let = loop.body.as<ir::LetStmt>();
-    const bool own = let && loop.dim == dims::sequence;  // a let that directly follows a loop over batches is a nest's
+    const bool own = let && loop.dim.kind() == DimKind::sequence;  // behind a loop over batches it is a nest's
     std::vector<ir::Buffer> alternating;
     ir::Stmt inner = between(own ? let->body : loop.body, true, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
