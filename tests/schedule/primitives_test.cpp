@@ -140,3 +140,15 @@ TEST_CASE("what would change results is refused, with the step and the reason", 
     CHECK_THAT(refusal(graph, steps), Contains(reason));
   }
 }
+
+TEST_CASE("a part of the loop over single nodes has the barriers of the whole", "[schedule][loops][equality]") {
+  const ra::Graph graph = tree_gru(8).graph();
+  const Loops loops = Loops::parse("distribute_rows(); share_work(); split(n_idx, 2); insert_barriers()");
+  const Schedule schedule = Schedule{}.exact_activations().workers(3).loops(loops);
+  std::mt19937 random(1);
+  const NodeTable table = random_table(21, 2, 7, random, true);
+  const Linear linear(table, 2);
+  const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 7, 1));
+  const ir::Program program = passes_of(graph, schedule, machine(16)).back().program;
+  for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
+}

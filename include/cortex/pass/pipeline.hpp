@@ -74,7 +74,8 @@ class Pipeline {
     collect_buffers();
     for (std::size_t step = 0; step < loops.size(); ++step)
       run(loops.text(step).c_str(), [&](const ir::Stmt& body) { return loops.apply(step, body, target); });
-    run("share_iterations", schedule::share_iterations);
+    run("share_iterations",
+        [&](const ir::Stmt& body) { return schedule::share_iterations(body, schedule::lanes_of(target, DType::f32)); });
   }
 
   void enter(ir::Level level) { program_.level = level; }

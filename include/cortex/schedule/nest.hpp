@@ -95,6 +95,13 @@ inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   return {stmt};
 }
 
+/// Whether the workers share some loop of the nest already.
+inline bool has_shared_loop(const Nest& nest) {
+  bool shared = nest.rows && nest.rows->kind == ir::ForKind::parallel;
+  for (const LoopHeader& loop : nest.loops) shared |= loop.kind == ir::ForKind::parallel;
+  return shared;
+}
+
 /// Whether the nest's condition is on which worker runs it.
 inline bool is_one_workers(const Nest& nest) {
   bool found = false;

@@ -2,19 +2,25 @@
 //
 //   parallel for i = 0:n: f(i)   ->   for i = 0:n*(w+1)/W - n*w/W: f(n*w/W + i)      for worker w of W
 //
-// Loops in pieces are cut between pieces. Runs when loops are no longer looked at as shared: after barriers stand.
+// A loop over a whole dense dimension is cut between vectors, and the last worker has the rest: its slices are then
+// those of tiles (`tile_nests`), and a worker finds what it has written itself wherever it looks. Loops in pieces are
+// cut between pieces. Runs when loops are no longer looked at as shared: after barriers stand.
 #pragma once
 
 #include "cortex/schedule/nest.hpp"
 
 namespace cortex::schedule {
 
-inline ir::Stmt share_iterations(const ir::Stmt& body) {
-  return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
+/// `vector`: how many elements of f32 a vector of the target has.
+inline ir::Stmt share_iterations(const ir::Stmt& body, std::int64_t vector) {
+  return ir::mutate_with(body, [vector](auto& self, const ir::For& loop) -> ir::Stmt {
     if (loop.loop != ir::ForKind::parallel) return self.children(loop);
+    const bool whole = loop.dim.kind() == DimKind::dense && ir::as_int(loop.extent) == loop.dim.extent();
+    const std::int64_t unit = whole && loop.piece == 1 ? vector : loop.piece;
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
-                   workers = ir::call(ir::UfKind::num_workers, "num_workers"), pieces = loop.extent / loop.piece;
-    const ir::Expr begin = worker * pieces / workers * loop.piece, end = (worker + 1) * pieces / workers * loop.piece;
+                   workers = ir::call(ir::UfKind::num_workers, "num_workers"), units = loop.extent / unit;
+    const ir::Expr begin = worker * units / workers * unit, next = worker + 1;
+    const ir::Expr end = next * units / workers * unit + next / workers * (loop.extent - units * unit);
     const ir::Expr var = ir::Var::make(loop.var.as<ir::Var>()->name);
     return ir::For::make(var, loop.dim, end - begin, ir::ForKind::serial,
                          self(ir::substitute(loop.body, {{loop.var.get(), begin + var}})));

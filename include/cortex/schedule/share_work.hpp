@@ -58,7 +58,7 @@ inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
   std::vector<Written> nests;
   for_each_shared(body, [&](const Nest& nest) {
     Written written;
-    written.cheap = !has_contraction(nest.inner);
+    written.cheap = !has_contraction(nest.inner) && !has_shared_loop(nest) && !is_one_workers(nest);
     written.wanted = !slice_var(nest);
     for (const Access& access : accesses_of(nest.inner)) {
       if (!access.write || access.buffer->scope == ir::Scope::worker) continue;
@@ -156,9 +156,7 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
     bool replicate = is_replicated(nest);
     for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.contains(access.buffer.id());
     Nest result = nest;
-    bool shared_already = nest.rows && nest.rows->kind == ir::ForKind::parallel;
-    for (const LoopHeader& loop : nest.loops) shared_already |= loop.kind == ir::ForKind::parallel;
-    if (replicate || shared_already || is_one_workers(nest)) return ir::Stmt();
+    if (replicate || has_shared_loop(nest) || is_one_workers(nest)) return ir::Stmt();
     if (const LoopHeader* own_share = shared_loop(nest)) {
       LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
       const auto piece = pieces.find(loop.dim.id());

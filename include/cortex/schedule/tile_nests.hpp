@@ -286,7 +286,8 @@ class NestTiler {
 
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target) {
   // What is shared whole, such as a loop over subtrees or slices, is no tile's: each worker takes its share of it.
-  return share_iterations(map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); }));
+  const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); });
+  return share_iterations(tiled, lanes_of(target, DType::f32));
 }
 
 }  // namespace cortex::schedule
