@@ -211,6 +211,7 @@ class Atoms {
 
   static bool same(const Atom& a, const Atom& b) {
     if (a.symbol != b.symbol || a.accessor != b.accessor || a.args.size() != b.args.size()) return false;
+    if (a.low != b.low || a.high != b.high) return false;  // one variable of two loops
     for (std::size_t i = 0; i < a.args.size(); ++i)
       if (!(a.args[i] == b.args[i])) return false;
     if (!a.expr || !b.expr) return !a.expr && !b.expr;

@@ -32,16 +32,16 @@ class Scope final : public Bounds {
 
   // ---- places ----
 
-  /// Runs `inside` where what it enters and assumes is forgotten afterwards.
+  /// Runs `inside` where what it enters and assumes is forgotten afterwards, and its atoms too unless they are kept.
   template <class F>
-  void within(F inside) {
+  void within(F inside, bool keep_atoms = false) {
     const int atoms = atoms_.size();
     const std::size_t facts = facts_.size(), bound = bound_order_.size(), assumptions = assumptions_.size();
     inside();
     for (; bound_order_.size() > bound; bound_order_.pop_back()) bound_.erase(bound_order_.back());
     forget_facts(facts);
     assumptions_.erase(assumptions_.begin() + std::ptrdiff_t(assumptions), assumptions_.end());
-    forget_atoms(atoms);
+    if (!keep_atoms) forget_atoms(atoms);
   }
 
   /// `var` in [0, extent).
