@@ -9,36 +9,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "cortex/pass/linearizer_facts.hpp"
 
 namespace cortex::pass {
-
-/// All integers from `low` to `high`, both included; 2^61 stands for without end.
-struct Interval {
-  static constexpr std::int64_t endless = std::int64_t(1) << 61;
-  std::int64_t low = -endless, high = endless;
-
-  static std::int64_t clamp(std::int64_t a) { return std::clamp(a, -endless, endless); }
-  static std::int64_t product(std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    if (!__builtin_mul_overflow(a, b, &result)) return clamp(result);
-    return (a < 0) == (b < 0) ? endless : -endless;
-  }
-  Interval plus(const Interval& b) const { return {clamp(low + b.low), clamp(high + b.high)}; }
-  Interval times(const Interval& b) const {
-    const std::int64_t all[] = {product(low, b.low), product(low, b.high), product(high, b.low), product(high, b.high)};
-    return {*std::min_element(all, all + 4), *std::max_element(all, all + 4)};
-  }
-  Interval scaled(std::int64_t by) const {
-    const std::int64_t a = product(low, by), b = product(high, by);
-    return by < 0 ? Interval{b, a} : Interval{a, b};
-  }
-  friend bool operator==(const Interval&, const Interval&) = default;
-};
 
 /// Forms and the facts that hold of them.
 class Bounds {
@@ -76,7 +52,8 @@ class Bounds {
   /// All that is known of one atom; of the linearizer's, only with `structural`.
   std::vector<Linear> facts_of(int atom, bool structural) {
     const bool outer = std::exchange(structural_, structural);
-    std::vector<Linear> facts = *collected(atom);
+    const Handle list = collected(atom);
+    std::vector<Linear> facts = static_cast<const FactList*>(list.get())->facts;
     structural_ = outer;
     return facts;
   }
@@ -97,11 +74,6 @@ class Bounds {
     forget();
   }
   void forget() { collected_.clear(), failures_.clear(); }
-  void forget_atoms(int from) {
-    atoms_.shrink(from);
-    for (auto& known : intervals_)
-      if (known.size() > std::size_t(from)) known.resize(std::size_t(from));
-  }
 
   /// Whether what `form` says is what a program computes in `type`: no value of it wraps.
   bool fits(const Linear& form, DType type) {
@@ -128,13 +100,12 @@ class Bounds {
 
   /// Of one atom, remembered as long as the atom.
   Interval of_atom(int number) {
-    std::vector<Remembered>& known = intervals_[structural_];
-    if (known.size() <= std::size_t(number)) known.resize(std::size_t(number) + 1);
-    if (!known[std::size_t(number)].known) {
+    const Atom& atom = atoms_[number];
+    if (atom.interval[structural_].is_empty()) {
       const Interval found = interval_of(number);
-      intervals_[structural_][std::size_t(number)] = {true, found};
+      atom.interval[structural_] = found;
     }
-    return intervals_[structural_][std::size_t(number)].interval;
+    return atom.interval[structural_];
   }
 
   Interval interval_of(int number) {
@@ -240,8 +211,8 @@ class Bounds {
   bool eliminate(const Linear& form, const Linear::Term& last) {
     for (std::size_t i = facts_.size(); i-- > 0;)
       if (const Linear fact = facts_[i]; without(form, last, fact)) return true;
-    const auto own = collected(last.atom);
-    for (const Linear& fact : *own)
+    const Handle own = collected(last.atom);
+    for (const Linear& fact : static_cast<const FactList*>(own.get())->facts)
       if (without(form, last, fact)) return true;
     const Atom& atom = atoms_[last.atom];
     const bool two_sides =
@@ -274,11 +245,12 @@ class Bounds {
   }
 
   /// What is known of an atom, remembered until something else is known of the place.
-  std::shared_ptr<const std::vector<Linear>> collected(int number) {
+  Handle collected(int number) {
     for (const Collected& known : collected_)
       if (known.atom == number && known.structural == structural_) return known.facts;
-    const auto facts = std::make_shared<std::vector<Linear>>();
-    collect(number, *facts);
+    auto* const list = new FactList;
+    const Handle facts(list);
+    collect(number, list->facts);
     if (asking_ == 0) collected_.push_back({number, structural_, facts});
     return facts;
   }
@@ -432,14 +404,13 @@ class Bounds {
   KnownNodes known_;
   Atoms atoms_;
   std::vector<Linear> facts_;
+  struct FactList : Counted {
+    std::vector<Linear> facts;
+  };
   struct Collected {
     int atom;
     bool structural;
-    std::shared_ptr<const std::vector<Linear>> facts;
-  };
-  struct Remembered {
-    bool known = false;
-    Interval interval;
+    Handle facts;
   };
   /// A form, by its hash, that was not proved in so many steps down.
   struct Failure {
@@ -449,7 +420,6 @@ class Bounds {
   std::vector<Failure> failures_;
   bool cut_ = false;  // whether the search left something out
   std::vector<Collected> collected_;
-  std::vector<Remembered> intervals_[2];  // by whether the linearizer's facts count
   bool structural_ = true;
   int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0;
 };

@@ -7,6 +7,7 @@
 // that. Forms are of mathematical integers: whoever makes one of a 32-bit expression has to know that it does not wrap.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -76,6 +77,30 @@ struct Linear {
   }
 };
 
+/// All integers from `low` to `high`, both included; 2^61 stands for without end.
+struct Interval {
+  static constexpr std::int64_t endless = std::int64_t(1) << 61;
+  std::int64_t low = -endless, high = endless;
+
+  static std::int64_t clamp(std::int64_t a) { return std::clamp(a, -endless, endless); }
+  static std::int64_t product(std::int64_t a, std::int64_t b) {
+    std::int64_t result = 0;
+    if (!__builtin_mul_overflow(a, b, &result)) return clamp(result);
+    return (a < 0) == (b < 0) ? endless : -endless;
+  }
+  Interval plus(const Interval& b) const { return {clamp(low + b.low), clamp(high + b.high)}; }
+  Interval times(const Interval& b) const {
+    const std::int64_t all[] = {product(low, b.low), product(low, b.high), product(high, b.low), product(high, b.high)};
+    return {*std::min_element(all, all + 4), *std::max_element(all, all + 4)};
+  }
+  Interval scaled(std::int64_t by) const {
+    const std::int64_t a = product(low, by), b = product(high, by);
+    return by < 0 ? Interval{b, a} : Interval{a, b};
+  }
+  bool is_empty() const { return low > high; }
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
 /// What an atom stands for. The first group are numbers of the call, the second arrays of the linearizer (see
 /// structure/arrays.hpp), the third arithmetic, the last what nothing is known of.
 enum class Symbol : std::uint8_t {
@@ -134,7 +159,8 @@ struct Atom {
   int accessor = -1;
   ir::Expr expr;
   std::vector<Linear> args;
-  std::int64_t low = INT32_MIN, high = INT32_MAX;  // of a variable or an unknown
+  std::int64_t low = INT32_MIN, high = INT32_MAX;   // of a variable or an unknown
+  mutable Interval interval[2] = {{1, 0}, {1, 0}};  // remembered, without and with the linearizer's facts
 };
 
 /// The atoms of one program, each once. Atoms made inside a scope go when it ends.
@@ -211,6 +237,7 @@ class Atoms {
 
   static bool same(const Atom& a, const Atom& b) {
     if (a.symbol != b.symbol || a.accessor != b.accessor || a.args.size() != b.args.size()) return false;
+    if (a.low != b.low || a.high != b.high) return false;  // one variable of two loops
     for (std::size_t i = 0; i < a.args.size(); ++i)
       if (!(a.args[i] == b.args[i])) return false;
     if (!a.expr || !b.expr) return !a.expr && !b.expr;

@@ -3,7 +3,7 @@
 //
 //   for n_idx = 0:batch_sizes(b): node = internal_batches(b,n_idx): for i = 0:H: h[node,i] = f(h[left(node),i])
 //     writes h[batch_begin(b + 1) .. + batch_length(b + 1), 0 .. + H]     # a batch is contiguous
-//     reads  h[0 .. + num_nodes + 1, 0 .. + H]                            # a child may be any node
+//     reads  h[batch_begin(b + 1) + 1 .. up to num_nodes, 0 .. + H]       # children lie above their parents
 //
 // Works on any level above `device`.
 #pragma once
@@ -49,51 +49,44 @@ class RegionFinder {
   explicit RegionFinder(Scope& scope) : scope_(scope), outer_(scope.atoms().size()) {}
 
   std::vector<Region> run(const ir::Stmt& body) {
-    for_each_extent(body);  // made here, they are outside of the body
-    outer_ = scope_.atoms().size();
     stmt(body);
     return std::move(regions_);
   }
 
  private:
-  /// Makes the forms of the buffers' extents, so that they outlive the scopes inside.
-  void for_each_extent(const ir::Stmt& body) {
-    const auto note = [&](const ir::Buffer& buffer, bool store) {
-      if (buffer->role == ir::Role::index) return;
-      for (std::size_t d = 0; d < buffer->dims.size(); ++d) extent_of(scope_.atoms(), buffer, d, store);
-    };
-    ir::visit_with(
-        body, [&](const ir::Load& load) { note(load.buffer, false); },
-        [&](const ir::Store& store) { note(store.buffer, true); });
-  }
-
   void stmt(const ir::Stmt& s) {
     switch (s->kind) {
       case ir::StmtKind::for_: {
         const auto& n = *s.as<ir::For>();
         expr(n.extent);
-        return scope_.within([&] {
-          scope_.enter_loop(n.var, n.extent);
-          stmt(n.body);
-        });
+        return scope_.within(
+            [&] {
+              scope_.enter_loop(n.var, n.extent);
+              stmt(n.body);
+            },
+            true);
       }
       case ir::StmtKind::let: {
         const auto& n = *s.as<ir::LetStmt>();
         expr(n.value);
-        return scope_.within([&] {
-          scope_.enter_let(n.var, n.value);
-          stmt(n.body);
-        });
+        return scope_.within(
+            [&] {
+              scope_.enter_let(n.var, n.value);
+              stmt(n.body);
+            },
+            true);
       }
       case ir::StmtKind::if_: {
         const auto& n = *s.as<ir::If>();
         expr(n.condition);
         for (const ir::Stmt& side : {n.then_body, n.else_body})
           if (side)
-            scope_.within([&] {
-              scope_.assume(n.condition, side.same_as(n.then_body));
-              stmt(side);
-            });
+            scope_.within(
+                [&] {
+                  scope_.assume(n.condition, side.same_as(n.then_body));
+                  stmt(side);
+                },
+                true);
         return;
       }
       case ir::StmtKind::block:
@@ -115,10 +108,12 @@ class RegionFinder {
         e,
         [&](const ir::Let& n) {
           expr(n.value);
-          scope_.within([&] {
-            scope_.enter_let(n.var, n.value);
-            expr(n.body);
-          });
+          scope_.within(
+              [&] {
+                scope_.enter_let(n.var, n.value);
+                expr(n.body);
+              },
+              true);
           return false;
         },
         [&](const ir::Load& load) { access(load.buffer, load.indices, false); });
@@ -142,12 +137,25 @@ class RegionFinder {
     return {low, high + 1 - low};
   }
 
+  /// Whether the value of the atom differs from one execution inside of the body to the next.
+  bool varies(int number) {
+    const Atom& atom = scope_.atoms()[number];
+    if (number >= outer_ && (atom.symbol == Symbol::variable || atom.symbol == Symbol::unknown || atom.expr))
+      return true;
+    for (const Linear& arg : atom.args)
+      for (const Linear::Term& term : arg.terms)
+        if (varies(term.atom)) return true;
+    return false;
+  }
+
   /// A bound of `form` by what stands outside of the body: the greatest that is less, or the least that is greater, of
   /// those that facts give one after the other. False if there is none.
   bool outermost(const Linear& form, bool upper, Linear& bound, int depth = 0) {
     if (form.lost || depth > 12) return false;
-    if (form.terms.empty() || form.terms.back().atom < outer_) return bound = form, true;
-    const Linear::Term last = form.terms.back();
+    std::size_t inner = form.terms.size();
+    while (inner > 0 && !varies(form.terms[inner - 1].atom)) --inner;
+    if (inner == 0) return bound = form, true;
+    const Linear::Term last = form.terms[inner - 1];
     const std::vector<Linear> own = scope_.facts_of(last.atom, true);
     const auto try_fact = [&](const Linear& fact) {
       const std::int64_t by = fact.coefficient(last.atom);

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "cortex/base/pointer_map.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/pass/intervals.hpp"
 
@@ -32,16 +31,16 @@ class Scope final : public Bounds {
 
   // ---- places ----
 
-  /// Runs `inside` where what it enters and assumes is forgotten afterwards.
+  /// Runs `inside` where what it enters and assumes is forgotten afterwards, and its atoms too unless they are kept.
   template <class F>
-  void within(F inside) {
+  void within(F inside, bool keep_atoms = false) {
     const int atoms = atoms_.size();
-    const std::size_t facts = facts_.size(), bound = bound_order_.size(), assumptions = assumptions_.size();
+    const std::size_t facts = facts_.size(), bound = bound_.size(), assumptions = assumptions_.size();
     inside();
-    for (; bound_order_.size() > bound; bound_order_.pop_back()) bound_.erase(bound_order_.back());
+    bound_.erase(bound_.begin() + std::ptrdiff_t(bound), bound_.end());
     forget_facts(facts);
     assumptions_.erase(assumptions_.begin() + std::ptrdiff_t(assumptions), assumptions_.end());
-    forget_atoms(atoms);
+    if (!keep_atoms) atoms_.shrink(atoms);
   }
 
   /// `var` in [0, extent).
@@ -49,7 +48,7 @@ class Scope final : public Bounds {
     const Linear count = linear(extent);
     Atom atom{Symbol::variable, -1, var, {}, 0, std::clamp<std::int64_t>(interval(count).high - 1, 0, INT32_MAX)};
     const Linear self = Linear::of(atoms_.number_of(std::move(atom)));
-    bind(var, {self, {}});
+    bound_.push_back({var, self, {}});
     know(self);
     know(count - 1 - self);
   }
@@ -58,9 +57,9 @@ class Scope final : public Bounds {
     if (is_int(var.dtype()) && var.lanes() == 1) {
       const Linear form = unchecked(value);
       know_even_split(form);
-      bind(var, {fits(form, var.dtype()) ? form : unknown(var.dtype()), {}});
+      bound_.push_back({var, fits(form, var.dtype()) ? form : unknown(var.dtype()), {}});
     } else if (var.dtype() == DType::boolean) {
-      bind(var, {{}, value});
+      bound_.push_back({var, {}, value});
     }
   }
 
@@ -115,8 +114,8 @@ class Scope final : public Bounds {
   const std::vector<Assumption>& assumptions() const { return assumptions_; }
   /// What boolean `var` stands for, or nothing.
   ir::Expr condition_of(const ir::Expr& var) const {
-    const auto found = bound_.find(var.get());
-    return found == bound_.end() ? ir::Expr() : found->second.condition;
+    const Bound* found = find(var);
+    return found ? found->condition : ir::Expr();
   }
 
   /// Whether the value of `e` is the same each time that it is evaluated at this place: it reads no tensor.
@@ -128,14 +127,17 @@ class Scope final : public Bounds {
 
  private:
   struct Bound {
+    ir::Expr var;
     Linear form;         // of an integer
     ir::Expr condition;  // of a boolean
   };
 
-  void bind(const ir::Expr& var, Bound bound) {
-    bound_.insert_or_assign(var.get(), std::move(bound));
-    bound_order_.push_back(var.get());
+  const Bound* find(const ir::Expr& var) const {
+    for (std::size_t i = bound_.size(); i-- > 0;)
+      if (bound_[i].var.same_as(var)) return &bound_[i];
+    return nullptr;
   }
+
   void assume_choice(const ir::Expr& condition, bool holds) override { assume_forms(condition, holds); }
 
   // ---- forms ----
@@ -155,8 +157,7 @@ class Scope final : public Bounds {
   }
 
   Linear variable(const ir::Expr& e) {
-    if (const auto found = bound_.find(e.get()); found != bound_.end() && !found->second.condition)
-      return found->second.form;
+    if (const Bound* found = find(e); found && !found->condition) return found->form;
     if (!is_int(e.dtype())) return unknown(e.dtype());
     const bool narrow = e.dtype() == DType::i32;
     return Linear::of(atoms_.number_of({Symbol::variable,
@@ -355,8 +356,7 @@ class Scope final : public Bounds {
     structural_ = outer;
   }
 
-  PointerMap<Bound> bound_;
-  std::vector<const void*> bound_order_;
+  std::vector<Bound> bound_;  // the innermost last
   std::vector<Assumption> assumptions_;
 };
 

@@ -1,0 +1,88 @@
+// Indices made of the nodes' data: which are checked and when, and which cannot be out of bounds.
+#include <catch2/catch.hpp>
+
+#include "cortex/cortex.hpp"
+
+using namespace cortex;
+
+namespace {
+
+struct Bush {
+  int id = 0;
+  std::vector<const Bush*> kids;
+};
+constexpr auto word = cortex::field<&Bush::id>;
+constexpr auto kids = cortex::children<&Bush::kids>;
+
+/// h(n) = T(index(n), i) + the sum over the children, with a table T of `rows`; `checked`: also Emb(word(n), i), whose
+/// check makes words valid rows of Emb.
+template <bool checked, class Index>
+auto model(int rows, const Index& index, Structure structure = cortex::tree) {
+  Dim V{"vocabulary"}, R{"rows", rows}, H{"hidden", 4};
+  Model<Bush> m("bush", structure);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto T = m.input<float>("T", R, H);
+  auto h = m.placeholder<float>("h", H);
+  auto of_table = m.compute("of_table", H, [&](auto n, auto i) { return T(index(n), i); });
+  const auto rest = [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); };
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    if constexpr (checked)
+      return of_table(n, i) + Emb(word(n), i) + rest(n, i);
+    else
+      return of_table(n, i) + Emb(0, i) + rest(n, i);
+  });
+  return m.recursion_op(h, body);
+}
+
+template <class Program>
+auto compiled(const Program& program) {
+  return runtime::compile_graph(program.graph(), Schedule{}, Target::interpreter());
+}
+
+}  // namespace
+
+TEST_CASE("a remainder by the number of rows is in bounds where words are checked", "[runtime]") {
+  const auto index = [](auto n) { return word(n) % 3; };
+  const auto known = compiled(model<true>(3, index));
+  CHECK(known->guarded.empty());
+  CHECK(known->checks.while_reading == 1);
+  CHECK(known->checks.by_rules + known->checks.by_intervals == 1);
+  // A word may be negative, and a remainder of it too.
+  CHECK(compiled(model<false>(3, index))->guarded.size() == 2);
+  CHECK(compiled(model<true>(3, [](auto n) { return word(n) / 3; }))->guarded.size() == 1);
+}
+
+TEST_CASE("an index that is held inside needs no check", "[runtime]") {
+  const auto held = compiled(model<false>(5, [](auto n) { return min(max(word(n), 0), 4); }));
+  CHECK(held->guarded.size() == 1);  // Emb(0): whether Emb has a row, only the weights bound say
+  CHECK(held->checks.by_intervals == 1);
+  CHECK(held->checks.before_kernel == 1);
+  CHECK(compiled(model<false>(5, [](auto n) { return min(word(n) - 1, 4); }))->guarded.size() == 2);
+}
+
+TEST_CASE("a number of children that is declared is in bounds of a table with a row more", "[runtime]") {
+  const auto index = [](auto n) { return num_children(kids(n)); };
+  CHECK(compiled(model<true>(4, index, cortex::tree.with_max_children(3)))->checks.by_rules == 1);
+  CHECK(compiled(model<true>(2, index, cortex::sequence))->checks.by_rules == 1);
+  CHECK(compiled(model<true>(4, index))->guarded.size() == 1);
+}
+
+TEST_CASE("what is dropped changes no result, and what is kept is refused as before", "[runtime]") {
+  CompileOptions options;
+  options.target = Target::interpreter();
+  const std::vector<float> emb(5 * 4, 1.f);
+  const std::vector<float> table{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
+  const Bush a{4, {}}, b{0, {}}, root{3, {&a, &b}}, far{5, {}}, negative{-1, {}};
+
+  auto dropped = compile(model<true>(3, [](auto n) { return word(n) % 3; }), Schedule{}, options);
+  dropped.bind("Emb", emb), dropped.bind("T", table);
+  CHECK(dropped(root)[0][0] == 1 + 0 + 0 + 3);  // the rows 4 % 3, 0 % 3 and 3 % 3 of T, and Emb three times
+  for (const Bush* bad : {&far, &negative}) CHECK(dropped.try_call(*bad).error().code == Code::out_of_range);
+
+  auto kept = compile(model<true>(3, [](auto n) { return word(n) - 1; }), Schedule{}, options);
+  kept.bind("Emb", emb), kept.bind("T", table);
+  const Bush one{1, {}};
+  CHECK(kept(one)[0][0] == 0 + 1);
+  CHECK_THAT(kept.try_call(b).error().message, Catch::Contains("reads 'T' at index -1"));
+  CHECK_THAT(kept.try_call(a).error().message, Catch::Contains("reads 'T' at index 3"));
+}
