@@ -1,11 +1,13 @@
 // Random loop schedules of random models: whatever the steps are, a program computes what the recursion as written
-// does, or the step is refused. Interpreted; `tests/run --cases N` runs N cases, from CORTEX_SEED on.
+// does, or the step is refused. Interpreted, and compiled; CORTEX_CASES cases, from the model CORTEX_SEED on, in place
+// of the suite's own.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
 
 #include "support/lowering.hpp"
 #include "support/node_tables.hpp"
+#include "support/random_cases.hpp"
 #include "support/random_loops.hpp"
 
 using namespace cortex;
@@ -24,75 +26,26 @@ NodeTable random_nodes(Random& random, ra::StructureKind kind) {
   return table;
 }
 
-struct Tally {
-  int cases = 0, applied = 0, refused = 0;
-  std::map<std::string, int> by_primitive;
-};
-
-/// Steps drawn one after the other; those that are refused are left out.
-class RandomLoops {
- public:
-  RandomLoops(Random& random, const ir::Stmt& lowered, const Target& target, Tally& tally)
-      : random_(random), target_(target), tally_(tally), maker_(random), body_(loops.named(lowered)) {}
-
-  Loops loops;
-
-  /// Up to `wanted` steps; those for several workers only if there are any.
-  void draw(int wanted, bool several) {
-    for (int attempt = 0; wanted > 0 && attempt < 60; ++attempt) {
-      const auto& all = pass::detail::loop_primitives;
-      const std::string primitive(all[std::size_t(random_.below(int(all.size())))].name);
-      if (primitive == "insert_barriers" || (!several && primitive == "share_work")) continue;
-      wanted -= take(maker_.step(body_, primitive));
-    }
-  }
-
-  /// Whether the step is possible and changes something.
-  bool take(const LoopStep& step) {
-    INFO(to_string(loops) << to_string(step) << "\n" << ir::print(body_));
-    try {
-      std::vector<LoopStep> steps = loops.steps();
-      steps.push_back(step);
-      const Loops longer(steps);
-      const ir::Stmt after = longer.apply(loops.size(), body_, target_);
-      if (after.same_as(body_)) return false;
-      ir::verify(after, ir::Level::scheduled);
-      body_ = after;
-      loops = longer;
-    } catch (const Error& error) {
-      if (error.code != Code::invalid_schedule) FAIL(error.message);
-      ++tally_.refused;
-      return false;
-    }
-    ++tally_.by_primitive[step.primitive], ++tally_.applied;
-    return true;
-  }
-
- private:
-  Random& random_;
-  const Target& target_;
-  Tally& tally_;
-  StepMaker maker_;
-  ir::Stmt body_;
-};
+Schedule random_recursion(Random& random) {
+  Schedule schedule;
+  if (random.chance(0.7)) schedule = schedule.dynamic_batch();
+  if (random.chance(0.5)) schedule = schedule.specialize_leaves_and_switches();
+  if (random.chance(0.5)) schedule = schedule.specialize_leaves();
+  return schedule;
+}
 
 /// One random model under one random schedule on some structures.
 void run_model(std::uint64_t seed, int structures, Tally& tally) {
   const RandomModel model(seed);
   Random random(seed);
-  Schedule schedule = Schedule{}.exact_activations();
-  if (random.chance(0.7)) schedule = schedule.dynamic_batch();
-  if (random.chance(0.5)) schedule = schedule.specialize_leaves_and_switches();
-  if (random.chance(0.5)) schedule = schedule.specialize_leaves();
+  Schedule schedule = random_recursion(random).exact_activations();
   const Target target = machine(random.chance(0.5) ? 16 : 32);
   INFO("seed " << seed);
 
   RandomLoops made(random, lower::lower(model.graph, schedule).body, target, tally);
-  made.draw(random.below(5), true);
-  const bool several = random.chance(0.3) && made.take({"insert_barriers", {}, {}});
-  made.draw(1 + random.below(4), several);
-  const int workers = several ? 2 + random.below(2) : 1;
+  const int workers = made.draw() ? 2 + random.below(2) : 1;
   schedule = schedule.workers(workers).loops(made.loops);
+  INFO(to_string(made.loops));
   CHECK(Loops::parse(to_string(made.loops)) == made.loops);
 
   const std::vector<Snapshot> programs = passes_of(model.graph, schedule, target);
@@ -112,16 +65,46 @@ void run_model(std::uint64_t seed, int structures, Tally& tally) {
   }
 }
 
+int wanted_cases(int usual) {
+  const char* asked = std::getenv("CORTEX_CASES");
+  return asked ? std::atoi(asked) : usual;
+}
+std::uint64_t first_seed(std::uint64_t usual) {
+  const char* asked = std::getenv("CORTEX_SEED");
+  return asked ? std::strtoull(asked, nullptr, 10) : usual;
+}
+
 }  // namespace
 
 TEST_CASE("random loop schedules keep what random models compute", "[differential][slow]") {
-  const char *asked = std::getenv("CORTEX_CASES"), *first = std::getenv("CORTEX_SEED");
-  const int cases = asked ? std::atoi(asked) : 50000;
+  const int cases = wanted_cases(50000);
   Tally tally;
-  for (std::uint64_t seed = first ? std::strtoull(first, nullptr, 10) : 1; tally.cases < cases; ++seed)
-    run_model(seed, 10, tally);
-  std::string counts;
-  for (const auto& [name, count] : tally.by_primitive) counts += " " + name + " " + std::to_string(count);
-  WARN(tally.cases << " cases, " << tally.applied << " steps, " << tally.refused << " refused;" << counts);
+  for (std::uint64_t seed = first_seed(1); tally.cases < cases; ++seed) run_model(seed, 10, tally);
+  WARN(tally.text());
+  CHECK(tally.applied > tally.cases / 10);
+}
+
+TEST_CASE("compiled, random loop schedules keep what random models compute", "[differential][slow]") {
+  const int cases = wanted_cases(CORTEX_LLVM ? 2000 : 300);
+  const auto pool = std::make_shared<Workers>(2);
+  const Target target = best_target();
+  Tally tally;
+  for (std::uint64_t seed = first_seed(700000); tally.cases < cases; ++seed) {
+    const RandomModel model(seed);
+    Random random(seed);
+    Schedule schedule = random_recursion(random);
+    RandomLoops made(random, lower::lower(model.graph, schedule).body, target, tally);
+    const bool several = made.draw();
+    schedule = schedule.workers(several ? 2 + random.below(2) : 1).loops(made.loops);
+    INFO("seed " << seed << "\n" << to_string(schedule));
+    RandomFunctor functor = compile_model(model, schedule);
+    if (several) functor.use(pool);
+    for (int f = 0; f < 10; ++f, ++tally.cases) {
+      const Forest forest = random_forest(random, model.graph.structure, f == 0 ? 4 : 30);
+      if (const auto wrong = mismatch(model, functor, forest))
+        FAIL(*wrong << "\nsmallest:\n" << smallest_failure(model, functor, seed));
+    }
+  }
+  WARN(tally.text());
   CHECK(tally.applied > tally.cases / 10);
 }

@@ -37,9 +37,10 @@ constexpr auto kids = cortex::children<&Phrase::kids>;
 
 /// Compiled for a machine that is the same everywhere.
 template <class Program>
-auto compile_fixed(const Program& program, const Schedule& schedule = Schedule::standard()) {
+auto compile_fixed(const Program& program, const Schedule& schedule = Schedule::standard(), int registers = 16) {
   CompileOptions options;
   options.target = Target::interpreter();
+  options.target.vector_registers = registers;
   return compile(program, schedule, options);
 }
 
@@ -128,7 +129,7 @@ TEST_CASE("a model's memory is that of its states, of the temporaries that live 
           "[explain][memory]") {
   const auto ready = models::lstm<Step, float, 2>(cortex::field<&Step::id>, cortex::optional_child<&Step::previous>,
                                                   {.input = 32, .hidden = 32});
-  auto m = compile_here(ready.program);
+  auto m = compile_fixed(ready.program, Schedule::standard(), 32);  // four gates in one pass
   constexpr std::size_t row = 32 * 4;
   CHECK(m.memory().states == RowBytes{.node = 4 * row});       // h and c of both layers
   CHECK(m.memory().temporaries == RowBytes{.node = 4 * row});  // the products of four gates, of one layer at a time

@@ -1,11 +1,14 @@
 // Random loop schedules: steps drawn from all primitives and the names that the program has, most of them legal.
 #pragma once
 
+#include <catch2/catch.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cortex/ir/verify.hpp"
 #include "cortex/loops.hpp"
 #include "support/random_models.hpp"
 
@@ -102,6 +105,89 @@ class StepMaker {
   Random& random_;
   std::vector<LoopAt> loops_;
   std::vector<std::string> tensors_;
+};
+
+/// How many cases there were, and how many steps.
+struct Tally {
+  int cases = 0, applied = 0, refused = 0;
+  std::map<std::string, int> by_primitive;
+
+  std::string text() const {
+    std::string all = std::to_string(cases) + " cases, " + std::to_string(applied) + " steps, " +
+                      std::to_string(refused) + " refused;";
+    for (const auto& [name, count] : by_primitive) all += " " + name + " " + std::to_string(count);
+    return all;
+  }
+};
+
+/// Steps drawn one after the other; those that are refused are left out.
+class RandomLoops {
+ public:
+  RandomLoops(Random& random, const ir::Stmt& lowered, const Target& target, Tally& tally)
+      : random_(random), target_(target), tally_(tally), maker_(random), body_(loops.named(lowered)) {
+    ir::visit_with(lowered, [&](const ir::Select& select) {
+      ir::visit_with(select.condition,
+                     [&](const ir::Binary& comparison) { compares_ |= is_float(comparison.a.dtype()); });
+    });
+  }
+
+  Loops loops;
+
+  /// Some steps; sometimes barriers, and some more steps behind them. Whether several workers may run the program.
+  bool draw() {
+    draw(random_.below(5), true);
+    const bool several = random_.chance(0.3) && take({"insert_barriers", {}, {}});
+    draw(1 + random_.below(4), several);
+    return several;
+  }
+
+  /// Up to `wanted` steps; those for several workers only if there are any.
+  void draw(int wanted, bool several) {
+    for (int attempt = 0; wanted > 0 && attempt < 60; ++attempt) {
+      const auto& all = pass::detail::loop_primitives;
+      const std::string primitive(all[std::size_t(random_.below(int(all.size())))].name);
+      if (primitive == "insert_barriers" || (!several && primitive == "share_work")) continue;
+      if (primitive == "rfactor" && compares_) continue;  // equal sums that are rounded otherwise compare otherwise
+      wanted -= take(maker_.step(body_, primitive));
+    }
+  }
+
+  /// A step of `primitive` on some of the program's loops and tensors. Whether one of `attempts` was possible.
+  bool take_any(const std::string& primitive, int attempts) {
+    const bool whole = pass::detail::primitive_named(primitive)->arguments.empty();
+    for (int attempt = 0; attempt < (whole ? 1 : attempts); ++attempt)
+      if (take(maker_.step(body_, primitive))) return true;
+    return false;
+  }
+
+  /// Whether the step is possible and changes something.
+  bool take(const LoopStep& step) {
+    try {
+      std::vector<LoopStep> steps = loops.steps();
+      steps.push_back(step);
+      const Loops longer(steps);
+      const ir::Stmt after = longer.apply(loops.size(), body_, target_);
+      if (after.same_as(body_)) return false;
+      ir::verify(after, ir::Level::scheduled);
+      body_ = after;
+      loops = longer;
+    } catch (const Error& error) {
+      if (error.code != Code::invalid_schedule)
+        FAIL(to_string(loops) << to_string(step) << ": " << error.message << "\n" << ir::print(body_));
+      ++tally_.refused;
+      return false;
+    }
+    ++tally_.by_primitive[step.primitive], ++tally_.applied;
+    return true;
+  }
+
+ private:
+  Random& random_;
+  const Target& target_;
+  Tally& tally_;
+  StepMaker maker_;
+  ir::Stmt body_;
+  bool compares_ = false;  // whether the model chooses by what it computes
 };
 
 }  // namespace cortex::test

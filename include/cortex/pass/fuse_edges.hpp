@@ -23,9 +23,10 @@ inline ir::Stmt fuse_edges(const ir::Stmt& body) {
                            !nest->loops.empty() && nest->loops[0].dim == dims::child;
     const auto* nodes = candidate ? nest->let_value.as<ir::UfCall>() : nullptr;
     const bool consecutive = !nodes || nodes->uf.kind != ir::UfKind::root_node;
-    if (!candidate || !consecutive) return self.children(loop);
+    const auto* count = candidate ? nest->loops[0].extent.as<ir::UfCall>() : nullptr;
+    const bool all_kids = count && count->uf.kind == ir::UfKind::num_children && count->args[0].same_as(nest->let_var);
+    if (!all_kids || !consecutive) return self.children(loop);
     const schedule::LoopHeader& kids = nest->loops[0];
-    const auto* count = kids.extent.as<ir::UfCall>();
     const ir::Expr row = ir::Var::make("e_idx"), edge = ir::Var::make("edge");
     const auto is_pair = [&](const ir::UfCall& call) {
       return call.uf.accessor == count->uf.accessor && call.args.size() == 2 && call.args[0].same_as(nest->let_var) &&

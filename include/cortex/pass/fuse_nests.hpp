@@ -64,7 +64,7 @@ struct Phase {
   void add(const Member& m) {
     append(before, m.before);
     const auto same_axis = [&](const Loop& l) {
-      return l.loop->dim == m.loop->dim && ir::equal(l.loop->extent, m.loop->extent);
+      return l.loop->dim == m.loop->dim && l.loop->loop == m.loop->loop && ir::equal(l.loop->extent, m.loop->extent);
     };
     auto at = std::find_if(loops.begin(), loops.end(), same_axis);
     if (at == loops.end()) at = loops.insert(at, Loop{m.loop, {}});

@@ -4,10 +4,13 @@
 //     ->
 //   if leaf(node): for i: h[i] = f(i) else: for i: h[i] = g(i)
 //
-// Only where the condition is all that the loop does: otherwise the loop would be there twice. Barriers stand under no
-// condition, so a loop with one keeps its conditions.
+// Only where the condition is all that the loop does, behind lets that it does not use: otherwise the loop would be
+// there twice. Barriers stand under no condition, so a loop with one keeps its conditions.
 #pragma once
 
+#include <vector>
+
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 
 namespace cortex::pass {
@@ -37,12 +40,22 @@ inline ir::Stmt hoist_conditions(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto& self, const ir::For& outer) -> ir::Stmt {
     const ir::Stmt inner = self.children(outer);
     const ir::For& loop = *inner.template as<ir::For>();
-    const auto* branch = loop.body.as<ir::If>();
+    std::vector<const ir::LetStmt*> lets;  // which node is at work
+    ir::Stmt work = loop.body;
+    for (const auto* let = work.as<ir::LetStmt>(); let; let = work.as<ir::LetStmt>()) {
+      lets.push_back(let);
+      work = let->body;
+    }
+    const auto* branch = work.as<ir::If>();
     if (!branch || loop.loop == ir::ForKind::parallel || !detail::is_invariant_in(branch->condition, loop))
       return inner;
     if (detail::has_barrier(loop.body)) return inner;
-    const auto around = [&](const ir::Stmt& side) {
-      return side ? ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, side, loop.piece) : ir::Stmt();
+    for (const ir::LetStmt* let : lets)
+      if (ir::uses(branch->condition, let->var)) return inner;
+    const auto around = [&](ir::Stmt side) {
+      if (!side) return ir::Stmt();
+      for (const auto& let : reversed(lets)) side = ir::LetStmt::make(let->var, let->value, side);
+      return ir::Stmt(ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, side, loop.piece));
     };
     return ir::If::make(branch->condition, around(branch->then_body), around(branch->else_body));
   });

@@ -107,6 +107,7 @@ enum class In : std::uint8_t {
   straight,    // done once
   dependence,  // the body of the loop that carries the dependence: of an iteration's nodes, none is another's child
   batch,       // the body of a loop over single nodes of one batch
+  several,     // the body of a loop in which nodes may be others' children, such as an unrolled one
 };
 
 /// Whether `node` is one of a single batch.
@@ -114,6 +115,21 @@ inline bool is_of_batch(const ir::Expr& node) {
   const auto* call = node.as<ir::UfCall>();
   using enum ir::UfKind;
   return call && (call->uf.kind == batch_node || call->uf.kind == internal_batch_node || call->uf.kind == part_node);
+}
+
+/// Whether all nodes of a loop's body are of one batch, the same throughout.
+inline bool is_of_one_batch(const ir::Stmt& body) {
+  std::vector<ir::Expr> batches;
+  bool one = true;
+  ir::visit_with(body, [&](const ir::UfCall& call) {
+    if (!is_of_batch(ir::handle_of(call))) return;
+    batches.push_back(call.args[0]);
+    one &= call.args.size() == 2 && ir::equal(call.args[0], batches[0]);
+  });
+  ir::visit_with(body, [&](const ir::For& loop) {
+    for (const ir::Expr& batch : batches) one &= !ir::uses(batch, loop.var);
+  });
+  return one && !batches.empty();
 }
 
 /// Whether workers may meet on some element of the two lists. Within one iteration of the loop that carries the
@@ -167,7 +183,7 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, I
   for (const ir::Stmt& stmt : stmts) {
     const Ends here = ends_of(stmt);
     nests &= schedule::parse_nest(stmt).has_value();
-    if (meet(since, here.head, in != In::straight)) {
+    if (meet(since, here.head, in == In::dependence || in == In::batch)) {
       result.push_back(ir::Barrier::make());
       since.clear();
       any = true;
@@ -176,7 +192,7 @@ inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, I
     append(since, here.tail);
     if (!any) append(head, here.head);
   }
-  if (in != In::straight && meet_next(since, head, in == In::batch, any && nests, alternating))
+  if (in != In::straight && meet_next(since, head, in == In::batch, any && nests && in != In::several, alternating))
     result.push_back(ir::Barrier::make());
   return result;
 }
@@ -245,14 +261,16 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
   };
   detail::Alternation alternation;
   const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& outer) -> ir::Stmt {
-    if (!schedule::carries_recursion(outer)) return handle_of(outer);
-    if (schedule::is_shared_whole(handle_of(outer))) return handle_of(outer);
+    if (outer.loop != ir::ForKind::serial || schedule::parse_nest(handle_of(outer))) return handle_of(outer);
     const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
     const ir::For& loop = *with_inner.as<ir::For>();
     const auto* let = loop.body.as<ir::LetStmt>();
-    const bool own =
-        let && loop.dim.kind() == DimKind::sequence;  // a let that directly follows a loop over batches is a nest's
-    const In in = own && detail::is_of_batch(let->value) ? In::batch : In::dependence;
+    // A let that directly follows a loop over batches is a nest's.
+    const bool own = let && loop.dim.kind() != DimKind::all_batches;
+    const bool whole = loop.dim == dims::all_batches || loop.dim == dims::sequence;
+    const In in = own && detail::is_of_batch(let->value)               ? In::batch
+                  : own || whole || detail::is_of_one_batch(loop.body) ? In::dependence
+                                                                       : In::several;
     std::vector<ir::Buffer> alternating;
     ir::Stmt inner = between(own ? let->body : loop.body, in, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);

@@ -141,13 +141,14 @@ class Bounds {
 
   // ---- proofs ----
 
-  static constexpr int most_steps = 100, most_depth = 14;
+  static constexpr int most_steps = 100, most_depth = 14, most_nested = 6, most_in_all = 6000;
 
   /// Whether `form` is never negative: the atom made last is eliminated with each fact about it in turn. What is bound
   /// or made inside is mostly bounded by what stands outside, so this ends; short proofs are looked for first.
   bool holds(const Linear& form) {
     if (depth_ > 0) return holds_deeper(form);
     failures_.clear();
+    in_all_ = 0;
     const bool result = search(form, most_depth, 0);
     depth_ = 0;
     return result;
@@ -167,6 +168,7 @@ class Bounds {
   bool holds_deeper(const Linear& form) {
     if (form.lost || interval(form).low >= 0) return !form.lost;
     if (form.terms.empty()) return false;
+    if (++in_all_ > most_in_all) return cut_ = shallow_ = true, false;
     if (depth_ > depth_limit_ || ++steps_ > most_steps) return cut_ = true, false;
     const Failure self{key_of(form), depth_limit_ - depth_};
     for (const Failure& known : failures_)
@@ -187,11 +189,14 @@ class Bounds {
   }
 
   /// The same for what a fact asks for, in a few steps of its own: whether the fact counts does not depend on how far
-  /// the proof that uses it has come.
+  /// the proof that uses it has come. Such proofs need facts in turn, and those further proofs: not without end.
   bool asked(const Linear& form) {
+    if (nested_ >= most_nested) return shallow_ = true, false;
+    ++nested_;
     const int steps = steps_, depth = depth_, limit = depth_limit_;
     const bool cut = cut_, result = search(form, 7, most_steps - 40);
     steps_ = steps, depth_ = depth, depth_limit_ = limit, cut_ = cut;
+    --nested_;
     return result;
   }
 
@@ -250,8 +255,10 @@ class Bounds {
       if (known.atom == number && known.structural == structural_) return known.facts;
     auto* const list = new FactList;
     const Handle facts(list);
+    const bool outer = std::exchange(shallow_, false);
     collect(number, list->facts);
-    if (asking_ == 0) collected_.push_back({number, structural_, facts});
+    if (asking_ == 0 && !shallow_) collected_.push_back({number, structural_, facts});
+    shallow_ |= outer;
     return facts;
   }
 
@@ -418,10 +425,11 @@ class Bounds {
     int depth;
   };
   std::vector<Failure> failures_;
-  bool cut_ = false;  // whether the search left something out
+  bool cut_ = false;      // whether the search left something out
+  bool shallow_ = false;  // whether a fact was left out because it would have been asked for too far down
   std::vector<Collected> collected_;
   bool structural_ = true;
-  int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0;
+  int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0, nested_ = 0, in_all_ = 0;
 };
 
 }  // namespace cortex::pass

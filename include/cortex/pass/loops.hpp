@@ -40,6 +40,13 @@ struct LoopPrimitive {
 
 namespace detail {
 
+/// Whether a nest writes what all workers see, and not only what is each one's own.
+inline bool writes_shared(const schedule::Nest& nest) {
+  bool found = false;
+  ir::visit_with(nest.inner, [&](const ir::Store& store) { found |= store.buffer->scope == ir::Scope::shared; });
+  return found;
+}
+
 /// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone.
 inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
   return ir::mutate_with(
@@ -48,8 +55,7 @@ inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
         if (loop.loop == ir::ForKind::parallel) return handle_of(loop);
         const auto nest = schedule::parse_nest(handle_of(loop));
         if (!nest) return self.children(loop);
-        bool settled = schedule::is_replicated(*nest) || schedule::is_one_workers(*nest);
-        for (const schedule::LoopHeader& each : nest->loops) settled |= each.kind == ir::ForKind::parallel;
+        bool settled = schedule::is_one_workers(*nest) || schedule::has_shared_loop(*nest) || !writes_shared(*nest);
         ir::visit_with(nest->inner, [&](const ir::For& inner) {
           if (inner.loop == ir::ForKind::parallel)
             schedule::refuse("loop '" + schedule::name_of(inner) + "' shares only a part of what '" +
@@ -67,7 +73,51 @@ inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
       });
 }
 
-inline ir::Stmt barriers_by_hand(const ir::Stmt& body) { return insert_barriers(rest_for_first_worker(body)); }
+/// Whether `stmt` does nothing but what one worker, or each for itself, does for one element.
+inline bool is_of_element(const ir::Stmt& stmt) {
+  bool element = true, by_worker = false;
+  ir::visit_with(
+      stmt,
+      [&](const ir::For& loop) {
+        const DimKind kind = loop.dim.kind();
+        element &= kind == DimKind::dense || kind == DimKind::child || kind == DimKind::slice;
+        element &= loop.loop != ir::ForKind::parallel;
+      },
+      [&](const ir::UfCall& call) { by_worker |= call.uf.kind == ir::UfKind::worker; });
+  if (!by_worker) return element;
+  const std::vector<schedule::Access> accesses = schedule::lasting_accesses({stmt});
+  for (const schedule::Access& x : accesses)
+    for (const schedule::Access& y : accesses)
+      element &= !x.write || y.write || !(x.buffer == y.buffer) || schedule::reads_child_state(y);
+  return element;
+}
+
+/// Refuses what has no place for a barrier between its statements: anything but nests, the loops around them, and the
+/// lets that these begin with.
+inline void need_nests(const ir::Stmt& stmt, bool begins_loop = false) {
+  if (const auto nest = schedule::parse_nest(stmt)) {
+    if (!is_of_element(nest->inner)) schedule::refuse_outside();
+  } else if (const auto* block = stmt.as<ir::Block>()) {
+    for (const ir::Stmt& each : block->stmts) need_nests(each);
+  } else if (const auto* loop = stmt.as<ir::For>(); loop && loop->loop != ir::ForKind::vectorized) {
+    need_nests(loop->body, true);
+  } else if (const auto* let = stmt.as<ir::LetStmt>()) {
+    bool stuck = !begins_loop && let->body.as<ir::Block>();
+    ir::visit_with(let->value, [&](const ir::Load& load) {
+      stuck |= load.buffer->role == ir::Role::temp || load.buffer->role == ir::Role::state;
+    });
+    if (stuck) schedule::refuse_outside();
+    need_nests(let->body, begins_loop);
+  } else if (!stmt.as<ir::Barrier>()) {
+    schedule::refuse_outside();
+  }
+}
+
+inline ir::Stmt barriers_by_hand(const ir::Stmt& body) {
+  const ir::Stmt shared = rest_for_first_worker(body);
+  need_nests(shared);
+  return insert_barriers(shared);
+}
 
 inline constexpr int register_gates(const Target& target) { return target.vector_registers / 5; }
 
@@ -291,6 +341,7 @@ class Loops : public LoopSchedule {
     const LoopStep& s = steps_[step];
     try {
       const ir::Stmt after = pass::detail::primitive_named(s.primitive)->apply({body, s, target});
+      schedule::check_lanes(after);
       return schedule::with_unique_names(schedule::detail::in_scope(after, "what is moved"));
     } catch (const Error& error) {
       if (error.code != Code::invalid_schedule) throw;

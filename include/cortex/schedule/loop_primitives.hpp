@@ -312,6 +312,33 @@ inline ir::Stmt vectorize_loop(const ir::Stmt& body, const std::string& name) {
   return detail::with_kind(body, loop, ir::ForKind::vectorized);
 }
 
+/// Refuses local buffers that each lane of a vectorized loop has for itself and indexes by the lane: such a buffer is
+/// one of vectors, in which no lane goes its own way.
+inline void check_lanes(const ir::Stmt& body) {
+  ir::visit_with(body, [&](const ir::For& loop) {
+    if (loop.loop != ir::ForKind::vectorized) return;
+    PointerSet own, by_lane{loop.var.get()};
+    ir::visit_with(
+        loop.body, [&](const ir::Alloc& alloc) { own.insert(alloc.buffer.id()); },
+        [&](const ir::LetStmt& let) {
+          ir::visit_with(let.value, [&](const ir::Var& v) {
+            if (by_lane.contains(&v)) by_lane.insert(let.var.get());
+          });
+        });
+    const auto need = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+      for (const ir::Expr& index : indices)
+        ir::visit_with(index, [&](const ir::Var& v) {
+          if (own.contains(buffer.id()) && by_lane.contains(&v))
+            refuse("'" + buffer->name + "' in loop '" + name_of(loop) + "', which is vectorized, is indexed by its " +
+                   "iteration");
+        });
+    };
+    ir::visit_with(
+        loop.body, [&](const ir::Load& load) { need(load.buffer, load.indices); },
+        [&](const ir::Store& store) { need(store.buffer, store.indices); });
+  });
+}
+
 /// A loop whose iterations the workers of a call share.
 inline ir::Stmt share_loop(const ir::Stmt& body, const std::string& name) {
   const ir::For& loop = loop_named(body, name);
@@ -322,6 +349,9 @@ inline ir::Stmt share_loop(const ir::Stmt& body, const std::string& name) {
   ir::visit_with(loop.body, [&](const ir::For& inner) {
     if (inner.loop == ir::ForKind::parallel) refuse("loop '" + name_of(inner) + "' inside is parallel already");
   });
+  for (const Access& access : lasting_accesses({loop.body}))
+    if (access.write && access.buffer->scope != ir::Scope::shared)
+      refuse("each worker has '" + access.buffer->name + "' for itself, and computes all of it");
   ir::visit_with(body, [&](const ir::If& branch) {
     bool by_worker = false, near = false;
     ir::visit_with(branch.condition, [&](const ir::UfCall& call) { by_worker |= call.uf.kind == ir::UfKind::worker; });

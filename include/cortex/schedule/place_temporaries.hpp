@@ -349,6 +349,24 @@ ir::Stmt over_part(const ir::Buffer& buffer, const std::vector<ir::Expr>& fixed,
   return result;
 }
 
+/// Refuses a buffer that `work` may not read at all: what is done ahead of it might be at an element that is not there.
+inline void need_reads_for_certain(const ir::Stmt& work, const ir::Buffer& buffer) {
+  const auto reads = [&](const ir::Stmt& s) {
+    bool found = false;
+    ir::visit_with(s, [&](const ir::Load& load) { found |= load.buffer == buffer; });
+    return found;
+  };
+  ir::visit_with(
+      work,
+      [&](const ir::If& branch) {
+        if (reads(ir::handle_of(branch))) refuse("'" + buffer->name + "' is read under a condition");
+      },
+      [&](const ir::For& inner) {
+        if (!ir::as_int(inner.extent) && reads(inner.body))
+          refuse("'" + buffer->name + "' is read in loop '" + name_of(inner) + "', which may have no iterations");
+      });
+}
+
 }  // namespace detail
 
 /// A temporary computed where a loop needs it, into a local buffer of what the loop's body uses:
@@ -385,7 +403,9 @@ inline ir::Stmt compute_at(const ir::Stmt& body, const std::string& name, const 
   work = ir::substitute(work, bound);
   // A producer that stands in the loop stays where it is; else its work comes first.
   const ir::Stmt users = detail::work_of(loop), there = detail::replaced(users, producer.outermost, work);
-  const ir::Stmt whole = there.same_as(users) ? ir::Block::make({work, users}) : there;
+  const bool ahead = there.same_as(users);
+  if (ahead) detail::need_reads_for_certain(users, buffer);
+  const ir::Stmt whole = ahead ? ir::Block::make({work, users}) : there;
   const ir::Stmt inner = ir::Alloc::make(part, detail::through_part(whole, buffer, part, fixed));
   return detail::in_scope(detail::without(detail::with_work(body, loop, inner), producer.outermost), name);
 }
@@ -411,20 +431,7 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
   ir::visit_with(
       work, [&](const ir::For& inner) { moving.insert(inner.var.get()); },
       [&](const ir::LetStmt& let) { moving.insert(let.var.get()); });
-  const auto reads = [&](const ir::Stmt& s) {
-    bool found = false;
-    ir::visit_with(s, [&](const ir::Load& load) { found |= load.buffer == buffer; });
-    return found;
-  };
-  ir::visit_with(  // what may be read of an element that nobody has stored
-      work,
-      [&](const ir::If& branch) {
-        if (reads(ir::handle_of(branch))) refuse("'" + name + "' is read under a condition");
-      },
-      [&](const ir::For& inner) {
-        if (!ir::as_int(inner.extent) && reads(inner.body))
-          refuse("'" + name + "' is read in loop '" + name_of(inner) + "', which may have no iterations");
-      });
+  detail::need_reads_for_certain(work, buffer);
   const auto pattern = [&](const std::vector<ir::Expr>& indices) {
     std::vector<ir::Expr> fixed = indices;
     for (ir::Expr& index : fixed) {

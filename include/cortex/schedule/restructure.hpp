@@ -213,19 +213,17 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
   }
   const detail::Lifted parts = detail::lifted(inner);
   if (parts.stmts.size() < 2) return body;
-  for (std::size_t a = 0; a < parts.stmts.size(); ++a)
-    for (std::size_t b = a + 1; b < parts.stmts.size(); ++b) {
-      std::vector<Access> x = lasting_accesses({parts.stmts[a]}), y = lasting_accesses({parts.stmts[b]});
-      const auto is_own = [&](const Access& access) {
-        return std::find(parts.buffers.begin(), parts.buffers.end(), access.buffer) != parts.buffers.end();
-      };
-      erase_where(x, is_own);
-      erase_where(y, is_own);
-      Surroundings around(loop.var, {loop.body});
-      if (carries_recursion(loop)) around.vary(loop);
-      if (const ir::Buffer through = meeting(x, y, around))
+  const auto is_own = [&](const Access& access) {
+    return std::find(parts.buffers.begin(), parts.buffers.end(), access.buffer) != parts.buffers.end();
+  };
+  std::vector<std::vector<Access>> accesses;
+  for (const ir::Stmt& stmt : parts.stmts) erase_where(accesses.emplace_back(lasting_accesses({stmt})), is_own);
+  Surroundings around(loop.var, {loop.body});
+  if (carries_recursion(loop)) around.vary(loop);
+  for (std::size_t a = 0; a < accesses.size(); ++a)
+    for (std::size_t b = a + 1; b < accesses.size(); ++b)
+      if (const ir::Buffer through = meeting(accesses[a], accesses[b], around))
         refuse("a later iteration of '" + name + "' needs an earlier one whole, through '" + through->name + "'");
-    }
   const detail::Expansion expansion(loop, parts);
   std::vector<ir::Stmt> loops;
   for (std::size_t s = 0; s < parts.stmts.size(); ++s) {
