@@ -212,7 +212,7 @@ class Alternation {
         [&](auto& self, const ir::For& loop) -> ir::Stmt {
           const auto own = turns_.find(loop.var.get());
           if (own == turns_.end()) return self.children(loop);
-          return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, in_loop(loop.body, own->second));
+          return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, in_loop(loop.body, own->second), loop.piece);
         },
         [&](auto& self, const ir::Load& load) -> ir::Expr {
           const ir::Expr inner = self.children(load);
@@ -258,7 +258,7 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
     alternation.add(loop, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
-    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
   });
   std::vector<ir::Buffer> none;
   return alternation.apply(between(inside, In::straight, none));

@@ -76,6 +76,7 @@ inline ir::Stmt with_layout(const ir::Stmt& body, const ir::Buffer& buffer, cons
              "' has no constant extent and has to stay outermost");
   ir::BufferInfo info = *buffer;
   info.layout = layout_of_axes(axes);
+  if (info.layout == buffer->layout) return body;
   if (buffer->role == ir::Role::weight && !buffer->packed_from) info.packed_from = buffer;
   const ir::Buffer laid_out(std::move(info));
   return ir::mutate_with(
@@ -145,6 +146,7 @@ inline ir::Stmt layout_reorder(const ir::Stmt& body, const std::string& name, co
   if (axes.size() != tensor.axes.size())
     refuse("'" + name + "' has " + std::to_string(tensor.axes.size()) + " axes, and " + std::to_string(axes.size()) +
            " are named");
+  if (std::is_sorted(order.begin(), order.end())) return body;
   return detail::with_layout(body, tensor.buffer, axes);
 }
 

@@ -180,6 +180,7 @@ inline ir::Stmt reorder_loops(const ir::Stmt& body, const std::vector<std::strin
   std::size_t next = 0;
   for (const ir::For*& place : order)
     if (std::find(names.begin(), names.end(), name_of(*place)) != names.end()) place = &loop_named(body, names[next++]);
+  if (order == path.loops) return body;
   const auto position = [&](const ir::For* loop) {
     return std::find(order.begin(), order.end(), loop) - order.begin();
   };

@@ -152,7 +152,9 @@ inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&
   }
   if (const auto* loop = body.as<ir::For>()) {
     const ir::Stmt inner = map_nests(loop->body, f);
-    return inner.same_as(loop->body) ? body : ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner);
+    return inner.same_as(loop->body)
+               ? body
+               : ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner, loop->piece);
   }
   if (const auto* let = body.as<ir::LetStmt>()) {
     const ir::Stmt inner = map_nests(let->body, f);

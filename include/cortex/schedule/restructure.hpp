@@ -213,6 +213,7 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
   }
   const detail::Lifted parts = detail::lifted(inner);
   if (parts.stmts.size() < 2) return body;
+  detail::need_no_barrier(loop);  // one that parts an iteration from the next
   for (std::size_t a = 0; a < parts.stmts.size(); ++a)
     for (std::size_t b = a + 1; b < parts.stmts.size(); ++b) {
       std::vector<Access> x = lasting_accesses({parts.stmts[a]}), y = lasting_accesses({parts.stmts[b]});

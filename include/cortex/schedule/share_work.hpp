@@ -36,12 +36,18 @@ inline ir::Stmt map_shared(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest
   if (is_shared_whole(body)) return body;
   if (const auto* block = body.as<ir::Block>()) {
     std::vector<ir::Stmt> stmts;
-    for (const ir::Stmt& s : block->stmts) stmts.push_back(map_shared(s, f));
-    return ir::Block::make(stmts);
+    bool changed = false;
+    for (const ir::Stmt& s : block->stmts) {
+      stmts.push_back(map_shared(s, f));
+      changed |= !stmts.back().same_as(s);
+    }
+    return changed ? ir::Block::make(stmts) : body;
   }
   const auto* loop = body.as<ir::For>();
   if (!loop || !(loop->dim == dims::all_batches)) return map_nests(body, f);
-  return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, map_shared(loop->body, f));
+  const ir::Stmt inner = map_shared(loop->body, f);
+  if (inner.same_as(loop->body)) return body;
+  return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner, loop->piece);
 }
 
 /// What one nest writes, and whether each worker may compute all of it.
