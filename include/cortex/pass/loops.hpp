@@ -48,7 +48,13 @@ inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
         if (loop.loop == ir::ForKind::parallel) return handle_of(loop);
         const auto nest = schedule::parse_nest(handle_of(loop));
         if (!nest) return self.children(loop);
-        bool settled = schedule::is_replicated(*nest) || schedule::is_one_workers(*nest);
+        const bool own = schedule::is_replicated(*nest);
+        ir::visit_with(nest->inner, [&](const ir::Store& store) {
+          if (own && store.buffer->scope == ir::Scope::shared)
+            schedule::refuse("loop '" + schedule::name_of(loop) + "' writes '" + store.buffer->name +
+                             "', which workers share, beside what each of them has for itself; distribute that first");
+        });
+        bool settled = own || schedule::is_one_workers(*nest);
         for (const schedule::LoopHeader& each : nest->loops) settled |= each.kind == ir::ForKind::parallel;
         ir::visit_with(nest->inner, [&](const ir::For& inner) {
           if (inner.loop == ir::ForKind::parallel)
