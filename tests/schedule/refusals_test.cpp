@@ -274,8 +274,10 @@ TEST_CASE("what cannot be done to a loop is refused", "[schedule][loops][refusal
   check({
       {scale, "vectorize(i); split(i, 2)", "loop 'i' is parallel or vectorized already"},
       {scale, "parallel(i); unroll(i)", "loop 'i' is parallel or vectorized already"},
-      {scale, "split(i, 0)", "the factor is 0; it has to be at least 1"},
+      {scale, "split(i, 0)", "the factor is 0; it has to be from 1 to 65536"},
       {scale, "split(i, -4)", "the factor is -4"},
+      {at_nodes, "split_guarded(n_idx, 65537)", "the factor is 65537"},
+      {at_nodes, "split_cases(n_idx, 65)", "the factor is 65; it has to be from 1 to 64"},
       {of_children, "share_work(); insert_barriers(); split_cases(b_idx, 2)", "there is a barrier in loop 'b_idx'"},
       {of_children, "share_work(); insert_barriers(); split_guarded(b_idx, 2)", "there is a barrier in loop 'b_idx'"},
       {rows_apart, "jam(i)", "there is a barrier in loop 'i'"},
@@ -290,6 +292,7 @@ TEST_CASE("what cannot be done to a loop is refused", "[schedule][loops][refusal
       {matrix, "tile(i, j, 2, 3)", "the extent of loop 'j' is no multiple of 3; split it, and reorder what is left"},
       {at_nodes, "tile(i, n_idx, 2, 2)", "the extent of loop 'n_idx' is no multiple of 2"},
       {matrix, "tile(i, j, 2, 0)", "the factor is 0"},
+      {matrix, "tile(i, j, 7, 2)", "loop 'i' has 6 iterations, fewer than 7"},
       {at_nodes, "unroll(n_idx)", "the extent of loop 'n_idx' is not constant; split it"},
       {long_loop, "unroll(i)", "loop 'i' has 65 iterations, more than 64; split it"},
       {long_loop, "jam(i)", "the extent of loop 'i' is no constant up to 64; split it"},
@@ -348,7 +351,7 @@ TEST_CASE("statements that cannot leave their loop, or come into another, are re
 TEST_CASE("a reduction that cannot be factored is refused", "[schedule][loops][refusal]") {
   check({
       {scale, "rfactor(i, 2)", "loop 'i' is no reduction into local accumulators"},
-      {product, "rfactor(r, 65)", "the factor is 65; at most 64 partial reductions are kept"},
+      {product, "rfactor(r, 65)", "the factor is 65; it has to be from 1 to 64"},
       {product, "rfactor(r, 0)", "the factor is 0"},
       {sum_of_sums, "rfactor(r, 2)", "loop 'r' reads an accumulator, 'a', in between"},
   });
@@ -411,14 +414,16 @@ TEST_CASE("a layout that a tensor cannot have is refused", "[schedule][loops][re
       {product, "layout_pad(W, 2, 16)", "'W' has no axis 2; it has 2"},
       {product, "layout_pad(W, -1, 16)", "'W' has no axis -1; it has 2"},
       {product, "layout_fuse(W, 1)", "'W' has no axis 2; it has 2"},
-      {product, "layout_split(W, 0, 1)", "the factor is 1; it has to be at least 2"},
+      {product, "layout_split(W, 0, 1)", "the factor is 1; it has to be from 2 to 65536"},
       {of_rows_of_emb, "layout_split(Emb, 0, 4)", "axis 0 has no constant extent"},
       {product, "layout_split(W, 0, 4); layout_split(W, 1, 3)", "axis 1 has 4 places, which 3 does not divide"},
       {product, "layout_reorder(W, 0, 0)", "axis 0 is named twice"},
       {product, "layout_reorder(W, 1)", "'W' has 2 axes, and 1 are named"},
       {product, "layout_pad(W, 1, 5); layout_fuse(W, 0)", "axes 0 and 1 have no room between them already"},
-      {product, "layout_pad(W, 1, 0)", "the multiple is 0; it has to be at least 1"},
+      {product, "layout_pad(W, 1, 0)", "the factor is 0; it has to be from 1 to 65536"},
       {of_rows_of_emb, "layout_pad(Emb, 0, 4)", "axis 0 has no constant extent"},
+      {product, "layout_pad(W, 0, 32768); layout_pad(W, 1, 65536)",
+       "the layout has 2147483648 elements, more than 2147483647"},
   });
 }
 
