@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cortex/pass/flatten_storage.hpp"
+#include "cortex/pass/vectorize.hpp"
 #include "support/golden.hpp"
 #include "support/small_loops.hpp"
 
@@ -181,5 +182,21 @@ TEST_CASE("no primitive is without a golden, nor without a case where it has not
     INFO(name);
     CHECK(goldens.count(name) == 1);
     CHECK(idle.count(name) + always_something.count(name) == 1);
+  }
+}
+
+TEST_CASE("vectors find their elements wherever a layout puts them", "[schedule][loops][equality]") {
+  for (const char* steps : {
+           "layout_split(W, 0, 4); split(i, 4); vectorize(i.i)",
+           "layout_split(W, 0, 4); layout_reorder(W, 0, 2, 1); split(i, 4); vectorize(i.i)",
+           "layout_split(W, 0, 2); layout_split(W, 0, 2); layout_reorder(W, 3, 1, 0, 2); split(i, 2); vectorize(i.i)",
+           "layout_split(W, 0, 2); layout_reorder(W, 2, 1, 0); split(i, 4); vectorize(i.i)",
+           "layout_split(W, 0, 3); layout_pad(W, 2, 16); split(i, 4); vectorize(i.i)",
+           "pack_weights(); layout_split(W_packed, 0, 2); layout_reorder(W_packed, 1, 0, 2, 3); tile_nests()",
+       }) {
+    INFO(steps);
+    ir::Program program = program_of(after(product(), steps));
+    program.body = pass::vectorize(program.body);
+    CHECK(difference(program_of(product()), pass::flatten_storage(program)) == "");
   }
 }

@@ -129,7 +129,8 @@ class Flattener {
     const std::int64_t panel = axis.divisor == 1 ? axis.modulus : axis.divisor;
     const ir::Expr quotient = exact_quotient(base, panel);
     if (!quotient || ramp.type.lanes > panel) return {};
-    return axis.divisor == 1 ? Part{ir::imm(0), true} : Part{quotient, false};
+    if (axis.divisor == 1) return {ir::imm(0), true};
+    return {axis.modulus ? quotient % axis.modulus : quotient, false};
   }
 
   static ir::Expr part_of(const ir::Axis& axis, ir::Expr index) {
