@@ -130,9 +130,10 @@ TEST_CASE("other arguments than a primitive takes are refused with those that it
 }
 
 TEST_CASE("what moves or shares work comes before the barriers", "[schedule][loops][refusal]") {
-  for (const char* late : {"parallel(i)", "compute_inline(t)", "compute_at(t, i)", "cache_write(t, i)", "fuse_nests()",
-                           "inline_temporaries()", "distribute_rows()", "fuse_edges()", "forward_stores()",
-                           "index_densely()", "share_work()", "insert_barriers()"}) {
+  for (const char* late :
+       {"parallel(i)", "compute_inline(t)", "compute_at(t, i)", "cache_read(t, i)", "cache_write(t, i)", "fuse_nests()",
+        "inline_temporaries()", "distribute_rows()", "fuse_edges()", "forward_stores()", "index_densely()",
+        "share_work()", "insert_barriers()"}) {
     const std::string steps = std::string("insert_barriers(); unroll(i); ") + late;
     CHECK(parsed(steps) == std::string("loop schedule: ") + late + ": it has to come before insert_barriers()");
     CHECK(parsed(std::string(late) + "; unroll(i)") == "");

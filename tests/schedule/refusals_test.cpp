@@ -248,17 +248,6 @@ ir::Stmt of_rows_of_emb() {
     });
   });
 }
-/// Children before parents, one node after the other; a node reads what others wrote of its child.
-ir::Stmt node_by_node() {
-  const ir::Expr n = var("n_idx"), node = var("node");
-  const ir::Expr kid = ir::call(ir::UfKind::child, "left", {node}, 0);
-  const ir::Stmt own = over(H, "i", [&](auto& i) { return store(s, {node, i}, load(x, {i}) * real(node)); });
-  const ir::Stmt all = over(H, "j", [&](auto& j) {
-    return store(h, {node, j}, load(s, {node, reversed(j)}) + load(h, {kid, reversed(j)}));
-  });
-  return ir::For::make(n, dims::sequence, ir::call(ir::UfKind::num_nodes, "num_nodes"), ir::ForKind::serial,
-                       ir::LetStmt::make(node, ir::call(ir::UfKind::sequence_node, "nodes", {n}), block({own, all})));
-}
 
 }  // namespace
 
@@ -393,8 +382,6 @@ TEST_CASE("a tensor of which no copy can be kept is refused", "[schedule][loops]
       {both_ways, "cache_read(Q, i)", "'Q' is read along different dimensions"},
       {matrix, "cache_read(Y, i)", "'Y' is not read in loop 'i'"},
       {of_big, "split(i, 300); cache_read(big, i.o)", "the part of 'big' has 90000 elements, more than 65536"},
-      {node_by_node, "parallel(i); parallel(j); insert_barriers(); cache_read(h, n_idx)",
-       "there is a barrier in loop 'n_idx'"},
   });
   check({
       {product, "cache_write(acc, i)", "'acc' is local already"},

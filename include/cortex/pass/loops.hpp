@@ -177,12 +177,13 @@ inline void check_step(const LoopStep& step) {
                 "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
 }
 
-/// Barriers are put where the program stands then: what moves work from one nest to another, or shares more of it,
-/// comes before them.
+/// Barriers are put where the program stands then: what moves work from one nest to another, shares more of it, or
+/// reads whole what a worker read its own slice of, comes before them.
 inline void check_order(const std::vector<LoopStep>& steps) {
-  constexpr std::string_view early[] = {"parallel",       "compute_inline",     "compute_at",      "cache_write",
-                                        "fuse_nests",     "inline_temporaries", "distribute_rows", "fuse_edges",
-                                        "forward_stores", "index_densely",      "share_work",      "insert_barriers"};
+  constexpr std::string_view early[] = {"parallel",       "compute_inline", "compute_at",         "cache_read",
+                                        "cache_write",    "fuse_nests",     "inline_temporaries", "distribute_rows",
+                                        "fuse_edges",     "forward_stores", "index_densely",      "share_work",
+                                        "insert_barriers"};
   bool barriers = false, shared = false, tiled = false;  // tiling gives each worker its iterations
   for (const LoopStep& step : steps) {
     shared |= step.primitive == "parallel" || step.primitive == "share_work";

@@ -401,8 +401,6 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
   const ir::Buffer buffer = buffer_named(body, name);
   const ir::For& loop = loop_named(body, loop_name);
   if (buffer->scope == ir::Scope::local) refuse("'" + name + "' is local already");
-  const bool constant = buffer->role != ir::Role::state && buffer->role != ir::Role::temp;
-  if (!constant) detail::need_no_barrier(loop);  // other workers may write meanwhile
   if (detail::stores_in(loop.body, buffer)) {
     for (const Access& access : lasting_accesses({loop.body}))
       if (access.buffer == buffer && !access.write && !reads_child_state(access))
