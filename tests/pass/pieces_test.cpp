@@ -53,6 +53,6 @@ TEST_CASE("what workers share is not computed beside what each has for itself", 
   const auto model = child_sum_gru<float, true>(12);
   CHECK_THROWS_WITH(
       passes_of(model.graph(), by_hand("share_work(); insert_barriers()"), machine(16)),
-      Contains("loop schedule: insert_barriers(): loop 'n_idx.2' writes") &&
+      Contains("loop schedule: insert_barriers(): what 'n_idx.2' does writes") &&
           Contains("which workers share, beside what each of them has for itself; distribute that first"));
 }

@@ -317,6 +317,8 @@ TEST_CASE("a loop that workers cannot share is refused", "[schedule][loops][refu
       {rows_of_turned, "share_work(); parallel(n)", "what loop 'n' does is the first worker's alone"},
       {two_nests_a_node, "parallel(i); insert_barriers()",
        "loop 'i' shares only a part of what 'n_idx' does; distribute that first"},
+      {product, "distribute(i); parallel(i.3); insert_barriers()",
+       "loop 'i.3' shares only a part of what is done with a local buffer or a condition; distribute that first"},
       {product, "rfactor(r, 4); vectorize(r.p); parallel(i); tile_nests()",
        "a loop that workers share has vectors already: their slices would not be those of tiles"},
   });

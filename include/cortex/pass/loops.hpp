@@ -40,37 +40,48 @@ struct LoopPrimitive {
 
 namespace detail {
 
-/// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone.
+/// Whether each worker does a nest for itself, or its share of it, or one alone does it. A nest of which workers would
+/// share a part is refused.
+inline bool has_its_workers(const schedule::Nest& nest, const ir::Stmt& stmt) {
+  const auto* outermost = stmt.as<ir::For>();
+  const std::string what = outermost ? "what '" + schedule::name_of(*outermost) + "' does"
+                                     : "what is done with a local buffer or a condition";
+  const bool own = schedule::is_replicated(nest);
+  ir::visit_with(
+      nest.inner,
+      [&](const ir::Store& store) {
+        if (own && store.buffer->scope == ir::Scope::shared)
+          schedule::refuse(what + " writes '" + store.buffer->name +
+                           "', which workers share, beside what each of them has for itself; distribute that first");
+      },
+      [&](const ir::For& inner) {
+        if (inner.loop == ir::ForKind::parallel)
+          schedule::refuse("loop '" + schedule::name_of(inner) + "' shares only a part of " + what +
+                           "; distribute that first");
+      });
+  return own || schedule::is_one_workers(nest) || schedule::has_shared_loop(nest);
+}
+
+/// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone. A nest is
+/// one worker's with its local buffers, or nobody's.
 inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
+  const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
+  const auto first_workers = [&](ir::Mutator& self, const ir::Stmt& stmt) -> ir::Stmt {
+    const auto nest = schedule::parse_nest(stmt);
+    if (!nest) return self.children(*stmt.get());
+    if (has_its_workers(*nest, stmt)) return stmt;
+    schedule::Nest first = *nest;
+    first.guard = nest->guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest->guard) : alone;
+    return schedule::build_nest(first);
+  };
   return ir::mutate_with(
       body,
       [&](auto& self, const ir::For& loop) -> ir::Stmt {
-        if (loop.loop == ir::ForKind::parallel) return handle_of(loop);
-        const auto nest = schedule::parse_nest(handle_of(loop));
-        if (!nest) return self.children(loop);
-        const bool own = schedule::is_replicated(*nest);
-        ir::visit_with(nest->inner, [&](const ir::Store& store) {
-          if (own && store.buffer->scope == ir::Scope::shared)
-            schedule::refuse("loop '" + schedule::name_of(loop) + "' writes '" + store.buffer->name +
-                             "', which workers share, beside what each of them has for itself; distribute that first");
-        });
-        bool settled = own || schedule::is_one_workers(*nest);
-        for (const schedule::LoopHeader& each : nest->loops) settled |= each.kind == ir::ForKind::parallel;
-        ir::visit_with(nest->inner, [&](const ir::For& inner) {
-          if (inner.loop == ir::ForKind::parallel)
-            schedule::refuse("loop '" + schedule::name_of(inner) + "' shares only a part of what '" +
-                             schedule::name_of(loop) + "' does; distribute that first");
-        });
-        if (settled) return handle_of(loop);
-        schedule::Nest first = *nest;
-        const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
-        first.guard = nest->guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest->guard) : alone;
-        return schedule::build_nest(first);
+        return loop.loop == ir::ForKind::parallel ? handle_of(loop) : first_workers(self, handle_of(loop));
       },
-      [&](auto&, const ir::Store& store) -> ir::Stmt {
-        const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
-        return store.buffer->scope == ir::Scope::shared ? ir::If::make(alone, handle_of(store)) : handle_of(store);
-      });
+      [&](auto& self, const ir::If& branch) -> ir::Stmt { return first_workers(self, handle_of(branch)); },
+      [&](auto& self, const ir::Alloc& alloc) -> ir::Stmt { return first_workers(self, handle_of(alloc)); },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt { return first_workers(self, handle_of(store)); });
 }
 
 inline ir::Stmt barriers_by_hand(const ir::Stmt& body) { return insert_barriers(rest_for_first_worker(body)); }
