@@ -2,6 +2,7 @@
 // that go down, several in a row, outputs and readouts, unrolling.
 #include <catch2/catch.hpp>
 
+#include "support/golden.hpp"
 #include "support/lowering.hpp"
 #include "support/models.hpp"
 
@@ -189,12 +190,13 @@ TEST_CASE("a readout runs over the roots", "[lower]") {
   CHECK(count(text, "num_nodes(") == 2);  // the loop's end and the divisor
 }
 
-TEST_CASE("an unrolled recursion is inlined once a level, over groups of subtrees", "[lower]") {
+TEST_CASE("an unrolled recursion is inlined once a level, over groups of subtrees", "[lower][golden]") {
   const auto program = test::tree_rnn(4);
   const std::string twice = lowered(program.graph(), Schedule::standard().unroll(program, 2));
   CHECK(count(twice, "num_groups") == 1);
   CHECK(count(twice, "num_inner(") == 1);
   CHECK(count(twice, "rnn[left(") == 2);  // the body in itself
+  check_golden("lower/tree_rnn_unrolled.ilir", twice);
   const std::string thrice = lowered(program.graph(), Schedule::standard().unroll("rnn", 3));
   CHECK(count(thrice, "rnn[left(") == 3);
 }

@@ -93,9 +93,10 @@ std::vector<Case> cells() {
 
 std::vector<ra::Graph> odd_ones() {
   std::vector<ra::Graph> result{odd::scalar_state()};
-  for (const auto model : {odd::matrix_state, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves,
-                           odd::indices, odd::attention, odd::tensor_product, odd::beside, odd::mixed_types,
-                           odd::degrees, odd::constants, odd::chosen_children, odd::half_contracted})
+  for (const auto model :
+       {odd::matrix_state, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves, odd::indices,
+        odd::attention, odd::tensor_product, odd::beside, odd::mixed_types, odd::degrees, odd::constants,
+        odd::common_number, odd::chosen_children, odd::half_contracted})
     result.push_back(model(5));
   return result;
 }

@@ -124,6 +124,11 @@ TEST_CASE("numbers and vectors that no node changes are right after every pass",
   check_odd(test::odd::constants);
 }
 
+TEST_CASE("numbers that no node changes, and what is computed of them, are right after every pass",
+          "[pass][equality]") {
+  check_odd(test::odd::common_number);
+}
+
 TEST_CASE("children chosen by an index variable are right after every pass", "[pass][equality]") {
   check_odd(test::odd::chosen_children);
 }

@@ -123,6 +123,17 @@ TEST_CASE("what one worker does alone needs no barrier in between", "[pass][race
   CHECK(barriers(block({alone(scalar, number(1)), all})) == 1);
 }
 
+TEST_CASE("barriers stand where a variable's value is read, and among what is done with it", "[pass][races]") {
+  const ir::Expr first = ir::Var::make("first", {DType::f32, 1}), i = var("i"), j = var("j"), k = var("k");
+  const auto set = loop(i, H, store(t, {i}, number(1)), parallel);
+  const ir::Buffer v = buffer("v", {H}), w = buffer("w", {H});
+  const auto of_first = loop(j, H, store(v, {j}, first), parallel);
+  const auto whole = loop(k, H, store(w, {k}, load(v, {turned(k)})), parallel);
+  CHECK(barriers(block({set, ir::LetStmt::make(first, load(t, {ir::imm(0)}), of_first)})) == 1);
+  CHECK(barriers(block({set, ir::LetStmt::make(first, load(t, {ir::imm(0)}), block({of_first, whole}))})) == 2);
+  CHECK(barriers(block({set, ir::LetStmt::make(first, number(2), block({of_first, whole}))})) == 1);
+}
+
 TEST_CASE("a dimension of one element is one worker's", "[pass][races]") {
   const ir::Expr i = var("i"), j = var("j"), k = var("k");
   const auto write = loop(i, one, store(u, {i}, number(1)), parallel);

@@ -72,6 +72,17 @@ TEST_CASE("TreeGRU's two contractions are apart by a barrier, and so are its bat
   check_golden("pass/insert_barriers/tree_gru.ilir", text_after("insert_barriers", tree_gru(8).graph(), shared));
 }
 
+TEST_CASE("one contraction a level takes one barrier a batch, and one behind what is computed ahead",
+          "[pass][golden]") {
+  check_golden("pass/insert_barriers/dependency_rnn.ilir",
+               text_after("insert_barriers", dependency_rnn(8).graph(), shared));
+}
+
+TEST_CASE("unrolled, one barrier stands behind two levels, whose nodes are one worker's", "[pass][golden]") {
+  check_golden("pass/insert_barriers/tree_gru_unrolled.ilir",
+               text_after("insert_barriers", tree_gru(4).graph(), shared.unroll("tree_gru", 2)));
+}
+
 TEST_CASE("TreeLSTM takes one barrier a batch", "[pass]") {
   CHECK(barriers_of(tree_lstm(16).graph(), shared) == Barriers{1, 1, 0});
 }

@@ -70,6 +70,18 @@ TEST_CASE("temporaries that are live together stay apart", "[pass]") {
   CHECK_FALSE(shares(p.of({p.write(p.x), p.write(p.y), p.read(p.x), p.read(p.y)}), 1));
 }
 
+TEST_CASE("what a variable is computed of lives until then", "[pass]") {
+  const Levels p;
+  const ir::Buffer s = buffer("s", {}), t = buffer("t", {p.H});
+  const ir::Type real{DType::f32, 1};
+  const ir::Expr first = ir::Var::make("first", real), second = ir::Var::make("second", real);
+  const ir::Expr i = var("i"), j = var("j");
+  const ir::Stmt result = loop(j, p.H, store(p.h, {ir::imm(0), j}, load(t, {j}) * second));
+  const ir::Stmt rest =
+      block({loop(i, p.H, store(t, {i}, load(p.w, {i}) * first)), ir::LetStmt::make(second, load(s, {}), result)});
+  CHECK_FALSE(shares(block({store(s, {}, number(2)), ir::LetStmt::make(first, load(s, {}), rest)}), 1));
+}
+
 TEST_CASE("one worker's temporaries share as soon as one is read for the last time", "[pass]") {
   const Levels p;
   CHECK(shares(p.of({p.write(p.x), p.read(p.x), p.write(p.y), p.read(p.y)}), 1));

@@ -152,3 +152,21 @@ TEST_CASE("a part of the loop over single nodes has the barriers of the whole", 
   const ir::Program program = passes_of(graph, schedule, machine(16)).back().program;
   for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
 }
+
+TEST_CASE("what is done with a local buffer is one worker's as a whole", "[schedule][loops][equality]") {
+  const ra::Graph graph = tree_gru(8).graph();
+  std::mt19937 random(1);
+  const NodeTable table = random_table(21, 2, 7, random, true);
+  const Linear linear(table, 2);
+  const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 7, 1));
+  for (const char* steps : {
+           "distribute_rows(); split_guarded(i.2, 3); share_work(); insert_barriers()",  // a fold, each worker's own
+           "distribute_rows(); split_guarded(i.2, 3); insert_barriers()",
+           "distribute_rows(); distribute(i.3); share_work(); insert_barriers()",
+       }) {
+    INFO(steps);
+    const Schedule schedule = Schedule::standard().exact_activations().workers(3).loops(Loops::parse(steps));
+    const ir::Program program = passes_of(graph, schedule, machine(16)).back().program;
+    for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
+  }
+}

@@ -377,6 +377,28 @@ inline ra::Graph constants(int extent) {
   return g.done();
 }
 
+/// A number that no node changes, another one of it, and two products ahead: what stands behind
+/// the number's variable needs barriers too.
+inline ra::Graph common_number(int extent) {
+  Odd g("common_number", extent);
+  const int a = g.input("a", {g.H}), A = g.input("A", {g.H, g.H}), h = g.placeholder("h", {g.H});
+  const int c = g.compute("c", {}, [&](auto&, auto&) { return tanh_of(g.at(a, {ir::imm(0)})); });
+  const int u = g.compute("u", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(A, {r, i[0]}) * (g.at(a, {r}) * g.at(c, {n})); });
+  });
+  const int d = g.compute("d", {}, [&](auto& n, auto&) { return sigmoid_of(g.at(c, {n}) * g.at(u, {n, ir::imm(0)})); });
+  const int Au = g.compute("Au", {g.H}, [&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(A, {i[0], r}) * g.at(u, {n, r}); }) * g.at(d, {n});
+  });
+  const int rec = g.compute("rec", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(h, {g.child_of(g.left, n), i[0]}) +
+                   g.at(Au, {n, i[0]}) * g.at(h, {g.child_of(g.right, n), i[0]}) + g.at(c, {n}) - g.at(d, {n}));
+  });
+  g.recursion_op(h, g.if_then_else(
+                        "body", [&](auto& n) { return g.is_leaf(n); }, Au, rec));
+  return g.done();
+}
+
 /// Children chosen by an index variable, outermost and innermost, and a sum over a dimension and the children inside
 /// it.
 inline ra::Graph chosen_children(int extent) {

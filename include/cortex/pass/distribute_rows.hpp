@@ -41,7 +41,7 @@ inline ir::Stmt distribute_rows(const ir::Stmt& body) {
     if (!let || !(schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) {
       const ir::Stmt inner = distribute_rows(loop.body);
       return inner.same_as(loop.body) ? handle_of(loop)
-                                      : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+                                      : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
     }
     std::vector<ir::Stmt> parts, loops;
     detail::separate(let->body, parts);
@@ -51,14 +51,14 @@ inline ir::Stmt distribute_rows(const ir::Stmt& body) {
     if (loop.dim == dims::sequence) {
       const ir::Stmt inner = ir::LetStmt::make(let->var, let->value, ir::Block::make(parts));
       return ir::equal(inner, loop.body) ? handle_of(loop)
-                                         : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+                                         : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
     }
     for (const ir::Stmt& part : parts) {
       const ir::Expr row = ir::Var::make(loop.var.as<ir::Var>()->name),
                      value = ir::Var::make(let->var.as<ir::Var>()->name);
       const ir::Stmt own = ir::LetStmt::make(value, ir::substitute(let->value, {{loop.var.get(), row}}),
                                              ir::substitute(part, {{let->var.get(), value}, {loop.var.get(), row}}));
-      loops.push_back(ir::For::make(row, loop.dim, loop.extent, loop.loop, own));
+      loops.push_back(ir::For::make(row, loop.dim, loop.extent, loop.loop, own, loop.piece));
     }
     return ir::Block::make(loops);
   });

@@ -75,7 +75,8 @@ struct Phase {
   void emit(std::vector<ir::Stmt>& out) const {
     append(out, before);
     for (const Loop& l : loops)
-      out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies)));
+      out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies),
+                                  l.loop->piece));
     append(out, after);
   }
 };
@@ -221,7 +222,7 @@ inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions, bool car
     ir::Stmt inner = fuse_nests(let ? let->body : loop.body, most_contractions, true);
     if (inner.same_as(let ? let->body : loop.body)) return ir::handle_of(loop);
     if (let) inner = ir::LetStmt::make(let->var, let->value, inner);
-    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
   });
   const std::vector<ir::Stmt> stmts = schedule::stmts_of(inside);
   const std::vector<ir::Stmt> fused = detail::NestFuser(most_contractions, carried).run(stmts);

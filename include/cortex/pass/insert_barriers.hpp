@@ -66,6 +66,16 @@ struct Ends {
   std::vector<SharedAccess> head, tail;
 };
 
+/// What every worker reads for the value of a variable.
+inline std::vector<SharedAccess> reads_of(const ir::Expr& value) {
+  std::vector<SharedAccess> reads;
+  ir::visit_with(value, [&](const ir::Load& load) {
+    const bool changes = load.buffer->role == ir::Role::state || load.buffer->role == ir::Role::temp;
+    if (changes && load.buffer->scope == ir::Scope::shared) reads.push_back({{load.buffer, load.indices, false}, {}});
+  });
+  return reads;
+}
+
 /// A loop's are those of its body: either it does not run, or what is in the middle is between barriers.
 inline Ends ends_of(const ir::Stmt& stmt) {
   Ends ends;
@@ -74,9 +84,13 @@ inline Ends ends_of(const ir::Stmt& stmt) {
       if (access.buffer->scope != ir::Scope::worker) ends.head.push_back({access, doer_of(*nest, access)});
     ends.tail = ends.head;
   } else if (const auto* loop = stmt.as<ir::For>()) {
+    if (loop->loop == ir::ForKind::vectorized) schedule::refuse_outside();
     return ends_of(loop->body);
   } else if (const auto* let = stmt.as<ir::LetStmt>()) {
-    return ends_of(let->body);
+    ends = ends_of(let->body);
+    const std::vector<SharedAccess> reads = reads_of(let->value);
+    append(ends.head, reads);
+    append(ends.tail, reads);
   } else if (const auto* block = stmt.as<ir::Block>()) {
     bool any = false;
     for (const ir::Stmt& s : block->stmts) {
@@ -173,28 +187,53 @@ inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<Sh
   return false;
 }
 
-/// The statements of one block with barriers between them, and at the end if it is a loop's body: then the accesses
-/// after its last barrier meet those of the next iteration before its first.
-inline std::vector<ir::Stmt> with_barriers(const std::vector<ir::Stmt>& stmts, In in,
-                                           std::vector<ir::Buffer>& alternating) {
-  std::vector<ir::Stmt> result;
-  std::vector<SharedAccess> head, since;
-  bool any = false, nests = true;
-  for (const ir::Stmt& stmt : stmts) {
-    const Ends here = ends_of(stmt);
-    nests &= schedule::parse_nest(stmt).has_value();
-    if (meet(since, here.head, in == In::dependence || in == In::batch)) {
-      result.push_back(ir::Barrier::make());
-      since.clear();
-      any = true;
-    }
-    result.push_back(stmt);
+/// The statements of one block, looked at one after the other.
+struct Sequence {
+  In in;
+  std::vector<SharedAccess> head, since;  // before the first barrier, and behind the last
+  bool any = false, nests = true;         // whether there is a barrier, and nothing but nests
+
+  /// Whether a barrier has to stand before what does `here`.
+  bool parts(const Ends& here) {
+    const bool barrier = meet(since, here.head, in == In::dependence || in == In::batch);
+    if (barrier) since.clear();
+    any |= barrier;
     append(since, here.tail);
     if (!any) append(head, here.head);
+    return barrier;
   }
-  if (in != In::straight && meet_next(since, head, in == In::batch, any && nests && in != In::several, alternating))
-    result.push_back(ir::Barrier::make());
-  return result;
+};
+
+/// The statements with barriers between them. A variable's value is read where it is bound, and what is done with it
+/// follows in the same block.
+inline ir::Stmt with_barriers(const ir::Stmt& block, Sequence& sequence) {
+  std::vector<ir::Stmt> result;
+  bool changed = false;
+  for (const ir::Stmt& stmt : schedule::stmts_of(block)) {
+    const auto* let = stmt.as<ir::LetStmt>();
+    sequence.nests &= schedule::parse_nest(stmt).has_value();
+    Ends here;
+    if (let)
+      here.head = here.tail = reads_of(let->value);
+    else
+      here = ends_of(stmt);
+    if (sequence.parts(here)) result.push_back(ir::Barrier::make()), changed = true;
+    const ir::Stmt inner = let ? with_barriers(let->body, sequence) : ir::Stmt();
+    const bool same = !let || inner.same_as(let->body);
+    result.push_back(same ? stmt : ir::LetStmt::make(let->var, let->value, inner));
+    changed |= !same;
+  }
+  return changed ? ir::Block::make(result) : block;
+}
+
+/// The same, and a barrier at the end if it is a loop's body: then the accesses after its last barrier meet those of
+/// the next iteration before its first.
+inline ir::Stmt with_barriers(const ir::Stmt& block, In in, std::vector<ir::Buffer>& alternating) {
+  Sequence all{in};
+  const ir::Stmt inside = with_barriers(block, all);
+  const bool barrier = in != In::straight && meet_next(all.since, all.head, in == In::batch,
+                                                       all.any && all.nests && in != In::several, alternating);
+  return barrier ? ir::Block::make({inside, ir::Barrier::make()}) : inside;
 }
 
 /// Temporaries with two copies of each row, of which the iterations of some loops take turns.
@@ -228,7 +267,7 @@ class Alternation {
         [&](auto& self, const ir::For& loop) -> ir::Stmt {
           const auto own = turns_.find(loop.var.get());
           if (own == turns_.end()) return self.children(loop);
-          return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, in_loop(loop.body, own->second));
+          return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, in_loop(loop.body, own->second), loop.piece);
         },
         [&](auto& self, const ir::Load& load) -> ir::Expr {
           const ir::Expr inner = self.children(load);
@@ -254,11 +293,6 @@ class Alternation {
 
 inline ir::Stmt insert_barriers(const ir::Stmt& body) {
   using detail::In;
-  const auto between = [](const ir::Stmt& block, In in, std::vector<ir::Buffer>& alternating) {
-    const std::vector<ir::Stmt> before = schedule::stmts_of(block),
-                                after = detail::with_barriers(before, in, alternating);
-    return after.size() == before.size() ? block : ir::Block::make(after);
-  };
   detail::Alternation alternation;
   const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& outer) -> ir::Stmt {
     if (outer.loop != ir::ForKind::serial || schedule::parse_nest(handle_of(outer))) return handle_of(outer);
@@ -272,14 +306,14 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
                   : own || whole || detail::is_of_one_batch(loop.body) ? In::dependence
                                                                        : In::several;
     std::vector<ir::Buffer> alternating;
-    ir::Stmt inner = between(own ? let->body : loop.body, in, alternating);
+    ir::Stmt inner = detail::with_barriers(own ? let->body : loop.body, in, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
     alternation.add(loop, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
-    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
   });
   std::vector<ir::Buffer> none;
-  return alternation.apply(between(inside, In::straight, none));
+  return alternation.apply(detail::with_barriers(inside, In::straight, none));
 }
 
 }  // namespace cortex::pass

@@ -40,84 +40,51 @@ struct LoopPrimitive {
 
 namespace detail {
 
-/// Whether a nest writes what all workers see, and not only what is each one's own.
-inline bool writes_shared(const schedule::Nest& nest) {
-  bool found = false;
-  ir::visit_with(nest.inner, [&](const ir::Store& store) { found |= store.buffer->scope == ir::Scope::shared; });
-  return found;
+/// Whether each worker does a nest for itself, or its share of it, or one alone does it. A nest of which workers would
+/// share a part is refused.
+inline bool has_its_workers(const schedule::Nest& nest, const ir::Stmt& stmt) {
+  const auto* outermost = stmt.as<ir::For>();
+  const std::string what = outermost ? "what '" + schedule::name_of(*outermost) + "' does"
+                                     : "what is done with a local buffer or a condition";
+  const bool own = schedule::is_replicated(nest);
+  ir::visit_with(
+      nest.inner,
+      [&](const ir::Store& store) {
+        if (own && store.buffer->scope == ir::Scope::shared)
+          schedule::refuse(what + " writes '" + store.buffer->name +
+                           "', which workers share, beside what each of them has for itself; distribute that first");
+      },
+      [&](const ir::For& inner) {
+        if (inner.loop == ir::ForKind::parallel)
+          schedule::refuse("loop '" + schedule::name_of(inner) + "' shares only a part of " + what +
+                           "; distribute that first");
+      });
+  return own || schedule::is_one_workers(nest) || schedule::has_shared_loop(nest);
 }
 
-/// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone.
+/// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone. A nest is
+/// one worker's with its local buffers, or nobody's.
 inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
+  const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
+  const auto first_workers = [&](ir::Mutator& self, const ir::Stmt& stmt) -> ir::Stmt {
+    const auto nest = schedule::parse_nest(stmt);
+    if (!nest) return self.children(*stmt.get());
+    if (has_its_workers(*nest, stmt)) return stmt;
+    schedule::Nest first = *nest;
+    first.guard = nest->guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest->guard) : alone;
+    return schedule::build_nest(first);
+  };
   return ir::mutate_with(
       body,
       [&](auto& self, const ir::For& loop) -> ir::Stmt {
-        if (loop.loop == ir::ForKind::parallel) return handle_of(loop);
-        const auto nest = schedule::parse_nest(handle_of(loop));
-        if (!nest) return self.children(loop);
-        bool settled = schedule::is_one_workers(*nest) || schedule::has_shared_loop(*nest) || !writes_shared(*nest);
-        ir::visit_with(nest->inner, [&](const ir::For& inner) {
-          if (inner.loop == ir::ForKind::parallel)
-            schedule::refuse("loop '" + schedule::name_of(inner) + "' shares only a part of what '" +
-                             schedule::name_of(loop) + "' does; distribute that first");
-        });
-        if (settled) return handle_of(loop);
-        schedule::Nest first = *nest;
-        const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
-        first.guard = nest->guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest->guard) : alone;
-        return schedule::build_nest(first);
+        return loop.loop == ir::ForKind::parallel ? handle_of(loop) : first_workers(self, handle_of(loop));
       },
-      [&](auto&, const ir::Store& store) -> ir::Stmt {
-        const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
-        return store.buffer->scope == ir::Scope::shared ? ir::If::make(alone, handle_of(store)) : handle_of(store);
-      });
+      [&](auto& self, const ir::If& branch) -> ir::Stmt { return first_workers(self, handle_of(branch)); },
+      [&](auto& self, const ir::Alloc& alloc) -> ir::Stmt { return first_workers(self, handle_of(alloc)); },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt { return first_workers(self, handle_of(store)); });
 }
 
-/// Whether `stmt` does nothing but what one worker, or each for itself, does for one element.
-inline bool is_of_element(const ir::Stmt& stmt) {
-  bool element = true, by_worker = false;
-  ir::visit_with(
-      stmt,
-      [&](const ir::For& loop) {
-        const DimKind kind = loop.dim.kind();
-        element &= kind == DimKind::dense || kind == DimKind::child || kind == DimKind::slice;
-        element &= loop.loop != ir::ForKind::parallel;
-      },
-      [&](const ir::UfCall& call) { by_worker |= call.uf.kind == ir::UfKind::worker; });
-  if (!by_worker) return element;
-  const std::vector<schedule::Access> accesses = schedule::lasting_accesses({stmt});
-  for (const schedule::Access& x : accesses)
-    for (const schedule::Access& y : accesses)
-      element &= !x.write || y.write || !(x.buffer == y.buffer) || schedule::reads_child_state(y);
-  return element;
-}
-
-/// Refuses what has no place for a barrier between its statements: anything but nests, the loops around them, and the
-/// lets that these begin with.
-inline void need_nests(const ir::Stmt& stmt, bool begins_loop = false) {
-  if (const auto nest = schedule::parse_nest(stmt)) {
-    if (!is_of_element(nest->inner)) schedule::refuse_outside();
-  } else if (const auto* block = stmt.as<ir::Block>()) {
-    for (const ir::Stmt& each : block->stmts) need_nests(each);
-  } else if (const auto* loop = stmt.as<ir::For>(); loop && loop->loop != ir::ForKind::vectorized) {
-    need_nests(loop->body, true);
-  } else if (const auto* let = stmt.as<ir::LetStmt>()) {
-    bool stuck = !begins_loop && let->body.as<ir::Block>();
-    ir::visit_with(let->value, [&](const ir::Load& load) {
-      stuck |= load.buffer->role == ir::Role::temp || load.buffer->role == ir::Role::state;
-    });
-    if (stuck) schedule::refuse_outside();
-    need_nests(let->body, begins_loop);
-  } else if (!stmt.as<ir::Barrier>()) {
-    schedule::refuse_outside();
-  }
-}
-
-inline ir::Stmt barriers_by_hand(const ir::Stmt& body) {
-  const ir::Stmt shared = rest_for_first_worker(body);
-  need_nests(shared);
-  return insert_barriers(shared);
-}
+inline ir::Stmt barriers_by_hand(const ir::Stmt& body) { return insert_barriers(rest_for_first_worker(body)); }
 
 inline constexpr int register_gates(const Target& target) { return target.vector_registers / 5; }
 
@@ -221,12 +188,13 @@ inline void check_step(const LoopStep& step) {
                 "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
 }
 
-/// Barriers are put where the program stands then: what moves work from one nest to another, or shares more of it,
-/// comes before them.
+/// Barriers are put where the program stands then: what moves work from one nest to another, shares more of it, or
+/// reads whole what a worker read its own slice of, comes before them.
 inline void check_order(const std::vector<LoopStep>& steps) {
-  constexpr std::string_view early[] = {"parallel",       "compute_inline",     "compute_at",      "cache_write",
-                                        "fuse_nests",     "inline_temporaries", "distribute_rows", "fuse_edges",
-                                        "forward_stores", "index_densely",      "share_work",      "insert_barriers"};
+  constexpr std::string_view early[] = {"parallel",       "compute_inline", "compute_at",         "cache_read",
+                                        "cache_write",    "fuse_nests",     "inline_temporaries", "distribute_rows",
+                                        "fuse_edges",     "forward_stores", "index_densely",      "share_work",
+                                        "insert_barriers"};
   bool barriers = false, shared = false, tiled = false;  // tiling gives each worker its iterations
   for (const LoopStep& step : steps) {
     shared |= step.primitive == "parallel" || step.primitive == "share_work";

@@ -51,7 +51,7 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
         const ir::Stmt inner = self(loop.body);
         if (is_empty(inner)) return inner;
         return inner.same_as(loop.body) ? handle_of(loop)
-                                        : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner);
+                                        : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
       },
       [](auto& self, const ir::LetStmt& let) -> ir::Stmt {
         const ir::Stmt inner = self(let.body);

@@ -61,7 +61,7 @@ inline ir::Stmt share_loads(const ir::Stmt& body) {
       return inner.children(load);
     });
     for (const auto& let : reversed(lets)) shared = ir::LetStmt::make(let.first, let.second, shared);
-    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared);
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared, loop.piece);
   });
 }
 

@@ -91,6 +91,10 @@ class StorageSharer {
     if (const auto nest = schedule::parse_nest(stmt)) return use(*nest, {region, at, at});
     if (const auto* let = stmt.as<ir::LetStmt>()) {
       nodes_.emplace(let->var.get(), let->value);
+      ++nests_;
+      ir::visit_with(let->value, [&](const ir::Load& load) {
+        use({load.buffer, load.indices, false}, {}, {region, at, at});
+      });
       return walk(let->body, region, at);
     }
     if (stmt.as<ir::Block>()) return walk_in_order(stmt, region, at);
@@ -114,18 +118,19 @@ class StorageSharer {
   void use(const schedule::Nest& nest, const Span& here) {
     ++nests_;
     if (nest.let_var) nodes_.emplace(nest.let_var.get(), nest.let_value);
-    for (const schedule::Access& access : schedule::accesses_of(nest.inner)) {
-      if (!is_temp(access.buffer)) continue;
-      const Doer doer = doer_of(nest, access);
-      auto [number, fresh] = numbers_.emplace(access.buffer.id(), temps_.size());
-      if (fresh) temps_.push_back({access.buffer, here, -1, -1, false, doer});
-      Temp& temp = temps_[number->second];
-      temp.life = joined(temp.life, here);
-      int& first = access.write ? temp.first_store : temp.first_load;
-      if (first < 0) first = nests_;
-      temp.elsewhere |= !at_own_row(access);
-      if (temp.doer != doer) temp.doer = {};
-    }
+    for (const schedule::Access& access : schedule::accesses_of(nest.inner)) use(access, doer_of(nest, access), here);
+  }
+
+  void use(const schedule::Access& access, const Doer& doer, const Span& here) {
+    if (!is_temp(access.buffer)) return;
+    auto [number, fresh] = numbers_.emplace(access.buffer.id(), temps_.size());
+    if (fresh) temps_.push_back({access.buffer, here, -1, -1, false, doer});
+    Temp& temp = temps_[number->second];
+    temp.life = joined(temp.life, here);
+    int& first = access.write ? temp.first_store : temp.first_load;
+    if (first < 0) first = nests_;
+    temp.elsewhere |= !at_own_row(access);
+    if (temp.doer != doer) temp.doer = {};
   }
 
   /// Whether `access` is at the row of a node or an edge that the loops around run over, and not at a child's.

@@ -9,11 +9,12 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cortex/schedule/named.hpp"
+#include "cortex/schedule/loop_primitives.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 
 namespace cortex::schedule {
@@ -53,6 +54,9 @@ inline std::vector<MemoryAxis> memory_axes(const ir::Buffer& buffer) {
   return axes;
 }
 
+/// Offsets of elements are computed in 32 bits.
+inline constexpr std::int64_t most_elements = std::numeric_limits<std::int32_t>::max();
+
 inline ir::Layout layout_of_axes(const std::vector<MemoryAxis>& axes) {
   ir::Layout layout;
   std::int64_t stride = 1;
@@ -63,6 +67,8 @@ inline ir::Layout layout_of_axes(const std::vector<MemoryAxis>& axes) {
       return layout;  // the outermost
     }
     stride *= axis.room;
+    if (stride > most_elements)
+      refuse("the layout has " + std::to_string(stride) + " elements, more than " + std::to_string(most_elements));
   }
   layout.fixed_size = stride;
   return layout;
@@ -76,6 +82,7 @@ inline ir::Stmt with_layout(const ir::Stmt& body, const ir::Buffer& buffer, cons
              "' has no constant extent and has to stay outermost");
   ir::BufferInfo info = *buffer;
   info.layout = layout_of_axes(axes);
+  if (info.layout == buffer->layout) return body;
   if (buffer->role == ir::Role::weight && !buffer->packed_from) info.packed_from = buffer;
   const ir::Buffer laid_out(std::move(info));
   return ir::mutate_with(
@@ -119,7 +126,7 @@ inline MemoryAxis& axis_at(LaidOut& tensor, std::int64_t axis) {
 inline ir::Stmt layout_split(const ir::Stmt& body, const std::string& name, std::int64_t axis, std::int64_t factor) {
   detail::LaidOut tensor = detail::laid_out(body, name);
   const detail::MemoryAxis whole = detail::axis_at(tensor, axis);
-  if (factor < 2) refuse("the factor is " + std::to_string(factor) + "; it has to be at least 2");
+  detail::need_factor(factor, 2);
   if (!whole.extent) refuse("axis " + std::to_string(axis) + " has no constant extent");
   if (whole.modulus && whole.modulus % factor)
     refuse("axis " + std::to_string(axis) + " has " + std::to_string(whole.modulus) + " places, which " +
@@ -145,6 +152,7 @@ inline ir::Stmt layout_reorder(const ir::Stmt& body, const std::string& name, co
   if (axes.size() != tensor.axes.size())
     refuse("'" + name + "' has " + std::to_string(tensor.axes.size()) + " axes, and " + std::to_string(axes.size()) +
            " are named");
+  if (std::is_sorted(order.begin(), order.end())) return body;
   return detail::with_layout(body, tensor.buffer, axes);
 }
 
@@ -174,7 +182,7 @@ inline ir::Stmt layout_fuse(const ir::Stmt& body, const std::string& name, std::
 inline ir::Stmt layout_pad(const ir::Stmt& body, const std::string& name, std::int64_t axis, std::int64_t multiple) {
   detail::LaidOut tensor = detail::laid_out(body, name);
   detail::MemoryAxis& padded = detail::axis_at(tensor, axis);
-  if (multiple < 1) refuse("the multiple is " + std::to_string(multiple) + "; it has to be at least 1");
+  detail::need_factor(multiple);
   if (!padded.extent) refuse("axis " + std::to_string(axis) + " has no constant extent");
   padded.room = (padded.extent + multiple - 1) / multiple * multiple;
   return detail::with_layout(body, tensor.buffer, tensor.axes);

@@ -17,8 +17,11 @@ namespace detail {
 inline void need_serial(const ir::For& loop) {
   if (loop.loop != ir::ForKind::serial) refuse("loop '" + name_of(loop) + "' is parallel or vectorized already");
 }
-inline void need_factor(std::int64_t factor) {
-  if (factor < 1) refuse("the factor is " + std::to_string(factor) + "; it has to be at least 1");
+/// Loops count in 32 bits, with room for a last tile that is not full.
+inline void need_factor(std::int64_t factor, std::int64_t least = 1, std::int64_t most = 1 << 16) {
+  if (factor < least || factor > most)
+    refuse("the factor is " + std::to_string(factor) + "; it has to be from " + std::to_string(least) + " to " +
+           std::to_string(most));
 }
 
 /// Workers meet at barriers, which therefore stand under no condition.
@@ -88,6 +91,7 @@ inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::i
   const ir::Expr outer = ir::Var::make(name + ".o", loop.var.type()),
                  inner = ir::Var::make(name + ".i", loop.var.type());
   const ir::Expr index = outer * factor + inner, left = loop.extent % factor;
+  if (kind == detail::Rest::cases && !ir::as_int(left)) detail::need_factor(factor, 1, 64);  // as much code
   const bool guard = kind == detail::Rest::guard && ir::as_int(left) != 0;
   if (guard || (kind == detail::Rest::cases && !ir::as_int(left))) detail::need_no_barrier(loop);
   ir::Stmt each = detail::at(loop.body, loop.var, index);
@@ -180,6 +184,7 @@ inline ir::Stmt reorder_loops(const ir::Stmt& body, const std::vector<std::strin
   std::size_t next = 0;
   for (const ir::For*& place : order)
     if (std::find(names.begin(), names.end(), name_of(*place)) != names.end()) place = &loop_named(body, names[next++]);
+  if (order == path.loops) return body;
   const auto position = [&](const ir::For* loop) {
     return std::find(order.begin(), order.end(), loop) - order.begin();
   };
@@ -220,6 +225,10 @@ inline ir::Stmt tile_loops(const ir::Stmt& body, const std::string& outer, const
   if (!extent || *extent % inner_factor)
     refuse("the extent of loop '" + inner + "' is no multiple of " + std::to_string(inner_factor) +
            "; split it, and reorder what is left");
+  const auto rows = ir::as_int(loop_named(body, outer).extent);
+  if (rows && *rows < outer_factor)
+    refuse("loop '" + outer + "' has " + std::to_string(*rows) + " iterations, fewer than " +
+           std::to_string(outer_factor));
   const ir::Stmt split = split_loop(split_loop(body, inner, inner_factor), outer, outer_factor);
   return reorder_loops(split, {outer + ".o", inner + ".o", outer + ".i", inner + ".i"});
 }

@@ -2,6 +2,7 @@
 // dimensions, and what is done for one element. Passes that move or merge nests work on this view.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -110,11 +111,14 @@ inline bool is_one_workers(const Nest& nest) {
   return found;
 }
 
-/// Whether each worker runs iterations of `stmt` whole: what is inside is its own.
+/// Whether each worker runs iterations of `stmt` whole, and with it the nests inside.
 inline bool is_shared_whole(const ir::Stmt& stmt) {
   const auto* loop = stmt.as<ir::For>();
-  return loop && loop->loop == ir::ForKind::parallel && loop->dim == dims::sequence;
+  return loop && loop->loop == ir::ForKind::parallel && (loop->dim == dims::sequence || !parse_nest(stmt));
 }
+
+/// Whether nests that stand in a loop that workers share whole are meant too.
+enum class SharedWhole : std::uint8_t { too, not_those };
 
 /// The compiler's own schedule makes nothing but nests; a loop schedule by hand can make other things.
 [[noreturn]] inline void refuse_outside() {
@@ -123,20 +127,24 @@ inline bool is_shared_whole(const ir::Stmt& stmt) {
 }
 
 /// Calls `f` on each nest of `body`, in order.
-inline void for_each_nest(const ir::Stmt& body, FunctionRef<void(const Nest&)> f) {
+inline void for_each_nest(const ir::Stmt& body, FunctionRef<void(const Nest&)> f,
+                          SharedWhole inside = SharedWhole::too) {
+  if (inside == SharedWhole::not_those && is_shared_whole(body)) return;
   if (const auto nest = parse_nest(body)) return f(*nest);
   if (const auto* block = body.as<ir::Block>())
-    for (const ir::Stmt& s : block->stmts) for_each_nest(s, f);
+    for (const ir::Stmt& s : block->stmts) for_each_nest(s, f, inside);
   else if (const auto* loop = body.as<ir::For>())
-    for_each_nest(loop->body, f);
+    for_each_nest(loop->body, f, inside);
   else if (const auto* let = body.as<ir::LetStmt>())
-    for_each_nest(let->body, f);
+    for_each_nest(let->body, f, inside);
   else if (!body.as<ir::Barrier>())
     refuse_outside();
 }
 
 /// `body` with each nest replaced by what `f` makes of it; an empty statement leaves the nest as it is.
-inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f) {
+inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f,
+                          SharedWhole inside = SharedWhole::too) {
+  if (inside == SharedWhole::not_those && is_shared_whole(body)) return body;
   if (const auto nest = parse_nest(body)) {
     const ir::Stmt mapped = f(*nest);
     return mapped ? mapped : body;
@@ -145,17 +153,18 @@ inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&
     std::vector<ir::Stmt> stmts;
     bool changed = false;
     for (const ir::Stmt& s : block->stmts) {
-      stmts.push_back(map_nests(s, f));
+      stmts.push_back(map_nests(s, f, inside));
       changed |= !stmts.back().same_as(s);
     }
     return changed ? ir::Block::make(stmts) : body;
   }
   if (const auto* loop = body.as<ir::For>()) {
-    const ir::Stmt inner = map_nests(loop->body, f);
-    return inner.same_as(loop->body) ? body : ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner);
+    const ir::Stmt inner = map_nests(loop->body, f, inside);
+    if (inner.same_as(loop->body)) return body;
+    return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner, loop->piece);
   }
   if (const auto* let = body.as<ir::LetStmt>()) {
-    const ir::Stmt inner = map_nests(let->body, f);
+    const ir::Stmt inner = map_nests(let->body, f, inside);
     return inner.same_as(let->body) ? body : ir::LetStmt::make(let->var, let->value, inner);
   }
   if (!body.as<ir::Barrier>()) refuse_outside();

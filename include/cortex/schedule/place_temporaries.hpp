@@ -31,7 +31,8 @@ inline int stores_in(const ir::Stmt& stmt, const ir::Buffer& buffer) {
 inline Producer producer_of(const ir::Stmt& body, const ir::Buffer& buffer) {
   if (buffer->role != ir::Role::temp || buffer->scope == ir::Scope::local)
     refuse("'" + buffer->name + "' is no temporary of the whole program");
-  if (stores_in(body, buffer) != 1) refuse("'" + buffer->name + "' is stored in several places");
+  if (const int stores = stores_in(body, buffer); stores != 1)
+    refuse("'" + buffer->name + "' is stored in " + (stores ? "several places" : "no place"));
   Producer result;
   // The outermost statement that writes nothing else.
   const auto find = [&](auto& self, const ir::Stmt& s) -> void {
@@ -50,12 +51,12 @@ inline Producer producer_of(const ir::Stmt& body, const ir::Buffer& buffer) {
       self(self, let->body);
     else if (const auto* alloc = s.as<ir::Alloc>())
       self(self, alloc->body);
-    else
+    else if (s.as<ir::If>())
       refuse("'" + buffer->name + "' is stored under a condition");
+    else
+      refuse("'" + buffer->name + "' is computed of itself");
   };
   find(find, body);
-  if (!result.outermost)
-    refuse("'" + buffer->name + "' is computed together with other tensors; distribute their loop");
   ir::Stmt at = result.outermost;
   for (;;) {
     if (const auto* loop = at.as<ir::For>(); loop && loop->dim.kind() != DimKind::child) {

@@ -213,6 +213,7 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
   }
   const detail::Lifted parts = detail::lifted(inner);
   if (parts.stmts.size() < 2) return body;
+  detail::need_no_barrier(loop);  // one that parts an iteration from the next
   const auto is_own = [&](const Access& access) {
     return std::find(parts.buffers.begin(), parts.buffers.end(), access.buffer) != parts.buffers.end();
   };

@@ -81,8 +81,7 @@ inline std::vector<ReductionStep> reduction_steps(const ir::For& loop) {
 inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std::int64_t factor) {
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
-  detail::need_factor(factor);
-  if (factor > 64) refuse("the factor is " + std::to_string(factor) + "; at most 64 partial reductions are kept");
+  detail::need_factor(factor, 1, 64);
   const std::vector<detail::ReductionStep> steps = detail::reduction_steps(loop);
   const Dim lane(name + ".p", factor);
   const auto var = [&](const char* suffix) { return ir::Var::make(name + suffix, loop.var.type()); };

@@ -21,29 +21,6 @@ namespace cortex::schedule {
 
 namespace detail {
 
-/// `for_each_nest` and `map_nests` for the nests whose work is to be shared, which those inside a subtree are not.
-inline void for_each_shared(const ir::Stmt& body, FunctionRef<void(const Nest&)> f) {
-  if (is_shared_whole(body)) return;
-  if (const auto* block = body.as<ir::Block>()) {
-    for (const ir::Stmt& s : block->stmts) for_each_shared(s, f);
-  } else if (const auto* loop = body.as<ir::For>(); loop && loop->dim == dims::all_batches) {
-    for_each_shared(loop->body, f);
-  } else {
-    for_each_nest(body, f);
-  }
-}
-inline ir::Stmt map_shared(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f) {
-  if (is_shared_whole(body)) return body;
-  if (const auto* block = body.as<ir::Block>()) {
-    std::vector<ir::Stmt> stmts;
-    for (const ir::Stmt& s : block->stmts) stmts.push_back(map_shared(s, f));
-    return ir::Block::make(stmts);
-  }
-  const auto* loop = body.as<ir::For>();
-  if (!loop || !(loop->dim == dims::all_batches)) return map_nests(body, f);
-  return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, map_shared(loop->body, f));
-}
-
 /// What one nest writes, and whether each worker may compute all of it.
 struct Written {
   std::vector<ir::Buffer> buffers;
@@ -56,17 +33,27 @@ struct Written {
 inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
   const auto whole = read_whole(body);
   std::vector<Written> nests;
-  for_each_shared(body, [&](const Nest& nest) {
-    Written written;
-    written.cheap = !has_contraction(nest.inner) && !has_shared_loop(nest) && !is_one_workers(nest);
-    written.wanted = !slice_var(nest);
-    for (const Access& access : accesses_of(nest.inner)) {
-      if (!access.write || access.buffer->scope == ir::Scope::worker) continue;
-      written.buffers.push_back(access.buffer);
-      written.cheap &= access.buffer->role == ir::Role::temp;
-      written.wanted |= whole.contains(access.buffer.id());
-    }
-    nests.push_back(std::move(written));
+  for_each_nest(
+      body,
+      [&](const Nest& nest) {
+        Written written;
+        written.cheap = !has_contraction(nest.inner) && !has_shared_loop(nest) && !is_one_workers(nest);
+        written.wanted = !slice_var(nest);
+        for (const Access& access : accesses_of(nest.inner)) {
+          if (!access.write || access.buffer->scope == ir::Scope::worker) continue;
+          written.buffers.push_back(access.buffer);
+          written.cheap &= access.buffer->role == ir::Role::temp;
+          written.wanted |= whole.contains(access.buffer.id());
+        }
+        nests.push_back(std::move(written));
+      },
+      SharedWhole::not_those);
+  ir::visit_with(body, [&](const ir::For& loop) {
+    if (!is_shared_whole(ir::handle_of(loop))) return;
+    Written part;  // of it each worker computes no more
+    part.cheap = false;
+    ir::visit_with(loop.body, [&](const ir::Store& store) { part.buffers.push_back(store.buffer); });
+    nests.push_back(std::move(part));
   });
   // What one nest says of a tensor holds in all that write it, and for all that those write.
   for (bool changed = true; changed;) {
@@ -152,23 +139,27 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
   const ir::Stmt body = share_subtrees(whole);
   const auto own = detail::replicated(body);
   const auto pieces = detail::pieces_of(body);
-  const ir::Stmt shared = detail::map_shared(body, [&](const Nest& nest) {
-    bool replicate = is_replicated(nest);
-    for (const Access& access : accesses_of(nest.inner)) replicate |= access.write && own.contains(access.buffer.id());
-    Nest result = nest;
-    if (replicate || has_shared_loop(nest) || is_one_workers(nest)) return ir::Stmt();
-    if (const LoopHeader* own_share = shared_loop(nest)) {
-      LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
-      const auto piece = pieces.find(loop.dim.id());
-      loop.kind = ir::ForKind::parallel;
-      if (piece != pieces.end()) loop.piece = piece->second;
-    } else {
-      // Nothing to slice: the first worker alone.
-      const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
-      result.guard = nest.guard ? ir::Binary::make(ir::BinaryOp::logical_and, first, nest.guard) : first;
-    }
-    return build_nest(result);
-  });
+  const ir::Stmt shared = map_nests(
+      body,
+      [&](const Nest& nest) {
+        bool replicate = is_replicated(nest);
+        for (const Access& access : accesses_of(nest.inner))
+          replicate |= access.write && own.contains(access.buffer.id());
+        Nest result = nest;
+        if (replicate || has_shared_loop(nest) || is_one_workers(nest)) return ir::Stmt();
+        if (const LoopHeader* own_share = shared_loop(nest)) {
+          LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
+          const auto piece = pieces.find(loop.dim.id());
+          loop.kind = ir::ForKind::parallel;
+          if (piece != pieces.end()) loop.piece = piece->second;
+        } else {
+          // Nothing to slice: the first worker alone.
+          const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
+          result.guard = nest.guard ? ir::Binary::make(ir::BinaryOp::logical_and, first, nest.guard) : first;
+        }
+        return build_nest(result);
+      },
+      SharedWhole::not_those);
   if (own.empty()) return shared;
   const auto home = [&](const ir::Buffer& buffer) {
     const auto it = own.find(buffer.id());

@@ -82,7 +82,7 @@ inline ir::Stmt jam(const std::vector<ir::Stmt>& copies) {
       shared &= ir::equal(copy.as<ir::For>()->extent, loop->extent);
       bodies.push_back(ir::substitute(copy.as<ir::For>()->body, {{copy.as<ir::For>()->var.get(), loop->var}}));
     }
-    if (shared) return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, jam(bodies));
+    if (shared) return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, jam(bodies), loop->piece);
   }
   if (first.as<ir::LetStmt>()) return jam_lets(copies);
   if (first.as<ir::Alloc>()) return jam_allocs(copies);
