@@ -294,7 +294,7 @@ class Alternation {
 inline ir::Stmt insert_barriers(const ir::Stmt& body) {
   using detail::In;
   detail::Alternation alternation;
-  const ir::Stmt inside = ir::mutate_with(body, [&](auto& self, const ir::For& outer) -> ir::Stmt {
+  const auto in_loop = [&](auto& self, const ir::For& outer) -> ir::Stmt {
     if (outer.loop != ir::ForKind::serial || schedule::parse_nest(handle_of(outer))) return handle_of(outer);
     const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
     const ir::For& loop = *with_inner.as<ir::For>();
@@ -311,7 +311,11 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     alternation.add(loop, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
-  });
+  };
+  // A condition or a local buffer is a nest's.
+  const ir::Stmt inside = ir::mutate_with(
+      body, in_loop, [](auto&, const ir::If& branch) -> ir::Stmt { return handle_of(branch); },
+      [](auto&, const ir::Alloc& alloc) -> ir::Stmt { return handle_of(alloc); });
   std::vector<ir::Buffer> none;
   return alternation.apply(detail::with_barriers(inside, In::straight, none));
 }
