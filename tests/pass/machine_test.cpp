@@ -251,6 +251,13 @@ TEST_CASE("without vectorized loops there is nothing to do", "[pass]") {
   CHECK(pass::vectorize(s).same_as(s));
 }
 
+TEST_CASE("lanes and what they begin at are one vector, in whichever order they are added", "[pass]") {
+  const Small p;
+  const ir::Stmt s = store(p.b, {ir::imm(0), p.i + p.j}, load(p.w, {p.j + p.i}));
+  CHECK(ir::print(pass::vectorize(loop(p.j, p.H, loop(p.i, p.H, s, ir::ForKind::vectorized)))) ==
+        "for j = 0:4:  # hidden\n  b[0,ramp(j,4)] = w[ramp(j,4)]\n");
+}
+
 TEST_CASE("what differs by lane where it must not is refused", "[pass][refusal]") {
   const Small p;
   const auto lanes = [&](const ir::Stmt& body) {
