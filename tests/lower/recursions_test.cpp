@@ -201,6 +201,15 @@ TEST_CASE("an unrolled recursion is inlined once a level, over groups of subtree
   CHECK(count(thrice, "rnn[left(") == 3);
 }
 
+TEST_CASE("in an unrolled recursion the children inside a subtree come before their parent", "[lower]") {
+  const auto program = test::tree_rnn(4);
+  const std::string text = lowered(program.graph(), Schedule::standard().unroll(program, 2));
+  const std::size_t inner = text.find("rnn[left(inner),"), top = text.find("rnn[left(top),");
+  REQUIRE(inner != std::string::npos);
+  REQUIRE(top != std::string::npos);
+  CHECK(inner < top);
+}
+
 TEST_CASE("an unrolled recursion that workers share has one barrier a group, and none inside a subtree", "[lower]") {
   const auto program = test::tree_lstm(32);
   const auto barriers = [&](const Schedule& schedule) {

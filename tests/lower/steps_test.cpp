@@ -124,6 +124,11 @@ TEST_CASE("a reduction inside another kind of reduction has a row per edge", "[l
   CHECK(count(text, "[d_edge,hidden=4]") >= 1);
 }
 
+TEST_CASE("a reduction inside another kind of reduction keeps its own kind", "[lower][equality]") {
+  CHECK(difference(odd::extremes(4), together) == "");
+  CHECK(difference(odd::extremes(4), apart) == "");
+}
+
 // ---- work that leaves the recursion ----
 
 TEST_CASE("what is common to all leaves is not taken for what inner nodes compute", "[lower][equality]") {
@@ -154,6 +159,20 @@ TEST_CASE("a product is not computed ahead for all nodes of what leaves compute 
   });
   const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
     return tanh_of(g.at(wt, {n, i[0]}) + g.sum_of_kids(n, i[0]));
+  }));
+  CHECK(difference(graph, together) == "");
+  CHECK(difference(graph, apart) == "");
+}
+
+TEST_CASE("a product that is one side of a branch stays with the side that needs the children", "[lower][equality]") {
+  Model g;
+  const int product = g.compute(
+      "product", {g.H}, [&](auto& n, auto& i) { return g.product(i[0], [&](auto& r) { return g.emb(n, r); }); });
+  const int kids = g.compute("kids", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.sum_of_kids(n, i[0])); });
+  const int either = g.if_then_else(
+      "either", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, product, kids);
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(either, {n, i[0]}) + g.emb(n, i[0]));
   }));
   CHECK(difference(graph, together) == "");
   CHECK(difference(graph, apart) == "");

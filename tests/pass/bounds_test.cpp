@@ -133,6 +133,18 @@ TEST_CASE("an index that may be out of bounds is told with its place", "[pass]")
   CHECK(report(node, i).stores == pass::ProofCounts{0, 2, 0, 0});
 }
 
+TEST_CASE("of a vector all lanes are in bounds, and not the first alone", "[pass][refusal]") {
+  const ir::Buffer h = buffer("h", {dims::node, H}, ir::Role::state);
+  const ir::Expr node = var("node"), i = var("i");
+  const auto storing = [&](const ir::Expr& first, int lanes) {
+    const ir::Stmt vector = store(h, {node, ir::Ramp::make(first, lanes)}, ir::Broadcast::make(number(0), lanes));
+    return program({h}, for_nodes(node, ir::For::make(i, H, ir::imm(2), ir::ForKind::serial, vector)));
+  };
+  CHECK(check_bounds(storing(i * 2, 2)).stores == pass::ProofCounts{0, 2, 0, 0});
+  CHECK(check_bounds(storing(i * 2, 4)).stores.unproved == 1);
+  CHECK_THROWS_WITH(check_bounds(storing(i * 2, 8)), Catch::Contains("never below the extent, 4"));
+}
+
 TEST_CASE("indices of the nodes' data are counted apart", "[pass]") {
   const Dim V("vocabulary"), three("three", 3);
   const ir::Buffer h = buffer("h", {dims::node}, ir::Role::state), E = buffer("E", {V}, ir::Role::weight),

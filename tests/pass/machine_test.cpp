@@ -262,6 +262,13 @@ TEST_CASE("without vectorized loops there is nothing to do", "[pass]") {
   CHECK(pass::vectorize(s).same_as(s));
 }
 
+TEST_CASE("lanes and what they begin at are one vector, in whichever order they are added", "[pass]") {
+  const Small p;
+  const ir::Stmt s = store(p.b, {ir::imm(0), p.i + p.j}, load(p.w, {p.j + p.i}));
+  CHECK(ir::print(pass::vectorize(loop(p.j, p.H, loop(p.i, p.H, s, ir::ForKind::vectorized)))) ==
+        "for j = 0:4:  # hidden\n  b[0,ramp(j,4)] = w[ramp(j,4)]\n");
+}
+
 TEST_CASE("what differs by lane where it must not is refused", "[pass][refusal]") {
   const Small p;
   const auto lanes = [&](const ir::Stmt& body) {
@@ -303,6 +310,23 @@ TEST_CASE("every index list becomes one offset", "[pass][golden]") {
                text_after("flatten_storage", dependency_rnn(6).graph(), standard, small));
   check_golden("pass/flatten_storage/matrix_state.ilir",
                text_after("flatten_storage", odd::matrix_state(4), Schedule{}.exact_activations()));
+}
+
+TEST_CASE("a vector lies in a panel if the panel has room for it", "[pass]") {
+  ir::BufferInfo info{"W", DType::f32, {Dim("columns", 16)}, ir::Role::weight};
+  info.layout = {{{0, 1, 4, 1}, {0, 4, 0, 8}}, 32, 0};  // panels of 4 columns, with room for 8
+  const ir::Buffer W(std::move(info)), y = test::buffer("y", {Dim("columns", 16)}, ir::Role::state);
+  const ir::Expr o = test::var("o");
+  const auto is_one_vector = [&](int lanes) {
+    const std::vector<ir::Expr> at{ir::Ramp::make(o * lanes, lanes)};
+    const ir::Program flat = pass::flatten_storage(
+        {"vectors", {y, W}, test::loop(o, Dim("o", 16 / lanes), test::store(y, at, test::load(W, at)))});
+    bool ramp = false;
+    ir::visit_with(flat.body, [&](const ir::Load& load) { ramp = load.indices[0].as<ir::Ramp>(); });
+    return ramp;
+  };
+  CHECK(is_one_vector(4));
+  CHECK(!is_one_vector(8));
 }
 
 TEST_CASE("a tensor of no dimension has a layout", "[pass]") {
