@@ -33,10 +33,11 @@ struct Row {
   std::string system;
   double median_us = 0, min_us = 0;
   long runs = 0;
-  double max_abs_err = 0, floor_us = 0, linearize_us = 0, nodes = 0;
-  bool right = true;  // whether every state is near the reference
+  double max_abs_err = 0, linearize_us = 0, nodes = 0;
+  bool right = true;                    // whether every state is near the reference
+  std::vector<std::vector<Work>> work;  // [batch][level]
 
-  friend bool operator==(const Row&, const Row&) = default;
+  double floor_us(const Machine& machine) const { return bench::floor_us(work, threads, machine); }
 };
 
 /// A system that takes part.
@@ -99,11 +100,10 @@ class Contest {
     }
   }
 
-  /// A row for each system, against the floor of this machine.
-  std::vector<Row> rows(const Machine& machine) const {
-    double floor = 0;
-    for (const Roots& roots : batches_.roots)
-      floor += floor_us(weights_.model, weights_.hidden, threads_, roots, machine) / double(batches_.roots.size());
+  /// A row for each system.
+  std::vector<Row> rows() const {
+    std::vector<std::vector<Work>> work;
+    for (const Roots& roots : batches_.roots) work.push_back(work_of(weights_.model, weights_.hidden, roots));
     std::vector<Row> result;
     for (const Contestant& one : contestants_) {
       Row row;
@@ -117,7 +117,7 @@ class Contest {
         row.min_us += times.front() / double(one.times.size());
         row.runs += long(times.size());
       }
-      row.max_abs_err = one.error, row.floor_us = floor, row.linearize_us = one.linearize_us;
+      row.max_abs_err = one.error, row.linearize_us = one.linearize_us, row.work = work;
       row.nodes = batches_.mean_nodes(), row.right = one.right;
       result.push_back(row);
     }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "level_order.hpp"
 #include "machine.hpp"
@@ -38,47 +39,43 @@ inline Work work_of_level(Model model, double H, bool leaves, double nodes, doub
   }
 }
 
-/// The floor of one batch, in microseconds.
-inline double floor_us(Model model, std::size_t hidden, int threads, const Roots& roots, const Machine& machine) {
-  constexpr double activation_us = 0.235e-3;
+/// What each level of a batch costs.
+inline std::vector<Work> work_of(Model model, std::size_t hidden, const Roots& roots) {
   LevelOrder order(model == Model::dagrnn);
   order.number(roots);
-  const double H = double(hidden), P = machine.peak_gflops(threads) * 1e3;  // a microsecond
-  double time = 0, activations = 0;
-  int barriers = 0;
-  const auto add = [&](const Work& work) {
-    const double bytes_a_us = machine.bandwidth(work.weight_bytes / threads, threads) * 1e3;
-    time += std::max(work.flops / P, work.weight_bytes / bytes_a_us);
-    activations += work.activations;
-    barriers += work.barriers;
-  };
+  const double H = double(hidden);
+  std::vector<Work> levels;
   for (std::size_t l = 0; l < order.levels(); ++l) {
     double children = 0;
     for (std::size_t row = order.begin(l); row < order.begin(l) + order.rows(l); ++row)
       children += (order.left(row) >= 0) + (order.right(row) >= 0);
-    add(work_of_level(model, H, l == 0, double(order.rows(l)), children));
+    levels.push_back(work_of_level(model, H, l == 0, double(order.rows(l)), children));
   }
   if (model == Model::lstm || model == Model::gru) {  // the inputs' products, all steps at once
     const double gates = model == Model::lstm ? 4 : 3;
-    add({2 * gates * H * H * double(order.count()), 4 * gates * H * H, 0, 1});
+    levels.push_back({2 * gates * H * H * double(order.count()), 4 * gates * H * H, 0, 1});
   }
-  return time + activations * activation_us / threads + (threads > 1 ? barriers * machine.barrier_us : 0);
+  return levels;
 }
 
-/// The operations of one batch, as the floor counts them.
-inline double flops_of(Model model, std::size_t hidden, const Roots& roots) {
-  LevelOrder order(model == Model::dagrnn);
-  order.number(roots);
-  double flops = 0;
-  for (std::size_t l = 0; l < order.levels(); ++l) {
-    double children = 0;
-    for (std::size_t row = order.begin(l); row < order.begin(l) + order.rows(l); ++row)
-      children += (order.left(row) >= 0) + (order.right(row) >= 0);
-    flops += work_of_level(model, double(hidden), l == 0, double(order.rows(l)), children).flops;
+/// The floor of a batch whose levels these are, in microseconds.
+inline double floor_us(const std::vector<Work>& levels, int threads, const Machine& machine) {
+  constexpr double activation_us = 0.235e-3;
+  const double flops_a_us = machine.peak_gflops(threads) * 1e3;
+  double time = 0;
+  for (const Work& level : levels) {
+    const double bytes_a_us = machine.bandwidth(level.weight_bytes / threads, threads) * 1e3;
+    time += std::max(level.flops / flops_a_us, level.weight_bytes / bytes_a_us);
+    time += level.activations * activation_us / threads;
+    if (threads > 1) time += level.barriers * machine.barrier_us;
   }
-  if (model == Model::lstm || model == Model::gru)
-    flops += (model == Model::lstm ? 8 : 6) * double(hidden) * double(hidden) * double(order.count());
-  return flops;
+  return time;
+}
+/// The mean over batches.
+inline double floor_us(const std::vector<std::vector<Work>>& batches, int threads, const Machine& machine) {
+  double sum = 0;
+  for (const std::vector<Work>& levels : batches) sum += floor_us(levels, threads, machine);
+  return sum / double(batches.size());
 }
 
 }  // namespace bench

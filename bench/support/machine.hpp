@@ -185,6 +185,16 @@ struct Machine {
     return row.back();
   }
 
+  /// How many times more this one does, where the difference is the largest: of arithmetic or in the second-level
+  /// cache.
+  double gain_over(const Machine& other) const {
+    double gain = 1;
+    for (std::size_t t = 0; t < gflops.size(); ++t)
+      gain = std::max(
+          {gain, gflops[t] / other.gflops[t], bandwidth(256e3, threads[t]) / other.bandwidth(256e3, threads[t])});
+    return gain;
+  }
+
   /// Keeps the better of two measurements.
   void add(const Machine& other) {
     for (std::size_t t = 0; t < gflops.size(); ++t) {
