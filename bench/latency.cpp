@@ -9,17 +9,13 @@
 // clock of a shared machine drifts: a round takes a system through all ten batches. The floor (support/floor.hpp) is
 // computed from what the machine reaches in the same run.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <exception>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "support/contest.hpp"
-#include "support/json.hpp"
-#include "support/systems.hpp"
+#include "support/report.hpp"
 
 namespace {
 
@@ -45,102 +41,17 @@ struct Options {
   }
 };
 
-// What is read by programs goes to the file; if that is the standard output, what is read by people goes elsewhere.
-std::FILE* talk = stdout;
-
-std::vector<SystemKind> chosen_systems(const Options& options) {
-  std::vector<SystemKind> chosen;
-  std::vector<std::string> names;
-  for (const SystemKind& kind : all_systems()) {
-    names.push_back(kind.name);
-    const bool wanted = options.systems.empty() ||
-                        std::find(options.systems.begin(), options.systems.end(), kind.name) != options.systems.end();
-    if (wanted && !kind.absent.empty())
-      std::fprintf(talk, "%s is left out: %s\n", kind.name.c_str(), kind.absent.c_str());
-    else if (wanted)
-      chosen.push_back(kind);
-  }
-  for (const std::string& name : options.systems)
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      throw CLI::ValidationError("--systems",
-                                 "there is no system '" + name + "'; there are " + CLI::detail::join(names, ", "));
-  if (chosen.empty()) throw CLI::ValidationError("--systems", "none of these is in this build");
-  return chosen;
-}
-
-void print_machine(const Machine& machine) {
-  for (std::size_t t = 0; t < machine.threads.size(); ++t) {
-    std::fprintf(talk, "%d thread%s: %.0f GFLOP/s; reads of slices a thread, GB/s:", machine.threads[t],
-                 machine.threads[t] == 1 ? "" : "s", machine.gflops[t]);
-    for (std::size_t s = 0; s < machine.slices.size(); ++s)
-      std::fprintf(talk, " %.0f (%zu KB)", machine.gigabytes[t][s], machine.slices[s] / 1024);
-    std::fprintf(talk, "\n");
-  }
-  std::fprintf(talk, "a barrier of two threads: %.2f us\n", machine.barrier_us);
-}
-
-void print_rows(const std::vector<Row>& rows, const std::vector<Contestant>& contestants, const Machine& machine) {
-  const Row& first = rows[0];
-  const double floor = first.floor_us(machine);
-  std::fprintf(talk, "\n%s, hidden %zu, batch %zu (%.1f nodes), %d thread%s; floor %.1f us\n", first.model.c_str(),
-               first.hidden, first.batch, first.nodes, first.threads, first.threads == 1 ? "" : "s", floor);
-  std::fprintf(talk, "  %-16s %7s %12s %12s %8s %12s %12s %12s\n", "system", "threads", "median us", "min us", "runs",
-               "/ floor", "/ first", "max abs err");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    std::fprintf(talk, "  %-16s %7d %12.1f %12.1f %8ld %12.2f %12.2f %12.1e%s\n", row.system.c_str(),
-                 contestants[i].threads, row.median_us, row.min_us, row.runs, row.median_us / floor,
-                 row.median_us / first.median_us, row.max_abs_err, row.right ? "" : "  WRONG");
-  }
-  std::fflush(talk);
-}
-
-Json json_of(const Row& row, const Machine& machine) {
-  return Json::object({{"model", row.model},
-                       {"hidden", row.hidden},
-                       {"batch", row.batch},
-                       {"threads", row.threads},
-                       {"system", row.system},
-                       {"median_us", row.median_us},
-                       {"min_us", row.min_us},
-                       {"runs", row.runs},
-                       {"max_abs_err", row.max_abs_err},
-                       {"floor_us", row.floor_us(machine)},
-                       {"linearize_us", row.linearize_us},
-                       {"nodes", row.nodes}});
-}
-
-/// Where and when, and what the machine reaches: for the figures and the table.
-Json about(const Options& options, const Machine& machine) {
-  char date[32] = "";
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  std::vector<Json> bandwidths;
-  for (const auto& row : machine.gigabytes) bandwidths.push_back(Json::list(row));
-  return Json::object({{"date", date},
-                       {"machine", cpu_name()},
-                       {"cpus", int(std::thread::hardware_concurrency())},
-                       {"compiler", "g++ " __VERSION__},
-                       {"libraries", Json::list(descriptions())},
-                       {"data", options.data},
-                       {"threads", Json::list(machine.threads)},
-                       {"gflops", Json::list(machine.gflops)},
-                       {"slices", Json::list(machine.slices)},
-                       {"gigabytes", Json::lines(bandwidths)},
-                       {"barrier_us", machine.barrier_us}});
-}
-
 int run(const Options& options) {
-  if (options.json == "-") talk = stderr;
-  const std::vector<SystemKind> systems = chosen_systems(options);
+  if (options.json == "-") talk() = stderr;
+  const std::vector<SystemKind> systems = chosen_systems(options.systems);
   std::vector<int> threads = options.threads;
   if (threads.empty()) {
     const int cpus = cortex::runtime::usable_cpus();
     if (cpus == 1 || !options.quick) threads.push_back(1);
     if (cpus > 1) threads.push_back(cpus);
   }
-  for (const std::string& text : descriptions()) std::fprintf(talk, "%s\n", text.c_str());
-  std::fprintf(talk, "%s\n", cpu_name().c_str());
+  for (const std::string& text : descriptions()) std::fprintf(talk(), "%s\n", text.c_str());
+  std::fprintf(talk(), "%s\n", cpu_name().c_str());
   Machine machine = probe_machine(threads);
   print_machine(machine);
 
@@ -169,10 +80,10 @@ int run(const Options& options) {
   // Neighbours may have come or gone: what the machine can do is the better of before and after.
   const Machine before = machine;
   machine.add(probe_machine(threads));
-  std::fprintf(talk, "\nafter all that:\n");
+  std::fprintf(talk(), "\nafter all that:\n");
   print_machine(machine);
   if (const double gain = machine.gain_over(before); gain > 1.15)
-    std::fprintf(talk,
+    std::fprintf(talk(),
                  "BUSY: the machine reaches %.2f times of what it did before. Floors above are too high, times too\n",
                  gain);
 
@@ -181,8 +92,9 @@ int run(const Options& options) {
     for (const Row& row : rows) list.push_back(json_of(row, machine));
     write_json(options.json, Json::lines(list));
   }
-  if (!options.about.empty()) write_json(options.about, about(options, machine));
-  if (!right) std::fprintf(talk, "\nWRONG: a system differs from recursion in double by more than rounding explains\n");
+  if (!options.about.empty()) write_json(options.about, about(options.data, machine));
+  if (!right)
+    std::fprintf(talk(), "\nWRONG: a system differs from recursion in double by more than rounding explains\n");
   return right ? 0 : 1;
 }
 
@@ -223,7 +135,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
-    std::fflush(talk);
+    std::fflush(talk());
     std::fprintf(stderr, "latency: %s\n", error.what());
     return 2;
   }

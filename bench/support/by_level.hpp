@@ -67,6 +67,11 @@ class ByLevel : public System {
   using size_t = std::size_t;
 
  public:
+  /// Null for the models that only Cortex is tried on.
+  static std::unique_ptr<System> make(const Setting& setting) {
+    if (setting.model > Model::gru) return nullptr;
+    return std::make_unique<ByLevel>(setting);
+  }
   explicit ByLevel(const Setting& setting)
       : w_(setting.weights), threads_(setting.threads), H_(w_.hidden), order_(w_.model == Model::dagrnn) {
     Library::use_threads(threads_);
@@ -93,8 +98,7 @@ class ByLevel : public System {
         U_last_ = std::make_unique<Product>(std::vector<float>(half, forth.end()), H_, H_);
         break;
       }
-      case Model::lstm:
-      case Model::gru: {
+      default: {
         W_ = product({"weight_ih_l0"}, H_), U_ = product({"weight_hh_l0"}, H_);
         b_ = w_("bias_ih_l0");
         const std::vector<float>& recurrent = w_("bias_hh_l0");

@@ -7,6 +7,7 @@
 #include <cortex/models/tree_fc.hpp>
 #include <cortex/models/tree_gru.hpp>
 #include <cortex/models/tree_lstm.hpp>
+#include <cortex/models/tree_rnn.hpp>
 
 #include "data.hpp"
 
@@ -75,6 +76,8 @@ decltype(auto) with_program(Model model, int hidden, Take take) {
     case Model::treelstm: return take(tree_lstm<Node>(at_leaves(word), kids, sizes).program);
     case Model::mvrnn: return take(mv_rnn(hidden));
     case Model::lstm: return take(cortex::models::lstm<Node>(word, previous, sizes).program);
+    case Model::treernn: return take(tree_rnn<Node>(at_leaves(word), kids, sizes).program);
+    case Model::simpletreegru: return take(simple_tree_gru<Node>(at_leaves(word), kids, sizes).program);
     default: return take(cortex::models::gru<Node>(word, previous, sizes).program);
   }
 }

@@ -139,7 +139,7 @@ class DyNet : public System {
 
 SystemKind dynet_kind() {
   return {"dynet", [](const Setting& setting) -> std::unique_ptr<System> {
-            if (setting.model == Model::lstm || setting.model == Model::gru) return nullptr;
+            if (setting.model >= Model::lstm) return nullptr;
             return std::make_unique<DyNet>(setting);
           }};
 }

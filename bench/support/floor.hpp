@@ -27,7 +27,9 @@ inline Work work_of_level(Model model, double H, bool leaves, double nodes, doub
   switch (model) {
     case Model::treefc: return leaves ? Work{} : Work{4 * H * H * nodes, 8 * H * H, 0, 1};
     case Model::dagrnn: return leaves ? Work{0, 0, H * nodes, 1} : Work{2 * H * H * nodes, 4 * H * H, H * nodes, 1};
+    case Model::treernn: return {2 * H * H * nodes, 4 * H * H, H * nodes, 1};
     case Model::treegru:
+    case Model::simpletreegru:
       return leaves ? Work{4 * H * H * nodes, 8 * H * H, 2 * H * nodes, 1}
                     : Work{6 * H * H * nodes, 12 * H * H, 3 * H * nodes, 2};
     case Model::treelstm:

@@ -7,6 +7,8 @@
 //   mvrnn     v = tanh(W_v [M_left v_right; M_right v_left]), M = W_M [M_left; M_right]; both looked up at a leaf
 //   lstm      the LSTM of torch.nn over sequences of 100
 //   gru       the GRU of torch.nn, likewise
+//   treernn   h = tanh(U s + b), at a leaf tanh(W x + b); and
+//   simpletreegru, the TreeGRU with h = (1 - z) h': two that experiments with schedules are about
 //
 // There are 1000 words, and word vectors are as long as states.
 #pragma once
@@ -25,10 +27,10 @@
 
 namespace bench {
 
-enum class Model { treefc, dagrnn, treegru, treelstm, mvrnn, lstm, gru };
+enum class Model { treefc, dagrnn, treegru, treelstm, mvrnn, lstm, gru, treernn, simpletreegru };
 
-inline constexpr std::array<const char*, 7> model_names{"treefc", "dagrnn", "treegru", "treelstm",
-                                                        "mvrnn",  "lstm",   "gru"};
+inline constexpr std::array<const char*, 9> model_names{"treefc", "dagrnn", "treegru", "treelstm",     "mvrnn",
+                                                        "lstm",   "gru",    "treernn", "simpletreegru"};
 inline const char* name_of(Model model) { return model_names[std::size_t(model)]; }
 inline Model model_named(std::string_view name) {
   for (std::size_t i = 0; i < model_names.size(); ++i)
@@ -100,10 +102,17 @@ inline Weights random_weights(Model model, int hidden) {
       add("U", H * H, unit);
       add("b", H, 0.1F);
       break;
+    case Model::treernn:
+      add("Emb", V * H, 1);
+      add("W", H * H, unit);
+      add("U", H * H, unit);
+      add("b", H, 0.1F);
+      break;
     case Model::treegru:
+    case Model::simpletreegru:
     case Model::treelstm:
       add("Emb", V * H, 1);
-      for (const char* gate : model == Model::treegru ? std::vector{"r", "z", "h"} : std::vector{"i", "f", "o", "u"}) {
+      for (const char* gate : model == Model::treelstm ? std::vector{"i", "f", "o", "u"} : std::vector{"r", "z", "h"}) {
         add(std::string("W_") + gate, H * H, unit);
         add(std::string("U_") + gate, H * H, unit);
         add(std::string("b_") + gate, H, 0.1F);

@@ -234,10 +234,7 @@ class OneDnnRnn : public System {
   std::unordered_map<int, Memory> arguments_;
 };
 
-inline SystemKind onednn_kind() {
-  return {"onednn_level",
-          [](const Setting& setting) -> std::unique_ptr<System> { return std::make_unique<ByLevel<OneDnn>>(setting); }};
-}
+inline SystemKind onednn_kind() { return {"onednn_level", ByLevel<OneDnn>::make}; }
 inline SystemKind onednn_rnn_kind() {
   return {"onednn_rnn", [](const Setting& setting) -> std::unique_ptr<System> {
             if (setting.model != Model::lstm && setting.model != Model::gru) return nullptr;

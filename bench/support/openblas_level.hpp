@@ -97,11 +97,7 @@ struct OpenBlas {
   };
 };
 
-inline SystemKind openblas_kind() {
-  return {"openblas_level", [](const Setting& setting) -> std::unique_ptr<System> {
-            return std::make_unique<ByLevel<OpenBlas>>(setting);
-          }};
-}
+inline SystemKind openblas_kind() { return {"openblas_level", ByLevel<OpenBlas>::make}; }
 
 }  // namespace bench
 

@@ -19,8 +19,10 @@ class Recursion : public System {
   explicit Recursion(const Weights& w) : w_(w), H_(w.hidden), scratch_(8 * w.hidden) {
     switch (w.model) {
       case Model::treefc: W_ = forth({"W"}, 2 * H_), b_ = row({"b"}); break;
+      case Model::treernn: W_ = forth({"W"}, H_), U_ = forth({"U"}, H_), b_ = row({"b"}); break;
       case Model::dagrnn: U_ = forth({"U"}, H_), b_ = row({"b"}); break;
       case Model::treegru:
+      case Model::simpletreegru:
         W_ = forth({"W_z", "W_h"}, H_), b_ = row({"b_r", "b_z", "b_h"});
         U_ = forth({"U_r", "U_z"}, H_), U_last_ = forth({"U_h"}, H_);
         break;
@@ -120,7 +122,12 @@ class Recursion : public System {
     Real* const gates = scratch_.data();
     switch (w_.model) {
       case Model::treefc: std::copy_n(w_.word("Emb", n->word, H_), H_, out); break;
+      case Model::treernn:
+        times(word_vector(n), W_.data(), H_, H_, b_.data(), out);
+        for (std::size_t i = 0; i < H_; ++i) out[i] = std::tanh(out[i]);
+        break;
       case Model::treegru:
+      case Model::simpletreegru:
         times(word_vector(n), W_.data(), H_, 2 * H_, b_.data() + H_, gates);
         for (std::size_t i = 0; i < H_; ++i) out[i] = (1 - sigmoid(gates[i])) * std::tanh(gates[H_ + i]);
         break;
@@ -138,7 +145,7 @@ class Recursion : public System {
   void inner(const Real* left, const Real* right, Real* out) {
     Real* const sum = scratch_.data();
     Real* const gates = scratch_.data() + H_;
-    if (w_.model == Model::treegru || w_.model == Model::treelstm)
+    if (w_.model != Model::treefc && w_.model != Model::mvrnn)
       for (std::size_t i = 0; i < H_; ++i) sum[i] = left[i] + right[i];
     switch (w_.model) {
       case Model::treefc:
@@ -146,14 +153,19 @@ class Recursion : public System {
         examples::detail::add_product(right, W_.data() + H_ * H_, H_, H_, out);
         for (std::size_t i = 0; i < H_; ++i) out[i] = std::max(out[i], Real(0));
         break;
-      case Model::treegru: {
+      case Model::treernn:
+        times(sum, U_.data(), H_, H_, b_.data(), out);
+        for (std::size_t i = 0; i < H_; ++i) out[i] = std::tanh(out[i]);
+        break;
+      case Model::treegru:
+      case Model::simpletreegru: {
         times(sum, U_.data(), H_, 2 * H_, b_.data(), gates);
         Real* const reset = gates + 2 * H_;
         for (std::size_t i = 0; i < H_; ++i) reset[i] = sigmoid(gates[i]) * sum[i];
         times(reset, U_last_.data(), H_, H_, b_.data() + 2 * H_, out);
         for (std::size_t i = 0; i < H_; ++i) {
           const Real z = sigmoid(gates[H_ + i]);
-          out[i] = z * sum[i] + (1 - z) * std::tanh(out[i]);
+          out[i] = (w_.model == Model::treegru ? z * sum[i] : 0) + (1 - z) * std::tanh(out[i]);
         }
         break;
       }

@@ -1,17 +1,22 @@
 // `torch_node` and `torch_level`: the models on libtorch as its users write them, one node after the other and batched
 // by level; `torch_rnn`: its LSTM and GRU, for sequences. No autograd, and views where they save copies.
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+#include <c10/core/CPUAllocator.h>
 #include <torch/torch.h>
 #include <torch/version.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "level_order.hpp"
 #include "system.hpp"
+#include "torch_cost.hpp"
 
 namespace bench {
 
@@ -293,16 +298,59 @@ class TorchRnn : public Torch {
   }
 };
 
+/// Memory for tensors that is counted; each block begins with its size.
+struct Counting final : c10::Allocator {
+  static constexpr std::size_t header = 64;
+  static inline std::size_t now = 0, peak = 0;
+  static void release(void* data) {
+    if (!data) return;
+    auto* const block = static_cast<char*>(data) - header;
+    now -= *reinterpret_cast<std::size_t*>(block);
+    std::free(block);
+  }
+  c10::DataPtr allocate(std::size_t size) const override {
+    if (size == 0) return {nullptr, nullptr, &release, c10::Device(c10::DeviceType::CPU)};
+    auto* const block = static_cast<char*>(std::aligned_alloc(header, (size + 2 * header - 1) / header * header));
+    if (!block) throw std::bad_alloc();
+    *reinterpret_cast<std::size_t*>(block) = size;
+    now += size;
+    peak = std::max(peak, now);
+    return {block + header, block + header, &release, c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+};
+
 bool is_sequence(Model model) { return model == Model::lstm || model == Model::gru; }
 
 }  // namespace
+
+TorchCost torch_cost(System& system, const Roots& roots, float* out) {
+  static Counting counting;
+  static long operators = 0, depth = 0;
+  c10::Allocator* const before = c10::GetCPUAllocator();
+  system.run(roots, out);  // what it keeps from call to call
+  c10::SetCPUAllocator(&counting, 1);
+  system.run(roots, out);  // and keeps in blocks that are counted
+  Counting::peak = Counting::now;
+  operators = depth = 0;
+  const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(
+      [](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
+        if (depth++ == 0) ++operators;  // not what operators call themselves
+        return nullptr;
+      },
+      [](const at::RecordFunction&, at::ObserverContext*) { --depth; }));
+  system.run(roots, out);
+  at::removeCallback(handle);
+  c10::SetCPUAllocator(before, 1);
+  return {operators, Counting::peak};
+}
 
 std::string torch_description() { return std::string("libtorch ") + TORCH_VERSION; }
 
 std::vector<SystemKind> torch_kinds() {
   const auto kind = [](const char* name, bool sequences, auto make) {
     return SystemKind{name, [=](const Setting& setting) -> std::unique_ptr<System> {
-                        if (is_sequence(setting.model) != sequences) return nullptr;
+                        if (setting.model > Model::gru || is_sequence(setting.model) != sequences) return nullptr;
                         return make(setting);
                       }};
   };
