@@ -27,7 +27,7 @@ struct Node {
 };
 using Roots = std::vector<const Node*>;
 
-/// Ten batches of one size.
+/// Batches of one size, ten where nothing else is said.
 struct Batches {
   std::deque<Node> nodes;  // never moved
   std::vector<Roots> roots;
@@ -47,8 +47,6 @@ struct Batches {
 enum class Trees { random, sst };
 
 namespace detail {
-
-inline constexpr std::size_t num_batches = 10;
 
 /// Words in a sentence of the Stanford Sentiment Treebank's test split, at a hundred equal steps from the shortest to
 /// the longest.
@@ -111,21 +109,20 @@ inline std::vector<int> ranks(const examples::Treebank& bank) {
   return rank;
 }
 
-/// Ten batches of `size` structures: number i of all goes to batch i mod 10, so that sorted ones are dealt fairly.
+/// `count` batches of `size` structures, dealt in turn, so that each batch gets its share of sorted ones.
 /// `make(batches, i, of)` makes number i.
 template <class Make>
-Batches deal(std::size_t size, Make make) {
+Batches deal(std::size_t count, std::size_t size, Make make) {
   Batches batches;
-  for (std::size_t b = 0; b < num_batches; ++b) {
+  for (std::size_t b = 0; b < count; ++b) {
     batches.begin_batch();
-    for (std::size_t i = 0; i < size; ++i)
-      batches.roots.back().push_back(make(batches, i * num_batches + b, size * num_batches));
+    for (std::size_t i = 0; i < size; ++i) batches.roots.back().push_back(make(batches, i * count + b, size * count));
   }
   return batches;
 }
 
 /// Trees of the treebank that stand for the whole by their sizes: those at equal distances in the order of size.
-inline Batches sst_batches(std::size_t size) {
+inline Batches sst_batches(std::size_t count, std::size_t size) {
   const auto directory = examples::find_sst();
   if (!directory)
     throw std::runtime_error("the Stanford Sentiment Treebank was not found: give its directory in CORTEX_SST");
@@ -135,36 +132,39 @@ inline Batches sst_batches(std::size_t size) {
   std::vector<std::pair<long, const examples::Phrase*>> sorted;
   for (const examples::Phrase* tree : bank.trees) sorted.emplace_back(examples::size_of(tree).nodes, tree);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return deal(size, [&](Batches& batches, std::size_t i, std::size_t of) {
+  return deal(count, size, [&](Batches& batches, std::size_t i, std::size_t of) {
     return copy_of(batches, sorted[(2 * i + 1) * sorted.size() / (2 * of)].second, words);
   });
 }
 
 }  // namespace detail
 
-/// Ten batches of `size` random binary trees of `words` words each.
-inline Batches trees_of(int words, std::size_t size) {
+/// Batches of `size` random binary trees of `words` words each.
+inline Batches trees_of(int words, std::size_t size, std::size_t count = 10) {
   std::mt19937 random(3);
-  return detail::deal(
-      size, [&](Batches& batches, std::size_t, std::size_t) { return detail::random_tree(batches, words, random); });
+  return detail::deal(count, size, [&](Batches& batches, std::size_t, std::size_t) {
+    return detail::random_tree(batches, words, random);
+  });
 }
 
 /// What `model` runs over, in batches of `size` roots.
-inline Batches batches_for(Model model, std::size_t size, Trees trees) {
+inline Batches batches_for(Model model, std::size_t size, Trees trees = Trees::random, std::size_t count = 10) {
   std::mt19937 random(3);
   switch (model) {
     case Model::treefc:
-      return detail::deal(size,
+      return detail::deal(count, size,
                           [&](Batches& b, std::size_t, std::size_t) { return detail::perfect_tree(b, 7, random); });
     case Model::dagrnn:
-      return detail::deal(size, [&](Batches& b, std::size_t, std::size_t) { return detail::grid(b, 10, 10, random); });
+      return detail::deal(count, size,
+                          [&](Batches& b, std::size_t, std::size_t) { return detail::grid(b, 10, 10, random); });
     case Model::lstm:
     case Model::gru:
-      return detail::deal(size, [&](Batches& b, std::size_t, std::size_t) { return detail::sequence(b, 100, random); });
+      return detail::deal(count, size,
+                          [&](Batches& b, std::size_t, std::size_t) { return detail::sequence(b, 100, random); });
     default: break;
   }
-  if (trees == Trees::sst) return detail::sst_batches(size);
-  return detail::deal(size, [&](Batches& b, std::size_t i, std::size_t of) {
+  if (trees == Trees::sst) return detail::sst_batches(count, size);
+  return detail::deal(count, size, [&](Batches& b, std::size_t i, std::size_t of) {
     return detail::random_tree(b, detail::sst_words[(2 * i + 1) * detail::sst_words.size() / (2 * of)], random);
   });
 }
