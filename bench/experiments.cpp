@@ -15,6 +15,7 @@
 //
 //   experiments [--only ablation,...] [--quick] [--threads 2] [--json FILE]
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cortex/loops.hpp>
 #include <cstdio>
 #include <exception>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "support/contest.hpp"
+#include "support/cortex_system.hpp"
 #include "support/report.hpp"
 #if CORTEX_BENCH_TORCH
 #include "support/torch_cost.hpp"
@@ -47,7 +49,7 @@ struct Options {
 class Experiments {
  public:
   explicit Experiments(const Options& options)
-      : options_(options), machine_(probe_machine(options.all_threads())), systems_(chosen_systems(options.systems)) {
+      : options_(options), machine_(probe_machine(options.all_threads())), present_(chosen_systems(options.systems)) {
     print_machine(machine_);
   }
 
@@ -178,7 +180,7 @@ class Experiments {
         // In one kernel gathers are loads, and what follows a product is a part of it.
         add("cortex", whole, 1, {{"linearize_us", linearize / double(calls)}, {"kernel_us", execute / double(calls)}});
       }
-      const auto by_level_of = [&]([[maybe_unused]] const char* name, [[maybe_unused]] auto system) {
+      const auto by_level_of = [&](const char* name, WatchedSystem& system) {
         Activities sums;
         system.before_runs();
         for (const Roots& roots : batches.roots) system.run(roots, out.data());  // makes what is made once
@@ -191,14 +193,13 @@ class Experiments {
              {"products_us", sums.product.us / calls},
              {"pointwise_us", sums.pointwise.us / calls}});
       };
-#if CORTEX_BENCH_OPENBLAS
-      by_level_of("openblas_level", ByLevel<OpenBlas>({Model::treelstm, 1, weights}));
-#endif
-#if CORTEX_BENCH_ONEDNN
-      by_level_of("onednn_level", ByLevel<OneDnn>({Model::treelstm, 1, weights}));
-#endif
+      for (const SystemKind& kind : present_) {
+        const auto system = kind.make({Model::treelstm, 1, weights});
+        if (auto* const watched = dynamic_cast<WatchedSystem*>(system.get())) by_level_of(kind.name.c_str(), *watched);
+      }
 #if CORTEX_BENCH_TORCH
-      for (const SystemKind& kind : torch_kinds()) {
+      for (const SystemKind& kind : present_) {
+        if (kind.name.rfind("torch", 0) != 0) continue;
         const auto system = kind.make({Model::treelstm, 1, weights});
         if (!system) continue;
         system->before_runs();
@@ -233,16 +234,17 @@ class Experiments {
       };
       of_cortex("cortex", cortex::Schedule::standard());
       of_cortex("cortex, loops as lowered", cortex::Schedule::standard().loops(cortex::Loops{}));
-#if CORTEX_BENCH_ONEDNN
-      ByLevel<OneDnn> by_hand({model, 1, weights});
-      by_hand.run(roots, out.data());
-      add("onednn_level", by_hand.bytes(), {});
-#endif
+      for (const SystemKind& kind : present_) {
+        const auto system = kind.make({model, 1, weights});
+        if (auto* const watched = dynamic_cast<WatchedSystem*>(system.get())) {
+          watched->run(roots, out.data());
+          add(kind.name.c_str(), watched->bytes(), {});
+        }
 #if CORTEX_BENCH_TORCH
-      for (const SystemKind& kind : torch_kinds())
-        if (const auto system = kind.make({model, 1, weights}))
+        if (system && kind.name.rfind("torch", 0) == 0)
           add(kind.name.c_str(), torch_cost(*system, roots, out.data()).peak_bytes, {});
 #endif
+      }
     }
     return rows;
   }
@@ -288,7 +290,7 @@ class Experiments {
                const std::vector<std::string>& systems) {
     const Weights weights = random_weights(model, hidden);
     Contest contest(weights, batches, options_.threads);
-    for (const SystemKind& kind : systems_)
+    for (const SystemKind& kind : present_)
       if (std::find(systems.begin(), systems.end(), kind.name) != systems.end()) contest.add(kind);
     finish(rows, contest);
   }
@@ -320,7 +322,7 @@ class Experiments {
 
   Options options_;
   Machine machine_;
-  std::vector<SystemKind> systems_;
+  std::vector<SystemKind> present_;
 };
 
 struct Experiment {

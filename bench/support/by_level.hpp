@@ -50,19 +50,11 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-/// Where the time of calls goes, in microseconds, and into how many calls of each kind.
-struct Activities {
-  struct Part {
-    double us = 0;
-    long calls = 0;
-  };
-  Part number, gather, product, pointwise;
-};
-
-/// `Library` has `use_threads(n)` and `Product`, made of a matrix [from][to], `from` and `to`, and called with rows x
-/// [rows][from], their number, y [rows][to], and whether the product is to be added to y.
+/// `Library` has `use_threads(n)`, `each_row(rows, work)`, which calls `work(r)` for each of them, and `Product`, made
+/// of a matrix [from][to], `from` and `to`, and called with rows x [rows][from], their number, y [rows][to], and
+/// whether the product is to be added to y.
 template <class Library>
-class ByLevel : public System {
+class ByLevel : public WatchedSystem {
   using Product = typename Library::Product;
   using size_t = std::size_t;
 
@@ -132,11 +124,8 @@ class ByLevel : public System {
     return now_us() - start;
   }
 
-  /// Adds up in `activities`, until it is null, where the time of calls goes.
-  void watch(Activities* activities) { activities_ = activities; }
-
-  /// Bytes of the buffers that calls use, beside weights.
-  size_t bytes() const {
+  void watch(Activities* activities) override { activities_ = activities; }
+  size_t bytes() const override {
     return h_.bytes() + c_.bytes() + x_.bytes() + gates_.bytes() + candidate_.bytes() + matrices_.bytes();
   }
 
@@ -151,15 +140,11 @@ class ByLevel : public System {
   }
   template <class Work>
   void gather(size_t rows, Work work) {
-    timed(&Activities::gather, [&] {
-      for (size_t r = 0; r < rows; ++r) work(r);
-    });
+    timed(&Activities::gather, [&] { Library::each_row(rows, work); });
   }
   template <class Work>
   void pointwise_rows(size_t rows, Work work) {
-    timed(&Activities::pointwise, [&] {
-      for (size_t r = 0; r < rows; ++r) work(r);
-    });
+    timed(&Activities::pointwise, [&] { Library::each_row(rows, work); });
   }
   void product(const Product& m, const float* x, size_t rows, float* y, bool add = false) {
     timed(&Activities::product, [&] { m(x, rows, y, add); });

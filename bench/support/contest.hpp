@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "floor.hpp"
-#include "recursion.hpp"
 #include "system.hpp"
+#include "systems.hpp"
 
 namespace bench {
 

@@ -97,12 +97,4 @@ std::unique_ptr<CortexSystem> compiled(const cortex::Program<Types...>& program,
 /// One of the models benchmarked.
 std::unique_ptr<CortexSystem> compiled(const Weights& weights, const Recipe& recipe);
 
-inline SystemKind cortex_kind(const char* name) {
-  return {name,
-          [name](const Setting& setting) -> std::unique_ptr<System> {
-            return compiled(setting.weights, recipe_of(name, setting.threads));
-          },
-          "", false};
-}
-
 }  // namespace bench

@@ -5,10 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <random>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 

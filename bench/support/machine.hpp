@@ -1,8 +1,6 @@
 // What the machine can do, measured: multiply-adds, reads from the second-level cache, and barriers.
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -195,6 +193,14 @@ struct Machine {
     return gain;
   }
 
+  /// The share of so many single threads' arithmetic that all of them at once reach, where it is the least: far below 1
+  /// if others use the CPUs.
+  double scaling() const {
+    double least = 1;
+    for (const int t : threads) least = std::min(least, peak_gflops(t) / (t * peak_gflops(1)));
+    return least;
+  }
+
   /// Keeps the better of two measurements.
   void add(const Machine& other) {
     for (std::size_t t = 0; t < gflops.size(); ++t) {
@@ -206,7 +212,9 @@ struct Machine {
   }
 };
 
-inline Machine probe_machine(const std::vector<int>& threads) {
+/// For one thread and for these numbers of them.
+inline Machine probe_machine(std::vector<int> threads) {
+  if (std::find(threads.begin(), threads.end(), 1) == threads.end()) threads.insert(threads.begin(), 1);
   Machine machine;
   machine.threads = threads;
   constexpr std::size_t K = 1024;

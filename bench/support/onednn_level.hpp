@@ -18,6 +18,13 @@ namespace bench {
 
 struct OneDnn {
   static void use_threads(int threads) { omp_set_num_threads(threads); }
+  /// By oneDNN's threads, if it is worth waking them.
+  template <class Work>
+  static void each_row(std::size_t rows, Work work) {
+#pragma omp parallel for schedule(static) if (rows >= 8)
+    for (std::size_t r = 0; r < rows; ++r) work(r);
+  }
+
   static std::string description() {
     const dnnl_version_t* const v = dnnl::version();
     return "oneDNN " + std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
@@ -233,14 +240,6 @@ class OneDnnRnn : public System {
   Memory last_;
   std::unordered_map<int, Memory> arguments_;
 };
-
-inline SystemKind onednn_kind() { return {"onednn_level", ByLevel<OneDnn>::make}; }
-inline SystemKind onednn_rnn_kind() {
-  return {"onednn_rnn", [](const Setting& setting) -> std::unique_ptr<System> {
-            if (setting.model != Model::lstm && setting.model != Model::gru) return nullptr;
-            return std::make_unique<OneDnnRnn>(setting);
-          }};
-}
 
 }  // namespace bench
 

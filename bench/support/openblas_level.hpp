@@ -19,6 +19,12 @@ namespace bench {
 struct OpenBlas {
   static void use_threads(int threads) { openblas_set_num_threads(threads); }
 
+  /// By one thread: OpenBLAS has threads of its own, which others would get in the way of.
+  template <class Work>
+  static void each_row(std::size_t rows, Work work) {
+    for (std::size_t r = 0; r < rows; ++r) work(r);
+  }
+
   /// Its version, and the kernels in effect. On CPUs that it does not know it falls back on much slower ones:
   /// OPENBLAS_CORETYPE chooses others, which `bench/run` sets.
   static std::string description() {
@@ -96,8 +102,6 @@ struct OpenBlas {
     std::array<Way, most_measured> way_;
   };
 };
-
-inline SystemKind openblas_kind() { return {"openblas_level", ByLevel<OpenBlas>::make}; }
 
 }  // namespace bench
 

@@ -266,20 +266,4 @@ class Recursion : public System {
   std::vector<const Node*> steps_;
 };
 
-/// The first states of each batch by recursion in double, [root][hidden].
-inline std::vector<std::vector<double>> reference_states(const Weights& weights, const Batches& batches) {
-  Recursion<double> recursion(weights);
-  std::vector<std::vector<double>> result;
-  for (const Roots& roots : batches.roots) result.push_back(recursion.first_states(roots));
-  return result;
-}
-
-inline SystemKind recursion_kind() {
-  return {"recursion",
-          [](const Setting& setting) -> std::unique_ptr<System> {
-            return std::make_unique<Recursion<float>>(setting.weights);
-          },
-          "", false};
-}
-
 }  // namespace bench

@@ -86,7 +86,7 @@ inline Json json_of(const Row& row, const Machine& machine) {
 }
 
 /// Where and when, and what the machine reaches: for the figures and the table.
-inline Json about(const std::string& data, const Machine& machine) {
+inline Json about(const std::string& data, const Machine& machine, bool busy) {
   char date[32] = "";
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
@@ -98,6 +98,7 @@ inline Json about(const std::string& data, const Machine& machine) {
                        {"compiler", "g++ " __VERSION__},
                        {"libraries", Json::list(descriptions())},
                        {"data", data},
+                       {"busy", int(busy)},
                        {"threads", Json::list(machine.threads)},
                        {"gflops", Json::list(machine.gflops)},
                        {"slices", Json::list(machine.slices)},

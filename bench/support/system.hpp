@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,6 +30,24 @@ class System {
   virtual void before_runs() {}
   /// How long the numbering of a batch takes by itself, in microseconds; 0 for systems that have none.
   virtual double linearize_us(const Roots&) { return 0; }
+};
+
+/// Where the time of calls goes, in microseconds, and into how many calls of each kind.
+struct Activities {
+  struct Part {
+    double us = 0;
+    long calls = 0;
+  };
+  Part number, gather, product, pointwise;
+};
+
+/// A system that can say more.
+class WatchedSystem : public System {
+ public:
+  /// Adds up in `activities`, until it is null, where the time of calls goes.
+  virtual void watch(Activities* activities) = 0;
+  /// Bytes of the buffers that calls use, beside weights.
+  virtual std::size_t bytes() const = 0;
 };
 
 /// A kind of system: makes one for a setting, null if it has nothing to offer for that model.
