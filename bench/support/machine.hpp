@@ -106,7 +106,7 @@ inline void read(const float* data, std::size_t count) {
 }
 
 /// Two threads that set a flag each and wait for the other's, as Cortex's barrier does: microseconds a meeting.
-inline double barrier_us() {
+inline double barrier_us(int tries) {
   struct alignas(128) Line {
     std::atomic<int> flag{0};
   } lines[2];
@@ -120,7 +120,7 @@ inline double barrier_us() {
     }
   };
   double best = INFINITY;
-  for (int run = 0; run < 10; ++run) {
+  for (int run = 0; run < tries; ++run) {
     for (Line& line : lines) line.flag = 0;
     std::atomic<bool> ready{false};
     std::thread other([&] {
@@ -212,8 +212,8 @@ struct Machine {
   }
 };
 
-/// For one thread and for these numbers of them.
-inline Machine probe_machine(std::vector<int> threads) {
+/// For one thread and for these numbers of them, each the best of so many tries, which take a second in all.
+inline Machine probe_machine(std::vector<int> threads, int tries = 10) {
   if (std::find(threads.begin(), threads.end(), 1) == threads.end()) threads.insert(threads.begin(), 1);
   Machine machine;
   machine.threads = threads;
@@ -222,7 +222,7 @@ inline Machine probe_machine(std::vector<int> threads) {
                     1024 * K, 1536 * K, 2048 * K, 4096 * K, 16384 * K, 65536 * K};
   for (const int t : threads) {
     double best = 0;
-    for (int run = 0; run < 12; ++run) {
+    for (int run = 0; run < tries; ++run) {
       std::vector<double> done(static_cast<std::size_t>(t));
       const double us = probe::together(t, [&](int self) { done[std::size_t(self)] = probe::multiply_add(100000); });
       double operations = 0;
@@ -241,7 +241,7 @@ inline Machine probe_machine(std::vector<int> threads) {
       }
       double rate = 0;
       const std::size_t repeats = std::max<std::size_t>(1, 32 * 1024 * K / slice);
-      for (int run = 0; run < 8; ++run) {
+      for (int run = 0; run < tries; ++run) {
         const double us = probe::together(t, [&](int self) {
           for (std::size_t i = 0; i < repeats + 1; ++i) probe::read(data[std::size_t(self)], count);
         });
@@ -254,7 +254,7 @@ inline Machine probe_machine(std::vector<int> threads) {
     std::vector<double>& row = machine.gigabytes.back();
     for (std::size_t s = row.size() - 1; s-- > 0;) row[s] = std::max(row[s], row[s + 1]);
   }
-  machine.barrier_us = std::thread::hardware_concurrency() > 1 ? probe::barrier_us() : 0;
+  machine.barrier_us = std::thread::hardware_concurrency() > 1 ? probe::barrier_us(tries) : 0;
   return machine;
 }
 
