@@ -1,6 +1,8 @@
 // What the machine can do, measured: multiply-adds, reads from the second-level cache, and barriers.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -257,6 +259,22 @@ inline Machine probe_machine(std::vector<int> threads, int tries = 10) {
   machine.barrier_us = std::thread::hardware_concurrency() > 1 ? probe::barrier_us(tries) : 0;
   return machine;
 }
+
+/// How often a second the system has taken a CPU away from this program since then, to run others: a few times if it is
+/// alone.
+class Interruptions {
+ public:
+  double a_second() const { return double(count() - before_) / ((now_us() - start_us_) / 1e6); }
+
+ private:
+  static long count() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+  }
+  double start_us_ = now_us();
+  long before_ = count();
+};
 
 inline std::string cpu_name() {
   std::ifstream info("/proc/cpuinfo");
