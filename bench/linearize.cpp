@@ -1,7 +1,9 @@
 // What linearization costs: nanoseconds per node, with every check on, on the Stanford Sentiment Treebank.
 //
-//   linearize [a file of trees in PTB format]        (else test.txt of the treebank: CORTEX_SST, or beside the
-//   repository)
+//   linearize [a file of trees in PTB format]
+//
+// Without a file: test.txt of the treebank (CORTEX_SST, or beside the repository); where there is none, the examples'
+// sentences.
 //
 // hot:  batches of 10 trees, ten such batches in turn, so that nodes come from the second-level cache as in a server;
 // cold: all trees in one call, their nodes allocated in a random order.
@@ -172,10 +174,12 @@ void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary)
 
 int main(int argc, char** argv) {
   const auto sst = examples::find_sst();
-  const std::string path = argc > 1 ? argv[1] : sst ? (*sst / "test.txt").string() : "";
+  const std::string path = argc > 1 ? argv[1]
+                           : sst    ? (*sst / "test.txt").string()
+                                    : (examples::examples_directory() / "data" / "sentences.txt").string();
   std::ifstream file(path);
   if (!file) {
-    std::fprintf(stderr, "linearize: give a file of trees as argument, or the treebank's directory in CORTEX_SST\n");
+    std::fprintf(stderr, "linearize: %s cannot be opened\n", path.c_str());
     return 1;
   }
   std::unordered_map<std::string, int> words;
@@ -186,6 +190,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "linearize: fewer than 100 trees in %s\n", path.c_str());
     return 1;
   }
+  std::printf("%zu trees of %s\n", shapes.size(), path.c_str());
   measure<Binary, BinarySet>("named children", shapes, int(words.size()));
   measure<Wide, WideSet>("std::vector of children", shapes, int(words.size()));
 }

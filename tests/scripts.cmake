@@ -68,4 +68,7 @@ if(CORTEX_TEST_PART STREQUAL full)
     script_test(examples/sentiment-answers 300 examples
                 bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_sentiment.sh $<TARGET_FILE:example_sentiment>)
   endif()
+  if(CORTEX_BUILD_BENCH)
+    script_test(tree/bench-answers 60 tree bash ${tools}/check_bench.sh $<TARGET_FILE:bench_latency>)
+  endif()
 endif()

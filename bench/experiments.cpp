@@ -1,0 +1,389 @@
+// What the paper measures beside the latency of its five models, on the CPU; each experiment by its name:
+//
+//   hidden       E3   latency over hidden size
+//   batch             latency over batches of 1 to 1000 trees
+//   tree_size         latency over trees of 2 to 500 words
+//   sequences    E4   LSTM and GRU of length 100 beside oneDNN's and libtorch's own
+//   activity     E2   where the time of a call goes, and how many calls of kernels or operators it makes
+//   ablation     E5   without batching, specialization, fusion, packed weights
+//   unroll       E6   recursions unrolled once, TreeLSTM and TreeRNN
+//   refactor     E7   recursions cut at the matrix product behind the reset gate, TreeGRU and SimpleTreeGRU
+//   memory       E9   what a call takes of memory
+//   compile           how long compiling takes
+//
+// (E1 is `latency`; E8 is `linearize`, and a column of every row; E10 follows from the rows of TreeFC: bench/plot.)
+//
+//   experiments [--only ablation,...] [--quick] [--threads 2] [--json FILE]
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cortex/loops.hpp>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/contest.hpp"
+#include "support/cortex_system.hpp"
+#include "support/report.hpp"
+#if CORTEX_BENCH_TORCH
+#include "support/torch_cost.hpp"
+#endif
+
+namespace {
+
+using namespace bench;
+
+struct Options {
+  std::vector<std::string> only, systems;
+  std::string json;
+  bool quick = false;
+  int threads = cortex::runtime::usable_cpus();
+
+  Effort effort() const { return quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
+  std::vector<int> all_threads() const { return threads > 1 ? std::vector{1, threads} : std::vector{1}; }
+};
+
+class Experiments {
+ public:
+  explicit Experiments(const Options& options)
+      : options_(options), machine_(probe_machine(options.all_threads())), present_(chosen_systems(options.systems)) {
+    print_machine(machine_);
+  }
+
+  // ---- latency over one size ----
+
+  std::vector<Json> hidden() {
+    std::vector<Json> rows;
+    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn})
+      for (const int hidden :
+           model == Model::mvrnn ? std::vector{16, 32, 64, 128} : std::vector{64, 128, 256, 512, 1024})
+        contest(rows, model, hidden, batches_for(model, 10), by_level);
+    return rows;
+  }
+
+  std::vector<Json> batch() {
+    std::vector<Json> rows;
+    for (const std::size_t batch : {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000})
+      contest(rows, Model::treelstm, 256,
+              batches_for(Model::treelstm, batch, Trees::random, std::clamp<std::size_t>(1000 / batch, 1, 10)),
+              by_level);
+    return rows;
+  }
+
+  std::vector<Json> tree_size() {
+    std::vector<Json> rows;
+    for (const int words : {2, 5, 10, 20, 50, 100, 200, 500})
+      contest(rows, Model::treelstm, 256, trees_of(words, 1), by_level);
+    return rows;
+  }
+
+  std::vector<Json> sequences() {
+    std::vector<Json> rows;
+    for (const Model model : {Model::lstm, Model::gru})
+      for (const int hidden : {256, 512})
+        for (const std::size_t batch : {1, 10})
+          contest(rows, model, hidden, batches_for(model, batch),
+                  {"cortex", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"});
+    return rows;
+  }
+
+  // ---- schedules ----
+
+  std::vector<Json> ablation() {
+    using cortex::Schedule;
+    // The compiler's own steps (pass/pipeline.hpp), and the same without some of them.
+    const auto steps = [this](const char* fusion, const char* packing) {
+      const std::string shared = options_.threads > 1 ? "share_work(); insert_barriers(); " : "";
+      return Schedule::standard()
+          .workers(options_.threads)
+          .loops(cortex::Loops::parse(
+              (*fusion ? "inline_temporaries(); remove_dead(); distribute_rows(); " + std::string(fusion)
+                       : "distribute_rows(); ") +
+              "index_densely(); " + (*fusion ? "forward_stores(); remove_dead(); " : "") + shared + packing +
+              "tile_nests(); share_loads()"));
+    };
+    const char* const fusion = "fuse_edges(); fuse_nests(); ";
+    const char* const packing = "pack_weights(); ";
+    const std::vector<std::pair<std::string, Schedule>> variants{
+        {"everything", Schedule::standard().workers(options_.threads)},
+        {"no packed weights", steps(fusion, "")},
+        {"no fusion", steps("", packing)},
+        {"no specialization", Schedule{}.dynamic_batch().workers(options_.threads)},
+        {"no batching", Schedule{}.specialize_leaves_and_switches().specialize_leaves().workers(options_.threads)},
+    };
+    std::vector<Json> rows;
+    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm})
+      for (const std::size_t batch : {1, 10}) schedules(rows, model, 256, batch, options_.threads, variants);
+    return rows;
+  }
+
+  std::vector<Json> unroll() {
+    std::vector<Json> rows;
+    for (const Model model : {Model::treelstm, Model::treernn})
+      for (const std::size_t batch : {1, 10})
+        for (const int threads : options_.all_threads()) {
+          const auto standard = cortex::Schedule::standard().workers(threads);
+          schedules(rows, model, 256, batch, threads,
+                    {{"as it is", standard},
+                     {"unrolled by 2", standard.unroll("h", 2)},
+                     {"unrolled by 3", standard.unroll("h", 3)}});
+        }
+    return rows;
+  }
+
+  std::vector<Json> refactor() {
+    std::vector<Json> rows;
+    for (const Model model : {Model::treegru, Model::simpletreegru})
+      for (const std::size_t batch : {1, 10})
+        for (const int threads : options_.all_threads()) {
+          const auto standard = cortex::Schedule::standard().workers(threads);
+          schedules(rows, model, 256, batch, threads,
+                    {{"as it is", standard}, {"refactored", standard.refactor("candidate")}});
+        }
+    return rows;
+  }
+
+  // ---- what is not a latency ----
+
+  /// Of the TreeLSTM on one thread, because what runs at the same time cannot be added up.
+  std::vector<Json> activity() {
+    std::vector<Json> rows;
+    const Weights weights = random_weights(Model::treelstm, 256);
+    for (const std::size_t batch : {1, 10}) {
+      const Batches batches = batches_for(Model::treelstm, batch);
+      std::vector<float> out(batch * weights.hidden);
+      const int rounds = options_.quick ? 20 : 200;
+      const auto add = [&](const char* name, double whole, double calls, const Numbers& parts) {
+        Numbers numbers{{"batch", double(batch)}, {"whole_us", whole}, {"calls", calls}};
+        numbers.insert(numbers.end(), parts.begin(), parts.end());
+        rows.push_back(say({{"system", name}}, numbers));
+      };
+      /// The mean time of calls of `run`, which are `rounds` times all batches.
+      const auto whole_us = [&](auto run) {
+        for (const Roots& roots : batches.roots) run(roots);
+        const double start = now_us();
+        for (int round = 0; round < rounds; ++round)
+          for (const Roots& roots : batches.roots) run(roots);
+        return (now_us() - start) / double(rounds) / double(batches.roots.size());
+      };
+      {
+        const auto model = compiled(weights, recipe_of("cortex", 1));
+        double linearize = 0, execute = 0;
+        long calls = 0;
+        const double whole = whole_us([&](const Roots& roots) {
+          const CortexSystem::Times times = model->times(roots);
+          linearize += times.linearize_us, execute += times.execute_us, ++calls;
+        });
+        // In one kernel gathers are loads, and what follows a product is a part of it.
+        add("cortex", whole, 1, {{"linearize_us", linearize / double(calls)}, {"kernel_us", execute / double(calls)}});
+      }
+      const auto by_level_of = [&](const char* name, WatchedSystem& system) {
+        Activities sums;
+        system.before_runs();
+        for (const Roots& roots : batches.roots) system.run(roots, out.data());  // makes what is made once
+        system.watch(&sums);
+        const double whole = whole_us([&](const Roots& roots) { system.run(roots, out.data()); });
+        const double calls = double(sums.number.calls);
+        add(name, whole, double(sums.gather.calls + sums.product.calls + sums.pointwise.calls) / calls,
+            {{"linearize_us", sums.number.us / calls},
+             {"gather_us", sums.gather.us / calls},
+             {"products_us", sums.product.us / calls},
+             {"pointwise_us", sums.pointwise.us / calls}});
+      };
+      for (const SystemKind& kind : present_) {
+        const auto system = kind.make({Model::treelstm, 1, weights});
+        if (auto* const watched = dynamic_cast<WatchedSystem*>(system.get())) by_level_of(kind.name.c_str(), *watched);
+      }
+#if CORTEX_BENCH_TORCH
+      for (const SystemKind& kind : present_) {
+        if (kind.name.rfind("torch", 0) != 0) continue;
+        const auto system = kind.make({Model::treelstm, 1, weights});
+        if (!system) continue;
+        system->before_runs();
+        double operators = 0;
+        for (const Roots& roots : batches.roots)
+          operators += double(torch_cost(*system, roots, out.data()).operators) / double(batches.roots.size());
+        const double whole = whole_us([&](const Roots& roots) { system->run(roots, out.data()); });
+        add(kind.name.c_str(), whole, operators, {});
+      }
+#endif
+    }
+    return rows;
+  }
+
+  std::vector<Json> memory() {
+    std::vector<Json> rows;
+    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn}) {
+      const int hidden = model == Model::mvrnn ? 64 : 256;
+      const Weights weights = random_weights(model, hidden);
+      const Batches batches = batches_for(model, 10);
+      const Roots& roots = batches.roots[0];
+      std::vector<float> out(roots.size() * weights.hidden);
+      const auto add = [&](const char* name, std::size_t peak, const Numbers& parts) {
+        Numbers numbers{{"hidden", double(hidden)}, {"peak_bytes", double(peak)}};
+        numbers.insert(numbers.end(), parts.begin(), parts.end());
+        rows.push_back(say({{"model", name_of(model)}, {"system", name}}, numbers));
+      };
+      const auto of_cortex = [&](const char* name, const cortex::Schedule& schedule) {
+        const cortex::CallMemory m = compiled(weights, {schedule, {}})->memory_of_call(roots);
+        add(name, m.peak(),
+            {{"states", double(m.states)}, {"temporaries", double(m.temporaries)}, {"arrays", double(m.arrays)}});
+      };
+      of_cortex("cortex", cortex::Schedule::standard());
+      of_cortex("cortex, loops as lowered", cortex::Schedule::standard().loops(cortex::Loops{}));
+      for (const SystemKind& kind : present_) {
+        const auto system = kind.make({model, 1, weights});
+        if (auto* const watched = dynamic_cast<WatchedSystem*>(system.get())) {
+          watched->run(roots, out.data());
+          add(kind.name.c_str(), watched->bytes(), {});
+        }
+#if CORTEX_BENCH_TORCH
+        if (system && kind.name.rfind("torch", 0) == 0)
+          add(kind.name.c_str(), torch_cost(*system, roots, out.data()).peak_bytes, {});
+#endif
+      }
+    }
+    return rows;
+  }
+
+  std::vector<Json> compile() {
+    std::vector<Json> rows;
+    for (const char* const name : model_names) {
+      const Model model = model_named(name);
+      const int hidden = model == Model::mvrnn ? 64 : 256;
+      const Weights weights = random_weights(model, hidden);
+      for (const int threads : options_.all_threads()) {
+        const auto times = compiled(weights, recipe_of("cortex", threads))->executable().times;
+        rows.push_back(say({{"model", name}}, {{"hidden", double(hidden)},
+                                               {"threads", double(threads)},
+                                               {"lower_ms", times.lower},
+                                               {"codegen_ms", times.codegen},
+                                               {"llvm_ms", times.llvm},
+                                               {"total_ms", times.total()}}));
+      }
+    }
+    return rows;
+  }
+
+ private:
+  using Names = std::vector<std::pair<const char*, const char*>>;
+  using Numbers = std::vector<std::pair<const char*, double>>;
+
+  /// One line of a table, said and written.
+  static Json say(const Names& names, const Numbers& numbers) {
+    Json::Fields fields;
+    for (const auto& [name, text] : names) std::fprintf(talk(), "  %-24s", text), fields.emplace_back(name, text);
+    for (const auto& [name, number] : numbers)
+      std::fprintf(talk(), "  %s %.4g", name, number), fields.emplace_back(name, number);
+    std::fprintf(talk(), "\n");
+    return Json::object(fields);
+  }
+
+  static inline const std::vector<std::string> by_level{"cortex", "cortex_nodedup", "torch_level", "openblas_level",
+                                                        "onednn_level"};
+
+  /// Adds a row for each of `systems` that is there and wanted.
+  void contest(std::vector<Json>& rows, Model model, int hidden, const Batches& batches,
+               const std::vector<std::string>& systems) {
+    const Weights weights = random_weights(model, hidden);
+    Contest contest(weights, batches, options_.threads);
+    for (const SystemKind& kind : present_)
+      if (std::find(systems.begin(), systems.end(), kind.name) != systems.end()) contest.add(kind);
+    finish(rows, contest);
+  }
+
+  /// Adds a row for each schedule.
+  void schedules(std::vector<Json>& rows, Model model, int hidden, std::size_t batch, int threads,
+                 const std::vector<std::pair<std::string, cortex::Schedule>>& variants) {
+    const Weights weights = random_weights(model, hidden);
+    const Batches batches = batches_for(model, batch);
+    Contest contest(weights, batches, threads);
+    for (const auto& [name, schedule] : variants) {
+      Recipe recipe = recipe_of("cortex_nodedup", threads);
+      recipe.schedule = schedule;
+      contest.add(name, compiled(weights, recipe));
+    }
+    finish(rows, contest);
+  }
+
+  void finish(std::vector<Json>& rows, Contest& contest) {
+    if (contest.contestants().empty()) return;
+    contest.run(options_.effort());
+    const std::vector<Row> more = contest.rows();
+    print_rows(more, contest.contestants(), machine_);
+    for (const Row& row : more) {
+      rows.push_back(json_of(row, machine_));
+      if (!row.right) throw std::runtime_error(row.system + " differs from recursion in double");
+    }
+  }
+
+  Options options_;
+  Machine machine_;
+  std::vector<SystemKind> present_;
+};
+
+struct Experiment {
+  const char* name;
+  const char* title;
+  std::vector<Json> (Experiments::*run)();
+};
+const std::vector<Experiment> all{
+    {"sequences", "E4: sequences of length 100", &Experiments::sequences},
+    {"activity", "E2: the TreeLSTM of 256, by activity, 1 thread", &Experiments::activity},
+    {"ablation", "E5: ablation", &Experiments::ablation},
+    {"unroll", "E6: unrolling", &Experiments::unroll},
+    {"refactor", "E7: refactoring", &Experiments::refactor},
+    {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},
+    {"compile", "compile time", &Experiments::compile},
+    {"hidden", "E3: latency over hidden size, batches of 10", &Experiments::hidden},
+    {"batch", "latency over batch size", &Experiments::batch},
+    {"tree_size", "latency over the size of trees", &Experiments::tree_size},
+};
+
+int run(const Options& options) {
+  if (options.json == "-") talk() = stderr;
+  Experiments experiments(options);
+  Json::Fields results;
+  for (const Experiment& experiment : all) {
+    if (!options.only.empty() &&
+        std::find(options.only.begin(), options.only.end(), experiment.name) == options.only.end())
+      continue;
+    std::fprintf(talk(), "\n== %s\n", experiment.title);
+    const double start = now_us();
+    results.emplace_back(experiment.name, Json::lines((experiments.*experiment.run)()));
+    std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
+  }
+  if (!options.json.empty()) write_json(options.json, Json::object(results));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"What the paper measures beside the latency of its five models."};
+  std::vector<std::string> names;
+  for (const Experiment& experiment : all) names.push_back(experiment.name);
+  app.add_option("--only", options.only, "Experiments: " + CLI::detail::join(names, ", "))
+      ->delimiter(',')
+      ->check(CLI::IsMember(names));
+  app.add_option("--systems", options.systems, "Systems; without it all that are there")->delimiter(',');
+  app.add_option("--threads", options.threads, "The most threads of a call")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--json", options.json, "Write the results to this file (-: the standard output)");
+  app.add_flag("--quick", options.quick, "Fewer rounds");
+  try {
+    app.parse(argc, argv);
+    return run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fflush(talk());
+    std::fprintf(stderr, "experiments: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,189 @@
+// Systems side by side over the same ten batches: checked first, then timed in turn.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "floor.hpp"
+#include "system.hpp"
+#include "systems.hpp"
+
+namespace bench {
+
+/// How long each system is timed.
+struct Effort {
+  double seconds = 1.5;  // a system and a case; never less than `least_rounds`
+  int least_rounds = 3, most_rounds = 60;
+};
+
+/// One system on one case. Times are in microseconds a batch: the mean over the ten batches of each one's median, and
+/// of each one's least.
+struct Row {
+  std::string model;
+  std::size_t hidden = 0, batch = 0;
+  int threads = 1;
+  std::string system;
+  double median_us = 0, min_us = 0;
+  long runs = 0;
+  double max_abs_err = 0, linearize_us = 0, nodes = 0;
+  bool right = true;                    // whether every state is near the reference
+  std::vector<std::vector<Work>> work;  // [batch][level]
+
+  double floor_us(const Machine& machine) const { return bench::floor_us(work, threads, machine); }
+};
+
+/// A system that takes part.
+struct Contestant {
+  std::string name;
+  std::unique_ptr<System> system;
+  int threads = 1;         // that it uses
+  double estimate_us = 0;  // a batch
+  int rounds = 0, taken = 0;
+  double spent_s = 0;
+  std::vector<std::vector<double>> times{};  // [batch]
+  double error = 0, linearize_us = 0;
+  bool right = true;
+};
+
+class Contest {
+ public:
+  Contest(const Weights& weights, const Batches& batches, int threads)
+      : weights_(weights),
+        batches_(batches),
+        threads_(threads),
+        reference_(reference_states(weights, batches)),
+        out_(batches.roots[0].size() * weights.hidden) {}
+
+  /// Adds a system with as many threads as serve it best, up to those given. False if it has nothing for the model.
+  bool add(const SystemKind& kind) {
+    std::vector<int> choices{threads_};
+    if (kind.chooses_threads)
+      for (int t = 1; t < threads_; t *= 2) choices.insert(choices.begin(), t);
+    Contestant best;
+    for (const int t : choices) {
+      Contestant one{kind.name, kind.make({weights_.model, t, weights_}), t};
+      if (!one.system) return false;
+      check(one);
+      if (!best.system || one.estimate_us < best.estimate_us) best = std::move(one);
+    }
+    contestants_.push_back(std::move(best));
+    return true;
+  }
+  /// Adds a system that is already there.
+  void add(std::string name, std::unique_ptr<System> system) {
+    Contestant one{std::move(name), std::move(system), threads_};
+    check(one);
+    contestants_.push_back(std::move(one));
+  }
+
+  /// Times all systems, interleaved round by round.
+  void run(const Effort& effort) {
+    int rounds = 0;
+    for (Contestant& one : contestants_) {
+      const double of_round = one.estimate_us * double(batches_.roots.size()) * 1.5 / 1e6;
+      one.rounds = std::clamp(int(effort.seconds / of_round), effort.least_rounds, effort.most_rounds);
+      one.times.resize(batches_.roots.size());
+      rounds = std::max(rounds, one.rounds);
+    }
+    for (int round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i < contestants_.size(); ++i) {
+        Contestant& one = contestants_[(i + std::size_t(round)) % contestants_.size()];  // nobody is always the first
+        // A machine that gets busier than the estimate says does not make it last for ever.
+        if (one.spent_s > 3 * effort.seconds && one.taken >= effort.least_rounds) continue;
+        if (one.taken < one.rounds * (round + 1) / rounds) take_turn(one);  // slow ones at equal distances
+      }
+    }
+  }
+
+  /// A row for each system.
+  std::vector<Row> rows() const {
+    std::vector<std::vector<Work>> work;
+    for (const Roots& roots : batches_.roots) work.push_back(work_of(weights_.model, weights_.hidden, roots));
+    std::vector<Row> result;
+    for (const Contestant& one : contestants_) {
+      Row row;
+      row.model = name_of(weights_.model), row.hidden = weights_.hidden, row.batch = batches_.roots[0].size();
+      row.threads = threads_, row.system = one.name;
+      for (std::vector<double> times : one.times) {
+        std::sort(times.begin(), times.end());
+        const std::size_t half = times.size() / 2;
+        const double median = times.size() % 2 ? times[half] : (times[half - 1] + times[half]) / 2;
+        row.median_us += median / double(one.times.size());
+        row.min_us += times.front() / double(one.times.size());
+        row.runs += long(times.size());
+      }
+      row.max_abs_err = one.error, row.linearize_us = one.linearize_us, row.work = work;
+      row.nodes = batches_.mean_nodes(), row.right = one.right;
+      result.push_back(row);
+    }
+    return result;
+  }
+
+  const std::vector<Contestant>& contestants() const { return contestants_; }
+
+ private:
+  /// Every batch twice: held against the reference, which also makes what is made for a size at first, and then timed
+  /// for an estimate.
+  void check(Contestant& one) {
+    one.system->before_runs();
+    double size = 0;  // of what is computed, which the bound goes by
+    for (std::size_t b = 0; b < batches_.roots.size(); ++b) {
+      std::fill(out_.begin(), out_.end(), NAN);
+      one.system->run(batches_.roots[b], out_.data());
+      for (std::size_t i = 0; i < out_.size(); ++i) {
+        const double expected = reference_[b][i], difference = std::abs(double(out_[i]) - expected);
+        size = std::max(size, std::abs(expected));
+        one.error = std::isnan(difference) || difference > one.error ? difference : one.error;
+        if (std::isnan(one.error)) break;
+      }
+    }
+    // Rounding of sums of up to 2 H products, in the mean, and of activations, over the levels of a tree.
+    one.right = one.error <= 1e-5 * std::max(size, 1.0) * std::sqrt(double(weights_.hidden) / 64 + 1);
+    std::vector<double> linearize;
+    const double start = now_us();
+    for (const Roots& roots : batches_.roots) one.system->run(roots, out_.data());
+    one.estimate_us = (now_us() - start) / double(batches_.roots.size());
+    for (int run = 0; run < 5; ++run) {
+      double sum = 0;
+      for (const Roots& roots : batches_.roots) sum += one.system->linearize_us(roots);
+      linearize.push_back(sum / double(batches_.roots.size()));
+    }
+    std::sort(linearize.begin(), linearize.end());
+    one.linearize_us = linearize[linearize.size() / 2];
+  }
+
+  /// All ten batches, after calls that are not timed: they bring the system's weights back into the caches, its code
+  /// into the branch predictor, and wake its threads. One call does that if it is long.
+  void take_turn(Contestant& one) {
+    // The threads of the system before spin for a while (see `bench/run`); they are not to be in this one's way.
+    if (threads_ > 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const double turn = now_us();
+    one.system->before_runs();
+    const std::size_t before = one.estimate_us < 1000 ? batches_.roots.size() : 1;
+    for (std::size_t b = 0; b < before; ++b) one.system->run(batches_.roots[b], out_.data());
+    for (std::size_t b = 0; b < batches_.roots.size(); ++b) {
+      const double start = now_us();
+      one.system->run(batches_.roots[b], out_.data());
+      one.times[b].push_back(now_us() - start);
+    }
+    one.spent_s += (now_us() - turn) / 1e6;
+    ++one.taken;
+  }
+
+  const Weights& weights_;
+  const Batches& batches_;
+  int threads_;
+  std::vector<std::vector<double>> reference_;
+  std::vector<float> out_;
+  std::vector<Contestant> contestants_;
+};
+
+}  // namespace bench

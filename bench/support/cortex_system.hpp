@@ -1,0 +1,100 @@
+// `cortex` and `cortex_nodedup`: the library itself.
+#pragma once
+
+#include <cortex/cortex.hpp>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "system.hpp"
+
+namespace bench {
+
+/// The threads that help `threads - 1` callers' calls; all systems of the process share them.
+inline std::shared_ptr<cortex::Workers> workers_for(int threads) {
+  static std::map<int, std::shared_ptr<cortex::Workers>> all;
+  if (threads <= 1) return nullptr;
+  auto& workers = all[threads];
+  if (!workers) workers = std::make_shared<cortex::Workers>(threads - 1);  // the caller works too
+  return workers;
+}
+
+/// How a system of Cortex's is compiled.
+struct Recipe {
+  cortex::Schedule schedule;
+  cortex::CompileOptions options;
+};
+
+/// The one place where `cortex` and `cortex_nodedup` differ: the latter does all the arithmetic that the equations ask
+/// for, even if a word, or a whole phrase, comes twice in a batch.
+inline Recipe recipe_of([[maybe_unused]] std::string_view system, int threads) {
+  Recipe recipe;
+  recipe.schedule = cortex::Schedule::standard().workers(threads);
+  recipe.options.workers = workers_for(threads);
+  return recipe;
+}
+
+/// A system of Cortex's, and what only these can tell.
+class CortexSystem : public System {
+ public:
+  struct Times {
+    double linearize_us = 0, execute_us = 0;
+  };
+  virtual Times times(const Roots& roots) = 0;
+  virtual cortex::CallMemory memory_of_call(const Roots& roots) = 0;
+  virtual cortex::ModelMemory memory() const = 0;
+  virtual const cortex::runtime::Executable& executable() const = 0;
+};
+
+namespace detail {
+
+template <class Functor>
+class CompiledSystem : public CortexSystem {
+ public:
+  CompiledSystem(Functor functor, Functor timed, const Weights& weights)
+      : functor_(std::move(functor)), timed_(std::move(timed)), weights_(weights) {
+    bind(functor_);
+  }
+
+  void run(const Roots& roots, float* out) override { functor_(roots, std::span(out, roots.size() * weights_.hidden)); }
+  double linearize_us(const Roots& roots) override { return times(roots).linearize_us; }
+  Times times(const Roots& roots) override {
+    if (!timed_is_bound_) bind(timed_);
+    timed_is_bound_ = true;
+    const auto result = timed_(roots);
+    return {double(result.linearize_ns()) / 1e3, double(result.execute_ns()) / 1e3};
+  }
+  cortex::CallMemory memory_of_call(const Roots& roots) override { return functor_(roots).memory(); }
+  cortex::ModelMemory memory() const override { return functor_.memory(); }
+  const cortex::runtime::Executable& executable() const override { return functor_.executable(); }
+
+ private:
+  void bind(Functor& functor) {
+    for (const auto& spec : functor.executable().weights) functor.bind(spec.name, weights_(spec.name));
+  }
+
+  Functor functor_, timed_;  // the same code, the latter reading clocks
+  const Weights& weights_;
+  bool timed_is_bound_ = false;
+};
+
+}  // namespace detail
+
+/// Compiles `program` once; `weights` outlives the system.
+template <class... Types>
+std::unique_ptr<CortexSystem> compiled(const cortex::Program<Types...>& program, const Recipe& recipe,
+                                       const Weights& weights) {
+  using Functor = cortex::Functor<Types...>;
+  cortex::CompileOptions timed = recipe.options;
+  timed.timings = true;
+  const auto executable = cortex::runtime::compile_graph(program.graph(), recipe.schedule, cortex::host_target());
+  return std::make_unique<detail::CompiledSystem<Functor>>(Functor(executable, recipe.options),
+                                                           Functor(executable, timed), weights);
+}
+
+/// One of the models benchmarked.
+std::unique_ptr<CortexSystem> compiled(const Weights& weights, const Recipe& recipe);
+
+}  // namespace bench

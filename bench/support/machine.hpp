@@ -1,0 +1,286 @@
+// What the machine can do, measured: multiply-adds, reads from the second-level cache, and barriers.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "system.hpp"
+
+namespace bench {
+
+namespace probe {
+
+// One kernel for each width of vectors. Each runs `steps` times twelve chains of multiply-adds, which hide each other's
+// latency, and returns the operations done; or adds up `bytes` bytes at `data`.
+inline volatile float sink;
+
+#if defined(__x86_64__)
+[[gnu::target("avx512f"), gnu::noinline]] inline double multiply_add_512(long steps) {
+  __m512 a[12];
+  for (int i = 0; i < 12; ++i) a[i] = _mm512_set1_ps(float(i));
+  const __m512 x = _mm512_set1_ps(0.999F), y = _mm512_set1_ps(0.001F);
+  for (long s = 0; s < steps; ++s) {
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; ++i) a[i] = _mm512_fmadd_ps(a[i], x, y);
+  }
+  for (int i = 1; i < 12; ++i) a[0] = _mm512_add_ps(a[0], a[i]);
+  sink = _mm512_cvtss_f32(a[0]);
+  return double(steps) * 12 * 16 * 2;
+}
+[[gnu::target("avx2,fma"), gnu::noinline]] inline double multiply_add_256(long steps) {
+  __m256 a[12];
+  for (int i = 0; i < 12; ++i) a[i] = _mm256_set1_ps(float(i));
+  const __m256 x = _mm256_set1_ps(0.999F), y = _mm256_set1_ps(0.001F);
+  for (long s = 0; s < steps; ++s) {
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; ++i) a[i] = _mm256_fmadd_ps(a[i], x, y);
+  }
+  for (int i = 1; i < 12; ++i) a[0] = _mm256_add_ps(a[0], a[i]);
+  sink = _mm256_cvtss_f32(a[0]);
+  return double(steps) * 12 * 8 * 2;
+}
+[[gnu::target("avx512f"), gnu::noinline]] inline void read_512(const float* data, std::size_t count) {
+  __m512 a[8] = {};
+  for (std::size_t at = 0; at + 128 <= count; at += 128) {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < 8; ++i) a[i] = _mm512_add_ps(a[i], _mm512_load_ps(data + at + i * 16));
+  }
+  for (int i = 1; i < 8; ++i) a[0] = _mm512_add_ps(a[0], a[i]);
+  sink = _mm512_cvtss_f32(a[0]);
+}
+[[gnu::target("avx2"), gnu::noinline]] inline void read_256(const float* data, std::size_t count) {
+  __m256 a[8] = {};
+  for (std::size_t at = 0; at + 64 <= count; at += 64) {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < 8; ++i) a[i] = _mm256_add_ps(a[i], _mm256_load_ps(data + at + i * 8));
+  }
+  for (int i = 1; i < 8; ++i) a[0] = _mm256_add_ps(a[0], a[i]);
+  sink = _mm256_cvtss_f32(a[0]);
+}
+#endif
+
+using Vector [[gnu::vector_size(16)]] = float;
+[[gnu::noinline]] inline double multiply_add_128(long steps) {
+  Vector a[12];
+  for (int i = 0; i < 12; ++i) a[i] = Vector{} + float(i);
+  for (long s = 0; s < steps; ++s)
+    for (Vector& v : a) v = v * 0.999F + 0.001F;
+  for (int i = 1; i < 12; ++i) a[0] += a[i];
+  sink = a[0][0];
+  return double(steps) * 12 * 4 * 2;
+}
+[[gnu::noinline]] inline void read_128(const float* data, std::size_t count) {
+  Vector a[8] = {};
+  for (std::size_t at = 0; at + 32 <= count; at += 32)
+    for (std::size_t i = 0; i < 8; ++i) a[i] += *reinterpret_cast<const Vector*>(data + at + i * 4);
+  for (int i = 1; i < 8; ++i) a[0] += a[i];
+  sink = a[0][0];
+}
+
+inline double multiply_add(long steps) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return multiply_add_512(steps);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_add_256(steps);
+#endif
+  return multiply_add_128(steps);
+}
+inline void read(const float* data, std::size_t count) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return read_512(data, count);
+  if (__builtin_cpu_supports("avx2")) return read_256(data, count);
+#endif
+  read_128(data, count);
+}
+
+/// Two threads that set a flag each and wait for the other's, as Cortex's barrier does: microseconds a meeting.
+inline double barrier_us(int tries) {
+  struct alignas(128) Line {
+    std::atomic<int> flag{0};
+  } lines[2];
+  constexpr int meetings = 20000;
+  const auto meet = [&](int self) {
+    for (int i = 1; i <= meetings; ++i) {
+      lines[self].flag.store(i, std::memory_order_release);
+      // A neighbour may have taken the other's core: then spinning keeps it away.
+      for (int spins = 0; lines[1 - self].flag.load(std::memory_order_acquire) < i; ++spins)
+        if (spins > 20000) std::this_thread::yield();
+    }
+  };
+  double best = INFINITY;
+  for (int run = 0; run < tries; ++run) {
+    for (Line& line : lines) line.flag = 0;
+    std::atomic<bool> ready{false};
+    std::thread other([&] {
+      ready = true;
+      meet(1);
+    });
+    while (!ready) std::this_thread::yield();
+    const double start = now_us();
+    meet(0);
+    best = std::min(best, (now_us() - start) / meetings);
+    other.join();
+  }
+  return best;
+}
+
+/// Runs `work(thread)` on so many threads at once, each on a CPU of its own where there are enough; microseconds until
+/// the last is done.
+template <class Work>
+double together(int threads, Work work) {
+  std::atomic<int> waiting{threads};
+  std::vector<double> begin(std::size_t(threads), 0.0), end(std::size_t(threads), 0.0);
+  const auto part = [&](int t) {
+    --waiting;
+    while (waiting.load() > 0) std::this_thread::yield();
+    begin[std::size_t(t)] = now_us();
+    work(t);
+    end[std::size_t(t)] = now_us();
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(part, t);
+  part(0);
+  for (std::thread& other : others) other.join();
+  return *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
+}
+
+}  // namespace probe
+
+/// What is measured; the best of several short tries each, since neighbours and a sinking clock only take
+/// away.
+struct Machine {
+  std::vector<int> threads;                    // for how many threads at once
+  std::vector<double> gflops;                  // [threads] of all of them
+  std::vector<std::size_t> slices;             // bytes that each thread reads again and again
+  std::vector<std::vector<double>> gigabytes;  // [threads][slices] a second, of all of them
+  double barrier_us = 0;
+
+  std::size_t at(int t) const { return std::size_t(std::find(threads.begin(), threads.end(), t) - threads.begin()); }
+  double peak_gflops(int t) const { return gflops[at(t)]; }
+
+  /// Reads of slices of so many bytes a thread, by t threads, in GB/s; between two sizes measured by their logarithms.
+  double bandwidth(double bytes, int t) const {
+    const std::vector<double>& row = gigabytes[at(t)];
+    if (bytes <= double(slices.front())) return row.front();
+    for (std::size_t i = 1; i < slices.size(); ++i) {
+      if (bytes > double(slices[i])) continue;
+      const double share =
+          std::log(bytes / double(slices[i - 1])) / std::log(double(slices[i]) / double(slices[i - 1]));
+      return row[i - 1] + share * (row[i] - row[i - 1]);
+    }
+    return row.back();
+  }
+
+  /// How many times more this one does, where the difference is the largest: of arithmetic or in the second-level
+  /// cache.
+  double gain_over(const Machine& other) const {
+    double gain = 1;
+    for (std::size_t t = 0; t < gflops.size(); ++t)
+      gain = std::max(
+          {gain, gflops[t] / other.gflops[t], bandwidth(256e3, threads[t]) / other.bandwidth(256e3, threads[t])});
+    return gain;
+  }
+
+  /// The share of so many single threads' arithmetic that all of them at once reach, where it is the least: far below 1
+  /// if others use the CPUs.
+  double scaling() const {
+    double least = 1;
+    for (const int t : threads) least = std::min(least, peak_gflops(t) / (t * peak_gflops(1)));
+    return least;
+  }
+
+  /// Keeps the better of two measurements.
+  void add(const Machine& other) {
+    for (std::size_t t = 0; t < gflops.size(); ++t) {
+      gflops[t] = std::max(gflops[t], other.gflops[t]);
+      for (std::size_t s = 0; s < slices.size(); ++s)
+        gigabytes[t][s] = std::max(gigabytes[t][s], other.gigabytes[t][s]);
+    }
+    barrier_us = std::min(barrier_us, other.barrier_us);
+  }
+};
+
+/// For one thread and for these numbers of them, each the best of so many tries, which take a second in all.
+inline Machine probe_machine(std::vector<int> threads, int tries = 10) {
+  if (std::find(threads.begin(), threads.end(), 1) == threads.end()) threads.insert(threads.begin(), 1);
+  Machine machine;
+  machine.threads = threads;
+  constexpr std::size_t K = 1024;
+  machine.slices = {16 * K,   32 * K,   64 * K,   128 * K,  256 * K,   512 * K,  768 * K,
+                    1024 * K, 1536 * K, 2048 * K, 4096 * K, 16384 * K, 65536 * K};
+  for (const int t : threads) {
+    double best = 0;
+    for (int run = 0; run < tries; ++run) {
+      std::vector<double> done(static_cast<std::size_t>(t));
+      const double us = probe::together(t, [&](int self) { done[std::size_t(self)] = probe::multiply_add(100000); });
+      double operations = 0;
+      for (const double d : done) operations += d;
+      best = std::max(best, operations / us / 1e3);
+    }
+    machine.gflops.push_back(best);
+    machine.gigabytes.emplace_back();
+    for (const std::size_t slice : machine.slices) {
+      const std::size_t count = slice / sizeof(float);
+      std::vector<float*> data;
+      for (int self = 0; self < t; ++self) {
+        data.push_back(
+            static_cast<float*>(std::aligned_alloc(2048 * K, (slice + 2048 * K - 1) / (2048 * K) * 2048 * K)));
+        std::fill_n(data.back(), count, 1.0F);
+      }
+      double rate = 0;
+      const std::size_t repeats = std::max<std::size_t>(1, 32 * 1024 * K / slice);
+      for (int run = 0; run < tries; ++run) {
+        const double us = probe::together(t, [&](int self) {
+          for (std::size_t i = 0; i < repeats + 1; ++i) probe::read(data[std::size_t(self)], count);
+        });
+        rate = std::max(rate, double(slice) * double(repeats + 1) * t / us / 1e3);
+      }
+      for (float* d : data) std::free(d);
+      machine.gigabytes.back().push_back(rate);
+    }
+    // What a larger slice reaches, a smaller one does too, if nothing comes between.
+    std::vector<double>& row = machine.gigabytes.back();
+    for (std::size_t s = row.size() - 1; s-- > 0;) row[s] = std::max(row[s], row[s + 1]);
+  }
+  machine.barrier_us = std::thread::hardware_concurrency() > 1 ? probe::barrier_us(tries) : 0;
+  return machine;
+}
+
+/// How often a second the system has taken a CPU away from this program since then, to run others: a few times if it is
+/// alone.
+class Interruptions {
+ public:
+  double a_second() const { return double(count() - before_) / ((now_us() - start_us_) / 1e6); }
+
+ private:
+  static long count() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+  }
+  double start_us_ = now_us();
+  long before_ = count();
+};
+
+inline std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(": ") + 2);
+  return "unknown";
+}
+
+}  // namespace bench
