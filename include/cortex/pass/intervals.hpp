@@ -141,13 +141,14 @@ class Bounds {
 
   // ---- proofs ----
 
-  static constexpr int most_steps = 100, most_depth = 14;
+  static constexpr int most_steps = 100, most_depth = 14, most_asked = 4, most_work = 100000;
 
   /// Whether `form` is never negative: the atom made last is eliminated with each fact about it in turn. What is bound
   /// or made inside is mostly bounded by what stands outside, so this ends; short proofs are looked for first.
   bool holds(const Linear& form) {
     if (depth_ > 0) return holds_deeper(form);
     failures_.clear();
+    if (asked_ == 0) work_ = 0;
     const bool result = search(form, most_depth, 0);
     depth_ = 0;
     return result;
@@ -167,6 +168,7 @@ class Bounds {
   bool holds_deeper(const Linear& form) {
     if (form.lost || interval(form).low >= 0) return !form.lost;
     if (form.terms.empty()) return false;
+    ++work_;
     if (depth_ > depth_limit_ || ++steps_ > most_steps) return cut_ = true, false;
     const Failure self{key_of(form), depth_limit_ - depth_};
     for (const Failure& known : failures_)
@@ -187,11 +189,14 @@ class Bounds {
   }
 
   /// The same for what a fact asks for, in a few steps of its own: whether the fact counts does not depend on how far
-  /// the proof that uses it has come.
+  /// the proof that uses it has come. Facts of what facts ask for are asked for too, and so on, but not for ever.
   bool asked(const Linear& form) {
+    if (asked_ == most_asked || work_ > most_work) return ++unanswered_, cut_ = true, false;
+    ++asked_;
     const int steps = steps_, depth = depth_, limit = depth_limit_;
     const bool cut = cut_, result = search(form, 7, most_steps - 40);
     steps_ = steps, depth_ = depth, depth_limit_ = limit, cut_ = cut;
+    --asked_;
     return result;
   }
 
@@ -250,8 +255,9 @@ class Bounds {
       if (known.atom == number && known.structural == structural_) return known.facts;
     auto* const list = new FactList;
     const Handle facts(list);
+    const int unanswered = unanswered_;
     collect(number, list->facts);
-    if (asking_ == 0) collected_.push_back({number, structural_, facts});
+    if (asking_ == 0 && unanswered == unanswered_) collected_.push_back({number, structural_, facts});
     return facts;
   }
 
@@ -421,7 +427,7 @@ class Bounds {
   bool cut_ = false;  // whether the search left something out
   std::vector<Collected> collected_;
   bool structural_ = true;
-  int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0;
+  int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0, asked_ = 0, unanswered_ = 0, work_ = 0;
 };
 
 }  // namespace cortex::pass
