@@ -8,6 +8,7 @@
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"
 #include "support/skip.hpp"
+#include "support/small_loops.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -62,6 +63,16 @@ TEST_CASE("the guard of the last tile stays where loops round up", "[pass]") {
   CHECK(simplify_guards(s).same_as(s));
   const ir::Stmt constant = guarded(ir::imm(4), ir::imm(63), y);
   CHECK(simplify_guards(constant).same_as(constant));
+}
+
+TEST_CASE("proofs about tiles of even tiles come to an end", "[pass][equality]") {
+  const ir::Stmt rows = small::nodes([](auto& node) {
+    return small::over(small::H, "i", [&](auto& i) {
+      return small::dot(small::W, i, [&](auto& sum) { return store(small::h, {node, i}, sum); });
+    });
+  });
+  const ir::Stmt s = small::after(rows, "tile_nests(); split_cases(t, 3); simplify_guards()");
+  CHECK(small::difference(small::program_of(rows), small::program_of(s)) == "");
 }
 
 TEST_CASE("a branch that is never taken goes, and a loop that never runs", "[pass]") {

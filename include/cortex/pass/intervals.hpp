@@ -192,6 +192,7 @@ class Bounds {
   /// the proof that uses it has come. Such proofs need facts in turn, and those further proofs: not without end.
   bool asked(const Linear& form) {
     if (nested_ >= most_nested) return shallow_ = true, false;
+    if (nested_ == 0 && depth_ == 0) in_all_ = 0;
     ++nested_;
     const int steps = steps_, depth = depth_, limit = depth_limit_;
     const bool cut = cut_, result = search(form, 7, most_steps - 40);
