@@ -128,20 +128,21 @@ void check(const Program& program, const std::deque<Node>& nodes, int roots, Kid
 
 }  // namespace
 
-TEST_CASE("a cut TreeGRU equals its equations to the bit for any number of workers", "[integration][refactor]") {
+TEST_CASE("a cut TreeGRU equals its equations to the bit for any number of workers", "[integration][refactor][slow]") {
   const auto nodes = random_trees(3, 6);
   check<float>(child_sum_gru(48), nodes, 3, kids_of_token);
   check<float>(child_sum_gru<float, false, true>(20), nodes, 3, kids_of_token);
   check<double>(child_sum_gru<double>(24), nodes, 3, kids_of_token);
 }
 
-TEST_CASE("a cut SimpleTreeGRU equals its equations to the bit for any number of workers", "[integration][refactor]") {
+TEST_CASE("a cut SimpleTreeGRU equals its equations to the bit for any number of workers",
+          "[integration][refactor][slow]") {
   check<float>(child_sum_gru<float, true, true>(32), random_trees(5, 5), 5, kids_of_token);
   check<float>(child_sum_gru<float, true>(128), random_trees(1, 5), 1, kids_of_token);
 }
 
 TEST_CASE("a cut GRU over sequences equals its equations to the bit for any number of workers",
-          "[integration][refactor]") {
+          "[integration][refactor][slow]") {
   check<float>(sequential_gru(64), link_chain(17), 1, kids_of_link);
   check<double>(sequential_gru<double>(12), link_chain(9), 1, kids_of_link);
   check<float>(child_sum_gru(16, cortex::sequence), token_chain(9), 1, kids_of_token);

@@ -68,6 +68,7 @@ TEST_CASE("every primitive does what it says and keeps what a TreeGRU computes",
       {"rfactor(r.2, 4)", {"r_sum_acc.p[r.2.i] = fma(", "for r.2.c = 0:4:"}},
       {"compute_inline(candidate_pre)", {"fma(Uh[i.7,r.5],r[node.2,r.5] * s[node.2,r.5],"}},
       {"compute_at(candidate_pre, n_idx.2)", {"local candidate_pre[hidden=8]", "candidate_pre[r.4] = "}},
+      {"merge(i.3, i.4); compute_at(r_sum, i.3)", {"local r_sum[]", "r_sum = r_sum_acc"}},
       {"cache_read(s, i.3)", {"local s_cache", "s_cache["}},
       {"cache_write(r, i.4)", {"local r_cache"}},
       {"layout_split(Uh, 0, 4); layout_reorder(Uh, 0, 2, 1)", {"Uh[i.7,r.5]"}},
@@ -131,6 +132,10 @@ TEST_CASE("what would change results is refused, with the step and the reason", 
       {"compute_inline(s)", "'s' is not computed by one expression"},
       {"compute_inline(h)", "'h' is no temporary of the whole program"},
       {"cache_write(h, b_idx)", "cache_write(h, b_idx)"},
+      {"distribute_rows(); share_work(); parallel(i.2)", "each worker has 's' for itself, and computes all of it"},
+      {"distribute_rows(); split_guarded(i.4, 3); compute_at(r_sum, i.4.i)", "'r_sum' is read under a condition"},
+      {"split(i.3, 4); cache_read(Ur, i.3.o); vectorize(i.3.o)",
+       "'Ur_cache' in loop 'i.3.o', which is vectorized, is indexed by its iteration"},
       {"layout_split(h, 0, 4)", "'h' is neither a weight nor a temporary"},
       {"layout_reorder(Emb, 1, 0)", "the axis of 'vocabulary' has no constant extent and has to stay outermost"},
       {"layout_reorder(Uh, 1)", "'Uh' has 2 axes, and 1 are named"},
@@ -141,16 +146,27 @@ TEST_CASE("what would change results is refused, with the step and the reason", 
   }
 }
 
-TEST_CASE("a part of the loop over single nodes has the barriers of the whole", "[schedule][loops][equality]") {
+TEST_CASE("barriers stand in parts of loops as in the whole", "[schedule][loops][equality]") {
   const ra::Graph graph = tree_gru(8).graph();
-  const Loops loops = Loops::parse("distribute_rows(); share_work(); split(n_idx, 2); insert_barriers()");
-  const Schedule schedule = Schedule{}.exact_activations().workers(3).loops(loops);
   std::mt19937 random(1);
   const NodeTable table = random_table(21, 2, 7, random, true);
   const Linear linear(table, 2);
   const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 7, 1));
-  const ir::Program program = passes_of(graph, schedule, machine(16)).back().program;
-  for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
+  const Schedule one_by_one, batched = Schedule::standard();
+  const std::pair<Schedule, const char*> cases[] = {
+      {one_by_one, "distribute_rows(); share_work(); split(n_idx, 2); insert_barriers()"},
+      {one_by_one, "distribute_rows(); share_work(); split(n_idx, 2); unroll(n_idx.i); insert_barriers()"},
+      {batched, "distribute_rows(); share_work(); split(b_idx, 2); unroll(b_idx.i); insert_barriers()"},
+      {batched, "split(n_idx.2, 2); parallel(i.3); insert_barriers()"},
+      {batched, "split(n_idx.2, 2); unroll(n_idx.2.i); parallel(i.3); insert_barriers()"},
+      {batched, "share_work(); reorder(i, n_idx); share_work(); insert_barriers()"},
+  };
+  for (const auto& [recursion, steps] : cases) {
+    INFO(steps);
+    const Schedule schedule = recursion.exact_activations().workers(3).loops(Loops::parse(steps));
+    const ir::Program program = passes_of(graph, schedule, machine(16)).back().program;
+    for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
+  }
 }
 
 TEST_CASE("what is done with a local buffer is one worker's as a whole", "[schedule][loops][equality]") {

@@ -403,10 +403,10 @@ inline ir::Stmt compute_at(const ir::Stmt& body, const std::string& name, const 
   detail::need_bound(producer, bound, work, kept, name);
   work = ir::substitute(work, bound);
   // A producer that stands in the loop stays where it is; else its work comes first.
-  const ir::Stmt users = detail::work_of(loop), there = detail::replaced(users, producer.outermost, work);
-  const bool ahead = there.same_as(users);
+  const ir::Stmt users = detail::work_of(loop);
+  const bool ahead = detail::without(users, producer.outermost).same_as(users);
   if (ahead) detail::need_reads_for_certain(users, buffer);
-  const ir::Stmt whole = ahead ? ir::Block::make({work, users}) : there;
+  const ir::Stmt whole = ahead ? ir::Block::make({work, users}) : detail::replaced(users, producer.outermost, work);
   const ir::Stmt inner = ir::Alloc::make(part, detail::through_part(whole, buffer, part, fixed));
   return detail::in_scope(detail::without(detail::with_work(body, loop, inner), producer.outermost), name);
 }
