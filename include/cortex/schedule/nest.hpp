@@ -96,10 +96,11 @@ inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   return {stmt};
 }
 
-/// Whether the workers share some loop of the nest already.
+/// Whether the workers share some loop of the nest already, or a part of what it does.
 inline bool has_shared_loop(const Nest& nest) {
   bool shared = nest.rows && nest.rows->kind == ir::ForKind::parallel;
   for (const LoopHeader& loop : nest.loops) shared |= loop.kind == ir::ForKind::parallel;
+  ir::visit_with(nest.inner, [&](const ir::For& loop) { shared |= loop.loop == ir::ForKind::parallel; });
   return shared;
 }
 
