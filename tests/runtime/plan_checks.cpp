@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "cortex/cortex.hpp"
+#include "cortex/explain.hpp"
 
 using namespace cortex;
 
@@ -76,6 +77,11 @@ TEST_CASE("what is dropped changes no result, and what is kept is refused as bef
 
   auto dropped = compile(model<true>(3, [](auto n) { return word(n) % 3; }), Schedule{}, options);
   dropped.bind("Emb", emb), dropped.bind("T", table);
+  const auto& counts = dropped.executable().checks;
+  CHECK_THAT(explain(dropped),
+             Catch::Contains("left out, since they cannot fail: " + std::to_string(counts.by_rules) +
+                             " by what the linearizer guarantees, " + std::to_string(counts.by_intervals) +
+                             " by intervals, " + std::to_string(counts.by_z3) + " by Z3"));
   CHECK(dropped(root)[0][0] == 1 + 0 + 0 + 3);  // the rows 4 % 3, 0 % 3 and 3 % 3 of T, and Emb three times
   for (const Bush* bad : {&far, &negative}) CHECK(dropped.try_call(*bad).error().code == Code::out_of_range);
 

@@ -316,7 +316,11 @@ class Explainer {
       table.row({ir::print(check.index), "inside " + executable_.weights[std::size_t(check.weight)].name,
                  "in " + check.where + ", before the kernel runs"});
     const std::string text = table.text();
-    return "checks of indices, each call\n" + (text.empty() ? "  none\n" : text);
+    const CheckCounts& counts = executable_.checks;
+    return "checks of indices, each call\n" + (text.empty() ? "  none\n" : text) +
+           "  left out, since they cannot fail: " + std::to_string(counts.by_rules) +
+           " by what the linearizer guarantees, " + std::to_string(counts.by_intervals) + " by intervals, " +
+           std::to_string(counts.by_z3) + " by Z3\n";
   }
 
   // ---- programs, times ----
