@@ -39,8 +39,9 @@ constexpr auto kids = cortex::children<&Phrase::kids>;
 template <class Program>
 auto compile_fixed(const Program& program, const Schedule& schedule = Schedule::standard(), int registers = 16) {
   CompileOptions options;
-  options.target = Target::interpreter();
-  options.target.vector_registers = registers;
+  Target target = Target::interpreter();
+  target.vector_registers = registers;
+  options.target = target;
   return compile(program, schedule, options);
 }
 
