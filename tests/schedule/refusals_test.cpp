@@ -369,6 +369,7 @@ TEST_CASE("a temporary that cannot be computed elsewhere is refused", "[schedule
   check({
       {never_read, "compute_at(t, j)", "'t' is not used in loop 'j'"},
       {read_in_two_loops, "compute_at(t, j)", "'t' is also read outside of loop 'j'"},
+      {through_t, "split_guarded(j, 3); compute_at(t, j.i)", "'t' is read under a condition"},
       {turned_rows, "compute_at(T, m)", "'T' is not stored at one loop's variable for each dimension"},
       {all_of_s, "compute_at(s, b_idx)",
        "dimension 'd_node' of 's' has no constant extent, and is indexed in several ways"},
