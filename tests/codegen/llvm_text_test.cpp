@@ -203,6 +203,59 @@ TEST_CASE("local buffers are allocated in the entry block, wherever they stand",
   CHECK(count(text, "alloca <16 x float>") == 1);
 }
 
+/// `sums` accumulators over a loop, stored to `out` from `base` on.
+Stmt tile_of(int sums, const Buffer& w, const Buffer& out, const Expr& base) {
+  std::vector<Buffer> locals;
+  std::vector<Stmt> zeros, steps, stores;
+  const Expr k = Var::make("k");
+  for (int i = 0; i < sums; ++i) {
+    const Buffer& sum = locals.emplace_back(local("sum", 16));
+    zeros.push_back(Store::make(sum, {}, constant(0, {DType::f32, 16})));
+    steps.push_back(Store::make(sum, {}, at(w, wide(k * 16 + i)) + Load::make(sum, {})));
+    stores.push_back(set(out, wide(base + i * 16), Load::make(sum, {})));
+  }
+  Stmt body = Block::make(
+      {Block::make(zeros), For::make(k, columns, imm(64), ForKind::serial, Block::make(steps)), Block::make(stores)});
+  for (const Buffer& sum : locals) body = Alloc::make(sum, body);
+  return body;
+}
+
+TEST_CASE("a register tile is a function of what is bound outside it, and of the buffers that it touches",
+          "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state), other = buffer("other");
+  const Expr n = Var::make("n"), base = Var::make("base");
+  const Stmt body = Block::make(
+      {set(other, imm(0), constant(0, {DType::f32, 1})), LetStmt::make(base, n * 64, tile_of(4, w, h, base))});
+  const std::string text = text_of(program({w, h, other}, For::make(n, rows, imm(4), ForKind::serial, body)));
+  const std::size_t tile = text.find("define internal void @kernel.0(ptr noundef %args, i32 %p"),
+                    main = text.find("define void @kernel(");
+  REQUIRE(tile < main);
+  REQUIRE(main != std::string::npos);
+  const std::string inside = text.substr(tile, main - tile), outside = text.substr(main);
+  CHECK(count(inside, "alloca") == 4);
+  CHECK(count(inside, "%b0 = load ptr") == 1);
+  CHECK(count(inside, "%b2 = load ptr") == 0);
+  CHECK(count(outside, "%b2 = load ptr") == 1);
+  CHECK(count(outside, "alloca") == 0);
+  CHECK(count(outside, "call void @kernel.0(ptr %args, i32 %v") == 1);
+  CHECK(count(text, "attributes #2 = { noinline") == 1);
+}
+
+TEST_CASE("what has few sums stays where it is", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state);
+  CHECK(count(text_of(program({w, h}, tile_of(3, w, h, imm(0)))), "define") == 1);
+}
+
+TEST_CASE("two tiles are two functions, and each computes for itself what both need", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state);
+  const Expr n = Var::make("n"), both = n * 128;
+  const Stmt body = Block::make({tile_of(4, w, h, both), tile_of(4, w, h, both)});
+  const std::string text = text_of(program({w, h}, For::make(n, rows, imm(4), ForKind::serial, body)));
+  CHECK(count(text, "define internal void @kernel.") == 2);
+  CHECK(count(text, "call void @kernel.1(") == 1);
+  CHECK(count(text, ", 128\n") == 2);
+}
+
 TEST_CASE("constants are exact and infinities and NaN are constants too", "[llvm_text]") {
   CHECK(codegen::llvm_float(1.0, DType::f32) == "0x3FF0000000000000");
   CHECK(codegen::llvm_float(0.1, DType::f32) == "0x3FB99999A0000000");

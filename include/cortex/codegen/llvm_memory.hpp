@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cortex/base/pointer_map.hpp"
@@ -24,16 +25,31 @@ class LlvmMemory {
  public:
   LlvmMemory(const ir::Program& program, LlvmOps& ops) : program_(program), ops_(ops) {
     for (std::size_t i = 0; i < program.buffers.size(); ++i) declare(program.buffers[i], int(i));
+    enter();
   }
 
-  /// The loads of all buffer pointers.
-  void load_pointers() {
-    ops_.line("%buffers = load ptr, ptr %args, align 8, !invariant.load !0");
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+  /// What a function has of its own: its local buffers, and the program's that it touches.
+  struct Frame {
+    std::string allocas;
+    std::vector<bool> used;  // [buffer of the program]
+  };
+
+  /// Begins another function; returns the one that was begun before.
+  Frame enter(Frame frame = {}) {
+    frame.used.resize(program_.buffers.size());
+    return std::exchange(frame_, std::move(frame));
+  }
+
+  /// The allocation of local buffers, and the loads of the pointers of all others that the function touches.
+  std::string prologue() const {
+    std::string text = frame_.allocas + "  %buffers = load ptr, ptr %args, align 8, !invariant.load !0\n";
+    for (std::size_t i = 0; i < frame_.used.size(); ++i) {
+      if (!frame_.used[i]) continue;
       const std::string n = std::to_string(i);
-      ops_.line("%at", n, " = getelementptr inbounds ptr, ptr %buffers, i64 ", n);
-      ops_.line("%b", n, " = load ptr, ptr %at", n, ", align 8, !invariant.load !0");
+      text += "  %at" + n + " = getelementptr inbounds ptr, ptr %buffers, i64 " + n + "\n";
+      text += "  %b" + n + " = load ptr, ptr %at" + n + ", align 8, !invariant.load !0\n";
     }
+    return text;
   }
 
   /// Room for a local buffer from here on. All of it is allocated in the entry block, from where LLVM promotes it to
@@ -44,12 +60,10 @@ class LlvmMemory {
     if (count < 1) throw Error(Code::internal, "LLVM text: local buffer " + buffer->name + " has no constant size");
     check_type(buffer);
     const std::string element = llvm_type({buffer->dtype, buffer->lanes}), name = ops_.fresh("a");
-    allocas_ += "  " + name + " = alloca " +
-                (count == 1 ? element : "[" + std::to_string(count) + " x " + element + "]") + "\n";
-    places_.insert_or_assign(buffer.id(), Place{name, element, buffer->lanes, "", ""});
+    frame_.allocas += "  " + name + " = alloca " +
+                      (count == 1 ? element : "[" + std::to_string(count) + " x " + element + "]") + "\n";
+    places_.insert_or_assign(buffer.id(), Place{name, element, buffer->lanes, "", "", -1});
   }
-
-  const std::string& allocas() const { return allocas_; }
 
   /// The value of `type` at one or several offsets. `index` is null for a local buffer without dimensions.
   std::string load(const ir::Buffer& buffer, ir::Type type, const ir::Expr& index, const std::string& offset) {
@@ -122,6 +136,7 @@ class LlvmMemory {
     std::string element;  // the type that an index counts
     int lanes;
     std::string loads, stores;  // metadata
+    int number;                 // among the program's buffers; -1 for a local one
   };
 
   static std::string scope(std::size_t i) { return "!" + std::to_string(2 + i); }
@@ -138,13 +153,14 @@ class LlvmMemory {
     const std::string aliasing =
         ", !alias.scope " + own_list(std::size_t(i)) + ", !noalias " + other_list(std::size_t(i));
     places_.emplace(buffer.id(), Place{"%b" + std::to_string(i), std::string(llvm_scalar(buffer->dtype)), 1,
-                                       aliasing + (is_invariant(buffer) ? ", !invariant.load !0" : ""), aliasing});
+                                       aliasing + (is_invariant(buffer) ? ", !invariant.load !0" : ""), aliasing, i});
   }
 
-  const Place& place_of(const ir::Buffer& buffer) const {
+  const Place& place_of(const ir::Buffer& buffer) {
     const auto found = places_.find(buffer.id());
     if (found == places_.end())
       throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " is not the program's");
+    if (found->second.number >= 0) frame_.used[std::size_t(found->second.number)] = true;
     return found->second;
   }
 
@@ -173,7 +189,7 @@ class LlvmMemory {
   const ir::Program& program_;
   LlvmOps& ops_;
   PointerMap<Place> places_;
-  std::string allocas_;
+  Frame frame_;
 };
 
 }  // namespace cortex::codegen

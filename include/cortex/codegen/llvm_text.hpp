@@ -15,6 +15,7 @@
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/codegen/llvm_memory.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
+#include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::codegen {
@@ -33,33 +34,77 @@ class LlvmTextPrinter {
       : program_(program), options_(options), memory_(program, ops_) {}
 
   std::string text() {
-    body();
-    std::string result = heading() + "define void @" + options_.symbol + "(ptr noundef %args) #0 {\nentry:\n";
-    result.reserve(result.size() + ops_.text.size() + 4096);
-    result += memory_.allocas();
-    result += ops_.text;
-    result += "  ret void\n}\n\n";
+    stmt(program_.body);
+    const std::string main = function("define void @" + options_.symbol + "(ptr noundef %args) #0");
+    std::string result = heading();
+    result.reserve(result.size() + functions_.size() + main.size() + 4096);
+    result += functions_ + main;
     for (const std::string& declaration : ops_.declarations) result += declaration + "\n";
     return result + attributes() + "\n" + memory_.metadata();
   }
 
  private:
-  // --- The function -------------------------------------------------------------------------------------------------
+  // --- Functions ----------------------------------------------------------------------------------------------------
 
-  void body() {
-    memory_.load_pointers();
-    field("barrier", "ptr", offsetof(KernelArgs, barrier));
-    field("context", "ptr", offsetof(KernelArgs, barrier_context));
-    field("worker", "i32", offsetof(KernelArgs, worker));
-    field("workers", "i32", offsetof(KernelArgs, num_workers));
-    stmt(program_.body);
+  /// The function whose statements have been printed.
+  std::string function(const std::string& signature) const {
+    std::string text = signature + " {\nentry:\n";
+    text.reserve(text.size() + ops_.text.size() + 4096);
+    text += memory_.prologue();
+    text += field("barrier", "ptr", offsetof(KernelArgs, barrier));
+    text += field("context", "ptr", offsetof(KernelArgs, barrier_context));
+    text += field("worker", "i32", offsetof(KernelArgs, worker));
+    text += field("workers", "i32", offsetof(KernelArgs, num_workers));
+    return (text += ops_.text) += "  ret void\n}\n\n";
   }
 
   /// One field of KernelArgs, loaded into the name `name`.
-  void field(std::string_view name, std::string_view type, std::size_t offset) {
-    ops_.line("%at.", name, " = getelementptr inbounds i8, ptr %args, i64 ", std::to_string(offset));
-    ops_.line("%", name, " = load ", type, ", ptr %at.", name, ", align ", type == "ptr" ? "8" : "4",
-              ", !invariant.load !0");
+  static std::string field(const std::string& name, const std::string& type, std::size_t offset) {
+    return "  %at." + name + " = getelementptr inbounds i8, ptr %args, i64 " + std::to_string(offset) + "\n  %" + name +
+           " = load " + type + ", ptr %at." + name + ", align " + (type == "ptr" ? "8" : "4") +
+           ", !invariant.load !0\n";
+  }
+
+  /// Whether a statement with local buffers is to be a function of its own: a register tile with its epilogue. In one
+  /// function with the loops around it, LLVM would hoist the epilogue's constants out of those, and have no registers
+  /// left for the sums; and the time that LLVM takes grows faster than functions do.
+  bool is_tile(const ir::Alloc& alloc) const {
+    int stores = 0, loops = 0;
+    ir::visit_with(
+        handle_of(alloc), [&](const ir::Store&) { ++stores; }, [&](const ir::For&) { ++loops; });
+    return !in_tile_ && loops > 0 && stores >= 12;
+  }
+
+  /// Calls `s` as a function of the variables that are bound outside it.
+  void call_function(const ir::Stmt& s) {
+    std::vector<ir::Expr> variables;
+    PointerSet bound;
+    ir::visit_with(
+        s, [&](const ir::For& n) { bound.insert(n.var.get()); },
+        [&](const ir::LetStmt& n) { bound.insert(n.var.get()); }, [&](const ir::Let& n) { bound.insert(n.var.get()); });
+    ir::visit_with(s, [&](const ir::Var& n) {
+      if (bound.insert(&n)) variables.push_back(handle_of(n));
+    });
+    const std::string name = "@" + options_.symbol + "." + std::to_string(num_functions_++);
+    std::string parameters = "ptr noundef %args", arguments = "ptr %args";
+    Memo memo;
+    for (const ir::Expr& v : variables) {
+      const std::string parameter = ops_.fresh("p"), type = llvm_type(v.type());
+      parameters += ", " + type + " " + parameter;
+      arguments += ", " + type + " " + expr(v).text;
+      memo.add(v.get(), {parameter});
+    }
+    std::swap(memo, memo_);
+    std::string around = std::exchange(ops_.text, {}), block = std::exchange(block_, "%entry");
+    LlvmMemory::Frame frame = memory_.enter();
+    in_tile_ = true;
+    stmt(s);
+    in_tile_ = false;
+    functions_ += function("define internal void " + name + "(" + parameters + ") #2");
+    memory_.enter(std::move(frame));
+    ops_.text = std::move(around), block_ = std::move(block);
+    std::swap(memo, memo_);
+    ops_.line("call void ", name, "(", arguments, ") nounwind");
   }
 
   std::string heading() const {
@@ -74,13 +119,14 @@ class LlvmTextPrinter {
   }
 
   std::string attributes() const {
-    std::string text = "\nattributes #0 = { nounwind";
+    std::string text = " nounwind";
     if (options_.sanitize_address) text += " sanitize_address";
     if (options_.vector_bytes >= 32) {
       const std::string bits = std::to_string(options_.vector_bytes * 8);
       text += " \"prefer-vector-width\"=\"" + bits + "\" \"min-legal-vector-width\"=\"" + bits + "\"";
     }
-    return text + " }\nattributes #1 = { nounwind willreturn memory(none) }\n";
+    return "\nattributes #0 = {" + text + " }\nattributes #1 = { nounwind willreturn memory(none) }\n" +
+           "attributes #2 = { noinline" + text + " }\n";
   }
 
   // --- Statements ---------------------------------------------------------------------------------------------------
@@ -94,7 +140,10 @@ class LlvmTextPrinter {
       case ir::StmtKind::block:
         for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
         return;
-      case ir::StmtKind::alloc: memory_.allocate(s.as<ir::Alloc>()->buffer); return stmt(s.as<ir::Alloc>()->body);
+      case ir::StmtKind::alloc:
+        if (is_tile(*s.as<ir::Alloc>())) return call_function(s);
+        memory_.allocate(s.as<ir::Alloc>()->buffer);
+        return stmt(s.as<ir::Alloc>()->body);
       case ir::StmtKind::barrier: return barrier();
     }
     refuse("a statement of an unknown kind");
@@ -280,7 +329,9 @@ class LlvmTextPrinter {
   LlvmOps ops_;
   LlvmMemory memory_;
   Memo memo_;
-  std::string block_ = "%entry";
+  std::string block_ = "%entry", functions_;
+  int num_functions_ = 0;
+  bool in_tile_ = false;
 };
 
 }  // namespace detail

@@ -76,6 +76,7 @@ declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 
 attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 attributes #1 = { nounwind willreturn memory(none) }
+attributes #2 = { noinline nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 
 !0 = !{}
 !1 = distinct !{!1}
