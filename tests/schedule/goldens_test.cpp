@@ -69,6 +69,7 @@ const Case cases[] = {
     {"gates", gates, "fuse_nests()"},
     {"batch", two_nests_a_batch, "index_densely()"},
     {"element", t_in_one_loop, "forward_stores()"},
+    {"total", total_of_two, "chain_sums()"},
     {"two_sides", asked_often, "hoist_conditions()"},
     {"function", computed_often, "hoist_invariants()"},
     {"function", said_twice, "share_subexpressions()"},
@@ -78,6 +79,7 @@ const Case cases[] = {
     {"rest_for_first_worker", rows_of_t, "parallel(j); insert_barriers()", 3},
     {"matrix", product, "pack_weights()"},
     {"vectors", product, "pack_weights(); tile_nests()"},
+    {"rows_of_a_matrix", matrix_product, "tile_nests()"},
     {"gates", two_products, "merge(r, r.2); share_loads()"},
 };
 
@@ -101,6 +103,7 @@ const Nothing nothing[] = {
     {scale, "fuse_nests()"},
     {at_nodes, "index_densely()"},
     {through_t, "forward_stores()"},
+    {two_products, "chain_sums()"},
     {scale, "hoist_conditions()"},
     {scale, "hoist_invariants()"},
     {scale, "share_subexpressions()"},

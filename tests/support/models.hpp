@@ -35,6 +35,22 @@ inline auto tree_rnn(int extent) {
   return m.recursion_op(rnn, body);
 }
 
+/// A matrix for each child, and no two gates that read the same.
+inline auto tree_fc(int extent) {
+  Dim V{"vocabulary"}, H = hidden(extent);
+  Model<Word> m("tree_fc", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), Wl = m.input<float>("Wl", H, H), Wr = m.input<float>("Wr", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto rec = m.compute("rec", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return Wl(i, j) * h(left(n), j); }) +
+                sum(H, [&](auto j) { return Wr(i, j) * h(right(n), j); }));
+  });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, rec);
+  return m.recursion_op(h, body);
+}
+
 /// Child-sum TreeLSTM (Tai et al. 2015) with words at leaves; states h and c.
 inline auto tree_lstm(int extent) {
   Dim V{"vocabulary"}, H = hidden(extent);

@@ -20,9 +20,9 @@ inline const Dim H("hidden", 8), N("rows", 6), K("inner", 10), V("vocabulary");
 
 // Weights; states, which are the results; temporaries.
 inline const ir::Buffer v = buffer("v", {K}, ir::Role::weight), x = buffer("x", {H}, ir::Role::weight),
-                        A = buffer("A", {N, H}, ir::Role::weight), Q = buffer("Q", {H, H}, ir::Role::weight),
-                        U = buffer("U", {H, K}, ir::Role::weight), W = buffer("W", {H, K}, ir::Role::weight),
-                        Emb = buffer("Emb", {V, H}, ir::Role::weight);
+                        A = buffer("A", {N, H}, ir::Role::weight), B = buffer("B", {N, K}, ir::Role::weight),
+                        Q = buffer("Q", {H, H}, ir::Role::weight), U = buffer("U", {H, K}, ir::Role::weight),
+                        W = buffer("W", {H, K}, ir::Role::weight), Emb = buffer("Emb", {V, H}, ir::Role::weight);
 inline const ir::Buffer y = buffer("y", {H}, ir::Role::state), y2 = buffer("y2", {H}, ir::Role::state),
                         Y = buffer("Y", {N, H}, ir::Role::state), h = buffer("h", {dims::node, H}, ir::Role::state);
 inline const ir::Buffer t = buffer("t", {H}), T = buffer("T", {N, H}), s = buffer("s", {dims::node, H}),
@@ -98,12 +98,44 @@ inline ir::Stmt matrix() {
 inline ir::Stmt product() {
   return over(H, "i", [](auto& i) { return dot(W, i, [&](auto& sum) { return store(y, {i}, sum); }); });
 }
+/// The product of two matrices.
+inline ir::Stmt matrix_product() {
+  return over(N, "i", [](auto& i) {
+    return over(H, "j", [&](auto& j) {
+      return sum_over(
+          K,
+          [&](const ir::Expr& r) {
+            return load(W, {j, r}) * load(B, {i, r});
+          },
+          [&](auto& sum) {
+            return store(Y, {i, j}, sum);
+          });
+    });
+  });
+}
 /// Two products in one loop, each with its own pass over r.
 inline ir::Stmt two_products() {
   return over(H, "i", [](auto& i) {
     return block({dot(U, i, [&](auto& sum) { return store(y, {i}, sum); }),
                   dot(W, i, [&](auto& sum) { return store(y2, {i}, sum); })});
   });
+}
+/// Two products one after the other, and what `then` makes of their sums.
+template <class F>
+ir::Stmt two_sums(F then) {
+  const ir::Buffer a = local("a"), b = local("b");
+  return over(H, "i", [&](auto& i) {
+    const auto adding = [&](const ir::Buffer& sum, const ir::Buffer& M, const ir::Expr& r) {
+      return loop(r, K, store(sum, {}, ir::Fma::make(load(M, {i, r}), load(v, {r}), load(sum, {}))));
+    };
+    const ir::Stmt element = block({store(a, {}, number(0)), store(b, {}, number(0)), adding(a, W, var("r")),
+                                    adding(b, U, var("r")), then(i, load(a, {}), load(b, {}))});
+    return ir::Alloc::make(a, ir::Alloc::make(b, element));
+  });
+}
+/// Two products, of which only the total is wanted.
+inline ir::Stmt total_of_two() {
+  return two_sums([](auto& i, const ir::Expr& a, const ir::Expr& b) { return store(y, {i}, tanh(a + b)); });
 }
 /// A temporary, and what is computed of it.
 inline ir::Stmt through_t() {

@@ -1,5 +1,5 @@
 // Fuses nests over the same loops into one, and the reductions of one nest into one pass over k: the gates of a cell
-// read the weights and the state together, and their epilogue finds the sums in registers.
+// read the state together, and their epilogue finds the sums in registers.
 //
 //   for n: for i: {a = 0; for j: a += Wi[i,j] * s[n,j]; ti[n,i] = a}
 //   for n: for i: {a = 0; for j: a += Wu[i,j] * s[n,j]; tu[n,i] = a}
@@ -63,13 +63,40 @@ struct Phase {
 
   void add(const Member& m) {
     append(before, m.before);
-    const auto same_axis = [&](const Loop& l) {
-      return l.loop->dim == m.loop->dim && l.loop->loop == m.loop->loop && ir::equal(l.loop->extent, m.loop->extent);
+    const auto fits = [&](const Loop& l) {
+      return l.loop->dim == m.loop->dim && l.loop->loop == m.loop->loop && ir::equal(l.loop->extent, m.loop->extent) &&
+             shares_operand(l, m);
     };
-    auto at = std::find_if(loops.begin(), loops.end(), same_axis);
+    auto at = std::find_if(loops.begin(), loops.end(), fits);
     if (at == loops.end()) at = loops.insert(at, Loop{m.loop, {}});
     at->bodies.push_back(ir::substitute(m.loop->body, {{m.loop->var.get(), at->loop->var}}));
     append(after, m.after);
+  }
+
+  /// Whether the contraction of `m` reads what one of the loop's does, so that one load serves both. Others would only
+  /// take each other's registers.
+  static bool shares_operand(const Loop& l, const Member& m) {
+    const std::vector<ir::Expr> own = operands_of(ir::substitute(m.loop->body, {{m.loop->var.get(), l.loop->var}}));
+    for (const ir::Stmt& body : l.bodies)
+      for (const ir::Expr& known : operands_of(body))
+        for (const ir::Expr& operand : own)
+          if (ir::equal(known, operand)) return true;
+    return false;
+  }
+  /// What a contraction reads, and the constants by which it multiplies.
+  static std::vector<ir::Expr> operands_of(const ir::Stmt& body) {
+    std::vector<ir::Expr> operands;
+    ir::visit_with(
+        body,
+        [&](const ir::Load& load) {
+          if (load.buffer->scope != ir::Scope::local) operands.push_back(ir::handle_of(load));
+          return false;
+        },
+        [&](const ir::Fma& fma) {
+          for (const ir::Expr& e : {fma.a, fma.b})
+            if (e.as<ir::FloatImm>()) operands.push_back(e);
+        });
+    return operands;
   }
 
   void emit(std::vector<ir::Stmt>& out) const {

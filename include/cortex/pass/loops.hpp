@@ -141,6 +141,7 @@ inline constexpr std::array loop_primitives{
     LoopPrimitive{"fuse_nests", "", [](const StepCall& c) { return fuse_nests(c.body, register_gates(c.target)); }},
     LoopPrimitive{"index_densely", "", [](const StepCall& c) { return index_densely(c.body); }},
     LoopPrimitive{"forward_stores", "", [](const StepCall& c) { return forward_stores(c.body); }},
+    LoopPrimitive{"chain_sums", "", [](const StepCall& c) { return chain_sums(c.body); }},
     LoopPrimitive{"hoist_conditions", "", [](const StepCall& c) { return hoist_conditions(c.body); }},
     LoopPrimitive{"hoist_invariants", "", [](const StepCall& c) { return hoist_invariants(c.body); }},
     LoopPrimitive{"share_subexpressions", "", [](const StepCall& c) { return share_subexpressions(c.body); }},
@@ -283,9 +284,9 @@ class Loops : public LoopSchedule {
     return with({"layout_pad", {std::move(tensor)}, {axis, multiple}});
   }
   /// A step on the whole program that the compiler's own schedule consists of: "inline_temporaries", "remove_dead",
-  /// "distribute_rows", "fuse_edges", "fuse_nests", "index_densely", "forward_stores", "share_work", "insert_barriers",
-  /// "pack_weights", "tile_nests", "share_loads"; and "simplify_guards", "hoist_conditions", "hoist_invariants",
-  /// "share_subexpressions".
+  /// "distribute_rows", "fuse_edges", "fuse_nests", "index_densely", "forward_stores", "chain_sums", "share_work",
+  /// "insert_barriers", "pack_weights", "tile_nests", "share_loads"; and "simplify_guards", "hoist_conditions",
+  /// "hoist_invariants", "share_subexpressions".
   Loops whole(std::string step) const { return with({std::move(step), {}, {}}); }
 
   /// These steps, and behind them those of `more`.

@@ -11,6 +11,7 @@
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/verify.hpp"
 #include "cortex/pass/approximate_activations.hpp"
+#include "cortex/pass/chain_sums.hpp"
 #include "cortex/pass/distribute_rows.hpp"
 #include "cortex/pass/flatten_storage.hpp"
 #include "cortex/pass/forward_stores.hpp"
@@ -132,6 +133,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("index_densely", index_densely);
   p.run("forward_stores", forward_stores);
   p.run("remove_dead", remove_dead);
+  p.run("chain_sums", chain_sums);
 
   // Work for each worker
   p.enter(ir::Level::scheduled);

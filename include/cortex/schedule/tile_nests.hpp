@@ -126,11 +126,14 @@ class NestTiler {
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
     if (!slice_var(nest_) || has_vectors()) return {};
-    if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row())
-      return split_evenly(nest_.rows->extent, shape_.most_rows, nest_.rows->dim, [&](const ir::Expr& base, int rows) {
+    if (contracts_ && is_matrix()) return rows_of_matrix();
+    if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row()) {
+      row_ = &*nest_.rows;
+      return split_evenly(row_->extent, shape_.most_rows, row_->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;
         return outer_loops(columns(rows));
       });
+    }
     Nest result = nest_;
     result.inner = columns(1);
     result.loops.pop_back();
@@ -153,6 +156,38 @@ class NestTiler {
   bool has_loops_of_its_row() const {
     return std::any_of(nest_.loops.begin(), nest_.loops.end(),
                        [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
+  }
+
+  /// Whether a node's outputs are a matrix whose rows are products with the same columns: then they can be the rows of
+  /// tiles.
+  bool is_matrix() const {
+    if (nest_.loops.size() < 2) return false;
+    const LoopHeader& row = nest_.loops[nest_.loops.size() - 2];
+    bool same_columns = row.dim.kind() == DimKind::dense && row.kind == ir::ForKind::serial && row.piece == 1 &&
+                        ir::as_int(row.extent).value_or(0) > 1;
+    ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
+      ir::visit_with(contraction.body, [&](const ir::Load& load) {
+        const ir::Expr e = ir::handle_of(load);
+        same_columns &= !ir::uses(e, row.var) || !ir::uses(e, nest_.loops.back().var);
+      });
+    });
+    return same_columns;
+  }
+
+  /// Tiles of rows of one node's matrix: there are enough of them however few nodes a batch has. Their number is known,
+  /// so it is divided into equal tiles where that is possible without small ones. The loop over rows is inside that
+  /// over columns: the columns' weights stay in the first cache meanwhile.
+  ir::Stmt rows_of_matrix() {
+    row_ = &nest_.loops[nest_.loops.size() - 2];
+    const int extent = int(*ir::as_int(row_->extent)), most = std::min(shape_.most_rows, extent);
+    int each = most;
+    while (each > 1 && extent % each) --each;
+    if (3 * each < 2 * most) each = most;
+    Nest result = nest_;
+    result.loops.pop_back();
+    result.loops.pop_back();
+    result.inner = columns(each);
+    return build_nest(result);
   }
 
   ir::Stmt outer_loops(ir::Stmt body) const {
@@ -208,8 +243,21 @@ class NestTiler {
     return ir::Block::make({split(count, vectors, nest_.loops.back().dim, tile, single, rest), last});
   }
 
-  /// `rows` rows times `vectors` vectors of `lanes` outputs from `first` on.
+  /// Tiles of `rows` rows times `vectors` vectors of `lanes` outputs from `first` on: one, or all of a matrix.
   ir::Stmt tile(const ir::Expr& first, int lanes, int rows, int vectors) {
+    if (!row_ || base_) return one_tile(first, lanes, rows, vectors);
+    const auto at = [&](const ir::Expr& base, int some) {
+      base_ = base;
+      const ir::Stmt result = one_tile(first, lanes, some, vectors);
+      base_ = {};
+      return result;
+    };
+    return split(
+        row_->extent, rows, row_->dim, [&](const ir::Expr& base) { return at(base, rows); },
+        [&](const ir::Expr& base) { return at(base, 1); }, at);
+  }
+
+  ir::Stmt one_tile(const ir::Expr& first, int lanes, int rows, int vectors) {
     const ir::Expr lane = ir::Var::make("lane"), r = ir::Var::make("r"), v = ir::Var::make("v");
     const ir::Expr column = first + v * lanes + lane;
     const Halves halves(nest_.inner);
@@ -256,7 +304,7 @@ class NestTiler {
                         : ir::For::make(v, dim, ir::imm(vectors), ir::ForKind::serial, each);
     each = at_row(each, r);
     each = rows == 1 ? ir::substitute(each, {{r.get(), ir::imm(0)}})
-                     : ir::For::make(r, nest_.rows->dim, ir::imm(rows), ir::ForKind::serial, each);
+                     : ir::For::make(r, row_->dim, ir::imm(rows), ir::ForKind::serial, each);
     return with(kept, ir::Block::make({sums, each}));
   }
 
@@ -267,15 +315,16 @@ class NestTiler {
   /// `work` of row `base + r`, where rows are tiled.
   ir::Stmt at_row(const ir::Stmt& work, const ir::Expr& r) const {
     if (!base_) return work;
-    const ir::Substitution row{{nest_.rows->var.get(), base_ + r}};
-    if (!nest_.let_var) return ir::substitute(work, row);
+    const ir::Substitution row{{row_->var.get(), base_ + r}};
+    if (!nest_.rows || row_ != &*nest_.rows || !nest_.let_var) return ir::substitute(work, row);
     const ir::Expr let = ir::Var::make(nest_.let_var.as<ir::Var>()->name);
     return ir::LetStmt::make(let, ir::substitute(nest_.let_value, row),
                              ir::substitute(ir::substitute(work, row), {{nest_.let_var.get(), let}}));
   }
 
   const Nest& nest_;
-  ir::Expr base_;  // the first row of the tile, where rows are tiled
+  const LoopHeader* row_ = nullptr;  // the loop over the rows of tiles, if there is one
+  ir::Expr base_;                    // the first row of the tile
   int lanes_;
   int slice_unit_;
   bool contracts_;
