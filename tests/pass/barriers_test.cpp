@@ -94,8 +94,8 @@ std::vector<Case> cells() {
 std::vector<ra::Graph> odd_ones() {
   std::vector<ra::Graph> result{odd::scalar_state()};
   for (const auto model :
-       {odd::matrix_state, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves, odd::indices,
-        odd::attention, odd::tensor_product, odd::beside, odd::mixed_types, odd::degrees, odd::constants,
+       {odd::matrix_state, odd::matrix_rows, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves,
+        odd::indices, odd::attention, odd::tensor_product, odd::beside, odd::mixed_types, odd::degrees, odd::constants,
         odd::common_number, odd::chosen_children, odd::half_contracted})
     result.push_back(model(5));
   return result;
@@ -139,6 +139,8 @@ TEST_CASE("no barrier is missing from the device's program", "[pass][races]") {
   }
   for (const ra::Graph& graph : odd_ones())
     for (const Schedule& schedule : schedules_of("")) hold_device(graph, schedule, 6);
+  for (const Schedule& schedule : schedules_of(""))
+    hold_device(odd::matrix_rows(37), schedule, 7);  // nine vectors a row
 }
 
 // Those that no forest needs part a node from children that it cannot have (the second of a chain, a leaf's), or nodes

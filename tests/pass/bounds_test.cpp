@@ -175,8 +175,8 @@ TEST_CASE("every index of the models is in bounds after every pass", "[pass]") {
 TEST_CASE("every index of odd models is in bounds", "[pass]") {
   Sums sums;
   for (ra::Graph (*model)(int) :
-       {odd::matrix_state, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves, odd::indices,
-        odd::attention, odd::tensor_product, odd::beside, odd::mixed_types, odd::degrees, odd::constants,
+       {odd::matrix_state, odd::matrix_rows, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves,
+        odd::indices, odd::attention, odd::tensor_product, odd::beside, odd::mixed_types, odd::degrees, odd::constants,
         odd::chosen_children, odd::half_contracted})
     for (const int workers : {1, 2})
       sums.add(model(19), Schedule::standard().workers(workers), machine(workers == 1 ? 32 : 16), true);

@@ -256,6 +256,13 @@ TEST_CASE("a nest over no dimension is the first worker's", "[schedule][golden]"
                text_after("share_work", odd::scalar_state(), standard.workers(2)));
 }
 
+TEST_CASE("workers own rows of matrices, which tiles divide between them", "[schedule][golden]") {
+  check_golden("schedule/share_work/matrix_rows.ilir",
+               text_after("share_work", odd::matrix_rows(8), standard.workers(2)));
+  check_golden("schedule/tile_nests/matrix_rows.ilir",
+               text_after("tile_nests", odd::matrix_rows(8), standard.workers(2)));
+}
+
 TEST_CASE("work that is shared already stays as it is", "[schedule]") {
   const Small p;
   const ir::Stmt s =

@@ -74,6 +74,28 @@ inline ra::Graph matrix_state(int extent) {
   return g.done();
 }
 
+/// A square matrix a node, each row of which is a product of the children's row with one weight, and a vector that
+/// the children's matrices map.
+inline ra::Graph matrix_rows(int extent) {
+  Odd g("matrix_rows", extent);
+  const int W = g.input("W", {g.H, g.H}), U = g.input("U", {g.H, g.H}), Emb = g.input("Emb", {g.V, g.H, g.H});
+  const int M = g.placeholder("M", {g.H, g.H}), v = g.placeholder("v", {g.H});
+  const int rows = g.compute("rows", {g.H, g.H}, [&](auto& n, auto& i) {
+    const auto product = [&](int weight, const auto& kid) {
+      return g.dot(g.H, [&](auto& r) { return g.at(weight, {i[1], r}) * g.at(M, {g.child_of(kid, n), i[0], r}); });
+    };
+    return tanh_of(product(W, g.left) + product(U, g.right) + g.at(Emb, {g.word_of(n), i[0], i[1]}));
+  });
+  const int mapped = g.compute("mapped", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(Odd::number(1) + g.dot(g.H, [&](auto& r) {
+      return g.at(M, {g.child_of(g.left, n), r, i[0]}) * g.at(v, {g.child_of(g.right, n), r});
+    }));
+  });
+  g.recursion_op(M, rows);
+  g.recursion_op(v, mapped);
+  return g.done();
+}
+
 /// Greatest, least and product over children and over dimensions, one inside another.
 inline ra::Graph extremes(int extent) {
   Odd g("extremes", extent);

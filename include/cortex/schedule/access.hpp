@@ -97,8 +97,22 @@ inline ir::Expr slice_var(const Nest& nest) {
   return last ? var : ir::Expr();
 }
 
-/// The loop that workers share: the one over slices, or the innermost.
+/// The loop over the rows of a matrix that the nest computes: the one around the columns, if there are as many rows.
+inline const LoopHeader* matrix_rows(const Nest& nest) {
+  if (nest.loops.size() < 2 || !slice_var(nest)) return nullptr;
+  const LoopHeader &row = nest.loops[nest.loops.size() - 2], &column = nest.loops.back();
+  bool indexed = row.dim.kind() == DimKind::dense && row.dim.extent() >= column.dim.extent();
+  ir::visit_with(nest.inner, [&](const ir::Store& store) {
+    const auto& at = store.indices;
+    if (store.buffer->scope != ir::Scope::local) indexed &= at.size() >= 2 && at[at.size() - 2].same_as(row.var);
+  });
+  return indexed ? &row : nullptr;
+}
+
+/// The loop that workers share, or would: the one over slices, or the innermost.
 inline const LoopHeader* shared_loop(const Nest& nest) {
+  for (const LoopHeader& loop : nest.loops)
+    if (loop.kind == ir::ForKind::parallel) return &loop;
   for (const LoopHeader& loop : nest.loops)
     if (loop.dim.kind() == DimKind::slice) return &loop;
   return slice_var(nest) ? &nest.loops.back() : nullptr;

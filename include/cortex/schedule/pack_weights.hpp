@@ -63,11 +63,14 @@ class WeightPacker {
   ir::Stmt nest(const Nest& nest) {
     const ir::Expr vector = slice_var(nest);
     if (!vector) return {};
-    Nest packed = nest;
-    packed.inner = ir::mutate_with(nest.inner, [&](auto& self, const ir::Load& load) -> ir::Expr {
+    const auto to_copy = [&](auto& self, const ir::Load& load) -> ir::Expr {
       const int panel = panel_dim(load, vector);
       if (panel < 0) return self.children(load);
       return ir::Load::make(copy(load.buffer, panel), load.indices);
+    };
+    Nest packed = nest;  // what is read once an element, and not once a step of a contraction, is worth no copy
+    packed.inner = ir::mutate_with(nest.inner, [&](auto&, const ir::For& loop) -> ir::Stmt {
+      return ir::mutate_with(ir::handle_of(loop), to_copy);
     });
     return packed.inner.same_as(nest.inner) ? ir::Stmt() : build_nest(packed);
   }

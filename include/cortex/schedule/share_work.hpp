@@ -5,6 +5,9 @@
 //   for n: for i: s[n,i] = sum(k, ..) ->   unchanged, and s one copy per worker
 //   for n: for f: for i: p[n,f,i] = ..->   for n: parallel for f: for i: p[n,f,i] = ...
 //
+// A matrix per node is sliced by rows: a row of a product with weights needs that row of the children alone, which the
+// same worker has written.
+//
 // A loop over slices of a dimension (`lower/refactor.hpp`) is what workers share of its nest, and all loops over that
 // dimension are then shared in pieces of a slice. A nest that writes what is each worker's own is left whole.
 // A nest without contraction whose result others read whole is cheaper to compute again on each worker than to wait
@@ -147,7 +150,8 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
           replicate |= access.write && own.contains(access.buffer.id());
         Nest result = nest;
         if (replicate || has_shared_loop(nest) || is_one_workers(nest)) return ir::Stmt();
-        if (const LoopHeader* own_share = shared_loop(nest)) {
+        const LoopHeader* rows = matrix_rows(nest);
+        if (const LoopHeader* own_share = rows && !pieces.contains(rows->dim.id()) ? rows : shared_loop(nest)) {
           LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
           const auto piece = pieces.find(loop.dim.id());
           loop.kind = ir::ForKind::parallel;

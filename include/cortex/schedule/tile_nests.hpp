@@ -163,8 +163,7 @@ class NestTiler {
   bool is_matrix() const {
     if (nest_.loops.size() < 2) return false;
     const LoopHeader& row = nest_.loops[nest_.loops.size() - 2];
-    bool same_columns = row.dim.kind() == DimKind::dense && row.kind == ir::ForKind::serial && row.piece == 1 &&
-                        ir::as_int(row.extent).value_or(0) > 1;
+    bool same_columns = row.dim.kind() == DimKind::dense && row.piece == 1 && ir::as_int(row.extent).value_or(0) > 1;
     ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
       ir::visit_with(contraction.body, [&](const ir::Load& load) {
         const ir::Expr e = ir::handle_of(load);
@@ -174,15 +173,28 @@ class NestTiler {
     return same_columns;
   }
 
-  /// Tiles of rows of one node's matrix: there are enough of them however few nodes a batch has. Their number is known,
-  /// so it is divided into equal tiles where that is possible without small ones. The loop over rows is inside that
-  /// over columns: the columns' weights stay in the first cache meanwhile.
+  /// Tiles of rows of one node's matrix, or of the worker's share of it: there are enough of them however few nodes a
+  /// batch has. Their number is divided into equal tiles where that is possible without small ones. The loop over rows
+  /// is inside that over columns: the columns' weights stay in the first cache meanwhile.
   ir::Stmt rows_of_matrix() {
     row_ = &nest_.loops[nest_.loops.size() - 2];
+    const bool shared = row_->kind == ir::ForKind::parallel;
     const int extent = int(*ir::as_int(row_->extent)), most = std::min(shape_.most_rows, extent);
+    const int whole = shared ? slice_unit_ : extent;  // what tiles should divide
     int each = most;
-    while (each > 1 && extent % each) --each;
+    while (each > 1 && whole % each) --each;
     if (3 * each < 2 * most) each = most;
+    if (shared) {
+      const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
+                     workers = ir::call(ir::UfKind::num_workers, "num_workers"), next = worker + 1;
+      const int units = extent / slice_unit_, rest = extent % slice_unit_;
+      first_row_ = worker * units / workers * slice_unit_;
+      num_rows_ = (next * units / workers - worker * units / workers) * slice_unit_;
+      if (rest) num_rows_ = num_rows_ + next / workers * rest;
+    } else {
+      first_row_ = ir::imm(0), num_rows_ = ir::imm(extent);
+    }
+    row_tiles_divide_ = shared && whole % each == 0 && extent % whole == 0;
     Nest result = nest_;
     result.loops.pop_back();
     result.loops.pop_back();
@@ -245,16 +257,16 @@ class NestTiler {
 
   /// Tiles of `rows` rows times `vectors` vectors of `lanes` outputs from `first` on: one, or all of a matrix.
   ir::Stmt tile(const ir::Expr& first, int lanes, int rows, int vectors) {
-    if (!row_ || base_) return one_tile(first, lanes, rows, vectors);
-    const auto at = [&](const ir::Expr& base, int some) {
-      base_ = base;
-      const ir::Stmt result = one_tile(first, lanes, some, vectors);
-      base_ = {};
-      return result;
+    if (!num_rows_) return one_tile(first, lanes, rows, vectors);
+    const auto from = [&](const ir::Expr& row, int some) {
+      base_ = first_row_ + row;
+      return one_tile(first, lanes, some, vectors);
     };
-    return split(
-        row_->extent, rows, row_->dim, [&](const ir::Expr& base) { return at(base, rows); },
-        [&](const ir::Expr& base) { return at(base, 1); }, at);
+    const auto tile = [&](const ir::Expr& row) { return from(row, rows); };
+    const auto single = [&](const ir::Expr& row) { return from(row, 1); };
+    if (!row_tiles_divide_) return split(num_rows_, rows, row_->dim, tile, single, from);
+    const ir::Expr o = ir::Var::make("o");
+    return ir::For::make(o, row_->dim, num_rows_ / rows, ir::ForKind::serial, tile(o * rows));
   }
 
   ir::Stmt one_tile(const ir::Expr& first, int lanes, int rows, int vectors) {
@@ -325,6 +337,8 @@ class NestTiler {
   const Nest& nest_;
   const LoopHeader* row_ = nullptr;  // the loop over the rows of tiles, if there is one
   ir::Expr base_;                    // the first row of the tile
+  ir::Expr first_row_, num_rows_;    // of a matrix
+  bool row_tiles_divide_ = false;    // there are no rows but those of whole tiles
   int lanes_;
   int slice_unit_;
   bool contracts_;
