@@ -82,6 +82,8 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
   text.symbol = "cortex_kernel";
   text.vector_bytes = executable.target.vector_bytes;
   text.sanitize_address = sanitize;
+  const std::string& features = executable.target.features;
+  text.converts_f16 = features.find("+f16c") != features.npos || features.find("+avx512f") != features.npos;
   executable.llvm_text = codegen::llvm_text(executable.program, text);
   executable.times.codegen = since(start);
   start = std::chrono::steady_clock::now();
@@ -107,6 +109,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   const auto start = std::chrono::steady_clock::now();
   ra::check(graph);
   detail::check_schedule(schedule);
+  schedule::check_stored(graph, schedule);
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;
