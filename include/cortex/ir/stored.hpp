@@ -62,6 +62,7 @@ inline std::vector<float> scales_of(const float* values, const std::vector<std::
     const float fraction = std::frexp(scales[c] / 127, &exponent);
     power[c] = std::max(std::ldexp(1.0f, fraction == 0.5f ? exponent - 1 : exponent), least);
     scales[c] = std::max(scales[c] / 127, least);
+    if (std::isinf(scales[c] * 127)) scales[c] = std::nextafter(scales[c], 0.0f);
   }
   std::vector<char> exact(count, 1);
   for (std::size_t i = 0; i < channel.size(); ++i) {
