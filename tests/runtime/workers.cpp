@@ -9,6 +9,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <ctime>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -63,9 +64,15 @@ struct KeptAffinity {
   ~KeptAffinity() { ::sched_setaffinity(0, sizeof mask, &mask); }
 };
 
-/// Seconds that `calls` calls take, of as many levels each: work that workers share, and a barrier.
-double seconds_of_calls(Workers& workers, int wanted, int calls) {
+/// What a call takes: the time that goes by, and that of all CPUs together that the process spends, in seconds.
+struct Cost {
+  double wall, cpu;
+};
+
+/// Of `calls` calls on average. Each has ten levels: work that workers share, and a barrier.
+Cost cost_of_calls(Workers& workers, int wanted, int calls) {
   constexpr int levels = 10, steps = 40'000;
+  const std::clock_t cpu = std::clock();
   const auto begin = std::chrono::steady_clock::now();
   for (int call = 0; call < calls; ++call)
     workers.run(wanted, [&](int worker, int count, runtime::Barrier& barrier) {
@@ -75,7 +82,8 @@ double seconds_of_calls(Workers& workers, int wanted, int calls) {
         barrier.wait();
       }
     });
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  return {wall.count() / calls, double(std::clock() - cpu) / CLOCKS_PER_SEC / calls};
 }
 
 }  // namespace
@@ -225,16 +233,20 @@ TEST_CASE("many callers and failing calls share one pool", "[runtime]") {
   CHECK(workers.available() == 3);
 }
 
-TEST_CASE("calls go on while other processes keep all CPUs busy", "[runtime][busy]") {
-  Workers workers(std::clamp(runtime::usable_cpus(), 2, 4) - 1);
+TEST_CASE("calls go on while other processes keep all CPUs busy, and those who wait leave the CPUs to others",
+          "[runtime][busy]") {
+  const int cpus = runtime::usable_cpus();
+  Workers workers(std::min(4 * cpus, 16) - 1);  // more than there are CPUs: some always wait for ones that do not run
   const int wanted = workers.size() + 1;
-  // As much time goes by on a busy machine as there are processes more that take their turns; ten times that is far
-  // from what a wait that only ever spins, or that is never woken, would take.
-  const BusyProcesses busy(2 * runtime::usable_cpus());
-  REQUIRE(busy.size() == 2 * runtime::usable_cpus());
-  const double alone = seconds_of_calls(workers, 1, 40), together = seconds_of_calls(workers, wanted, 40);
-  INFO(alone << " s by one thread, " << together << " s by " << wanted);
-  CHECK(together < 10 * alone);
+  const BusyProcesses busy(2 * cpus);
+  REQUIRE(busy.size() == 2 * cpus);
+  const Cost alone = cost_of_calls(workers, 1, 30), together = cost_of_calls(workers, wanted, 5);
+  INFO(alone.wall << " s a call by one thread, " << together.wall << " s by " << wanted << "; of CPUs " << alone.cpu
+                  << " s and " << together.cpu << " s");
+  // At each of ten barriers everybody may wait for a turn of somebody whose CPU has other processes' turns first: some
+  // ten times the time of one thread. Threads that only spin would take a hundred times that, and use it up.
+  CHECK(together.wall < 300 * alone.wall);
+  CHECK(together.cpu < 20 * alone.cpu);
 }
 
 TEST_CASE("pinned threads stay on one CPU each, of those that the process may use", "[runtime]") {
