@@ -46,6 +46,20 @@ ir::Stmt no_product() {
   });
 }
 
+/// One accumulator for all elements.
+ir::Stmt accumulator_outside() {
+  const ir::Buffer acc = local("acc");
+  return ir::Alloc::make(
+      acc, over(H, "i", [&](auto& i) {
+        return block({store(acc, {}, number(0)),
+                      over(K, "r",
+                           [&](auto& r) {
+                             return store(acc, {}, ir::Fma::make(load(W, {i, r}), load(v, {r}), load(acc, {})));
+                           }),
+                      store(y, {i}, load(acc, {}))});
+      }));
+}
+
 }  // namespace
 
 TEST_CASE("a stored weight is widened where it is read, and scales multiply the finished sum", "[schedule][golden]") {
@@ -54,6 +68,8 @@ TEST_CASE("a stored weight is widened where it is read, and scales multiply the 
   check_golden("schedule/store_weights/product_i8.ilir", ir::print(stored(product(), s.store_weights(DType::i8))));
   check_golden("schedule/store_weights/no_product_i8.ilir",
                ir::print(stored(no_product(), s.store_weights(DType::i8))));
+  check_golden("schedule/store_weights/accumulator_outside_i8.ilir",
+               ir::print(stored(accumulator_outside(), s.store_weights(DType::i8))));
   check_golden("schedule/store_weights/two_factors_i8.ilir",
                ir::print(stored(product(), s.store_weights(DType::i8).store("v", DType::i8))));
 }

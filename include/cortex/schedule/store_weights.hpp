@@ -68,18 +68,33 @@ class WeightNarrower {
 
   // ---- what the program reads ----
 
-  void find_weights(const ir::Stmt& body) {
-    ir::visit_with(body, [&](const ir::Alloc& alloc) {
-      ir::visit_with(
-          alloc.body, [&](const ir::For& loop) { inside_.insert(loop.var.get()); },
-          [&](const ir::LetStmt& let) { inside_.insert(let.var.get()); });
+  /// Variables of loops that accumulate, in `accumulator`, over all their iterations; and what is bound inside of
+  /// these.
+  void find_sums_over(const ir::Buffer& accumulator, const ir::Stmt& body) {
+    ir::visit_with(body, [&](const ir::For& loop) {
+      bool sums = false, restarts = false;
+      ir::visit_with(loop.body, [&](const ir::Store& store) {
+        if (store.buffer != accumulator) return;
+        bool on = false, own = false;
+        ir::visit_with(store.value, [&](const ir::Load& load) { on |= load.buffer == accumulator; });
+        for (const ir::Expr& index : store.indices) own |= ir::uses(index, loop.var);
+        sums |= on && !own;
+        restarts |= !on;
+      });
+      if (!sums || restarts) return;
+      summed_.insert(loop.var.get());
+      ir::visit_with(loop.body, [&](const ir::LetStmt& let) { summed_.insert(let.var.get()); });
     });
+  }
+
+  void find_weights(const ir::Stmt& body) {
+    ir::visit_with(body, [&](const ir::Alloc& alloc) { find_sums_over(alloc.buffer, alloc.body); });
     ir::visit_with(body, [&](const ir::Load& load) {
       if (load.buffer->role != ir::Role::weight || load.buffer->scope == ir::Scope::local) return;
       StoredWeight& w = entry(load.buffer);
       for (std::size_t d = 0; d < load.indices.size(); ++d)
         ir::visit_with(
-            load.indices[d], [&](const ir::Var& var) { w.summed |= std::uint32_t(inside_.contains(&var)) << d; },
+            load.indices[d], [&](const ir::Var& var) { w.summed |= std::uint32_t(summed_.contains(&var)) << d; },
             [&](const ir::UfCall&) { w.looked_up = true; });
     });
   }
@@ -133,20 +148,19 @@ class WeightNarrower {
 
   // ---- sums ----
 
-  /// Accumulators that start at 0 and take one term after the other in one place, which has scales that do not change
-  /// between terms.
+  /// Accumulators that start at 0 and take one term after the other in one place, whose factors have scales that are
+  /// the same wherever the accumulator is there.
   void find_sums(const ir::Stmt& body) {
     ir::visit_with(body, [&](const ir::Alloc& alloc) {
       if (!alloc.buffer->dims.empty()) return;
       std::vector<const ir::Store*> stores;
       PointerSet bound;
       ir::visit_with(
-          alloc.body,
+          alloc.body, [&](const ir::For& loop) { bound.insert(loop.var.get()); },
+          [&](const ir::LetStmt& let) { bound.insert(let.var.get()); },
           [&](const ir::Store& s) {
             if (s.buffer == alloc.buffer) stores.push_back(&s);
-          },
-          [&](const ir::For& loop) { bound.insert(loop.var.get()); },
-          [&](const ir::LetStmt& let) { bound.insert(let.var.get()); });
+          });
       if (stores.size() != 2) return;
       const auto* zero = stores[0]->value.as<ir::FloatImm>();
       const auto* term = stores[1]->value.as<ir::Fma>();
@@ -219,7 +233,7 @@ class WeightNarrower {
   }
 
   const Schedule& schedule_;
-  PointerSet inside_;  // variables of loops inside of what accumulates
+  PointerSet summed_;  // variables that sums run over
   std::vector<StoredWeight> weights_;
   std::vector<Sum> sums_;
   PointerMap<std::size_t> sum_numbers_;
