@@ -16,6 +16,7 @@
 #include "cortex/runtime/interpret_kernel.hpp"
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
+#include "cortex/runtime/store_weight.hpp"
 #if CORTEX_LLVM
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/jit/llvm_jit.hpp"
@@ -127,6 +128,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
     detail::compile_to_machine_code(*executable);
   else
     executable->code = std::make_shared<const KernelInterpreter>(executable->program);
+  executable->store = store_weight;
   executable->interpret = [](const void* code, const codegen::KernelArgs& args) {
     (*static_cast<const KernelInterpreter*>(code))(args);
   };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "cortex/ir/stored.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/published.hpp"
 #include "cortex/runtime/storage.hpp"
@@ -97,40 +95,6 @@ inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const v
     default: copy_runs<std::uint64_t>(runs, values, block->data());
   }
   return block;
-}
-
-/// The same of a weight of f32 in the elements that `buffer` stores, or of its scales.
-inline std::shared_ptr<const Block> stored(const ir::BufferInfo& buffer, const float* values,
-                                           const std::vector<std::int64_t>& shape) {
-  if (!is_narrow(buffer.dtype) && !buffer.is_scales) return packed(buffer, values, shape);
-  const std::vector<float> elements = ir::stored_elements(buffer, values, shape);
-  if (buffer.is_scales) {
-    std::vector<std::int64_t> own;
-    for (std::size_t d = 0; d < shape.size(); ++d)
-      if (buffer.channels >> d & 1u) own.push_back(shape[d]);
-    if (own.empty()) own.push_back(1);
-    return packed(buffer, elements.data(), own);
-  }
-  std::vector<std::byte> bytes(elements.size() * size_of(buffer.dtype));
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    const std::uint16_t half = buffer.dtype == DType::bf16 ? to_bf16(elements[i]) : to_f16(elements[i]);
-    const auto whole = std::int8_t(buffer.dtype == DType::i8 ? elements[i] : 0);
-    if (buffer.dtype == DType::i8)
-      std::memcpy(&bytes[i], &whole, 1);
-    else
-      std::memcpy(&bytes[2 * i], &half, 2);
-  }
-  return packed(buffer, bytes.data(), shape);
-}
-
-/// "[3, 17]", the indices of element `number` of a tensor of `shape`.
-inline std::string place_of(std::size_t number, std::vector<std::int64_t> shape) {
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    const auto extent = std::size_t(shape[d]);
-    shape[d] = std::int64_t(number % extent);
-    number /= extent;
-  }
-  return text(std::span<const std::int64_t>(shape));
 }
 
 }  // namespace detail
@@ -228,30 +192,24 @@ class Weights {
                                                    const std::vector<std::int64_t>& extents) const {
     const std::vector<ir::Buffer>& buffers = executable_->program.buffers;
     std::vector<std::shared_ptr<const Block>> result(buffers.size());
-    const WeightSpec& spec = executable_->weights[slot];
     for (std::size_t b = 0; b < buffers.size(); ++b) {
       if (detail::weight_slot(buffers[b]) != int(slot)) continue;
-      if (spec.dtype == DType::f32) {
-        check_storable(spec, *buffers[b], static_cast<const float*>(values), extents);
-        result[b] = detail::stored(*buffers[b], static_cast<const float*>(values), extents);
-      } else {
-        result[b] = detail::packed(*buffers[b], values, extents);
-      }
+      const ir::BufferInfo& buffer = *buffers[b];
+      if (is_narrow(buffer.dtype) || buffer.is_scales)
+        result[b] = stored(slot, buffer, static_cast<const float*>(values), extents);
+      else
+        result[b] = detail::packed(buffer, values, extents);
     }
     return result;
   }
 
-  void check_storable(const WeightSpec& spec, const ir::BufferInfo& buffer, const float* values,
-                      const std::vector<std::int64_t>& extents) const {
-    std::size_t count = 1;
-    for (const std::int64_t extent : extents) count *= std::size_t(extent);
-    const auto at = ir::unstorable(buffer.dtype, values, count);
-    if (!at) return;
-    char value[32];
-    std::snprintf(value, sizeof value, "%g", double(values[*at]));
-    fail(spec, "element " + detail::place_of(*at, extents) + " is " + value + ", which " +
-                   std::string(to_string(buffer.dtype)) + ", as which the schedule stores it, does not hold" +
-                   (buffer.dtype == DType::f16 ? ": its largest is 65504" : ""));
+  /// A copy in elements of another type, or the scales of such a copy.
+  std::shared_ptr<const Block> stored(std::size_t slot, const ir::BufferInfo& buffer, const float* values,
+                                      std::vector<std::int64_t> extents) const {
+    std::string fault;
+    const std::vector<std::byte> elements = executable_->store(buffer, values, extents, fault);
+    if (!fault.empty()) fail(executable_->weights[slot], fault);
+    return detail::packed(buffer, elements.data(), extents);
   }
 
   /// Weights that are missing, or that disagree on the extent of an open dimension. Such a set may be bound, because
