@@ -198,6 +198,7 @@ TEST_CASE("a TreeLSTM's states are within what its storage's unit roundoff makes
     const Values values = values_for(model.executable(), uniform);
     Values errors, none;
     for (const auto& [name, elements] : values) {
+      if (name[0] != 'W' && name[0] != 'U') continue;
       errors[name] = storage_errors(type, elements, name[0] == 'W' ? BoundedLstm::D : BoundedLstm::H);
       none[name].resize(elements.size());
     }
