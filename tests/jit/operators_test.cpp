@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cortex/base/half.hpp"
 #include "kernels.hpp"
 
 using namespace cortex;
@@ -264,4 +265,42 @@ TEST_CASE("a let in an expression binds a scalar or a vector", "[llvm_jit]") {
     });
     CHECK(got == std::vector<float>(16, 36.0f));
   }
+}
+
+TEST_CASE("an element of 8 or 16 bits becomes the number that it stands for, with and without instructions for it",
+          "[jit]") {
+  std::vector<std::uint16_t> halves(0x10000);
+  for (std::size_t i = 0; i < halves.size(); ++i) halves[i] = std::uint16_t(i);
+  std::vector<std::int8_t> bytes(256);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::int8_t(i);
+  const Target host = jit::host_target();
+  Target old = host;  // a machine without such instructions: LLVM must not call functions in their place
+#if defined(__x86_64__)
+  old.cpu = "x86-64-v2", old.features.clear();
+#endif
+  const bool has_f16 = host.features.find("+f16c") != std::string::npos;
+  for (const DType type : {DType::bf16, DType::f16, DType::i8})
+    for (const int lanes : {1, 16})
+      for (const bool converts_f16 : {false, true}) {
+        if (converts_f16 && !(type == DType::f16 && has_f16)) continue;
+        INFO(to_string(type) << ", lanes " << lanes);
+        const Target& target = converts_f16 ? host : old;
+        const std::size_t count = type == DType::i8 ? bytes.size() : halves.size();
+        const Buffer in = buffer("in", type, Role::weight), out = buffer("out", DType::f32);
+        const Expr i = Var::make("i"), index = lanes_at(i * lanes, lanes);
+        const Program p = program({in, out}, loop(i, imm(std::int64_t(count) / lanes),
+                                                  set(out, index, Cast::make(DType::f32, at(in, index)))));
+        codegen::LlvmTextOptions options{"kernel", target.vector_bytes, sanitized, converts_f16};
+        const jit::Compiled compiled = jit::compile_llvm(codegen::llvm_text(p, options), "kernel", target, {sanitized});
+        std::vector<float> got(count);
+        void* buffers[] = {type == DType::i8 ? static_cast<void*>(bytes.data()) : halves.data(), got.data()};
+        const codegen::KernelArgs args{buffers, nullptr, nullptr, 0, 1};
+        compiled.kernel(&args);
+        std::size_t wrong = 0;
+        for (std::size_t k = 0; k < count; ++k)
+          wrong += !same(got[k], type == DType::i8     ? float(bytes[k])
+                                 : type == DType::bf16 ? from_bf16(halves[k])
+                                                       : from_f16(halves[k]));
+        CHECK(wrong == 0);
+      }
 }

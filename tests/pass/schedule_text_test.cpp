@@ -34,6 +34,8 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.refactor("").refactor("grüße"); },
       [](const Schedule& s) { return s.workers(4); },
       [](const Schedule& s) { return s.exact_activations(); },
+      [](const Schedule& s) { return s.store_weights(DType::bf16); },
+      [](const Schedule& s) { return s.store_weights(DType::i8).store("my W", DType::f32).store("bf16", DType::f16); },
       [](const Schedule& s) { return s.loops(Loops{}); },
       [](const Schedule& s) {
         return s.loops(Loops{}.split("i", 16).layout_reorder("my W", {1, 0}).whole("remove_dead"));
@@ -73,6 +75,12 @@ TEST_CASE("a schedule's text has a line for each decision, and then the steps of
   CHECK(to_string(Schedule{}).empty());
 }
 
+TEST_CASE("the last decision on how a weight is stored is the one that holds", "[schedule][text]") {
+  const Schedule schedule = Schedule{}.store("W", DType::i8).store("U", DType::bf16).store("W", DType::f16);
+  CHECK(schedule == Schedule{}.store("W", DType::f16).store("U", DType::bf16));
+  CHECK(to_string(schedule) == "store(W, f16)\nstore(U, bf16)\n");
+}
+
 TEST_CASE("people write schedules with comments, spaces and ';'", "[schedule][text]") {
   CHECK(parse_schedule(" dynamic_batch( ) ;workers( 2 )# two\n\n loops(); unroll(i) # a loop's\n") ==
         Schedule{}.dynamic_batch().workers(2).loops(Loops{}.unroll("i")));
@@ -89,4 +97,7 @@ TEST_CASE("text that is no schedule is refused, with its line and what there is"
   CHECK_THAT(refusal("refactor(\"op)"), Contains("'\"' is missing"));
   CHECK_THAT(refusal("workers(9999999999)"), Contains("too large"));
   CHECK_THAT(refusal("workers(2"), Contains("line 1: ')' is missing"));
+  CHECK_THAT(refusal("store_weights(f64)"), Contains("no decision store_weights(f64)") &&
+                                                Contains("store_weights(f32|bf16|f16|i8)") &&
+                                                Contains("store(operator, f32|bf16|f16|i8)"));
 }

@@ -327,3 +327,11 @@ TEST_CASE("the texts of a model are printed by name", "[runtime]") {
   CHECK(m.print("llvm") == "L");
   CHECK_THAT(error_of(Code::invalid_argument, [&] { m.print("asm"); }), Contains("'scheduled', 'tiled' and 'llvm'"));
 }
+
+TEST_CASE("options of compiling chain, and leave what they were made from as it was", "[runtime]") {
+  const auto pool = std::make_shared<Workers>(1);
+  const CompileOptions none;
+  const CompileOptions all = none.on(Target::interpreter()).with_workers(pool).with_timings();
+  CHECK((all.target && all.target->backend == Backend::interpreter && all.workers == pool && all.timings));
+  CHECK((!none.target && !none.workers && !none.timings));
+}

@@ -18,6 +18,26 @@ void on_threads(int count, F f) {
   for (std::thread& thread : threads) thread.join();
 }
 
+/// Of the model "sum", but each element comes from its neighbour's in the left child: workers read what others wrote
+/// one node before, which the barrier alone orders.
+void rotating_kernel(const codegen::KernelArgs* args) {
+  const auto* const sizes = static_cast<const std::int32_t*>(args->buffers[counts]);
+  const auto* const l = static_cast<const std::int32_t*>(args->buffers[child_left]);
+  const auto* const r = static_cast<const std::int32_t*>(args->buffers[child_right]);
+  const auto* const id = static_cast<const std::int32_t*>(args->buffers[field_id]);
+  const auto* const emb = static_cast<const float*>(args->buffers[weight_emb]);
+  auto* const h = static_cast<float*>(args->buffers[state_h]);
+  constexpr int width = 8, row = 16;
+  const std::int32_t begin = width * args->worker / args->num_workers,
+                     end = width * (args->worker + 1) / args->num_workers;
+  for (std::int32_t n = sizes[0] - 1; n >= 0; --n) {
+    for (std::int32_t i = begin; i < end; ++i)
+      h[n * row + i] =
+          n >= sizes[1] ? emb[id[n] * width + i] : h[l[n] * row + (i + 1) % width] / 3 + h[r[n] * row + i] * 1.1f;
+    if (args->num_workers > 1) args->barrier(args->barrier_context);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("eight threads call one functor a thousand times each", "[runtime]") {
@@ -90,6 +110,51 @@ TEST_CASE("models and threads share one pool of workers", "[runtime]") {
     }
   });
   CHECK(wrong == 0);
+}
+
+TEST_CASE("threads call several models over one pool, whose workers come and go, and get the same bits each time",
+          "[runtime]") {
+  const auto pool = std::make_shared<Workers>(3);
+  runtime::Executable plain = sum_executable();
+  plain.schedule = Schedule{}.workers(3);
+  runtime::Executable rotating = plain;
+  rotating.kernel = &rotating_kernel;
+  const CompileOptions options = CompileOptions{}.with_workers(pool);
+  std::vector<SumFunctor> models;
+  for (int k = 0; k < 4; ++k)
+    models.push_back(functor(k % 2 ? rotating : plain, options).bind("Emb", embedding(64, float(k + 1))));
+  std::deque<Word> nodes;
+  int id = 0;
+  const Word* const root = tree_of_depth(nodes, 6, id);
+  const auto state = [](const auto& result, std::size_t r) {
+    return std::vector<float>(result[r].begin(), result[r].end());
+  };
+  std::vector<std::vector<float>> right;  // alone, by one thread
+  for (SumFunctor& model : models) {
+    model.use(nullptr);
+    right.push_back(state(model(root), 0));
+    model.use(pool);
+  }
+  std::atomic<int> wrong{0}, running{6};
+  on_threads(7, [&](int t) {
+    if (t == 6) {  // takes pools away and gives others while calls are in flight
+      for (int i = 0; running > 0; ++i) {
+        models[std::size_t(i) % 4].use(i % 3 == 0 ? nullptr : i % 3 == 1 ? std::make_shared<Workers>(1) : pool);
+        std::this_thread::yield();
+      }
+      return;
+    }
+    for (int i = 0; i < 200; ++i) {
+      const std::size_t m = std::size_t(i * 7 + t) % 4;
+      if (i % 5)
+        wrong += state(models[m](root), 0) != right[m];
+      else  // in a batch with others
+        wrong += state(models[m]({root->left, root, root->right->left}), 1) != right[m];
+    }
+    --running;
+  });
+  CHECK(wrong == 0);
+  CHECK(pool->available() == 3);
 }
 
 TEST_CASE("results outlive their functor in other threads", "[runtime]") {

@@ -1,9 +1,16 @@
 // Threads of a call: they start together, wait for each other, and are shared without waiting.
 #include "cortex/runtime/workers.hpp"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <ctime>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -26,6 +33,57 @@ bool barrier_holds(Workers& workers, int wanted, int rounds) {
     }
   });
   return wrong == 0;
+}
+
+/// Processes that do nothing but keep CPUs busy, until they go out of scope.
+class BusyProcesses {
+ public:
+  explicit BusyProcesses(int count) {
+    for (int i = 0; i < count; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) runtime::relax();
+      }
+      if (child > 0) children_.push_back(child);
+    }
+  }
+  ~BusyProcesses() {
+    for (const pid_t child : children_) ::kill(child, SIGKILL), ::waitpid(child, nullptr, 0);
+  }
+  int size() const { return int(children_.size()); }
+
+ private:
+  std::vector<pid_t> children_;
+};
+
+/// The affinity mask of this thread, put back at the end.
+struct KeptAffinity {
+  cpu_set_t mask;
+  KeptAffinity() { ::sched_getaffinity(0, sizeof mask, &mask); }
+  ~KeptAffinity() { ::sched_setaffinity(0, sizeof mask, &mask); }
+};
+
+/// What a call takes: the time that goes by, and that of all CPUs together that the process spends, in seconds.
+struct Cost {
+  double wall, cpu;
+};
+
+/// Of `calls` calls on average. Each has ten levels: work that workers share, and a barrier.
+Cost cost_of_calls(Workers& workers, int wanted, int calls) {
+  constexpr int levels = 10, steps = 40'000;
+  const std::clock_t cpu = std::clock();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int call = 0; call < calls; ++call)
+    workers.run(wanted, [&](int worker, int count, runtime::Barrier& barrier) {
+      volatile double x = 1;
+      for (int level = 0; level < levels; ++level) {
+        for (int i = steps * worker / count; i < steps * (worker + 1) / count; ++i) x = x * 0.999 + 1;
+        barrier.wait();
+      }
+    });
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  return {wall.count() / calls, double(std::clock() - cpu) / CLOCKS_PER_SEC / calls};
 }
 
 }  // namespace
@@ -119,6 +177,113 @@ TEST_CASE("many callers share one pool", "[runtime]") {
   for (std::thread& caller : callers) caller.join();
   CHECK(done == 8 * 300);
   CHECK(wrong == 0);
+}
+
+TEST_CASE("what a worker throws reaches the caller, and the others do not wait for it", "[runtime]") {
+  Workers workers(3);
+  for (int thrower = 0; thrower < 4; ++thrower)
+    for (const int barriers_before : {0, 1, 5}) {
+      std::atomic<int> beyond{0};
+      const auto call = [&](int worker, int, runtime::Barrier& barrier) {
+        for (int i = 0; i < barriers_before; ++i) barrier.wait();
+        if (worker == thrower) {
+          std::this_thread::sleep_for(std::chrono::microseconds(200));  // the others sleep by then
+          throw std::runtime_error("worker " + std::to_string(worker));
+        }
+        barrier.wait();
+        ++beyond;
+      };
+      CHECK_THROWS_WITH(workers.run(4, call), "worker " + std::to_string(thrower));
+      CHECK(beyond == 0);
+      CHECK(workers.available() == 3);
+      CHECK(barrier_holds(workers, 4, 20));  // and the pool is as good as before
+    }
+}
+
+TEST_CASE("if all workers throw, the caller gets one of their exceptions", "[runtime]") {
+  Workers workers(2);
+  for (int i = 0; i < 50; ++i) CHECK_THROWS_AS(workers.run(3, [](int, int, runtime::Barrier&) { throw 5; }), int);
+  CHECK(workers.available() == 2);
+}
+
+TEST_CASE("many callers and failing calls share one pool", "[runtime]") {
+  Workers workers(3);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 6; ++c)
+    callers.emplace_back([&, c] {
+      for (int i = 0; i < 200; ++i) {
+        const int thrower = c % 2 ? (i + c) % 4 : -1;
+        int count = 0;
+        try {
+          workers.run(4, [&](int worker, int num_workers, runtime::Barrier& barrier) {
+            if (worker == 0) count = num_workers;
+            barrier.wait();
+            if (worker == thrower) throw worker;
+            barrier.wait();
+          });
+          wrong += thrower >= 0 && thrower < count;
+        } catch (int worker) {
+          wrong += worker != thrower;
+        }
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == 0);
+  CHECK(workers.available() == 3);
+}
+
+TEST_CASE("calls go on while other processes keep all CPUs busy, and those who wait leave the CPUs to others",
+          "[runtime][busy]") {
+  const int cpus = runtime::usable_cpus();
+  Workers workers(std::min(4 * cpus, 16) - 1);  // more than there are CPUs: some always wait for ones that do not run
+  const int wanted = workers.size() + 1;
+  const BusyProcesses busy(2 * cpus);
+  REQUIRE(busy.size() == 2 * cpus);
+  const Cost alone = cost_of_calls(workers, 1, 30), together = cost_of_calls(workers, wanted, 5);
+  INFO(alone.wall << " s a call by one thread, " << together.wall << " s by " << wanted << "; of CPUs " << alone.cpu
+                  << " s and " << together.cpu << " s");
+  // At each of ten barriers everybody may wait for a turn of somebody whose CPU has other processes' turns first: some
+  // ten times the time of one thread. Threads that only spin would take a hundred times that, and use it up.
+  CHECK(together.wall < 300 * alone.wall);
+  CHECK(together.cpu < 20 * alone.cpu);
+}
+
+TEST_CASE("pinned threads stay on one CPU each, of those that the process may use", "[runtime]") {
+  const std::vector<int> cpus = runtime::usable_cpu_numbers();
+  Workers workers(3, Placement::pinned);
+  std::vector<std::vector<int>> masks(4);
+  workers.run(4, [&](int worker, int, runtime::Barrier& barrier) {
+    masks[std::size_t(worker)] = runtime::usable_cpu_numbers();
+    barrier.wait();
+  });
+  CHECK(masks[0] == cpus);  // the caller's own
+  for (std::size_t w = 1; w < 4; ++w) CHECK(masks[w] == std::vector<int>{cpus[w % cpus.size()]});
+  Workers anywhere(1);
+  anywhere.run(2,
+               [&](int worker, int, runtime::Barrier&) { masks[std::size_t(worker)] = runtime::usable_cpu_numbers(); });
+  CHECK(masks[1] == cpus);
+}
+
+TEST_CASE("a thread that may use one CPU makes pools for that one", "[runtime]") {
+  const KeptAffinity kept;
+  const int last = runtime::usable_cpu_numbers().back();
+  REQUIRE(runtime::pin(::pthread_self(), last));
+  CHECK(runtime::usable_cpus() == 1);
+  CHECK(Workers().size() == 0);
+  Workers workers(2, Placement::pinned);
+  std::vector<std::vector<int>> masks(3);
+  workers.run(3, [&](int worker, int, runtime::Barrier& barrier) {
+    masks[std::size_t(worker)] = runtime::usable_cpu_numbers();
+    barrier.wait();
+  });
+  for (const std::vector<int>& mask : masks) CHECK(mask == std::vector<int>{last});
+}
+
+TEST_CASE("a CPU that is not there is refused", "[runtime][refusal]") {
+  CHECK_FALSE(runtime::pin(::pthread_self(), -1));
+  CHECK_FALSE(runtime::pin(::pthread_self(), CPU_SETSIZE));
+  CHECK_FALSE(runtime::pin(::pthread_self(), CPU_SETSIZE - 1));
 }
 
 TEST_CASE("the default number of threads fits this machine", "[runtime]") {

@@ -316,7 +316,7 @@ inline std::string difference(const ir::Program& before, const ir::Program& afte
   std::uniform_real_distribution<double> uniform(-1, 1);
   ir::Storage weights;
   for (const ir::Buffer& b : before.buffers) {
-    if (b->role != ir::Role::weight) continue;
+    if (b->role != ir::Role::weight || b->is_scales) continue;
     std::int64_t size = 1;
     for (const Dim& dim : b->dims) size *= dim.kind() == DimKind::open ? 7 : dim.extent();
     for (std::int64_t i = 0; i < size; ++i) weights[b].push_back(uniform(random));

@@ -65,7 +65,7 @@ int changed(From from, To to) {
 TEST_CASE("all 65536 binary16 have the value that their definition says", "[weights]") {
   int wrong = 0;
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
-    const float value = weights::from_f16(std::uint16_t(bits));
+    const float value = from_f16(std::uint16_t(bits));
     const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
     const double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
                              : exponent     ? std::ldexp(1024.0 + fraction, exponent - 25)
@@ -77,23 +77,23 @@ TEST_CASE("all 65536 binary16 have the value that their definition says", "[weig
 }
 
 TEST_CASE("all 65536 patterns of both 16-bit formats are read and written back", "[weights]") {
-  CHECK(changed(weights::from_f16, weights::to_f16) == 0);
-  CHECK(changed(weights::from_bf16, weights::to_bf16) == 0);
+  CHECK(changed(from_f16, to_f16) == 0);
+  CHECK(changed(from_bf16, to_bf16) == 0);
 }
 
 TEST_CASE("floats become the nearest 16-bit value, ties to even", "[weights]") {
-  CHECK(wrongly_rounded(0x7C00, weights::from_f16, weights::to_f16) == 0);
-  CHECK(wrongly_rounded(0x7F80, weights::from_bf16, weights::to_bf16) == 0);
+  CHECK(wrongly_rounded(0x7C00, from_f16, to_f16) == 0);
+  CHECK(wrongly_rounded(0x7F80, from_bf16, to_bf16) == 0);
 }
 
 TEST_CASE("floats beyond the range of a 16-bit format become infinity", "[weights]") {
-  CHECK(weights::to_f16(65519.996f) == 0x7BFF);
-  CHECK(weights::to_f16(65520) == 0x7C00);
-  CHECK(weights::to_f16(-INFINITY) == 0xFC00);
-  CHECK(weights::to_f16(0x1p-25f) == 0);
-  CHECK(weights::to_f16(std::nextafter(0x1p-25f, 1.0f)) == 1);
-  CHECK(weights::to_bf16(std::bit_cast<float>(0x7F7F7FFFu)) == 0x7F7F);
-  CHECK(weights::to_bf16(std::numeric_limits<float>::max()) == 0x7F80);
+  CHECK(to_f16(65519.996f) == 0x7BFF);
+  CHECK(to_f16(65520) == 0x7C00);
+  CHECK(to_f16(-INFINITY) == 0xFC00);
+  CHECK(to_f16(0x1p-25f) == 0);
+  CHECK(to_f16(std::nextafter(0x1p-25f, 1.0f)) == 1);
+  CHECK(to_bf16(std::bit_cast<float>(0x7F7F7FFFu)) == 0x7F7F);
+  CHECK(to_bf16(std::numeric_limits<float>::max()) == 0x7F80);
 }
 
 // ---- reading ----

@@ -7,15 +7,21 @@
 
 namespace cortex {
 
-enum class DType : std::uint8_t { boolean, i32, i64, f32, f64 };
+/// Expressions are of the first five. The others are what weights can be stored as: they are widened to f32 where they
+/// are read (`Schedule::store`).
+enum class DType : std::uint8_t { boolean, i32, i64, f32, f64, bf16, f16, i8 };
 
 constexpr bool is_float(DType type) { return type == DType::f32 || type == DType::f64; }
 constexpr bool is_int(DType type) { return type == DType::i32 || type == DType::i64; }
+constexpr bool is_narrow(DType type) { return type >= DType::bf16; }
 
 /// Bytes of one element in memory.
 constexpr std::size_t size_of(DType type) {
   switch (type) {
-    case DType::boolean: return 1;
+    case DType::boolean:
+    case DType::i8: return 1;
+    case DType::bf16:
+    case DType::f16: return 2;
     case DType::i32:
     case DType::f32: return 4;
     case DType::i64:
@@ -31,6 +37,9 @@ constexpr std::string_view to_string(DType type) {
     case DType::i64: return "i64";
     case DType::f32: return "f32";
     case DType::f64: return "f64";
+    case DType::bf16: return "bf16";
+    case DType::f16: return "f16";
+    case DType::i8: return "i8";
   }
   return "?";
 }

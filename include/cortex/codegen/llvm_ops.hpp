@@ -17,6 +17,7 @@ class LlvmOps {
  public:
   std::string text;                       // the instructions so far
   std::vector<std::string> declarations;  // of the functions they call, in an order that does not depend on theirs
+  bool converts_f16 = false;              // the machine has an instruction for it
 
   void declare(const std::string& function) {
     const auto at = std::lower_bound(declarations.begin(), declarations.end(), function);
@@ -133,6 +134,7 @@ class LlvmOps {
 
   std::string cast(ir::Type from, DType to, const std::string& a) {
     if (from.dtype == to) return a;
+    if (is_narrow(from.dtype)) return widen(from, to, a);
     const std::string f = llvm_type(from), t = llvm_type({to, from.lanes});
     if (to == DType::boolean)
       return value(is_float(from.dtype) ? "fcmp une " : "icmp ne ", f, " ", a, ", ", llvm_constant(0, from));
@@ -194,6 +196,47 @@ class LlvmOps {
     constexpr std::string_view booleans[] = {"eq", "ne", "ult", "ule", "ugt", "uge"};
     const auto& names = is_float(type.dtype) ? reals : is_int(type.dtype) ? integers : booleans;
     return value(is_float(type.dtype) ? "fcmp " : "icmp ", names[which], " ", llvm_type(type), " ", a, ", ", b);
+  }
+
+  /// The f32 that an element of 16 bits or 8 stands for: exact.
+  std::string widen(ir::Type from, DType to, const std::string& a) {
+    need(to == DType::f32, "a stored element becomes an f32");
+    const std::string f = llvm_type(from), t = llvm_type({to, from.lanes}), i = llvm_type({DType::i32, from.lanes});
+    if (from.dtype == DType::i8) return value("sitofp ", f, " ", a, " to ", t);
+    if (from.dtype == DType::f16) return converts_f16 ? widen_by_machine(from, a) : widen_f16(from.lanes, a);
+    const std::string bits = value("zext ", f, " ", a, " to ", i);
+    return value("bitcast ", i, " ", shifted(bits, 16, from.lanes), " to ", t);
+  }
+
+  std::string widen_by_machine(ir::Type from, const std::string& a) {
+    const std::string half = from.lanes == 1 ? "half" : "<" + std::to_string(from.lanes) + " x half>";
+    return value("fpext ", half, " ", value("bitcast ", llvm_type(from), " ", a, " to ", half), " to ",
+                 llvm_type({DType::f32, from.lanes}));
+  }
+
+  /// By its bits, as `from_f16` does it: without the instruction, LLVM would call a function that is not there.
+  std::string widen_f16(int lanes, const std::string& a) {
+    const ir::Type bits{DType::i32, lanes}, real{DType::f32, lanes};
+    const std::string i = llvm_type(bits), t = llvm_type(real);
+    const auto constant = [&](double x) { return llvm_constant(x, bits); };
+    const std::string all = value("zext ", llvm_type({DType::f16, lanes}), " ", a, " to ", i);
+    const std::string magnitude = value("and ", i, " ", all, ", ", constant(0x7FFF));
+    const std::string sign = shifted(value("and ", i, " ", all, ", ", constant(0x8000)), 16, lanes);
+    const std::string placed = shifted(magnitude, 13, lanes);
+    const std::string normal = value("add ", i, " ", placed, ", ", constant(112 << 23));
+    const std::string special = value("add ", i, " ", placed, ", ", constant(224 << 23));  // infinity, NaN
+    const std::string tiny =
+        value("fmul ", t, " ", value("uitofp ", i, " ", magnitude, " to ", t), ", ", llvm_constant(0x1p-24, real));
+    const std::string is_special = value("icmp uge ", i, " ", magnitude, ", ", constant(0x7C00)),
+                      is_tiny = value("icmp ult ", i, " ", magnitude, ", ", constant(0x400));
+    const std::string large = select(bits, is_special, special, normal);
+    const std::string chosen = select(bits, is_tiny, value("bitcast ", t, " ", tiny, " to ", i), large);
+    return value("bitcast ", i, " ", value("or ", i, " ", chosen, ", ", sign), " to ", t);
+  }
+
+  std::string shifted(const std::string& a, int by, int lanes) {
+    const ir::Type bits{DType::i32, lanes};
+    return value("shl ", llvm_type(bits), " ", a, ", ", llvm_constant(by, bits));
   }
 
   /// a * 2^b by building 2^b in the exponent's bits. For a NaN b, where the conversion gives nothing definite, a is NaN

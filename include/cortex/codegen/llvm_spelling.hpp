@@ -10,6 +10,7 @@
 
 namespace cortex::codegen {
 
+/// Of 16-bit floats the bits: LLVM's own types call functions that no library of the machine has.
 constexpr std::string_view llvm_scalar(DType type) {
   switch (type) {
     case DType::boolean: return "i1";
@@ -17,6 +18,9 @@ constexpr std::string_view llvm_scalar(DType type) {
     case DType::i64: return "i64";
     case DType::f32: return "float";
     case DType::f64: return "double";
+    case DType::bf16:
+    case DType::f16: return "i16";
+    case DType::i8: return "i8";
   }
   return "?";
 }

@@ -24,6 +24,7 @@ struct LlvmTextOptions {
   std::string symbol;             // the function's name: letters, digits, '_' and '.'
   int vector_bytes = 16;          // the widest vector register that LLVM should use
   bool sanitize_address = false;  // the function is to be instrumented by AddressSanitizer
+  bool converts_f16 = false;      // the machine has an instruction that makes an f32 of an f16
 };
 
 namespace detail {
@@ -31,7 +32,9 @@ namespace detail {
 class LlvmTextPrinter {
  public:
   LlvmTextPrinter(const ir::Program& program, const LlvmTextOptions& options)
-      : program_(program), options_(options), memory_(program, ops_) {}
+      : program_(program), options_(options), memory_(program, ops_) {
+    ops_.converts_f16 = options.converts_f16;
+  }
 
   std::string text() {
     stmt(program_.body);

@@ -67,7 +67,9 @@ class Buffer {
 };
 
 /// The facts of a buffer. `packed_from` is the weight that a packed copy is made from at bind; `stored_in` the
-/// temporary whose memory this one uses at other times.
+/// temporary whose memory this one uses at other times. A weight stored as i8 is a whole number times a scale, one for
+/// each index of the weight's dimensions in `channels` (bit d: dimension d); `is_scales` says that this copy is these
+/// scales, a tensor over those dimensions.
 struct BufferInfo {
   std::string name;
   DType dtype = DType::f32;
@@ -80,6 +82,8 @@ struct BufferInfo {
   Layout layout;  // empty until storage is planned
   Buffer packed_from;
   Buffer stored_in;
+  std::uint32_t channels = 0;
+  bool is_scales = false;
 };
 
 struct Buffer::Node : Counted {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cortex/ir/machine.hpp"
+#include "cortex/ir/stored.hpp"
 
 namespace cortex::ir {
 
@@ -234,9 +235,33 @@ class LogicalRun {
     }
   }
 
+  /// The extents of the tensor with `size` elements that is bound to the weight `buffer`.
+  static std::vector<std::int64_t> extents_of(const Buffer& buffer, std::size_t size) {
+    std::vector<std::int64_t> extents;
+    std::int64_t row = 1;
+    for (std::size_t d = buffer->dims.size(); d-- > 0; row *= extents.front())
+      extents.insert(extents.begin(), d == 0 && buffer->dims[d].kind() == DimKind::open ? std::int64_t(size) / row
+                                                                                        : buffer->dims[d].extent());
+    return extents;
+  }
+
+  /// What is bound to the weight that `buffer` is, or is a copy of, as it is stored there.
+  std::vector<double> stored(const Buffer& buffer, const std::vector<double>& bound) const {
+    if (!is_narrow(buffer->dtype) && !buffer->is_scales) return bound;
+    Buffer weight = buffer;
+    while (weight->packed_from) weight = weight->packed_from;
+    const std::vector<std::int64_t> extents = extents_of(weight, bound.size());
+    std::size_t size = 1;
+    for (const std::int64_t extent : extents) size *= std::size_t(extent);
+    if (size != bound.size()) return bound;  // which is refused
+    const std::vector<float> values(bound.begin(), bound.end());
+    const std::vector<float> elements = stored_elements(*buffer, values.data(), extents);
+    return std::vector<double>(elements.begin(), elements.end());
+  }
+
   void weight(Tensor& tensor) const {
     const Buffer& buffer = tensor.buffer;
-    const std::vector<double>& bound = storage_.at(tensor.name);
+    const std::vector<double> bound = stored(buffer, storage_.at(tensor.name));
     std::int64_t row = 1;
     for (std::size_t d = buffer->dims.size(); d-- > 0;) {
       const bool open = buffer->dims[d].kind() == DimKind::open && d == 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/half.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/bytecode.hpp"
 
@@ -312,17 +313,23 @@ class Machine {
       case DType::i32: return static_cast<const std::int32_t*>(binding.data)[offset];
       case DType::i64: return double(static_cast<const std::int64_t*>(binding.data)[offset]);
       case DType::boolean: return static_cast<const std::uint8_t*>(binding.data)[offset];
+      case DType::bf16: return from_bf16(static_cast<const std::uint16_t*>(binding.data)[offset]);
+      case DType::f16: return from_f16(static_cast<const std::uint16_t*>(binding.data)[offset]);
+      case DType::i8: return static_cast<const std::int8_t*>(binding.data)[offset];
     }
     return 0;
   }
 
-  static void write(const Binding& binding, std::int64_t offset, double value) {
+  void write(const Binding& binding, std::int64_t offset, double value) const {
     switch (binding.dtype) {
       case DType::f64: static_cast<double*>(binding.data)[offset] = value; return;
       case DType::f32: static_cast<float*>(binding.data)[offset] = float(value); return;
       case DType::i32: static_cast<std::int32_t*>(binding.data)[offset] = std::int32_t(value); return;
       case DType::i64: static_cast<std::int64_t*>(binding.data)[offset] = std::int64_t(value); return;
       case DType::boolean: static_cast<std::uint8_t*>(binding.data)[offset] = value != 0; return;
+      case DType::bf16:
+      case DType::f16:
+      case DType::i8: fail("a store to elements that are only read");
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,11 +13,18 @@ namespace cortex {
 
 namespace pass::detail {
 
-/// A decision of a schedule as a step: what it takes, an operator o or a number n, and what it does.
+/// A decision of a schedule as a step: what it takes, an operator o, an element type t or a number n, and what it does.
 struct Decision {
   std::string_view name, arguments;
   Schedule (*apply)(const Schedule&, const LoopStep&);
 };
+
+/// The type that weights are stored as under this name.
+inline std::optional<DType> type_named(std::string_view name) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16, DType::i8})
+    if (to_string(type) == name) return type;
+  return {};
+}
 
 inline constexpr std::array decisions{
     Decision{"dynamic_batch", "", [](const Schedule& s, const LoopStep&) { return s.dynamic_batch(); }},
@@ -30,13 +38,24 @@ inline constexpr std::array decisions{
              [](const Schedule& s, const LoopStep& step) { return s.unroll(step.names[0], int(step.numbers[0])); }},
     Decision{"refactor", "o", [](const Schedule& s, const LoopStep& step) { return s.refactor(step.names[0]); }},
     Decision{"workers", "n", [](const Schedule& s, const LoopStep& step) { return s.workers(int(step.numbers[0])); }},
+    Decision{"store_weights", "t",
+             [](const Schedule& s, const LoopStep& step) { return s.store_weights(*type_named(step.names[0])); }},
+    Decision{
+        "store", "ot",
+        [](const Schedule& s, const LoopStep& step) { return s.store(step.names[0], *type_named(step.names[1])); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
 };
 
 inline const Decision* decision_of(const LoopStep& step) {
   const std::string arguments = std::string(step.names.size(), 'o') + std::string(step.numbers.size(), 'n');
+  const auto takes = [&](std::string_view kinds) {
+    if (kinds.size() != arguments.size()) return false;
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      if (kinds[i] == 't' ? arguments[i] != 'o' || !type_named(step.names[i]) : kinds[i] != arguments[i]) return false;
+    return true;
+  };
   for (const Decision& decision : decisions)
-    if (decision.name == step.primitive && decision.arguments == arguments) return &decision;
+    if (decision.name == step.primitive && takes(decision.arguments)) return &decision;
   return nullptr;
 }
 
@@ -46,7 +65,9 @@ inline std::string list_of_decisions() {
   for (const Decision& decision : decisions) {
     std::string arguments;
     for (const char c : decision.arguments)
-      arguments += (arguments.empty() ? "" : ", ") + std::string(c == 'o' ? "operator" : "number");
+      arguments += (arguments.empty() ? "" : ", ") + std::string(c == 'o'   ? "operator"
+                                                                 : c == 't' ? "f32|bf16|f16|i8"
+                                                                            : "number");
     text += std::string(decision.name) + "(" + arguments + "), ";
   }
   return text + "and loops() with the steps of a loop schedule behind it";

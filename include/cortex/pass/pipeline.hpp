@@ -28,6 +28,7 @@
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
+#include "cortex/schedule/store_weights.hpp"
 #include "cortex/schedule/tile_nests.hpp"
 
 namespace cortex::pass {
@@ -65,7 +66,8 @@ class Pipeline {
   }
 
   /// The steps of a loop schedule.
-  void by_hand(const LoopSchedule& loops, int workers, const Target& target) {
+  void by_hand(const LoopSchedule& loops, const Schedule& schedule, const Target& target) {
+    const int workers = schedule.max_workers;
     if (workers > 1 && !loops.has_barriers())
       throw Error(Code::invalid_schedule,
                   "loop schedule: " + std::to_string(workers) +
@@ -73,6 +75,7 @@ class Pipeline {
     enter(ir::Level::scheduled);
     program_.body = loops.named(program_.body);
     collect_buffers();
+    run("store_weights", [&](const ir::Stmt& body) { return schedule::store_weights(body, schedule); });
     for (std::size_t step = 0; step < loops.size(); ++step)
       run(loops.text(step).c_str(), [&](const ir::Stmt& body) { return loops.apply(step, body, target); });
     run("share_iterations",
@@ -142,6 +145,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
 
   // Register tiles over packed weights
+  p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target); });
   p.run("share_loads", share_loads);
@@ -153,7 +157,7 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
                                 const PipelineOptions& options = {}) {
   Pipeline p(lowered, options);
   if (schedule.by_hand)
-    p.by_hand(*schedule.by_hand, schedule.max_workers, target);
+    p.by_hand(*schedule.by_hand, schedule, target);
   else
     schedule_loops(p, schedule, target);
 

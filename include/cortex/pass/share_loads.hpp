@@ -20,8 +20,15 @@ namespace detail {
 
 struct RepeatedLoad {
   ir::Expr load;
+  const ir::BufferInfo* buffer;
   int count = 0;
 };
+
+/// The load that `widening` makes an f32 of, if that is how a narrow weight is read: the two are shared as one.
+inline const ir::Load* narrow_load(const ir::Cast& widening) {
+  const auto* load = widening.a.as<ir::Load>();
+  return load && is_narrow(load->buffer->dtype) ? load : nullptr;
+}
 
 /// The loads in `block` of buffers that it does not store to, with how often each occurs. Only straight-line stores
 /// qualify.
@@ -29,18 +36,22 @@ inline std::vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
   std::vector<RepeatedLoad> found;
   for (const ir::Stmt& s : block.stmts)
     if (!s.as<ir::Store>()) return {};
-  for (const ir::Stmt& s : block.stmts) {
-    ir::visit_with(s.as<ir::Store>()->value, [&](const ir::Load& load) {
-      if (load.buffer->scope == ir::Scope::local) return false;
-      for (const ir::Stmt& other : block.stmts)
-        if (other.as<ir::Store>()->buffer == load.buffer) return false;
-      const ir::Expr e = ir::handle_of(load);
-      for (RepeatedLoad& known : found)
-        if (ir::equal(known.load, e)) return ++known.count, false;
-      found.push_back({e, 1});
-      return false;
-    });
-  }
+  const auto count = [&](const ir::Expr& e, const ir::Load& load) {
+    if (load.buffer->scope == ir::Scope::local) return;
+    for (const ir::Stmt& other : block.stmts)
+      if (other.as<ir::Store>()->buffer == load.buffer) return;
+    for (RepeatedLoad& known : found)
+      if (ir::equal(known.load, e)) return void(++known.count);
+    found.push_back({e, &*load.buffer, 1});
+  };
+  for (const ir::Stmt& s : block.stmts)
+    ir::visit_with(
+        s.as<ir::Store>()->value, [&](const ir::Load& load) { return count(ir::handle_of(load), load), false; },
+        [&](const ir::Cast& cast) {
+          const ir::Load* load = narrow_load(cast);
+          if (load) count(ir::handle_of(cast), *load);
+          return !load;
+        });
   erase_where(found, [](const RepeatedLoad& f) { return f.count < 2; });
   return found;
 }
@@ -54,12 +65,15 @@ inline ir::Stmt share_loads(const ir::Stmt& body) {
     if (repeated.empty()) return self.children(loop);
     std::vector<std::pair<ir::Expr, ir::Expr>> lets;
     for (const detail::RepeatedLoad& r : repeated)
-      lets.emplace_back(ir::Var::make(r.load.as<ir::Load>()->buffer->name, r.load.type()), r.load);
-    ir::Stmt shared = ir::mutate_with(loop.body, [&](auto& inner, const ir::Load& load) -> ir::Expr {
+      lets.emplace_back(ir::Var::make(r.buffer->name, r.load.type()), r.load);
+    const auto shared_or = [&](auto& inner, const auto& node) -> ir::Expr {
       for (const auto& [var, value] : lets)
-        if (ir::equal(value, ir::handle_of(load))) return var;
-      return inner.children(load);
-    });
+        if (ir::equal(value, ir::handle_of(node))) return var;
+      return inner.children(node);
+    };
+    ir::Stmt shared = ir::mutate_with(
+        loop.body, [&](auto& inner, const ir::Load& load) -> ir::Expr { return shared_or(inner, load); },
+        [&](auto& inner, const ir::Cast& cast) -> ir::Expr { return shared_or(inner, cast); });
     for (const auto& let : reversed(lets)) shared = ir::LetStmt::make(let.first, let.second, shared);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared, loop.piece);
   });

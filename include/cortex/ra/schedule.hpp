@@ -62,7 +62,9 @@ struct Schedule {
   std::vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
   LoopsByHand by_hand;                  // of the lowered program
   int max_workers = 1;                  // threads that may share one call
-  bool exact = false;                   // tanh, sigmoid, exp of the C library, not the approximations
+  DType weight_type = DType::f32;       // of weights that sums of products read
+  std::vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
+  bool exact = false;                                 // tanh, sigmoid, exp of the C library, not the approximations
 
   /// S1: nodes that do not depend on each other run as one batch.
   [[nodiscard]] Schedule dynamic_batch() const {
@@ -113,6 +115,23 @@ struct Schedule {
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
   [[nodiscard]] Schedule workers(int count) const {
     return with([&](Schedule& s) { s.max_workers = count; });
+  }
+  /// Stores the input `input` of f32 as `type`: f32, bf16, f16, or i8, whole numbers times a scale for each index of
+  /// the dimensions that no sum runs over (a row of a matrix that multiplies a vector, a row of a table). What is bound
+  /// is f32 all the same, and rounded to the nearest when it is bound; arithmetic is in f32. Decides over
+  /// `store_weights`.
+  template <class Op>
+  [[nodiscard]] Schedule store(const Op& input, DType type) const {
+    return with([&](Schedule& s) {
+      for (auto& [name, known] : s.stored)
+        if (name == name_of(input)) return void(known = type);
+      s.stored.emplace_back(name_of(input), type);
+    });
+  }
+  /// Stores as `type` all weights that sums of products read, such as the matrices of a cell. Vectors, and tables that
+  /// nodes look up, stay f32 unless `store` names them.
+  [[nodiscard]] Schedule store_weights(DType type) const {
+    return with([&](Schedule& s) { s.weight_type = type; });
   }
   /// Runs the loops of the lowered program as `steps` (a `cortex::Loops`) say, and not as the compiler would.
   template <std::derived_from<LoopSchedule> Steps>

@@ -52,6 +52,9 @@ inline std::string to_string(const Schedule& schedule) {
     line("unroll", detail::quoted(name) + ", " + std::to_string(depth));
   for (const std::string& op : schedule.refactored) line("refactor", detail::quoted(op));
   if (schedule.max_workers != 1) line("workers", std::to_string(schedule.max_workers));
+  if (schedule.weight_type != DType::f32) line("store_weights", std::string(to_string(schedule.weight_type)));
+  for (const auto& [name, type] : schedule.stored)
+    line("store", detail::quoted(name) + ", " + std::string(to_string(type)));
   if (schedule.exact) line("exact_activations");
   if (!schedule.by_hand) return text;
   line("loops");

@@ -28,6 +28,13 @@ class Flag {
   void set(std::uint32_t value) {
     if (word_.exchange(value, std::memory_order_seq_cst) & asleep) word_.notify_all();
   }
+  /// Wakes whoever waits, to look again at what else it waits for; the value is no longer what was set.
+  void disturb() {
+    std::uint32_t word = word_.load(std::memory_order_relaxed);
+    while (!word_.compare_exchange_weak(word, (word ^ asleep >> 1) & ~asleep, std::memory_order_seq_cst)) {
+    }
+    word_.notify_all();
+  }
   /// Only while nobody waits.
   void reset(std::uint32_t value) { word_.store(value, std::memory_order_relaxed); }
   std::uint32_t get() const { return word_.load(std::memory_order_acquire) & ~asleep; }
@@ -75,6 +82,9 @@ struct alignas(128) BarrierLine {
   }
 };
 
+/// What `Barrier::wait` throws where some worker of the call has failed and will not come.
+struct BrokenBarrier {};
+
 /// The most workers that share one call.
 inline constexpr int max_call_workers = 1 << BarrierLine::max_rounds;
 
@@ -83,10 +93,11 @@ inline constexpr int max_call_workers = 1 << BarrierLine::max_rounds;
 /// place.
 class Barrier {
  public:
-  /// `lines`: one per worker of the call, reset.
-  Barrier(BarrierLine* const* lines, int worker, int num_workers)
-      : lines_(lines), worker_(worker), num_workers_(num_workers) {}
+  /// `lines`: one per worker of the call, reset. `broken` is set once a worker has failed.
+  Barrier(BarrierLine* const* lines, int worker, int num_workers, std::atomic<bool>& broken)
+      : lines_(lines), broken_(broken), worker_(worker), num_workers_(num_workers) {}
 
+  /// Throws BrokenBarrier if a worker has failed.
   void wait() {
     ++epoch_;
     int round = 0;
@@ -95,17 +106,28 @@ class Barrier {
       if (peer >= num_workers_) peer -= num_workers_;
       lines_[peer]->round[std::size_t(round)].set(epoch_ & mask);
       // The peer behind may be one barrier ahead, and has then signalled both.
-      lines_[worker_]->round[std::size_t(round)].wait(
-          [this](std::uint32_t seen) { return ((seen - epoch_) & mask) <= 1; });
+      lines_[worker_]->round[std::size_t(round)].wait([this](std::uint32_t seen) {
+        return ((seen - epoch_) & mask) <= 1 || broken_.load(std::memory_order_acquire);
+      });
+      if (broken_.load(std::memory_order_acquire)) [[unlikely]]
+        throw BrokenBarrier{};
     }
   }
 
-  /// `wait` as generated code calls it.
+  /// Lets all workers know that this one has failed: they leave the barrier at which they wait, and all later ones.
+  void break_up() {
+    broken_.store(true, std::memory_order_seq_cst);
+    for (int w = 0; w < num_workers_; ++w)
+      for (Flag& flag : lines_[w]->round) flag.disturb();
+  }
+
+  /// `wait` as generated code calls it; that code does not fail, so no worker that runs it meets a broken barrier.
   static void call(void* barrier) { static_cast<Barrier*>(barrier)->wait(); }
 
  private:
   static constexpr std::uint32_t mask = 0x7fffffffu;
   BarrierLine* const* lines_;
+  std::atomic<bool>& broken_;
   int worker_, num_workers_;
   std::uint32_t epoch_ = 0;
 };

@@ -16,6 +16,7 @@
 #include "cortex/runtime/interpret_kernel.hpp"
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
+#include "cortex/runtime/store_weight.hpp"
 #if CORTEX_LLVM
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/jit/llvm_jit.hpp"
@@ -82,6 +83,8 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
   text.symbol = "cortex_kernel";
   text.vector_bytes = executable.target.vector_bytes;
   text.sanitize_address = sanitize;
+  const std::string& features = executable.target.features;
+  text.converts_f16 = features.find("+f16c") != features.npos || features.find("+avx512f") != features.npos;
   executable.llvm_text = codegen::llvm_text(executable.program, text);
   executable.times.codegen = since(start);
   start = std::chrono::steady_clock::now();
@@ -107,6 +110,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   const auto start = std::chrono::steady_clock::now();
   ra::check(graph);
   detail::check_schedule(schedule);
+  schedule::check_stored(graph, schedule);
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;
@@ -124,6 +128,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
     detail::compile_to_machine_code(*executable);
   else
     executable->code = std::make_shared<const KernelInterpreter>(executable->program);
+  executable->store = store_weight;
   executable->interpret = [](const void* code, const codegen::KernelArgs& args) {
     (*static_cast<const KernelInterpreter*>(code))(args);
   };

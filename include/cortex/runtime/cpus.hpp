@@ -1,6 +1,7 @@
 // How many CPUs this process may use.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace cortex::runtime {
 
@@ -70,6 +72,25 @@ inline int cpus_of_cgroup(const std::string& mount, std::string path, bool versi
 }
 
 }  // namespace detail
+
+/// The numbers of the CPUs in the affinity mask of this thread, which threads that it starts inherit.
+inline std::vector<int> usable_cpu_numbers() {
+  std::vector<int> result;
+  cpu_set_t mask;
+  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return result;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &mask)) result.push_back(cpu);
+  return result;
+}
+
+/// Keeps `thread` on one CPU; false if the system does not.
+inline bool pin(pthread_t thread, int cpu) {
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(cpu, &mask);
+  return ::pthread_setaffinity_np(thread, sizeof mask, &mask) == 0;
+}
 
 /// The CPUs that this process may use: those of its affinity mask, as far as the CPU limits of its control groups
 /// (versions 1 and 2) allow. At least 1.

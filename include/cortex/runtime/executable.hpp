@@ -2,6 +2,7 @@
 // calls.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -75,12 +76,19 @@ struct CompileTimes {
   double total() const { return lower + codegen + llvm; }
 };
 
+/// Gives the elements that `buffer`, a copy of a weight in another type or the scales of one, stores of `values`, which
+/// are row-major of `extents`: row-major as well, of the extents that `extents` becomes. `fault` says what of the
+/// values the type does not hold; empty: nothing.
+using StoreWeight = std::vector<std::byte> (*)(const ir::BufferInfo& buffer, const float* values,
+                                               std::vector<std::int64_t>& extents, std::string& fault);
+
 /// A compiled model.
 struct Executable {
   ir::Program program;                                                        // at device level
   codegen::Kernel kernel = nullptr;                                           // null: `interpret` does its work
   void (*interpret)(const void* code, const codegen::KernelArgs&) = nullptr;  // by several threads at once
   std::shared_ptr<const void> code;  // keeps the kernel's memory, or is what `interpret` runs
+  StoreWeight store = nullptr;       // where the schedule stores weights in other types
   ra::Graph graph;
   Schedule schedule;
   Target target;

@@ -117,11 +117,24 @@ class Explainer {
                                              : "up to " + workers +
                                                    " threads share a call, each with its own slice of every "
                                                    "operator's last dimension"});
+    if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     lines.row({"functions", s.exact
                                 ? "tanh, sigmoid and exp are the C library's"
                                 : "tanh, sigmoid and exp in f32 are approximations of a few units in the last place"});
     lines.row({"target", target()});
     return "schedule\n" + lines.text();
+  }
+
+  /// "matrices as bf16, Emb as i8; arithmetic is in f32"
+  std::string stored() const {
+    const Schedule& s = executable_.schedule;
+    std::vector<std::string> types;
+    const auto as = [&](const std::string& what, DType type) {
+      types.push_back(what + " as " + std::string(to_string(type)));
+    };
+    if (s.weight_type != DType::f32) as("those that sums of products read", s.weight_type);
+    for (const auto& [name, type] : s.stored) as(name, type);
+    return types.empty() ? "" : "stored: " + joined(types) + "; arithmetic is in f32";
   }
 
   std::string branches() const {
@@ -190,7 +203,8 @@ class Explainer {
       for (const ir::WeightRead& read : item.weights) {
         if (read.unit != unit) continue;
         bytes += read.bytes;
-        names.push_back((read.weight->packed_from ? read.weight->packed_from : read.weight)->name);
+        const ir::BufferInfo& weight = *(read.weight->packed_from ? read.weight->packed_from : read.weight);
+        names.push_back((read.weight->is_scales ? "scales of " : "") + weight.name);
       }
       texts.push_back(bytes_text(bytes) + " " + per(unit) + ": " + joined(names));
     }
@@ -255,7 +269,10 @@ class Explainer {
 
   static std::string note(const ir::Buffer& buffer) {
     std::vector<std::string> notes;
-    if (buffer->packed_from) notes.push_back("packed");
+    if (buffer->is_scales)
+      notes.push_back("of " + buffer->packed_from->name);
+    else if (buffer->packed_from)
+      notes.push_back("packed");
     if (buffer->scope == ir::Scope::worker) notes.push_back("a copy for each worker");
     if (buffer->stored_in) notes.push_back("in the memory of " + buffer->stored_in->name);
     return joined(notes);

@@ -26,12 +26,29 @@ namespace cortex {
 /// The machine that the program runs on, as a target. Throws `Error{unavailable}` if the build has no LLVM.
 inline Target host_target() { return runtime::host_target(); }
 
-/// How `compile` compiles.
+/// How `compile` compiles: `CompileOptions{}.on(target).with_workers(pool)`, each member function a copy with one more
+/// decision, or `{.target = target, .workers = pool}`.
 struct CompileOptions {
   std::optional<Target> target;  // none: the machine that the program runs on
   std::shared_ptr<Workers>
       workers;           // threads that may help calls, if the schedule allows several; none: the caller alone
   bool timings = false;  // fill in Output::linearize_ns and execute_ns, which reads clocks on every call
+
+  [[nodiscard]] CompileOptions on(Target machine) const {
+    CompileOptions changed = *this;
+    changed.target = std::move(machine);
+    return changed;
+  }
+  [[nodiscard]] CompileOptions with_workers(std::shared_ptr<Workers> pool) const {
+    CompileOptions changed = *this;
+    changed.workers = std::move(pool);
+    return changed;
+  }
+  [[nodiscard]] CompileOptions with_timings() const {
+    CompileOptions changed = *this;
+    changed.timings = true;
+    return changed;
+  }
 };
 
 namespace runtime {

@@ -88,10 +88,12 @@ inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const v
     throw Error(Code::internal, "the layout of buffer '" + buffer.name + "' reaches past its size");
   auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype));
   if (runs.size() != elements) std::memset(block->data(), 0, block->size());
-  if (size_of(buffer.dtype) == 4)
-    copy_runs<std::uint32_t>(runs, values, block->data());
-  else
-    copy_runs<std::uint64_t>(runs, values, block->data());
+  switch (size_of(buffer.dtype)) {
+    case 1: copy_runs<std::uint8_t>(runs, values, block->data()); break;
+    case 2: copy_runs<std::uint16_t>(runs, values, block->data()); break;
+    case 4: copy_runs<std::uint32_t>(runs, values, block->data()); break;
+    default: copy_runs<std::uint64_t>(runs, values, block->data());
+  }
   return block;
 }
 
@@ -190,9 +192,24 @@ class Weights {
                                                    const std::vector<std::int64_t>& extents) const {
     const std::vector<ir::Buffer>& buffers = executable_->program.buffers;
     std::vector<std::shared_ptr<const Block>> result(buffers.size());
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-      if (detail::weight_slot(buffers[b]) == int(slot)) result[b] = detail::packed(*buffers[b], values, extents);
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      if (detail::weight_slot(buffers[b]) != int(slot)) continue;
+      const ir::BufferInfo& buffer = *buffers[b];
+      if (is_narrow(buffer.dtype) || buffer.is_scales)
+        result[b] = stored(slot, buffer, static_cast<const float*>(values), extents);
+      else
+        result[b] = detail::packed(buffer, values, extents);
+    }
     return result;
+  }
+
+  /// A copy in elements of another type, or the scales of such a copy.
+  std::shared_ptr<const Block> stored(std::size_t slot, const ir::BufferInfo& buffer, const float* values,
+                                      std::vector<std::int64_t> extents) const {
+    std::string fault;
+    const std::vector<std::byte> elements = executable_->store(buffer, values, extents, fault);
+    if (!fault.empty()) fail(executable_->weights[slot], fault);
+    return detail::packed(buffer, elements.data(), extents);
   }
 
   /// Weights that are missing, or that disagree on the extent of an open dimension. Such a set may be bound, because

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -19,25 +20,37 @@
 
 namespace cortex {
 
+/// Where the threads of a pool run.
+enum class Placement : std::uint8_t {
+  anywhere,  // the system moves them as it likes
+  pinned,    // each stays on one CPU, so that its slice of the weights stays in that CPU's cache
+};
+
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
-/// ever run. Threads spin for some 20 us after a call, then sleep.
+/// ever run; none outlives the pool. Threads spin for some 20 us after a call, and while they wait for each other
+/// inside of one, then sleep.
 class Workers {
  public:
   /// Starts `threads` threads. 0: as many as there are CPUs that this process may use (by affinity and by the limits of
-  /// its control group) beside the caller's, which may be none. Throws `Error{invalid_argument}` for a negative number
-  /// and `Error{unavailable}` if the system refuses a thread.
-  explicit Workers(int threads = 0) {
+  /// its control group) beside the caller's, which may be none. Pinned ones take these CPUs in turn from the second on,
+  /// which leaves the first to a caller; where that one runs is its own to say. Throws `Error{invalid_argument}` for a
+  /// negative number and `Error{unavailable}` if the system refuses a thread or its place.
+  explicit Workers(int threads = 0, Placement placement = Placement::anywhere) {
     if (threads < 0)
       throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) +
                                               "; 0 chooses one that fits this machine");
     slots_ = std::vector<Slot>(std::size_t(threads ? threads : runtime::usable_cpus() - 1));
     try {
       for (Slot& slot : slots_) slot.thread = std::thread([&slot] { work(slot); });
+      if (placement == Placement::pinned) pin();
     } catch (const std::system_error& error) {
       stop();
       throw Error(Code::unavailable, "Workers: the system refuses a thread (" + std::string(error.what()) +
                                          "); ask for fewer than " + std::to_string(slots_.size()));
+    } catch (...) {
+      stop();
+      throw;
     }
   }
   /// The last call on the pool must be over.
@@ -55,23 +68,25 @@ class Workers {
   }
 
   /// Calls `f(worker, num_workers, barrier)` once per worker, at the same time: on this thread as worker 0 and on up to
-  /// `wanted - 1` threads that are free, and returns when all are done. `f` must not throw. May be called from any
-  /// number of threads, but not from inside `f`.
+  /// `wanted - 1` threads that are free, and returns when all are done. If some throw, the barrier lets go of the
+  /// others, by throwing too, and this thread throws what the first of them has thrown. May be called from any number
+  /// of threads, but not from inside `f`.
   template <class F>
   void run(int wanted, F&& f) {
     Job job;
-    job.function = &f;
-    job.call = [](void* function, int worker, int num_workers, runtime::Barrier& barrier) noexcept {
+    job.function = const_cast<void*>(static_cast<const void*>(std::addressof(f)));  // put back below
+    job.call = [](void* function, int worker, int num_workers, runtime::Barrier& barrier) {
       (*static_cast<std::remove_reference_t<F>*>(function))(worker, num_workers, barrier);
     };
     claim(job, wanted);
     for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
     take_part(job, 0);
-    for (int w = 1; w < job.num_workers; ++w) {
-      Slot& slot = *job.slots[std::size_t(w)];
-      slot.state.wait([](std::uint32_t state) { return state == waiting; });
-      slot.taken.store(false, std::memory_order_release);
-    }
+    for (int w = 1; w < job.num_workers; ++w)
+      job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; });
+    // All are done before the first is free: one that has failed signals through the others' lines.
+    for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->taken.store(false, std::memory_order_release);
+    if (job.error) [[unlikely]]
+      std::rethrow_exception(job.error);
   }
 
  private:
@@ -81,8 +96,10 @@ class Workers {
   /// A call, on the stack of its caller.
   struct Job {
     void* function;
-    void (*call)(void* function, int worker, int num_workers, runtime::Barrier& barrier) noexcept;
+    void (*call)(void* function, int worker, int num_workers, runtime::Barrier& barrier);
     int num_workers = 1;
+    std::atomic<bool> failed{false}, broken{false};
+    std::exception_ptr error;   // of the first worker that failed
     runtime::BarrierLine line;  // the caller's
     std::array<runtime::BarrierLine*, runtime::max_call_workers> lines;
     std::array<Slot*, runtime::max_call_workers> slots;
@@ -116,14 +133,31 @@ class Workers {
   }
 
   static void take_part(Job& job, int worker) {
-    runtime::Barrier barrier(job.lines.data(), worker, job.num_workers);
-    job.call(job.function, worker, job.num_workers, barrier);
+    runtime::Barrier barrier(job.lines.data(), worker, job.num_workers, job.broken);
+    try {
+      job.call(job.function, worker, job.num_workers, barrier);
+    } catch (const runtime::BrokenBarrier&) {
+      // because of another's failure
+    } catch (...) {
+      if (!job.failed.exchange(true)) job.error = std::current_exception();
+      barrier.break_up();
+    }
   }
 
   static void work(Slot& slot) {
     while (slot.state.wait([](std::uint32_t state) { return state != waiting; }) == running) {
       take_part(*slot.job, slot.worker);
       slot.state.set(waiting);
+    }
+  }
+
+  void pin() {
+    const std::vector<int> cpus = runtime::usable_cpu_numbers();
+    for (std::size_t t = 0; t < slots_.size(); ++t) {
+      const int cpu = cpus.empty() ? -1 : cpus[(t + 1) % cpus.size()];
+      if (!runtime::pin(slots_[t].thread.native_handle(), cpu))
+        throw Error(Code::unavailable, "Workers: the system does not let thread " + std::to_string(t) +
+                                           " stay on CPU " + std::to_string(cpu) + "; ask for Placement::anywhere");
     }
   }
 

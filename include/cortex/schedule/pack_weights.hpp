@@ -80,7 +80,7 @@ class WeightPacker {
   /// dimension can stay only outermost.
   static int panel_dim(const ir::Load& load, const ir::Expr& vector) {
     const auto& dims = load.buffer->dims;
-    if (load.buffer->role != ir::Role::weight || load.buffer->packed_from || dims.size() < 2) return -1;
+    if (load.buffer->role != ir::Role::weight || !load.buffer->layout.empty() || dims.size() < 2) return -1;
     int panel = -1, loops = 0;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       if (load.indices[d].same_as(vector))
@@ -106,7 +106,8 @@ class WeightPacker {
     ir::BufferInfo info = *weight;
     info.name += "_packed";
     info.packed_from = weight;
-    info.layout = panel_layout(info.dims, panel, lanes_of(target_, info.dtype), info.dtype);
+    info.layout =
+        panel_layout(info.dims, panel, lanes_of(target_, is_narrow(info.dtype) ? DType::f32 : info.dtype), info.dtype);
     copies_.push_back(ir::Buffer(std::move(info)));
     panels_.push_back(panel);
     return copies_.back();

@@ -93,14 +93,19 @@ struct Halves {
     for (const ir::Buffer& buffer : all) (stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
   }
 
-  /// Nothing follows but storing the sums.
+  /// Nothing follows but storing the sums, or multiples of them by weights' scales.
   bool only_stores() const {
     for (const ir::Stmt& s : rest)
-      if (const auto* store = s.as<ir::Store>(); !store || !store->value.as<ir::Load>()) return false;
+      if (const auto* store = s.as<ir::Store>(); !store || !is_sum(store->value)) return false;
     return true;
   }
 
  private:
+  static bool is_sum(const ir::Expr& e) {
+    const auto* product = e.as<ir::Binary>();
+    const auto* scale = product && product->op == ir::BinaryOp::mul ? product->b.as<ir::Load>() : nullptr;
+    return e.as<ir::Load>() || (scale && scale->buffer->is_scales && is_sum(product->a));
+  }
   static bool contracts(const ir::Stmt& s) {
     if (const auto* loop = s.as<ir::For>()) return loop->dim.kind() == DimKind::dense;
     const auto* store = s.as<ir::Store>();

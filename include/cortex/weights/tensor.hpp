@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cortex/base/error.hpp"
-#include "cortex/weights/half.hpp"
+#include "cortex/base/half.hpp"
 
 namespace cortex {
 

@@ -1,10 +1,10 @@
-// The 16-bit formats that weights are stored in, as numbers: IEEE binary16 and bfloat16.
+// The 16-bit formats that weights are stored in, in files and in memory, as numbers: IEEE binary16 and bfloat16.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
-namespace cortex::weights {
+namespace cortex {
 
 /// The value of a binary16; exact.
 inline float from_f16(std::uint16_t bits) {
@@ -40,4 +40,4 @@ inline std::uint16_t to_bf16(float value) {
   return std::uint16_t((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
-}  // namespace cortex::weights
+}  // namespace cortex
