@@ -34,6 +34,8 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.refactor("").refactor("grüße"); },
       [](const Schedule& s) { return s.workers(4); },
       [](const Schedule& s) { return s.exact_activations(); },
+      [](const Schedule& s) { return s.tile_rows(6); },
+      [](const Schedule& s) { return s.tile_vectors(2).tile_gates(3); },
       [](const Schedule& s) { return s.loops(Loops{}); },
       [](const Schedule& s) {
         return s.loops(Loops{}.split("i", 16).layout_reorder("my W", {1, 0}).whole("remove_dead"));

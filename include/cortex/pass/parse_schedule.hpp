@@ -30,6 +30,12 @@ inline constexpr std::array decisions{
              [](const Schedule& s, const LoopStep& step) { return s.unroll(step.names[0], int(step.numbers[0])); }},
     Decision{"refactor", "o", [](const Schedule& s, const LoopStep& step) { return s.refactor(step.names[0]); }},
     Decision{"workers", "n", [](const Schedule& s, const LoopStep& step) { return s.workers(int(step.numbers[0])); }},
+    Decision{"tile_rows", "n",
+             [](const Schedule& s, const LoopStep& step) { return s.tile_rows(int(step.numbers[0])); }},
+    Decision{"tile_vectors", "n",
+             [](const Schedule& s, const LoopStep& step) { return s.tile_vectors(int(step.numbers[0])); }},
+    Decision{"tile_gates", "n",
+             [](const Schedule& s, const LoopStep& step) { return s.tile_gates(int(step.numbers[0])); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
 };
 

@@ -52,6 +52,9 @@ inline std::string to_string(const Schedule& schedule) {
     line("unroll", detail::quoted(name) + ", " + std::to_string(depth));
   for (const std::string& op : schedule.refactored) line("refactor", detail::quoted(op));
   if (schedule.max_workers != 1) line("workers", std::to_string(schedule.max_workers));
+  if (schedule.tiling.rows) line("tile_rows", std::to_string(schedule.tiling.rows));
+  if (schedule.tiling.vectors) line("tile_vectors", std::to_string(schedule.tiling.vectors));
+  if (schedule.tiling.gates) line("tile_gates", std::to_string(schedule.tiling.gates));
   if (schedule.exact) line("exact_activations");
   if (!schedule.by_hand) return text;
   line("loops");
