@@ -237,11 +237,10 @@ inline std::vector<NestCost> predict_nests(const std::vector<ir::WorkItem>& item
 }
 
 /// The same, added up, with the numbering of the nodes.
-inline CostTerms predict(const ir::Stmt& scheduled, const Schedule& schedule, const Target& target,
+inline CostTerms predict(const std::vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
                          const MachineModel& machine, const CallShape& shape) {
   CostTerms sum;
-  for (const NestCost& nest : predict_nests(ir::count_work(scheduled), schedule, target, machine, shape))
-    sum += nest.terms;
+  for (const NestCost& nest : predict_nests(items, schedule, target, machine, shape)) sum += nest.terms;
   sum.nodes = machine.node * shape.nodes();
   return sum;
 }
