@@ -149,15 +149,16 @@ class Log {
   Log(const std::string& path, const Key& key) : path_(path) {
     if (path.empty()) return;
     std::string text = detail::read_all(path).value_or("");
+    const std::string header = detail::header_line(key) + "\n";
     const std::size_t whole = text.rfind('\n') + 1;  // 0 if there is none
-    if (whole < text.size()) {
-      text.resize(whole);
-      if (::truncate(path.c_str(), off_t(whole)) != 0) fail("it cannot be written to");
-    }
+    if (whole == 0 && header.compare(0, text.size(), text) != 0) no_log();
+    const bool cut = whole < text.size();
+    text.resize(whole);
     read(text, key);
+    if (cut && ::truncate(path.c_str(), off_t(whole)) != 0) fail("it cannot be written to");
     file_ = detail::open_file(path, "ae");
     if (!file_) fail("it cannot be written to");
-    if (text.empty()) append(detail::header_line(key));
+    if (text.empty()) append(header);
   }
 
   /// The candidates of earlier runs.
@@ -169,12 +170,16 @@ class Log {
   }
 
   void add(const Record& record) {
-    if (file_) append(detail::line_of(record));
+    if (file_) append(detail::line_of(record) + "\n");
   }
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(Code::invalid_argument, "tuning log '" + path_ + "': " + what);
+  }
+
+  [[noreturn]] void no_log() const {
+    fail("it is no log of a tuner: its first line does not say so; give another path");
   }
 
   void read(const std::string& text, const Key& key) {
@@ -194,19 +199,19 @@ class Log {
   }
 
   void check_header(const std::optional<Json>& json, const Key& key) const {
-    if (!json || text_of(*json, "log") != "cortex tune")
-      fail("it is no log of a tuner: its first line does not say so; give another path");
-    const auto check = [&](const char* what, const std::string& expected) {
+    if (!json || text_of(*json, "log") != "cortex tune") no_log();
+    const auto check = [&](const char* what, const char* other, const std::string& expected) {
       if (const std::string is = text_of(*json, what); is != expected)
-        fail("it is of another " + std::string(what) + " (" + is + ", and not " + expected +
+        fail("it is of " + std::string(other) + " (" + is + ", and not " + expected +
              "); give another path, or remove it");
     };
-    check("version", CORTEX_VERSION);
-    check("model", key.model), check("machine", key.machine), check("shapes", key.shapes);
+    check("version", "another version", CORTEX_VERSION);
+    check("model", "another model", key.model);
+    check("machine", "another machine", key.machine);
+    check("shapes", "inputs of other shapes", key.shapes);
   }
 
-  void append(const std::string& line) {
-    const std::string text = line + "\n";
+  void append(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0)
       fail("a line cannot be written");
   }

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "cortex/base/function_ref.hpp"
-#include "cortex/pass/parse_schedule.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/compile.hpp"
@@ -148,6 +147,8 @@ class Search {
     result_.start = options.start ? *options.start : Schedule::standard().workers(subject.workers);
     result_.schedule = result_.start;
     space_ = options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers);
+    points_ = space_.points(result_.start);
+    result_.space_size = points_.size();
     begin_ = timer_->now();
   }
 
@@ -187,14 +188,20 @@ class Search {
 
   bool take_from(const Cache& cache) {
     const auto found = cache.find();
-    if (!found) return false;
-    const auto schedule = attempt([&] { return parse_schedule(found->schedule); });
+    const std::optional<Schedule> schedule = found ? schedule_of(found->schedule) : std::nullopt;
     if (!schedule) return false;
-    result_.schedule = parse_schedule(found->schedule);
+    result_.schedule = *schedule;
     result_.faster = !(result_.schedule == result_.start);
     result_.ratio = found->ratio, result_.noise = found->noise;
     result_.ended = Ended::from_cache;
     return true;
+  }
+
+  /// The point of the space with that text.
+  std::optional<Schedule> schedule_of(const std::string& text) const {
+    for (const Point& point : points_)
+      if (to_string(point.schedule) == text) return point.schedule;
+    return {};
   }
 
   Target interpreted() const {
@@ -294,13 +301,12 @@ class Search {
   /// All but the default, in the order in which they are tried. Those that the compiler refuses are noted and left out.
   std::vector<Candidate> candidates() {
     std::vector<Candidate> result;
-    for (Point& point : space_.points(result_.start)) {
-      ++result_.space_size;
+    for (const Point& point : points_) {
       if (point.schedule == result_.start) continue;
       const Scheduled& program = scheduled(point.schedule);
       if (program.refused.empty()) {
         const double seconds = predicted(program.work, point.schedule);
-        result.push_back({std::move(point), seconds});
+        result.push_back({point, seconds});
       } else {
         refused(to_string(point.schedule), program.refused);
       }
@@ -351,7 +357,7 @@ class Search {
     for (std::size_t b = 0; b < subject_.num_batches && !why; ++b)
       trial.inspect(b, [&](const runtime::Workspace& call) {
         if (fingerprint(call) == expected_[b]) return;
-        if (round_alike(schedule, result_.start)) {
+        if (round_alike(schedule, result_.start, subject_.target)) {
           why = "its results are not those of the default, bit by bit";
         } else if (nodes < options_.checked_nodes) {
           why = mismatch(call);
@@ -434,7 +440,7 @@ class Search {
     std::stable_sort(order.begin(), order.end(), [](const Record* a, const Record* b) { return a->ratio < b->ratio; });
     std::vector<Finalist> result;
     for (std::size_t i = 0; i < order.size() && result.size() < 3; ++i) {
-      const Schedule schedule = parse_schedule(order[i]->schedule);
+      const Schedule schedule = schedule_of(order[i]->schedule).value();
       Record again;
       if (auto trial = make(schedule, again)) result.push_back({schedule, std::move(trial), {}});
     }
@@ -446,6 +452,7 @@ class Search {
   Timer own_timer_;
   Timer* const timer_;
   Space space_;
+  std::vector<Point> points_;
   Tuned result_;
   Log log_;
   std::vector<schedule::CallShape> shapes_;           // [batch]
