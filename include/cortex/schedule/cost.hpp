@@ -165,12 +165,13 @@ class CostModel {
   }
 
   /// The share of the peak that a tile of so many rows reaches: with few accumulators additions wait for each other,
-  /// with few rows and vectors loads outnumber multiply-adds, and with too many accumulators some live in memory.
+  /// with few rows and vectors loads outnumber multiply-adds, and with too many of them some live in memory.
   double efficiency(const TileShape& tile, double rows) const {
     const double vectors = tile.vectors(std::max(1, int(std::ceil(rows)))) * tile.gates;
     const double sums = rows * vectors, loads = rows + vectors;
     const double needed = sums + (rows > 1 ? vectors : 0) + 1;
-    const double spilled = std::max(0.0, needed - target_.vector_registers);
+    const double pointers = std::max(0.0, rows - 10);  // each row has its own, in one of 16 registers
+    const double spilled = std::max(0.0, needed - target_.vector_registers) + 4 * pointers;
     return std::min({1.0, sums / 8, sums / loads}) / (1 + 3 * spilled / needed);
   }
 
