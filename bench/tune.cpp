@@ -39,8 +39,17 @@ cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches,
   const auto bind = [&](auto& functor) {
     for (const auto& spec : functor.executable().weights) functor.bind(spec.name, weights(spec.name));
   };
-  return with_program(model, int(weights.hidden),
-                      [&](const auto& program) { return cortex::tune(program, batches.roots, bind, tune, compiled); });
+  using namespace cortex::models;
+  const int H = int(weights.hidden);
+  const Sizes sizes{.vocabulary = vocabulary, .input = H, .hidden = H};
+  const auto take = [&](const auto& program) { return cortex::tune(program, batches.roots, bind, tune, compiled); };
+  switch (model) {
+    case Model::treefc: return take(tree_fc<Node>(word, left, right, sizes).program);
+    case Model::dagrnn: return take(dag_rnn(H));
+    case Model::treegru: return take(tree_gru<Node>(at_leaves(word), kids, sizes).program);
+    case Model::mvrnn: return take(mv_rnn(H));
+    default: return take(tree_lstm<Node>(at_leaves(word), kids, sizes).program);
+  }
 }
 
 void run(const Options& options) {
@@ -74,7 +83,10 @@ int main(int argc, char** argv) {
   const auto list = [&](const char* name, auto& values, const char* help) {
     app.add_option(name, values, help)->delimiter(',')->capture_default_str();
   };
-  list("--models", options.models, "Models");
+  app.add_option("--models", options.models, "Models: treefc, dagrnn, treegru, treelstm, mvrnn")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"treefc", "dagrnn", "treegru", "treelstm", "mvrnn"}))
+      ->capture_default_str();
   list("--hidden", options.hidden, "Elements of a state");
   list("--batch", options.batch, "Roots of a call");
   list("--threads", options.threads, "Threads that a call may use");

@@ -101,9 +101,12 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
   std::snprintf(line, sizeof line, "%zu of %zu schedules tried; %s\n", tuned.candidates.size(), tuned.space_size,
                 ends[std::size_t(tuned.ended)]);
   std::string text = line;
-  std::snprintf(line, sizeof line, "%s: %.3f +- %.3f of the default's time\n",
-                tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
-                tuned.noise);
+  if (tuned.ratio == 1)
+    std::snprintf(line, sizeof line, "the default stays; none was faster\n");
+  else
+    std::snprintf(line, sizeof line, "%s: %.3f +- %.3f of the default's time\n",
+                  tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
+                  tuned.noise);
   text += line + one_line(to_string(tuned.schedule)) + "\n";
   std::vector<const tuning::Record*> order;
   for (const tuning::Record& record : tuned.candidates)
