@@ -38,8 +38,8 @@ struct Record {
   Outcome outcome = Outcome::measured;
   std::string why;               // refused, wrong
   double predicted_seconds = 0;  // by the cost model, for all batches; 0: it made no prediction
-  double seconds = 0;            // for all batches, the median over rounds
-  double ratio = 0;              // to the default's in the same round, the median over rounds
+  double seconds = 0;            // for all batches, the least of each over the rounds
+  double ratio = 0;              // to the default's, measured in turn with it
   int rounds = 0;
   bool from_log = false;  // measured by an earlier run
 };

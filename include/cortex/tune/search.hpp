@@ -256,11 +256,12 @@ class Search {
     default_ = subject_.make(result_.start, subject_.target);
     for (std::size_t b = 0; b < subject_.num_batches; ++b)
       default_->inspect(b, [&](const runtime::Workspace& call) { expected_.push_back(fingerprint(call)); });
-    std::vector<double> times;
-    for (int round = 0; round < 5; ++round) times.push_back(round_of(*default_, result_.start));
     Record record;
     record.schedule = to_string(result_.start);
-    record.seconds = Median::of(times).value, record.ratio = 1, record.rounds = int(times.size());
+    record.ratio = 1, record.rounds = 5;
+    Least least;
+    for (int round = 0; round < record.rounds; ++round) round_of(*default_, result_.start, least);
+    record.seconds = least.sum();
     record.predicted_seconds = predicted(scheduled(result_.start).work, result_.start);
     result_.candidates.push_back(record);
   }
@@ -370,33 +371,46 @@ class Search {
 
   // ---- measuring ----
 
-  /// All batches once, after calls that are not timed: they bring weights into the caches, and wake threads.
-  double round_of(Trial& trial, const Schedule& schedule) {
+  /// The least time of each batch: others on the machine only take time away.
+  struct Least {
+    std::vector<double> seconds;  // [batch]
+    double sum() const {
+      double sum = 0;
+      for (const double s : seconds) sum += s;
+      return sum;
+    }
+  };
+
+  /// All batches once, after calls that are not timed: they bring weights into the caches, and wake threads. Their time
+  /// in all, and in `least` that of each.
+  double round_of(Trial& trial, const Schedule& schedule, Least& least) {
     const std::size_t before = long_round_ ? 1 : subject_.num_batches;
     for (std::size_t b = 0; b < before; ++b) trial.call(b);
+    least.seconds.resize(subject_.num_batches, HUGE_VAL);
     double seconds = 0;
-    for (std::size_t b = 0; b < subject_.num_batches; ++b) seconds += timer_->time(schedule, b, [&] { trial.call(b); });
+    for (std::size_t b = 0; b < subject_.num_batches; ++b) {
+      const double one = timer_->time(schedule, b, [&] { trial.call(b); });
+      least.seconds[b] = std::min(least.seconds[b], one);
+      seconds += one;
+    }
     long_round_ = seconds > 0.01;
     return seconds;
   }
 
-  /// In turn with the default, so that a machine that is busy now and then is so for both.
+  /// In turn with the default, so that a machine whose clock drifts does so for both.
   bool measure(Trial& trial, const Schedule& schedule, Record& record) {
-    std::vector<double> times, ratios;
+    Least own, other;
     const double begin = timer_->now();
     for (int round = 0; round < 101; ++round) {
       if (options_.stop.stop_requested()) return false;
-      double own = 0, other = 0;
-      if (round % 2) own = round_of(trial, schedule);
-      other = round_of(*default_, result_.start);
-      if (round % 2 == 0) own = round_of(trial, schedule);
-      times.push_back(own), ratios.push_back(own / other);
+      if (round % 2) round_of(trial, schedule, own);
+      round_of(*default_, result_.start, other);
+      if (round % 2 == 0) round_of(trial, schedule, own);
+      record.rounds = round + 1, record.seconds = own.sum(), record.ratio = own.sum() / other.sum();
       const double spent = timer_->now() - begin;  // short calls may all fall into one time of another process
-      const bool hopeless = round >= 2 && spent >= options_.seconds_a_candidate / 4 && Median::of(ratios).lower > 1.1;
+      const bool hopeless = round >= 2 && spent >= options_.seconds_a_candidate / 4 && record.ratio > 1.1;
       if (hopeless || (round >= 4 && spent >= options_.seconds_a_candidate)) break;
     }
-    record.seconds = Median::of(times).value, record.ratio = Median::of(ratios).value,
-    record.rounds = int(times.size());
     return true;
   }
 
@@ -416,10 +430,11 @@ class Search {
     for (int round = 0; round < options_.final_rounds; ++round) {
       if (options_.stop.stop_requested()) return end(Ended::cancelled);
       std::vector<double> times(finalists.size() + 1);
+      Least unused;
       for (std::size_t i = 0; i < times.size(); ++i) {
         const std::size_t turn = (i + std::size_t(round)) % times.size();  // nobody is always the first
-        times[turn] = turn == 0 ? round_of(*default_, result_.start)
-                                : round_of(*finalists[turn - 1].trial, finalists[turn - 1].schedule);
+        times[turn] = turn == 0 ? round_of(*default_, result_.start, unused)
+                                : round_of(*finalists[turn - 1].trial, finalists[turn - 1].schedule, unused);
       }
       for (std::size_t f = 0; f < finalists.size(); ++f) finalists[f].ratios.push_back(times[f + 1] / times[0]);
     }
