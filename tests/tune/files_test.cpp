@@ -18,9 +18,9 @@ tuning::Record record(const std::string& schedule, double ratio) {
   return result;
 }
 
-std::string refusal(const std::string& path, const tuning::Key& key) {
+std::string refusal(const std::string& path, const tuning::Key& key, const std::string& start = "start") {
   try {
-    tuning::Log log(path, key);
+    tuning::Log log(path, key, start);
   } catch (const Error& error) {
     CHECK(error.code == Code::invalid_argument);
     return error.message;
@@ -61,12 +61,12 @@ TEST_CASE("a log gives back what was added to it", "[tune][log]") {
   const std::string path = folder / "log.jsonl";
   tuning::Record refused = record("workers(2)\n\"odd\"\n", 0);
   refused.outcome = Outcome::refused, refused.why = "it may not\nbe";
-  tuning::Log log(path, key);
+  tuning::Log log(path, key, "start");
   CHECK(log.records().empty());
   log.add(record("dynamic_batch()\n", 0.75));
   log.add(refused);
 
-  const tuning::Log again(path, key);  // what is added is in the file at once
+  const tuning::Log again(path, key, "start");  // what is added is in the file at once
   REQUIRE(again.records().size() == 2);
   const tuning::Record* const first = again.find("dynamic_batch()\n");
   REQUIRE(first);
@@ -84,33 +84,34 @@ TEST_CASE("a log gives back what was added to it", "[tune][log]") {
 TEST_CASE("a last line that was cut off at any place is taken away", "[tune][log]") {
   const Folder folder;
   const std::string path = folder / "log.jsonl";
-  { tuning::Log(path, key).add(record("first", 0.5)); }
+  { tuning::Log(path, key, "start").add(record("first", 0.5)); }
   const std::string whole = read(path);
-  { tuning::Log(path, key).add(record("second", 0.25)); }
+  { tuning::Log(path, key, "start").add(record("second", 0.25)); }
   const std::string both = read(path);
   for (std::size_t size = whole.size(); size < both.size(); ++size) {
     write(path, both.substr(0, size));
-    tuning::Log log(path, key);
+    tuning::Log log(path, key, "start");
     REQUIRE(log.records().size() == 1);
     CHECK(read(path) == whole);
     log.add(record("second", 0.25));
     CHECK(read(path) == both);
   }
   write(path, both.substr(0, 10));  // the first line
-  CHECK(tuning::Log(path, key).records().empty());
+  CHECK(tuning::Log(path, key, "start").records().empty());
   CHECK(read(path) == whole.substr(0, whole.find('\n') + 1));
 }
 
 TEST_CASE("a log of something else is refused, and says of what it is", "[tune][log][refusal]") {
   const Folder folder;
   const std::string path = folder / "log.jsonl";
-  { tuning::Log(path, key).add(record("first", 0.5)); }
+  { tuning::Log(path, key, "start").add(record("first", 0.5)); }
   CHECK(refusal(path, {"model 2", key.machine, key.shapes}) ==
         "tuning log '" + path +
             "': it is of another model (model 1, and not model 2); give another path, or remove it");
   CHECK_THAT(refusal(path, {key.model, "m", key.shapes}), Contains("it is of another machine (machine, and not m)"));
   CHECK_THAT(refusal(path, {key.model, key.machine, "s"}),
              Contains("it is of inputs of other shapes (shapes, and not s)"));
+  CHECK_THAT(refusal(path, key, "other"), Contains("it is of another default (start, and not other)"));
   for (const char* text : {"do not forget\n", "do not forget", "\n", "a\nb"}) {
     write(folder / "notes", text);
     CHECK_THAT(refusal(folder / "notes", key), Contains("it is no log of a tuner"));

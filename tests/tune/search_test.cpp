@@ -176,7 +176,7 @@ TEST_CASE("a guided search looks around the best one first", "[tune]") {
 }
 
 TEST_CASE("the budget of a search is kept", "[tune]") {
-  ToldTimer timer(by_rows({{0, 1.0}, {2, 1.0}, {3, 1.0}, {4, 1.0}}));
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}, {3, 1.0}, {4, 1.0}}));
   TuneOptions options = options_for(timer, {2, 3, 4});
   SECTION("of candidates") {
     options.most_candidates = 2;
@@ -185,10 +185,12 @@ TEST_CASE("the budget of a search is kept", "[tune]") {
     CHECK(tuned.ended == Ended::candidates);
   }
   SECTION("of seconds") {
-    options.seconds = 25;  // the default takes ten, and each candidate ten, as does the default beside it
+    options.seconds = 25;  // the default takes ten, and the first candidate five and ten for the default beside it
+    options.final_rounds = 31;
     const Tuned tuned = Tuning()(options);
     CHECK(tried(tuned) == std::vector{0, 2});
     CHECK(tuned.ended == Ended::seconds);
+    CHECK(timer.asked.at(to_string(tuned.schedule)) == 2 * (5 + 9));  // nine final rounds at least
   }
 }
 

@@ -100,13 +100,14 @@ inline std::optional<std::string> read_all(const std::string& path) {
   return text;
 }
 
-inline std::string header_line(const Key& key) {
+inline std::string header_line(const Key& key, const std::string& start) {
   return JsonLine()
       .text("log", "cortex tune")
       .text("version", CORTEX_VERSION)
       .text("model", key.model)
       .text("machine", key.machine)
       .text("shapes", key.shapes)
+      .text("start", start)
       .str();
 }
 
@@ -144,17 +145,18 @@ class Log {
  public:
   Log() = default;
 
-  /// Opens the log at `path`, or begins one; an empty path: none is kept. Throws `Error{invalid_argument}` for a log of
-  /// another model, machine or shapes, naming what differs, and for a file that is no log.
-  Log(const std::string& path, const Key& key) : path_(path) {
+  /// Opens the log at `path`, or begins one; an empty path: none is kept. `start` is the default as text, to which
+  /// times are compared. Throws `Error{invalid_argument}` for a log of another model, machine, default, or shapes,
+  /// naming what differs, and for a file that is no log.
+  Log(const std::string& path, const Key& key, const std::string& start) : path_(path) {
     if (path.empty()) return;
     std::string text = detail::read_all(path).value_or("");
-    const std::string header = detail::header_line(key) + "\n";
+    const std::string header = detail::header_line(key, start) + "\n";
     const std::size_t whole = text.rfind('\n') + 1;  // 0 if there is none
     if (whole == 0 && header.compare(0, text.size(), text) != 0) no_log();
     const bool cut = whole < text.size();
     text.resize(whole);
-    read(text, key);
+    read(text, key, start);
     if (cut && ::truncate(path.c_str(), off_t(whole)) != 0) fail("it cannot be written to");
     file_ = detail::open_file(path, "ae");
     if (!file_) fail("it cannot be written to");
@@ -182,14 +184,14 @@ class Log {
     fail("it is no log of a tuner: its first line does not say so; give another path");
   }
 
-  void read(const std::string& text, const Key& key) {
+  void read(const std::string& text, const Key& key, const std::string& start) {
     std::size_t number = 0;
     for (std::size_t at = 0; at < text.size(); ++number) {
       const std::size_t end = text.find('\n', at);
       const auto json = parse_json(std::string_view(text).substr(at, end - at));
       at = end + 1;
       if (number == 0) {
-        check_header(json, key);
+        check_header(json, key, start);
         continue;
       }
       const auto record = json ? detail::record_of(*json) : std::nullopt;
@@ -198,7 +200,7 @@ class Log {
     }
   }
 
-  void check_header(const std::optional<Json>& json, const Key& key) const {
+  void check_header(const std::optional<Json>& json, const Key& key, const std::string& start) const {
     if (!json || text_of(*json, "log") != "cortex tune") no_log();
     const auto check = [&](const char* what, const char* other, const std::string& expected) {
       if (const std::string is = text_of(*json, what); is != expected)
@@ -209,6 +211,7 @@ class Log {
     check("model", "another model", key.model);
     check("machine", "another machine", key.machine);
     check("shapes", "inputs of other shapes", key.shapes);
+    check("start", "another default", start);
   }
 
   void append(const std::string& text) {

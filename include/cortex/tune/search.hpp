@@ -70,7 +70,7 @@ struct TuneOptions {
   std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for as many workers as there are
   std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
   std::size_t most_candidates = 100;
-  double seconds = 120;               // of search; what has begun is finished
+  double seconds = 120;               // of search; then come the final rounds, of half of it if that is enough for nine
   double seconds_a_candidate = 0.2;   // of measuring, at least
   std::size_t patience = 20;          // candidates in a row that are no better end a guided search
   int final_rounds = 31;              // in which the winner is measured again
@@ -154,10 +154,10 @@ class Search {
 
   Tuned run() {
     look_at_inputs();
-    const std::string searched = space_.text() + "\n" + to_string(result_.start);
-    const Cache cache(options_.cache, result_.key, searched);
+    const std::string start = to_string(result_.start);
+    const Cache cache(options_.cache, result_.key, space_.text() + "\n" + start);
     if (take_from(cache)) return std::move(result_);
-    log_ = Log(options_.log, result_.key);
+    log_ = Log(options_.log, result_.key, start);
     make_default();
     try_all();
     if (result_.ended == Ended::cancelled) return std::move(result_);
@@ -427,7 +427,9 @@ class Search {
   void decide() {
     std::vector<Finalist> finalists = best_ones();
     if (finalists.empty()) return;
+    const double begin = timer_->now();
     for (int round = 0; round < options_.final_rounds; ++round) {
+      if (round >= 9 && timer_->now() - begin > options_.seconds / 2) break;
       if (options_.stop.stop_requested()) return end(Ended::cancelled);
       std::vector<double> times(finalists.size() + 1);
       Least unused;
