@@ -99,30 +99,72 @@ TEST_CASE("what the compiler refuses is noted with its reason, and the search go
   CHECK(tuned.schedule == Schedule::standard().tile_rows(2));
 }
 
-TEST_CASE("a candidate whose results differ does not count, however fast it is", "[tune]") {
-  const Tuning tuning;
-  ToldTimer timer([](const Schedule& s) { return s.max_workers == 2 ? 0.1 : s.max_workers == 3 ? 0.9 : 1.0; });
-  TuneOptions options = options_for(timer, {});
-  options.space = tuning::Space().add(tuning::Axis("workers").numbers({2, 3}, &Schedule::workers));
+namespace {
+
+/// A candidate that gets one element at the first root wrong by `wrong`.
+class WrongTrial final : public tuning::Trial {
+ public:
+  WrongTrial(std::unique_ptr<tuning::Trial> right, float wrong) : right_(std::move(right)), wrong_(wrong) {}
+
+  void call(std::size_t batch) override { right_->call(batch); }
+  void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    right_->inspect(batch, [&](const runtime::Workspace& call) {
+      const std::byte* const row = call.row(call.plan().states[0], call.arrays().root[0]);
+      reinterpret_cast<float*>(const_cast<std::byte*>(row))[2] += wrong_;
+      look(call);
+    });
+  }
+  void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    right_->number(batch, look);
+  }
+
+ private:
+  std::unique_ptr<tuning::Trial> right_;
+  float wrong_;
+};
+
+/// Tunes with candidates that are wrong by what `wrong` says of their schedules.
+Tuned tuned_wrongly(const Tuning& tuning, const TuneOptions& options,
+                    const std::function<float(const Schedule&)>& wrong) {
   using F = decltype(compile(tuning.program));
   const tuning::Subject subject{
       tuning.program.graph(), Target::interpreter(), 1, 2,
       [&](const Schedule& schedule, const Target& target) -> std::unique_ptr<tuning::Trial> {
-        CompileOptions compiled;
-        compiled.target = target;
-        F model = compile(tuning.program, schedule, compiled);
-        std::vector<float> emb = tuning.emb;
-        if (schedule.max_workers == 2) emb[7] += 1e-6f;  // as if the compiler had got one element wrong
-        model.bind("Emb", emb);
-        return std::make_unique<tuning::detail::FunctorTrial<F, decltype(tuning.phrases.batches)>>(
-            std::move(model), tuning.phrases.batches);
+        F model = compile(tuning.program, schedule, {target});
+        model.bind("Emb", tuning.emb);
+        return std::make_unique<WrongTrial>(
+            std::make_unique<tuning::detail::FunctorTrial<F, decltype(tuning.phrases.batches)>>(std::move(model),
+                                                                                                tuning.phrases.batches),
+            wrong(schedule));
       }};
-  const Tuned tuned = tuning::Search(subject, options).run();
+  return tuning::Search(subject, options).run();
+}
+
+}  // namespace
+
+TEST_CASE("a candidate whose results differ does not count, however fast it is", "[tune]") {
+  ToldTimer timer([](const Schedule& s) { return s.max_workers == 2 ? 0.1 : s.max_workers == 3 ? 0.9 : 1.0; });
+  TuneOptions options = options_for(timer, {});
+  options.space = tuning::Space().add(tuning::Axis("workers").numbers({2, 3}, &Schedule::workers));
+  const Tuned tuned = tuned_wrongly({}, options, [](const Schedule& s) { return s.max_workers == 2 ? 1e-7f : 0; });
   REQUIRE(tuned.candidates.size() == 3);
   CHECK(tuned.candidates[1].outcome == Outcome::wrong);
   CHECK(tuned.candidates[1].why == "batch 0: its results are not those of the default, bit by bit");
   CHECK(tuned.schedule == Schedule::standard().workers(3));
   CHECK_THAT(to_string(tuned), Contains("wrong (please report)"));
+}
+
+TEST_CASE("a candidate that rounds otherwise and leaves the error bound does not count", "[tune]") {
+  ToldTimer timer([](const Schedule& s) { return s.exact ? 0.5 : 1.0; });
+  TuneOptions options = options_for(timer, {});
+  options.space->add(tuning::Axis("exact").add("yes", [](const Schedule& s) { return s.exact_activations(); }));
+  const auto outcome = [&](float wrong) {
+    const Tuned tuned = tuned_wrongly({}, options, [&](const Schedule& s) { return s.exact ? wrong : 0; });
+    CHECK(tuned.faster == (tuned.candidates.at(1).outcome == Outcome::measured));
+    return tuned.candidates[1].why;
+  };
+  CHECK(outcome(0) == "");
+  CHECK_THAT(outcome(1e-4f), Contains("batch 0: state 'rnn': element 2 at node "));
 }
 
 TEST_CASE("a candidate that adds in another order counts if it keeps to the equations", "[tune]") {
