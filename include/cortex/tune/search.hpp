@@ -419,34 +419,38 @@ class Search {
   struct Finalist {
     Schedule schedule;
     std::unique_ptr<Trial> trial;
-    std::vector<double> ratios;
+    std::vector<double> ratios;  // [round] to the default's time
+    Least least;
   };
 
   /// The best three are compiled, checked and measured again, side by side with the default, by which the luck of the
-  /// first measurement goes. One wins if it is faster by more than the noise; ties keep the default.
+  /// first measurement goes. One wins if it is faster by more than the noise, in its median and in its least times;
+  /// ties keep the default.
   void decide() {
     std::vector<Finalist> finalists = best_ones();
     if (finalists.empty()) return;
+    Least least;  // of the default
     const double begin = timer_->now();
     for (int round = 0; round < options_.final_rounds; ++round) {
       if (round >= 9 && timer_->now() - begin > options_.seconds / 2) break;
       if (options_.stop.stop_requested()) return end(Ended::cancelled);
       std::vector<double> times(finalists.size() + 1);
-      Least unused;
       for (std::size_t i = 0; i < times.size(); ++i) {
         const std::size_t turn = (i + std::size_t(round)) % times.size();  // nobody is always the first
-        times[turn] = turn == 0 ? round_of(*default_, result_.start, unused)
-                                : round_of(*finalists[turn - 1].trial, finalists[turn - 1].schedule, unused);
+        Finalist* const finalist = turn == 0 ? nullptr : &finalists[turn - 1];
+        times[turn] = finalist ? round_of(*finalist->trial, finalist->schedule, finalist->least)
+                               : round_of(*default_, result_.start, least);
       }
       for (std::size_t f = 0; f < finalists.size(); ++f) finalists[f].ratios.push_back(times[f + 1] / times[0]);
     }
-    const auto less = [](const Finalist& a, const Finalist& b) {
-      return Median::of(a.ratios).value < Median::of(b.ratios).value;
+    const auto ratio_of = [&](const Finalist& f) {
+      return std::max(Median::of(f.ratios).value, f.least.sum() / least.sum());
     };
+    const auto less = [&](const Finalist& a, const Finalist& b) { return ratio_of(a) < ratio_of(b); };
     const Finalist& winner = *std::min_element(finalists.begin(), finalists.end(), less);
-    const Median ratio = Median::of(winner.ratios);
-    result_.ratio = ratio.value, result_.noise = (ratio.upper - ratio.lower) / 2;
-    result_.faster = ratio.upper < 1 - options_.least_gain;
+    const Median median = Median::of(winner.ratios);
+    result_.ratio = ratio_of(winner), result_.noise = (median.upper - median.lower) / 2;
+    result_.faster = std::max(median.upper, result_.ratio) < 1 - options_.least_gain;
     if (result_.faster) result_.schedule = winner.schedule;
   }
 
@@ -460,7 +464,7 @@ class Search {
     for (std::size_t i = 0; i < order.size() && result.size() < 3; ++i) {
       const Schedule schedule = schedule_of(order[i]->schedule).value();
       Record again;
-      if (auto trial = make(schedule, again)) result.push_back({schedule, std::move(trial), {}});
+      if (auto trial = make(schedule, again)) result.push_back({schedule, std::move(trial), {}, {}});
     }
     return result;
   }
