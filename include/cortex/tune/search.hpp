@@ -86,10 +86,11 @@ struct TuneOptions {
 
 /// What `tune` has found.
 struct Tuned {
-  Schedule schedule;            // the fastest one, or the default
-  Schedule start;               // the default
-  bool faster = false;          // whether `schedule` is another one than the default
-  double ratio = 1, noise = 0;  // of the winner's time to the default's, measured again, side by side
+  Schedule schedule;    // the fastest one, or the default
+  Schedule start;       // the default
+  bool faster = false;  // whether `schedule` is another one than the default
+  double ratio = 1;     // of the winner's time to the default's, measured again, side by side
+  double noise = 0;     // by how much that may be more, with 95% certainty
   tuning::Ended ended = tuning::Ended::all_tried;
   std::size_t space_size = 0;              // how many schedules there were to try
   std::vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default
@@ -449,7 +450,7 @@ class Search {
     const auto less = [&](const Finalist& a, const Finalist& b) { return ratio_of(a) < ratio_of(b); };
     const Finalist& winner = *std::min_element(finalists.begin(), finalists.end(), less);
     const Median median = Median::of(winner.ratios);
-    result_.ratio = ratio_of(winner), result_.noise = (median.upper - median.lower) / 2;
+    result_.ratio = ratio_of(winner), result_.noise = median.upper - median.value;
     result_.faster = std::max(median.upper, result_.ratio) < 1 - options_.least_gain;
     if (result_.faster) result_.schedule = winner.schedule;
   }

@@ -104,7 +104,7 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
   if (tuned.ratio == 1)
     std::snprintf(line, sizeof line, "the default stays; none was faster\n");
   else
-    std::snprintf(line, sizeof line, "%s: %.3f +- %.3f of the default's time\n",
+    std::snprintf(line, sizeof line, "%s: %.3f of the default's time, or up to %.3f more\n",
                   tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
                   tuned.noise);
   text += line + one_line(to_string(tuned.schedule)) + "\n";
