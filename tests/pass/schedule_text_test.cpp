@@ -36,6 +36,8 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.exact_activations(); },
       [](const Schedule& s) { return s.store_weights(DType::bf16); },
       [](const Schedule& s) { return s.store_weights(DType::i8).store("my W", DType::f32).store("bf16", DType::f16); },
+      [](const Schedule& s) { return s.tile_rows(6); },
+      [](const Schedule& s) { return s.tile_vectors(2).tile_gates(3); },
       [](const Schedule& s) { return s.loops(Loops{}); },
       [](const Schedule& s) {
         return s.loops(Loops{}.split("i", 16).layout_reorder("my W", {1, 0}).whole("remove_dead"));

@@ -229,6 +229,25 @@ TEST_CASE("tiles leave registers for what they multiply", "[schedule]") {
     }
 }
 
+TEST_CASE("tiles have the rows, vectors and gates that a schedule asks for", "[schedule]") {
+  const Target here = machine(64, 32);
+  const schedule::TileShape asked = schedule::tile_shape(here, 1, Tiling{4, 2, 0});
+  CHECK(asked.most_rows == 4);
+  for (int rows = 1; rows <= 4; ++rows) CHECK(asked.vectors(rows) == 2);
+  CHECK(schedule::tile_shape(here, 1).vectors(1) == 8);
+  CHECK(schedule::tile_shape(here, 1, Tiling{24, 0, 0}).vectors(24) == 1);  // more than registers hold
+  CHECK(schedule::most_gates(here, Tiling{0, 0, 3}) == 3);
+  CHECK(schedule::most_gates(here) > 3);
+
+  const auto program = tree_lstm(32);
+  const auto tiled = [&](const Schedule& schedule) { return text_after("tile_nests", program.graph(), schedule); };
+  CHECK(count(tiled(standard.tile_rows(6)), "rows == 5") > 0);  // code for each number of rows up to six
+  CHECK(count(tiled(standard.tile_rows(6)), "rows == 6") == 0);
+  CHECK(count(tiled(standard.tile_rows(5)), "rows == 5") == 0);
+  // Gates that do not fit side by side are nests of their own.
+  CHECK(count(tiled(standard.tile_gates(1)), "d_batch") > count(tiled(standard), "d_batch"));
+}
+
 TEST_CASE("workers whose slices differ by type do not read each other's without a barrier", "[schedule][equality]") {
   const Dim H("hidden", 8);
   const ir::Buffer x = buffer("x", {dims::node, H}), y = buffer("y", {dims::node, H}, ir::Role::state, DType::f64);

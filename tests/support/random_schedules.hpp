@@ -24,6 +24,9 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
     const ra::Op& op = graph.ops[std::size_t(random.below(int(graph.ops.size())))];
     if (op.kind == ra::OpKind::compute) schedule = schedule.refactor(op.name());
   }
+  if (random.chance(0.3)) schedule = schedule.tile_rows(1 + random.below(12));
+  if (random.chance(0.2)) schedule = schedule.tile_vectors(1 + random.below(8));
+  if (random.chance(0.2)) schedule = schedule.tile_gates(1 + random.below(6));
   return schedule;
 }
 
@@ -35,6 +38,9 @@ inline std::string text_of(const Schedule& s) {
   if (s.leaves_apart) text += ", leaves apart";
   for (const std::string& name : s.refactored) text += ", cut at " + name;
   for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);
+  if (s.tiling.rows) text += ", tiles of " + std::to_string(s.tiling.rows) + " rows";
+  if (s.tiling.vectors) text += ", tiles of " + std::to_string(s.tiling.vectors) + " vectors";
+  if (s.tiling.gates) text += ", " + std::to_string(s.tiling.gates) + " gates";
   return text + ", " + std::to_string(s.max_workers) + " workers";
 }
 

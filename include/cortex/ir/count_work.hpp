@@ -42,6 +42,7 @@ struct WorkItem {
   std::string unit;             // loop: what one iteration is; nest: what its rows are
   std::vector<Buffer> stored;   // what outlives the nest
   bool by_each_worker = false;  // each worker does all of it for itself
+  int gates = 0;                // how many sums it accumulates side by side at most; 0: it has no contraction
   std::vector<Operations> operations;
   std::vector<WeightRead> weights;
 };
@@ -76,12 +77,12 @@ class WorkCounter {
     } else if (const auto* loop = stmt.as<For>(); loop && carries(*loop)) {
       Place inside = in_loop(*loop, place);
       inside.iteration = inside.unit;
-      items_.push_back({WorkItem::Kind::loop, depth, inside.unit, {}, false, {}, {}});
+      items_.push_back({WorkItem::Kind::loop, depth, inside.unit, {}, false, 0, {}, {}});
       top(loop->body, inside, depth + 1);
     } else if (stmt.as<Barrier>()) {
-      items_.push_back({WorkItem::Kind::barrier, depth, place.unit, {}, false, {}, {}});
+      items_.push_back({WorkItem::Kind::barrier, depth, place.unit, {}, false, 0, {}, {}});
     } else {
-      items_.push_back({WorkItem::Kind::nest, depth, place.unit, {}, false, {}, {}});
+      items_.push_back({WorkItem::Kind::nest, depth, place.unit, {}, false, 0, {}, {}});
       reads_.clear();
       walk(stmt, place);
       sum_reads();
@@ -106,11 +107,22 @@ class WorkCounter {
         const auto& loop = *stmt.as<For>();
         const Place inside = in_loop(loop, place);
         if (loop.dim.kind() == DimKind::batch || loop.dim.kind() == DimKind::batch_edge) item().unit = inside.unit;
+        if (loop.dim.kind() == DimKind::dense) item().gates = std::max(item().gates, sums_in(loop.body));
         walk(loop.body, inside);
         break;
       }
       case StmtKind::barrier: break;
     }
+  }
+
+  /// How many accumulators the body of a loop adds to directly.
+  static int sums_in(const Stmt& body) {
+    const auto adds = [](const Stmt& s) {
+      const auto* store = s.as<Store>();
+      return store && store->buffer->scope == Scope::local;
+    };
+    const auto* block = body.as<Block>();
+    return block ? int(std::count_if(block->stmts.begin(), block->stmts.end(), adds)) : int(adds(body));
   }
 
   void store(const Store& store, const Place& place) {

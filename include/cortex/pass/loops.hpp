@@ -86,8 +86,6 @@ inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
 
 inline ir::Stmt barriers_by_hand(const ir::Stmt& body) { return insert_barriers(rest_for_first_worker(body)); }
 
-inline constexpr int register_gates(const Target& target) { return target.vector_registers / 5; }
-
 /// All primitives, in the order in which a reader meets them.
 inline constexpr std::array loop_primitives{
     // One loop or a nest of them
@@ -138,7 +136,7 @@ inline constexpr std::array loop_primitives{
     LoopPrimitive{"remove_dead", "", [](const StepCall& c) { return remove_dead(c.body); }},
     LoopPrimitive{"distribute_rows", "", [](const StepCall& c) { return distribute_rows(c.body); }},
     LoopPrimitive{"fuse_edges", "", [](const StepCall& c) { return fuse_edges(c.body); }},
-    LoopPrimitive{"fuse_nests", "", [](const StepCall& c) { return fuse_nests(c.body, register_gates(c.target)); }},
+    LoopPrimitive{"fuse_nests", "", [](const StepCall& c) { return fuse_nests(c.body, schedule::most_gates(c.target)); }},
     LoopPrimitive{"index_densely", "", [](const StepCall& c) { return index_densely(c.body); }},
     LoopPrimitive{"forward_stores", "", [](const StepCall& c) { return forward_stores(c.body); }},
     LoopPrimitive{"chain_sums", "", [](const StepCall& c) { return chain_sums(c.body); }},

@@ -43,6 +43,12 @@ inline constexpr std::array decisions{
     Decision{
         "store", "ot",
         [](const Schedule& s, const LoopStep& step) { return s.store(step.names[0], *type_named(step.names[1])); }},
+    Decision{"tile_rows", "n",
+             [](const Schedule& s, const LoopStep& step) { return s.tile_rows(int(step.numbers[0])); }},
+    Decision{"tile_vectors", "n",
+             [](const Schedule& s, const LoopStep& step) { return s.tile_vectors(int(step.numbers[0])); }},
+    Decision{"tile_gates", "n",
+             [](const Schedule& s, const LoopStep& step) { return s.tile_gates(int(step.numbers[0])); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
 };
 

@@ -123,7 +123,7 @@ class Pipeline {
 /// The compiler's own schedule of a program's loops.
 inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
-  const int gates = target.vector_registers / 5;  // more accumulators side by side leave no room for rows
+  const int gates = schedule::most_gates(target, schedule.tiling);
 
   // Few, large nests
   p.run("inline_temporaries", inline_temporaries);
@@ -147,7 +147,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   // Register tiles over packed weights
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
-  p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target); });
+  p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling); });
   p.run("share_loads", share_loads);
 }
 

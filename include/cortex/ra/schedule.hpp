@@ -48,6 +48,16 @@ class LoopsByHand {
   std::shared_ptr<const LoopSchedule> loops_;
 };
 
+/// The shape of the register tiles that the compiler makes of products, where it is not left to the compiler. 0: it is;
+/// the numbers then follow from the target's registers. No shape changes results.
+struct Tiling {
+  int rows = 0;     // nodes (or edges) that a tile computes at most
+  int vectors = 0;  // vectors of each gate's outputs that a tile computes at most, where its rows are few
+  int gates = 0;    // products that a tile accumulates side by side at most
+
+  friend bool operator==(const Tiling&, const Tiling&) = default;
+};
+
 /// How the recursion is run (paper section 3.1). Each member function gives a copy with one more decision, so decisions
 /// chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
@@ -61,6 +71,7 @@ struct Schedule {
   std::vector<std::pair<std::string, int>> unrolled;  // S3, by name of a state or of the model: the depth
   std::vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
   LoopsByHand by_hand;                  // of the lowered program
+  Tiling tiling;                        // where loops are not scheduled by hand
   int max_workers = 1;                  // threads that may share one call
   DType weight_type = DType::f32;       // of weights that sums of products read
   std::vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
@@ -137,6 +148,18 @@ struct Schedule {
   template <std::derived_from<LoopSchedule> Steps>
   [[nodiscard]] Schedule loops(Steps steps) const {
     return with([&](Schedule& s) { s.by_hand = LoopsByHand(std::make_shared<const Steps>(std::move(steps))); });
+  }
+  /// Register tiles of at most `count` nodes (or edges), 1 to 24. A number that registers do not hold is legal, and slow.
+  [[nodiscard]] Schedule tile_rows(int count) const {
+    return with([&](Schedule& s) { s.tiling.rows = count; });
+  }
+  /// Register tiles of at most `count` vectors of each gate's outputs, 1 to 8.
+  [[nodiscard]] Schedule tile_vectors(int count) const {
+    return with([&](Schedule& s) { s.tiling.vectors = count; });
+  }
+  /// At most `count` products side by side in one pass over what they read, 1 to 16: the gates of a cell.
+  [[nodiscard]] Schedule tile_gates(int count) const {
+    return with([&](Schedule& s) { s.tiling.gates = count; });
   }
   /// The C library's tanh, sigmoid and exp in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {

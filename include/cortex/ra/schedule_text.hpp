@@ -55,6 +55,9 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.weight_type != DType::f32) line("store_weights", std::string(to_string(schedule.weight_type)));
   for (const auto& [name, type] : schedule.stored)
     line("store", detail::quoted(name) + ", " + std::string(to_string(type)));
+  if (schedule.tiling.rows) line("tile_rows", std::to_string(schedule.tiling.rows));
+  if (schedule.tiling.vectors) line("tile_vectors", std::to_string(schedule.tiling.vectors));
+  if (schedule.tiling.gates) line("tile_gates", std::to_string(schedule.tiling.gates));
   if (schedule.exact) line("exact_activations");
   if (!schedule.by_hand) return text;
   line("loops");

@@ -88,6 +88,15 @@ class CompiledModel {
     return lease;
   }
 
+  /// The first half of a call: nodes are numbered, nothing is computed. Weights need not be bound.
+  template <class Linearize>
+  Lease number(Linearize linearize) {
+    Lease lease = take();
+    lease->refresh(weights_.published(), workers_);
+    linearize(*lease);
+    return lease;
+  }
+
  private:
   friend class Lease;
   using Clock = std::chrono::steady_clock;

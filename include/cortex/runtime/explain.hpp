@@ -13,7 +13,9 @@
 #include "cortex/ir/count_work.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/pass/flatten_storage.hpp"
+#include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/schedule/cost.hpp"
 
 namespace cortex::runtime {
 
@@ -92,8 +94,8 @@ class Explainer {
       : executable_(executable), work_(ir::count_work(executable.scheduled.body)) {}
 
   std::string text() const {
-    return "model " + executable_.graph.name + "\n\n" + schedule() + "\n" + work() + "\n" + memory() + "\n" + checks() +
-           "\n" + programs() + "\n" + times();
+    return "model " + executable_.graph.name + "\n\n" + schedule() + "\n" + work() + "\n" + prediction() + "\n" +
+           memory() + "\n" + checks() + "\n" + programs() + "\n" + times();
   }
 
  private:
@@ -118,6 +120,7 @@ class Explainer {
                                                    " threads share a call, each with its own slice of every "
                                                    "operator's last dimension"});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
+    if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
     lines.row({"functions", s.exact
                                 ? "tanh, sigmoid and exp are the C library's"
                                 : "tanh, sigmoid and exp in f32 are approximations of a few units in the last place"});
@@ -135,6 +138,15 @@ class Explainer {
     if (s.weight_type != DType::f32) as("those that sums of products read", s.weight_type);
     for (const auto& [name, type] : s.stored) as(name, type);
     return types.empty() ? "" : "stored: " + joined(types) + "; arithmetic is in f32";
+  }
+
+  static std::string tiling(const Tiling& tiling) {
+    std::vector<std::string> asked;
+    const auto add = [&](int count, const char* what) {
+      if (count) asked.push_back("at most " + std::to_string(count) + what);
+    };
+    add(tiling.rows, " rows"), add(tiling.vectors, " vectors of each gate"), add(tiling.gates, " gates side by side");
+    return joined(asked);
   }
 
   std::string branches() const {
@@ -230,6 +242,72 @@ class Explainer {
         table.row({"barriers " + per(unit) + ", in loop " + std::to_string(loop), std::to_string(count)});
     }
     return table.text();
+  }
+
+  // ---- predicted time ----
+
+  /// A call to give an example of, for each kind of structure.
+  static schedule::CallShape example(ra::StructureKind kind) {
+    schedule::CallShape shape;
+    if (kind == ra::StructureKind::tree)
+      for (double nodes = 32, edges = 0; nodes >= 1; nodes /= 2, edges = 2 * nodes)
+        shape.levels.push_back({nodes, edges});
+    if (kind == ra::StructureKind::sequence)
+      for (int step = 0; step < 32; ++step) shape.levels.push_back({1, step ? 1.0 : 0.0});
+    if (kind == ra::StructureKind::dag)
+      for (int level = 0; level < 11; ++level) {
+        const double nodes = level < 6 ? level + 1 : 11 - level;
+        shape.levels.push_back({nodes, level ? 2 * nodes : 0});
+      }
+    return shape;
+  }
+
+  static std::string microseconds(double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", seconds * 1e6);
+    return text;
+  }
+
+  /// "6 x 2 x 4"
+  static std::string tile(const ir::WorkItem& item, const schedule::NestCost& cost) {
+    if (!cost.rows) return "";
+    return std::to_string(cost.rows) + " x " + std::to_string(cost.vectors) + " x " + std::to_string(item.gates);
+  }
+
+  std::string prediction() const {
+    constexpr const char* examples[] = {"a sequence of 32 nodes", "a balanced tree of 32 leaves",
+                                        "a grid of 6 x 6 nodes"};
+    const ra::StructureKind kind = executable_.graph.structure;
+    const schedule::CallShape shape = example(kind);
+    const schedule::MachineModel machine = machine_model(executable_.target);
+    Table table(1, 7);
+    table.row({"microseconds", "tile", "arithmetic", "weights", "functions", "barriers", "in all"});
+    const auto row = [&](const std::string& name, const std::string& tile, const schedule::CostTerms& t) {
+      table.row({name, tile, microseconds(t.arithmetic), microseconds(t.weights), microseconds(t.functions),
+                 microseconds(t.barriers), microseconds(t.total())});
+    };
+    schedule::CostTerms all, barriers;
+    for (const schedule::NestCost& cost :
+         schedule::predict_nests(work_, executable_.schedule, executable_.target, machine, shape)) {
+      const ir::WorkItem& item = work_[cost.item];
+      all += cost.terms;
+      if (item.kind == ir::WorkItem::Kind::barrier) {
+        barriers += cost.terms;
+        continue;
+      }
+      std::vector<std::string> stored;
+      for (const ir::Buffer& buffer : item.stored) stored.push_back(buffer->name);
+      row(joined(stored), tile(item, cost), cost.terms);
+    }
+    if (executable_.schedule.max_workers > 1) row("barriers", "", barriers);
+    all.nodes = machine.node * shape.nodes();
+    table.row({"numbering of the nodes", "", "", "", "", "", microseconds(all.nodes)});
+    row("in all", "", all);
+    return "predicted time of a call on " + std::string(examples[std::size_t(kind)]) + "\n" + table.text() +
+           "  tile: rows x vectors x gates, of the largest tiles; small levels have smaller ones, of more vectors\n"
+           "  weights: waiting for them, beyond what arithmetic hides; barriers: and what other workers have written\n"
+           "  by a cost model with round numbers: to compare schedules by, and to see what counts; measure for the "
+           "rest\n";
   }
 
   // ---- memory ----

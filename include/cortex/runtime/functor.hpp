@@ -158,6 +158,13 @@ class Functor {
     return attempt([&] { return (*this)(roots); });
   }
 
+  /// The first half of a call, for what wants to know of its size beforehand: nodes are numbered, and states are not
+  /// computed, so that only `Output::workspace()` has a meaning. Weights need not be bound.
+  template <class Roots, class... ArenaIfAny>
+  Output number(Roots&& roots, const ArenaIfAny&... arena) const {
+    return Output(model_->number(linearized(roots, arena...)));
+  }
+
   // ---- weights ----
 
   /// Binds the weight called `name`, which is copied: `model.bind("Emb", values)`, with the shape to be sure of it,
@@ -223,11 +230,17 @@ class Functor {
 
   template <class Roots, class... ArenaIfAny>
   runtime::Lease lease(Roots& roots, const ArenaIfAny&... arena) const {
-    return model_->call([&](runtime::Workspace& workspace) {
+    return model_->call(linearized(roots, arena...));
+  }
+
+  /// What numbers the nodes at `roots` and below in a workspace.
+  template <class Roots, class... ArenaIfAny>
+  auto linearized(Roots& roots, const ArenaIfAny&... arena) const {
+    return [&](runtime::Workspace& workspace) {
       with_range(roots, [&](auto& range) {
         Linearizer::run(workspace.nodes, structure_, workspace.checks(), range, arena...);
       });
-    });
+    };
   }
 
   /// Calls `take` with the roots as a range.

@@ -167,6 +167,9 @@ class Output {
   /// What the call needed of memory, and what is held for it and later ones; nothing for an output without a call.
   CallMemory memory() const { return lease_ ? lease_->memory() : CallMemory{}; }
 
+  /// What the call computed with, for code that stands above results, such as the tuner; only for an output of a call.
+  const runtime::Workspace& workspace() const { return *lease_; }
+
   /// How long the call took to number the nodes, and then to compute, in nanoseconds; 0 unless
   /// `CompileOptions::timings` was set.
   std::int64_t linearize_ns() const { return lease_ ? lease_->linearize_ns : 0; }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cortex/base/vectors.hpp"
+#include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_iterations.hpp"
 #include "cortex/schedule/split.hpp"
@@ -29,22 +30,29 @@ struct TileShape {
   int budget;  // registers for accumulators and weights; the others hold broadcast values and the next iteration's
                // loads
   int gates;
+  int most_vectors = 8;
 
   /// With a single row a weight is used once, straight from memory, and several vectors hide the latency of the
   /// additions.
   int vectors(int rows) const {
     for (const int v : {8, 4, 2}) {
       const int weights = rows == 1 ? 0 : v * gates;
-      if (v * gates <= 12 && rows * gates * v + weights <= budget) return v;
+      if (v <= most_vectors && v * gates <= 12 && rows * gates * v + weights <= budget) return v;
     }
     return 1;
   }
 };
 
-inline TileShape tile_shape(const Target& target, int gates) {
+/// How many products a tile accumulates side by side at most: more leave no room for rows.
+inline int most_gates(const Target& target, const Tiling& tiling = {}) {
+  return tiling.gates ? tiling.gates : target.vector_registers / 5;
+}
+
+inline TileShape tile_shape(const Target& target, int gates, const Tiling& tiling = {}) {
   const int budget = target.vector_registers - target.vector_registers / 5;  // 26 of 32: with more, LLVM spills
   const int per_row = gates == 1 ? 2 : gates;  // one gate alone takes two vectors, to use each broadcast twice
-  return TileShape{std::clamp((budget - per_row) / per_row, 1, 10), budget, gates};
+  const int rows = tiling.rows ? tiling.rows : std::clamp((budget - per_row) / per_row, 1, 10);
+  return TileShape{rows, budget, gates, tiling.vectors ? tiling.vectors : 8};
 }
 
 namespace detail {
@@ -121,12 +129,12 @@ struct Halves {
 /// Tiles one nest.
 class NestTiler {
  public:
-  NestTiler(const Nest& nest, const Target& target)
+  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling)
       : nest_(nest),
         lanes_(lanes_of(target, widest_stored(nest.inner))),
         slice_unit_(lanes_of(target, DType::f32)),
         contracts_(has_contraction(nest.inner)),
-        shape_(tile_shape(target, gates_of(nest.inner))) {}
+        shape_(tile_shape(target, gates_of(nest.inner), tiling)) {}
 
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
@@ -352,9 +360,10 @@ class NestTiler {
 
 }  // namespace detail
 
-inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target) {
+inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target, const Tiling& tiling = {}) {
   // What is shared whole, such as a loop over subtrees or slices, is no tile's: each worker takes its share of it.
-  const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target).run(); });
+  const ir::Stmt tiled =
+      map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target, tiling).run(); });
   return share_iterations(tiled, lanes_of(target, DType::f32));
 }
 

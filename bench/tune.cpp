@@ -1,0 +1,109 @@
+// How good the default schedules are: what the tuner finds beside them, over the inputs of the other benchmarks.
+//
+//   tune [--models treelstm,...] [--hidden 256] [--batch 1,10] [--threads 1] [--grid] [--seconds 60] [--log DIRECTORY]
+//
+// For each case the winner is measured again, interleaved with the default; "ratio" is its time to the default's.
+#include <CLI/CLI.hpp>
+#include <cortex/tune/tune.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "support/cortex_models.hpp"
+#include "support/cortex_system.hpp"
+
+namespace {
+
+using namespace bench;
+
+struct Options {
+  std::vector<std::string> models{"treefc", "dagrnn", "treegru", "treelstm"};
+  std::vector<int> hidden{256}, threads{1};
+  std::vector<std::size_t> batch{1, 10};
+  bool grid = false;
+  double seconds = 60;
+  std::size_t candidates = 1000, lines = 10;
+  std::string log;
+};
+
+cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches, int threads, const std::string& log,
+                    const Options& options) {
+  cortex::CompileOptions compiled;
+  compiled.workers = workers_for(threads);
+  cortex::TuneOptions tune;
+  tune.search = options.grid ? cortex::TuneOptions::Search::grid : cortex::TuneOptions::Search::guided;
+  tune.seconds = options.seconds;
+  tune.most_candidates = options.candidates;
+  tune.log = log;
+  const auto bind = [&](auto& functor) {
+    for (const auto& spec : functor.executable().weights) functor.bind(spec.name, weights(spec.name));
+  };
+  using namespace cortex::models;
+  const int H = int(weights.hidden);
+  const Sizes sizes{.vocabulary = vocabulary, .input = H, .hidden = H};
+  const auto take = [&](const auto& program) { return cortex::tune(program, batches.roots, bind, tune, compiled); };
+  switch (model) {
+    case Model::treefc: return take(tree_fc<Node>(word, left, right, sizes).program);
+    case Model::dagrnn: return take(dag_rnn(H));
+    case Model::treegru: return take(tree_gru<Node>(at_leaves(word), kids, sizes).program);
+    case Model::mvrnn: return take(mv_rnn(H));
+    default: return take(tree_lstm<Node>(at_leaves(word), kids, sizes).program);
+  }
+}
+
+void run(const Options& options) {
+  for (const std::string& name : options.models)
+    for (const int hidden : options.hidden) {
+      const Model model = model_named(name);
+      const Weights weights = random_weights(model, std::size_t(hidden));
+      for (const std::size_t batch : options.batch) {
+        const Batches batches = batches_for(model, batch, Trees::random);
+        for (const int threads : options.threads) {
+          const std::string what =
+              name + " " + std::to_string(hidden) + " b" + std::to_string(batch) + " t" + std::to_string(threads);
+          std::string log = options.log;
+          if (!log.empty()) {
+            log += "/" + what + ".jsonl";
+            for (char& c : log) c = c == ' ' ? '_' : c;
+          }
+          const cortex::Tuned result = tuned(model, weights, batches, threads, log, options);
+          std::printf("== %s: %s\n", what.c_str(), to_string(result, options.lines).c_str());
+          std::fflush(stdout);
+        }
+      }
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"How good the default schedules are."};
+  const auto list = [&](const char* name, auto& values, const char* help) {
+    app.add_option(name, values, help)->delimiter(',')->capture_default_str();
+  };
+  app.add_option("--models", options.models, "Models: treefc, dagrnn, treegru, treelstm, mvrnn")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"treefc", "dagrnn", "treegru", "treelstm", "mvrnn"}))
+      ->capture_default_str();
+  list("--hidden", options.hidden, "Elements of a state");
+  list("--batch", options.batch, "Roots of a call");
+  list("--threads", options.threads, "Threads that a call may use");
+  app.add_flag("--grid", options.grid, "Try all schedules, and not those that the cost model likes");
+  app.add_option("--seconds", options.seconds, "Of search, for each case")->capture_default_str();
+  app.add_option("--candidates", options.candidates, "At most so many, for each case")->capture_default_str();
+  app.add_option("--lines", options.lines, "So many of the best are printed")->capture_default_str();
+  app.add_option("--log", options.log, "Keep logs in this directory, and go on from those that are there");
+  try {
+    app.parse(argc, argv);
+    run(options);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "tune: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,45 @@
+// How large the caches of this machine are.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "cortex/runtime/cpus.hpp"
+#include "cortex/schedule/machine_model.hpp"
+
+namespace cortex::runtime {
+
+namespace detail {
+
+/// "48K", "2048K", "1M" in bytes; 0 for anything else.
+inline double bytes_of(const std::string& text) {
+  char* unit = nullptr;
+  const double number = std::strtod(text.c_str(), &unit);
+  const double factor = *unit == 'K' ? 1 << 10 : *unit == 'M' ? 1 << 20 : *unit == 'G' ? 1 << 30 : *unit ? 0 : 1;
+  return number > 0 ? number * factor : 0;
+}
+
+}  // namespace detail
+
+/// The data caches of the first CPU, as the system tells them in the folder `cpu`; what it does not tell is as in
+/// `CacheSizes`. A last-level cache counts whole, though others use it too.
+inline schedule::CacheSizes cache_sizes(const std::string& cpu = "/sys/devices/system/cpu/cpu0") {
+  schedule::CacheSizes sizes;
+  for (int index = 0; index < 16; ++index) {
+    const std::string folder = cpu + "/cache/index" + std::to_string(index) + "/";
+    const double bytes = detail::bytes_of(detail::first_line(folder + "size"));
+    if (bytes <= 0 || detail::first_line(folder + "type") == "Instruction") continue;
+    const std::string level = detail::first_line(folder + "level");
+    if (level == "1") sizes.first = bytes;
+    if (level == "2") sizes.second = bytes;
+    if (level == "3" || level == "4") sizes.last = bytes;
+  }
+  return sizes;
+}
+
+/// What the cost model takes a target for: its vectors, and, where it is this machine, the caches here.
+inline schedule::MachineModel machine_model(const Target& target) {
+  return schedule::nominal_machine(target, target.backend == Backend::llvm ? cache_sizes() : schedule::CacheSizes{});
+}
+
+}  // namespace cortex::runtime

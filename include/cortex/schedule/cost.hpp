@@ -1,0 +1,249 @@
+// Predicts how long a call takes under a schedule: from the work that the scheduled program does (`ir/count_work.hpp`),
+// the shape of its register tiles, the machine's speeds, and how many nodes each level of the call has.
+//
+//   a nest over n rows, in tiles of at most R:
+//     max(FLOPs / rate of the tile, ceil(n / R) * weight bytes / bandwidth of the worker's slice)
+//   + functions + barriers + lines that other workers have written + numbering of the nodes
+//
+// Good to order schedules by, and to say what a call's time goes into; not to state times: those are measured. Paper
+// section 6 (grid search), and "The floor" of the benchmarks, which is the same sum with every tile at its best.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cortex/ir/count_work.hpp"
+#include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/machine_model.hpp"
+#include "cortex/schedule/tile_nests.hpp"
+
+namespace cortex::schedule {
+
+/// What a call is of, as far as its time depends on it.
+struct CallShape {
+  /// The nodes of one height, and the edges to their children.
+  struct Level {
+    double nodes = 0, edges = 0;
+  };
+  std::vector<Level> levels;  // by height, leaves first
+  double roots = 1;
+
+  double nodes() const {
+    double sum = 0;
+    for (const Level& level : levels) sum += level.nodes;
+    return sum;
+  }
+};
+
+/// Seconds that a call takes, by what they are spent on.
+struct CostTerms {
+  double arithmetic = 0;  // multiply-adds and the like
+  double weights = 0;     // waiting for weights, beyond what arithmetic hides
+  double functions = 0;   // tanh, sigmoid, exp
+  double barriers = 0;    // of workers, and reading what another one has written
+  double nodes = 0;       // numbering the nodes
+
+  double total() const { return arithmetic + weights + functions + barriers + nodes; }
+  CostTerms& operator+=(const CostTerms& more) {
+    arithmetic += more.arithmetic, weights += more.weights, functions += more.functions;
+    barriers += more.barriers, nodes += more.nodes;
+    return *this;
+  }
+};
+
+/// What one nest, or one barrier, takes in all its executions of a call.
+struct NestCost {
+  std::size_t item = 0;  // its number in `count_work`
+  int rows = 0;          // of its tiles at most; 0: it has none
+  int vectors = 0;       // of each gate's outputs, in a tile of so many rows
+  CostTerms terms;
+};
+
+namespace detail {
+
+class CostModel {
+ public:
+  CostModel(const std::vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+            const MachineModel& machine, const CallShape& shape)
+      : items_(items),
+        schedule_(schedule),
+        target_(target),
+        machine_(machine),
+        shape_(shape),
+        workers_(double(std::max(schedule.max_workers, 1))) {
+    std::vector<std::string> parts;
+    for (const ir::WorkItem& item : items) {
+      leaves_apart_ |= item.depth == 0 && item.unit == "leaf";
+      for (const ir::WeightRead& read : item.weights)
+        if (!is_of_rows(read.unit)) slice_ += read.bytes / workers_;
+      const std::string part = item.unit.substr(0, item.unit.find(" where "));
+      if (part.rfind("node of part", 0) == 0 && std::find(parts.begin(), parts.end(), part) == parts.end())
+        parts.push_back(part);
+    }
+    parts_ = std::max(1.0, double(parts.size()));
+    for (const auto& [name, depth] : schedule.unrolled) depth_ = std::max(depth_, double(depth));
+  }
+
+  std::vector<NestCost> run() const {
+    std::vector<NestCost> result;
+    std::vector<std::string> loops;  // what an iteration of each loop around is
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const ir::WorkItem& item = items_[i];
+      loops.resize(std::size_t(item.depth));
+      if (item.kind == ir::WorkItem::Kind::loop) {
+        loops.push_back(item.unit);
+        continue;
+      }
+      result.push_back(cost(i, loops.empty() ? "" : loops.back()));
+    }
+    return result;
+  }
+
+ private:
+  /// Some rows of the call, and how many nodes and edges they have.
+  struct Scope {
+    std::size_t first, last;  // levels [first, last)
+  };
+
+  NestCost cost(std::size_t number, const std::string& loop) const {
+    const ir::WorkItem& item = items_[number];
+    NestCost result;
+    result.item = number;
+    const TileShape tile = tile_shape(target_, std::max(item.gates, 1), schedule_.tiling);
+    const bool tiled = item.gates > 0 && !schedule_.by_hand && loop != "node" && loop != "inner node";
+    if (tiled) result.rows = tile.most_rows, result.vectors = tile.vectors(tile.most_rows);
+    const auto add = [&](const Scope& scope, double times) {
+      CostTerms terms = item.kind == ir::WorkItem::Kind::barrier ? barrier() : nest(item, scope, times, tiled, tile);
+      for (double* term : {&terms.arithmetic, &terms.weights, &terms.functions, &terms.barriers}) *term *= times;
+      result.terms += terms;
+    };
+    const std::size_t levels = shape_.levels.size();
+    if (loop.empty()) {
+      add({0, levels}, 1);
+    } else if (loop == "level") {
+      for (std::size_t level = leaves_apart_; level < levels; ++level) add({level, level + 1}, 1);
+    } else if (loop == "level of subtrees") {
+      const auto step = std::size_t(depth_);
+      for (std::size_t level = 1; level < levels; level += step) add({level, std::min(level + step, levels)}, 1);
+    } else {  // an iteration for each row
+      add({0, levels}, std::max(1.0, count(loop, {0, levels})));
+    }
+    return result;
+  }
+
+  CostTerms barrier() const {
+    CostTerms terms;
+    if (workers_ > 1) terms.barriers = machine_.barrier * std::log2(2 * workers_) / 2;
+    return terms;
+  }
+
+  /// One execution of a nest, of which there are `times` with equal shares of the scope's rows.
+  CostTerms nest(const ir::WorkItem& item, const Scope& scope, double times, bool tiled, const TileShape& tile) const {
+    const double rows = count(item.unit, scope) / times, share = item.by_each_worker ? 1 : workers_;
+    double flops = 0, functions = 0, once = 0, by_row = 0;
+    for (const ir::Operations& operations : item.operations) {
+      const double n = count(operations.unit, scope) / times;
+      flops += operations.flops * n, functions += operations.functions * n;
+    }
+    for (const ir::WeightRead& read : item.weights)
+      (is_of_rows(read.unit) ? by_row : once) +=
+          read.bytes * (is_of_rows(read.unit) ? count(read.unit, scope) / times : 1);
+    if (rows <= 0) return {};
+    const double most = tiled ? tile.most_rows : 1, tiles = std::ceil(rows / most), in_tile = rows / tiles;
+    const double rate = machine_.flops * (item.gates ? efficiency(tile, in_tile) : 0.25);
+    CostTerms terms;
+    terms.arithmetic = flops / share / rate;
+    terms.weights = std::max(0.0, tiles * once / share / machine_.bandwidth(slice_) - terms.arithmetic);
+    terms.weights += by_row / share / far();
+    terms.functions = functions / share * (schedule_.exact ? machine_.library : machine_.activation);
+    if (workers_ > 1 && !item.by_each_worker)
+      terms.barriers = rows * stored_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
+    return terms;
+  }
+
+  /// The share of the peak that a tile of so many rows reaches: with few accumulators additions wait for each other,
+  /// with few rows and vectors loads outnumber multiply-adds, and with too many of them some live in memory.
+  double efficiency(const TileShape& tile, double rows) const {
+    const double vectors = tile.vectors(std::max(1, int(std::ceil(rows)))) * tile.gates;
+    const double sums = rows * vectors, loads = rows + vectors;
+    const double needed = sums + (rows > 1 ? vectors : 0) + 1;
+    const double pointers = std::max(0.0, rows - 10);  // each row has its own, in one of 16 registers
+    const double spilled = std::max(0.0, needed - target_.vector_registers) + 4 * pointers;
+    return std::min({1.0, sums / 8, sums / loads}) / (1 + 3 * spilled / needed);
+  }
+
+  /// How many there are of what is counted, in these levels.
+  double count(std::string_view unit, const Scope& scope) const {
+    if (const auto where = unit.find(" where "); where != std::string_view::npos)
+      return count(unit.substr(0, where), scope) / 2;
+    double leaves = 0, inner = 0, edges = 0;
+    for (std::size_t level = scope.first; level < scope.last; ++level) {
+      (level == 0 ? leaves : inner) += shape_.levels[level].nodes;
+      edges += shape_.levels[level].edges;
+    }
+    const double depth = std::max(depth_, 1.0), tops = inner / (std::exp2(depth) - 1);  // of binary trees
+    if (unit == "leaf") return leaves;
+    if (unit == "inner node") return inner;
+    if (unit == "node") return leaves + inner;
+    if (unit == "subtree's top") return tops;
+    if (unit == "node below a subtree's top") return inner - tops;
+    if (unit == "root") return shape_.roots;
+    if (unit == "node below a root") return shape_.nodes();
+    if (unit.rfind("edge of a node of part", 0) == 0) return edges / parts_;
+    if (unit.rfind("edge", 0) == 0) return edges;
+    if (unit.rfind("node of part", 0) == 0) return (leaves + inner) / parts_;
+    return 1;
+  }
+
+  /// Whether a weight is read once for each row, such as a word's vector, and not once for all of them.
+  static bool is_of_rows(std::string_view unit) {
+    return unit != "call" && unit != "level" && unit != "level of subtrees";
+  }
+
+  /// Rows of tables: they come from wherever there is room for a table.
+  double far() const { return machine_.levels.size() < 2 ? 1e10 : machine_.levels[machine_.levels.size() - 2].rate; }
+
+  /// What other workers read of a row: states. Temporaries mostly stay with the worker that makes them.
+  static double stored_bytes(const ir::WorkItem& item) {
+    double bytes = 0;
+    for (const ir::Buffer& buffer : item.stored) {
+      if (buffer->role != ir::Role::state) continue;
+      double elements = double(size_of(buffer->dtype));
+      for (const Dim& dim : buffer->dims)
+        if (dim.extent() > 0) elements *= double(dim.extent());
+      bytes += elements;
+    }
+    return bytes;
+  }
+
+  const std::vector<ir::WorkItem>& items_;
+  const Schedule& schedule_;
+  const Target& target_;
+  const MachineModel& machine_;
+  const CallShape& shape_;
+  double workers_, slice_ = 0, parts_ = 1, depth_ = 0;
+  bool leaves_apart_ = false;
+};
+
+}  // namespace detail
+
+/// What each nest and barrier of `items` takes in a call, in their order. `items` are the work of a program before
+/// register tiles.
+inline std::vector<NestCost> predict_nests(const std::vector<ir::WorkItem>& items, const Schedule& schedule,
+                                           const Target& target, const MachineModel& machine, const CallShape& shape) {
+  return detail::CostModel(items, schedule, target, machine, shape).run();
+}
+
+/// The same, added up, with the numbering of the nodes.
+inline CostTerms predict(const std::vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                         const MachineModel& machine, const CallShape& shape) {
+  CostTerms sum;
+  for (const NestCost& nest : predict_nests(items, schedule, target, machine, shape)) sum += nest.terms;
+  sum.nodes = machine.node * shape.nodes();
+  return sum;
+}
+
+}  // namespace cortex::schedule

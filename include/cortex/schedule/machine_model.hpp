@@ -1,0 +1,60 @@
+// What the cost model knows of a machine: a few speeds of one worker.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cortex/base/target.hpp"
+
+namespace cortex::schedule {
+
+/// Speeds of one core. Times are in seconds, rates a second.
+struct MachineModel {
+  /// A level of the memory hierarchy: how much it holds, and how many bytes a second are read from it.
+  struct Level {
+    double bytes = 0, rate = 0;
+  };
+
+  double flops = 0;           // of f32 multiply-adds (2 each) that wait for nothing
+  std::vector<Level> levels;  // smallest first; the last one is memory, and holds everything
+  double barrier = 0.14e-6;   // until two workers have met
+  double remote_line = 8e-9;  // to read a cache line that another worker has just written
+  double activation = 0;      // a tanh, sigmoid or exp, approximated
+  double library = 6e-9;      // the same, of the C library
+  double node = 5.4e-9;       // to number a node
+
+  /// How fast a slice of `bytes` is read again and again: from the level that holds it, and, since it shares that level
+  /// with other data, ever more from the next one when it is larger than three quarters of it.
+  double bandwidth(double bytes) const {
+    for (std::size_t l = 0; l + 1 < levels.size(); ++l) {
+      const double full = 0.75 * levels[l].bytes, none = 4 * levels[l].bytes;
+      if (bytes <= full) return levels[l].rate;
+      if (bytes < none && bytes < 0.75 * levels[l + 1].bytes)
+        return levels[l].rate + std::log(bytes / full) / std::log(none / full) * (levels[l + 1].rate - levels[l].rate);
+    }
+    return levels.empty() ? 1e10 : levels.back().rate;
+  }
+};
+
+/// How large the caches of a core are, in bytes.
+struct CacheSizes {
+  double first = 32 << 10, second = 1 << 20, last = 32 << 20;
+};
+
+/// A machine of today at 2.8 GHz with that target's vectors: two multiply-adds and two loads of a vector a cycle, 48
+/// bytes a cycle from the second-level cache. Good enough to compare schedules by.
+inline MachineModel nominal_machine(const Target& target, const CacheSizes& caches = {}) {
+  constexpr double clock = 2.8e9;
+  const double bytes = target.vector_bytes, lanes = bytes / 4;
+  MachineModel machine;
+  machine.flops = clock * 2 * 2 * lanes;
+  machine.levels = {{caches.first, clock * 2 * bytes},
+                    {caches.second, clock * std::min(48.0, 2 * bytes)},
+                    {caches.last, clock * 12},
+                    {HUGE_VAL, clock * 6}};
+  machine.activation = 3.75e-9 / lanes;
+  return machine;
+}
+
+}  // namespace cortex::schedule

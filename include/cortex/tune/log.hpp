@@ -1,0 +1,276 @@
+// What tuning keeps in files: the log of a search, from which it goes on, and the cache of what searches have found.
+#pragma once
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/config.hpp"
+#include "cortex/base/error.hpp"
+#include "cortex/runtime/caches.hpp"
+#include "cortex/tune/json.hpp"
+
+namespace cortex::tuning {
+
+/// What has become of a candidate.
+enum class Outcome : std::uint8_t {
+  measured,  // right, and timed
+  refused,   // not legal for the model: `why` has the compiler's words
+  wrong,     // its results are not those of the default; a defect of the library
+};
+
+inline std::string_view to_string(Outcome outcome) {
+  constexpr std::string_view names[] = {"measured", "refused", "wrong"};
+  return names[std::size_t(outcome)];
+}
+
+/// A candidate in the log.
+struct Record {
+  std::string schedule;  // as text
+  Outcome outcome = Outcome::measured;
+  std::string why;               // refused, wrong
+  double predicted_seconds = 0;  // by the cost model, for all batches; 0: it made no prediction
+  double seconds = 0;            // for all batches, the least of each over the rounds
+  double ratio = 0;              // to the default's, measured in turn with it
+  int rounds = 0;
+  bool from_log = false;  // measured by an earlier run
+};
+
+/// What measurements hold for. They are the same model's, on the same machine, over inputs of the same shapes, or they
+/// say nothing.
+struct Key {
+  std::string model, machine, shapes;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+/// A hash of `text` as 16 hexadecimal digits.
+inline std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+/// The processor, its caches, and what code is compiled for.
+inline std::string machine_name(const Target& target) {
+  std::string cpu = "unknown processor";
+  if (std::FILE* file = std::fopen("/proc/cpuinfo", "re")) {
+    char text[512];
+    while (std::fgets(text, sizeof text, file)) {
+      const std::string_view line = text;
+      const auto colon = line.find(": ");
+      if (line.rfind("model name", 0) != 0 || colon == std::string_view::npos) continue;
+      cpu = line.substr(colon + 2, line.find_last_not_of('\n') - colon - 1);
+      break;
+    }
+    std::fclose(file);
+  }
+  const schedule::CacheSizes caches = runtime::cache_sizes();
+  const auto kilobytes = [](double bytes) { return std::to_string(long(bytes / 1024)) + "K"; };
+  return cpu + ", " + std::to_string(runtime::usable_cpus()) + " CPUs, caches " + kilobytes(caches.first) + " " +
+         kilobytes(caches.second) + " " + kilobytes(caches.last) + "; " +
+         (target.backend == Backend::interpreter ? "interpreter" : target.cpu) + ", vectors of " +
+         std::to_string(target.vector_bytes) + " bytes, " + std::to_string(target.vector_registers) +
+         " registers, features " + hash_of(target.features);
+}
+
+namespace detail {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+inline File open_file(const std::string& path, const char* mode) {
+  return {std::fopen(path.c_str(), mode), &std::fclose};
+}
+
+/// All of a file; nothing if it cannot be opened.
+inline std::optional<std::string> read_all(const std::string& path) {
+  const File file = open_file(path, "re");
+  if (!file) return {};
+  std::string text;
+  char part[4096];
+  for (std::size_t n = 0; (n = std::fread(part, 1, sizeof part, file.get())) > 0;) text.append(part, n);
+  return text;
+}
+
+inline std::string header_line(const Key& key, const std::string& start) {
+  return JsonLine()
+      .text("log", "cortex tune")
+      .text("version", CORTEX_VERSION)
+      .text("model", key.model)
+      .text("machine", key.machine)
+      .text("shapes", key.shapes)
+      .text("start", start)
+      .str();
+}
+
+inline std::string line_of(const Record& record) {
+  JsonLine line;
+  line.text("schedule", record.schedule).text("outcome", to_string(record.outcome));
+  if (!record.why.empty()) line.text("why", record.why);
+  line.number("predicted_seconds", record.predicted_seconds);
+  if (record.outcome == Outcome::measured)
+    line.number("seconds", record.seconds).number("ratio", record.ratio).number("rounds", record.rounds);
+  return line.str();
+}
+
+inline std::optional<Record> record_of(const Json& json) {
+  Record record;
+  record.schedule = text_of(json, "schedule"), record.why = text_of(json, "why");
+  record.predicted_seconds = number_of(json, "predicted_seconds"), record.seconds = number_of(json, "seconds");
+  record.ratio = number_of(json, "ratio"), record.rounds = int(number_of(json, "rounds"));
+  record.from_log = true;
+  for (const Outcome outcome : {Outcome::measured, Outcome::refused, Outcome::wrong})
+    if (to_string(outcome) == text_of(json, "outcome")) {
+      record.outcome = outcome;
+      if (!json.count("schedule") || (outcome == Outcome::measured && !(record.ratio > 0))) return {};
+      return record;
+    }
+  return {};
+}
+
+}  // namespace detail
+
+/// The log of a search: a line that says of what, and a line for each candidate, written as soon as it is known, so
+/// that a search that was broken off goes on where it was. A last line without its end was being written when that
+/// happened, and is taken away.
+class Log {
+ public:
+  Log() = default;
+
+  /// Opens the log at `path`, or begins one; an empty path: none is kept. `start` is the default as text, to which
+  /// times are compared. Throws `Error{invalid_argument}` for a log of another model, machine, default, or shapes,
+  /// naming what differs, and for a file that is no log.
+  Log(const std::string& path, const Key& key, const std::string& start) : path_(path) {
+    if (path.empty()) return;
+    std::string text = detail::read_all(path).value_or("");
+    const std::string header = detail::header_line(key, start) + "\n";
+    const std::size_t whole = text.rfind('\n') + 1;  // 0 if there is none
+    if (whole == 0 && header.compare(0, text.size(), text) != 0) no_log();
+    const bool cut = whole < text.size();
+    text.resize(whole);
+    read(text, key, start);
+    if (cut && ::truncate(path.c_str(), off_t(whole)) != 0) fail("it cannot be written to");
+    file_ = detail::open_file(path, "ae");
+    if (!file_) fail("it cannot be written to");
+    if (text.empty()) append(header);
+  }
+
+  /// The candidates of earlier runs.
+  const std::vector<Record>& records() const { return records_; }
+  const Record* find(const std::string& schedule) const {
+    for (const Record& record : records_)
+      if (record.schedule == schedule) return &record;
+    return nullptr;
+  }
+
+  void add(const Record& record) {
+    if (file_) append(detail::line_of(record) + "\n");
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(Code::invalid_argument, "tuning log '" + path_ + "': " + what);
+  }
+
+  [[noreturn]] void no_log() const {
+    fail("it is no log of a tuner: its first line does not say so; give another path");
+  }
+
+  void read(const std::string& text, const Key& key, const std::string& start) {
+    std::size_t number = 0;
+    for (std::size_t at = 0; at < text.size(); ++number) {
+      const std::size_t end = text.find('\n', at);
+      const auto json = parse_json(std::string_view(text).substr(at, end - at));
+      at = end + 1;
+      if (number == 0) {
+        check_header(json, key, start);
+        continue;
+      }
+      const auto record = json ? detail::record_of(*json) : std::nullopt;
+      if (!record) fail("line " + std::to_string(number + 1) + " is no candidate; mend it or begin another log");
+      records_.push_back(*record);
+    }
+  }
+
+  void check_header(const std::optional<Json>& json, const Key& key, const std::string& start) const {
+    if (!json || text_of(*json, "log") != "cortex tune") no_log();
+    const auto check = [&](const char* what, const char* other, const std::string& expected) {
+      if (const std::string is = text_of(*json, what); is != expected)
+        fail("it is of " + std::string(other) + " (" + is + ", and not " + expected +
+             "); give another path, or remove it");
+    };
+    check("version", "another version", CORTEX_VERSION);
+    check("model", "another model", key.model);
+    check("machine", "another machine", key.machine);
+    check("shapes", "inputs of other shapes", key.shapes);
+    check("start", "another default", start);
+  }
+
+  void append(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0)
+      fail("a line cannot be written");
+  }
+
+  std::string path_;
+  std::vector<Record> records_;
+  detail::File file_{nullptr, &std::fclose};
+};
+
+/// What a search has found.
+struct Found {
+  std::string schedule;  // as text
+  double ratio = 1;      // to the default's time
+  double noise = 0;      // of that ratio
+};
+
+/// A folder of results, a file each, named by what they hold for.
+class Cache {
+ public:
+  /// `searched` is what was searched: the space, and the schedule that it begins with. An empty folder: none is kept.
+  Cache(std::string folder, const Key& key, const std::string& searched) : folder_(std::move(folder)) {
+    line_.text("cache", "cortex tune").text("version", CORTEX_VERSION).text("model", key.model);
+    line_.text("machine", key.machine).text("shapes", key.shapes).text("searched", searched);
+  }
+
+  /// What an earlier search has found. A file that is not whole, or of something else, counts as none.
+  std::optional<Found> find() const {
+    const auto text = folder_.empty() ? std::nullopt : detail::read_all(path());
+    if (!text || text->empty() || text->back() != '\n') return {};
+    const auto json = parse_json(std::string_view(*text).substr(0, text->size() - 1));
+    const auto expected = parse_json(line_.str());
+    if (!json || !json->count("schedule")) return {};
+    for (const auto& [name, value] : *expected)
+      if (text_of(*json, name) != value) return {};
+    return Found{text_of(*json, "schedule"), number_of(*json, "ratio"), number_of(*json, "noise")};
+  }
+
+  /// Keeps `found`; the folder is made if it is not there. Another process sees all of it or nothing.
+  void keep(const Found& found) const {
+    if (folder_.empty()) return;
+    ::mkdir(folder_.c_str(), 0777);
+    JsonLine line = line_;
+    line.text("schedule", found.schedule).number("ratio", found.ratio).number("noise", found.noise);
+    const std::string text = line.str() + "\n", fresh = path() + "." + std::to_string(::getpid());
+    detail::File file = detail::open_file(fresh, "we");
+    const bool written =
+        file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
+    if (!written || std::rename(fresh.c_str(), path().c_str()) != 0)
+      throw Error(Code::invalid_argument, "tuning cache '" + folder_ + "': no file can be written there");
+  }
+
+ private:
+  std::string path() const { return folder_ + "/" + hash_of(line_.str()) + ".json"; }
+
+  std::string folder_;
+  JsonLine line_;
+};
+
+}  // namespace cortex::tuning

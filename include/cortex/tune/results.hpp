@@ -1,0 +1,216 @@
+// Whether a candidate computes what the default computes: results compared bit by bit, and, where a schedule rounds in
+// another order, held against the equations with a running error bound.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cortex/ra/interpret.hpp"
+#include "cortex/runtime/output.hpp"
+#include "cortex/schedule/cost.hpp"
+
+namespace cortex::tuning {
+
+/// Whether both schedules round alike, so that their results have to be the same. Workers, batches, versions of
+/// branches and the shape of tiles change nothing; where sums are cut, how functions are computed and what is scheduled
+/// by hand may. The interpreter of loops computes in double, and rounds whatever a schedule keeps in memory.
+inline bool round_alike(Schedule a, Schedule b, const Target& target) {
+  if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
+  if (target.backend == Backend::llvm)
+    return a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact && a.by_hand == b.by_hand;
+  a.max_workers = b.max_workers;
+  return a == b;
+}
+
+/// What the nodes of a call are for its time.
+inline schedule::CallShape shape_of(const runtime::Workspace& call) {
+  const structure::Arrays& arrays = call.arrays();
+  schedule::CallShape shape;
+  shape.roots = arrays.num_roots;
+  std::vector<std::size_t> level(std::size_t(arrays.num_nodes));
+  for (std::int32_t b = 0; b < arrays.num_batches; ++b) {
+    shape.levels.push_back({double(arrays.batch_length[b]), 0});
+    std::fill_n(level.begin() + arrays.batch_begin[b], arrays.batch_length[b], std::size_t(b));
+  }
+  const auto edges = [&](std::int32_t node, std::int32_t count) {
+    shape.levels[level[std::size_t(node)]].edges += count;
+  };
+  const runtime::AccessorOrder& order = call.plan().order;
+  for (const int position : order.child)
+    for (std::int32_t n = 0; position >= 0 && n < arrays.num_internal; ++n)
+      edges(n, arrays.child[position][n] < arrays.num_nodes);
+  const ra::Graph& graph = call.plan().executable->graph;
+  for (std::size_t c = 0; c < order.children.size(); ++c)
+    for (std::int32_t n = 0;
+         order.children[c] >= 0 && graph.containers[c].relation == ra::Relation::children && n < arrays.num_internal;
+         ++n) {
+      const structure::Csr& csr = arrays.children[order.children[c]];
+      edges(n, csr.begin[n + 1] - csr.begin[n]);
+    }
+  return shape;
+}
+
+namespace detail {
+
+/// The nodes of a call in an order that only they decide, whatever numbers a schedule gives them: roots first, then
+/// breadth first through the children.
+inline std::vector<std::int32_t> nodes_in_order(const runtime::Workspace& call) {
+  const structure::Arrays& arrays = call.arrays();
+  const runtime::AccessorOrder& order = call.plan().order;
+  const ra::Graph& graph = call.plan().executable->graph;
+  std::vector<std::int32_t> result;
+  std::vector<bool> seen(std::size_t(arrays.num_nodes) + 1);
+  const auto visit = [&](std::int32_t node) {
+    if (node >= arrays.num_nodes || seen[std::size_t(node)]) return;
+    seen[std::size_t(node)] = true;
+    result.push_back(node);
+  };
+  for (std::int32_t r = 0; r < arrays.num_roots; ++r) visit(arrays.root[r]);
+  for (std::size_t at = 0; at < result.size(); ++at) {
+    const std::int32_t node = result[at];
+    for (const int position : order.child)
+      if (position >= 0) visit(arrays.child[position][node]);
+    for (std::size_t c = 0; c < order.children.size(); ++c) {
+      if (order.children[c] < 0 || graph.containers[c].relation != ra::Relation::children) continue;
+      const structure::Csr& csr = arrays.children[order.children[c]];
+      for (std::int32_t e = csr.begin[node]; e < csr.begin[node + 1]; ++e) visit(csr.child[e]);
+    }
+  }
+  return result;
+}
+
+/// A state at a node, dense and row-major.
+inline std::vector<double> row_of(const runtime::Workspace& call, std::size_t state, std::int32_t node) {
+  const runtime::StateView& view = call.plan().states[state];
+  const std::byte* const row = call.row(view, node);
+  const auto read = [&](auto element) {
+    std::vector<decltype(element)> dense(static_cast<std::size_t>(view.size));
+    runtime::detail::copy_dense(view, row, dense.data());
+    return std::vector<double>(dense.begin(), dense.end());
+  };
+  return view.dtype == DType::f64 ? read(double()) : read(float());
+}
+
+/// Calls `take(state, node)` for each state of each node that has one, in the same order for all schedules.
+template <class Take>
+void for_each_result(const runtime::Workspace& call, Take take) {
+  const structure::Arrays& arrays = call.arrays();
+  const auto& states = call.plan().executable->states;
+  std::vector<bool> is_root(std::size_t(arrays.num_nodes));
+  for (std::int32_t r = 0; r < arrays.num_roots; ++r) is_root[std::size_t(arrays.root[r])] = true;
+  for (const std::int32_t node : nodes_in_order(call))
+    for (std::size_t s = 0; s < states.size(); ++s)
+      if (!states[s].at_roots || is_root[std::size_t(node)]) take(s, node);
+}
+
+/// The arrays of a call with the accessors in the graph's order, as the interpreter of the graph asks for them.
+class OrderedArrays {
+ public:
+  explicit OrderedArrays(const runtime::Workspace& call) : arrays(call.arrays()) {
+    const runtime::AccessorOrder& order = call.plan().order;
+    for (const int p : order.child) child_.push_back(p < 0 ? nullptr : arrays.child[p]);
+    for (const int p : order.children) children_.push_back(p < 0 ? structure::Csr{} : arrays.children[p]);
+    for (const int p : order.field) fields_.push_back(p < 0 ? structure::FieldArray{} : arrays.field[p]);
+    arrays.child = child_.data(), arrays.children = children_.data(), arrays.field = fields_.data();
+  }
+  OrderedArrays(const OrderedArrays&) = delete;
+  OrderedArrays& operator=(const OrderedArrays&) = delete;
+
+  structure::Arrays arrays;
+
+ private:
+  std::vector<const std::int32_t*> child_;
+  std::vector<structure::Csr> children_;
+  std::vector<structure::FieldArray> fields_;
+};
+
+/// The weights of a call as the interpreter takes them, out of the copies that the code reads. What no code reads is
+/// zero.
+inline ra::Weights weights_of(const runtime::Workspace& call) {
+  const runtime::Executable& executable = *call.plan().executable;
+  const runtime::WeightSet& set = call.weights();
+  ra::Weights result;
+  for (std::size_t slot = 0; slot < executable.weights.size(); ++slot) {
+    ra::Tensor tensor{set.shapes[slot], {}};
+    std::int64_t count = 1;
+    for (const std::int64_t extent : tensor.shape) count *= extent;
+    tensor.values.resize(std::size_t(count));
+    for (std::size_t b = 0; b < set.blocks.size(); ++b) {
+      const ir::Buffer& buffer = executable.program.buffers[b];
+      if (!set.blocks[b] || runtime::detail::weight_slot(buffer) != int(slot)) continue;
+      const runtime::Runs runs = runtime::runs_of(runtime::layout_of(*buffer), 0, tensor.shape);
+      const auto unpack = [&](const auto* from) {
+        double* to = tensor.values.data();
+        for (const std::int64_t begin : runs.begin)
+          for (std::int64_t i = 0; i < runs.length; ++i) *to++ = double(from[begin + i]);
+      };
+      switch (buffer->dtype) {
+        case DType::f32: unpack(reinterpret_cast<const float*>(set.blocks[b]->data())); break;
+        case DType::f64: unpack(reinterpret_cast<const double*>(set.blocks[b]->data())); break;
+        default: throw Error(Code::internal, "weight '" + buffer->name + "' is of a type that the tuner cannot read");
+      }
+    }
+    result.emplace(executable.weights[slot].name, std::move(tensor));
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// A number for each state of each node of a call, equal where all elements are: bit by bit, but that zeros of either
+/// sign are one, and all NaNs.
+inline std::vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
+  std::vector<std::uint64_t> result;
+  detail::for_each_result(call, [&](std::size_t state, std::int32_t node) {
+    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
+    for (const double value : detail::row_of(call, state, node)) {
+      const double one = value == 0 ? 0.0 : std::isnan(value) ? NAN : value;
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &one, sizeof bits);
+      hash = (hash ^ bits) * 0x100000001b3u;
+      hash ^= hash >> 29;
+    }
+    result.push_back(hash);
+  });
+  return result;
+}
+
+/// What is wrong with the results of a call by the model's equations; nothing if each node's states lie within the
+/// error bound of what they should be by its children's. If every node is right by its children, all are; so the bounds
+/// stay as tight at the root of a high tree as at its leaves. Costs about 50 ns a multiply-add.
+inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
+  const runtime::Executable& executable = *call.plan().executable;
+  const detail::OrderedArrays ordered(call);
+  const ra::ArraysView view(ordered.arrays, executable.graph);
+  ra::States<double> given(executable.states.size());
+  for (std::size_t s = 0; s < given.size(); ++s) given[s].resize(std::size_t(call.arrays().num_nodes));
+  for (std::size_t s = 0; s < given.size(); ++s)
+    for (auto& row : given[s]) row.resize(std::size_t(call.plan().states[s].size));
+  detail::for_each_result(
+      call, [&](std::size_t s, std::int32_t n) { given[s][std::size_t(n)] = detail::row_of(call, s, n); });
+  ra::Rounding rounding;
+  rounding.any_order = true;
+  const auto right = ra::interpret_from<ra::Bounded>(given, executable.graph, view, detail::weights_of(call),
+                                                     ra::Arithmetic<ra::Bounded>(rounding));
+  std::optional<std::string> wrong;
+  detail::for_each_result(call, [&](std::size_t s, std::int32_t n) {
+    const std::vector<double>& is = given[s][std::size_t(n)];
+    for (std::size_t i = 0; i < is.size() && !wrong; ++i) {
+      const ra::Bounded& bounded = right[s][std::size_t(n)][i];
+      if (bounded.covers(is[i])) continue;
+      char text[160];
+      std::snprintf(text, sizeof text, "element %zu at node %d is %.9g, and not %.9g within %.2g", i, int(n), is[i],
+                    bounded.value, bounded.error);
+      wrong = "state '" + executable.states[s].name + "': " + text;
+    }
+  });
+  return wrong;
+}
+
+}  // namespace cortex::tuning

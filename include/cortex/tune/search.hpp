@@ -1,0 +1,491 @@
+// The search of a tuner, apart from node types: which schedule to try next, whether it is right, how fast it is, and
+// whether the best one is really faster.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/function_ref.hpp"
+#include "cortex/ra/print.hpp"
+#include "cortex/runtime/caches.hpp"
+#include "cortex/runtime/compile.hpp"
+#include "cortex/tune/log.hpp"
+#include "cortex/tune/results.hpp"
+#include "cortex/tune/space.hpp"
+
+namespace cortex {
+
+namespace tuning {
+
+/// How times are taken. Tests put one in its place that is told what they are.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  /// Seconds since some moment.
+  virtual double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  /// Seconds that `call` takes, which runs a batch under that schedule.
+  virtual double time(const Schedule&, std::size_t /*batch*/, FunctionRef<void()> call) {
+    const double begin = now();
+    call();
+    return now() - begin;
+  }
+};
+
+/// Told after each candidate.
+struct Progress {
+  std::size_t done, total;  // candidates
+  const Record& last;
+  double best_ratio;  // the least so far, to the default's time; 1 if none is faster
+  double seconds;     // since the search began
+};
+
+/// Why a search ended.
+enum class Ended : std::uint8_t {
+  all_tried,   // every schedule of the space
+  no_gain,     // guided: as many as `patience` in a row were no better
+  candidates,  // as many as `most_candidates`
+  seconds,     // as long as `seconds`
+  cancelled,
+  from_cache,  // nothing was tried
+};
+
+}  // namespace tuning
+
+/// How `tune` searches.
+struct TuneOptions {
+  /// `guided`: in the order of the time that the cost model predicts, the neighbours of the best one first, until
+  /// nothing is gained. `grid`: all, in the order of the axes.
+  enum class Search : std::uint8_t { guided, grid } search = Search::guided;
+  std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for as many workers as there are
+  std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
+  std::size_t most_candidates = 100;
+  double seconds = 120;               // of search; then come the final rounds, of half of it if that is enough for nine
+  double seconds_a_candidate = 0.2;   // of measuring, at least
+  std::size_t patience = 20;          // candidates in a row that are no better end a guided search
+  int final_rounds = 31;              // in which the winner is measured again
+  double least_gain = 0.01;           // of the default's time, below which the default stays
+  std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
+                                      // those of the first batch; see `tuning::mismatch` for what that costs
+  std::string log;                    // a file from which a search goes on; empty: none
+  std::string cache;                  // a folder of results; empty: none
+  std::stop_token stop;               // cancels
+  std::function<void(const tuning::Progress&)> progress;
+  tuning::Timer* timer = nullptr;  // null: the system's clock
+};
+
+/// What `tune` has found.
+struct Tuned {
+  Schedule schedule;    // the fastest one, or the default
+  Schedule start;       // the default
+  bool faster = false;  // whether `schedule` is another one than the default
+  double ratio = 1;     // of the winner's time to the default's, measured again, side by side
+  double noise = 0;     // by how much that may be more, with 95% certainty
+  tuning::Ended ended = tuning::Ended::all_tried;
+  std::size_t space_size = 0;              // how many schedules there were to try
+  std::vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default
+  tuning::Key key;
+};
+
+namespace tuning {
+
+/// A compiled candidate with the user's weights and inputs.
+class Trial {
+ public:
+  virtual ~Trial() = default;
+  virtual void call(std::size_t batch) = 0;
+  /// A call, and a look at its workspace before that is given back.
+  virtual void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) = 0;
+  /// The same of a call that only numbers its nodes.
+  virtual void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) = 0;
+};
+
+/// What a search is of.
+struct Subject {
+  const ra::Graph& graph;
+  Target target;
+  int workers;  // that may share a call
+  std::size_t num_batches;
+  /// A candidate, ready to be called; `Error` if the compiler refuses it.
+  std::function<std::unique_ptr<Trial>(const Schedule&, const Target&)> make;
+};
+
+/// The middle of some numbers, and between which of them it lies with 95% certainty, by the sign test: whatever the
+/// numbers' distribution.
+struct Median {
+  double value = 0, lower = 0, upper = 0;
+
+  static Median of(std::vector<double> numbers) {
+    std::sort(numbers.begin(), numbers.end());
+    const std::size_t n = numbers.size(), half = n / 2;
+    const double value = n % 2 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
+    const double reach = 0.5 * double(n) - 0.98 * std::sqrt(double(n));
+    const std::size_t first = std::size_t(std::max(0.0, std::floor(reach) - 1));
+    return {value, numbers[first], numbers[n - 1 - first]};
+  }
+};
+
+/// One search.
+class Search {
+ public:
+  Search(const Subject& subject, const TuneOptions& options)
+      : subject_(subject),
+        options_(options),
+        timer_(options.timer ? options.timer : &own_timer_),
+        machine_(runtime::machine_model(subject.target)) {
+    if (subject.num_batches == 0)
+      throw Error(Code::invalid_argument, "tune: there are no batches to measure with; give some of your own inputs");
+    result_.start = options.start ? *options.start : Schedule::standard().workers(subject.workers);
+    result_.schedule = result_.start;
+    space_ = options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers);
+    points_ = space_.points(result_.start);
+    result_.space_size = points_.size();
+    begin_ = timer_->now();
+  }
+
+  Tuned run() {
+    look_at_inputs();
+    const std::string start = to_string(result_.start);
+    const Cache cache(options_.cache, result_.key, space_.text() + "\n" + start);
+    if (take_from(cache)) return std::move(result_);
+    log_ = Log(options_.log, result_.key, start);
+    make_default();
+    try_all();
+    if (result_.ended == Ended::cancelled) return std::move(result_);
+    decide();
+    if (result_.ended != Ended::cancelled) cache.keep({to_string(result_.schedule), result_.ratio, result_.noise});
+    return std::move(result_);
+  }
+
+ private:
+  // ---- what it is of ----
+
+  /// The shapes of the user's inputs, by a model that is never run: that costs no machine code.
+  void look_at_inputs() {
+    const auto plain = subject_.make(Schedule::standard(), interpreted());
+    std::string shapes;
+    for (std::size_t b = 0; b < subject_.num_batches; ++b)
+      plain->number(b, [&](const runtime::Workspace& call) {
+        shapes_.push_back(shape_of(call));
+        for (const schedule::CallShape::Level& level : shapes_.back().levels)
+          shapes += std::to_string(std::int64_t(level.nodes)) + "/" + std::to_string(std::int64_t(level.edges)) + " ";
+        shapes += "of " + std::to_string(std::int64_t(shapes_.back().roots)) + ";";
+        for (std::size_t w = 0; b == 0 && w < call.weights().shapes.size(); ++w)
+          shapes += runtime::detail::text(call.weights().shapes[w]);
+      });
+    result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), machine_name(subject_.target),
+                   std::to_string(subject_.num_batches) + " batches " + hash_of(shapes)};
+  }
+
+  bool take_from(const Cache& cache) {
+    const auto found = cache.find();
+    const std::optional<Schedule> schedule = found ? schedule_of(found->schedule) : std::nullopt;
+    if (!schedule) return false;
+    result_.schedule = *schedule;
+    result_.faster = !(result_.schedule == result_.start);
+    result_.ratio = found->ratio, result_.noise = found->noise;
+    result_.ended = Ended::from_cache;
+    return true;
+  }
+
+  /// The point of the space with that text.
+  std::optional<Schedule> schedule_of(const std::string& text) const {
+    for (const Point& point : points_)
+      if (to_string(point.schedule) == text) return point.schedule;
+    return {};
+  }
+
+  Target interpreted() const {
+    Target target = subject_.target;
+    target.backend = Backend::interpreter;
+    return target;
+  }
+
+  // ---- prediction ----
+
+  struct Candidate {
+    Point point;
+    double predicted = 0;
+  };
+
+  /// The work of a program whose tiles are not made yet, or why there is none.
+  struct Scheduled {
+    std::string schedule;
+    std::vector<ir::WorkItem> work;
+    std::string refused;
+  };
+
+  /// Rows and vectors of tiles come later, so that schedules which differ in these share a program.
+  const Scheduled& scheduled(Schedule schedule) {
+    schedule.tiling.rows = schedule.tiling.vectors = 0;
+    const std::string text = to_string(schedule);
+    for (const Scheduled& known : scheduled_)
+      if (known.schedule == text) return known;
+    Scheduled fresh{text, {}, {}};
+    try {
+      fresh.work = ir::count_work(runtime::compile_graph(subject_.graph, schedule, interpreted())->scheduled.body);
+    } catch (const Error& error) {
+      fresh.refused = error.message;
+    }
+    scheduled_.push_back(std::move(fresh));
+    return scheduled_.back();
+  }
+
+  /// By the cost model, in seconds for all batches.
+  double predicted(const std::vector<ir::WorkItem>& work, const Schedule& schedule) const {
+    double seconds = 0;
+    for (const schedule::CallShape& shape : shapes_)
+      seconds += schedule::predict(work, schedule, subject_.target, machine_, shape).total();
+    return seconds;
+  }
+
+  // ---- trying ----
+
+  /// The schedule that all others are held against. Its errors are the user's: weights that are not bound, a structure
+  /// that is not the model's.
+  void make_default() {
+    default_ = subject_.make(result_.start, subject_.target);
+    for (std::size_t b = 0; b < subject_.num_batches; ++b)
+      default_->inspect(b, [&](const runtime::Workspace& call) { expected_.push_back(fingerprint(call)); });
+    Record record;
+    record.schedule = to_string(result_.start);
+    record.ratio = 1, record.rounds = 5;
+    Least least;
+    for (int round = 0; round < record.rounds; ++round) round_of(*default_, result_.start, least);
+    record.seconds = least.sum();
+    record.predicted_seconds = predicted(scheduled(result_.start).work, result_.start);
+    result_.candidates.push_back(record);
+  }
+
+  void try_all() {
+    std::vector<Candidate> waiting = candidates();
+    std::size_t since_best = 0;
+    for (std::size_t at = 0; at < waiting.size(); ++at) {
+      const bool guided = options_.search == TuneOptions::Search::guided;
+      if (options_.stop.stop_requested()) return end(Ended::cancelled);
+      if (at >= options_.most_candidates) return end(Ended::candidates);
+      if (guided && since_best >= options_.patience) return end(Ended::no_gain);
+      if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
+      const Candidate& candidate = waiting[at];
+      const std::string text = to_string(candidate.point.schedule);
+      const Record* const logged = log_.find(text);
+      const std::optional<Record> record = logged ? *logged : attempt_one(candidate, text);
+      if (!record) return end(Ended::cancelled);
+      if (!logged) log_.add(*record);
+      result_.candidates.push_back(*record);
+      const bool better = record->outcome == Outcome::measured && record->ratio < best_;
+      since_best = better ? 0 : since_best + 1;
+      if (better) best_ = record->ratio;
+      if (better && guided) {
+        const Point point = candidate.point;
+        std::stable_partition(waiting.begin() + std::ptrdiff_t(at) + 1, waiting.end(),
+                              [&](const Candidate& c) { return are_neighbours(point, c.point); });
+      }
+      if (options_.progress)
+        options_.progress({at + 1, std::min(waiting.size(), options_.most_candidates), result_.candidates.back(), best_,
+                           timer_->now() - begin_});
+    }
+    end(Ended::all_tried);
+  }
+
+  void end(Ended how) { result_.ended = how; }
+
+  /// All but the default, in the order in which they are tried. Those that the compiler refuses are noted and left out.
+  std::vector<Candidate> candidates() {
+    std::vector<Candidate> result;
+    for (const Point& point : points_) {
+      if (point.schedule == result_.start) continue;
+      const Scheduled& program = scheduled(point.schedule);
+      if (program.refused.empty()) {
+        const double seconds = predicted(program.work, point.schedule);
+        result.push_back({point, seconds});
+      } else {
+        refused(to_string(point.schedule), program.refused);
+      }
+    }
+    if (options_.search == TuneOptions::Search::guided)
+      std::stable_sort(result.begin(), result.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; });
+    return result;
+  }
+
+  void refused(const std::string& schedule, const std::string& why) {
+    Record record;
+    record.schedule = schedule, record.outcome = Outcome::refused, record.why = why;
+    if (!log_.find(schedule)) log_.add(record);
+    result_.candidates.push_back(std::move(record));
+  }
+
+  /// Compiles, checks and measures a candidate; nothing if that is cancelled.
+  std::optional<Record> attempt_one(const Candidate& candidate, const std::string& text) {
+    Record record;
+    record.schedule = text;
+    record.predicted_seconds = candidate.predicted;
+    const auto trial = make(candidate.point.schedule, record);
+    if (!trial) return record;
+    const auto measured = measure(*trial, candidate.point.schedule, record);
+    return measured ? std::optional(record) : std::nullopt;
+  }
+
+  /// A candidate that is right; otherwise nothing, and `record` says why.
+  std::unique_ptr<Trial> make(const Schedule& schedule, Record& record) {
+    std::unique_ptr<Trial> trial;
+    try {
+      trial = subject_.make(schedule, subject_.target);
+    } catch (const Error& error) {
+      record.outcome = Outcome::refused, record.why = error.message;
+      return {};
+    }
+    if (const auto why = wrong(*trial, schedule)) {
+      record.outcome = Outcome::wrong, record.why = *why;
+      return {};
+    }
+    return trial;
+  }
+
+  std::optional<std::string> wrong(Trial& trial, const Schedule& schedule) {
+    std::optional<std::string> why;
+    std::int32_t nodes = 0;
+    for (std::size_t b = 0; b < subject_.num_batches && !why; ++b)
+      trial.inspect(b, [&](const runtime::Workspace& call) {
+        if (fingerprint(call) == expected_[b]) return;
+        if (round_alike(schedule, result_.start, subject_.target)) {
+          why = "its results are not those of the default, bit by bit";
+        } else if (nodes < options_.checked_nodes) {
+          why = mismatch(call);
+          nodes += call.arrays().num_nodes;
+        }
+        if (why) *why = "batch " + std::to_string(b) + ": " + *why;
+      });
+    return why;
+  }
+
+  // ---- measuring ----
+
+  /// The least time of each batch: others on the machine only take time away.
+  struct Least {
+    std::vector<double> seconds;  // [batch]
+    double sum() const {
+      double sum = 0;
+      for (const double s : seconds) sum += s;
+      return sum;
+    }
+  };
+
+  /// All batches once, after calls that are not timed: they bring weights into the caches, and wake threads. Their time
+  /// in all, and in `least` that of each.
+  double round_of(Trial& trial, const Schedule& schedule, Least& least) {
+    const std::size_t before = long_round_ ? 1 : subject_.num_batches;
+    for (std::size_t b = 0; b < before; ++b) trial.call(b);
+    least.seconds.resize(subject_.num_batches, HUGE_VAL);
+    double seconds = 0;
+    for (std::size_t b = 0; b < subject_.num_batches; ++b) {
+      const double one = timer_->time(schedule, b, [&] { trial.call(b); });
+      least.seconds[b] = std::min(least.seconds[b], one);
+      seconds += one;
+    }
+    long_round_ = seconds > 0.01;
+    return seconds;
+  }
+
+  /// In turn with the default, so that a machine whose clock drifts does so for both.
+  bool measure(Trial& trial, const Schedule& schedule, Record& record) {
+    Least own, other;
+    const double begin = timer_->now();
+    for (int round = 0; round < 101; ++round) {
+      if (options_.stop.stop_requested()) return false;
+      if (round % 2) round_of(trial, schedule, own);
+      round_of(*default_, result_.start, other);
+      if (round % 2 == 0) round_of(trial, schedule, own);
+      record.rounds = round + 1, record.seconds = own.sum(), record.ratio = own.sum() / other.sum();
+      const double spent = timer_->now() - begin;  // short calls may all fall into one time of another process
+      const bool hopeless = round >= 2 && spent >= options_.seconds_a_candidate / 4 && record.ratio > 1.1;
+      if (hopeless || (round >= 4 && spent >= options_.seconds_a_candidate)) break;
+    }
+    return true;
+  }
+
+  // ---- the decision ----
+
+  struct Finalist {
+    Schedule schedule;
+    std::unique_ptr<Trial> trial;
+    std::vector<double> ratios;  // [round] to the default's time
+    Least least;
+  };
+
+  /// The best three are compiled, checked and measured again, side by side with the default, by which the luck of the
+  /// first measurement goes. One wins if it is faster by more than the noise, in its median and in its least times;
+  /// ties keep the default.
+  void decide() {
+    std::vector<Finalist> finalists = best_ones();
+    if (finalists.empty()) return;
+    Least least;  // of the default
+    const double begin = timer_->now();
+    for (int round = 0; round < options_.final_rounds; ++round) {
+      if (round >= 9 && timer_->now() - begin > options_.seconds / 2) break;
+      if (options_.stop.stop_requested()) return end(Ended::cancelled);
+      std::vector<double> times(finalists.size() + 1);
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        const std::size_t turn = (i + std::size_t(round)) % times.size();  // nobody is always the first
+        Finalist* const finalist = turn == 0 ? nullptr : &finalists[turn - 1];
+        times[turn] = finalist ? round_of(*finalist->trial, finalist->schedule, finalist->least)
+                               : round_of(*default_, result_.start, least);
+      }
+      for (std::size_t f = 0; f < finalists.size(); ++f) finalists[f].ratios.push_back(times[f + 1] / times[0]);
+    }
+    const auto ratio_of = [&](const Finalist& f) {
+      return std::max(Median::of(f.ratios).value, f.least.sum() / least.sum());
+    };
+    const auto less = [&](const Finalist& a, const Finalist& b) { return ratio_of(a) < ratio_of(b); };
+    const Finalist& winner = *std::min_element(finalists.begin(), finalists.end(), less);
+    const Median median = Median::of(winner.ratios);
+    result_.ratio = ratio_of(winner), result_.noise = median.upper - median.value;
+    result_.faster = std::max(median.upper, result_.ratio) < 1 - options_.least_gain;
+    if (result_.faster) result_.schedule = winner.schedule;
+  }
+
+  std::vector<Finalist> best_ones() {
+    std::vector<const Record*> order;
+    for (std::size_t c = 1; c < result_.candidates.size(); ++c)
+      if (result_.candidates[c].outcome == Outcome::measured && result_.candidates[c].ratio < 1)
+        order.push_back(&result_.candidates[c]);
+    std::stable_sort(order.begin(), order.end(), [](const Record* a, const Record* b) { return a->ratio < b->ratio; });
+    std::vector<Finalist> result;
+    for (std::size_t i = 0; i < order.size() && result.size() < 3; ++i) {
+      const Schedule schedule = schedule_of(order[i]->schedule).value();
+      Record again;
+      if (auto trial = make(schedule, again)) result.push_back({schedule, std::move(trial), {}, {}});
+    }
+    return result;
+  }
+
+  const Subject& subject_;
+  const TuneOptions& options_;
+  Timer own_timer_;
+  Timer* const timer_;
+  Space space_;
+  std::vector<Point> points_;
+  Tuned result_;
+  Log log_;
+  std::vector<schedule::CallShape> shapes_;           // [batch]
+  std::vector<std::vector<std::uint64_t>> expected_;  // [batch] fingerprints of the default's results
+  std::vector<Scheduled> scheduled_;
+  const schedule::MachineModel machine_;
+  std::unique_ptr<Trial> default_;
+  double begin_ = 0, best_ = 1;
+  bool long_round_ = false;
+};
+
+}  // namespace tuning
+}  // namespace cortex

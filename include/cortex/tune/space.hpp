@@ -1,0 +1,155 @@
+// The schedules that a tuner tries: the points of a space with an axis for each decision.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/target.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/ra/graph.hpp"
+#include "cortex/ra/schedule.hpp"
+#include "cortex/ra/schedule_text.hpp"
+
+namespace cortex::tuning {
+
+/// One way to decide: what it adds to a schedule.
+struct Choice {
+  std::string name;
+  std::function<Schedule(const Schedule&)> apply;
+};
+
+/// A decision, and the ways to decide it. The first choice leaves the schedule as it is.
+class Axis {
+ public:
+  explicit Axis(std::string name) : name_(std::move(name)) {
+    choices_.push_back({"as it is", [](const Schedule& s) { return s; }});
+  }
+
+  /// One choice more.
+  Axis& add(std::string name, std::function<Schedule(const Schedule&)> apply) {
+    choices_.push_back({std::move(name), std::move(apply)});
+    return *this;
+  }
+  /// A choice for each number: `Axis("rows").numbers({4, 8}, &Schedule::tile_rows)`.
+  Axis& numbers(const std::vector<int>& values, Schedule (Schedule::*decide)(int) const) {
+    for (const int value : values) add(std::to_string(value), [=](const Schedule& s) { return (s.*decide)(value); });
+    return *this;
+  }
+
+  const std::string& name() const { return name_; }
+  const std::vector<Choice>& choices() const { return choices_; }
+
+ private:
+  std::string name_;
+  std::vector<Choice> choices_;
+};
+
+/// One schedule of a space: the choice on each axis.
+struct Point {
+  std::vector<int> choices;
+  Schedule schedule;
+};
+
+/// Axes, in the order in which they are applied.
+class Space {
+ public:
+  Space& add(Axis axis) {
+    axes_.push_back(std::move(axis));
+    return *this;
+  }
+  const std::vector<Axis>& axes() const { return axes_; }
+
+  /// All schedules that differ, beginning with `start` itself; the last axis changes fastest. At most `most` of them.
+  std::vector<Point> points(const Schedule& start, std::size_t most = std::numeric_limits<std::size_t>::max()) const {
+    std::vector<Point> result;
+    std::vector<std::string> texts;  // sorted
+    std::vector<int> choices(axes_.size());
+    do {
+      Schedule schedule = start;
+      for (std::size_t a = 0; a < axes_.size(); ++a)
+        schedule = axes_[a].choices()[std::size_t(choices[a])].apply(schedule);
+      std::string text = to_string(schedule);
+      const auto at = std::lower_bound(texts.begin(), texts.end(), text);
+      if (at != texts.end() && *at == text) continue;
+      texts.insert(at, std::move(text));
+      result.push_back({choices, std::move(schedule)});
+    } while (result.size() < most && next(choices));
+    return result;
+  }
+
+  /// "tile_rows: as it is, 4, 8; workers: as it is, 2"
+  std::string text() const {
+    std::string result;
+    for (const Axis& axis : axes_) {
+      result += (result.empty() ? "" : "; ") + axis.name() + ":";
+      for (std::size_t c = 0; c < axis.choices().size(); ++c) result += (c ? ", " : " ") + axis.choices()[c].name;
+    }
+    return result;
+  }
+
+ private:
+  bool next(std::vector<int>& choices) const {
+    for (std::size_t a = axes_.size(); a-- > 0;) {
+      if (++choices[a] < int(axes_[a].choices().size())) return true;
+      choices[a] = 0;
+    }
+    return false;
+  }
+
+  std::vector<Axis> axes_;
+};
+
+/// Whether two points differ on one axis alone.
+inline bool are_neighbours(const Point& a, const Point& b) {
+  int apart = 0;
+  for (std::size_t i = 0; i < a.choices.size(); ++i) apart += a.choices[i] != b.choices[i];
+  return apart == 1;
+}
+
+namespace detail {
+
+/// Whether the operator is a contraction, at which a recursion may be cut.
+inline bool contracts(const ra::Op& op) {
+  bool found = false;
+  if (op.kind == ra::OpKind::compute)
+    ir::visit_with(op.body, [&](const ir::Reduce& reduce) { found |= reduce.axis.dim.kind() == DimKind::dense; });
+  return found;
+}
+
+}  // namespace detail
+
+/// What there is to decide for a model without changing its functions: how many of `most_workers` threads share a call,
+/// how the recursion is run (unrolled, with a version for each branch, cut at a product), and the shape of register
+/// tiles. Not all is legal for each model; what is not, a search notes and leaves out.
+inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
+  Space space;
+  Axis workers("workers");
+  for (int count = 1; count < most_workers; count *= 2) workers.numbers({count}, &Schedule::workers);
+  if (most_workers > 1) space.add(std::move(workers));
+
+  Axis recursion("recursion");
+  const auto is_branch = [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; };
+  if (std::any_of(graph.ops.begin(), graph.ops.end(), is_branch))
+    recursion.add("a version for each branch", [](const Schedule& s) { return s.specialize_if_else(); });
+  if (graph.structure != ra::StructureKind::dag) {
+    recursion.add("unrolled", [name = graph.name](const Schedule& s) { return s.unroll(name, 2); });
+    for (const ra::Op& op : graph.ops)
+      if (most_workers > 1 && detail::contracts(op))
+        recursion.add("cut at " + op.name(), [name = op.name()](const Schedule& s) { return s.refactor(name); });
+  }
+  if (recursion.choices().size() > 1) space.add(std::move(recursion));
+
+  const bool wide = target.vector_registers >= 32;
+  const std::vector<int> gates = wide ? std::vector{1, 2, 4} : std::vector{1, 2};
+  const std::vector<int> rows = wide ? std::vector{3, 4, 6, 8, 12} : std::vector{2, 3, 4, 6};
+  space.add(Axis("tile_gates").numbers(gates, &Schedule::tile_gates));
+  space.add(Axis("tile_rows").numbers(rows, &Schedule::tile_rows));
+  space.add(Axis("tile_vectors").numbers({1, 2, 4}, &Schedule::tile_vectors));
+  return space;
+}
+
+}  // namespace cortex::tuning

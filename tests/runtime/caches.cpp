@@ -1,0 +1,43 @@
+// The sizes of caches, as the system tells them.
+#include "cortex/runtime/caches.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+using namespace cortex;
+
+TEST_CASE("the system's sizes of data caches are read, and what is missing is assumed", "[caches]") {
+  namespace fs = std::filesystem;
+  const fs::path cpu = fs::temp_directory_path() / ("cortex_caches_" + std::to_string(::getpid()));
+  const auto cache = [&](int index, const char* level, const char* type, const char* size) {
+    const fs::path folder = cpu / "cache" / ("index" + std::to_string(index));
+    fs::create_directories(folder);
+    std::ofstream(folder / "level") << level << "\n";
+    std::ofstream(folder / "type") << type << "\n";
+    std::ofstream(folder / "size") << size << "\n";
+  };
+  const schedule::CacheSizes assumed;
+  CHECK(runtime::cache_sizes(cpu.string()).second == assumed.second);
+  cache(0, "1", "Data", "48K");
+  cache(1, "1", "Instruction", "64K");
+  cache(2, "2", "Unified", "2M");
+  cache(3, "3", "Unified", "nonsense");
+  const schedule::CacheSizes sizes = runtime::cache_sizes(cpu.string());
+  CHECK(sizes.first == 48 * 1024);
+  CHECK(sizes.second == 2 * 1024 * 1024);
+  CHECK(sizes.last == assumed.last);
+  fs::remove_all(cpu);
+}
+
+TEST_CASE("the cost model takes this machine's caches for code that runs here", "[caches]") {
+  const schedule::CacheSizes here = runtime::cache_sizes();
+  Target target;
+  CHECK(runtime::machine_model(target).levels[1].bytes == here.second);
+  CHECK(runtime::machine_model(Target::interpreter()).levels[1].bytes == schedule::CacheSizes{}.second);
+  CHECK(here.first > 0);
+  CHECK(here.second >= here.first);
+}

@@ -1,0 +1,118 @@
+// The cost model: what it takes time for, and what it thinks faster than what.
+#include "cortex/schedule/cost.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace cortex;
+using schedule::CallShape;
+using schedule::CostTerms;
+
+namespace {
+
+/// AVX-512, with round numbers: 100 GFLOP/s, and 50 GB/s from a second-level cache of 1 MB.
+Target target() {
+  Target result;
+  result.vector_bytes = 64, result.vector_registers = 32;
+  return result;
+}
+schedule::MachineModel machine() {
+  schedule::MachineModel result = schedule::nominal_machine(target());
+  result.flops = 100e9;
+  result.levels = {{32e3, 400e9}, {1e6, 50e9}, {32e6, 20e9}, {HUGE_VAL, 10e9}};
+  result.barrier = 1e-6, result.activation = 1e-9, result.library = 10e-9, result.remote_line = 0, result.node = 0;
+  return result;
+}
+
+/// A product with a matrix of 512 KB at each inner node, level by level, and a tanh of each of its 256 elements.
+std::vector<ir::WorkItem> product() {
+  using Kind = ir::WorkItem::Kind;
+  ir::BufferInfo weight;
+  weight.name = "U", weight.dims = {Dim("h", 256), Dim("k", 512)}, weight.role = ir::Role::weight;
+  ir::WorkItem leaves, loop, nest, barrier;
+  leaves.unit = "leaf";  // they have code of their own, so that levels begin above them
+  loop.kind = Kind::loop, loop.unit = "level";
+  nest.depth = barrier.depth = 1, nest.unit = "inner node", nest.gates = 1;
+  nest.operations = {{"inner node", 2.0 * 256 * 512, 256}};
+  nest.weights = {{ir::Buffer(weight), "level", 4.0 * 256 * 512}};
+  barrier.kind = Kind::barrier;
+  return {leaves, loop, nest, barrier};
+}
+
+CostTerms cost(const Schedule& schedule, const std::vector<CallShape::Level>& levels) {
+  return schedule::predict(product(), schedule, target(), machine(), CallShape{levels, 1});
+}
+
+/// Forty leaves below so many levels of so many nodes.
+std::vector<CallShape::Level> levels(int count, double nodes) {
+  std::vector<CallShape::Level> result(std::size_t(count) + 1, {nodes, 2 * nodes});
+  result[0] = {40, 0};
+  return result;
+}
+
+const Schedule standard = Schedule::standard();
+
+}  // namespace
+
+TEST_CASE("bandwidth sinks from level to level", "[cost]") {
+  const schedule::MachineModel m = machine();
+  CHECK(m.bandwidth(1e3) == 400e9);
+  CHECK(m.bandwidth(700e3) == 50e9);
+  CHECK(m.bandwidth(8e6) == 20e9);
+  CHECK(m.bandwidth(1e9) == 10e9);
+  CHECK(m.bandwidth(2e6) > 20e9);
+  CHECK(m.bandwidth(2e6) < 50e9);
+  for (double bytes = 1e3; bytes < 1e9; bytes *= 1.3) CHECK(m.bandwidth(bytes * 1.3) <= m.bandwidth(bytes));
+}
+
+TEST_CASE("a level of one node waits for weights, and one of many for arithmetic", "[cost]") {
+  const double bytes = 4.0 * 256 * 512, flops = 2.0 * 256 * 512;
+  const CostTerms one = cost(standard, levels(1, 1));
+  CHECK(one.arithmetic + one.weights == Approx(bytes / 50e9));
+  CHECK(one.weights > one.arithmetic);
+  const CostTerms many = cost(standard, levels(1, 1000));
+  CHECK(many.arithmetic == Approx(1000 * flops / 100e9));
+  CHECK(many.weights == 0);
+  CHECK(cost(standard, levels(5, 1)).total() == Approx(5 * one.total()));
+}
+
+TEST_CASE("tiles of more rows read weights less often", "[cost]") {
+  const auto weights = [](int rows) { return cost(standard.tile_rows(rows), levels(1, 24)).weights; };
+  CHECK(weights(1) > weights(2));
+  CHECK(weights(2) > weights(4));
+  // More sums than there are registers live in memory.
+  CHECK(cost(standard.tile_rows(24).tile_vectors(1), levels(1, 480)).arithmetic <
+        cost(standard.tile_rows(24).tile_vectors(1), levels(1, 490)).arithmetic);
+  const auto gates_of = [](int gates) {
+    auto items = product();
+    items[2].gates = gates;
+    return schedule::predict(items, standard.tile_rows(8), target(), machine(), CallShape{levels(1, 80), 1}).arithmetic;
+  };
+  CHECK(gates_of(8) > 1.5 * gates_of(2));
+}
+
+TEST_CASE("workers share arithmetic and weights, and meet", "[cost]") {
+  const CostTerms one = cost(standard, levels(4, 1)), two = cost(standard.workers(2), levels(4, 1));
+  CHECK(one.barriers == 0);
+  CHECK(two.barriers == Approx(4e-6));
+  CHECK(two.functions == Approx(one.functions / 2));
+  CHECK(two.arithmetic + two.weights == Approx((one.arithmetic + one.weights) / 2));
+}
+
+TEST_CASE("functions of the C library cost more than approximations", "[cost]") {
+  const double approximated = cost(standard, levels(1, 10)).functions;
+  CHECK(approximated == Approx(10 * 256 * 1e-9));
+  CHECK(cost(standard.exact_activations(), levels(1, 10)).functions == Approx(10 * approximated));
+}
+
+TEST_CASE("what each nest takes adds up to what the call takes", "[cost]") {
+  const auto items = product();
+  const CallShape shape{levels(3, 7), 1};
+  double sum = 0;
+  const auto nests = schedule::predict_nests(items, standard.workers(2), target(), machine(), shape);
+  for (const schedule::NestCost& nest : nests) sum += nest.terms.total();
+  REQUIRE(nests.size() == 3);  // all but the loop
+  CHECK(nests[1].item == 2);
+  CHECK(nests[1].rows == 10);
+  CHECK(nests[1].vectors == 2);
+  CHECK(sum == Approx(schedule::predict(items, standard.workers(2), target(), machine(), shape).total()));
+}

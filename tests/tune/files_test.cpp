@@ -1,0 +1,204 @@
+// What the tuner keeps: JSON, spaces as text, logs, caches.
+#include <catch2/catch.hpp>
+
+#include "tune/support.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+using tuning::Outcome;
+
+namespace {
+
+const tuning::Key key{"model 1", "machine", "shapes"};
+
+tuning::Record record(const std::string& schedule, double ratio) {
+  tuning::Record result;
+  result.schedule = schedule, result.seconds = 2.5e-4, result.ratio = ratio, result.rounds = 7;
+  return result;
+}
+
+std::string refusal(const std::string& path, const tuning::Key& key, const std::string& start = "start") {
+  try {
+    tuning::Log log(path, key, start);
+  } catch (const Error& error) {
+    CHECK(error.code == Code::invalid_argument);
+    return error.message;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("any text is read back from JSON as it was", "[tune][json]") {
+  std::string all;
+  for (int c = 0; c < 256; ++c) all += char(c);
+  const std::string line = tuning::JsonLine().text("a \"key\"", all).number("n", -1.25e-9).text("empty", "").str();
+  CHECK(line.find('\n') == std::string::npos);
+  const auto json = tuning::parse_json(line);
+  REQUIRE(json);
+  CHECK(tuning::text_of(*json, "a \"key\"") == all);
+  CHECK(tuning::number_of(*json, "n") == -1.25e-9);
+  CHECK(json->count("empty") == 1);
+  CHECK(tuning::text_of(*json, "no such") == "");
+}
+
+TEST_CASE("JSON that others write is read, and what is none is not", "[tune][json]") {
+  const auto json = tuning::parse_json(" { \"a\\/b\" : \"\\u0041\\t\" ,\"c\":0 } ");
+  REQUIRE(json);
+  CHECK(*json == tuning::Json{{"a/b", "A\t"}, {"c", "0"}});
+  CHECK(tuning::parse_json("{}"));
+  for (const char* text : {"", "{", "}", "{\"a\"}", "{\"a\": }", "{\"a\": 1", "{\"a\": 1,}", "{\"a\": 1} x",
+                           "{\"a\": \"", "{\"a\": \"\\", "{\"a\": \"\\u00", "{\"a\": \"\\q\"}", "{\"a\": inf}",
+                           "{\"a\": [1]}", "{\"a\": 1, \"a\": 2}", "{\"a\": \"\n\"}", "[1]"}) {
+    INFO(text);
+    CHECK_FALSE(tuning::parse_json(text));
+  }
+}
+
+TEST_CASE("a log gives back what was added to it", "[tune][log]") {
+  const Folder folder;
+  const std::string path = folder / "log.jsonl";
+  tuning::Record refused = record("workers(2)\n\"odd\"\n", 0);
+  refused.outcome = Outcome::refused, refused.why = "it may not\nbe";
+  tuning::Log log(path, key, "start");
+  CHECK(log.records().empty());
+  log.add(record("dynamic_batch()\n", 0.75));
+  log.add(refused);
+
+  const tuning::Log again(path, key, "start");  // what is added is in the file at once
+  REQUIRE(again.records().size() == 2);
+  const tuning::Record* const first = again.find("dynamic_batch()\n");
+  REQUIRE(first);
+  CHECK(first->from_log);
+  CHECK(first->outcome == Outcome::measured);
+  CHECK(first->seconds == 2.5e-4);
+  CHECK(first->ratio == 0.75);
+  CHECK(first->rounds == 7);
+  REQUIRE(again.find(refused.schedule));
+  CHECK(again.find(refused.schedule)->outcome == Outcome::refused);
+  CHECK(again.find(refused.schedule)->why == refused.why);
+  CHECK_FALSE(again.find("dynamic_batch()"));
+}
+
+TEST_CASE("a last line that was cut off at any place is taken away", "[tune][log]") {
+  const Folder folder;
+  const std::string path = folder / "log.jsonl";
+  { tuning::Log(path, key, "start").add(record("first", 0.5)); }
+  const std::string whole = read(path);
+  { tuning::Log(path, key, "start").add(record("second", 0.25)); }
+  const std::string both = read(path);
+  for (std::size_t size = whole.size(); size < both.size(); ++size) {
+    write(path, both.substr(0, size));
+    tuning::Log log(path, key, "start");
+    REQUIRE(log.records().size() == 1);
+    CHECK(read(path) == whole);
+    log.add(record("second", 0.25));
+    CHECK(read(path) == both);
+  }
+  write(path, both.substr(0, 10));  // the first line
+  CHECK(tuning::Log(path, key, "start").records().empty());
+  CHECK(read(path) == whole.substr(0, whole.find('\n') + 1));
+}
+
+TEST_CASE("a log of something else is refused, and says of what it is", "[tune][log][refusal]") {
+  const Folder folder;
+  const std::string path = folder / "log.jsonl";
+  { tuning::Log(path, key, "start").add(record("first", 0.5)); }
+  CHECK(refusal(path, {"model 2", key.machine, key.shapes}) ==
+        "tuning log '" + path +
+            "': it is of another model (model 1, and not model 2); give another path, or remove it");
+  CHECK_THAT(refusal(path, {key.model, "m", key.shapes}), Contains("it is of another machine (machine, and not m)"));
+  CHECK_THAT(refusal(path, {key.model, key.machine, "s"}),
+             Contains("it is of inputs of other shapes (shapes, and not s)"));
+  CHECK_THAT(refusal(path, key, "other"), Contains("it is of another default (start, and not other)"));
+  for (const char* text : {"do not forget\n", "do not forget", "\n", "a\nb"}) {
+    write(folder / "notes", text);
+    CHECK_THAT(refusal(folder / "notes", key), Contains("it is no log of a tuner"));
+    CHECK(read(folder / "notes") == text);
+  }
+  write(path, read(path) + "what?\n" + read(path));
+  CHECK_THAT(refusal(path, key), Contains("line 3 is no candidate"));
+  CHECK_THAT(refusal(folder / "no/such/folder", key), Contains("it cannot be written to"));
+}
+
+TEST_CASE("the cache gives what was kept, and nothing for anything else", "[tune][cache]") {
+  const Folder folder;
+  const std::string path = folder / "cache";
+  const tuning::Cache cache(path, key, "space");
+  CHECK_FALSE(cache.find());
+  cache.keep({"tile_rows(2)\n", 0.5, 0.01});
+  const auto found = cache.find();
+  REQUIRE(found);
+  CHECK(found->schedule == "tile_rows(2)\n");
+  CHECK(found->ratio == 0.5);
+  CHECK(found->noise == 0.01);
+  cache.keep({"tile_rows(3)\n", 0.25, 0});
+  CHECK(cache.find()->schedule == "tile_rows(3)\n");
+
+  CHECK_FALSE(tuning::Cache(path, {"model 2", key.machine, key.shapes}, "space").find());
+  CHECK_FALSE(tuning::Cache(path, {key.model, "m", key.shapes}, "space").find());
+  CHECK_FALSE(tuning::Cache(path, {key.model, key.machine, "s"}, "space").find());
+  CHECK_FALSE(tuning::Cache(path, key, "another space").find());
+  CHECK_FALSE(tuning::Cache("", key, "space").find());
+}
+
+TEST_CASE("a file of the cache that is not whole, or of something else, counts as none", "[tune][cache]") {
+  const Folder folder;
+  const std::string path = folder / "cache";
+  const tuning::Cache cache(path, key, "space"), other(path, key, "other");
+  cache.keep({"tile_rows(2)\n", 0.5, 0.01});
+  const std::string file = std::filesystem::directory_iterator(path)->path().string();
+  const std::string whole = read(file);
+  for (const std::size_t size : {std::size_t(0), whole.size() / 2, whole.size() - 1}) {
+    write(file, whole.substr(0, size));
+    CHECK_FALSE(cache.find());
+  }
+  other.keep({"tile_rows(3)\n", 0.5, 0.01});
+  for (const auto& entry : std::filesystem::directory_iterator(path))  // as if two keys had one hash
+    if (entry.path().string() != file)
+      std::filesystem::copy_file(entry, file, std::filesystem::copy_options::overwrite_existing);
+  CHECK_FALSE(cache.find());
+  CHECK_THROWS_WITH(tuning::Cache(folder / "no/such", key, "").keep({}), Contains("no file can be written there"));
+}
+
+TEST_CASE("a space's points are all its schedules, each once, the start first", "[tune]") {
+  tuning::Space space = rows({2, 4});
+  space.add(tuning::Axis("workers").numbers({1, 2}, &Schedule::workers));  // 1 is the start's own
+  const auto points = space.points(Schedule::standard());
+  REQUIRE(points.size() == 6);
+  CHECK(points[0].schedule == Schedule::standard());
+  CHECK(points[1].schedule == Schedule::standard().workers(2));
+  CHECK(points[5].schedule == Schedule::standard().tile_rows(4).workers(2));
+  CHECK(space.points(Schedule{}, 3).size() == 3);
+  CHECK(space.text() == "rows: as it is, 2, 4; workers: as it is, 1, 2");
+  CHECK(tuning::are_neighbours(points[0], points[1]));
+  CHECK_FALSE(tuning::are_neighbours(points[0], points[5]));
+  CHECK(tuning::Space().points(Schedule{}).size() == 1);
+}
+
+TEST_CASE("the space of a model has what the model has", "[tune]") {
+  const auto names = [](const ra::Graph& graph, int workers) {
+    return tuning::default_space(graph, Target::interpreter(), workers).text();
+  };
+  const auto lstm = tree_lstm(4);
+  CHECK_THAT(names(lstm.graph(), 1), !Contains("workers"));
+  CHECK_THAT(names(lstm.graph(), 1), Contains("a version for each branch") && Contains("unrolled") && !Contains("cut"));
+  CHECK_THAT(names(lstm.graph(), 4), Contains("workers: as it is, 1, 2;") && Contains("cut at leaf_c"));
+  for (const tuning::Point& point : tuning::default_space(lstm.graph(), Target{}, 2).points(Schedule::standard()))
+    CHECK(point.schedule.exact == false);  // what a model computes is not the tuner's to change
+}
+
+TEST_CASE("a median knows how sure it is", "[tune]") {
+  const auto odd = tuning::Median::of({3, 1, 2});
+  CHECK(odd.value == 2);
+  CHECK(odd.lower == 1);
+  CHECK(odd.upper == 3);
+  CHECK(tuning::Median::of({1, 2, 3, 4}).value == 2.5);
+  std::vector<double> many;
+  for (int i = 1; i <= 31; ++i) many.push_back(i);
+  const auto median = tuning::Median::of(many);  // the 10th and the 22nd, by the binomial distribution
+  CHECK(median.value == 16);
+  CHECK(median.lower == 10);
+  CHECK(median.upper == 22);
+}

@@ -1,0 +1,111 @@
+// Whether results are told from wrong ones, and calls from each other.
+#include "cortex/tune/results.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "support/compile.hpp"
+#include "tune/support.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// The TreeLSTM, whose two states depend on products, at a tree of three words and at one word.
+struct Called {
+  explicit Called(const Schedule& schedule, const Target& target = Target::interpreter())
+      : model(compile(tree_lstm(6), schedule, {target})) {
+    unsigned seed = 1;
+    for (const runtime::WeightSpec& spec : model.executable().weights)
+      model.bind(spec.name, uniform(spec.dims.size() == 1 ? 6 : spec.name == "Emb" ? 18 : 36, 0.5f, seed++));
+    output = model(phrases.batches[0]);
+  }
+  const runtime::Workspace& call() const { return output.workspace(); }
+  /// An element of a state at the first root.
+  float& element(std::size_t state, std::size_t i) {
+    const runtime::StateView& view = call().plan().states[state];
+    return reinterpret_cast<float*>(const_cast<std::byte*>(call().row(view, call().arrays().root[0])))[i];
+  }
+
+  Phrases phrases;
+  decltype(compile(tree_lstm(6))) model;
+  decltype(model)::Output output;
+};
+
+}  // namespace
+
+TEST_CASE("schedules that round alike give one fingerprint", "[tune]") {
+  const auto expected = tuning::fingerprint(Called(Schedule::standard()).call());
+  CHECK(expected.size() == 2 * 6);  // two states at six nodes
+  CHECK(tuning::round_alike(Schedule::standard().workers(2), Schedule::standard(), Target::interpreter()));
+  CHECK(tuning::fingerprint(Called(Schedule::standard().workers(2)).call()) == expected);
+}
+
+#if CORTEX_LLVM
+TEST_CASE("machine code rounds alike however the recursion is run and nodes are numbered", "[tune]") {
+  const Target here = host_target();
+  const auto expected = tuning::fingerprint(Called(Schedule::standard(), here).call());
+  for (const Schedule& schedule : {Schedule{}, Schedule::standard().specialize_if_else().tile_rows(3).tile_gates(2)}) {
+    INFO(to_string(schedule));
+    CHECK(tuning::round_alike(schedule, Schedule::standard(), here));
+    CHECK(tuning::fingerprint(Called(schedule, here).call()) == expected);
+  }
+}
+#endif
+
+TEST_CASE("what is added up otherwise does not round alike", "[tune]") {
+  const Schedule cut = Schedule{}.workers(2).refactor("a");
+  for (const Target& target : {Target{}, Target::interpreter()}) {
+    CHECK_FALSE(tuning::round_alike(Schedule{}.exact_activations(), Schedule{}, target));
+    CHECK_FALSE(tuning::round_alike(cut, Schedule{}.workers(2), target));
+    CHECK(tuning::round_alike(cut, cut, target));
+    CHECK_FALSE(tuning::round_alike(cut, cut.workers(3), target));
+  }
+  CHECK(tuning::round_alike(cut, cut.tile_rows(2), Target{}));
+  CHECK_FALSE(tuning::round_alike(cut, cut.tile_rows(2), Target::interpreter()));
+}
+
+TEST_CASE("a fingerprint changes with the last bit of any element, and not with the sign of zero", "[tune]") {
+  Called one(Schedule::standard());
+  const auto before = tuning::fingerprint(one.call());
+  for (const std::size_t state : {0, 1}) {
+    float& element = one.element(state, 3);
+    const float was = std::exchange(element, std::nextafter(element, 9.0f));
+    CHECK(tuning::fingerprint(one.call()) != before);
+    element = was;
+  }
+  one.element(0, 0) = 0.0f;
+  const auto with_zero = tuning::fingerprint(one.call());
+  one.element(0, 0) = -0.0f;
+  CHECK(tuning::fingerprint(one.call()) == with_zero);
+}
+
+TEST_CASE("results keep to the equations, in any order of nodes and sums", "[tune]") {
+  for (const Schedule& schedule : {Schedule::standard(), Schedule{}, Schedule::standard().exact_activations()})
+    CHECK(tuning::mismatch(Called(schedule).call()).value_or("") == "");
+}
+
+TEST_CASE("a state that no right evaluation gives is found, with where it stands", "[tune]") {
+  Called one(Schedule::standard());
+  const int root = one.call().arrays().root[0];
+  one.element(0, 4) += 1e-5f;
+  CHECK_THAT(tuning::mismatch(one.call()).value_or(""),
+             Contains("state 'h': element 4 at node " + std::to_string(root) + " is "));
+  Called other(Schedule::standard());
+  other.element(1, 2) = NAN;
+  CHECK_THAT(tuning::mismatch(other.call()).value_or(""), Contains("state 'c': element 2"));
+}
+
+TEST_CASE("the shape of a call has the nodes and edges of each level", "[tune]") {
+  const Called one(Schedule::standard());
+  const schedule::CallShape shape = tuning::shape_of(one.call());
+  REQUIRE(shape.levels.size() == 3);
+  CHECK(shape.levels[0].nodes == 4);
+  CHECK(shape.levels[0].edges == 0);
+  CHECK(shape.levels[1].nodes == 1);
+  CHECK(shape.levels[1].edges == 2);
+  CHECK(shape.levels[2].edges == 2);
+  CHECK(shape.roots == 2);
+  CHECK(shape.nodes() == 6);
+}
