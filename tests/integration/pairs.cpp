@@ -56,6 +56,7 @@ const std::vector<Decision> decisions{
     {"unrolled", [](const Schedule& s) { return s.unroll("h", 2); }},
     {"refactored", [](const Schedule& s) { return s.workers(std::max(s.max_workers, 2)).refactor("hc"); }},
     {"two workers", [](const Schedule& s) { return s.workers(2); }},
+    {"shared", [](const Schedule& s) { return s.share_subtrees(); }},
     {"exact", [](const Schedule& s) { return s.exact_activations(); }},
 };
 
@@ -63,6 +64,8 @@ const std::vector<Decision> decisions{
 std::string expected_refusal(const std::string& a, const std::string& b, bool dag) {
   const auto either = [&](const char* name) { return a == name || b == name; };
   const bool unrolled = either("unrolled"), refactored = either("refactored");
+  if (either("shared") && unrolled) return "share_subtrees: model 'gated': equal subtrees cannot be computed once";
+  if (either("shared") && refactored) return "it is cut by refactor";
   if (dag && unrolled) return "unroll: model 'gated': it is declared for DAGs";
   if (dag && refactored) return "refactor: model 'gated': it is declared for DAGs";
   if (unrolled && (either("switch") || either("count branch") || either("every branch")))

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cortex/ra/schedule.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "support/random_models.hpp"
 
 namespace cortex::test {
@@ -24,6 +25,8 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
     const ra::Op& op = graph.ops[std::size_t(random.below(int(graph.ops.size())))];
     if (op.kind == ra::OpKind::compute) schedule = schedule.refactor(op.name());
   }
+  const Schedule sharing = schedule.share_subtrees();
+  if (random.chance(0.5) && ra::detail::reason_against_sharing(graph, sharing).empty()) schedule = sharing;
   return schedule;
 }
 
@@ -35,6 +38,7 @@ inline std::string text_of(const Schedule& s) {
   if (s.leaves_apart) text += ", leaves apart";
   for (const std::string& name : s.refactored) text += ", cut at " + name;
   for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);
+  if (s.sharing == Sharing::on) text += ", equal subtrees shared";
   return text + ", " + std::to_string(s.max_workers) + " workers";
 }
 

@@ -29,6 +29,10 @@ inline constexpr std::array decisions{
     Decision{"unroll", "on",
              [](const Schedule& s, const LoopStep& step) { return s.unroll(step.names[0], int(step.numbers[0])); }},
     Decision{"refactor", "o", [](const Schedule& s, const LoopStep& step) { return s.refactor(step.names[0]); }},
+    Decision{"share_subtrees", "", [](const Schedule& s, const LoopStep&) { return s.share_subtrees(); }},
+    Decision{"share_subtrees_where_it_pays", "",
+             [](const Schedule& s, const LoopStep&) { return s.share_subtrees_where_it_pays(); }},
+    Decision{"share_no_subtrees", "", [](const Schedule& s, const LoopStep&) { return s.share_no_subtrees(); }},
     Decision{"workers", "n", [](const Schedule& s, const LoopStep& step) { return s.workers(int(step.numbers[0])); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
 };

@@ -48,6 +48,9 @@ class LoopsByHand {
   std::shared_ptr<const LoopSchedule> loops_;
 };
 
+/// Whether subtrees of a call that are equal are computed once.
+enum class Sharing : unsigned char { off, where_it_pays, on };
+
 /// How the recursion is run (paper section 3.1). Each member function gives a copy with one more decision, so decisions
 /// chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
@@ -62,6 +65,7 @@ struct Schedule {
   std::vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
   LoopsByHand by_hand;                  // of the lowered program
   int max_workers = 1;                  // threads that may share one call
+  Sharing sharing = Sharing::off;       // of equal subtrees
   bool exact = false;                   // tanh, sigmoid, exp of the C library, not the approximations
 
   /// S1: nodes that do not depend on each other run as one batch.
@@ -110,6 +114,22 @@ struct Schedule {
   [[nodiscard]] Schedule refactor(const Op& op) const {
     return with([&](Schedule& s) { s.refactored.push_back(name_of(op)); });
   }
+  /// Nodes of a call that are equal in all that the model reads of them, fields bit for bit, and whose children are the
+  /// same or equal, are computed once; results are those of every node still, and the same bits. They are found while
+  /// nodes are numbered, which takes a few nanoseconds a node. For recursions from children to parents: a model that
+  /// reads parents or all nodes of a root, and `unroll` and `refactor`, are refused when the model is compiled.
+  [[nodiscard]] Schedule share_subtrees() const {
+    return with([](Schedule& s) { s.sharing = Sharing::on; });
+  }
+  /// The same for models with enough products at a node that finding equal ones is next to nothing, and not where it
+  /// would be refused.
+  [[nodiscard]] Schedule share_subtrees_where_it_pays() const {
+    return with([](Schedule& s) { s.sharing = Sharing::where_it_pays; });
+  }
+  /// Every node is computed, whatever the schedule said of sharing before.
+  [[nodiscard]] Schedule share_no_subtrees() const {
+    return with([](Schedule& s) { s.sharing = Sharing::off; });
+  }
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
   [[nodiscard]] Schedule workers(int count) const {
     return with([&](Schedule& s) { s.max_workers = count; });
@@ -124,8 +144,14 @@ struct Schedule {
     return with([](Schedule& s) { s.exact = true; });
   }
 
-  /// Batched, every branch on is_leaf and every switch specialized, leaves apart.
-  static Schedule standard() { return Schedule{}.dynamic_batch().specialize_leaves_and_switches().specialize_leaves(); }
+  /// Batched, every branch on is_leaf and every switch specialized, leaves apart, equal subtrees shared where it pays.
+  static Schedule standard() {
+    return Schedule{}
+        .dynamic_batch()
+        .specialize_leaves_and_switches()
+        .specialize_leaves()
+        .share_subtrees_where_it_pays();
+  }
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 

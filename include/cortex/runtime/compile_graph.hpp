@@ -12,6 +12,7 @@
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/print.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/interpret_kernel.hpp"
 #include "cortex/runtime/partition.hpp"
@@ -111,6 +112,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->graph = graph;
   executable->schedule = schedule;
   executable->target = target;
+  executable->shares_subtrees = ra::shares_subtrees(graph, schedule);
   executable->lowered = lower::lower(graph, schedule);
   detail::Keeper keeper(*executable, options);
   executable->program = pass::run_pipeline(executable->lowered, schedule, target, keeper.observing());

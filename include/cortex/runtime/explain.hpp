@@ -112,6 +112,9 @@ class Explainer {
     for (const std::string& name : s.refactored)
       lines.row(
           {"refactored", "the recursion is cut at the product of " + name + ", and its end joins the parents' begin"});
+    lines.row({"subtrees", executable_.shares_subtrees
+                               ? "equal ones of a call are found by their data, and computed once"
+                               : "are computed each, even where they are equal"});
     const std::string workers = std::to_string(s.max_workers);
     lines.row({"workers", s.max_workers == 1 ? "one thread runs a call"
                                              : "up to " + workers +
