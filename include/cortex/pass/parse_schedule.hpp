@@ -33,6 +33,10 @@ inline constexpr std::array decisions{
     Decision{"share_subtrees_where_it_pays", "",
              [](const Schedule& s, const LoopStep&) { return s.share_subtrees_where_it_pays(); }},
     Decision{"share_no_subtrees", "", [](const Schedule& s, const LoopStep&) { return s.share_no_subtrees(); }},
+    Decision{"tabulate", "n", [](const Schedule& s, const LoopStep& step) { return s.tabulate(int(step.numbers[0])); }},
+    Decision{"tabulate_where_it_pays", "",
+             [](const Schedule& s, const LoopStep&) { return s.tabulate_where_it_pays(); }},
+    Decision{"tabulate_nothing", "", [](const Schedule& s, const LoopStep&) { return s.tabulate_nothing(); }},
     Decision{"workers", "n", [](const Schedule& s, const LoopStep& step) { return s.workers(int(step.numbers[0])); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
 };

@@ -23,6 +23,7 @@
 #include "cortex/pass/resolve_structure.hpp"
 #include "cortex/pass/share_loads.hpp"
 #include "cortex/pass/share_storage.hpp"
+#include "cortex/pass/tabulate.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/pack_weights.hpp"
@@ -78,6 +79,14 @@ class Pipeline {
         [&](const ir::Stmt& body) { return schedule::share_iterations(body, schedule::lanes_of(target, DType::f32)); });
   }
 
+  void find_tables() {
+    const ir::Stmt before = program_.body;
+    tabulate(program_);
+    if (program_.body.same_as(before)) return;
+    collect_buffers();
+    report("tabulate");
+  }
+
   void enter(ir::Level level) { program_.level = level; }
 
   void flatten() {
@@ -116,6 +125,13 @@ class Pipeline {
   const char* dump_;
 };
 
+/// Whether nests that tables can stand for are looked for: the interpreter would take too long to make the tables
+/// unless they are asked for.
+inline bool tabulates(const Schedule& schedule, const Target& target) {
+  if (schedule.tabulating == Tabulating::where_it_pays) return target.backend != Backend::interpreter;
+  return schedule.tabulating == Tabulating::on;
+}
+
 /// The compiler's own schedule of a program's loops.
 inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
@@ -132,6 +148,9 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("index_densely", index_densely);
   p.run("forward_stores", forward_stores);
   p.run("remove_dead", remove_dead);
+
+  // What is a function of a word is read, not computed
+  if (tabulates(schedule, target)) p.find_tables();
 
   // Work for each worker
   p.enter(ir::Level::scheduled);

@@ -51,6 +51,9 @@ class LoopsByHand {
 /// Whether subtrees of a call that are equal are computed once.
 enum class Sharing : unsigned char { off, where_it_pays, on };
 
+/// Whether what follows from words and weights alone is read from tables.
+enum class Tabulating : unsigned char { off, where_it_pays, on };
+
 /// How the recursion is run (paper section 3.1). Each member function gives a copy with one more decision, so decisions
 /// chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
@@ -66,7 +69,9 @@ struct Schedule {
   LoopsByHand by_hand;                  // of the lowered program
   int max_workers = 1;                  // threads that may share one call
   Sharing sharing = Sharing::off;       // of equal subtrees
-  bool exact = false;                   // tanh, sigmoid, exp of the C library, not the approximations
+  Tabulating tabulating = Tabulating::off;
+  int table_megabytes = 64;  // at most so much for tables
+  bool exact = false;        // tanh, sigmoid, exp of the C library, not the approximations
 
   /// S1: nodes that do not depend on each other run as one batch.
   [[nodiscard]] Schedule dynamic_batch() const {
@@ -130,6 +135,22 @@ struct Schedule {
   [[nodiscard]] Schedule share_no_subtrees() const {
     return with([](Schedule& s) { s.sharing = Sharing::off; });
   }
+  /// What follows at a node from its integer fields alone (the product of a word's vector with a weight, all that a
+  /// leaf computes of its word), and what follows from weights alone, is computed when weights are bound, for each
+  /// value that the fields may have, and calls read it from tables: the same bits. The tables of a model take at most
+  /// `megabytes`, from 1 to 65536; what does not fit is computed in calls. It takes a contraction to be worth a table.
+  [[nodiscard]] Schedule tabulate(int megabytes = 64) const {
+    return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
+  }
+  /// The same with 64 MB, for machine code and not for the interpreter, which is slow to make tables, nor where loops
+  /// are scheduled by hand, for which `tabulate` is refused.
+  [[nodiscard]] Schedule tabulate_where_it_pays() const {
+    return with([](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = 64; });
+  }
+  /// Everything is computed in calls, whatever the schedule said of tables before.
+  [[nodiscard]] Schedule tabulate_nothing() const {
+    return with([](Schedule& s) { s.tabulating = Tabulating::off, s.table_megabytes = 64; });
+  }
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
   [[nodiscard]] Schedule workers(int count) const {
     return with([&](Schedule& s) { s.max_workers = count; });
@@ -144,13 +165,15 @@ struct Schedule {
     return with([](Schedule& s) { s.exact = true; });
   }
 
-  /// Batched, every branch on is_leaf and every switch specialized, leaves apart, equal subtrees shared where it pays.
+  /// Batched, every branch on is_leaf and every switch specialized, leaves apart, equal subtrees shared and words
+  /// tabulated where it pays.
   static Schedule standard() {
     return Schedule{}
         .dynamic_batch()
         .specialize_leaves_and_switches()
         .specialize_leaves()
-        .share_subtrees_where_it_pays();
+        .share_subtrees_where_it_pays()
+        .tabulate_where_it_pays();
   }
 
   friend bool operator==(const Schedule&, const Schedule&) = default;

@@ -60,6 +60,9 @@ class CompiledModel {
     weights_.bind(name, dtype, values, count, shape);
     forget_replaced();
   }
+  /// While what it gives is there, the tables of weights that are bound wait; see `Weights::Together`.
+  Weights::Together together() { return Weights::Together(weights_); }
+
   void use(std::shared_ptr<Workers> workers) {
     workers_.replace([&](const std::shared_ptr<Workers>&) { return std::move(workers); });
     forget_replaced();
@@ -70,6 +73,8 @@ class CompiledModel {
     const auto bound = weights_.published().current();
     for (const std::shared_ptr<const Block>& block : bound.value->blocks)
       if (block) result.weights += block->size();
+    for (const std::shared_ptr<const Tables>& tables : bound.value->tables)
+      if (tables) result.tables += tables->bytes();
     return result;
   }
 
