@@ -27,6 +27,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   }
   const Schedule sharing = schedule.share_subtrees();
   if (random.chance(0.5) && ra::detail::reason_against_sharing(graph, sharing).empty()) schedule = sharing;
+  if (random.chance(0.4)) schedule = schedule.tabulate(1);
   return schedule;
 }
 
@@ -39,6 +40,7 @@ inline std::string text_of(const Schedule& s) {
   for (const std::string& name : s.refactored) text += ", cut at " + name;
   for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);
   if (s.sharing == Sharing::on) text += ", equal subtrees shared";
+  if (s.tabulating == Tabulating::on) text += ", tabulated";
   return text + ", " + std::to_string(s.max_workers) + " workers";
 }
 

@@ -317,6 +317,7 @@ class Tabulator {
       if (!access.write) continue;
       if (access.buffer->role == ir::Role::state) {
         add(tabulation.states, ir::index_of(program_, access.buffer));
+        std::sort(tabulation.states.begin(), tabulation.states.end());
         continue;
       }
       bool read = false;

@@ -355,8 +355,9 @@ class Linearizer {
     const WalkState& walk;
     std::span<const FieldCheck> checks;
 
-    bool add_to(sharing::Hash& hash, std::int32_t place, bool is_leaf) const {
-      return for_each_field(is_leaf, Fields{}, [&](auto field) {
+    template <bool leaf>
+    bool add_to(sharing::Hash& hash, std::int32_t place) const {
+      return for_each_field(leaf, Fields{}, [&](auto field) {
         using A = decltype(field);
         const Node& node = node_at(place);
         if (!A::is_reachable(node)) return false;
@@ -364,8 +365,9 @@ class Linearizer {
         return true;
       });
     }
-    bool equal(std::int32_t a, std::int32_t b, bool is_leaf) const {
-      return for_each_field(is_leaf, Fields{}, [&](auto field) {
+    template <bool leaf>
+    bool equal(std::int32_t a, std::int32_t b) const {
+      return for_each_field(leaf, Fields{}, [&](auto field) {
         using A = decltype(field);
         for (int k = 0; k < A::template components<Node>(); ++k)
           if (bits<A>(node_at(a), k) != bits<A>(node_at(b), k)) return false;

@@ -54,31 +54,56 @@ class Merger {
     stamp_ = walk.value_stamp;
     wrap_ = std::uint32_t((std::uint64_t(1) << bits) - 1);
     shift_ = 64 - bits;
-    leader_[0] = first_[0] = 0;
+    single_ = walk.single.reserve(count);
+    leader_[0] = first_[0] = single_[0] = 0;
   }
 
   void run() {
     if (repeats_) {
       const std::int32_t* const parents_first = walk_.queue.data();  // as `resolve_sharing` has left it
-      for (std::int32_t at = walk_.tail - 2 - walk_.num_repeats; at >= 0; --at) visit(parents_first[at]);
-    } else {
-      for (std::int32_t place = walk_.tail - 1; place > 0; --place) {
-        __builtin_prefetch(walk_.node.data()[std::max(place - 12, 1)]);
-        visit(place);
+      for (std::int32_t at = walk_.tail - 2 - walk_.num_repeats; at >= 0; --at) {
+        const std::int32_t place = parents_first[at];
+        height_[place] == 0 ? visit<true>(place) : visit<false>(place);
       }
+    } else {
+      visit_forest();
     }
     if (merged_ > 0) publish();
   }
 
  private:
+  /// Leaves first, then inner nodes, the last place first: no predictor could guess which of them a place is.
+  void visit_forest() {
+    const std::int32_t tail = walk_.tail;
+    std::int32_t* const leaves = walk_.queue.reserve(std::size_t(tail) + 1);
+    std::int32_t* const inner = walk_.inner_places.reserve(std::size_t(tail) + 1);
+    std::int32_t num_leaves = 0, num_inner = 0;
+    for (std::int32_t place = tail - 1; place > 0; --place) {
+      leaves[num_leaves] = inner[num_inner] = place;
+      num_leaves += height_[place] == 0;
+      num_inner += height_[place] != 0;
+    }
+    const auto prefetch = [&](const std::int32_t* places, std::int32_t at, std::int32_t count) {
+      __builtin_prefetch(walk_.node.data()[places[std::min(at + 8, count - 1)]]);
+    };
+    for (std::int32_t at = 0; at < num_leaves; ++at) prefetch(leaves, at, num_leaves), visit<true>(leaves[at]);
+    for (std::int32_t at = 0; at < num_inner; ++at) prefetch(inner, at, num_inner), visit<false>(inner[at]);
+  }
+
   /// The value of the node at `place`, which a link leads to; 0 for no node.
   std::int32_t value_of(std::int32_t place) const { return leader_[repeats_ ? alias_[place] : place]; }
 
+  template <bool leaf>
   void visit(std::int32_t place) {
+    if constexpr (!leaf)
+      if (!repeats_ && has_single_child(place)) {
+        single_[place] = 1;
+        return alone(place);
+      }
     Hash hash;
-    if (!data_.add_to(hash, place, height_[place] == 0)) [[unlikely]]
-      return alone(place);  // data that cannot be read is refused later, in words of its own
-    if (height_[place] > 0) {
+    if (!data_.template add_to<leaf>(hash, place)) [[unlikely]]
+      return void(single_[place] = 1), alone(place);  // data that cannot be read is refused later, in words of its own
+    if constexpr (!leaf) {
       for (std::size_t k = 0; k < std::size_t(walk_.num_named); ++k)
         hash.add(std::uint32_t(value_of(walk_.row[k].data()[place])));
       for (std::size_t c = 0; c < std::size_t(walk_.num_containers); ++c) {
@@ -87,9 +112,22 @@ class Merger {
         for (std::int32_t k = begin; k < begin + size; ++k) hash.add(std::uint32_t(value_of(k)));
       }
     }
-    find(place, hash.value & mask_);
+    find<leaf>(place, hash.value & mask_);
   }
 
+  /// Whether some child is surely no other node's equal: then neither is its parent, since in a forest a node has one.
+  bool has_single_child(std::int32_t place) const {
+    std::int32_t single = 0;
+    for (std::size_t k = 0; k < std::size_t(walk_.num_named); ++k)
+      single |= single_[leader_[walk_.row[k].data()[place]]];
+    for (std::size_t c = 0; c < std::size_t(walk_.num_containers); ++c) {
+      const std::int32_t begin = container(c, 0)[place], end = begin + container(c, 1)[place];
+      for (std::int32_t k = begin; k < end; ++k) single |= single_[leader_[k]];
+    }
+    return single != 0;
+  }
+
+  template <bool leaf>
   void find(std::int32_t place, std::uint64_t hash) {
     hash_[place] = hash;
     std::uint32_t at = std::uint32_t(hash >> shift_);
@@ -97,24 +135,27 @@ class Merger {
       const std::uint64_t slot = slots_[at];
       if ((slot >> 32) != stamp_) {
         slots_[at] = stamp_ << 32 | std::uint32_t(place);
+        single_[place] = leaf;  // so far: all leaves are visited before the first inner node asks
         return alone(place);
       }
       const std::int32_t other = std::int32_t(std::uint32_t(slot));
-      if (hash_[other] != hash || !same(place, other)) continue;
+      if (hash_[other] != hash || !same<leaf>(place, other)) continue;
       leader_[place] = other;
       first_[other] = std::min(first_[other], place);
+      single_[other] = 0;
       ++merged_;
       return;
     }
+    single_[place] = 1;
     alone(place);
   }
 
   void alone(std::int32_t place) { leader_[place] = first_[place] = place; }
 
+  template <bool leaf>
   bool same(std::int32_t a, std::int32_t b) const {
-    const bool leaf = height_[a] == 0;
-    if (leaf != (height_[b] == 0) || !data_.equal(a, b, leaf)) return false;
-    if (leaf) return true;
+    if (leaf != (height_[b] == 0) || !data_.template equal<leaf>(a, b)) return false;
+    if constexpr (leaf) return true;
     for (std::size_t k = 0; k < std::size_t(walk_.num_named); ++k)
       if (value_of(walk_.row[k].data()[a]) != value_of(walk_.row[k].data()[b])) return false;
     for (std::size_t c = 0; c < std::size_t(walk_.num_containers); ++c) {
@@ -146,7 +187,7 @@ class Merger {
   const Data& data_;
   const std::uint64_t mask_;
   const bool repeats_;  // some node was reached more than once
-  std::int32_t *alias_, *leader_, *first_;
+  std::int32_t *alias_, *leader_, *first_, *single_;
   const std::int32_t* height_;
   std::uint64_t *hash_, *slots_;
   std::uint64_t stamp_;
@@ -157,8 +198,8 @@ class Merger {
 
 }  // namespace detail
 
-/// `data` is what the model reads of the nodes beside children: `add_to(hash, place, is_leaf)`, false if it cannot be
-/// read, and `equal(place, place, is_leaf)`, bit for bit.
+/// `data` is what the model reads of the nodes beside children, at leaves or at inner nodes: `add_to<leaf>(hash,
+/// place)`, false if it cannot be read, and `equal<leaf>(place, place)`, bit for bit.
 template <class Data>
 void merge_equal(WalkState& walk, const Data& data, std::uint64_t hash_mask) {
   detail::Merger<Data>(walk, data, hash_mask).run();

@@ -126,7 +126,7 @@ struct WalkState {
   Block<std::int32_t> cursor;                                           // [height]
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
-  Block<std::int32_t> leader, first_of_value;                           // [place], only where equal nodes are shared
+  Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
   Block<std::uint64_t> hash;                                            // [place], likewise
   Block<std::uint64_t> value_slots;                                     // from hash to place, as `slots`
   std::uint32_t value_stamp = 0;
@@ -195,7 +195,7 @@ struct WalkState {
     add(node), add(parent), add_all(row), add(repeat), add(slots);
     add(height), add(number), add(order), add(cursor);
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
-    add(leader), add(first_of_value), add(hash), add(value_slots);
+    add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
     add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root);
     add(group_begin), add(group_node), add(inner_begin), add(inner_child);
     add_all(child), add_all(csr_begin), add_all(csr_child), add_all(field_data);
