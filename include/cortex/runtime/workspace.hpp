@@ -178,15 +178,13 @@ class alignas(128) Workspace {
     return weights().tables[std::size_t(tabulation)].get();
   }
 
-  /// The row of the tables that stands for a node's fields.
+  /// The row of the tables that stands for a node's fields, which index weights of the tables' extents there: they have
+  /// been checked against these.
   std::size_t table_row(const ir::Tabulation& tabulation, const Tables& tables, std::int64_t node) const {
     std::int64_t row = 0;
     for (std::size_t k = 0; k < tabulation.keys.size(); ++k) {
       const structure::FieldArray& field = arrays().field[plan_->order.field[std::size_t(tabulation.keys[k].field)]];
-      const std::int64_t value = static_cast<const std::int32_t*>(field.data)[node * field.stride];
-      if (value < 0 || value >= tables.extents[k]) [[unlikely]]
-        throw Error(Code::internal, "a node has a field that was not checked against the table for it");
-      row = row * tables.extents[k] + value;
+      row = row * tables.extents[k] + static_cast<const std::int32_t*>(field.data)[node * field.stride];
     }
     return std::size_t(row);
   }
