@@ -280,7 +280,7 @@ class Tabulator {
       return int(t);
     }
     if (tabulations.size() == most) return -1;
-    tabulations.push_back({sum.rows, sum.keys, sum.weights});
+    tabulations.push_back({sum.rows, sum.keys, sum.weights, {}, {}});
     return int(tabulations.size()) - 1;
   }
 

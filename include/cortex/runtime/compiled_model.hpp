@@ -60,8 +60,15 @@ class CompiledModel {
     weights_.bind(name, dtype, values, count, shape);
     forget_replaced();
   }
-  /// While what it gives is there, the tables of weights that are bound wait; see `Weights::Together`.
-  Weights::Together together() { return Weights::Together(weights_); }
+  /// Calls `binds`; the tables of the weights that it binds wait until its end, see `Weights::Together`.
+  template <class Binds>
+  void bind_together(Binds&& binds) {
+    {
+      const Weights::Together together(weights_);
+      binds();
+    }
+    forget_replaced();
+  }
 
   void use(std::shared_ptr<Workers> workers) {
     workers_.replace([&](const std::shared_ptr<Workers>&) { return std::move(workers); });

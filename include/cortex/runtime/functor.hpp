@@ -174,8 +174,7 @@ class Functor {
   /// them are made once, at the end; calls that other threads begin meanwhile compute what is in them.
   template <class Binds>
   Functor& bind_together(Binds&& binds) {
-    const auto together = model_->together();
-    binds();
+    model_->bind_together(binds);
     return *this;
   }
 
