@@ -92,13 +92,17 @@ class Experiments {
 
   // ---- schedules ----
 
+  /// The standard schedule with all work done in each call: what is about loops has it to do.
+  static cortex::Schedule all_work(int threads) {
+    return cortex::Schedule::standard().share_no_subtrees().tabulate_nothing().workers(threads);
+  }
+
   std::vector<Json> ablation() {
     using cortex::Schedule;
     // The compiler's own steps (pass/pipeline.hpp), and the same without some of them.
     const auto steps = [this](const char* fusion, const char* packing) {
       const std::string shared = options_.threads > 1 ? "share_work(); insert_barriers(); " : "";
-      return Schedule::standard()
-          .workers(options_.threads)
+      return all_work(options_.threads)
           .loops(cortex::Loops::parse(
               (*fusion ? "inline_temporaries(); remove_dead(); distribute_rows(); " + std::string(fusion)
                        : "distribute_rows(); ") +
@@ -109,6 +113,8 @@ class Experiments {
     const char* const packing = "pack_weights(); ";
     const std::vector<std::pair<std::string, Schedule>> variants{
         {"everything", Schedule::standard().workers(options_.threads)},
+        {"no tables", Schedule::standard().tabulate_nothing().workers(options_.threads)},
+        {"no tables, no sharing", all_work(options_.threads)},
         {"no packed weights", steps(fusion, "")},
         {"no fusion", steps("", packing)},
         {"no specialization", Schedule{}.dynamic_batch().workers(options_.threads)},
@@ -125,7 +131,7 @@ class Experiments {
     for (const Model model : {Model::treelstm, Model::treernn})
       for (const std::size_t batch : {1, 10})
         for (const int threads : options_.all_threads()) {
-          const auto standard = cortex::Schedule::standard().workers(threads);
+          const auto standard = all_work(threads);
           schedules(rows, model, 256, batch, threads,
                     {{"as it is", standard},
                      {"unrolled by 2", standard.unroll("h", 2)},
@@ -139,7 +145,7 @@ class Experiments {
     for (const Model model : {Model::treegru, Model::simpletreegru})
       for (const std::size_t batch : {1, 10})
         for (const int threads : options_.all_threads()) {
-          const auto standard = cortex::Schedule::standard().workers(threads);
+          const auto standard = all_work(threads);
           schedules(rows, model, 256, batch, threads,
                     {{"as it is", standard}, {"refactored", standard.refactor("candidate")}});
         }

@@ -29,9 +29,10 @@ struct Recipe {
 
 /// The one place where `cortex` and `cortex_nodedup` differ: the latter does all the arithmetic that the equations ask
 /// for, even if a word, or a whole phrase, comes twice in a batch.
-inline Recipe recipe_of([[maybe_unused]] std::string_view system, int threads) {
+inline Recipe recipe_of(std::string_view system, int threads) {
   Recipe recipe;
   recipe.schedule = cortex::Schedule::standard().workers(threads);
+  if (system == "cortex_nodedup") recipe.schedule = recipe.schedule.share_no_subtrees().tabulate_nothing();
   recipe.options.workers = workers_for(threads);
   return recipe;
 }

@@ -19,8 +19,8 @@ struct Scheduled {
 std::vector<Scheduled> four_schedules() {
   return {{"node by node", Schedule{}},
           {"batched", Schedule{}.dynamic_batch()},
-          {"specialized", Schedule{}.specialize_if_else().specialize_leaves()},
-          {"batched and specialized", Schedule::standard()}};
+          {"specialized", Schedule{}.specialize_if_else().specialize_leaves().share_subtrees().tabulate(1)},
+          {"batched and specialized", Schedule::standard().share_subtrees().tabulate(1)}};
 }
 
 void run(std::uint64_t first, int count, int workers) {

@@ -32,6 +32,11 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.unroll("h", 2).unroll("-", -3).unroll("1.5", 0); },
       [](const Schedule& s) { return s.refactor("op").refactor("two words, \"quoted\"\n\\n #1; ()"); },
       [](const Schedule& s) { return s.refactor("").refactor("grüße"); },
+      [](const Schedule& s) { return s.share_subtrees(); },
+      [](const Schedule& s) { return s.share_subtrees_where_it_pays(); },
+      [](const Schedule& s) { return s.tabulate(100); },
+      [](const Schedule& s) { return s.tabulate(-1); },
+      [](const Schedule& s) { return s.tabulate_where_it_pays(); },
       [](const Schedule& s) { return s.workers(4); },
       [](const Schedule& s) { return s.exact_activations(); },
       [](const Schedule& s) { return s.store_weights(DType::bf16); },
@@ -69,6 +74,8 @@ TEST_CASE("a schedule's text has a line for each decision, and then the steps of
         "specialize_leaves_and_switches()\n"
         "specialize_leaves()\n"
         "unroll(h, 2)\n"
+        "share_subtrees_where_it_pays()\n"
+        "tabulate_where_it_pays()\n"
         "workers(4)\n"
         "loops()\n"
         "split(i, 16)\n"

@@ -83,3 +83,17 @@ TEST_CASE("a warm workspace allocates nothing for smaller inputs, whatever came 
             for (std::size_t root : {2000, 1, 0, 500, 3}) run(root);
         }) == 0);
 }
+
+TEST_CASE("a warm workspace that shares equal subtrees allocates nothing", "[structure][sharing]") {
+  std::vector<Word> words(2001);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i].id = int(i % 7);
+  for (std::size_t i = 0; i < 1000; ++i) words[i].left = &words[2 * i + 1], words[i].right = &words[2 * i + 2];
+  cs::Workspace workspace;
+  workspace.share_subtrees(true);
+  auto run = [&](std::size_t root) { WordLinearizer::run(workspace, cortex::tree, any_id, std::array{&words[root]}); };
+  run(0);
+  CHECK(allocations_of([&] {
+          for (int round = 0; round < 100; ++round)
+            for (std::size_t root : {0, 2000, 1, 500, 0, 3}) run(root);
+        }) == 0);
+}

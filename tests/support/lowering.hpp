@@ -159,6 +159,7 @@ inline void check_every_schedule(const ra::Graph& graph, const ra::NodeView& vie
         for (const int workers : {1, 3}) {
           Schedule schedule = Schedule{}.exact_activations().workers(workers);
           schedule.batched = batched, schedule.specialize_all = specialized, schedule.leaves_apart = apart;
+          if (apart) schedule = schedule.tabulate();
           constexpr int bytes[] = {16, 32, 64};
           const Target on = machine(bytes[target % 3], target / 3 % 2 ? 16 : 32);
           ++target;

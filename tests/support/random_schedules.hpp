@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cortex/ra/schedule.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "support/random_models.hpp"
 
 namespace cortex::test {
@@ -27,6 +28,9 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   if (random.chance(0.3)) schedule = schedule.tile_rows(1 + random.below(12));
   if (random.chance(0.2)) schedule = schedule.tile_vectors(1 + random.below(8));
   if (random.chance(0.2)) schedule = schedule.tile_gates(1 + random.below(6));
+  const Schedule sharing = schedule.share_subtrees();
+  if (random.chance(0.5) && ra::detail::reason_against_sharing(graph, sharing).empty()) schedule = sharing;
+  if (random.chance(0.4)) schedule = schedule.tabulate(1);
   return schedule;
 }
 
@@ -41,6 +45,8 @@ inline std::string text_of(const Schedule& s) {
   if (s.tiling.rows) text += ", tiles of " + std::to_string(s.tiling.rows) + " rows";
   if (s.tiling.vectors) text += ", tiles of " + std::to_string(s.tiling.vectors) + " vectors";
   if (s.tiling.gates) text += ", " + std::to_string(s.tiling.gates) + " gates";
+  if (s.sharing == Sharing::on) text += ", equal subtrees shared";
+  if (s.tabulating == Tabulating::on) text += ", tabulated";
   return text + ", " + std::to_string(s.max_workers) + " workers";
 }
 

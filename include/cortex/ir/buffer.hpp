@@ -78,6 +78,7 @@ struct BufferInfo {
   Scope scope = Scope::shared;
   int slot =
       -1;  // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
+  int kept = -1;  // temporaries whose rows tables hold too: their number; such memory is not shared
   int lanes = 1;  // local buffers: the element is a vector of so many
   Layout layout;  // empty until storage is planned
   Buffer packed_from;

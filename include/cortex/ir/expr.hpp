@@ -272,6 +272,8 @@ enum class UfKind : std::uint8_t {
   num_workers,  // () -> which worker runs this, of how many
 };
 
+/// Of num_nodes, num_leaves and num_internal, `accessor` is the number of the tabulation that the rows counted are of:
+/// in calls that have tables these are none.
 struct Uf {
   UfKind kind;
   std::string name;

@@ -111,6 +111,7 @@ class LogicalRun {
  public:
   LogicalRun(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options)
       : program_(program), env_(env), storage_(storage), options_(options), code_(vm::Compiler(program).take()) {
+    ones_.assign(program_.tabulations.size(), 1);
     counts_ = {env.num_nodes, env.num_internal,        env.num_batches,
                env.num_roots, env.subtrees.num_groups, env.child_step};
     for (const Buffer& buffer : program.buffers) tensors_.push_back(tensor_of(buffer));
@@ -367,6 +368,7 @@ class LogicalRun {
   vm::Binding index_binding(const Buffer& buffer) const {
     const int slot = buffer->slot;
     if (slot == slots::counts) return ints(counts_.data(), std::int64_t(counts_.size()));
+    if (slot == slots::computes) return ints(ones_.data(), std::int64_t(ones_.size()));
     if (slot == slots::batch_begin) return ints(env_.batch_begin, env_.num_batches);
     if (slot == slots::batch_length) return ints(env_.batch_length, env_.num_batches);
     if (slot == slots::part_begin) return ints(env_.part_begin, std::int64_t(env_.num_batches) * env_.num_parts);
@@ -456,6 +458,7 @@ class LogicalRun {
   const InterpretOptions options_;
   const vm::Bytecode code_;
   std::array<std::int32_t, std::size_t(Count::size)> counts_{};
+  std::vector<std::int32_t> ones_;  // per tabulation: there are no tables here
   std::vector<Tensor> tensors_;
   std::set<std::string> names_;
   std::uint64_t random_ = 0;

@@ -16,15 +16,37 @@ enum class Level : std::uint8_t {
   device,     // serial loops, one linear index a buffer, vectors; no uninterpreted function but the worker's number
 };
 
+/// Nests whose results at a node follow from some of its integer fields alone, or, `once`, from the weights alone. A
+/// call need not run them if it finds the results in tables: with `counts` of their rows multiplied by
+/// `slots::computes`[number of the tabulation], 0 or 1, they run or do not.
+struct Tabulation {
+  enum class Rows : std::uint8_t { once, all, leaves, internal };
+  /// An integer field, and the dimensions of weights that it indexes: its values lie below the least of their extents.
+  struct Key {
+    int field = 0;
+    struct Bound {
+      int weight = 0, dim = 0;  // the weight's slot
+      friend bool operator==(const Bound&, const Bound&) = default;
+    };
+    std::vector<Bound> bounds;
+  };
+  Rows rows = Rows::once;
+  std::vector<Key> keys;     // by ascending field
+  std::vector<int> weights;  // slots of all that the results follow from
+  std::vector<int> states;   // of its results: numbers in `Program::buffers`
+  std::vector<int> temps;    // of its results: `BufferInfo::kept`
+};
+
 /// A program. `buffers` are all that outlive a loop iteration, in the order in which the code is given them.
 struct Program {
   std::string name;
   std::vector<Buffer> buffers;
   Stmt body;
   Level level = Level::loops;
-  std::vector<int> field_components;    // per field of the nodes: how many elements each node has
-  bool chains = false;                  // the nodes are sequences, linked by one accessor alone
-  int parts = 1;                        // of each batch, one for each way through the specialized branches
+  std::vector<int> field_components;  // per field of the nodes: how many elements each node has
+  bool chains = false;                // the nodes are sequences, linked by one accessor alone
+  int parts = 1;                      // of each batch, one for each way through the specialized branches
+  std::vector<Tabulation> tabulations;
   std::vector<bool> required_children;  // per named accessor: every inner node has that child
 };
 
@@ -51,6 +73,7 @@ inline constexpr int group_begin = 6;    // [num_groups + 1]
 inline constexpr int group_node = 7;     // [subtrees]
 inline constexpr int inner_begin = 8;    // [num_internal + 1]
 inline constexpr int inner_child = 9;    // [children inside subtrees]
+inline constexpr int computes = 10;      // [tabulations]
 inline constexpr int child = 1000;       // [num_nodes], per named accessor
 inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
 inline constexpr int edge_child = 3000;  // [num_edges], per container

@@ -154,6 +154,7 @@ class BoundsChecker {
     if (slot == slots::group_node) return atoms().form(Symbol::group_begin, {is(Symbol::num_groups)});
     if (slot == slots::inner_begin) return is(Symbol::num_internal) + 1;
     if (slot == slots::inner_child) return atoms().form(Symbol::inner_begin, {is(Symbol::num_internal)});
+    if (slot == slots::computes) return INT32_MAX;  // a constant index, as many as the program has tabulations
     if (slot >= slots::field) return is(Symbol::num_nodes);
     if (slot >= slots::edge_child)
       // One more: where a child is absent, element 0 is read in its place and thrown away, of an array that may be read

@@ -267,6 +267,7 @@ inline Linear array_form(Atoms& atoms, int slot, const std::vector<Linear>& a) {
                                Symbol::group_node,  Symbol::inner_begin,  Symbol::inner_child};
   if (slot >= slots::batch_begin && slot <= slots::inner_child)
     return atoms.form(arrays[std::size_t(slot - slots::batch_begin)], a);
+  if (slot == slots::computes) return 1;  // else there are no rows, and nothing to say of them
   if (slot >= slots::field) return atoms.form(Symbol::field, slot - slots::field, a);
   if (slot >= slots::edge_child) return atoms.form(Symbol::edge_child, slot - slots::edge_child, a);
   if (slot >= slots::edge_begin) return atoms.form(Symbol::edge_begin, slot - slots::edge_begin, a);

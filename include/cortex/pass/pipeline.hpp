@@ -24,6 +24,7 @@
 #include "cortex/pass/resolve_structure.hpp"
 #include "cortex/pass/share_loads.hpp"
 #include "cortex/pass/share_storage.hpp"
+#include "cortex/pass/tabulate.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/pack_weights.hpp"
@@ -82,6 +83,14 @@ class Pipeline {
         [&](const ir::Stmt& body) { return schedule::share_iterations(body, schedule::lanes_of(target, DType::f32)); });
   }
 
+  void find_tables(TablesOf tables) {
+    const ir::Stmt before = program_.body;
+    tabulate(program_, tables);
+    if (program_.body.same_as(before)) return;
+    collect_buffers();
+    report("tabulate");
+  }
+
   void enter(ir::Level level) { program_.level = level; }
 
   void flatten() {
@@ -120,6 +129,15 @@ class Pipeline {
   const char* dump_;
 };
 
+/// Whether nests are looked for that tables can stand for: the interpreter would take too long to make the tables
+/// unless they are asked for.
+inline bool tabulates(const Schedule& schedule, const Target& target) {
+  return schedule.tabulating == Tabulating::on || target.backend != Backend::interpreter;
+}
+inline TablesOf tables_of(const Schedule& schedule) {
+  return schedule.tabulating == Tabulating::off ? TablesOf::weights : TablesOf::words_and_weights;
+}
+
 /// The compiler's own schedule of a program's loops.
 inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
@@ -137,6 +155,9 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("forward_stores", forward_stores);
   p.run("remove_dead", remove_dead);
   p.run("chain_sums", chain_sums);
+
+  // What is a function of weights, or of a word, is read and not computed
+  if (tabulates(schedule, target)) p.find_tables(tables_of(schedule));
 
   // Work for each worker
   p.enter(ir::Level::scheduled);

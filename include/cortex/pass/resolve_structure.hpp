@@ -91,9 +91,9 @@ class StructureResolver {
         return read(ir::slots::field + acc, call.uf.name, a,
                     a.size() == 2 ? field_components_.at(std::size_t(acc)) : 1);
       case K::is_leaf: return ir::binary(ir::BinaryOp::ge, a[0], count(ir::Count::internal));
-      case K::num_nodes: return count(ir::Count::nodes);
-      case K::num_leaves: return count(ir::Count::nodes) - count(ir::Count::internal);
-      case K::num_internal: return count(ir::Count::internal);
+      case K::num_nodes: return computed(acc, count(ir::Count::nodes));
+      case K::num_leaves: return computed(acc, count(ir::Count::nodes) - count(ir::Count::internal));
+      case K::num_internal: return computed(acc, count(ir::Count::internal));
       case K::num_batches: return count(ir::Count::batches);
       // Batch 0 holds the leaves; an empty input has no batch at all.
       case K::num_internal_batches: return ir::binary(ir::BinaryOp::max, count(ir::Count::batches) - 1, ir::imm(0));
@@ -145,6 +145,11 @@ class StructureResolver {
   }
   ir::Expr group_begin(ir::Expr g) { return read(ir::slots::group_begin, "group_begin", {std::move(g)}); }
   ir::Expr inner_begin(ir::Expr node) { return read(ir::slots::inner_begin, "inner_begin", {std::move(node)}); }
+  /// How many rows there are, or none where a table has what would be computed for them.
+  ir::Expr computed(int tabulation, ir::Expr rows) {
+    if (tabulation < 0) return rows;
+    return std::move(rows) * read(ir::slots::computes, "computes", {ir::imm(tabulation)});
+  }
   ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
   ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices, int components = 1) {

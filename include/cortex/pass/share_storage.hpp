@@ -76,9 +76,10 @@ class StorageSharer {
 
   // ---- uses ----
 
-  /// A temporary in memory; a packed or local one is none.
+  /// A temporary in memory; a packed or local one is none. One whose rows may be put in place before the program runs
+  /// has its memory for itself.
   static bool is_temp(const ir::Buffer& buffer) {
-    return buffer->role == ir::Role::temp && buffer->scope != ir::Scope::local;
+    return buffer->role == ir::Role::temp && buffer->scope != ir::Scope::local && buffer->kept < 0;
   }
 
   void walk_block(const ir::Stmt& block, int region) {

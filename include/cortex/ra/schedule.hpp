@@ -58,6 +58,12 @@ struct Tiling {
   friend bool operator==(const Tiling&, const Tiling&) = default;
 };
 
+/// Whether subtrees of a call that are equal are computed once.
+enum class Sharing : unsigned char { off, where_it_pays, on };
+
+/// Whether what follows from words and weights alone is read from tables.
+enum class Tabulating : unsigned char { off, where_it_pays, on };
+
 /// How the recursion is run (paper section 3.1). Each member function gives a copy with one more decision, so decisions
 /// chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
@@ -75,7 +81,10 @@ struct Schedule {
   int max_workers = 1;                  // threads that may share one call
   DType weight_type = DType::f32;       // of weights that sums of products read
   std::vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
-  bool exact = false;                                 // tanh, sigmoid, exp of the C library, not the approximations
+  Sharing sharing = Sharing::off;                     // of equal subtrees
+  Tabulating tabulating = Tabulating::off;
+  int table_megabytes = 64;  // at most so much for tables
+  bool exact = false;        // tanh, sigmoid, exp of the C library, not the approximations
 
   /// S1: nodes that do not depend on each other run as one batch.
   [[nodiscard]] Schedule dynamic_batch() const {
@@ -123,6 +132,39 @@ struct Schedule {
   [[nodiscard]] Schedule refactor(const Op& op) const {
     return with([&](Schedule& s) { s.refactored.push_back(name_of(op)); });
   }
+  /// Nodes of a call that are equal in all that the model reads of them, fields bit for bit, and whose children are the
+  /// same or equal, are computed once; results are those of every node still, and the same bits. They are found while
+  /// nodes are numbered, which takes a few nanoseconds a node. For recursions from children to parents: a model that
+  /// reads parents or all nodes of a root, and `unroll` and `refactor`, are refused when the model is compiled.
+  [[nodiscard]] Schedule share_subtrees() const {
+    return with([](Schedule& s) { s.sharing = Sharing::on; });
+  }
+  /// The same for models with enough products at a node that finding equal ones is next to nothing, and not where it
+  /// would be refused.
+  [[nodiscard]] Schedule share_subtrees_where_it_pays() const {
+    return with([](Schedule& s) { s.sharing = Sharing::where_it_pays; });
+  }
+  /// Every node is computed, whatever the schedule said of sharing before.
+  [[nodiscard]] Schedule share_no_subtrees() const {
+    return with([](Schedule& s) { s.sharing = Sharing::off; });
+  }
+  /// What follows at a node from its integer fields alone (the product of a word's vector with a weight, all that a
+  /// leaf computes of its word), and what follows from weights alone, is computed when weights are bound, for each
+  /// value that the fields may have, and calls read it from tables: the same bits. The tables of a model take at most
+  /// `megabytes`, from 1 to 65536; what does not fit is computed in calls. It takes a contraction to be worth a table.
+  [[nodiscard]] Schedule tabulate(int megabytes = 64) const {
+    return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
+  }
+  /// The same with 64 MB, for machine code and not for the interpreter, which is slow to make tables, nor where loops
+  /// are scheduled by hand, for which `tabulate` is refused.
+  [[nodiscard]] Schedule tabulate_where_it_pays() const {
+    return with([](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = 64; });
+  }
+  /// What depends on a node's fields is computed in calls, whatever the schedule said of tables before; what follows
+  /// from weights alone is computed when they are bound all the same.
+  [[nodiscard]] Schedule tabulate_nothing() const {
+    return with([](Schedule& s) { s.tabulating = Tabulating::off, s.table_megabytes = 64; });
+  }
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
   [[nodiscard]] Schedule workers(int count) const {
     return with([&](Schedule& s) { s.max_workers = count; });
@@ -149,7 +191,8 @@ struct Schedule {
   [[nodiscard]] Schedule loops(Steps steps) const {
     return with([&](Schedule& s) { s.by_hand = LoopsByHand(std::make_shared<const Steps>(std::move(steps))); });
   }
-  /// Register tiles of at most `count` nodes (or edges), 1 to 24. A number that registers do not hold is legal, and slow.
+  /// Register tiles of at most `count` nodes (or edges), 1 to 24. A number that registers do not hold is legal, and
+  /// slow.
   [[nodiscard]] Schedule tile_rows(int count) const {
     return with([&](Schedule& s) { s.tiling.rows = count; });
   }
@@ -166,8 +209,16 @@ struct Schedule {
     return with([](Schedule& s) { s.exact = true; });
   }
 
-  /// Batched, every branch on is_leaf and every switch specialized, leaves apart.
-  static Schedule standard() { return Schedule{}.dynamic_batch().specialize_leaves_and_switches().specialize_leaves(); }
+  /// Batched, every branch on is_leaf and every switch specialized, leaves apart, equal subtrees shared and words
+  /// tabulated where it pays.
+  static Schedule standard() {
+    return Schedule{}
+        .dynamic_batch()
+        .specialize_leaves_and_switches()
+        .specialize_leaves()
+        .share_subtrees_where_it_pays()
+        .tabulate_where_it_pays();
+  }
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 

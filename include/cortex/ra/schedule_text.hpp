@@ -51,6 +51,10 @@ inline std::string to_string(const Schedule& schedule) {
   for (const auto& [name, depth] : schedule.unrolled)
     line("unroll", detail::quoted(name) + ", " + std::to_string(depth));
   for (const std::string& op : schedule.refactored) line("refactor", detail::quoted(op));
+  if (schedule.sharing == Sharing::on) line("share_subtrees");
+  if (schedule.sharing == Sharing::where_it_pays) line("share_subtrees_where_it_pays");
+  if (schedule.tabulating == Tabulating::on) line("tabulate", std::to_string(schedule.table_megabytes));
+  if (schedule.tabulating == Tabulating::where_it_pays) line("tabulate_where_it_pays");
   if (schedule.max_workers != 1) line("workers", std::to_string(schedule.max_workers));
   if (schedule.weight_type != DType::f32) line("store_weights", std::string(to_string(schedule.weight_type)));
   for (const auto& [name, type] : schedule.stored)

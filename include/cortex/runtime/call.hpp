@@ -4,23 +4,10 @@
 #include <algorithm>
 
 #include "cortex/runtime/guards.hpp"
+#include "cortex/runtime/run_kernel.hpp"
 #include "cortex/runtime/workspace.hpp"
 
 namespace cortex::runtime {
-
-namespace detail {
-
-inline void run_kernel(const Executable& executable, const codegen::KernelArgs& args) {
-  if (executable.kernel) [[likely]]
-    return executable.kernel(&args);
-  if (!executable.interpret)
-    throw Error(Code::internal, "model '" + executable.graph.name + "' has neither machine code nor an interpreter");
-  executable.interpret(executable.code.get(), args);
-}
-
-inline void no_barrier(void*) {}
-
-}  // namespace detail
 
 /// Runs the kernel on what the workspace's linearizer has numbered, with the workspace's weights. Takes as many workers
 /// as the schedule allows and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
@@ -32,11 +19,17 @@ inline void run(Workspace& workspace) {
   Workers* const workers = workspace.workers();
   const int wanted = workers ? std::min({executable.schedule.max_workers, workers->size() + 1, max_call_workers}) : 1;
   workspace.prepare(wanted);
+  const bool tabulated = workspace.has_tables();
   if (wanted <= 1) {
+    if (tabulated) workspace.place_rows(0, 1);
     detail::run_kernel(executable, {workspace.pointers(0), &detail::no_barrier, nullptr, 0, 1});
     return;
   }
   workers->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
+    if (tabulated) {
+      workspace.place_rows(worker, num_workers);
+      if (num_workers > 1) barrier.wait();
+    }
     detail::run_kernel(executable, {workspace.pointers(worker), num_workers > 1 ? &Barrier::call : &detail::no_barrier,
                                     &barrier, worker, num_workers});
   });

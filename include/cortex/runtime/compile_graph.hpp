@@ -12,6 +12,7 @@
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/print.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/interpret_kernel.hpp"
 #include "cortex/runtime/partition.hpp"
@@ -80,6 +81,14 @@ inline void check_schedule(const Schedule& schedule) {
   if (schedule.by_hand && schedule.tiling != Tiling{})
     throw Error(Code::invalid_schedule,
                 "tile_rows, tile_vectors and tile_gates shape the compiler's own tiles; with loops() there are none");
+  if (schedule.tabulating != Tabulating::on) return;
+  if (schedule.table_megabytes < 1 || schedule.table_megabytes > 65536)
+    throw Error(Code::invalid_schedule, "tabulate: tables of at most " + std::to_string(schedule.table_megabytes) +
+                                            " MB were asked for; give a number from 1 to 65536");
+  if (schedule.by_hand)
+    throw Error(Code::invalid_schedule,
+                "tabulate: a loop schedule says how the loops of all that is computed run, and tables leave some of it "
+                "out; leave out tabulate, or the loop schedule");
 }
 
 /// Printed as LLVM IR and compiled to machine code.
@@ -127,6 +136,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->graph = graph;
   executable->schedule = schedule;
   executable->target = target;
+  executable->shares_subtrees = ra::shares_subtrees(graph, schedule);
   executable->lowered = lower::lower(graph, schedule);
   detail::Keeper keeper(*executable, options);
   executable->program = pass::run_pipeline(executable->lowered, schedule, target, keeper.observing());

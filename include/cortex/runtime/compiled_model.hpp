@@ -60,6 +60,16 @@ class CompiledModel {
     weights_.bind(name, dtype, values, count, shape);
     forget_replaced();
   }
+  /// Calls `binds`; the tables of the weights that it binds wait until its end, see `Weights::Together`.
+  template <class Binds>
+  void bind_together(Binds&& binds) {
+    {
+      const Weights::Together together(weights_);
+      binds();
+    }
+    forget_replaced();
+  }
+
   void use(std::shared_ptr<Workers> workers) {
     workers_.replace([&](const std::shared_ptr<Workers>&) { return std::move(workers); });
     forget_replaced();
@@ -70,6 +80,8 @@ class CompiledModel {
     const auto bound = weights_.published().current();
     for (const std::shared_ptr<const Block>& block : bound.value->blocks)
       if (block) result.weights += block->size();
+    for (const std::shared_ptr<const Tables>& tables : bound.value->tables)
+      if (tables) result.tables += tables->bytes();
     return result;
   }
 

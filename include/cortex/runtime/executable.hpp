@@ -98,6 +98,7 @@ struct Executable {
   std::vector<GuardedCheck> guarded;
   CheckCounts checks;
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
+  bool shares_subtrees = false;    // equal ones are computed once
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
   ir::Program lowered;             // at level loops: what lowering makes of the graph
   ir::Program scheduled;           // the last one before register tiles write each nest out for each number of rows

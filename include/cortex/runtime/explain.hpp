@@ -15,6 +15,7 @@
 #include "cortex/pass/flatten_storage.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/tables.hpp"
 #include "cortex/schedule/cost.hpp"
 
 namespace cortex::runtime {
@@ -95,7 +96,7 @@ class Explainer {
 
   std::string text() const {
     return "model " + executable_.graph.name + "\n\n" + schedule() + "\n" + work() + "\n" + prediction() + "\n" +
-           memory() + "\n" + checks() + "\n" + programs() + "\n" + times();
+           memory() + "\n" + tables() + "\n" + checks() + "\n" + programs() + "\n" + times();
   }
 
  private:
@@ -114,6 +115,9 @@ class Explainer {
     for (const std::string& name : s.refactored)
       lines.row(
           {"refactored", "the recursion is cut at the product of " + name + ", and its end joins the parents' begin"});
+    lines.row({"subtrees", executable_.shares_subtrees
+                               ? "equal ones of a call are found by their data, and computed once"
+                               : "are computed each, even where they are equal"});
     const std::string workers = std::to_string(s.max_workers);
     lines.row({"workers", s.max_workers == 1 ? "one thread runs a call"
                                              : "up to " + workers +
@@ -396,6 +400,38 @@ class Explainer {
            "  packed: a copy made when the weight is bound, in the order in which the loops read it, padded\n"
            "  a level: the largest one of the call; the linearizer's arrays come on top, see Output::memory()\n";
   }
+
+  // ---- tables ----
+
+  std::string tables() const {
+    const ir::Program& program = executable_.program;
+    const std::string head = "tables, made when weights are bound\n";
+    if (program.tabulations.empty())
+      return head + "  none: all is computed in each call, by the schedule or for want of something to tabulate\n";
+    if (!has_tables(executable_))
+      return head + "  none: the model has indices that are checked before each run, see below\n";
+    Table table(1, 2);
+    for (const ir::Tabulation& tabulation : program.tabulations) {
+      double bytes = 0;
+      std::vector<std::string> results, fields;
+      for (const int buffer : results_of(program, tabulation)) {
+        results.push_back(program.buffers[std::size_t(buffer)]->name);
+        bytes += double(row_bytes_of(*program.buffers[std::size_t(buffer)]));
+      }
+      for (const ir::Tabulation::Key& key : tabulation.keys) fields.push_back(field_name(key.field));
+      using Rows = ir::Tabulation::Rows;
+      const char* rows = tabulation.rows == Rows::leaves     ? " at leaves"
+                         : tabulation.rows == Rows::internal ? " at inner nodes"
+                                                             : "";
+      const bool once = tabulation.rows == Rows::once;
+      table.row({joined(results) + (once ? ", of weights alone" : rows + (", by " + joined(fields))), bytes_text(bytes),
+                 once ? "" : "a row, of which there are as many as fields have values"});
+    }
+    return head + table.text() + "  all of them up to " + std::to_string(executable_.schedule.table_megabytes) +
+           " MB, in this order; what does not fit is computed in calls, see Functor::memory()\n";
+  }
+
+  std::string field_name(int field) const { return executable_.graph.fields[std::size_t(field)].name; }
 
   // ---- checks ----
 

@@ -170,7 +170,8 @@ class Functor {
   /// Binds the weight called `name`, which is copied: `model.bind("Emb", values)`, with the shape to be sure of it,
   /// `model.bind("Emb", values, {10000, 256})`. Without a shape an open dimension has as many elements as there are
   /// values for. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown name and for another
-  /// type or shape. Calls in flight keep the weights that they started with; later ones have the new.
+  /// type or shape. Calls in flight keep the weights that they started with; later ones have the new. Once all weights
+  /// are there, binding one that tables follow from makes these anew (`Schedule::tabulate`), before it is published.
   template <class Name, runtime::WeightRange Values>
   Functor& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
     return bind(name, values, std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -190,6 +191,14 @@ class Functor {
                       std::is_same_v<T, std::int64_t>,
                   "weights are bound from float or double values: convert them first");
     model_->bind(name_of(name), dtype_of<T>, values, count, shape);
+    return *this;
+  }
+
+  /// Calls `binds`, which binds weights to this model. Each is published as `bind` does, but tables that follow from
+  /// them are made once, at the end; calls that other threads begin meanwhile compute what is in them.
+  template <class Binds>
+  Functor& bind_together(Binds&& binds) {
+    model_->bind_together(binds);
     return *this;
   }
 

@@ -23,6 +23,7 @@ struct ModelMemory {
   RowBytes temporaries;      // of a call
   RowBytes own_temporaries;  // of each worker that takes part in a call
   std::size_t weights = 0;   // the weights bound now, in the layouts that the code reads
+  std::size_t tables = 0;    // of what follows from them and a node's fields alone, made when they were bound
 };
 
 /// What one call needed, in bytes.

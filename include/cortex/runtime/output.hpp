@@ -121,7 +121,9 @@ class Output {
   std::size_t size() const { return lease_ ? std::size_t(lease_->arrays().num_roots) : 0; }
   bool empty() const { return size() == 0; }
   /// How many nodes the roots reached.
-  std::size_t num_nodes() const { return lease_ ? std::size_t(lease_->arrays().num_nodes) : 0; }
+  std::size_t num_nodes() const { return lease_ ? std::size_t(lease_->nodes.num_reached()) : 0; }
+  /// How many of them were computed: of nodes that are equal, where the schedule shares them, one.
+  std::size_t num_computed() const { return lease_ ? std::size_t(lease_->arrays().num_nodes) : 0; }
 
   /// The first state at root `i`, in the order in which the roots were given.
   std::span<const First> operator[](std::size_t i) const { return view<First>(0, root_number(i)); }

@@ -12,6 +12,7 @@
 #include "cortex/runtime/accessor_order.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/storage.hpp"
+#include "cortex/runtime/tables.hpp"
 
 namespace cortex::runtime {
 
@@ -24,6 +25,15 @@ struct Storage {
   Rows rows = Rows::fixed;
   int container = -1;         // rows over edges: the position of the container's arrays
   std::size_t row_bytes = 0;  // fixed: of the whole tensor
+  bool per_worker = false;
+  int tabulation = -1;  // fixed: whose table it is, where there is one
+  int result = 0;       // and which of its results
+};
+
+/// A tensor whose rows are put in place from a table.
+struct PlacedRows {
+  int buffer = 0, tabulation = 0, result = 0;
+  std::size_t row_bytes = 0;
   bool per_worker = false;
 };
 
@@ -39,6 +49,7 @@ enum class Source : std::uint8_t {
   group_node,
   inner_begin,
   inner_child,
+  computes,
   child,
   edge_begin,
   edge_child,
@@ -72,6 +83,7 @@ class Plan {
     const std::vector<ir::Buffer>& buffers = executable->program.buffers;
     for (std::size_t b = 0; b < buffers.size(); ++b) add(int(b), *buffers[b]);
     for (const StateSpec& state : executable->states) states.push_back(view_of(state));
+    for (std::size_t t = 0; t < executable->program.tabulations.size(); ++t) add_results(int(t));
   }
 
   const std::shared_ptr<const Executable> executable;
@@ -80,6 +92,7 @@ class Plan {
   std::vector<Storage> storage;
   std::vector<Link> links;
   std::vector<StateView> states;  // [Executable::states]
+  std::vector<PlacedRows> placed;
 
   std::size_t num_buffers() const { return executable->program.buffers.size(); }
 
@@ -108,6 +121,20 @@ class Plan {
       case ir::Role::index: return links.push_back(index_link(number, buffer));
       case ir::Role::field:
         return links.push_back({number, Source::field, position(order.field, buffer.slot, buffer), stride_of(buffer)});
+    }
+  }
+
+  void add_results(int tabulation) {
+    const std::vector<int> results =
+        results_of(executable->program, executable->program.tabulations[std::size_t(tabulation)]);
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      for (Storage& s : storage) {
+        if (s.buffer != results[r]) continue;
+        if (s.rows == Rows::fixed)
+          s.tabulation = tabulation, s.result = int(r);
+        else
+          placed.push_back({s.buffer, tabulation, int(r), s.row_bytes, s.per_worker});
+      }
     }
   }
 
@@ -143,6 +170,7 @@ class Plan {
     if (slot == ir::slots::group_node) return {number, Source::group_node};
     if (slot == ir::slots::inner_begin) return {number, Source::inner_begin};
     if (slot == ir::slots::inner_child) return {number, Source::inner_child};
+    if (slot == ir::slots::computes) return {number, Source::computes};
     fail(buffer, "is an index array that the linearizer does not make");
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,14 +15,17 @@
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/published.hpp"
 #include "cortex/runtime/storage.hpp"
+#include "cortex/runtime/tables.hpp"
 
 namespace cortex::runtime {
 
 /// The weights of a model at one moment. Sets share the blocks of weights that do not differ between them.
 struct WeightSet {
-  std::vector<std::shared_ptr<const Block>> blocks;  // [buffers of the program]; null: no weight, or not bound
-  std::vector<std::vector<std::int64_t>> shapes;     // [weights] the extents bound; empty: not bound
-  std::string fault;                                 // why no call is possible; empty: all bound, and they fit together
+  std::vector<std::shared_ptr<const Block>> blocks;   // [buffers of the program]; null: no weight, or not bound
+  std::vector<std::vector<std::int64_t>> shapes;      // [weights] the extents bound; empty: not bound
+  std::vector<std::shared_ptr<const Tables>> tables;  // [tabulations] made of these weights; null: computed in calls
+  std::vector<std::int32_t> computes;                 // [tabulations] 0 where there are tables, else 1
+  std::string fault;  // why no call is possible; empty: all bound, and they fit together
 };
 
 namespace detail {
@@ -117,15 +121,38 @@ class Weights {
     const std::vector<std::int64_t> extents = shape.empty() ? inferred(spec, count) : checked(spec, count, shape);
     if (!values) fail(spec, "was given a null pointer");
     std::vector<std::shared_ptr<const Block>> blocks = copies(slot, values, extents);
-    published_.replace([&](const std::shared_ptr<const WeightSet>& old) {
-      auto set = std::make_shared<WeightSet>(*old);
-      for (std::size_t b = 0; b < blocks.size(); ++b)
-        if (blocks[b]) set->blocks[b] = blocks[b];
-      set->shapes[slot] = extents;
-      set->fault = fault_of(*executable_, set->shapes);
-      return set;
-    });
+    const std::lock_guard lock(binding_);
+    auto set = std::make_shared<WeightSet>(*published_.current().value);
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      if (blocks[b]) set->blocks[b] = blocks[b];
+    set->shapes[slot] = extents;
+    set->fault = fault_of(*executable_, set->shapes);
+    drop_tables(*set, int(slot));
+    publish(std::move(set));
   }
+
+  /// While one of these is there, tables are not made anew with each weight that is bound, but once at its end; calls
+  /// in between compute what the tables would hold.
+  class Together {
+   public:
+    explicit Together(Weights& weights) : weights_(&weights) {
+      const std::lock_guard lock(weights_->binding_);
+      ++weights_->together_;
+    }
+    Together(const Together&) = delete;
+    Together& operator=(const Together&) = delete;
+    ~Together() {
+      const std::lock_guard lock(weights_->binding_);
+      if (--weights_->together_ > 0) return;
+      try {
+        weights_->publish(std::make_shared<WeightSet>(*weights_->published_.current().value));
+      } catch (...) {  // there is no memory for tables: calls go on without
+      }
+    }
+
+   private:
+    Weights* weights_;
+  };
 
   const Published<const WeightSet>& published() const { return published_; }
 
@@ -235,15 +262,38 @@ class Weights {
     return {};
   }
 
+  /// The tables go that follow from weight `slot`, also by the range of a field.
+  void drop_tables(WeightSet& set, int slot) const {
+    for (std::size_t t = 0; t < set.tables.size(); ++t) {
+      const ir::Tabulation& tabulation = executable_->program.tabulations[t];
+      bool follows = std::find(tabulation.weights.begin(), tabulation.weights.end(), slot) != tabulation.weights.end();
+      for (const ir::Tabulation::Key& key : tabulation.keys)
+        follows |= executable_->fields[std::size_t(key.field)].weight == slot;
+      if (follows) set.tables[t] = nullptr;
+    }
+  }
+
+  /// Publishes the set, with the tables that it lacks if it is complete. Calls do not wait for their making.
+  void publish(std::shared_ptr<WeightSet> set) {
+    if (!set->tables.empty() && set->fault.empty() && together_ == 0)
+      make_tables(*executable_, set->blocks, set->shapes, set->tables);
+    for (std::size_t t = 0; t < set->tables.size(); ++t) set->computes[t] = !set->tables[t];
+    published_.replace([&](const std::shared_ptr<const WeightSet>&) { return std::move(set); });
+  }
+
   static std::shared_ptr<const WeightSet> first(const Executable& executable) {
     auto set = std::make_shared<WeightSet>();
     set->blocks.resize(executable.program.buffers.size());
     set->shapes.resize(executable.weights.size());
     set->fault = fault_of(executable, set->shapes);
+    if (has_tables(executable)) set->tables.resize(executable.program.tabulations.size());
+    set->computes.assign(executable.program.tabulations.size(), 1);
     return set;
   }
 
   std::shared_ptr<const Executable> executable_;
+  std::mutex binding_;  // held while a set is made of the one before
+  int together_ = 0;
   Published<const WeightSet> published_;
 };
 

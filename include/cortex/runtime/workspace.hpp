@@ -33,6 +33,7 @@ class alignas(128) Workspace {
     checks_ = first_checks();
     if (!plan_->partition.empty()) nodes.set_partition(&plan_->partition);
     nodes.set_subtree_depth(plan_->executable->subtree_depth);
+    nodes.share_subtrees(plan_->executable->shares_subtrees);
   }
 
   structure::Workspace nodes;  // of the linearizer
@@ -80,6 +81,35 @@ class alignas(128) Workspace {
     for (int w = 1; w < num_workers; ++w) copy_table(w);
   }
 
+  /// Whether some of what the program computes is in tables.
+  bool has_tables() const {
+    const std::vector<std::int32_t>& computes = weights().computes;
+    return std::find(computes.begin(), computes.end(), 0) != computes.end();
+  }
+
+  /// Puts the rows in place that tables have, after `prepare`: this worker's share of them, or all where it has a copy
+  /// of its own.
+  void place_rows(int worker, int num_workers) {
+    for (const PlacedRows& placed : plan_->placed) {
+      const Tables* const tables = tables_of(placed.tabulation);
+      if (!tables) continue;
+      const ir::Tabulation& tabulation = plan_->executable->program.tabulations[std::size_t(placed.tabulation)];
+      const structure::Arrays& in = arrays();
+      std::int64_t begin = tabulation.rows == ir::Tabulation::Rows::leaves ? in.num_internal : 0;
+      std::int64_t end = tabulation.rows == ir::Tabulation::Rows::internal ? in.num_internal : in.num_nodes;
+      if (!placed.per_worker) {
+        const std::int64_t count = end - begin, first = begin;
+        begin = first + count * worker / num_workers;
+        end = first + count * (worker + 1) / num_workers;
+      }
+      auto* const to = static_cast<std::byte*>(pointers(worker)[placed.buffer]);
+      const std::byte* const from = tables->blocks[std::size_t(placed.result)]->data();
+      for (std::int64_t node = begin; node < end; ++node)
+        std::memcpy(to + std::size_t(node) * placed.row_bytes,
+                    from + table_row(tabulation, *tables, node) * placed.row_bytes, placed.row_bytes);
+    }
+  }
+
   /// [buffers of the program] the pointers for that worker, after `prepare`.
   void* const* pointers(int worker) const { return pointers_.data() + std::size_t(worker) * plan_->num_buffers(); }
 
@@ -114,6 +144,10 @@ class alignas(128) Workspace {
   };
 
   void provide(const Storage& storage, Memory& memory, const structure::Arrays& in, int num_workers) {
+    if (const Tables* tables = tables_of(storage.tabulation)) {  // the program does not write it
+      pointers_[std::size_t(storage.buffer)] = tables->blocks[std::size_t(storage.result)]->data();
+      return;
+    }
     const std::size_t copies = storage.per_worker ? std::size_t(num_workers) : 1;
     const std::size_t rows = rows_of(storage, in);
     if (rows > memory.rows || copies > memory.blocks.size()) [[unlikely]]
@@ -138,11 +172,29 @@ class alignas(128) Workspace {
     }
   }
 
+  /// The tables that a tabulation has under the weights of this call, or null.
+  const Tables* tables_of(int tabulation) const {
+    if (tabulation < 0 || weights().tables.empty()) return nullptr;
+    return weights().tables[std::size_t(tabulation)].get();
+  }
+
+  /// The row of the tables that stands for a node's fields, which index weights of the tables' extents there: they have
+  /// been checked against these.
+  std::size_t table_row(const ir::Tabulation& tabulation, const Tables& tables, std::int64_t node) const {
+    std::int64_t row = 0;
+    for (std::size_t k = 0; k < tabulation.keys.size(); ++k) {
+      const structure::FieldArray& field = arrays().field[plan_->order.field[std::size_t(tabulation.keys[k].field)]];
+      row = row * tables.extents[k] + static_cast<const std::int32_t*>(field.data)[node * field.stride];
+    }
+    return std::size_t(row);
+  }
+
   void copy_table(int worker) {
     void** const table = pointers_.data() + std::size_t(worker) * plan_->num_buffers();
     std::memcpy(table, pointers_.data(), plan_->num_buffers() * sizeof(void*));
     for (std::size_t s = 0; s < memory_.size(); ++s)
-      if (plan_->storage[s].per_worker) table[plan_->storage[s].buffer] = memory_[s].blocks[std::size_t(worker)].data();
+      if (plan_->storage[s].per_worker && !tables_of(plan_->storage[s].tabulation))
+        table[plan_->storage[s].buffer] = memory_[s].blocks[std::size_t(worker)].data();
   }
 
   const void* target_of(const Link& link, const structure::Arrays& in) const {
@@ -157,6 +209,7 @@ class alignas(128) Workspace {
       case Source::group_node: return in.subtrees.group_node;
       case Source::inner_begin: return in.subtrees.inner_begin;
       case Source::inner_child: return in.subtrees.inner_child;
+      case Source::computes: return weights().computes.data();
       case Source::child: return in.child[link.position];
       case Source::edge_begin: return in.children[link.position].begin;
       case Source::edge_child: return in.children[link.position].child;

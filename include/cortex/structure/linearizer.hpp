@@ -2,12 +2,14 @@
 //
 // It is instantiated for one node type and exactly the accessors that a model reads, all inlined. A run
 //   1. discovers the nodes breadth first and notes for each link the place of its target (`discover`);
-//   2. finds heights, cycles and forbidden sharing, and numbers the nodes (`numbering`);
+//   2. finds heights, cycles and forbidden sharing, and numbers the nodes (`numbering`), those that are one value
+//      alike if it is told to (`sharing`);
 //   3. writes children and fields in the order of the numbers.
 // Nothing recurses and nothing is allocated once the workspace is as large as the input.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -26,6 +28,7 @@
 #include "cortex/structure/links.hpp"
 #include "cortex/structure/numbering.hpp"
 #include "cortex/structure/partition.hpp"
+#include "cortex/structure/share_subtrees.hpp"
 #include "cortex/structure/subtrees.hpp"
 #include "cortex/structure/workspace.hpp"
 
@@ -160,6 +163,8 @@ class Linearizer {
     discover(walk, structure, arena, Named{}, Containers{});
     const std::int32_t heights = walk.num_repeats == 0 ? numbering::measure_forest(walk)
                                                        : numbering::resolve_sharing(walk, structure.kind, link_names());
+    if (workspace.shares_ && workspace.subtree_depth_ == 0)
+      sharing::merge_equal(walk, Data{walk, checks}, workspace.hash_mask_);
     Arrays arrays;
     numbering::lay_out_batches(walk, heights, arrays);
     if (const Partition* partition = workspace.partition_) {
@@ -343,6 +348,63 @@ class Linearizer {
     if (count > structure.child_bound()) fail::too_many_children(walk, place, count, structure, link_names());
   }
 
+  // --------------------------------------------------------------------------------------------------------- sharing
+
+  /// The fields of nodes, where the model reads them, bit for bit.
+  struct Data {
+    const WalkState& walk;
+    std::span<const FieldCheck> checks;
+
+    template <bool leaf>
+    bool add_to(sharing::Hash& hash, std::int32_t place) const {
+      return for_each_field(leaf, Fields{}, [&](auto field) {
+        using A = decltype(field);
+        const Node& node = node_at(place);
+        if (!A::is_reachable(node)) return false;
+        for (int k = 0; k < A::template components<Node>(); ++k) hash.add(bits<A>(node, k));
+        return true;
+      });
+    }
+    template <bool leaf>
+    bool equal(std::int32_t a, std::int32_t b) const {
+      return for_each_field(leaf, Fields{}, [&](auto field) {
+        using A = decltype(field);
+        for (int k = 0; k < A::template components<Node>(); ++k)
+          if (bits<A>(node_at(a), k) != bits<A>(node_at(b), k)) return false;
+        return true;
+      });
+    }
+
+   private:
+    const Node& node_at(std::int32_t place) const { return *static_cast<const Node*>(walk.node.data()[place]); }
+
+    /// Whether `f` holds for each field that is read at leaves, or at inner nodes.
+    template <class... Fs, class F>
+    bool for_each_field([[maybe_unused]] bool is_leaf, Accessors<Fs...>, [[maybe_unused]] F f) const {
+      [[maybe_unused]] const int here = int(is_leaf ? Where::leaves : Where::internal);
+      [[maybe_unused]] std::size_t at = 0;
+      return (... && (!(int(checks[at++].where) & here) || f(Fs{})));
+    }
+
+    template <class A>
+    static std::uint64_t bits(const Node& node, [[maybe_unused]] int k) {
+      auto&& value = A::get(node);
+      if constexpr (A::template is_vector<Node>())
+        return bits_of(value[std::size_t(k)]);
+      else
+        return bits_of(value);
+    }
+    template <class T>
+    static std::uint64_t bits_of(T value) {
+      if constexpr (std::is_same_v<T, float>)
+        return std::bit_cast<std::uint32_t>(value);
+      else if constexpr (std::is_same_v<T, double>)
+        return std::bit_cast<std::uint64_t>(value);
+      else
+        return std::uint64_t(value);
+    }
+  };
+
   // ----------------------------------------------------------------------------------------------------------- parts
 
   /// A node that has a place but no number yet, as the keys of branches see it.
@@ -386,7 +448,7 @@ class Linearizer {
       const Unnumbered node{walk, place};
       const Where where = walk.height.data()[place] == 0 ? Where::leaves : Where::internal;
       std::int32_t number = 0;
-      if (walk.num_repeats > 0 && walk.alias.data()[place] != place) continue;
+      if (walk.aliased && walk.alias.data()[place] != place) continue;
       for (const Selector& selector : partition.selectors) {
         std::size_t answer = 0;
         if ((int(selector.where) & int(where)) && (selector.guard.empty() || evaluate(selector.guard, node))) {

@@ -111,7 +111,7 @@ inline void index_edges(WalkState& walk) {
 /// Links of one parent come in the order of its accessors, so two links that may not lead to the same node follow each
 /// other among the links to it.
 inline void check_single_parents(WalkState& walk, Kind kind, std::span<const std::string_view> names) {
-  std::int32_t* const last = walk.queue.data();  // the link to each node that was met last
+  std::int32_t* const last = walk.open_edges.data();  // the link to each node that was met last
   std::memset(last, 0, std::size_t(walk.tail) * sizeof(std::int32_t));
   for (std::int32_t place = walk.num_roots + 1; place < walk.tail; ++place) {
     std::int32_t& before = last[walk.alias.data()[place]];
@@ -128,7 +128,7 @@ inline void check_single_parents(WalkState& walk, Kind kind, std::span<const std
 }
 
 /// What `measure_forest` does, for structures in which some node was reached more than once. Throws on a cycle, and on
-/// shared children unless the kind is dag.
+/// shared children unless the kind is dag. `queue` holds the nodes' places then, parents before children.
 inline std::int32_t resolve_sharing(WalkState& walk, Kind kind, std::span<const std::string_view> names) {
   index_edges(walk);
   const std::int32_t tail = walk.tail;
@@ -161,6 +161,7 @@ inline std::int32_t resolve_sharing(WalkState& walk, Kind kind, std::span<const 
     heights = std::max(heights, own + 1);
   }
   if (kind != Kind::dag) check_single_parents(walk, kind, names);
+  walk.aliased = true;
   return heights;
 }
 
@@ -209,7 +210,7 @@ inline void lay_out_parts(WalkState& walk, std::int32_t heights, std::int32_t pa
   std::int32_t* const part = walk.part.data();
   std::memset(length, 0, count * sizeof(std::int32_t));
   for (std::int32_t place = 1; place < walk.tail; ++place) {
-    if (walk.num_repeats > 0 && walk.alias.data()[place] != place) continue;
+    if (walk.aliased && walk.alias.data()[place] != place) continue;
     part[place] += walk.height.data()[place] * parts;
     ++length[part[place]];
   }
@@ -233,7 +234,7 @@ inline void assign_numbers(WalkState& walk, Arrays& arrays) {
   std::int32_t* const cursor = walk.cursor.data();
   const std::int32_t* const bucket = arrays.part_begin ? walk.part.data() : walk.height.data();
   number[0] = arrays.num_nodes;  // what stands for "no child"
-  if (walk.num_repeats == 0) {
+  if (!walk.aliased) {
     for (std::int32_t place = 1; place < tail; ++place) {
       const std::int32_t n = cursor[bucket[place]]++;
       number[place] = n;
@@ -241,7 +242,7 @@ inline void assign_numbers(WalkState& walk, Arrays& arrays) {
     }
   } else {
     const std::int32_t* const alias = walk.alias.data();
-    for (std::int32_t place = 1; place < tail; ++place) {  // a node's first visit comes before the others
+    for (std::int32_t place = 1; place < tail; ++place) {  // the first place of a node or value stands before others
       if (alias[place] != place) {
         number[place] = number[alias[place]];
         continue;

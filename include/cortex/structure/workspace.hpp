@@ -119,12 +119,17 @@ struct WalkState {
   int table_bits = 0;
   std::uint32_t stamp = 0;
   bool finished = false;
+  bool aliased = false;  // some places are of nodes, or of values, that stand at other places: alias[place]
 
   Block<std::int32_t> height, number;                                   // [place]
   Block<std::int32_t> order;                                            // [number] the place
   Block<std::int32_t> cursor;                                           // [height]
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
+  Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
+  Block<std::uint64_t> hash;                                            // [place], likewise
+  Block<std::uint64_t> value_slots;                                     // from hash to place, as `slots`
+  std::uint32_t value_stamp = 0;
 
   // What `arrays` points to.
   Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root;
@@ -142,7 +147,7 @@ struct WalkState {
 
   /// Forgets the last run and makes the lists as long as the accessor set needs.
   void begin(std::size_t named, std::size_t containers, std::size_t derived, std::size_t fields) {
-    finished = false;
+    finished = aliased = false;
     arrays = Arrays{};
     tail = 1;
     num_roots = num_repeats = 0;
@@ -190,6 +195,7 @@ struct WalkState {
     add(node), add(parent), add_all(row), add(repeat), add(slots);
     add(height), add(number), add(order), add(cursor);
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
+    add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
     add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root);
     add(group_begin), add(group_node), add(inner_begin), add(inner_child);
     add_all(child), add_all(csr_begin), add_all(csr_child), add_all(field_data);
@@ -229,12 +235,16 @@ class Workspace {
   Workspace(Workspace&& other) noexcept
       : state_(std::exchange(other.state_, fresh(other))),
         partition_(other.partition_),
-        subtree_depth_(other.subtree_depth_) {}
+        subtree_depth_(other.subtree_depth_),
+        shares_(other.shares_),
+        hash_mask_(other.hash_mask_) {}
   Workspace& operator=(Workspace&& other) noexcept {
     if (this != &other) {
       state_ = std::exchange(other.state_, fresh(other));
       partition_ = other.partition_;
       subtree_depth_ = other.subtree_depth_;
+      shares_ = other.shares_;
+      hash_mask_ = other.hash_mask_;
     }
     return *this;
   }
@@ -244,6 +254,17 @@ class Workspace {
 
   /// Groups the inner nodes of later runs into subtrees of `depth` levels; 0: does not.
   void set_subtree_depth(std::int32_t depth) { subtree_depth_ = depth; }
+
+  /// Gives nodes of later runs that are the same value one number. That holds for programs that go from children to
+  /// parents alone; where subtrees are grouped, each node keeps its own. `hash_mask` says which bits of the nodes'
+  /// hashes to use: tests take few, so that they collide.
+  void share_subtrees(bool on, std::uint64_t hash_mask = ~std::uint64_t(0)) {
+    shares_ = on;
+    hash_mask_ = hash_mask;
+  }
+
+  /// How many nodes the roots of the last run reached; `arrays().num_nodes` is how many values these are.
+  std::int32_t num_reached() const { return state_.finished ? state_.tail - 1 - state_.num_repeats : 0; }
 
   /// The arrays of the last run; empty before the first and after a failed one.
   const Arrays& arrays() const { return state_.arrays; }
@@ -270,6 +291,8 @@ class Workspace {
   WalkState state_;
   const Partition* partition_ = nullptr;
   std::int32_t subtree_depth_ = 0;
+  bool shares_ = false;
+  std::uint64_t hash_mask_ = ~std::uint64_t(0);
 };
 
 }  // namespace cortex::structure

@@ -99,6 +99,15 @@ class Binding {
 
   template <class Model>
   void bind(Model& model) const {
+    if constexpr (requires { model.bind_together([] {}); })
+      model.bind_together([&] { bind_each(model); });
+    else
+      bind_each(model);
+  }
+
+ private:
+  template <class Model>
+  void bind_each(Model& model) const {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const std::span<const std::int64_t> extents(extents_[i]);
       if (inputs_[i].dtype == DType::f64)
@@ -108,7 +117,6 @@ class Binding {
     }
   }
 
- private:
   /// What `tensor` is in the dimensions of `input`; empty where there is a problem.
   std::vector<std::int64_t> extents_of(const runtime::WeightSpec& input, const std::string& name) {
     const std::string wanted = "input " + in_quotes(input.name) + " " + runtime::detail::text(input.dims);

@@ -1,0 +1,216 @@
+// Tables of what a program computes from words and weights alone: made by the program itself when weights are bound.
+//
+// A table has a row for each value of the fields that it is for, and the program is run once over as many nodes, one
+// for each value, that have no children: its own nests compute the rows, so they are the bits that a call would
+// compute. A program whose indices have to be checked before each run has no tables: no one can check these nodes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cortex/runtime/run_kernel.hpp"
+#include "cortex/runtime/storage.hpp"
+
+namespace cortex::runtime {
+
+/// The tables of one tabulation, immutable.
+struct Tables {
+  std::vector<std::int64_t> extents;                 // [keys] how many values each field may have
+  std::vector<std::shared_ptr<const Block>> blocks;  // [results_of] rows as the program lays them out
+  std::int64_t rows() const {
+    std::int64_t product = 1;
+    for (const std::int64_t extent : extents) product *= extent;
+    return product;
+  }
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& block : blocks) sum += block->size();
+    return sum;
+  }
+};
+
+/// The buffers of the program that hold a tabulation's results: states, then temporaries.
+inline std::vector<int> results_of(const ir::Program& program, const ir::Tabulation& tabulation) {
+  std::vector<int> result = tabulation.states;
+  for (const int kept : tabulation.temps)
+    for (std::size_t b = 0; b < program.buffers.size(); ++b)
+      if (program.buffers[b]->kept == kept) result.push_back(int(b));
+  return result;
+}
+
+/// The bytes of a row of `buffer`, or of all of it where it has no rows.
+inline std::size_t row_bytes_of(const ir::BufferInfo& buffer) {
+  const ir::Layout layout = layout_of(buffer);
+  return std::size_t(std::max(layout.row_size, layout.fixed_size)) * size_of(buffer.dtype);
+}
+
+/// How many values the fields of a tabulation may have under weights of these shapes, [weights][dimensions].
+inline std::vector<std::int64_t> extents_of(const Executable& executable, const ir::Tabulation& tabulation,
+                                            const std::vector<std::vector<std::int64_t>>& shapes) {
+  std::vector<std::int64_t> result;
+  for (const ir::Tabulation::Key& key : tabulation.keys) {
+    std::int64_t least = INT64_MAX;
+    for (const auto& bound : key.bounds)
+      least = std::min(least, shapes[std::size_t(bound.weight)][std::size_t(bound.dim)]);
+    const FieldSpec& field = executable.fields[std::size_t(key.field)];
+    if (field.limit >= 0) least = std::min(least, field.limit);
+    if (field.weight >= 0) least = std::min(least, shapes[std::size_t(field.weight)][0]);
+    result.push_back(least);
+  }
+  return result;
+}
+
+/// The bytes of a tabulation's tables, or SIZE_MAX if they are more than a table may take in any case.
+inline std::size_t table_bytes(const Executable& executable, const ir::Tabulation& tabulation,
+                               const std::vector<std::int64_t>& extents) {
+  constexpr std::int64_t most_rows = std::int64_t(1) << 28;
+  std::int64_t rows = 1;
+  for (const std::int64_t extent : extents) {
+    if (extent < 1 || extent > most_rows / rows) return SIZE_MAX;
+    rows *= extent;
+  }
+  std::size_t bytes = 0;
+  for (const int buffer : results_of(executable.program, tabulation)) {
+    const std::size_t row = row_bytes_of(*executable.program.buffers[std::size_t(buffer)]);
+    bytes += tabulation.rows == ir::Tabulation::Rows::once ? row : row * (std::size_t(rows) + 1);
+  }
+  return bytes;
+}
+
+namespace detail {
+
+/// One run of a program over nodes that stand for the values of a tabulation's fields.
+class TableRun {
+ public:
+  /// `weights`: [buffers of the program] the weights' blocks.
+  TableRun(const Executable& executable, const std::vector<std::shared_ptr<const Block>>& weights,
+           const ir::Tabulation& tabulation, std::vector<std::int64_t> extents)
+      : program_(executable.program), keys_(tabulation.keys), extents_(std::move(extents)) {
+    for (const std::int64_t extent : extents_) rows_ *= extent;
+    internal_ = tabulation.rows == ir::Tabulation::Rows::internal ? rows_ : 0;
+    std::vector<void*> pointers;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      blocks_.push_back(weights[b] ? nullptr : memory_of(*program_.buffers[b]));
+      pointers.push_back(weights[b] ? weights[b]->data() : blocks_[b]->data());
+    }
+    run_kernel(executable, {pointers.data(), &no_barrier, nullptr, 0, 1});
+  }
+
+  std::shared_ptr<const Tables> take(const ir::Tabulation& tabulation) {
+    auto tables = std::make_shared<Tables>();
+    if (tabulation.rows != ir::Tabulation::Rows::once) tables->extents = extents_;
+    for (const int buffer : results_of(program_, tabulation))
+      tables->blocks.push_back(std::move(blocks_[std::size_t(buffer)]));
+    return tables;
+  }
+
+ private:
+  std::shared_ptr<Block> memory_of(const ir::BufferInfo& buffer) const {
+    if (buffer.role == ir::Role::index) return array_of(buffer);
+    auto block = std::make_shared<Block>(row_bytes_of(buffer) * rows_of(buffer));
+    std::memset(block->data(), 0, block->size());
+    return block;
+  }
+
+  std::size_t rows_of(const ir::BufferInfo& buffer) const {
+    switch (buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind()) {
+      case DimKind::node: return std::size_t(rows_) + 1;
+      case DimKind::batch: return std::size_t(rows_);
+      default: return 1;  // all of it; or of edges, of which there are none
+    }
+  }
+
+  /// An array of the linearizer: nodes without children, all leaves or all inner nodes.
+  std::shared_ptr<Block> array_of(const ir::BufferInfo& buffer) const {
+    const std::int32_t rows = std::int32_t(rows_), internal = std::int32_t(internal_);
+    const int slot = buffer.slot;
+    if (slot >= ir::slots::field) return field_of(buffer, slot - ir::slots::field);
+    if (slot >= ir::slots::edge_child) return array({}, 1, 0);
+    if (slot >= ir::slots::edge_begin) return array({}, rows_ + 1, 0);
+    if (slot >= ir::slots::child) return array({}, rows_, rows);
+    switch (slot) {
+      case ir::slots::counts: return array({rows, internal, 1}, std::int64_t(ir::Count::size), 0);
+      case ir::slots::batch_begin: return array({internal}, 1, 0);
+      case ir::slots::batch_length: return array({rows - internal}, 1, 0);
+      case ir::slots::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
+      case ir::slots::inner_begin: return array({}, rows_ + 1, 0);
+      default: return array({}, std::max(program_.parts, 1), 0);  // parts, roots, subtrees: none
+    }
+  }
+
+  /// `first`, and `rest` up to `count` elements.
+  static std::shared_ptr<Block> array(const std::vector<std::int32_t>& first, std::int64_t count, std::int32_t rest) {
+    auto block = std::make_shared<Block>(std::size_t(count) * sizeof(std::int32_t));
+    auto* const data = reinterpret_cast<std::int32_t*>(block->data());
+    std::fill(data, data + count, rest);
+    std::copy(first.begin(), first.end(), data);
+    return block;
+  }
+
+  /// The values of a field: of a key each with each of the others', the last changing fastest; else 0.
+  std::shared_ptr<Block> field_of(const ir::BufferInfo& buffer, int field) const {
+    const std::int64_t stride = buffer.dims.size() > 1 ? std::max<std::int64_t>(layout_of(buffer).row_size, 1) : 1;
+    std::shared_ptr<Block> block = array({}, rows_ * stride, 0);
+    auto* const data = reinterpret_cast<std::int32_t*>(block->data());
+    std::int64_t step = 1;
+    for (std::size_t k = keys_.size(); k-- > 0; step *= extents_[k])
+      for (std::int64_t row = 0; keys_[k].field == field && row < rows_; ++row)
+        data[row * stride] = std::int32_t(row / step % extents_[k]);
+    return block;
+  }
+
+  const ir::Program& program_;
+  const std::vector<ir::Tabulation::Key>& keys_;
+  const std::vector<std::int64_t> extents_;
+  std::int64_t rows_ = 1, internal_ = 0;
+  std::vector<std::shared_ptr<Block>> blocks_;
+};
+
+inline bool same_fields(const ir::Tabulation& a, const ir::Tabulation& b) {
+  return std::equal(a.keys.begin(), a.keys.end(), b.keys.begin(), b.keys.end(),
+                    [](const auto& x, const auto& y) { return x.field == y.field; });
+}
+
+}  // namespace detail
+
+/// Whether the model can have tables at all.
+inline bool has_tables(const Executable& executable) {
+  return !executable.program.tabulations.empty() && executable.guarded.empty();
+}
+
+/// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order.
+inline void make_tables(const Executable& executable, const std::vector<std::shared_ptr<const Block>>& weights,
+                        const std::vector<std::vector<std::int64_t>>& shapes,
+                        std::vector<std::shared_ptr<const Tables>>& tables) {
+  using Rows = ir::Tabulation::Rows;
+  const std::vector<ir::Tabulation>& all = executable.program.tabulations;
+  const std::size_t budget = std::size_t(executable.schedule.table_megabytes) << 20;
+  std::vector<std::vector<std::int64_t>> extents;
+  std::vector<bool> fits;
+  std::size_t bytes = 0;
+  for (const ir::Tabulation& tabulation : all) {
+    extents.push_back(extents_of(executable, tabulation, shapes));
+    const std::size_t own = table_bytes(executable, tabulation, extents.back());
+    fits.push_back(own <= budget - bytes);
+    if (fits.back()) bytes += own;
+  }
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    if (tables[t] || !fits[t]) {
+      if (!fits[t]) tables[t] = nullptr;
+      continue;
+    }
+    detail::TableRun run(executable, weights, all[t], extents[t]);
+    for (std::size_t u = t; u < all.size(); ++u) {
+      const bool inside = (all[u].rows == Rows::internal) == (all[t].rows == Rows::internal);
+      const bool made = u == t || all[u].rows == Rows::once ||
+                        (inside && extents[u] == extents[t] && detail::same_fields(all[u], all[t]));
+      if (made && fits[u] && !tables[u]) tables[u] = run.take(all[u]);
+    }
+  }
+}
+
+}  // namespace cortex::runtime

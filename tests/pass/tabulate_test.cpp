@@ -1,0 +1,107 @@
+// Which nests tables can stand for, how they are marked, and that a marked program computes the same.
+#include <catch2/catch.hpp>
+
+#include "cortex/dsl/model.hpp"
+#include "cortex/models/tree_lstm.hpp"
+#include "support/golden.hpp"
+#include "support/lowering.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+struct Node {
+  int word = 0, tag = 0;
+  float weight = 0;
+  std::vector<const Node*> kids;
+};
+constexpr auto kids = cortex::children<&Node::kids>;
+constexpr auto word = cortex::field<&Node::word>;
+constexpr auto tag = cortex::field<&Node::tag>;
+
+const Dim V{"vocabulary"}, T{"tags", 5}, H{"hidden", 8};
+
+/// h = tanh(W x + sum of the children's h), where `x` gives the input from what the model reads.
+template <class X>
+ra::Graph cell(X x) {
+  Model<Node> m("cell", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), Tag = m.input<float>("Tag", T, H), W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return W(i, j) * x(n, j, Emb, Tag); }) +
+                sum(kids(n), [&](auto k) { return h(k, i); }));
+  });
+  return m.recursion_op(h, body).graph();
+}
+
+/// The program's tabulations under the standard schedule; none if the pass found nothing.
+std::vector<ir::Tabulation> found(const ra::Graph& graph, const Schedule& schedule = Schedule::standard()) {
+  for (const Snapshot& s : passes_of(graph, schedule, machine(16)))
+    if (s.pass == "tabulate") return s.program.tabulations;
+  return {};
+}
+
+/// The rows of each tabulation: l leaves, i inner nodes, a all, o once.
+std::string rows(const std::vector<ir::Tabulation>& tabulations) {
+  std::string text;
+  for (const ir::Tabulation& t : tabulations) text += "oali"[int(t.rows)];
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("leaves' states by their word, and products of weights alone, are marked", "[pass][golden]") {
+  const auto program =
+      models::tree_lstm<Node>(models::at_leaves(word), kids, {.vocabulary = 10, .input = 4, .hidden = 4}).program;
+  check_golden("pass/tabulate/tree_lstm.ilir",
+               text_after("tabulate", program.graph(), Schedule::standard().exact_activations()));
+  const std::vector<ir::Tabulation> tables = found(program.graph());
+  CHECK(rows(tables) == "lo");
+  CHECK(tables[0].states == std::vector{0, 1});
+  CHECK(tables[0].temps.empty());
+  CHECK(tables[1].states.empty());
+  CHECK(tables[1].temps.size() == 4);
+  CHECK(rows(found(program.graph(), Schedule::standard().tabulate_nothing())) == "o");
+}
+
+TEST_CASE("inputs of leaves and of inner nodes are tables by the fields that they read", "[pass]") {
+  const auto by_word = found(cell([](auto n, auto j, auto& Emb, auto&) { return Emb(word(n), j); }));
+  CHECK(rows(by_word) == "li");
+  CHECK(by_word[1].keys.size() == 1);
+  CHECK(by_word[1].temps.size() == 1);
+  const auto by_both =
+      found(cell([](auto n, auto j, auto& Emb, auto& Tag) { return Emb(word(n), j) + Tag(tag(n), j); }));
+  CHECK(rows(by_both) == "li");
+  CHECK(by_both[0].keys.size() == 2);
+  CHECK(by_both[0].keys[1].bounds.size() == 1);
+}
+
+TEST_CASE("what depends on more than integer fields that index weights is not marked", "[pass]") {
+  CHECK(rows(found(cell([](auto n, auto j, auto& Emb, auto&) {
+          return Emb(word(n), j) * cortex::field<&Node::weight>(n);
+        }))).empty());  // a number of the node
+  CHECK(rows(found(cell([](auto n, auto j, auto& Emb, auto&) { return Emb(word(n) / 2, j); }))).empty());
+  CHECK(rows(found(cell([](auto n, auto j, auto& Emb, auto&) {
+          return Emb(word(n), j) * cast<float>(tag(n));
+        }))).empty());  // of a range that nothing says
+  CHECK(rows(found(cell([](auto n, auto j, auto& Emb, auto&) {
+          return Emb(word(n), j) * cast<float>(num_children(kids(n)));
+        }))) == "l");  // leaves have none
+}
+
+TEST_CASE("without a contraction there is nothing to tabulate", "[pass]") {
+  Model<Node> m("lookup", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute(
+      "body", H, [&](auto n, auto i) { return tanh(Emb(word(n), i) + sum(kids(n), [&](auto k) { return h(k, i); })); });
+  CHECK(found(m.recursion_op(h, body).graph()).empty());
+}
+
+TEST_CASE("what follows from words is not marked unless the schedule says so", "[pass]") {
+  const ra::Graph graph = cell([](auto n, auto j, auto& Emb, auto&) { return Emb(word(n), j); });
+  CHECK(found(graph, Schedule::standard().tabulate_nothing()).empty());
+  CHECK(found(graph, Schedule{}).empty());
+  CHECK(rows(found(graph, Schedule{}.tabulate())) == "a");
+}

@@ -1,0 +1,161 @@
+// A model that computes equal subtrees once gives every node what it gives without: the same bits.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "cortex/explain.hpp"
+#include "cortex/ra/share_subtrees.hpp"
+#include "support/random_cases.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+constexpr auto kids = cortex::children<&Vertex::kids>;
+constexpr auto word = cortex::field<&Vertex::word>;
+
+RandomFunctor interpreted(const RandomModel& model, const Schedule& schedule, const Target& target) {
+  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, target));
+  for (const auto& [name, values] : model.weights) functor.bind(name, values);
+  return functor;
+}
+
+/// Whether every state of every node has the same bits in both.
+bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest) {
+  const auto x = a(forest.roots), y = b(forest.roots);
+  bool same = x.size() == y.size() && x.num_nodes() == y.num_nodes();
+  for (const ra::State& state : model.graph.states) {
+    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
+    for (const auto& vertex : forest.all) {
+      const auto p = x.node<float>(vertex.get(), name), q = y.node<float>(vertex.get(), name);
+      same &= p.size() == q.size() && std::memcmp(p.data(), q.data(), p.size_bytes()) == 0;
+    }
+  }
+  return same;
+}
+
+/// Compares `count` random models under the schedule with and without sharing.
+void compare(std::uint64_t first, int count, const Schedule& schedule, const Target& target) {
+  const auto pool = std::make_shared<Workers>(2);
+  std::size_t reached = 0, computed = 0;
+  for (std::uint64_t seed = first; seed < first + std::uint64_t(count); ++seed) {
+    const RandomModel model(seed);
+    RandomFunctor plain = interpreted(model, schedule.share_no_subtrees(), target);
+    RandomFunctor shared = interpreted(model, schedule.share_subtrees(), target);
+    if (schedule.max_workers > 1) plain.use(pool), shared.use(pool);
+    for (int f = 0; f < 6; ++f) {
+      Random random(seed * 100 + std::uint64_t(f));
+      const Forest forest = random_forest(random, model.graph.structure, 40);
+      INFO("seed " << seed << "\n" << describe(forest));
+      CHECK(same_bits(model, plain, shared, forest));
+      reached += shared(forest.roots).num_nodes();
+      computed += shared(forest.roots).num_computed();
+      CHECK(plain(forest.roots).num_computed() == plain(forest.roots).num_nodes());
+    }
+  }
+  CHECK(computed < reached);
+}
+
+/// h = tanh(Emb + U s), with more products at a node than are worth sharing for.
+auto cell(Structure structure, std::int64_t hidden) {
+  Dim V{"vocabulary"}, H{"hidden", hidden};
+  Model<Vertex> m("cell", structure);
+  auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(Emb(word(n), i) + sum(H, [&](auto j) { return U(i, j) * s(n, j); }));
+  });
+  return m.recursion_op(h, body);
+}
+
+template <class Program>
+std::string refusal(const Program& program, const Schedule& schedule) {
+  CompileOptions options;
+  options.target = Target::interpreter();
+  try {
+    compile(program, schedule, options);
+  } catch (const Error& error) {
+    CHECK(error.code == Code::invalid_schedule);
+    return error.message;
+  }
+  return "";
+}
+
+bool shares(const ra::Graph& graph, const Schedule& schedule) { return ra::shares_subtrees(graph, schedule); }
+
+}  // namespace
+
+TEST_CASE("random models give the same bits with equal subtrees computed once", "[runtime][sharing]") {
+  compare(1, 14, Schedule::standard(), Target::interpreter());
+  compare(100, 8, Schedule{}.specialize_if_else(), Target::interpreter());
+  compare(200, 4, Schedule::standard().workers(3), Target::interpreter());
+}
+
+#if CORTEX_LLVM
+TEST_CASE("machine code gives the same bits with equal subtrees computed once", "[runtime][sharing]") {
+  compare(300, 3, Schedule::standard(), best_target());
+  compare(310, 1, Schedule::standard().workers(3), best_target());
+}
+#endif
+
+TEST_CASE("of roots that are equal one is computed, and each has its result", "[runtime][sharing]") {
+  CompileOptions options;
+  options.target = Target::interpreter();
+  auto model = compile(cell(cortex::tree, 128), options);
+  model.bind("Emb", uniform(std::size_t(vocabulary) * 128, 1, 1)).bind("U", uniform(128 * 128, 0.1f, 2));
+  Vertex a{3}, b{3}, c{4}, up{5}, other{5};
+  up.kids = {&a}, other.kids = {&b};
+  const auto result = model({&up, &other, &c, &up});
+  CHECK(result.size() == 4);
+  CHECK(result.num_nodes() == 5);
+  CHECK(result.num_computed() == 3);
+  for (std::size_t i : {1, 3}) CHECK(std::memcmp(result[0].data(), result[i].data(), result[0].size_bytes()) == 0);
+  CHECK(result.node(&a).data() == result.node(&b).data());
+  CHECK(result[2][0] != result[0][0]);
+  CHECK_THAT(explain(model), Catch::Contains("equal ones of a call are found by their data, and computed once"));
+}
+
+TEST_CASE("sharing is refused, or left out by default, where it would change results", "[runtime][sharing]") {
+  const auto up = cell(cortex::tree, 128);
+  CHECK(refusal(up, Schedule{}.share_subtrees()).empty());
+  CHECK_THAT(refusal(up, Schedule::standard().unroll("h", 2).share_subtrees()),
+             Catch::Contains("share_subtrees: model 'cell'") && Catch::Contains("it is unrolled"));
+  CHECK_THAT(refusal(up, Schedule::standard().workers(2).refactor("body").share_subtrees()),
+             Catch::Contains("cut by refactor"));
+  CHECK(refusal(up, Schedule::standard().unroll("h", 2)).empty());
+
+  Dim H{"hidden", 256};
+  Model<Vertex> m("down", cortex::tree);
+  auto U = m.input<float>("U", H, H);
+  auto h = m.placeholder<float>("h", H);
+  constexpr auto above = cortex::parents<kids>;
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return sum(above(n), [&](auto p) { return sum(H, [&](auto j) { return U(i, j) * h(p, j); }); });
+  });
+  const auto down = m.recursion_op(h, body);
+  CHECK_THAT(refusal(down, Schedule{}.share_subtrees()), Catch::Contains("reads the parents of nodes"));
+  CHECK_FALSE(shares(down.graph(), Schedule::standard()));
+
+  Model<Vertex> r("mean", cortex::tree);
+  auto W = r.input<float>("W", H, H);
+  auto g = r.placeholder<float>("g", H);
+  auto g_body = r.compute("g_body", H, [&](auto n, auto i) {
+    return sum(kids(n), [&](auto k) { return sum(H, [&](auto j) { return W(i, j) * g(k, j); }); });
+  });
+  auto all = r.recursion(g, g_body);
+  auto mean = r.readout<float>(
+      "mean", H, [&](auto n, auto i) { return sum(cortex::nodes(n), [&](auto k) { return all(k, i); }); });
+  const auto readout = r.program(mean, all);
+  CHECK_THAT(refusal(readout, Schedule{}.share_subtrees()), Catch::Contains("reads all nodes of a root"));
+  CHECK_FALSE(shares(readout.graph(), Schedule::standard()));
+}
+
+TEST_CASE("the standard schedule shares where products are many", "[runtime][sharing]") {
+  CHECK(shares(cell(cortex::tree, 128).graph(), Schedule::standard()));
+  CHECK(shares(cell(cortex::dag, 128).graph(), Schedule::standard()));
+  CHECK_FALSE(shares(cell(cortex::tree, 127).graph(), Schedule::standard()));
+  CHECK(shares(cell(cortex::tree, 4).graph(), Schedule::standard().share_subtrees()));
+  CHECK_FALSE(shares(cell(cortex::tree, 128).graph(), Schedule::standard().share_no_subtrees()));
+  CHECK_FALSE(shares(cell(cortex::tree, 128).graph(), Schedule{}));
+}

@@ -1,0 +1,361 @@
+// What follows from words and weights alone is read from tables: the same bits as computed.
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <deque>
+#include <thread>
+
+#include "cortex/explain.hpp"
+#include "cortex/loops.hpp"
+#include "cortex/models/gru.hpp"
+#include "cortex/models/tree_lstm.hpp"
+#include "runtime/count_allocations.hpp"
+#include "support/random_cases.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+constexpr auto kids = cortex::children<&Vertex::kids>;
+constexpr auto word = cortex::field<&Vertex::word>;
+
+RandomFunctor compiled(const RandomModel& model, const Schedule& schedule, const Target& target) {
+  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, target));
+  functor.bind_together([&] {
+    for (const auto& [name, values] : model.weights) functor.bind(name, values);
+  });
+  return functor;
+}
+
+bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest) {
+  const auto x = a(forest.roots), y = b(forest.roots);
+  bool same = true;
+  for (const ra::State& state : model.graph.states) {
+    if (model.graph.ops[std::size_t(state.body)].at_roots) continue;
+    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
+    for (const auto& vertex : forest.all) {
+      const auto p = x.node<float>(vertex.get(), name), q = y.node<float>(vertex.get(), name);
+      same &= std::memcmp(p.data(), q.data(), p.size_bytes()) == 0;
+    }
+  }
+  return same;
+}
+
+/// Compares random models with and without tables; `schedule_of` gives each model's schedule. How many had tables.
+template <class ScheduleOf>
+int compare(std::uint64_t first, int count, Grammar grammar, const Target& target, ScheduleOf schedule_of) {
+  const auto pool = std::make_shared<Workers>(2);
+  int with_tables = 0;
+  for (std::uint64_t seed = first; seed < first + std::uint64_t(count); ++seed) {
+    const RandomModel model(seed, grammar);
+    const Schedule schedule = schedule_of(model);
+    RandomFunctor plain = compiled(model, schedule.tabulate_nothing(), target);
+    RandomFunctor read = compiled(model, schedule.tabulate(1), target);
+    if (schedule.max_workers > 1) plain.use(pool), read.use(pool);
+    with_tables += read.memory().tables > 0;
+    const std::size_t of_weights = plain.memory().tables;  // alone, which machine code has in any case
+    CHECK(of_weights <= (target.backend == Backend::interpreter ? 0 : read.memory().tables));
+    for (int f = 0; f < 5; ++f) {
+      Random random(seed * 100 + std::uint64_t(f));
+      const Forest forest = random_forest(random, model.graph.structure, f ? 40 : 3);
+      INFO("seed " << seed << "\n" << ra::print(model.graph) << describe(forest));
+      CHECK(same_bits(model, plain, read, forest));
+    }
+  }
+  return with_tables;
+}
+
+/// A child-sum TreeLSTM over words of a small vocabulary, as tests here use it.
+struct Lstm {
+  static constexpr int hidden = 24;
+  explicit Lstm(const Schedule& schedule, bool open = false, const Target& target = Target::interpreter())
+      : model(compile(
+            cortex::models::tree_lstm<Vertex>(cortex::models::at_leaves(word), kids,
+                                              {.vocabulary = open ? 0 : vocabulary, .input = hidden, .hidden = hidden})
+                .program,
+            schedule, options(target))) {
+    bind(0);
+  }
+  static CompileOptions options(const Target& target) {
+    CompileOptions result;
+    result.target = target;
+    return result;
+  }
+  void bind(unsigned seed, int words = vocabulary) {
+    model.bind_together([&] {
+      for (const auto& spec : model.executable().weights) bind(spec.name, ++seed, words);
+    });
+  }
+  void bind(const std::string& name, unsigned seed, int words = vocabulary) {
+    const auto& all = model.executable().weights;
+    const auto spec = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.name == name; });
+    std::size_t size = 1;
+    for (const Dim& dim : spec->dims) size *= std::size_t(name == "Emb" && size == 1 ? words : dim.extent());
+    model.bind(name, uniform(size, 0.5f, seed));
+  }
+  using Model = decltype(compile(cortex::models::tree_lstm<Vertex>(cortex::models::at_leaves(word), kids, {}).program));
+  Model model;
+};
+
+Forest some_trees(std::uint64_t seed, int most = 40) {
+  Random random(seed);
+  return random_forest(random, ra::StructureKind::tree, most);
+}
+
+template <class Model>
+std::vector<float> values_of(const Model& model, const Forest& forest) {
+  std::vector<float> all;
+  const auto result = model(forest.roots);
+  for (const auto& vertex : forest.all)
+    for (const char* state : {"h", "c"}) {
+      const auto values = result.template node<float>(vertex.get(), state);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  return all;
+}
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+const Schedule computed = Schedule::standard().tabulate_nothing(), tabulated = Schedule::standard().tabulate(1);
+
+}  // namespace
+
+TEST_CASE("random models give the same bits from tables as computed", "[runtime][tables]") {
+  const int tables =
+      compare(1, 30, Grammar::one_recursion, Target::interpreter(), [](const auto&) { return Schedule::standard(); });
+  CHECK(tables > 5);
+  compare(400, 6, Grammar::one_recursion, Target::interpreter(),
+          [](const auto&) { return Schedule{}.specialize_leaves(); });
+  compare(500, 6, Grammar::one_recursion, Target::interpreter(),
+          [](const auto&) { return Schedule::standard().workers(3).share_subtrees(); });
+  compare(600, 30, Grammar::whole, Target::interpreter(), [](const auto&) { return Schedule::standard(); });
+}
+
+#if CORTEX_LLVM
+TEST_CASE("machine code gives the same bits from tables as computed", "[runtime][tables]") {
+  compare(5, 3, Grammar::one_recursion, best_target(), [](const auto&) { return Schedule::standard(); });
+  compare(11, 1, Grammar::one_recursion, best_target(), [](const auto&) { return Schedule::standard().workers(3); });
+}
+#endif
+
+TEST_CASE("a leaf's states are rows of tables, and what follows from weights alone is one", "[runtime][tables]") {
+  const Lstm plain(computed), read(tabulated);
+  const Forest forest = some_trees(3);
+  CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
+  // h and c for each word, one row of zeros more, and four products with an input of zeros.
+  const std::size_t row = 32 * sizeof(float);  // padded, as states are
+  CHECK(read.model.memory().tables == 2 * (vocabulary + 1) * row + 4 * Lstm::hidden * sizeof(float));
+  CHECK(plain.model.memory().tables == 0);
+}
+
+TEST_CASE("two integer fields are one table, of each value with each", "[runtime][tables]") {
+  struct Tagged {
+    int word = 0, tag = 0;
+    std::vector<const Tagged*> kids;
+  };
+  Dim V{"vocabulary"}, T{"tags", 3}, H{"hidden", 20};
+  Model<Tagged> m("tagged", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), Tag = m.input<float>("Tag", T, H);
+  auto W = m.input<float>("W", H, H), U = m.input<float>("U", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto x = m.compute("x", H, [&](auto n, auto i) {
+    return Emb(cortex::field<&Tagged::word>(n), i) * Tag(cortex::field<&Tagged::tag>(n), i);
+  });
+  auto s = m.compute(
+      "s", H, [&](auto n, auto i) { return sum(cortex::children<&Tagged::kids>(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return W(i, j) * x(n, j); }) + sum(H, [&](auto j) { return U(i, j) * s(n, j); }));
+  });
+  const auto program = m.recursion_op(h, body);
+  std::deque<Tagged> all;
+  for (int i = 0; i < 40; ++i) {
+    all.push_back({i % 7, i % 5 % 3, {}});
+    if (i >= 30) all.back().kids = {&all[std::size_t(3 * (i - 30))], &all[std::size_t(3 * (i - 30) + 1)]};
+  }
+  std::vector<const Tagged*> roots;
+  for (int i = 30; i < 40; ++i) roots.push_back(&all[std::size_t(i)]);
+  std::vector<std::vector<float>> states;
+  for (const Schedule& schedule : {computed, tabulated}) {
+    auto model = compile(program, schedule, Lstm::options(Target::interpreter()));
+    model.bind("Emb", uniform(7 * 20, 1, 1)).bind("Tag", uniform(3 * 20, 1, 2));
+    model.bind("W", uniform(400, 0.3f, 3)).bind("U", uniform(400, 0.3f, 4));
+    const auto result = model(roots);
+    std::vector<float>& values = states.emplace_back();
+    for (const Tagged& node : all)
+      if (result.node(&all[30]).size() && node.kids.size())
+        values.insert(values.end(), result.node(&node).begin(), result.node(&node).end());
+    CHECK((model.memory().tables > 0) == (schedule == tabulated));
+    if (schedule == tabulated) CHECK(explain(model).find("by word, tag") != std::string::npos);
+  }
+  CHECK(same(states[0], states[1]));
+}
+
+TEST_CASE("what does not fit the budget is computed in calls, and explain says what a row takes", "[runtime][tables]") {
+  const int large = 6000;  // h and c of so many words are 1.5 MB
+  Lstm plain(computed, true), read(tabulated, true);
+  plain.bind(7, large), read.bind(7, large);
+  const Forest forest = some_trees(4);
+  CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
+  CHECK(read.model.memory().tables == 4 * Lstm::hidden * sizeof(float));  // what follows from weights alone
+  read.bind(7, vocabulary);
+  CHECK(read.model.memory().tables > 4 * Lstm::hidden * sizeof(float));
+  const std::string text = explain(read.model);
+  CHECK_THAT(text, Catch::Contains("h, c at leaves, by word") && Catch::Contains("256 B") && Catch::Contains("1 MB"));
+  CHECK_THAT(explain(plain.model), Catch::Contains("computed in each call"));
+}
+
+TEST_CASE("a weight that is bound again has tables of its own", "[runtime][tables]") {
+  Lstm plain(computed), read(tabulated);
+  const Forest forest = some_trees(5);
+  for (const char* name : {"W_i", "Emb", "b_u", "U_o", "W_f"}) {
+    INFO(name);
+    const std::vector<float> before = values_of(read.model, forest);
+    plain.bind(name, 99u), read.bind(name, 99u);
+    const std::vector<float> after = values_of(read.model, forest);
+    CHECK(same(values_of(plain.model, forest), after));
+    CHECK(same(before, after) ==
+          (std::string(name) == "W_f" || (std::string(name) == "U_o" && forest.all.size() == 1)));
+  }
+}
+
+TEST_CASE("a vocabulary that grows and shrinks has tables of its size", "[runtime][tables]") {
+  Lstm plain(computed, true), read(tabulated, true);
+  const Forest forest = some_trees(6);
+  for (const int words : {vocabulary, 40, vocabulary + 1}) {
+    plain.bind("Emb", 3, words), read.bind("Emb", 3, words);
+    CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
+  }
+  Vertex high;
+  high.word = 39;
+  CHECK_THROWS_AS(read.model(high), Error);
+  read.bind("Emb", 3, 40);
+  CHECK(read.model(high).size() == 1);
+}
+
+TEST_CASE("a word outside of the vocabulary is refused before a table is read", "[runtime][tables]") {
+  const Lstm read(tabulated);
+  for (const int bad : {-1, vocabulary, 1 << 30}) {
+    Vertex leaf;
+    leaf.word = bad;
+    const auto result = read.model.try_call(leaf);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().code == Code::out_of_range);
+    CHECK_THAT(result.error().message, Catch::Contains("indexes the table 'Emb'"));
+  }
+}
+
+TEST_CASE("calls in flight see the tables of one weight set, while weights are bound again", "[runtime][tables]") {
+  Lstm read(tabulated);
+  const Forest forest = some_trees(8, 20);
+  read.bind("Emb", 1);
+  const std::vector<float> first = values_of(read.model, forest);
+  read.bind("Emb", 2);
+  const std::vector<float> second = values_of(read.model, forest);
+  REQUIRE_FALSE(same(first, second));
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 2; ++t)
+    callers.emplace_back([&] {
+      while (!stop) {
+        const std::vector<float> values = values_of(read.model, forest);
+        wrong += !same(values, first) && !same(values, second);
+      }
+    });
+  for (int round = 0; round < 40; ++round) read.bind("Emb", 1 + unsigned(round) % 2);
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("while weights are bound together calls compute, and the tables are made once at the end",
+          "[runtime][tables]") {
+  Lstm plain(computed), read(tabulated);
+  const Forest forest = some_trees(9);
+  const std::size_t tables = read.model.memory().tables;
+  read.model.bind_together([&] {
+    read.bind("W_u", 50), plain.bind("W_u", 50);
+    CHECK(read.model.memory().tables < tables);
+    CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
+    read.bind("Emb", 51), plain.bind("Emb", 51);
+  });
+  CHECK(read.model.memory().tables == tables);
+  CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
+}
+
+#if CORTEX_LLVM
+TEST_CASE("a warm call that reads tables allocates nothing", "[runtime][tables]") {
+  const Lstm read(Schedule::standard().tabulate(1).share_subtrees(), false, best_target());
+  const Forest forest = some_trees(10);
+  for (int i = 0; i < 3; ++i) read.model(forest.roots);
+  const std::int64_t before = allocations_of_this_thread();
+  for (int i = 0; i < 20; ++i) read.model(forest.roots);
+  CHECK(allocations_of_this_thread() == before);
+}
+#endif
+
+TEST_CASE("inputs of all nodes are tables too, of a sequence model", "[runtime][tables]") {
+  constexpr auto previous = cortex::optional_child<&Vertex::first>;
+  const auto program =
+      cortex::models::gru<Vertex>(word, previous, {.vocabulary = vocabulary, .input = 16, .hidden = 16}).program;
+  Random random(3);
+  const Forest forest = random_forest(random, ra::StructureKind::sequence, 30);
+  std::vector<std::vector<float>> states;
+  for (const Schedule& schedule : {computed, tabulated}) {
+    auto model = compile(program, schedule, Lstm::options(Target::interpreter()));
+    unsigned seed = 0;
+    for (const auto& spec : model.executable().weights) {
+      std::size_t size = 1;
+      for (const Dim& dim : spec.dims) size *= std::size_t(dim.extent());
+      model.bind(spec.name, uniform(size, 0.5f, ++seed));
+    }
+    const auto result = model(forest.roots);
+    std::vector<float>& values = states.emplace_back();
+    for (const auto& vertex : forest.all) {
+      const auto h = result.node(vertex.get());
+      values.insert(values.end(), h.begin(), h.end());
+    }
+    if (schedule == tabulated) CHECK_THAT(explain(model), Catch::Contains("at inner nodes, by word"));
+  }
+  CHECK(same(states[0], states[1]));
+}
+
+TEST_CASE("tables of no size, and tables beside loops by hand, are refused", "[runtime][tables]") {
+  const auto refusal = [](const Schedule& schedule) -> std::string {
+    try {
+      Lstm{schedule};
+    } catch (const Error& error) {
+      CHECK(error.code == Code::invalid_schedule);
+      return error.message;
+    }
+    return "";
+  };
+  CHECK_THAT(refusal(Schedule::standard().tabulate(0)), Catch::Contains("give a number from 1 to 65536"));
+  CHECK_THAT(refusal(Schedule::standard().tabulate(70000)), Catch::Contains("70000 MB"));
+  CHECK_THAT(refusal(tabulated.loops(Loops{})), Catch::Contains("leave out tabulate, or the loop schedule"));
+  CHECK(refusal(Schedule::standard().loops(Loops{})).empty());
+}
+
+TEST_CASE("an index that is checked before each run leaves a model without tables", "[runtime][tables]") {
+  Dim V{"vocabulary"}, W{"wide"}, H{"hidden", 16};
+  Model<Vertex> m("two_tables", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), Far = m.input<float>("Far", W, H), U = m.input<float>("U", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf =
+      m.compute("leaf", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * Emb(word(n), j); }); });
+  auto inner = m.compute(
+      "inner", H, [&](auto n, auto i) { return Far(word(n) * 2, i) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+  auto model = compile(m.recursion_op(h, body), tabulated, Lstm::options(Target::interpreter()));
+  model.bind("Emb", uniform(12 * 16, 1, 1)).bind("Far", uniform(16, 1, 2)).bind("U", uniform(256, 1, 3));
+  CHECK(model.memory().tables == 0);
+  Vertex a{11}, top{0};
+  top.kids = {&a};
+  CHECK(model(top).size() == 1);
+  CHECK_THAT(explain(model), Catch::Contains("indices that are checked before each run"));
+}
