@@ -13,7 +13,7 @@ using namespace cortex::test;
 namespace {
 
 const Schedule batched = Schedule{}.dynamic_batch().exact_activations();
-const Schedule standard = Schedule::standard().exact_activations();
+const Schedule standard = Schedule::standard().tabulate_nothing().exact_activations();
 
 struct Small {
   Dim H{"hidden", 4};

@@ -13,7 +13,7 @@ using namespace cortex::test;
 
 namespace {
 
-const Schedule standard = Schedule::standard().exact_activations();
+const Schedule standard = Schedule::standard().tabulate_nothing().exact_activations();
 const Schedule shared = standard.workers(2);
 const Target small = machine(16, 8);  // tiles of at most two rows: short goldens
 
