@@ -154,7 +154,8 @@ class Verifier {
   }
 
   void call(const UfCall& n, const Expr& e) {
-    const bool of_worker = n.uf.kind == UfKind::worker || n.uf.kind == UfKind::num_workers;
+    const bool of_worker =
+        n.uf.kind == UfKind::worker || n.uf.kind == UfKind::num_workers || n.uf.kind == UfKind::thread;
     if (level_ == Level::device && !of_worker) fail("uninterpreted functions have got their meaning", e);
     for (const Expr& arg : n.args) {
       if (arg.lanes() > 1) fail("an uninterpreted function takes no vector", e);

@@ -1,0 +1,120 @@
+// Puts a barrier of a block's threads between nests wherever one reads or writes what another wrote or read.
+//
+//   for b: {for n: for i: s[n,i] = ..; for n: for i: .. s[n,j] ..}
+//     ->
+//   for b: {for n: for i: s[n,i] = ..; barrier of threads; for n: for i: .. s[n,j] ..; barrier of threads}
+//
+// Which thread does what is not looked at: such a barrier costs little beside a nest. Runs after `insert_barriers`,
+// whose barriers are ones of threads, too, and after temporaries share memory.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cortex/schedule/access.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+class ThreadBarriers {
+ public:
+  ir::Stmt run(const ir::Stmt& body) {
+    Sequence all;
+    return sequence(body, all);
+  }
+
+ private:
+  /// The memory that statements touch.
+  struct Touched {
+    std::vector<const void*> read, written;
+    void add(const Touched& other) {
+      append(read, other.read);
+      append(written, other.written);
+    }
+    bool meets(const Touched& other) const {
+      return common(written, other.written) || common(written, other.read) || common(read, other.written);
+    }
+    void clear() { read.clear(), written.clear(); }
+
+   private:
+    static bool common(const std::vector<const void*>& a, const std::vector<const void*>& b) {
+      return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+    }
+  };
+  /// What has been touched since the last barrier, and what before the first.
+  struct Sequence {
+    Touched since, head;
+    bool any = false;
+  };
+
+  static void touch(Touched& touched, const ir::Buffer& buffer, bool write) {
+    const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
+    if (!changes || buffer->scope == ir::Scope::local) return;
+    const ir::Buffer& home = buffer->stored_in ? buffer->stored_in : buffer;
+    (write ? touched.written : touched.read).push_back(home.id());
+  }
+
+  template <class Node>
+  static Touched touched_by(const Node& node) {
+    Touched result;
+    ir::visit_with(
+        node, [&](const ir::Load& load) { touch(result, load.buffer, false); },
+        [&](const ir::Store& store) { touch(result, store.buffer, true); });
+    return result;
+  }
+  static Touched touched_by_value(const ir::Expr& value) {
+    Touched result;
+    ir::visit_with(value, [&](const ir::Load& load) { touch(result, load.buffer, false); });
+    return result;
+  }
+
+  /// A barrier before what begins with `head` and ends with `tail`, if one is needed.
+  static void step(Sequence& all, std::vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
+    if (all.since.meets(head)) {
+      out.push_back(ir::Barrier::make(true));
+      all.since.clear();
+      all.any = true;
+    }
+    if (!all.any) all.head.add(head);
+    all.since.add(tail);
+  }
+
+  static ir::Stmt sequence(const ir::Stmt& block, Sequence& all) {
+    std::vector<ir::Stmt> out;
+    for (const ir::Stmt& stmt : schedule::stmts_of(block)) {
+      if (stmt.as<ir::Barrier>()) {
+        all.since.clear();
+        all.any = true;
+        out.push_back(stmt);
+      } else if (schedule::parse_nest(stmt)) {
+        const Touched here = touched_by(stmt);
+        step(all, out, here, here);
+        out.push_back(stmt);
+      } else if (const auto* let = stmt.as<ir::LetStmt>()) {
+        const Touched here = touched_by_value(let->value);
+        step(all, out, here, here);
+        out.push_back(ir::LetStmt::make(let->var, let->value, sequence(let->body, all)));
+      } else if (const auto* loop = stmt.as<ir::For>()) {
+        Sequence inside;
+        ir::Stmt body = sequence(loop->body, inside);
+        if (inside.since.meets(inside.head)) {
+          body = ir::Block::make({body, ir::Barrier::make(true)});
+          inside.since.clear();
+        }
+        step(all, out, inside.head, inside.since);
+        out.push_back(ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, body, loop->piece));
+      } else {
+        schedule::refuse_outside();
+      }
+    }
+    return ir::Block::make(out);
+  }
+};
+
+}  // namespace detail
+
+inline ir::Stmt insert_thread_barriers(const ir::Stmt& body) { return detail::ThreadBarriers().run(body); }
+
+}  // namespace cortex::pass
