@@ -9,8 +9,8 @@ namespace cortex::codegen {
 
 /// The primitives. Memory is reached through `load`, `store` and their kin alone.
 inline constexpr std::string_view cuda_device_prelude = R"cuda(// ---- the hardware ----
-#define DEVICE static __device__ __forceinline__
-#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const Launch launch)
+#define DEVICE inline __device__ __attribute__((always_inline))
+#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name(const Launch launch)
 #define UNROLL(how) _Pragma(how)
 #define SHARED(chip) extern __shared__ __align__(16) char chip[]
 typedef unsigned long long u64;

@@ -15,11 +15,12 @@ namespace cortex::schedule {
 struct GpuShape {
   GpuSchedule::Group group = GpuSchedule::Group::block;  // not automatic
   bool lock_based = false;
-  int blocks = 1;   // of a group
-  int threads = 0;  // of a block, a power of two
-  int rows = 0;     // nodes that a thread computes side by side, at most
+  int blocks = 1;               // of a group
+  int threads = 0;              // of a block, a power of two
+  int rows = 0;                 // nodes that a thread computes side by side, at most
   std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
   bool resident = false;        // it is an error if they do not fit
+  int accumulators = 32;        // that a thread keeps in registers, for all its nodes and gates
 };
 
 /// What the choice depends on.
@@ -65,7 +66,8 @@ inline int cluster_for(std::int64_t bytes, std::int64_t room, std::int64_t slice
 
 inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   using Group = GpuSchedule::Group;
-  const std::string device = "a GPU of compute capability " + std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10);
+  const std::string device =
+      "a GPU of compute capability " + std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10);
   if (gpu.sm < 70) refuse_gpu(device + " is older than what is supported, 7.0 and later");
   if (wish.threads && (!is_power_of_two(wish.threads) || wish.threads < 32 || wish.threads > 1024))
     refuse_gpu(std::to_string(wish.threads) + " threads a block: it takes a power of two from 32 to 1024");
@@ -97,6 +99,7 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   shape.lock_based = wish.lock_based;
   shape.threads = wish.threads ? wish.threads : 256;
   shape.rows = wish.rows ? wish.rows : 4;
+  shape.accumulators = std::clamp(gpu.registers / shape.threads / 8, 4, 32);
   shape.chip_bytes = room;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;

@@ -83,7 +83,7 @@ class WeightKeeper {
       info.name = load.buffer->name + "_slice";
       info.dtype = load.buffer->dtype;
       info.dims = load.buffer->dims;
-      info.dims[kept.dim] = Dim("slice", kept.slice.most);
+      if (shared) info.dims[kept.dim] = Dim("slice", kept.slice.most);
       info.scope = ir::Scope::chip;
       info.layout.axes.push_back({dim, 1, 0, 1});
       std::int64_t size = kept.slice.most;
@@ -95,7 +95,8 @@ class WeightKeeper {
       info.layout.fixed_size = size;
       const std::int64_t bytes = (size * std::int64_t(size_of(info.dtype)) + 15) / 16 * 16;
       if (bytes > room_) {
-        if (left_out_.empty()) left_out_ = "a slice of '" + load.buffer->name + "', " + std::to_string(bytes) + " bytes,";
+        if (left_out_.empty())
+          left_out_ = "a slice of '" + load.buffer->name + "', " + std::to_string(bytes) + " bytes,";
         return;
       }
       room_ -= bytes;

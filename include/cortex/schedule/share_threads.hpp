@@ -1,11 +1,11 @@
-// Shares every nest among the threads of a block, and slices of it among the blocks of a group: each thread has a column
-// of the output and some of the nodes, as a register tile over packed weights.
+// Shares every nest among the threads of a block, and slices of it among the blocks of a group: each thread has a
+// column of the output and some of the nodes, as a register tile over packed weights.
 //
 //   for n = 0:N: node = f(n): parallel for i = 0:H: {a = 0; for j: a += W[i,j] * x[node,j]; y[node,i] = a}
 //     ->
 //   for t: column = begin + thread % C: if column < end:           # begin .. end: the block's slice
-//     for j: a[r] += W[column,j] * x[node r,j]                     # for the nodes t * .. + thread / C + r * threads / C
-//     if the node is there: y[node r,column] = a[r]
+//     for j: a[r] += W[column,j] * x[node r,j]                     # for the nodes t * .. + thread / C + r * threads /
+//     C if the node is there: y[node r,column] = a[r]
 //
 // Neighbours in a warp have neighbouring columns: weights are read in whole lines, a node's states once for all. The
 // last tile of nodes computes some of them twice, and stores them once. The order of j is the same whatever the shape,
@@ -87,8 +87,7 @@ class ThreadSharer {
   /// Whether threads share the nest already: it copies weights to shared memory.
   bool fills_chip() const {
     bool found = false;
-    ir::visit_with(nest_.inner,
-                   [&](const ir::Store& store) { found |= store.buffer->scope == ir::Scope::chip; });
+    ir::visit_with(nest_.inner, [&](const ir::Store& store) { found |= store.buffer->scope == ir::Scope::chip; });
     return found;
   }
 
@@ -105,7 +104,7 @@ class ThreadSharer {
                                     [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
     if (!has_contraction(nest_.inner) || nest_.guard || differ) return 1;
     int rows = shape_.rows;
-    while (rows > 1 && rows * gates_of(nest_.inner) > most_accumulators) rows /= 2;
+    while (rows > 1 && rows * gates_of(nest_.inner) > shape_.accumulators) rows /= 2;
     return rows;
   }
 
@@ -152,9 +151,9 @@ class ThreadSharer {
       }
       const ir::Expr tiles = (total + (apart * most - 1)) / (apart * most);
       const ir::Expr left = (total - t * (apart * most) + (apart - 1)) / apart;
-      inside = ir::For::make(
-          t, loop.dim, tiles, ir::ForKind::serial,
-          ir::LetStmt::make(base, t * (apart * most) + first, ir::LetStmt::make(wanted, left, cases)));
+      inside =
+          ir::For::make(t, loop.dim, tiles, ir::ForKind::serial,
+                        ir::LetStmt::make(base, t * (apart * most) + first, ir::LetStmt::make(wanted, left, cases)));
     }
     return ir::LetStmt::make(total, count, inside);
   }
@@ -171,8 +170,6 @@ class ThreadSharer {
         });
     return unroll_and_jam(ir::LetStmt::make(own, last, guarded), r, ir::imm(0), side_);
   }
-
-  static constexpr int most_accumulators = 32;
 
   const Nest& nest_;
   const GpuShape& shape_;

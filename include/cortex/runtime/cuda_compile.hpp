@@ -1,0 +1,77 @@
+// What stands behind `cuda::compile`: from an operator graph and its schedule to CUDA C++. Needs no device and no CUDA.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cortex/codegen/cuda_text.hpp"
+#include "cortex/lower/lower.hpp"
+#include "cortex/pass/gpu_pipeline.hpp"
+#include "cortex/ra/check.hpp"
+#include "cortex/runtime/compile_steps.hpp"
+#include "cortex/runtime/partition.hpp"
+#include "cortex/runtime/plan_checks.hpp"
+
+namespace cortex::runtime {
+
+/// A model compiled for GPUs of one kind.
+struct CudaExecutable {
+  std::shared_ptr<const Executable> executable;  // without a kernel for the CPU
+  schedule::GpuShape shape;
+  codegen::CudaText text;
+  std::int64_t spin_limit = 0;
+};
+
+struct CudaCompileOptions {
+  bool verify = false;          // check the program after each pass
+  std::int64_t spin_limit = 0;  // as `codegen::CudaTextOptions`: a debug build of the barrier
+  pass::PassObserver* observer = nullptr;
+};
+
+inline codegen::CudaBarrier barrier_of(const schedule::GpuShape& shape) {
+  using Group = GpuSchedule::Group;
+  if (shape.blocks == 1) return codegen::CudaBarrier::none;
+  if (shape.group == Group::cluster) return codegen::CudaBarrier::cluster;
+  return shape.lock_based ? codegen::CudaBarrier::lock_based : codegen::CudaBarrier::lock_free;
+}
+
+/// Compiles `graph` under `schedule` for `gpu`. Throws `invalid_model` and `invalid_schedule`.
+inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Graph& graph, const Schedule& schedule,
+                                                                   const Gpu& gpu,
+                                                                   const CudaCompileOptions& options = {}) {
+  const auto start = std::chrono::steady_clock::now();
+  ra::check(graph);
+  auto result = std::make_shared<CudaExecutable>();
+  result->shape = schedule::gpu_shape(schedule.gpu, gpu, schedule::gpu_problem(graph));
+  auto executable = std::make_shared<Executable>();
+  executable->graph = graph;
+  executable->schedule = schedule;
+  executable->schedule.max_workers = result->shape.blocks;  // what `refactor` cuts its sums into
+  executable->target = Target::cuda(gpu);
+  executable->lowered = lower::lower(graph, executable->schedule);
+  const pass::PipelineOptions passes{options.verify, options.observer};
+  detail::Keeper keeper(*executable, passes);
+  executable->program = pass::run_gpu_pipeline(executable->lowered, executable->schedule, result->shape,
+                                               executable->target, keeper.observing());
+  executable->partition = partition_of(graph, ra::questions(graph, executable->schedule));
+  for (const int depth : lower::unrolling(graph, executable->schedule))
+    executable->subtree_depth = std::max(executable->subtree_depth, depth);
+  plan_checks(*executable);
+  detail::describe_tensors(*executable);
+  executable->times.lower = detail::since(start);
+  codegen::CudaTextOptions text;
+  text.barrier = barrier_of(result->shape);
+  text.blocks = result->shape.blocks;
+  text.threads = result->shape.threads;
+  text.spin_limit = options.spin_limit;
+  result->spin_limit = options.spin_limit;
+  result->text = codegen::cuda_text(executable->program, text);
+  executable->times.codegen = detail::since(start) - executable->times.lower;
+  result->executable = std::move(executable);
+  return result;
+}
+
+}  // namespace cortex::runtime
