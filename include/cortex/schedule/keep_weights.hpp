@@ -60,9 +60,15 @@ class WeightKeeper {
       if (load.indices[d].same_as(column))
         plain &= std::exchange(found, int(d)) < 0;
       else
-        plain &= load.indices[d].as<ir::Var>() && !ir::equal(load.indices[d], nest.let_var ? nest.let_var : column);
+        plain &= is_of_loops(nest, load.indices[d]);
     }
     return plain ? found : -1;
+  }
+
+  /// A constant, or a variable that is no node and no row.
+  static bool is_of_loops(const Nest& nest, const ir::Expr& index) {
+    if (index.as<ir::IntImm>()) return true;
+    return index.as<ir::Var>() && !index.same_as(nest.let_var) && !(nest.rows && index.same_as(nest.rows->var));
   }
 
   const Kept* find(const ir::Buffer& weight, int dim, bool shared) const {
