@@ -18,10 +18,10 @@ using Group = GpuSchedule::Group;
 
 /// Few and small blocks: the emulation has a fibre for each thread.
 inline Schedule on_gpu(Group group, int blocks, GpuSchedule::Weights weights = GpuSchedule::Weights::automatic,
-                       bool lock_based = false) {
+                       bool lock_based = false, int threads = 32) {
   GpuSchedule how;
   how.group = group, how.blocks = blocks, how.weights = weights, how.lock_based = lock_based;
-  how.threads = 32;
+  how.threads = threads;
   return Schedule::standard().on_gpu(how);
 }
 

@@ -28,16 +28,16 @@ inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const
   p.run("remove_dead", remove_dead);
   p.run("zero_absent_rows", zero_absent_rows);
 
-  // Work for each block, and barriers of blocks and threads
+  // Work for each block, and barriers of blocks
   p.enter(ir::Level::scheduled);
   if (shared) p.run("share_work", schedule::share_work);
   if (shared) p.run("insert_barriers", insert_barriers);
   p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
-  p.run("insert_thread_barriers", insert_thread_barriers);
 
   // Weights where they are read fast, and work for each thread
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
+  p.run("insert_thread_barriers", insert_thread_barriers);
   p.run("share_threads", [&](const ir::Stmt& s) { return schedule::share_threads(s, shape); });
   p.run("share_loads", share_loads);
 }

@@ -4,8 +4,9 @@
 //     ->
 //   for b: {for n: for i: s[n,i] = ..; barrier of threads; for n: for i: .. s[n,j] ..; barrier of threads}
 //
-// Which thread does what is not looked at: such a barrier costs little beside a nest. Runs after `insert_barriers`,
-// whose barriers are ones of threads, too, and after temporaries share memory.
+// Which thread does what is not looked at: such a barrier costs little beside a nest. Of states, which are written once
+// and before they are read, only a read after a write counts. Runs after `insert_barriers`, whose barriers are ones of
+// threads, too, after temporaries share memory, and when slices of weights are kept on chip.
 #pragma once
 
 #include <algorithm>
@@ -29,14 +30,18 @@ class ThreadBarriers {
   /// The memory that statements touch.
   struct Touched {
     std::vector<const void*> read, written;
+    std::vector<const void*> state_read, state_written;
     void add(const Touched& other) {
       append(read, other.read);
       append(written, other.written);
+      append(state_read, other.state_read);
+      append(state_written, other.state_written);
     }
-    bool meets(const Touched& other) const {
-      return common(written, other.written) || common(written, other.read) || common(read, other.written);
+    /// Whether what follows has to wait for this.
+    bool meets(const Touched& next) const {
+      return common(written, next.written) || common(written, next.read) || common(read, next.written) ||
+             common(state_written, next.state_read);
     }
-    void clear() { read.clear(), written.clear(); }
 
    private:
     static bool common(const std::vector<const void*>& a, const std::vector<const void*>& b) {
@@ -53,7 +58,10 @@ class ThreadBarriers {
     const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
     if (!changes || buffer->scope == ir::Scope::local) return;
     const ir::Buffer& home = buffer->stored_in ? buffer->stored_in : buffer;
-    (write ? touched.written : touched.read).push_back(home.id());
+    if (buffer->role == ir::Role::state)
+      (write ? touched.state_written : touched.state_read).push_back(home.id());
+    else
+      (write ? touched.written : touched.read).push_back(home.id());
   }
 
   template <class Node>
@@ -74,7 +82,7 @@ class ThreadBarriers {
   static void step(Sequence& all, std::vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
     if (all.since.meets(head)) {
       out.push_back(ir::Barrier::make(true));
-      all.since.clear();
+      all.since = {};
       all.any = true;
     }
     if (!all.any) all.head.add(head);
@@ -85,7 +93,7 @@ class ThreadBarriers {
     std::vector<ir::Stmt> out;
     for (const ir::Stmt& stmt : schedule::stmts_of(block)) {
       if (stmt.as<ir::Barrier>()) {
-        all.since.clear();
+        all.since = {};
         all.any = true;
         out.push_back(stmt);
       } else if (schedule::parse_nest(stmt)) {
@@ -101,7 +109,7 @@ class ThreadBarriers {
         ir::Stmt body = sequence(loop->body, inside);
         if (inside.since.meets(inside.head)) {
           body = ir::Block::make({body, ir::Barrier::make(true)});
-          inside.since.clear();
+          inside.since = {};
         }
         step(all, out, inside.head, inside.since);
         out.push_back(ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, body, loop->piece));

@@ -2,11 +2,12 @@
 //
 //   for b: for n: parallel for i: .. W[i,j] ..
 //     ->
-//   W_slice[e % S,e / S] = W[begin + e % S,e / S]   for all e, shared by the block's threads; barrier of threads
+//   W_slice[e % S,e / S] = W[begin + e % S,e / S]   for all e, shared by the block's threads
 //   for b: for n: parallel for i: .. W_slice[i - begin,j] ..
 //
 // Of matrices that the loop over batches reads at the column that a thread owns, in the order of their first use, as
-// many as fit; the others are read from the L2 cache. Runs on packed weights, before nests are shared among threads.
+// many as fit; the others are read from the L2 cache. Runs on packed weights, before barriers
+// of threads are put in and nests are shared among them.
 #pragma once
 
 #include <string>
@@ -36,7 +37,6 @@ class WeightKeeper {
     const ir::Stmt reading = map_nests(body, [&](const Nest& nest) { return over_slices(nest); });
     std::vector<ir::Stmt> stmts;
     for (const Kept& kept : kept_) stmts.push_back(fill(kept));
-    stmts.push_back(ir::Barrier::make(true));
     stmts.push_back(reading);
     return ir::Block::make(stmts);
   }
