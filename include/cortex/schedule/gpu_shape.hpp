@@ -99,7 +99,7 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   shape.lock_based = wish.lock_based;
   shape.threads = wish.threads ? wish.threads : 256;
   shape.rows = wish.rows ? wish.rows : 4;
-  shape.accumulators = std::clamp(gpu.registers / shape.threads / 8, 4, 32);
+  shape.accumulators = std::clamp((gpu.registers / shape.threads - 32) / 8, 4, 32);
   shape.chip_bytes = room;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;
