@@ -34,6 +34,16 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.refactor("").refactor("grüße"); },
       [](const Schedule& s) { return s.workers(4); },
       [](const Schedule& s) { return s.exact_activations(); },
+      [](const Schedule& s) {
+        GpuSchedule gpu = s.gpu;
+        gpu.group = GpuSchedule::Group::cluster, gpu.blocks = 4, gpu.threads = 128, gpu.rows = 2;
+        return s.on_gpu(gpu);
+      },
+      [](const Schedule& s) {
+        GpuSchedule gpu = s.gpu;
+        gpu.weights = GpuSchedule::Weights::resident, gpu.lock_based = true;
+        return s.on_gpu(gpu);
+      },
       [](const Schedule& s) { return s.loops(Loops{}); },
       [](const Schedule& s) {
         return s.loops(Loops{}.split("i", 16).layout_reorder("my W", {1, 0}).whole("remove_dead"));
@@ -89,4 +99,10 @@ TEST_CASE("text that is no schedule is refused, with its line and what there is"
   CHECK_THAT(refusal("refactor(\"op)"), Contains("'\"' is missing"));
   CHECK_THAT(refusal("workers(9999999999)"), Contains("too large"));
   CHECK_THAT(refusal("workers(2"), Contains("line 1: ')' is missing"));
+}
+
+TEST_CASE("what a GPU's schedule cannot be is refused with what it can", "[schedule][text]") {
+  CHECK_THAT(refusal("gpu_group(warp, 2)"),
+             Contains("has no choice 'warp'; there are automatic, block, cluster, grid"));
+  CHECK_THAT(refusal("gpu_weights(here)"), Contains("has no choice 'here'; there are automatic, streamed, resident"));
 }

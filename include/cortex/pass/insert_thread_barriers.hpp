@@ -72,12 +72,6 @@ class ThreadBarriers {
         [&](const ir::Store& store) { touch(result, store.buffer, true); });
     return result;
   }
-  static Touched touched_by_value(const ir::Expr& value) {
-    Touched result;
-    ir::visit_with(value, [&](const ir::Load& load) { touch(result, load.buffer, false); });
-    return result;
-  }
-
   /// A barrier before what begins with `head` and ends with `tail`, if one is needed.
   static void step(Sequence& all, std::vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
     if (all.since.meets(head)) {
@@ -91,19 +85,21 @@ class ThreadBarriers {
 
   static ir::Stmt sequence(const ir::Stmt& block, Sequence& all) {
     std::vector<ir::Stmt> out;
-    for (const ir::Stmt& stmt : schedule::stmts_of(block)) {
+    bool changed = false;
+    const std::vector<ir::Stmt> stmts = schedule::stmts_of(block);
+    for (const ir::Stmt& stmt : stmts) {
+      ir::Stmt result = stmt;
       if (stmt.as<ir::Barrier>()) {
         all.since = {};
         all.any = true;
-        out.push_back(stmt);
       } else if (schedule::parse_nest(stmt)) {
         const Touched here = touched_by(stmt);
         step(all, out, here, here);
-        out.push_back(stmt);
       } else if (const auto* let = stmt.as<ir::LetStmt>()) {
-        const Touched here = touched_by_value(let->value);
+        const Touched here = touched_by(let->value);
         step(all, out, here, here);
-        out.push_back(ir::LetStmt::make(let->var, let->value, sequence(let->body, all)));
+        const ir::Stmt body = sequence(let->body, all);
+        if (!body.same_as(let->body)) result = ir::LetStmt::make(let->var, let->value, body);
       } else if (const auto* loop = stmt.as<ir::For>()) {
         Sequence inside;
         ir::Stmt body = sequence(loop->body, inside);
@@ -112,12 +108,15 @@ class ThreadBarriers {
           inside.since = {};
         }
         step(all, out, inside.head, inside.since);
-        out.push_back(ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, body, loop->piece));
+        if (!body.same_as(loop->body))
+          result = ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, body, loop->piece);
       } else {
         schedule::refuse_outside();
       }
+      changed |= !result.same_as(stmt);
+      out.push_back(result);
     }
-    return ir::Block::make(out);
+    return changed || out.size() != stmts.size() ? ir::Block::make(out) : block;
   }
 };
 
