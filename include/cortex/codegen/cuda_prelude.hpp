@@ -8,12 +8,14 @@
 namespace cortex::codegen {
 
 /// The primitives. Memory is reached through `load`, `store` and their kin alone.
-inline constexpr std::string_view cuda_device_prelude = R"cuda(// ---- the hardware ----
-#define DEVICE inline __device__ __attribute__((always_inline))
-#define KERNEL(name, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name(const Launch launch)
-#define UNROLL(how) _Pragma(how)
-#define SHARED(chip) extern __shared__ __align__(16) char chip[]
-typedef unsigned long long u64;
+inline constexpr std::string_view cuda_device_prelude =
+    "// ---- the hardware ----\n"
+    "#define DEVICE inline __device__ __attribute__((always_inline))\n"
+    "#define KERNEL(name, threads) \\\n"
+    "  extern \"C\" __global__ void __launch_bounds__(threads, 1) name(const Launch launch)\n"
+    "#define UNROLL(how) _Pragma(how)\n"
+    "#define SHARED(chip) extern __shared__ __align__(16) char chip[]\n"
+    R"cuda(typedef unsigned long long u64;
 
 DEVICE int thread_number() { return threadIdx.x; }
 DEVICE int block_number() { return blockIdx.x; }
