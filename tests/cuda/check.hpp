@@ -26,14 +26,7 @@ inline Schedule on_gpu(Group group, int blocks, GpuSchedule::Weights weights = G
 }
 
 /// The first state at each root, dense, one root after the other.
-inline std::vector<float> all_roots(cuda::Result& result) {
-  std::vector<float> all;
-  for (std::size_t r = 0; r < result.num_roots(); ++r) {
-    const std::vector<float> row = result.root(r);
-    all.insert(all.end(), row.begin(), row.end());
-  }
-  return all;
-}
+inline std::vector<float> all_roots(cuda::Result& result) { return result.roots(); }
 
 /// What the interpreter gives for the same.
 template <class Program>

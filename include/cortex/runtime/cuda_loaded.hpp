@@ -41,6 +41,7 @@ class CudaLoaded {
   const CudaSource& source() const { return *source_; }
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
   jit::CudaHandle function() const { return function_; }
+  /// Among how many groups the roots of a call can be shared.
   int most_groups() const { return most_groups_; }
 
   /// A workspace at rest, or a new one.
@@ -106,7 +107,13 @@ class CudaLoaded {
       return d.OccupancyMaxActiveBlocksPerMultiprocessor(&resident, function_, code.shape.threads,
                                                          std::size_t(code.text.chip_bytes));
     });
-    most_groups_ = cluster ? resident : resident * device_->gpu().multiprocessors / code.shape.blocks;
+    const int at_once = cluster ? resident : resident * device_->gpu().multiprocessors / code.shape.blocks;
+    // What a node's parents say depends on all roots of the call.
+    const auto& containers = code.executable->graph.containers;
+    const bool together = std::any_of(containers.begin(), containers.end(), [](const ra::Accessor& accessor) {
+      return accessor.relation != ra::Relation::children;
+    });
+    most_groups_ = together ? std::min(at_once, 1) : at_once;
     if (most_groups_ < 1)
       throw Error(Code::unavailable, "a group of " + std::to_string(code.shape.blocks) + " blocks of " +
                                          std::to_string(code.shape.threads) + " threads and " +

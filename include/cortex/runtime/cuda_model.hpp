@@ -106,20 +106,60 @@ class Result {
   /// The state of a root, copied to the host, dense and row-major. Waits for it.
   template <class T = float>
   std::vector<T> root(std::size_t root, std::string_view state = {}) {
+    const auto [group, number] = find(root);
+    return row<T>(group, call_->arrays(group).root[number], state);
+  }
+  /// The same of all roots, one behind the other, and with one wait.
+  template <class T = float>
+  std::vector<T> roots(std::string_view state = {}) {
+    std::vector<T> all;
+    const std::vector<std::byte> rows = fetch<T>(state);
     const runtime::StateView& view = view_of(state);
-    if (view.dtype != dtype_of<T>)
-      runtime::detail::wrong_element(executable().states[std::size_t(&view - plan().states.data())], dtype_of<T>);
-    wait();
-    std::vector<std::byte> row(view.row_bytes);
-    call_->copy_back(row.data(), device_pointer(root, state), row.size());
-    std::vector<T> dense(std::size_t(view.size));
-    runtime::detail::copy_dense(view, row.data(), dense.data());
-    return dense;
+    all.resize(roots_ * std::size_t(view.size));
+    for (std::size_t r = 0; r < roots_; ++r)
+      runtime::detail::copy_dense(view, rows.data() + r * view.row_bytes, all.data() + r * std::size_t(view.size));
+    return all;
+  }
+  /// The same of any node of the call. Throws `Error{invalid_argument}` for one that was not in it. Of a node that
+  /// several groups reach, the first one's: they are equal.
+  template <class T = float, class Node>
+  std::vector<T> node(const Node* node, std::string_view state = {}) {
+    for (std::size_t g = 0; g < call_->num_groups(); ++g)
+      if (const std::int32_t number = call_->group(g).nodes.find(node); number >= 0) return row<T>(g, number, state);
+    runtime::detail::no_node();
   }
 
  private:
   const runtime::Plan& plan() const { return *call_.loaded().source().plan; }
   const runtime::Executable& executable() const { return *plan().executable; }
+  template <class T>
+  const runtime::StateView& view_as(std::string_view state) const {
+    const runtime::StateView& view = view_of(state);
+    if (view.dtype != dtype_of<T>)
+      runtime::detail::wrong_element(executable().states[std::size_t(&view - plan().states.data())], dtype_of<T>);
+    return view;
+  }
+  template <class T>
+  std::vector<T> row(std::size_t group, std::int32_t node, std::string_view state) {
+    const runtime::StateView& view = view_as<T>(state);
+    wait();
+    std::vector<std::byte> bytes(view.row_bytes);
+    call_->copy_back(bytes.data(), call_->state(group, view) + std::uint64_t(node) * view.row_bytes, bytes.size());
+    std::vector<T> dense(std::size_t(view.size));
+    runtime::detail::copy_dense(view, bytes.data(), dense.data());
+    return dense;
+  }
+  /// The rows of all roots, as they lie on the device.
+  template <class T>
+  std::vector<std::byte> fetch(std::string_view state) {
+    const runtime::StateView& view = view_as<T>(state);
+    wait();
+    std::vector<std::byte> rows(roots_ * view.row_bytes);
+    for (std::size_t r = 0; r < roots_; ++r)
+      call_->enqueue_copy(rows.data() + r * view.row_bytes, device_pointer(r, state), view.row_bytes);
+    call_->wait_for_copies();
+    return rows;
+  }
   const runtime::StateView& view_of(std::string_view state) const {
     return plan().states[state.empty() ? 0 : runtime::detail::find_state(executable(), state)];
   }

@@ -150,10 +150,15 @@ class CudaWorkspace {
 
   /// Copies to the host, and waits for it.
   void copy_back(void* to, jit::CudaPointer from, std::size_t bytes) const {
-    device_->call("a copy of results", [&](const jit::CudaDriver& d) {
-      if (const jit::CudaResult failed = d.MemcpyDtoHAsync(to, from, bytes, stream_)) return failed;
-      return d.StreamSynchronize(stream_);
-    });
+    enqueue_copy(to, from, bytes);
+    wait_for_copies();
+  }
+  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) const {
+    device_->call("a copy of results",
+                  [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream_); });
+  }
+  void wait_for_copies() const {
+    device_->call("a copy of results", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
   }
 
  private:

@@ -89,7 +89,7 @@ class WeightKeeper {
       info.name = load.buffer->name + "_slice";
       info.dtype = load.buffer->dtype;
       info.dims = load.buffer->dims;
-      if (shared) info.dims[kept.dim] = Dim("slice", kept.slice.most);
+      if (kept.slice.most != info.dims[kept.dim].extent()) info.dims[kept.dim] = Dim("slice", kept.slice.most);
       info.scope = ir::Scope::chip;
       info.layout.axes.push_back({dim, 1, 0, 1});
       std::int64_t size = kept.slice.most;

@@ -57,13 +57,13 @@ class ThreadSharer {
     if (fills_chip()) return {};
     const ir::Expr column = slice_var(nest_);
     if (!column || ir::as_int(nest_.loops.back().extent) != nest_.loops.back().dim.extent()) {
-      if (!nest_.rows) return ir::If::make(ir::binary(ir::BinaryOp::eq, thread_, ir::imm(0)), build_nest(nest_));
+      if (!nest_.rows || rows_repeat()) return ir::If::make(ir::binary(ir::BinaryOp::eq, thread_, ir::imm(0)), build_nest(nest_));
       return rows(shape_.threads, thread_, 1, [&](const ir::Expr& row, const ir::Expr&) { return element(row, {}); });
     }
     const LoopHeader& loop = nest_.loops.back();
     const BlockSlice slice = slice_of(loop, shape_.blocks);
     int across = shape_.threads;  // threads side by side in a row of outputs
-    while (nest_.rows && across / 2 >= slice.most) across /= 2;
+    while (nest_.rows && !rows_repeat() && across / 2 >= slice.most) across /= 2;
     const ir::Expr lane = across == shape_.threads ? thread_ : thread_ % across;
     const std::int64_t count = (slice.most + across - 1) / across;
     const bool all_full = slice.most % across == 0 && (loop.kind != ir::ForKind::parallel || even());
@@ -91,6 +91,13 @@ class ThreadSharer {
     return found;
   }
 
+  /// Whether two rows may be the same node, and write the same element: a root that is given twice. Then the rows are
+  /// one thread's.
+  bool rows_repeat() const {
+    const auto* node = nest_.let_value ? nest_.let_value.as<ir::UfCall>() : nullptr;
+    return node && node->uf.kind == ir::UfKind::root_node;
+  }
+
   /// Whether all blocks have slices of the same size.
   bool even() const {
     const LoopHeader& loop = nest_.loops.back();
@@ -102,7 +109,7 @@ class ThreadSharer {
   int side_by_side() const {
     const bool differ = std::any_of(nest_.loops.begin(), nest_.loops.end(),
                                     [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
-    if (!has_contraction(nest_.inner) || nest_.guard || differ) return 1;
+    if (!has_contraction(nest_.inner) || nest_.guard || differ || rows_repeat()) return 1;
     int rows = shape_.rows;
     while (rows > 1 && rows * gates_of(nest_.inner) > shape_.accumulators) rows /= 2;
     return rows;
