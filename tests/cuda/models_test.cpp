@@ -39,9 +39,8 @@ void check_model(const Program& program, Shape shape, std::vector<Sharing> ways 
   const std::vector<float> right = interpreted(program, weights, items);
   std::vector<float> first;
   for (const auto& [name, schedule] : ways)
-    for (const Interleaving order :
-         {Interleaving{Interleaving::first_first}, Interleaving{Interleaving::last_first},
-          Interleaving{Interleaving::random, 11}}) {
+    for (const Interleaving order : {Interleaving{Interleaving::first_first}, Interleaving{Interleaving::last_first},
+                                     Interleaving{Interleaving::random, 11}}) {
       FakeCuda fake;
       fake.gpu.multiprocessors = 6;  // two groups of three blocks, or six of one
       fake.order = order;
@@ -59,12 +58,24 @@ models::Sizes sizes(int D, int H) { return {.vocabulary = vocabulary, .input = D
 
 }  // namespace
 
-TEST_CASE("a GPU runs TreeRNN", "[cuda]") { check_model(models::tree_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::ragged); }
-TEST_CASE("a GPU runs TreeLSTM", "[cuda]") { check_model(models::tree_lstm<Item>(word, kids, sizes(5, 24)).program, Shape::ragged); }
-TEST_CASE("a GPU runs TreeGRU", "[cuda]") { check_model(models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged); }
-TEST_CASE("a GPU runs DAG-RNN", "[cuda]") { check_model(models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag); }
-TEST_CASE("a GPU runs MV-RNN", "[cuda]") { check_model(models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary); }
-TEST_CASE("a GPU runs the LSTM", "[cuda]") { check_model(models::lstm<Item>(word, before, sizes(5, 24)).program, Shape::sequence); }
+TEST_CASE("a GPU runs TreeRNN", "[cuda]") {
+  check_model(models::tree_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+}
+TEST_CASE("a GPU runs TreeLSTM", "[cuda]") {
+  check_model(models::tree_lstm<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+}
+TEST_CASE("a GPU runs TreeGRU", "[cuda]") {
+  check_model(models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+}
+TEST_CASE("a GPU runs DAG-RNN", "[cuda]") {
+  check_model(models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag);
+}
+TEST_CASE("a GPU runs MV-RNN", "[cuda]") {
+  check_model(models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary);
+}
+TEST_CASE("a GPU runs the LSTM", "[cuda]") {
+  check_model(models::lstm<Item>(word, before, sizes(5, 24)).program, Shape::sequence);
+}
 TEST_CASE("a GPU runs N-ary TreeLSTM, whose children may be absent", "[cuda]") {
   check_model(models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional);
 }

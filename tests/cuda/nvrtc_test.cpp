@@ -77,7 +77,8 @@ TEST_CASE("by default no kernel of a sequence model or an N-ary one spills", "[c
   nvrtc();
   check_default(models::lstm<Item>(word, before, sizes(256, 256)).program, {80, 90}, Schedule::standard());
   check_default(models::gru<Item>(word, before, sizes(256, 256)).program, {80, 90}, Schedule::standard());
-  check_default(models::nary_tree_lstm<Item>(word, by_position, sizes(128, 128)).program, {80, 90}, Schedule::standard());
+  check_default(models::nary_tree_lstm<Item>(word, by_position, sizes(128, 128)).program, {80, 90},
+                Schedule::standard());
 }
 
 TEST_CASE("more threads a block take fewer accumulators each, and do not spill", "[cuda][nvrtc]") {
@@ -85,8 +86,7 @@ TEST_CASE("more threads a block take fewer accumulators each, and do not spill",
   for (const int threads : {512, 1024}) {
     GpuSchedule how;
     how.threads = threads;
-    check_default(models::tree_lstm<Item>(word, kids, sizes(256, 256)).program, {90},
-                  Schedule::standard().on_gpu(how));
+    check_default(models::tree_lstm<Item>(word, kids, sizes(256, 256)).program, {90}, Schedule::standard().on_gpu(how));
   }
 }
 
@@ -110,9 +110,9 @@ TEST_CASE("the debug build of a barrier is code", "[cuda][nvrtc]") {
   runtime::CudaCompileOptions options;
   options.spin_limit = 1000000;
   for (const bool lock_based : {false, true}) {
-    const auto code = runtime::build_cuda_executable(
-        models::dag_rnn<Item>(word, kids, sizes(5, 64)).program.graph(),
-        on_gpu(Group::grid, 4, GpuSchedule::Weights::streamed, lock_based), Gpu::of(80), options);
+    const auto code = runtime::build_cuda_executable(models::dag_rnn<Item>(word, kids, sizes(5, 64)).program.graph(),
+                                                     on_gpu(Group::grid, 4, GpuSchedule::Weights::streamed, lock_based),
+                                                     Gpu::of(80), options);
     CHECK(jit::compile_cuda(nvrtc(), code->text.source(), 80).bytes.size() > 0);
   }
 }
@@ -144,9 +144,10 @@ TEST_CASE("the structures that cross to the driver are those of cuda.h", "[cuda]
   CHECK(int(max_dynamic_shared_bytes) == int(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
   CHECK(int(out_of_memory) == int(CUDA_ERROR_OUT_OF_MEMORY));
   CHECK(int(not_ready) == int(CUDA_ERROR_NOT_READY));
-  for (const CUresult sticky : {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ASSERT,
-                                CUDA_ERROR_ILLEGAL_INSTRUCTION, CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_LAUNCH_TIMEOUT,
-                                CUDA_ERROR_INVALID_PC, CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ECC_UNCORRECTABLE})
+  for (const CUresult sticky :
+       {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ASSERT, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_INVALID_PC,
+        CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ECC_UNCORRECTABLE})
     CHECK(is_sticky(sticky));
   for (const CUresult passing : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_READY})
     CHECK(!is_sticky(passing));

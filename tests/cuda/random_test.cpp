@@ -1,5 +1,5 @@
-// Random models of the whole grammar on random structures under random schedules, in the emulation of a GPU, against the
-// equations interpreted.
+// Random models of the whole grammar on random structures under random schedules, in the emulation of a GPU, against
+// the equations interpreted.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 

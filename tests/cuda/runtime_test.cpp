@@ -1,4 +1,5 @@
 // The run time of GPUs on a driver without a GPU: streams, events, memory, errors, several devices, captured calls.
+#include "cortex/explain.hpp"
 #include "cortex/models/tree_rnn.hpp"
 #include "cuda/check.hpp"
 
@@ -50,7 +51,8 @@ TEST_CASE("a machine without a GPU has no devices and says why", "[cuda]") {
   if (jit::find_cuda_driver(why)) skip("this machine has an NVIDIA driver");
   CHECK(cuda::devices().empty());
   CHECK_THAT(cuda::devices().why(), Contains("no NVIDIA driver is installed") && Contains("libcuda.so.1"));
-  CHECK_THAT(error_of_call([] { cuda::devices()[0]; }), Contains("unavailable: GPU 0 is asked for, but there are 0: no NVIDIA driver"));
+  CHECK_THAT(error_of_call([] { cuda::devices()[0]; }),
+             Contains("unavailable: GPU 0 is asked for, but there are 0: no NVIDIA driver"));
 }
 
 TEST_CASE("a model for a GPU is compiled without one", "[cuda]") {
@@ -257,4 +259,16 @@ TEST_CASE("a model with clusters does not go to a device without them", "[cuda]"
   auto model = b.compile(on_gpu(Group::cluster, 2), Gpu::of(90));
   CHECK_THAT(error_of_call([&] { model.to(cuda::Device(fake.device())); }),
              Contains("compiled for compute capability 90 does not run on emulated GPU 0"));
+}
+
+TEST_CASE("explain says how a GPU shares a call and which weights stay on chip", "[cuda]") {
+  GpuSchedule how;
+  how.group = Group::cluster, how.blocks = 2;
+  const auto model = cuda::compile(tree_rnn_program(), Schedule::standard().on_gpu(how), Gpu::of(90));
+  const std::string text = explain(model);
+  CHECK_THAT(text, Contains("each is a cluster of 2 blocks, which meet at the hardware's barrier"));
+  CHECK_THAT(text, Contains("256 a block, each with a column of the output for up to 4 nodes"));
+  CHECK_THAT(text, Contains("of weights stay in each block's shared memory for the time of a call: U"));
+  CHECK_THAT(text, Contains("from the L2 cache, as they are read: W"));
+  CHECK_THAT(text, Contains("a GPU of compute capability 9.0 with 132 multiprocessors"));
 }

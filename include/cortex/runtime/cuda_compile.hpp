@@ -50,6 +50,9 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   executable->graph = graph;
   executable->schedule = schedule;
   executable->schedule.max_workers = result->shape.blocks;  // what `refactor` cuts its sums into
+  GpuSchedule& chosen = executable->schedule.gpu;
+  chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;
+  chosen.threads = result->shape.threads, chosen.rows = result->shape.rows;
   executable->target = Target::cuda(gpu);
   executable->lowered = lower::lower(graph, executable->schedule);
   const pass::PipelineOptions passes{options.verify, options.observer};
