@@ -229,7 +229,8 @@ class CudaWorkspace {
     });
   }
 
-  /// The tables of pointers, then each group's arrays.
+  /// The tables of pointers, then each group's arrays, which code may read past their ends as on CPUs: both arms of a
+  /// choice are evaluated, also where there is no child.
   void write_upload() {
     const Plan& plan = *source_->plan;
     const auto& buffers = plan.executable->program.buffers;
@@ -239,7 +240,7 @@ class CudaWorkspace {
     std::size_t bytes = aligned(pointers_.size() * sizeof(jit::CudaPointer));
     const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
     for (std::size_t g = 0; g < num_groups_; ++g)
-      for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes);
+      for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
     grow(staging_, bytes);
     grow(upload_, bytes);
     upload_bytes_ = bytes;
@@ -248,8 +249,9 @@ class CudaWorkspace {
       for (const Link& link : plan.links) {
         const LinkedArray from = array(g, link);
         if (from.bytes) std::memcpy(staging_.data() + at, from.data, from.bytes);
+        std::memset(staging_.data() + at + from.bytes, 0, slack_bytes);
         for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, link.buffer) = upload_.at() + at;
-        at += aligned(from.bytes);
+        at += aligned(from.bytes + slack_bytes);
       }
     std::memcpy(staging_.data(), pointers_.data(), tables);
   }
