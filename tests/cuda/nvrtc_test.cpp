@@ -45,7 +45,7 @@ void check_default(const Program& program, std::initializer_list<int> architectu
   for (const int sm : architectures) {
     if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
     const Gpu gpu = Gpu::of(sm);
-    const auto code = runtime::build_cuda_executable(program.graph(), schedule, gpu);
+    const auto code = runtime::compile_cuda_graph(program.graph(), schedule, gpu, {});
     const jit::CudaImage image = jit::compile_cuda(nvrtc(), code->text.source(), sm, {.report = true});
     CAPTURE(program.name(), sm, image.log);
     CHECK(!image.ptx);
@@ -110,9 +110,9 @@ TEST_CASE("the debug build of a barrier is code", "[cuda][nvrtc]") {
   runtime::CudaCompileOptions options;
   options.spin_limit = 1000000;
   for (const bool lock_based : {false, true}) {
-    const auto code = runtime::build_cuda_executable(models::dag_rnn<Item>(word, kids, sizes(5, 64)).program.graph(),
-                                                     on_gpu(Group::grid, 4, GpuSchedule::Weights::streamed, lock_based),
-                                                     Gpu::of(80), options);
+    const auto code = runtime::compile_cuda_graph(models::dag_rnn<Item>(word, kids, sizes(5, 64)).program.graph(),
+                                                  on_gpu(Group::grid, 4, GpuSchedule::Weights::streamed, lock_based),
+                                                  Gpu::of(80), options);
     CHECK(jit::compile_cuda(nvrtc(), code->text.source(), 80).bytes.size() > 0);
   }
 }

@@ -67,7 +67,7 @@ TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]"
     options.verify = true;
     std::shared_ptr<const runtime::CudaExecutable> code;
     try {
-      code = runtime::build_cuda_executable(model.graph, schedule, fake.gpu, options);
+      code = runtime::compile_cuda_graph(model.graph, schedule, fake.gpu, options);
     } catch (const Error& error) {
       if (error.code != Code::invalid_schedule) FAIL(error.message);
       ++refused;

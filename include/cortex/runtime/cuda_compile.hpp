@@ -7,36 +7,15 @@
 #include <string>
 #include <utility>
 
-#include "cortex/codegen/cuda_text.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/pass/gpu_pipeline.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/runtime/compile_steps.hpp"
+#include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
 
 namespace cortex::runtime {
-
-/// A model compiled for GPUs of one kind.
-struct CudaExecutable {
-  std::shared_ptr<const Executable> executable;  // without a kernel for the CPU
-  schedule::GpuShape shape;
-  codegen::CudaText text;
-  std::int64_t spin_limit = 0;
-};
-
-struct CudaCompileOptions {
-  bool verify = false;          // check the program after each pass
-  std::int64_t spin_limit = 0;  // as `codegen::CudaTextOptions`: a debug build of the barrier
-  pass::PassObserver* observer = nullptr;
-};
-
-inline codegen::CudaBarrier barrier_of(const schedule::GpuShape& shape) {
-  using Group = GpuSchedule::Group;
-  if (shape.blocks == 1) return codegen::CudaBarrier::none;
-  if (shape.group == Group::cluster) return codegen::CudaBarrier::cluster;
-  return shape.lock_based ? codegen::CudaBarrier::lock_based : codegen::CudaBarrier::lock_free;
-}
 
 /// Compiles `graph` under `schedule` for `gpu`. Throws `invalid_model` and `invalid_schedule`.
 inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Graph& graph, const Schedule& schedule,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cortex/runtime/cuda_loaded.hpp"
+#include "cortex/runtime/cuda_seam.hpp"
 #include "cortex/runtime/functor.hpp"
 
 namespace cortex::cuda {
@@ -322,7 +323,7 @@ class Model {
 template <class Node, class Set, class... Rest>
 Model<Node, Set, Rest...> compile(const Program<Node, Set, Rest...>& program, const Schedule& schedule, const Gpu& gpu,
                                   const runtime::CudaCompileOptions& options = {}) {
-  return Model<Node, Set, Rest...>(runtime::build_cuda_executable(program.graph(), schedule, gpu, options));
+  return Model<Node, Set, Rest...>(runtime::compile_cuda_graph(program.graph(), schedule, gpu, options));
 }
 /// The same under `Schedule::standard()`.
 template <class Node, class Set, class... Rest>

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "cortex/runtime/cuda_compile.hpp"
 #include "cortex/runtime/cuda_device.hpp"
+#include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
 #include "cortex/runtime/guards.hpp"
 #include "cortex/runtime/memory.hpp"
