@@ -21,7 +21,8 @@ DEVICE int thread_number() { return threadIdx.x; }
 DEVICE int block_number() { return blockIdx.x; }
 DEVICE void sync_block() { __syncthreads(); }
 DEVICE void sync_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+  // Not `.aligned`: nothing promises that a warp is together again behind a condition.
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 DEVICE void relax() { __nanosleep(32); }
 

@@ -111,7 +111,7 @@ class CudaWorkspace {
     device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
       return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
     });
-    codegen::CudaLaunch launch{upload_.at(), words_.at(), words_.at() + word_bytes()};
+    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
     void* parameters[] = {&launch};
     jit::cuda::LaunchAttribute attribute;
     const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
@@ -162,7 +162,7 @@ class CudaWorkspace {
   }
 
  private:
-  static constexpr std::size_t alignment = 256;
+  static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
   void finish() {
@@ -213,14 +213,12 @@ class CudaWorkspace {
     return num_groups_ * std::size_t(codegen::cuda_barrier_words(text.barrier, int(blocks_))) * 8;
   }
 
-  /// The words of the barriers, and behind them what a barrier that was given up leaves. They are zero at first, and
-  /// then no two calls with other numbers of groups share them.
+  /// What a barrier that was given up leaves, and the words of each group's barrier: zero at first.
   void provide_words() {
-    const std::size_t bytes = word_bytes() + 16;
-    if (words_.size() && word_groups_ == num_groups_) return;
+    const std::size_t bytes = fault_bytes + word_bytes();
+    if (words_.size() >= bytes) return;
     grow(words_, bytes);
     clear_words();
-    word_groups_ = num_groups_;
   }
   void clear_words() {
     device_->call("cuMemsetD8", [&](const jit::CudaDriver& d) {
@@ -258,7 +256,7 @@ class CudaWorkspace {
 
   void check_barrier() {
     std::int32_t fault[3] = {};
-    copy_back(fault, words_.at() + word_bytes(), sizeof fault);
+    copy_back(fault, words_.at(), sizeof fault);
     if (!fault[0]) return;
     clear_words();
     throw Error(Code::internal, "a barrier was given up: of group " + std::to_string(fault[1]) + " block " +
@@ -273,7 +271,7 @@ class CudaWorkspace {
   std::vector<std::unique_ptr<Workspace>> groups_;
   std::vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;
-  std::size_t num_groups_ = 0, upload_bytes_ = 0, word_groups_ = 0;
+  std::size_t num_groups_ = 0, upload_bytes_ = 0;
   PinnedBlock staging_;
   CudaBlock upload_, words_;
   std::vector<CudaBlock> tensors_;          // [Plan::storage]
