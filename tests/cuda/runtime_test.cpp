@@ -55,6 +55,22 @@ TEST_CASE("a machine without a GPU has no devices and says why", "[cuda]") {
              Contains("unavailable: GPU 0 is asked for, but there are 0: no NVIDIA driver"));
 }
 
+TEST_CASE("a context is refused where there is no driver", "[cuda]") {
+  std::string why;
+  if (jit::find_cuda_driver(why)) skip("this machine has an NVIDIA driver");
+  CHECK_THAT(error_of_call([] { cuda::device_of(nullptr); }), Contains("unavailable: no NVIDIA driver is installed"));
+}
+
+TEST_CASE("a model runs in the caller's context", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto device = std::make_shared<const runtime::CudaDevice>(FakeCuda::driver(), FakeCuda::nvrtc(), 0, stream(77));
+  cuda::Result result = model.to(cuda::Device(device))(b.items.roots);
+  CHECK(fake.last_context == stream(77));
+  CHECK(difference(all_roots(result), b.right) <= 1);
+}
+
 TEST_CASE("a model for a GPU is compiled without one", "[cuda]") {
   CHECK_THAT(Bound().compile().source(), Contains("KERNEL(cortex_kernel, THREADS)"));
 }
@@ -187,6 +203,15 @@ TEST_CASE("a root that is null is named by its own number", "[cuda]") {
   std::vector<const Item*> roots(b.items.roots);
   roots[3] = nullptr;
   CHECK_THAT(error_of_call([&] { on(roots); }), Contains("invalid_structure") && Contains("3"));
+}
+
+TEST_CASE("try_call returns the error", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  CHECK(on.try_call(b.items.roots).has_value());
+  CHECK(on.try_call(std::vector<const Item*>{nullptr}).error().code == Code::invalid_structure);
 }
 
 TEST_CASE("a call without roots launches nothing", "[cuda]") {

@@ -105,6 +105,7 @@ class FakeCuda {
 
   // What has happened.
   int launches = 0, uploads = 0, allocations = 0;
+  void* last_context = nullptr;
   std::string problem;                                 // that the emulation found first
   std::vector<jit::cuda::LaunchAttribute> attributes;  // of the last launch
 
@@ -140,7 +141,10 @@ class FakeCuda {
       return *context = reinterpret_cast<void*>(std::intptr_t(number + 1)), 0;
     };
     d->DevicePrimaryCtxRelease = [](int) { return 0; };
-    d->CtxPushCurrent = [](void* context) { return now().contexts_.push_back(context), 0; };
+    d->CtxPushCurrent = [](void* context) {
+      now().last_context = context;
+      return now().contexts_.push_back(context), 0;
+    };
     d->CtxPopCurrent = [](void** context) {
       *context = now().contexts_.back();
       return now().contexts_.pop_back(), 0;

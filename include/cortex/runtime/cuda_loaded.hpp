@@ -157,8 +157,15 @@ class CudaCall {
   CudaWorkspace* operator->() const { return workspace_.get(); }
   CudaLoaded& loaded() const { return *loaded_; }
 
-  /// Lays out the call on what the first `groups` groups have numbered.
-  void prepare(std::size_t groups) { workspace_->prepare(groups, loaded_->weights()); }
+  /// Lays out the call on what the first `groups` groups have numbered. False if weights have been bound since they
+  /// were checked against them: then they are to be numbered anew.
+  bool prepare(std::size_t groups) {
+    const std::shared_ptr<const CudaWeights> weights = loaded_->weights();
+    for (std::size_t g = 0; g < groups; ++g)
+      if (&workspace_->checked_weights(g) != weights->host.value.get()) return false;
+    workspace_->prepare(groups, weights);
+    return true;
+  }
   void launch(jit::CudaHandle stream) { workspace_->launch(loaded_->function(), stream); }
 
  private:

@@ -23,6 +23,9 @@ namespace cortex::cuda {
 /// A stream of the driver or of CUDA's runtime API, which are the same; null is the default stream.
 using Stream = void*;
 
+/// How `cuda::compile` compiles.
+using CompileOptions = runtime::CudaCompileOptions;
+
 /// A GPU of this machine. Copies are handles to the same device.
 class Device {
  public:
@@ -178,8 +181,9 @@ class Result {
   std::size_t roots_;
 };
 
-/// A model on a device. Copies are handles; calls may be made by any number of threads. They throw what those of
-/// `Functor` throw, and
+/// A model on a device. Copies are handles; calls may be made by any number of threads. Groups number their own roots'
+/// nodes: what several roots share is computed by each of their groups, and a node that two trees share is seen only
+/// where one group has both. Calls throw what those of `Functor` throw, and
 ///   out_of_memory  the device has no room for the call: nothing is lost, and a smaller call may succeed
 ///   device_lost    the device has failed, in this call or before it: nothing on it can be used any more
 template <class Node, class Set, class First>
@@ -197,6 +201,11 @@ class OnDevice {
     Result result = run_on(nullptr, roots...);
     result.wait();
     return result;
+  }
+  /// The same, whose error is returned.
+  template <class... Roots>
+  auto try_call(const Roots&... roots) const {
+    return attempt([&] { return (*this)(roots...); });
   }
   /// The same without waiting, on `stream`.
   template <class Roots>
@@ -260,20 +269,26 @@ class OnDevice {
     });
   }
 
-  /// Numbers the nodes of each group's roots. A root that is none has to be named by its own number, so then one group
-  /// has all.
+  /// Numbers the nodes of each group's roots. What is wrong with a root has to name it by its own number, so then one
+  /// group has all.
   template <class Root, class Number>
   std::size_t share(runtime::CudaCall& call, const std::vector<Root>& roots, const Number& number) const {
-    const bool bad = std::find(roots.begin(), roots.end(), Root{}) != roots.end() && std::is_pointer_v<Root>;
     const std::size_t count = roots.size();
-    const std::size_t groups = bad ? 1 : std::min(count, std::size_t(loaded_->most_groups()));
+    std::size_t groups = std::min(count, std::size_t(loaded_->most_groups()));
     const std::span<const Root> all(roots);
-    for (std::size_t g = 0; g < groups; ++g) {
-      const std::size_t begin = count * g / groups, end = count * (g + 1) / groups;
-      number(call->group(g), all.subspan(begin, end - begin));
+    for (;;) {
+      try {
+        for (std::size_t g = 0; g < groups; ++g) {
+          const std::size_t begin = count * g / groups, end = count * (g + 1) / groups;
+          number(call->group(g), all.subspan(begin, end - begin));
+        }
+      } catch (const Error&) {
+        if (groups <= 1) throw;
+        groups = 1;
+        continue;
+      }
+      if (call.prepare(groups)) return count;
     }
-    call.prepare(groups);
-    return count;
   }
 
   std::shared_ptr<runtime::CudaLoaded> loaded_;
@@ -322,13 +337,13 @@ class Model {
 /// Compiles a model for a kind of GPU, which need not be there. Throws `Error{invalid_schedule}` for what it cannot do.
 template <class Node, class Set, class... Rest>
 Model<Node, Set, Rest...> compile(const Program<Node, Set, Rest...>& program, const Schedule& schedule, const Gpu& gpu,
-                                  const runtime::CudaCompileOptions& options = {}) {
+                                  const CompileOptions& options = {}) {
   return Model<Node, Set, Rest...>(runtime::compile_cuda_graph(program.graph(), schedule, gpu, options));
 }
 /// The same under `Schedule::standard()`.
 template <class Node, class Set, class... Rest>
 Model<Node, Set, Rest...> compile(const Program<Node, Set, Rest...>& program, const Gpu& gpu,
-                                  const runtime::CudaCompileOptions& options = {}) {
+                                  const CompileOptions& options = {}) {
   return compile(program, Schedule::standard(), gpu, options);
 }
 

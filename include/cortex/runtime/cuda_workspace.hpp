@@ -141,6 +141,8 @@ class CudaWorkspace {
   }
 
   std::size_t num_groups() const { return num_groups_; }
+  /// The weights whose extents bound what a group's nodes may index.
+  const WeightSet& checked_weights(std::size_t group) const { return groups_[group]->weights(); }
   const structure::Arrays& arrays(std::size_t group) const { return groups_[group]->arrays(); }
 
   /// Where a state of a group begins on the device.
