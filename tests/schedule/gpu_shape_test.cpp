@@ -55,7 +55,8 @@ TEST_CASE("without clusters, or with weights beyond them, the blocks of the grid
   const GpuShape large = shape_of({}, Gpu::of(90), 64 << 20, 2048);
   CHECK(large.group == Group::grid);
   CHECK(large.blocks == 132);
-  CHECK(shape_of({}, Gpu::of(80), 600000, 256).blocks == 32);  // slices of whole sectors
+  CHECK(shape_of({}, Gpu::of(80), 600000, 256).blocks == 4);
+  CHECK(shape_of({}, Gpu::of(75), 64 << 20, 256).blocks == 32);  // slices of whole sectors
 }
 
 TEST_CASE("more threads leave fewer accumulators to each", "[schedule][gpu]") {

@@ -57,10 +57,10 @@ namespace detail {
 
 inline bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
-/// The smallest cluster in whose shared memory the weights fit, or 0.
-inline int cluster_for(std::int64_t bytes, std::int64_t room, std::int64_t slices) {
-  for (const int blocks : {2, 4, 8})
-    if ((bytes + blocks - 1) / blocks <= room && blocks <= slices) return blocks;
+/// The fewest blocks, a power of two and at most `most`, in whose shared memory the weights fit; 0 if there are none.
+inline int blocks_for(std::int64_t bytes, std::int64_t room, std::int64_t most) {
+  for (int blocks = 2; blocks <= most; blocks *= 2)
+    if ((bytes + blocks - 1) / blocks <= room) return blocks;
   return 0;
 }
 
@@ -88,7 +88,8 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
 }  // namespace detail
 
 /// The shape of launches for this device. Weights that fit into one block's shared memory make groups of one block;
-/// those that fit into a cluster's, of a cluster; else the blocks of a grid take slices. Throws
+/// those that fit into a cluster's, of a cluster; else the fewest blocks of a grid in whose shared memory
+/// they fit take slices, or all. Throws
 /// `Error{invalid_schedule}` for what the device cannot do.
 inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProblem& problem) {
   using Group = GpuSchedule::Group;
@@ -103,12 +104,18 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   shape.chip_bytes = room;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;
-  const int cluster = gpu.has_clusters() ? detail::cluster_for(problem.weight_bytes, room, slices) : 0;
+  const std::int64_t largest_cluster = std::min<std::int64_t>(8, slices);
+  const int cluster = gpu.has_clusters() ? detail::blocks_for(problem.weight_bytes, room, largest_cluster) : 0;
   if (wish.group == Group::automatic)
     shape.group = problem.weight_bytes <= room || slices == 1 ? Group::block : cluster ? Group::cluster : Group::grid;
-  if (shape.group == Group::cluster) shape.blocks = cluster ? cluster : int(std::min<std::int64_t>(8, slices));
-  if (shape.group == Group::cluster && !detail::is_power_of_two(shape.blocks)) shape.blocks = slices < 4 ? 2 : 4;
-  if (shape.group == Group::grid) shape.blocks = int(std::min<std::int64_t>(gpu.multiprocessors, slices));
+  if (shape.group == Group::cluster)
+    shape.blocks = cluster ? cluster : largest_cluster < 4 ? 2 : largest_cluster < 8 ? 4 : 8;
+  if (shape.group == Group::grid) {
+    // Few blocks meet sooner than many, and leave room for other groups.
+    const std::int64_t most = std::min<std::int64_t>(gpu.multiprocessors, slices);
+    const int fit = detail::blocks_for(problem.weight_bytes, room, most);
+    shape.blocks = fit ? fit : int(most);
+  }
   if (wish.blocks) shape.blocks = wish.blocks;
   return shape;
 }
