@@ -98,6 +98,12 @@ TEST_CASE("every barrier is code for every architecture that has it", "[cuda][nv
   check_default(program, {75, 90}, on_gpu(Group::grid, 4));
 }
 
+TEST_CASE("doubles and the library's own functions are code", "[cuda][nvrtc]") {
+  nvrtc();
+  check_default(models::tree_gru<Item, double>(word, kids, sizes(5, 64)).program, {80},
+                Schedule::standard().exact_activations());
+}
+
 TEST_CASE("an architecture that NVRTC does not know gets PTX of the newest that it does", "[cuda][nvrtc]") {
   const std::string source = "extern \"C\" __global__ void cortex_kernel(float* x) { x[threadIdx.x] = 1; }";
   const jit::CudaImage image = jit::compile_cuda(nvrtc(), source, 999);
