@@ -5,6 +5,8 @@
 #include "cortex/ra/well_formed.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/compile_graph.hpp"
+#include "cortex/runtime/cuda_compile.hpp"
+#include "cortex/runtime/cuda_seam.hpp"
 #include "cortex/runtime/explain.hpp"
 
 namespace cortex::ra {
@@ -18,9 +20,14 @@ std::vector<bool> operators_needed(const Graph& graph, int recursion) { return o
 
 namespace cortex::runtime {
 
-std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule,
-                                                const Target& target, ThisAbi) {
+std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target,
+                                                ThisAbi) {
   return build_executable(graph, schedule, target);
+}
+
+std::shared_ptr<const CudaExecutable> compile_cuda_graph(const ra::Graph& graph, const Schedule& schedule,
+                                                         const Gpu& gpu, const CudaCompileOptions& options, ThisAbi) {
+  return build_cuda_executable(graph, schedule, gpu, options);
 }
 
 Target host_target() { return this_machine(); }

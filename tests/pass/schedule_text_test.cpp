@@ -43,6 +43,16 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.store_weights(DType::i8).store("my W", DType::f32).store("bf16", DType::f16); },
       [](const Schedule& s) { return s.tile_rows(6); },
       [](const Schedule& s) { return s.tile_vectors(2).tile_gates(3); },
+      [](const Schedule& s) {
+        GpuSchedule gpu = s.gpu;
+        gpu.group = GpuSchedule::Group::cluster, gpu.blocks = 4, gpu.threads = 128, gpu.rows = 2;
+        return s.on_gpu(gpu);
+      },
+      [](const Schedule& s) {
+        GpuSchedule gpu = s.gpu;
+        gpu.weights = GpuSchedule::Weights::resident, gpu.lock_based = true;
+        return s.on_gpu(gpu);
+      },
       [](const Schedule& s) { return s.loops(Loops{}); },
       [](const Schedule& s) {
         return s.loops(Loops{}.split("i", 16).layout_reorder("my W", {1, 0}).whole("remove_dead"));
@@ -109,4 +119,10 @@ TEST_CASE("text that is no schedule is refused, with its line and what there is"
   CHECK_THAT(refusal("store_weights(f64)"), Contains("no decision store_weights(f64)") &&
                                                 Contains("store_weights(f32|bf16|f16|i8)") &&
                                                 Contains("store(operator, f32|bf16|f16|i8)"));
+}
+
+TEST_CASE("what a GPU's schedule cannot be is refused with what it can", "[schedule][text]") {
+  CHECK_THAT(refusal("gpu_group(warp, 2)"),
+             Contains("has no choice 'warp'; there are automatic, block, cluster, grid"));
+  CHECK_THAT(refusal("gpu_weights(here)"), Contains("has no choice 'here'; there are automatic, streamed, resident"));
 }

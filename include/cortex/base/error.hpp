@@ -17,7 +17,9 @@ enum class Code {
   out_of_range,       // a field indexes past the end of a table
   invalid_argument,   // any other argument: an output span too small, a node that was not in the call
   unavailable,        // the machine or the build lacks what is asked for
-  compile_failed,     // LLVM refused the code; the message holds its words and the text
+  compile_failed,     // LLVM or NVRTC refused the code; the message holds its words and the text
+  out_of_memory,      // a device has no room for a call; nothing else is lost
+  device_lost,        // a device failed, and with it all that was on it
   internal,           // a defect of this library
 };
 
@@ -32,6 +34,8 @@ inline std::string_view to_string(Code code) {
     case Code::invalid_argument: return "invalid_argument";
     case Code::unavailable: return "unavailable";
     case Code::compile_failed: return "compile_failed";
+    case Code::out_of_memory: return "out_of_memory";
+    case Code::device_lost: return "device_lost";
     case Code::internal: return "internal";
   }
   return "unknown";

@@ -9,6 +9,25 @@ namespace cortex {
 enum class Backend : std::uint8_t {
   llvm,         // machine code for this CPU, through LLVM
   interpreter,  // the ILIR interpreted in double: slow, needs nothing
+  cuda,         // CUDA C++ for an NVIDIA GPU, compiled at run time: `cortex/cuda.hpp`
+};
+
+/// An NVIDIA GPU, as far as the compiler's choices depend on it. Needs no device: describe the one that you compile for.
+struct Gpu {
+  int sm = 90;                    // compute capability, 10 * major + minor: 75, 80, 90, 100
+  int multiprocessors = 132;      // thread blocks that run at the same time, at one a multiprocessor
+  int shared_bytes = 227 * 1024;  // of shared memory that one block can ask for
+  int registers = 65536;          // of 32 bits, of one multiprocessor
+
+  /// Whether blocks of a cluster meet at a barrier in hardware.
+  bool has_clusters() const { return sm >= 90; }
+  /// A usual GPU of that compute capability: T4, A100, H100, B200.
+  static Gpu of(int sm) {
+    if (sm < 80) return {sm, 40, 64 * 1024, 65536};
+    if (sm < 90) return {sm, 108, 163 * 1024, 65536};
+    return {sm, sm < 100 ? 132 : 148, 227 * 1024, 65536};
+  }
+  friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
 /// A compilation target. `vector_bytes` is the width of a vector register to use and `vector_registers` how many
@@ -19,9 +38,12 @@ struct Target {
   std::string features;  // LLVM's feature string; empty with an empty cpu: the host's
   int vector_bytes = 16;
   int vector_registers = 16;
+  Gpu gpu{};  // of Backend::cuda
 
   /// The ILIR interpreter as target: every structure and model runs, in double, without LLVM.
-  static Target interpreter() { return Target{Backend::interpreter, {}, {}, 16, 16}; }
+  static Target interpreter() { return Target{Backend::interpreter, {}, {}, 16, 16, {}}; }
+  /// A GPU: a vector is what the threads of a warp read side by side.
+  static Target cuda(const Gpu& gpu = {}) { return Target{Backend::cuda, {}, {}, 128, 30, gpu}; }
 };
 
 }  // namespace cortex

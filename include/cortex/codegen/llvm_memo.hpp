@@ -11,6 +11,12 @@
 
 namespace cortex::codegen {
 
+/// Whether a call only reads the buffer, so that neither a store nor a barrier can change what a load gives.
+inline bool is_invariant(const ir::Buffer& buffer) {
+  return buffer->scope != ir::Scope::local &&
+         (buffer->role == ir::Role::weight || buffer->role == ir::Role::field || buffer->role == ir::Role::index);
+}
+
 /// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value.
 struct Operand {
   std::string text;
@@ -33,7 +39,7 @@ class Memo {
   void add(const ir::ExprNode* node, Operand operand) {
     (operand.fixed ? fixed_ : passing_).push_back(node);
     if (!known_.emplace(node, std::move(operand)).second)
-      throw Error(Code::internal, "LLVM text: a variable is bound inside its own scope");
+      throw Error(Code::internal, "printed text: a variable is bound inside its own scope");
   }
 
   Mark enter() const { return {fixed_.size(), passing_.size()}; }

@@ -6,16 +6,11 @@
 #include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::codegen {
-
-/// Whether a call only reads the buffer, so that neither a store nor a barrier can change what a load gives.
-inline bool is_invariant(const ir::Buffer& buffer) {
-  return buffer->scope != ir::Scope::local &&
-         (buffer->role == ir::Role::weight || buffer->role == ir::Role::field || buffer->role == ir::Role::index);
-}
 
 /// The memory of a program: its buffers, whose pointers are loaded at entry, and local ones on the stack.
 ///

@@ -26,6 +26,7 @@ enum class Scope : std::uint8_t {
   shared,  // all workers of a call
   worker,  // each worker has its own copy
   local,   // one loop iteration: registers, once the loops around its uses are unrolled
+  chip,    // each worker has its own copy, in fast memory for the time of a call: the shared memory of a GPU's block
 };
 
 /// One physical axis of a layout: the part `(index[source] / divisor) % modulus` of a logical index, times `stride`.

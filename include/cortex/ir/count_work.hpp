@@ -79,7 +79,8 @@ class WorkCounter {
       inside.iteration = inside.unit;
       items_.push_back({WorkItem::Kind::loop, depth, inside.unit, {}, false, 0, {}, {}});
       top(loop->body, inside, depth + 1);
-    } else if (stmt.as<Barrier>()) {
+    } else if (const auto* barrier = stmt.as<Barrier>()) {
+      if (barrier->of_threads) return;  // inside a worker
       items_.push_back({WorkItem::Kind::barrier, depth, place.unit, {}, false, 0, {}, {}});
     } else {
       items_.push_back({WorkItem::Kind::nest, depth, place.unit, {}, false, 0, {}, {}});

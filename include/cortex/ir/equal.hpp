@@ -54,7 +54,7 @@ class Equality {
       case StmtKind::if_: return of(*a.as<If>(), *b.as<If>());
       case StmtKind::block: return all(a.as<Block>()->stmts, b.as<Block>()->stmts);
       case StmtKind::alloc: return of(*a.as<Alloc>(), *b.as<Alloc>());
-      case StmtKind::barrier: return true;
+      case StmtKind::barrier: return a.as<Barrier>()->of_threads == b.as<Barrier>()->of_threads;
     }
     return false;
   }

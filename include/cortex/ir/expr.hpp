@@ -270,6 +270,7 @@ enum class UfKind : std::uint8_t {
   inner_child,            // (node, k) -> node
   worker,
   num_workers,  // () -> which worker runs this, of how many
+  thread,       // () -> which of the worker's threads: on a GPU a worker is a thread block
 };
 
 /// Of num_nodes, num_leaves and num_internal, `accessor` is the number of the tabulation that the rows counted are of:

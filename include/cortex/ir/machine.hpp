@@ -446,7 +446,8 @@ class Machine {
       }
       case part_length: return at(call, r, x.part_length, a, x.num_batches * x.num_parts);
       case worker:
-      case num_workers: break;
+      case num_workers:
+      case thread: break;
     }
     fail("function '" + call.uf.name + "' is of an unknown kind");
   }

@@ -91,6 +91,7 @@ class Printer {
     constexpr std::string_view roles[] = {"weight", "field", "state", "temp", "index"};
     out_ << " " << roles[std::size_t(buffer->role)];
     if (buffer->scope == Scope::worker) out_ << " per worker";
+    if (buffer->scope == Scope::chip) out_ << " on chip";
     if (buffer->packed_from) out_ << " packed from " << buffer->packed_from->name;
     if (buffer->stored_in) out_ << " in " << unique(buffer->stored_in.id(), buffer->stored_in->name);
   }
@@ -244,7 +245,7 @@ class Printer {
         stmt(s.as<Alloc>()->body, indent);
         break;
       }
-      case StmtKind::barrier: out_ << pad << "barrier\n"; break;
+      case StmtKind::barrier: out_ << pad << (s.as<Barrier>()->of_threads ? "barrier of threads\n" : "barrier\n"); break;
     }
   }
 

@@ -160,13 +160,15 @@ struct Alloc : StmtNode {
   Alloc(Buffer buffer, Stmt body) : StmtNode(tag), buffer(std::move(buffer)), body(std::move(body)) {}
 };
 
-/// Every worker of the group arrives before any goes on, and sees what the others wrote before it.
+/// Every worker of the group arrives before any goes on, and sees what the others wrote before it. `of_threads`: the
+/// same among the threads of each worker alone. A barrier of workers is one of their threads, too.
 struct Barrier : StmtNode {
   static constexpr StmtKind tag = StmtKind::barrier;
-  static Stmt make() { return Stmt(new Barrier()); }
+  bool of_threads;
+  static Stmt make(bool of_threads = false) { return Stmt(new Barrier(of_threads)); }
 
  private:
-  explicit Barrier() : StmtNode(tag) {}
+  explicit Barrier(bool of_threads) : StmtNode(tag), of_threads(of_threads) {}
 };
 
 }  // namespace cortex::ir

@@ -81,10 +81,10 @@ class Verifier {
     if (const auto* extent = n.extent.as<IntImm>(); n.piece > 1 && (!extent || extent->value % n.piece))
       fail("a loop in pieces has a constant extent, a multiple of a piece", self);
     expr(n.extent);
-    const bool apart = n.loop == ForKind::parallel || n.loop == ForKind::vectorized;
-    apart_ += apart;
+    const int apart = n.loop == ForKind::parallel, vectors = n.loop == ForKind::vectorized;
+    apart_ += apart, vectorized_ += vectors;
     bound(n.var, &n, self, [&] { stmt(n.body); });
-    apart_ -= apart;
+    apart_ -= apart, vectorized_ -= vectors;
   }
 
   void store(const Store& n) {
@@ -116,7 +116,9 @@ class Verifier {
 
   void barrier(const Stmt& s) {
     if (!vectors_allowed()) fail("there are no barriers before work is shared", s);
-    if (apart_) fail("no barrier stands inside a parallel or vectorized loop", s);
+    // The threads of a worker run its iterations of a parallel loop together.
+    const bool together = s.as<Barrier>()->of_threads;
+    if (vectorized_ || (apart_ && !together)) fail("no barrier stands inside a parallel or vectorized loop", s);
     if (conditions_) fail("no barrier stands inside a conditional", s);
   }
 
@@ -154,7 +156,8 @@ class Verifier {
   }
 
   void call(const UfCall& n, const Expr& e) {
-    const bool of_worker = n.uf.kind == UfKind::worker || n.uf.kind == UfKind::num_workers;
+    const bool of_worker =
+        n.uf.kind == UfKind::worker || n.uf.kind == UfKind::num_workers || n.uf.kind == UfKind::thread;
     if (level_ == Level::device && !of_worker) fail("uninterpreted functions have got their meaning", e);
     for (const Expr& arg : n.args) {
       if (arg.lanes() > 1) fail("an uninterpreted function takes no vector", e);
@@ -226,7 +229,8 @@ class Verifier {
 
   Level level_;
   bool free_variables_ = false, whole_program_ = false;
-  int apart_ = 0, conditions_ = 0;  // how many loops or conditionals, around here, do not let a barrier stand
+  // How many loops or conditionals, around here, do not let a barrier stand.
+  int apart_ = 0, vectorized_ = 0, conditions_ = 0;
   PointerMap<const For*> bound_;    // the loop of a loop's variable; null for a let's
   PointerSet listed_, allocated_;
 };

@@ -245,6 +245,7 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
     case K::inner_child: return at(Symbol::inner_child, at(Symbol::inner_begin, a[0]) + a[1]);
     case K::worker: return is(Symbol::worker);
     case K::num_workers: return is(Symbol::num_workers);
+    case K::thread: break;   // no fact but its range
     case K::is_leaf: break;  // no integer
   }
   Linear lost;

@@ -26,6 +26,27 @@ inline std::optional<DType> type_named(std::string_view name) {
   return {};
 }
 
+/// The schedule with another decision about GPUs.
+template <class Change>
+Schedule with_gpu(const Schedule& schedule, Change change) {
+  GpuSchedule gpu = schedule.gpu;
+  change(gpu);
+  return schedule.on_gpu(gpu);
+}
+
+/// The place of `name` in `names`; a name that is not there is refused.
+inline std::size_t choice(const LoopStep& step, std::initializer_list<std::string_view> names) {
+  std::string all;
+  std::size_t place = 0;
+  for (const std::string_view name : names) {
+    if (name == step.names[0]) return place;
+    ++place;
+    all.append(all.empty() ? "" : ", ").append(name);
+  }
+  throw Error(Code::invalid_schedule,
+              "schedule: " + step.primitive + " has no choice '" + step.names[0] + "'; there are " + all);
+}
+
 inline constexpr std::array decisions{
     Decision{"dynamic_batch", "", [](const Schedule& s, const LoopStep&) { return s.dynamic_batch(); }},
     Decision{"specialize_leaves_and_switches", "",
@@ -58,6 +79,31 @@ inline constexpr std::array decisions{
     Decision{"tile_gates", "n",
              [](const Schedule& s, const LoopStep& step) { return s.tile_gates(int(step.numbers[0])); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
+    Decision{"gpu_group", "on",
+             [](const Schedule& s, const LoopStep& step) {
+               return with_gpu(s, [&](GpuSchedule& gpu) {
+                 gpu.group = GpuSchedule::Group(choice(step, {"automatic", "block", "cluster", "grid"}));
+                 gpu.blocks = int(step.numbers[0]);
+               });
+             }},
+    Decision{"gpu_threads", "n",
+             [](const Schedule& s, const LoopStep& step) {
+               return with_gpu(s, [&](GpuSchedule& gpu) { gpu.threads = int(step.numbers[0]); });
+             }},
+    Decision{"gpu_rows", "n",
+             [](const Schedule& s, const LoopStep& step) {
+               return with_gpu(s, [&](GpuSchedule& gpu) { gpu.rows = int(step.numbers[0]); });
+             }},
+    Decision{"gpu_weights", "o",
+             [](const Schedule& s, const LoopStep& step) {
+               return with_gpu(s, [&](GpuSchedule& gpu) {
+                 gpu.weights = GpuSchedule::Weights(choice(step, {"automatic", "streamed", "resident"}));
+               });
+             }},
+    Decision{"gpu_lock_based_barrier", "",
+             [](const Schedule& s, const LoopStep&) {
+               return with_gpu(s, [](GpuSchedule& gpu) { gpu.lock_based = true; });
+             }},
 };
 
 inline const Decision* decision_of(const LoopStep& step) {

@@ -161,7 +161,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
 
   // Work for each worker
   p.enter(ir::Level::scheduled);
-  if (shared) p.run("share_work", schedule::share_work);
+  if (shared) p.run("share_work", [](const ir::Stmt& s) { return schedule::share_work(s); });
   if (shared) p.run("insert_barriers", insert_barriers);
   p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
 

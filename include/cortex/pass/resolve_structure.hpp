@@ -120,7 +120,8 @@ class StructureResolver {
       case K::inner_child: return read(ir::slots::inner_child, "inner_child", {inner_begin(a[0]) + a[1]});
       case K::part_length: return read(ir::slots::part_length, "part_length", {a[0]});
       case K::worker:
-      case K::num_workers: return ir::handle_of(call);
+      case K::num_workers:
+      case K::thread: return ir::handle_of(call);
     }
     throw Error(Code::internal, "an uninterpreted function without meaning");
   }

@@ -64,6 +64,30 @@ enum class Sharing : unsigned char { off, where_it_pays, on };
 /// Whether what follows from words and weights alone is read from tables.
 enum class Tabulating : unsigned char { off, where_it_pays, on };
 
+/// How a GPU shares a call among its threads. What is not said, the compiler chooses from the model's shapes and the
+/// device. None of it changes a result, not even in its last bit.
+struct GpuSchedule {
+  /// Who is a group, which computes some of the trees and whose blocks meet at a barrier a level.
+  enum class Group : std::uint8_t {
+    automatic,
+    block,    // one thread block: no barrier beyond it
+    cluster,  // a cluster of blocks, from compute capability 9.0 on: the hardware's barrier
+    grid,     // all blocks of the launch: a barrier in global memory, launched cooperatively
+  };
+  enum class Weights : std::uint8_t {
+    automatic,
+    streamed,  // read from the L2 cache at every level
+    resident,  // each block's slice in its shared memory, for the time of a call
+  };
+  Group group = Group::automatic;
+  Weights weights = Weights::automatic;
+  bool lock_based = false;  // the barrier of a grid: an atomic counter, and not a flag for each block
+  int blocks = 0;           // of a group; 0: the compiler's choice, as below
+  int threads = 0;          // of a block
+  int rows = 0;             // nodes that a thread computes side by side, at most: 1, 2, 4 or 8
+  friend bool operator==(const GpuSchedule&, const GpuSchedule&) = default;
+};
+
 /// How the recursion is run (paper section 3.1). Each member function gives a copy with one more decision, so decisions
 /// chain: `Schedule{}.dynamic_batch(out).specialize_if_else(body)`. A default-constructed schedule runs the
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
@@ -85,6 +109,7 @@ struct Schedule {
   Tabulating tabulating = Tabulating::off;
   int table_megabytes = 64;  // at most so much for tables
   bool exact = false;        // tanh, sigmoid, exp of the C library, not the approximations
+  GpuSchedule gpu;           // CPUs do not look at it
 
   /// S1: nodes that do not depend on each other run as one batch.
   [[nodiscard]] Schedule dynamic_batch() const {
@@ -207,6 +232,11 @@ struct Schedule {
   /// The C library's tanh, sigmoid and exp in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {
     return with([](Schedule& s) { s.exact = true; });
+  }
+
+  /// How a GPU shares the work.
+  [[nodiscard]] Schedule on_gpu(const GpuSchedule& how) const {
+    return with([&](Schedule& s) { s.gpu = how; });
   }
 
   /// Batched, every branch on is_leaf and every switch specialized, leaves apart, equal subtrees shared and words

@@ -63,6 +63,16 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.tiling.vectors) line("tile_vectors", std::to_string(schedule.tiling.vectors));
   if (schedule.tiling.gates) line("tile_gates", std::to_string(schedule.tiling.gates));
   if (schedule.exact) line("exact_activations");
+  using enum GpuSchedule::Group;
+  constexpr const char* groups[] = {"automatic", "block", "cluster", "grid"};
+  const GpuSchedule& gpu = schedule.gpu;
+  if (gpu.group != automatic || gpu.blocks)
+    line("gpu_group", std::string(groups[std::size_t(gpu.group)]) + ", " + std::to_string(gpu.blocks));
+  if (gpu.threads) line("gpu_threads", std::to_string(gpu.threads));
+  if (gpu.rows) line("gpu_rows", std::to_string(gpu.rows));
+  if (gpu.weights != GpuSchedule::Weights::automatic)
+    line("gpu_weights", gpu.weights == GpuSchedule::Weights::resident ? "resident" : "streamed");
+  if (gpu.lock_based) line("gpu_lock_based_barrier");
   if (!schedule.by_hand) return text;
   line("loops");
   for (std::size_t step = 0; step < schedule.by_hand->size(); ++step) text += schedule.by_hand->text(step) + "\n";

@@ -9,10 +9,10 @@
 
 #include "cortex/base/config.hpp"
 #include "cortex/lower/lower.hpp"
-#include "cortex/pass/pipeline.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/ra/share_subtrees.hpp"
+#include "cortex/runtime/compile_steps.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/interpret_kernel.hpp"
 #include "cortex/runtime/partition.hpp"
@@ -26,70 +26,6 @@
 namespace cortex::runtime {
 
 namespace detail {
-
-inline double since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-inline void describe_tensors(Executable& executable) {
-  for (const ra::Op& op : executable.graph.ops)
-    if (op.kind == ra::OpKind::input) executable.weights.push_back({op.name(), op.buffer->dtype, op.dims});
-  int position = 0;  // states stand first among the program's buffers, in this order
-  for (const ra::State& state : executable.graph.states) {
-    const ra::Op& op = executable.graph.ops[std::size_t(state.placeholder)];
-    const bool at_roots = executable.graph.ops[std::size_t(state.body)].at_roots;
-    executable.states.push_back({op.name(), op.buffer->dtype, op.dims, position++, at_roots});
-  }
-}
-
-/// Keeps the programs that people look at; `options` then observes each pass.
-class Keeper final : public pass::PassObserver {
- public:
-  Keeper(Executable& executable, const pass::PipelineOptions& options) : executable_(executable), options_(options) {}
-
-  pass::PipelineOptions observing() { return {options_.verify, this}; }
-
-  void after(const char* pass, const ir::Program& program) override {
-    const std::string_view name = pass;
-    tiling_ |= name == "tile_nests" || name == "share_loads";
-    resolved_ |= name == "resolve_structure" || name == "approximate_activations" || name == "vectorize" ||
-                 name == "flatten_storage";
-    if (!tiling_ && !resolved_) executable_.scheduled = program;
-    if (!resolved_) executable_.tiled = program;
-    if (options_.observer) options_.observer->after(pass, program);
-  }
-
- private:
-  Executable& executable_;
-  const pass::PipelineOptions& options_;
-  bool tiling_ = false, resolved_ = false;
-};
-
-inline void check_schedule(const Schedule& schedule) {
-  if (schedule.max_workers < 1 || schedule.max_workers > 1024)
-    throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
-                                            " workers were asked for; give a number from 1 to 1024");
-  const auto check = [](const char* decision, int count, int most) {  // each size of a tile is code of its own
-    if (count < 0 || count > most)
-      throw Error(Code::invalid_schedule, std::string(decision) + ": " + std::to_string(count) +
-                                              " were asked for; give a number from 1 to " + std::to_string(most) +
-                                              ", or 0 to leave it to the compiler");
-  };
-  check("tile_rows", schedule.tiling.rows, 24);
-  check("tile_vectors", schedule.tiling.vectors, 8);
-  check("tile_gates", schedule.tiling.gates, 16);
-  if (schedule.by_hand && schedule.tiling != Tiling{})
-    throw Error(Code::invalid_schedule,
-                "tile_rows, tile_vectors and tile_gates shape the compiler's own tiles; with loops() there are none");
-  if (schedule.tabulating != Tabulating::on) return;
-  if (schedule.table_megabytes < 1 || schedule.table_megabytes > 65536)
-    throw Error(Code::invalid_schedule, "tabulate: tables of at most " + std::to_string(schedule.table_megabytes) +
-                                            " MB were asked for; give a number from 1 to 65536");
-  if (schedule.by_hand)
-    throw Error(Code::invalid_schedule,
-                "tabulate: a loop schedule says how the loops of all that is computed run, and tables leave some of it "
-                "out; leave out tabulate, or the loop schedule");
-}
 
 /// Printed as LLVM IR and compiled to machine code.
 inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
@@ -128,6 +64,8 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
 inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule,
                                                           const Target& target,
                                                           const pass::PipelineOptions& options = {}) {
+  if (target.backend == Backend::cuda)
+    throw Error(Code::unavailable, "for a GPU compile with cortex::cuda::compile, of cortex/cuda.hpp");
   const auto start = std::chrono::steady_clock::now();
   ra::check(graph);
   detail::check_schedule(schedule);

@@ -119,10 +119,13 @@ class Explainer {
                                ? "equal ones of a call are found by their data, and computed once"
                                : "are computed each, even where they are equal"});
     const std::string workers = std::to_string(s.max_workers);
-    lines.row({"workers", s.max_workers == 1 ? "one thread runs a call"
-                                             : "up to " + workers +
-                                                   " threads share a call, each with its own slice of every "
-                                                   "operator's last dimension"});
+    if (executable_.target.backend == Backend::cuda)
+      add_gpu(lines);
+    else
+      lines.row({"workers", s.max_workers == 1 ? "one thread runs a call"
+                                               : "up to " + workers +
+                                                     " threads share a call, each with its own slice of every "
+                                                     "operator's last dimension"});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
     lines.row({"functions", s.exact
@@ -153,6 +156,36 @@ class Explainer {
     return joined(asked);
   }
 
+  /// How a GPU shares a call, and where its weights are.
+  void add_gpu(Table& lines) const {
+    const GpuSchedule& gpu = executable_.schedule.gpu;
+    const std::string blocks = std::to_string(gpu.blocks);
+    std::string group = "one block of threads";
+    if (gpu.blocks > 1)
+      group = gpu.group == GpuSchedule::Group::cluster
+                  ? "a cluster of " + blocks + " blocks, which meet at the hardware's barrier"
+                  : blocks + " blocks of the grid, which meet at a " + (gpu.lock_based ? "lock-based" : "lock-free") +
+                        " barrier in memory";
+    lines.row({"groups", "of a call's roots; each is " + group});
+    lines.row({"threads", std::to_string(gpu.threads) + " a block, each with a column of the output for up to " +
+                              std::to_string(gpu.rows) + " nodes side by side"});
+    std::vector<std::string> kept, streamed;
+    double bytes = 0;
+    for (const ir::Buffer& buffer : executable_.scheduled.buffers)
+      if (buffer->scope == ir::Scope::chip)
+        bytes += size_of_buffer(buffer).bytes, kept.push_back(buffer->name.substr(0, buffer->name.rfind("_packed")));
+    for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
+      const bool matrix = buffer->role == ir::Role::weight && buffer->packed_from;
+      if (!matrix || std::find(kept.begin(), kept.end(), buffer->packed_from->name) != kept.end()) continue;
+      streamed.push_back(buffer->packed_from->name);
+    }
+    if (!kept.empty())
+      lines.row(
+          {"resident", bytes_text(bytes) +
+                           " of weights stay in each block's shared memory for the time of a call: " + joined(kept)});
+    if (!streamed.empty()) lines.row({"streamed", "from the L2 cache, as they are read: " + joined(streamed)});
+  }
+
   std::string branches() const {
     const Schedule& s = executable_.schedule;
     const auto& ops = executable_.graph.ops;
@@ -170,6 +203,10 @@ class Explainer {
     const Target& t = executable_.target;
     const std::string vectors =
         "vectors of " + std::to_string(t.vector_bytes) + " bytes, " + std::to_string(t.vector_registers) + " registers";
+    if (t.backend == Backend::cuda)
+      return "a GPU of compute capability " + std::to_string(t.gpu.sm / 10) + "." + std::to_string(t.gpu.sm % 10) +
+             " with " + std::to_string(t.gpu.multiprocessors) + " multiprocessors and " +
+             bytes_text(double(t.gpu.shared_bytes)) + " of shared memory a block";
     if (t.backend == Backend::interpreter) return "the interpreter, for " + vectors;
     return (t.cpu.empty() ? "this machine" : t.cpu) + ", " + vectors;
   }
@@ -356,6 +393,7 @@ class Explainer {
     else if (buffer->packed_from)
       notes.push_back("packed");
     if (buffer->scope == ir::Scope::worker) notes.push_back("a copy for each worker");
+    if (buffer->scope == ir::Scope::chip) notes.push_back("in each block's shared memory");
     if (buffer->stored_in) notes.push_back("in the memory of " + buffer->stored_in->name);
     return joined(notes);
   }
@@ -384,6 +422,7 @@ class Explainer {
     constexpr const char* plurals[] = {"weights", "fields", "states", "temporaries", "indices"};
     std::string what = plurals[std::size_t(buffer.role)];
     if (buffer.scope == ir::Scope::worker) what = "temporaries of each worker";
+    if (buffer.scope == ir::Scope::chip) what = "weights on chip of each block";
     auto at = std::find_if(sums.begin(), sums.end(),
                            [&](const Sum& sum) { return sum.what == what && sum.unit == size.unit; });
     if (at == sums.end()) at = sums.insert(at, {what, size.unit});
@@ -480,8 +519,9 @@ class Explainer {
       table.row({what, text});
     };
     row("to scheduled loops", t.lower);
-    row("to LLVM IR", t.codegen);
-    row("to machine code", t.llvm);
+    const bool gpu = executable_.target.backend == Backend::cuda;
+    row(gpu ? "to CUDA C++" : "to LLVM IR", t.codegen);
+    if (!gpu) row("to machine code", t.llvm);
     return "compile time\n" + table.text();
   }
 

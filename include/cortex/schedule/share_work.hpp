@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "cortex/base/pointer_map.hpp"
@@ -138,7 +139,10 @@ inline ir::Stmt share_subtrees(const ir::Stmt& body) {
   });
 }
 
-inline ir::Stmt share_work(const ir::Stmt& whole) {
+/// What workers own of matrices. Threads of a GPU's block take columns, so its blocks do too.
+enum class SlicesOfMatrices : std::uint8_t { rows, columns };
+
+inline ir::Stmt share_work(const ir::Stmt& whole, SlicesOfMatrices slices = SlicesOfMatrices::rows) {
   const ir::Stmt body = share_subtrees(whole);
   const auto own = detail::replicated(body);
   const auto pieces = detail::pieces_of(body);
@@ -150,7 +154,7 @@ inline ir::Stmt share_work(const ir::Stmt& whole) {
           replicate |= access.write && own.contains(access.buffer.id());
         Nest result = nest;
         if (replicate || has_shared_loop(nest) || is_one_workers(nest)) return ir::Stmt();
-        const LoopHeader* rows = matrix_rows(nest);
+        const LoopHeader* rows = slices == SlicesOfMatrices::rows ? matrix_rows(nest) : nullptr;
         if (const LoopHeader* own_share = rows && !pieces.contains(rows->dim.id()) ? rows : shared_loop(nest)) {
           LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
           const auto piece = pieces.find(loop.dim.id());

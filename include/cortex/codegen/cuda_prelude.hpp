@@ -1,0 +1,140 @@
+// What every generated CUDA source begins with. All that is the hardware's own (PTX, built-in variables, intrinsics)
+// stands in `cuda_device_prelude`; a host emulation defines the same names in its place and compiles the rest as it is.
+// Nothing is included: a header of CUDA's would cost more than the whole kernel.
+#pragma once
+
+#include <string_view>
+
+namespace cortex::codegen {
+
+/// The primitives. Memory is reached through `load`, `store` and their kin alone.
+inline constexpr std::string_view cuda_device_prelude =
+    "// ---- the hardware ----\n"
+    "#define DEVICE inline __device__ __attribute__((always_inline))\n"
+    "#define KERNEL(name, threads) \\\n"
+    "  extern \"C\" __global__ void __launch_bounds__(threads, 1) name(const Launch launch)\n"
+    "#define UNROLL(how) _Pragma(how)\n"
+    "#define SHARED(chip) extern __shared__ __align__(16) char chip[]\n"
+    R"cuda(typedef unsigned long long u64;
+
+DEVICE int thread_number() { return threadIdx.x; }
+DEVICE int block_number() { return blockIdx.x; }
+DEVICE void sync_block() { __syncthreads(); }
+DEVICE void sync_cluster() {
+  // Not `.aligned`: nothing promises that a warp is together again behind a condition.
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+DEVICE void relax() { __nanosleep(32); }
+
+DEVICE u64 add_acquire_release(u64* p, u64 value) {
+  u64 old;
+  asm volatile("atom.add.acq_rel.gpu.global.u64 %0, [%1], %2;" : "=l"(old) : "l"(p), "l"(value) : "memory");
+  return old;
+}
+DEVICE u64 load_acquire(const u64* p) {
+  u64 value;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+  return value;
+}
+DEVICE void store_release(u64* p, u64 value) {
+  asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+
+template <class T> DEVICE T load_constant(const T* p, long long i) { return __ldg(p + i); }
+template <class T> DEVICE T load(const T* p, long long i) { return p[i]; }
+template <class T> DEVICE void store(T* p, long long i, T value) { p[i] = value; }
+template <class T> DEVICE T load_chip(const T* p, int i) { return p[i]; }
+template <class T> DEVICE void store_chip(T* p, int i, T value) { p[i] = value; }
+
+DEVICE float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+DEVICE double fma_(double a, double b, double c) { return __fma_rn(a, b, c); }
+DEVICE float bits_to_real(int bits) { return __int_as_float(bits); }
+DEVICE double bits_to_real(long long bits) { return __longlong_as_double(bits); }
+DEVICE float abs_(float a) { return fabsf(a); }
+DEVICE double abs_(double a) { return fabs(a); }
+DEVICE float sqrt_(float a) { return __fsqrt_rn(a); }
+DEVICE double sqrt_(double a) { return __dsqrt_rn(a); }
+DEVICE float round_(float a) { return rintf(a); }
+DEVICE double round_(double a) { return rint(a); }
+DEVICE float exp_(float a) { return expf(a); }
+DEVICE double exp_(double a) { return exp(a); }
+DEVICE float log_(float a) { return logf(a); }
+DEVICE double log_(double a) { return log(a); }
+DEVICE float tanh_(float a) { return tanhf(a); }
+DEVICE double tanh_(double a) { return tanh(a); }
+)cuda";
+
+/// What is made of them: arithmetic that IEEE 754 does not spell, and barriers.
+inline constexpr std::string_view cuda_common_prelude = R"cuda(// ---- what is made of it ----
+DEVICE float ldexp_(float a, float b) { return a * bits_to_real((int(b) + 127) << 23); }
+DEVICE double ldexp_(double a, double b) { return a * bits_to_real(((long long)(b) + 1023) << 52); }
+template <class T> DEVICE T relu_(T a) { return a < T(0) ? T(0) : a; }
+template <class T> DEVICE T sigmoid_(T a) { return T(1) / (T(1) + exp_(-a)); }
+// NaN where either side is, and -0 below 0.
+DEVICE int min_(int a, int b) { return a < b ? a : b; }
+DEVICE int max_(int a, int b) { return a < b ? b : a; }
+DEVICE long long min_(long long a, long long b) { return a < b ? a : b; }
+DEVICE long long max_(long long a, long long b) { return a < b ? b : a; }
+template <class T> DEVICE T min_(T a, T b) { return a != a ? a : b != b ? b : a == b ? (T(1) / a < T(0) ? a : b) : a < b ? a : b; }
+template <class T> DEVICE T max_(T a, T b) { return a != a ? a : b != b ? b : a == b ? (T(1) / a < T(0) ? b : a) : a < b ? b : a; }
+// Of numbers that are not negative. Both arms of a choice are computed: a division by 0 that is not chosen does no harm.
+DEVICE int div_(int a, int b) { return int(unsigned(a) / unsigned(b ? b : 1)); }
+DEVICE int mod_(int a, int b) { return int(unsigned(a) % unsigned(b ? b : 1)); }
+DEVICE long long div_(long long a, long long b) { return (long long)(u64(a) / u64(b ? b : 1)); }
+DEVICE long long mod_(long long a, long long b) { return (long long)(u64(a) % u64(b ? b : 1)); }
+
+// The barriers of a group whose blocks meet in global memory. A debug build gives up after SPIN_LIMIT looks, says which
+// block is missing, and lets the kernel run to its end.
+struct Group {
+  u64* words;  // of the group: one count, or a flag in and a flag out for each block
+  volatile int* fault;  // [0] whether a barrier was given up, [1] the group, [2] the block that was missing
+  int number;
+  u64 turn;
+};
+DEVICE bool wait_for(const Group& group, const u64* word, u64 value, int block) {
+  long long looks = 0;
+  while (load_acquire(word) < value) {
+    relax();
+    if (!SPIN_LIMIT || (!group.fault[0] && ++looks <= SPIN_LIMIT)) continue;
+    if (!group.fault[0]) group.fault[1] = group.number, group.fault[2] = block, group.fault[0] = 1;
+    return false;
+  }
+  return true;
+}
+)cuda";
+
+/// The barrier of a grid's blocks with one counter that all add to. The count only grows, so it needs no reset.
+inline constexpr std::string_view cuda_lock_based_barrier = R"cuda(
+DEVICE u64 first_turn(const u64*, int) { return 0; }
+DEVICE void sync_grid(Group& group, int block) {
+  sync_block();
+  if (thread_number() == 0) {
+    if (SPIN_LIMIT) add_acquire_release(group.words + 1 + block, 1);
+    const u64 old = add_acquire_release(group.words, 1), goal = (old / BLOCKS + 1) * BLOCKS;
+    if (!wait_for(group, group.words, goal, -1))
+      for (int b = 0; b < BLOCKS; ++b)
+        if (load_acquire(group.words + 1 + b) < goal / BLOCKS) group.fault[2] = b;
+  }
+  sync_block();
+}
+)cuda";
+
+/// The barrier without atomic read-modify-writes (Xiao and Feng 2010): each block raises a flag, the first block sees
+/// them all and answers.
+inline constexpr std::string_view cuda_lock_free_barrier = R"cuda(
+DEVICE u64 first_turn(const u64* words, int block) { return load_acquire(words + block); }
+DEVICE void sync_grid(Group& group, int block) {
+  ++group.turn;
+  sync_block();
+  if (thread_number() == 0) store_release(group.words + block, group.turn);
+  if (block == 0) {
+    for (int b = thread_number(); b < BLOCKS; b += THREADS) wait_for(group, group.words + b, group.turn, b);
+    sync_block();
+    for (int b = thread_number(); b < BLOCKS; b += THREADS) store_release(group.words + BLOCKS + b, group.turn);
+  }
+  if (thread_number() == 0 && block != 0) wait_for(group, group.words + BLOCKS + block, group.turn, 0);
+  sync_block();
+}
+)cuda";
+
+}  // namespace cortex::codegen

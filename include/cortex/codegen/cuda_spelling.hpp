@@ -1,0 +1,85 @@
+// How types, constants and operations are written in CUDA C++. Every rounding is spelled out, by the prelude's functions
+// where C++ does not say which: results are what the program says, with `-fmad=false`.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "cortex/ir/expr.hpp"
+
+namespace cortex::codegen {
+
+constexpr std::string_view cuda_scalar(DType type) {
+  switch (type) {
+    case DType::boolean: return "bool";
+    case DType::i32: return "int";
+    case DType::i64: return "long long";
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+  }
+  return "?";
+}
+
+inline std::string cuda_int(std::int64_t value, DType type) {
+  if (type == DType::boolean) return value ? "true" : "false";
+  std::string text = std::to_string(value);
+  if (type == DType::i64) text += "ll";
+  return value < 0 ? "(" + text + ")" : text;
+}
+
+/// The shortest usual spelling that gives exactly the value back.
+inline std::string cuda_float(double value, DType type) {
+  const bool narrow = type == DType::f32;
+  if (narrow) value = float(value);
+  if (std::isnan(value)) return narrow ? "bits_to_real(0x7fc00000)" : "bits_to_real(0x7ff8000000000000ll)";
+  if (std::isinf(value)) {
+    const std::string bits = narrow ? "bits_to_real(0x7f800000)" : "bits_to_real(0x7ff0000000000000ll)";
+    return value < 0 ? "(-" + bits + ")" : bits;
+  }
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%.*g", narrow ? 9 : 17, value);
+  std::string text = digits;
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  if (narrow) text += 'f';
+  return std::signbit(value) ? "(" + text + ")" : text;
+}
+
+[[noreturn]] inline void refuse_cuda(const std::string& what) { throw Error(Code::internal, "CUDA text: " + what); }
+
+inline std::string cuda_unary(ir::UnaryOp op, DType type, const std::string& a) {
+  using ir::UnaryOp;
+  if (op == UnaryOp::logical_not) return "!" + a;
+  if (op == UnaryOp::neg) return "-" + a;
+  if (is_int(type)) {
+    if (op == UnaryOp::relu) return a + " < 0 ? 0 : " + a;
+    if (op == UnaryOp::abs) return a + " < 0 ? -" + a + " : " + a;
+    if (op == UnaryOp::round) return a;
+    refuse_cuda("a transcendental function of integers");
+  }
+  if (!is_float(type)) refuse_cuda("arithmetic on booleans");
+  constexpr std::string_view names[] = {"", "abs_", "exp_", "log_", "sqrt_", "tanh_", "sigmoid_", "relu_", "round_"};
+  return std::string(names[std::size_t(op)]) + "(" + a + ")";
+}
+
+/// `type` is that of the operands.
+inline std::string cuda_binary(ir::BinaryOp op, DType type, const std::string& a, const std::string& b) {
+  using ir::BinaryOp;
+  if (type == DType::boolean && op < BinaryOp::eq) refuse_cuda("arithmetic on booleans");
+  const bool divides = op == BinaryOp::div || op == BinaryOp::mod;
+  if (op == BinaryOp::mod && is_float(type)) refuse_cuda("a remainder of floating-point numbers");
+  if (op == BinaryOp::min || op == BinaryOp::max || op == BinaryOp::ldexp || (divides && is_int(type))) {
+    const char* name = op == BinaryOp::min   ? "min_("
+                       : op == BinaryOp::max ? "max_("
+                       : op == BinaryOp::div ? "div_("
+                       : op == BinaryOp::mod ? "mod_("
+                                             : "ldexp_(";
+    return name + a + ", " + b + ")";
+  }
+  constexpr std::string_view signs[] = {"+", "-", "*", "/", "%", "", "", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
+  return a + " " + std::string(signs[std::size_t(op)]) + " " + b;
+}
+
+}  // namespace cortex::codegen

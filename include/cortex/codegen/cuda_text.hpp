@@ -1,0 +1,329 @@
+// ILIR at device level as CUDA C++: one source without includes, with one kernel that a launch runs once for each block
+// of each group.
+//
+//   for i = 0:n:                 for (int i4 = 0; i4 < v3; ++i4) {
+//     out[i] = x[i]       ->       const float v5 = load(b1, i4);
+//   barrier                        store(b0, i4, v5);
+//                                }
+//                                sync_cluster();
+//
+// The program must be flat and without vectors: serial loops, one linear index a buffer. Names are generated; users'
+// names do not occur. The text needs no part of CUDA to be made, read or compared, and is the same each time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "cortex/codegen/cuda_prelude.hpp"
+#include "cortex/codegen/cuda_spelling.hpp"
+#include "cortex/codegen/llvm_memo.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/ir/program.hpp"
+
+namespace cortex::codegen {
+
+/// How the blocks of a group meet.
+enum class CudaBarrier : std::uint8_t { none, cluster, lock_based, lock_free };
+
+struct CudaTextOptions {
+  CudaBarrier barrier = CudaBarrier::none;
+  int blocks = 1;             // of a group; more than one only with a barrier
+  int threads = 256;          // of a block
+  std::int64_t spin_limit = 0;  // how often a block looks at a barrier in memory before it gives up; 0: for ever
+};
+
+/// What the kernel is given, by value, in this order. All pointers are of the device.
+struct CudaLaunch {
+  std::uint64_t tables;  // [blocks of the launch][buffers of the program]: where each buffer is; 0 for those on chip
+  std::uint64_t words;   // [groups][cuda_barrier_words]: zero before the first launch, then left alone
+  std::uint64_t fault;   // [3] int32: see `Group` in the prelude
+};
+
+/// How many words of 64 bits a group's barrier needs.
+inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
+  if (barrier == CudaBarrier::lock_based) return 1 + blocks;
+  return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
+}
+
+/// The source of a kernel, `cortex_kernel`, and what a launch of it needs.
+struct CudaText {
+  std::string settings, kernel;  // before and behind the preludes
+  CudaBarrier barrier = CudaBarrier::none;
+  std::int64_t chip_bytes = 0;  // of shared memory a block
+
+  std::string source(std::string_view device_prelude = cuda_device_prelude) const {
+    std::string text = settings;
+    text += device_prelude;
+    text += cuda_common_prelude;
+    if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
+    if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
+    return text += kernel;
+  }
+};
+
+namespace detail {
+
+class CudaTextPrinter {
+ public:
+  CudaTextPrinter(const ir::Program& program, const CudaTextOptions& options) : program_(program), options_(options) {}
+
+  CudaText text() {
+    heading();
+    stmt(program_.body);
+    // A block must not end while others of its cluster may still look for it.
+    if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
+    CudaText result;
+    result.barrier = options_.barrier;
+    result.chip_bytes = chip_bytes_;
+    const auto define = [&](const char* name, std::int64_t value) {
+      result.settings += std::string("#define ") + name + " " + std::to_string(value) + "\n";
+    };
+    define("BLOCKS", options_.blocks);
+    define("THREADS", options_.threads);
+    define("SPIN_LIMIT", options_.spin_limit);
+    result.kernel = "\n// ---- the program ----\nstruct Launch {\n  void* const* tables;\n  u64* words;\n  volatile int* fault;\n};\n" +
+                    std::string("KERNEL(cortex_kernel, THREADS) {\n") + text_ + "}\n";
+    return result;
+  }
+
+ private:
+  // --- The kernel ---------------------------------------------------------------------------------------------------
+
+  void heading() {
+    line("const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;");
+    line("void* const* const table = launch.tables + block_number() * ", std::to_string(program_.buffers.size()), ";");
+    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
+      const ir::Buffer& buffer = program_.buffers[i];
+      if (buffer->dtype == DType::boolean) refuse_cuda("buffer " + buffer->name + " of booleans");
+      const std::string name = "b" + std::to_string(i), type(cuda_scalar(buffer->dtype));
+      names_.emplace(buffer.id(), name);
+      if (buffer->scope == ir::Scope::chip) {
+        if (chip_bytes_ == 0) line("SHARED(chip);");
+        line(type, "* const ", name, " = (", type, "*)(chip + ", std::to_string(chip_bytes_), ");");
+        chip_bytes_ += (buffer->layout.fixed_size * std::int64_t(size_of(buffer->dtype)) + 15) / 16 * 16;
+      } else {
+        const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*";
+        line(pointer, " const ", name, " = (", pointer, ")table[", std::to_string(i), "];");
+      }
+    }
+    const int words = cuda_barrier_words(options_.barrier, options_.blocks);
+    if (words) {
+      const std::string own = "launch.words + group * " + std::to_string(words);
+      line("Group own = {", own, ", launch.fault, group, first_turn(", own, ", worker)};");
+    }
+  }
+
+  template <class... Parts>
+  void line(const Parts&... parts) {
+    text_.append(std::size_t(2 * depth_), ' ');
+    ((text_ += parts), ...);
+    text_ += '\n';
+  }
+
+  std::string fresh(char stem) { return stem + std::to_string(next_++); }
+
+  // --- Statements ---------------------------------------------------------------------------------------------------
+
+  void stmt(const ir::Stmt& s) {
+    switch (s->kind) {
+      case ir::StmtKind::for_: return loop(*s.as<ir::For>());
+      case ir::StmtKind::let: return let(*s.as<ir::LetStmt>());
+      case ir::StmtKind::store: return store(*s.as<ir::Store>());
+      case ir::StmtKind::if_: return branch(*s.as<ir::If>());
+      case ir::StmtKind::block:
+        for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
+        return;
+      case ir::StmtKind::alloc: return alloc(*s.as<ir::Alloc>());
+      case ir::StmtKind::barrier: return barrier(*s.as<ir::Barrier>());
+    }
+    refuse_cuda("a statement of an unknown kind");
+  }
+
+  /// A block of C++ text: what is computed in it is not known after it.
+  template <class F>
+  void scoped(F&& body) {
+    memo_.forget_loads();
+    const Memo::Mark mark = memo_.enter();
+    ++depth_;
+    body();
+    --depth_;
+    memo_.leave(mark);
+    line("}");
+  }
+
+  void loop(const ir::For& n) {
+    if (n.loop != ir::ForKind::serial) refuse_cuda("a loop over " + n.dim.name() + " that is not serial");
+    const std::string extent = expr(n.extent).text, var = fresh('i'), type(cuda_scalar(n.var.dtype()));
+    if (is_contraction(n)) line("UNROLL(\"unroll 4\")");
+    line("for (", type, " ", var, " = 0; ", var, " < ", extent, "; ++", var, ") {");
+    scoped([&] {
+      memo_.add(n.var.get(), {var});
+      stmt(n.body);
+    });
+  }
+
+  /// Whether several iterations at once hide the latency of the loads: an innermost loop that multiplies and adds.
+  static bool is_contraction(const ir::For& n) {
+    bool innermost = true, fma = false;
+    ir::visit_with(
+        n.body, [&](const ir::For&) { innermost = false; }, [&](const ir::Fma&) { fma = true; });
+    return innermost && fma && n.extent.as<ir::IntImm>();
+  }
+
+  void let(const ir::LetStmt& n) {
+    const std::string value = expr(n.value).text;
+    memo_.forget_loads();
+    const Memo::Mark mark = memo_.enter();
+    memo_.add(n.var.get(), {value});
+    stmt(n.body);
+    memo_.leave(mark);
+  }
+
+  void alloc(const ir::Alloc& n) {
+    std::int64_t count = 1;
+    for (const Dim& dim : n.buffer->dims) count *= dim.extent();
+    if (count < 1 || n.buffer->lanes > 1) refuse_cuda("local buffer " + n.buffer->name + " is no array of scalars");
+    const std::string name = fresh('a');
+    names_.insert_or_assign(n.buffer.id(), name);
+    line(cuda_scalar(n.buffer->dtype), " ", name,
+         n.buffer->dims.empty() ? ";" : "[" + std::to_string(count) + "];");
+    stmt(n.body);
+  }
+
+  void store(const ir::Store& n) {
+    const std::string index = index_of(n.buffer, n.indices), value = expr(n.value).text;
+    const std::string& name = name_of(n.buffer);
+    if (n.buffer->scope == ir::Scope::local)
+      line(name, index.empty() ? "" : "[" + index + "]", " = ", value, ";");
+    else if (is_invariant(n.buffer))
+      refuse_cuda("a store to " + n.buffer->name + ", which a call only reads");
+    else
+      line(n.buffer->scope == ir::Scope::chip ? "store_chip(" : "store(", name, ", ", index, ", ", value, ");");
+    memo_.forget_loads();
+  }
+
+  void branch(const ir::If& n) {
+    line("if (", expr(n.condition).text, ") {");
+    scoped([&] { stmt(n.then_body); });
+    if (!n.else_body) return;
+    line("else {");
+    scoped([&] { stmt(n.else_body); });
+  }
+
+  void barrier(const ir::Barrier& n) {
+    if (n.of_threads || options_.blocks == 1) return line("sync_block();");
+    if (options_.barrier == CudaBarrier::none) refuse_cuda("blocks that never meet have a barrier");
+    line(options_.barrier == CudaBarrier::cluster ? "sync_cluster();" : "sync_grid(own, worker);");
+  }
+
+  // --- Expressions --------------------------------------------------------------------------------------------------
+
+  Operand expr(const ir::Expr& e) {
+    if (const auto* imm = e.as<ir::IntImm>()) return {cuda_int(imm->value, e.dtype())};
+    if (const auto* imm = e.as<ir::FloatImm>()) return {cuda_float(imm->value, e.dtype())};
+    if (const Operand* known = memo_.find(e.get())) return *known;
+    if (e.lanes() > 1) refuse_cuda("a vector");
+    const Operand value = compute(e);
+    Operand result{value.text, value.fixed};
+    if (e->kind != ir::ExprKind::uf_call && e->kind != ir::ExprKind::let) {
+      result.text = fresh('v');
+      line("const ", cuda_scalar(e.dtype()), " ", result.text, " = ", value.text, ";");
+    }
+    memo_.add(e.get(), result);
+    return result;
+  }
+
+  Operand compute(const ir::Expr& e) {
+    switch (e->kind) {
+      case ir::ExprKind::var: refuse_cuda("variable " + e.as<ir::Var>()->name + " is used outside its scope");
+      case ir::ExprKind::unary: {
+        const Operand a = expr(e.as<ir::Unary>()->a);
+        return {cuda_unary(e.as<ir::Unary>()->op, e.dtype(), a.text), a.fixed};
+      }
+      case ir::ExprKind::binary: {
+        const auto& n = *e.as<ir::Binary>();
+        const Operand a = expr(n.a), b = expr(n.b);
+        return {cuda_binary(n.op, n.a.dtype(), a.text, b.text), a.fixed && b.fixed};
+      }
+      case ir::ExprKind::fma: {
+        const auto& n = *e.as<ir::Fma>();
+        const Operand a = expr(n.a), b = expr(n.b), c = expr(n.c);
+        return {"fma_(" + a.text + ", " + b.text + ", " + c.text + ")", a.fixed && b.fixed && c.fixed};
+      }
+      case ir::ExprKind::select: {
+        const auto& n = *e.as<ir::Select>();
+        const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
+        return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed};
+      }
+      case ir::ExprKind::cast: {
+        const Operand a = expr(e.as<ir::Cast>()->a);
+        const std::string type(cuda_scalar(e.dtype()));
+        return {e.dtype() == DType::boolean ? a.text + " != 0" : "(" + type + ")" + a.text, a.fixed};
+      }
+      case ir::ExprKind::load: return load(*e.as<ir::Load>());
+      case ir::ExprKind::let: {
+        const auto& n = *e.as<ir::Let>();
+        const Operand value = expr(n.value);
+        const Memo::Mark mark = memo_.enter();
+        memo_.add(n.var.get(), value);
+        const Operand result = expr(n.body);
+        memo_.leave(mark);
+        return {result.text, result.fixed && value.fixed};
+      }
+      case ir::ExprKind::uf_call: {
+        const ir::UfKind kind = e.as<ir::UfCall>()->uf.kind;
+        if (kind == ir::UfKind::worker) return {"worker"};
+        if (kind == ir::UfKind::num_workers) return {"BLOCKS"};
+        if (kind == ir::UfKind::thread) return {"thread"};
+        refuse_cuda("uninterpreted function " + e.as<ir::UfCall>()->uf.name + " has no meaning yet");
+      }
+      default: refuse_cuda("an expression that has no scalar meaning");
+    }
+  }
+
+  Operand load(const ir::Load& n) {
+    const std::string index = index_of(n.buffer, n.indices);
+    const std::string& name = name_of(n.buffer);
+    if (n.buffer->scope == ir::Scope::local) return {index.empty() ? name : name + "[" + index + "]", false};
+    const bool invariant = is_invariant(n.buffer);
+    const char* how = invariant ? "load_constant(" : n.buffer->scope == ir::Scope::chip ? "load_chip(" : "load(";
+    return {how + name + ", " + index + ")", invariant && index_fixed_};
+  }
+
+  /// The only index of an access; none for a local buffer without dimensions.
+  std::string index_of(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    index_fixed_ = true;
+    if (indices.empty() && buffer->scope == ir::Scope::local && buffer->dims.empty()) return {};
+    if (indices.size() != 1)
+      refuse_cuda("buffer " + buffer->name + " is not flat: it has " + std::to_string(indices.size()) + " indices");
+    const Operand index = expr(indices.front());
+    index_fixed_ = index.fixed;
+    return index.text;
+  }
+
+  const std::string& name_of(const ir::Buffer& buffer) const {
+    const auto found = names_.find(buffer.id());
+    if (found == names_.end()) refuse_cuda("buffer " + buffer->name + " is not the program's");
+    return found->second;
+  }
+
+  const ir::Program& program_;
+  const CudaTextOptions& options_;
+  std::string text_;
+  PointerMap<std::string> names_;
+  Memo memo_;
+  int next_ = 0, depth_ = 1;
+  std::int64_t chip_bytes_ = 0;
+  bool index_fixed_ = true;
+};
+
+}  // namespace detail
+
+/// The program as a kernel. Throws Code::internal if the program is not one of device level, or not for a GPU.
+inline CudaText cuda_text(const ir::Program& program, const CudaTextOptions& options) {
+  if (program.level != ir::Level::device || !program.body) refuse_cuda("program " + program.name + " is not at device level");
+  return detail::CudaTextPrinter(program, options).text();
+}
+
+}  // namespace cortex::codegen

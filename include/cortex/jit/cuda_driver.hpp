@@ -1,0 +1,134 @@
+// The part of CUDA's driver that is used, as a table of functions: found in libcuda at run time, or put there by a
+// test. No header of CUDA's is needed; the few structures that cross the boundary are declared here, and a test holds
+// them against cuda.h where there is one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cortex/jit/dynlib.hpp"
+
+namespace cortex::jit {
+
+using CudaResult = int;             // 0: success
+using CudaPointer = std::uint64_t;  // into a device's memory
+using CudaHandle = void*;           // of a context, module, function, stream or event
+
+namespace cuda {
+
+inline constexpr CudaResult success = 0, out_of_memory = 2, not_ready = 600;
+
+/// Errors after which a context is of no use any more.
+constexpr bool is_sticky(CudaResult result) {
+  return result == 214 || result == 702 || (result >= 709 && result <= 710) || (result >= 714 && result <= 719) ||
+         result == 700;
+}
+
+enum DeviceAttribute : int {
+  multiprocessors = 16,
+  compute_major = 75,
+  compute_minor = 76,
+  registers_per_multiprocessor = 82,
+  cooperative_launch = 95,
+  shared_bytes_optin = 97,
+};
+enum FunctionAttribute : int { local_bytes = 3, registers = 4, max_dynamic_shared_bytes = 8 };
+
+struct LaunchAttribute {
+  enum Id : int { cooperative = 2, cluster_dimension = 4 };
+  int id;
+  int pad;
+  union {
+    char bytes[64];
+    int cooperative_value;
+    unsigned cluster[3];
+  };
+};
+
+struct LaunchConfig {
+  unsigned grid[3], block[3];
+  unsigned shared_bytes;
+  CudaHandle stream;
+  LaunchAttribute* attributes;
+  unsigned num_attributes;
+};
+
+}  // namespace cuda
+
+/// The functions, named as the driver's without the `cu`. All may be called by any thread.
+struct CudaDriver {
+  CudaResult (*Init)(unsigned);
+  CudaResult (*DriverGetVersion)(int*);
+  CudaResult (*GetErrorName)(CudaResult, const char**);
+  CudaResult (*GetErrorString)(CudaResult, const char**);
+  CudaResult (*DeviceGetCount)(int*);
+  CudaResult (*DeviceGet)(int*, int);
+  CudaResult (*DeviceGetName)(char*, int, int);
+  CudaResult (*DeviceGetAttribute)(int*, int, int);
+  CudaResult (*DevicePrimaryCtxRetain)(CudaHandle*, int);
+  CudaResult (*DevicePrimaryCtxRelease)(int);
+  CudaResult (*CtxPushCurrent)(CudaHandle);
+  CudaResult (*CtxPopCurrent)(CudaHandle*);
+  CudaResult (*CtxGetDevice)(int*);
+  CudaResult (*ModuleLoadData)(CudaHandle*, const void*);
+  CudaResult (*ModuleUnload)(CudaHandle);
+  CudaResult (*ModuleGetFunction)(CudaHandle*, CudaHandle, const char*);
+  CudaResult (*FuncSetAttribute)(CudaHandle, int, int);
+  CudaResult (*FuncGetAttribute)(int*, int, CudaHandle);
+  CudaResult (*OccupancyMaxActiveBlocksPerMultiprocessor)(int*, CudaHandle, int, std::size_t);
+  CudaResult (*OccupancyMaxActiveClusters)(int*, CudaHandle, const cuda::LaunchConfig*);
+  CudaResult (*LaunchKernelEx)(const cuda::LaunchConfig*, CudaHandle, void**, void**);
+  CudaResult (*MemAlloc)(CudaPointer*, std::size_t);
+  CudaResult (*MemFree)(CudaPointer);
+  CudaResult (*MemHostAlloc)(void**, std::size_t, unsigned);
+  CudaResult (*MemFreeHost)(void*);
+  CudaResult (*MemcpyHtoDAsync)(CudaPointer, const void*, std::size_t, CudaHandle);
+  CudaResult (*MemcpyDtoHAsync)(void*, CudaPointer, std::size_t, CudaHandle);
+  CudaResult (*MemsetD8Async)(CudaPointer, unsigned char, std::size_t, CudaHandle);
+  CudaResult (*StreamSynchronize)(CudaHandle);
+  CudaResult (*EventCreate)(CudaHandle*, unsigned);
+  CudaResult (*EventDestroy)(CudaHandle);
+  CudaResult (*EventRecord)(CudaHandle, CudaHandle);
+  CudaResult (*EventQuery)(CudaHandle);
+  CudaResult (*EventSynchronize)(CudaHandle);
+};
+
+/// The driver of this machine; null with the reason in `why`.
+inline std::shared_ptr<const CudaDriver> find_cuda_driver(std::string& why) {
+  const DynamicLibrary library = DynamicLibrary::open({"libcuda.so.1"});
+  if (!library) {
+    why = "no NVIDIA driver is installed: " + library.why();
+    return nullptr;
+  }
+  auto driver = std::make_shared<CudaDriver>();
+  CudaDriver& d = *driver;
+  std::string missing;
+  const auto bind = [&](auto*& function, const char* symbol) { library.bind(function, symbol, missing); };
+  bind(d.Init, "cuInit"), bind(d.DriverGetVersion, "cuDriverGetVersion");
+  bind(d.GetErrorName, "cuGetErrorName"), bind(d.GetErrorString, "cuGetErrorString");
+  bind(d.DeviceGetCount, "cuDeviceGetCount"), bind(d.DeviceGet, "cuDeviceGet");
+  bind(d.DeviceGetName, "cuDeviceGetName"), bind(d.DeviceGetAttribute, "cuDeviceGetAttribute");
+  bind(d.DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
+  bind(d.DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
+  bind(d.CtxPushCurrent, "cuCtxPushCurrent_v2"), bind(d.CtxPopCurrent, "cuCtxPopCurrent_v2");
+  bind(d.CtxGetDevice, "cuCtxGetDevice");
+  bind(d.ModuleLoadData, "cuModuleLoadData"), bind(d.ModuleUnload, "cuModuleUnload");
+  bind(d.ModuleGetFunction, "cuModuleGetFunction");
+  bind(d.FuncSetAttribute, "cuFuncSetAttribute"), bind(d.FuncGetAttribute, "cuFuncGetAttribute");
+  bind(d.OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  bind(d.OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters"), bind(d.LaunchKernelEx, "cuLaunchKernelEx");
+  bind(d.MemAlloc, "cuMemAlloc_v2"), bind(d.MemFree, "cuMemFree_v2");
+  bind(d.MemHostAlloc, "cuMemHostAlloc"), bind(d.MemFreeHost, "cuMemFreeHost");
+  bind(d.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2"), bind(d.MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
+  bind(d.MemsetD8Async, "cuMemsetD8Async"), bind(d.StreamSynchronize, "cuStreamSynchronize");
+  bind(d.EventCreate, "cuEventCreate"), bind(d.EventDestroy, "cuEventDestroy_v2");
+  bind(d.EventRecord, "cuEventRecord"), bind(d.EventQuery, "cuEventQuery");
+  bind(d.EventSynchronize, "cuEventSynchronize");
+  if (missing.empty()) return driver;
+  why = "the NVIDIA driver is older than CUDA 11.8: it lacks " + missing;
+  return nullptr;
+}
+
+}  // namespace cortex::jit

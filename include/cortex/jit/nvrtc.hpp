@@ -1,0 +1,140 @@
+// CUDA C++ compiled at run time by NVRTC, which is opened when it is first needed: to machine code for the device's
+// architecture, or, for one that this NVRTC does not know, to PTX, which the driver compiles.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cortex/base/error.hpp"
+#include "cortex/jit/dynlib.hpp"
+
+namespace cortex::jit {
+
+/// The functions of NVRTC that are used, or a test's in their place.
+struct Nvrtc {
+  using Program = void*;
+  using Result = int;  // 0: success
+  const char* (*GetErrorString)(Result);
+  Result (*Version)(int*, int*);
+  Result (*GetNumSupportedArchs)(int*);
+  Result (*GetSupportedArchs)(int*);
+  Result (*CreateProgram)(Program*, const char*, const char*, int, const char* const*, const char* const*);
+  Result (*DestroyProgram)(Program*);
+  Result (*CompileProgram)(Program, int, const char* const*);
+  Result (*GetProgramLogSize)(Program, std::size_t*);
+  Result (*GetProgramLog)(Program, char*);
+  Result (*GetCUBINSize)(Program, std::size_t*);
+  Result (*GetCUBIN)(Program, char*);
+  Result (*GetPTXSize)(Program, std::size_t*);
+  Result (*GetPTX)(Program, char*);
+};
+
+/// NVRTC of this machine; null with the reason in `why`. Looks where the loader does, then in CUDA's usual place.
+inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why) {
+  std::vector<std::string> names;
+  for (const std::string& directory : {std::string(), std::string("/usr/local/cuda/lib64/")})
+    for (const char* version : {".13", ".12", ""}) names.push_back(directory + "libnvrtc.so" + version);
+  const DynamicLibrary library = DynamicLibrary::open(names);
+  if (!library) {
+    why = "NVRTC is not installed: " + library.why();
+    return nullptr;
+  }
+  auto nvrtc = std::make_shared<Nvrtc>();
+  std::string missing;
+  const auto bind = [&](auto*& function, const char* symbol) { library.bind(function, symbol, missing); };
+  bind(nvrtc->GetErrorString, "nvrtcGetErrorString"), bind(nvrtc->Version, "nvrtcVersion");
+  bind(nvrtc->GetNumSupportedArchs, "nvrtcGetNumSupportedArchs");
+  bind(nvrtc->GetSupportedArchs, "nvrtcGetSupportedArchs");
+  bind(nvrtc->CreateProgram, "nvrtcCreateProgram"), bind(nvrtc->DestroyProgram, "nvrtcDestroyProgram");
+  bind(nvrtc->CompileProgram, "nvrtcCompileProgram");
+  bind(nvrtc->GetProgramLogSize, "nvrtcGetProgramLogSize"), bind(nvrtc->GetProgramLog, "nvrtcGetProgramLog");
+  bind(nvrtc->GetCUBINSize, "nvrtcGetCUBINSize"), bind(nvrtc->GetCUBIN, "nvrtcGetCUBIN");
+  bind(nvrtc->GetPTXSize, "nvrtcGetPTXSize"), bind(nvrtc->GetPTX, "nvrtcGetPTX");
+  if (!missing.empty()) {
+    why = "NVRTC is older than CUDA 11.2: it lacks " + missing;
+    return nullptr;
+  }
+  // It opens its built-in functions by name, which the loader finds once they are open.
+  int major = 0, minor = 0;
+  nvrtc->Version(&major, &minor);
+  const std::string version = std::to_string(major) + "." + std::to_string(minor);
+  const std::string directory = DynamicLibrary::directory_of(reinterpret_cast<const void*>(nvrtc->Version));
+  DynamicLibrary::open({directory + "libnvrtc-builtins.so." + version, "libnvrtc-builtins.so." + version});
+  return nvrtc;
+}
+
+/// What NVRTC made of a source.
+struct CudaImage {
+  std::string bytes;  // for `cuModuleLoadData`
+  bool ptx = false;   // text for the driver to compile, and not machine code
+  std::string log;    // NVRTC's words, and those of its assembler if it was asked
+};
+
+struct NvrtcOptions {
+  bool report = false;  // ask for registers, spills and shared memory in the log
+  bool force_ptx = false;
+};
+
+namespace detail {
+
+inline std::string compile_log(const Nvrtc& nvrtc, Nvrtc::Program program) {
+  std::size_t size = 0;
+  nvrtc.GetProgramLogSize(program, &size);
+  std::string log(size, '\0');
+  if (size) nvrtc.GetProgramLog(program, log.data());
+  while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
+  return log;
+}
+
+/// The architectures that this NVRTC compiles for, in ascending order.
+inline std::vector<int> architectures(const Nvrtc& nvrtc) {
+  int count = 0;
+  nvrtc.GetNumSupportedArchs(&count);
+  std::vector<int> result(std::size_t(std::max(count, 0)));
+  if (count > 0) nvrtc.GetSupportedArchs(result.data());
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace detail
+
+/// Compiles `source` for compute capability `sm`. Throws `Error{compile_failed}` with NVRTC's log and the source,
+/// `Error{unavailable}` for an architecture older than all that this NVRTC knows.
+inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int sm, const NvrtcOptions& options = {}) {
+  const std::vector<int> known = detail::architectures(nvrtc);
+  CudaImage image;
+  int architecture = 0;
+  for (const int one : known)
+    if (one <= sm) architecture = one;
+  if (!architecture)
+    throw Error(Code::unavailable, "this NVRTC does not compile for compute capability " + std::to_string(sm / 10) +
+                                       "." + std::to_string(sm % 10) + ", only from " +
+                                       std::to_string(known.empty() ? 0 : known.front()) + " on");
+  image.ptx = architecture != sm || options.force_ptx;
+  const std::string name = std::to_string(architecture);
+  std::vector<std::string> arguments{"--gpu-architecture=" + (image.ptx ? "compute_" + name : "sm_" + name),
+                                     "-fmad=false", "-std=c++17"};
+  if (options.report) arguments.push_back("--ptxas-options=-v");
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+
+  Nvrtc::Program program = nullptr;
+  Nvrtc::Result result = nvrtc.CreateProgram(&program, source.c_str(), "cortex.cu", 0, nullptr, nullptr);
+  if (result == 0) result = nvrtc.CompileProgram(program, int(pointers.size()), pointers.data());
+  if (program) image.log = detail::compile_log(nvrtc, program);
+  std::size_t size = 0;
+  if (result == 0) result = image.ptx ? nvrtc.GetPTXSize(program, &size) : nvrtc.GetCUBINSize(program, &size);
+  image.bytes.resize(size);
+  if (result == 0)
+    result = image.ptx ? nvrtc.GetPTX(program, image.bytes.data()) : nvrtc.GetCUBIN(program, image.bytes.data());
+  if (program) nvrtc.DestroyProgram(&program);
+  if (result != 0)
+    throw Error(Code::compile_failed, std::string("NVRTC refused a kernel: ") + nvrtc.GetErrorString(result) + "\n" +
+                                          image.log + "\n--- the source ---\n" + source);
+  return image;
+}
+
+}  // namespace cortex::jit

@@ -1,0 +1,66 @@
+// The list of passes from lowered ILIR to code for a GPU, beside the CPU's in `pipeline.hpp`.
+#pragma once
+
+#include "cortex/pass/insert_thread_barriers.hpp"
+#include "cortex/pass/pipeline.hpp"
+#include "cortex/pass/zero_absent_rows.hpp"
+#include "cortex/schedule/gpu_shape.hpp"
+#include "cortex/schedule/keep_weights.hpp"
+#include "cortex/schedule/share_threads.hpp"
+
+namespace cortex::pass {
+
+/// The compiler's schedule of a program's loops on a GPU: a worker is a thread block.
+inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const Target& target) {
+  const bool shared = shape.blocks > 1;
+  constexpr int gates = 6;  // accumulators side by side for each node
+
+  // Few, large nests
+  p.run("inline_temporaries", inline_temporaries);
+  p.run("remove_dead", remove_dead);
+  p.run("distribute_rows", distribute_rows);
+  p.run("fuse_edges", fuse_edges);
+  p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates); });
+
+  // No temporary larger than need be
+  p.run("index_densely", index_densely);
+  p.run("forward_stores", forward_stores);
+  p.run("remove_dead", remove_dead);
+  p.run("chain_sums", chain_sums);
+  p.run("zero_absent_rows", zero_absent_rows);
+
+  // Work for each block, and barriers of blocks
+  p.enter(ir::Level::scheduled);
+  const auto by_columns = [](const ir::Stmt& s) {
+    return schedule::share_work(s, schedule::SlicesOfMatrices::columns);
+  };
+  if (shared) p.run("share_work", by_columns);
+  if (shared) p.run("insert_barriers", insert_barriers);
+  p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
+
+  // Weights where they are read fast, and work for each thread
+  p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
+  p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
+  p.run("insert_thread_barriers", insert_thread_barriers);
+  p.run("share_threads", [&](const ir::Stmt& s) { return schedule::share_threads(s, shape); });
+  p.run("share_loads", share_loads);
+}
+
+/// From the lowered ILIR (level `loops`) to level `device`, for `target.gpu`.
+inline ir::Program run_gpu_pipeline(const ir::Program& lowered, const Schedule& schedule,
+                                    const schedule::GpuShape& shape, const Target& target,
+                                    const PipelineOptions& options = {}) {
+  Pipeline p(lowered, options);
+  if (schedule.by_hand)
+    throw Error(Code::invalid_schedule, "a loop schedule by hand is for CPUs: a GPU's loops are the compiler's affair");
+  schedule_for_gpu(p, shape, target);
+
+  // Down to the machine
+  p.run("resolve_structure",
+        [&](const ir::Stmt& s) { return resolve_structure(s, lowered.field_components, lowered.chains); });
+  if (!schedule.exact) p.run("approximate_activations", approximate_activations);
+  p.flatten();
+  return p.take();
+}
+
+}  // namespace cortex::pass

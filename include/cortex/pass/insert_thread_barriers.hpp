@@ -1,0 +1,127 @@
+// Puts a barrier of a block's threads between nests wherever one reads or writes what another wrote or read.
+//
+//   for b: {for n: for i: s[n,i] = ..; for n: for i: .. s[n,j] ..}
+//     ->
+//   for b: {for n: for i: s[n,i] = ..; barrier of threads; for n: for i: .. s[n,j] ..; barrier of threads}
+//
+// Which thread does what is not looked at: such a barrier costs little beside a nest. Of states, which are written once
+// and before they are read, only a read after a write counts. Runs after `insert_barriers`, whose barriers are ones of
+// threads, too, after temporaries share memory, and when slices of weights are kept on chip.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cortex/schedule/access.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+class ThreadBarriers {
+ public:
+  ir::Stmt run(const ir::Stmt& body) {
+    Sequence all;
+    return sequence(body, all);
+  }
+
+ private:
+  /// The memory that statements touch.
+  struct Touched {
+    std::vector<const void*> read, written;
+    std::vector<const void*> state_read, state_written;
+    void add(const Touched& other) {
+      append(read, other.read);
+      append(written, other.written);
+      append(state_read, other.state_read);
+      append(state_written, other.state_written);
+    }
+    /// Whether what follows has to wait for this.
+    bool meets(const Touched& next) const {
+      return common(written, next.written) || common(written, next.read) || common(read, next.written) ||
+             common(state_written, next.state_read);
+    }
+
+   private:
+    static bool common(const std::vector<const void*>& a, const std::vector<const void*>& b) {
+      return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+    }
+  };
+  /// What has been touched since the last barrier, and what before the first.
+  struct Sequence {
+    Touched since, head;
+    bool any = false;
+  };
+
+  static void touch(Touched& touched, const ir::Buffer& buffer, bool write) {
+    const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
+    if (!changes || buffer->scope == ir::Scope::local) return;
+    const ir::Buffer& home = buffer->stored_in ? buffer->stored_in : buffer;
+    if (buffer->role == ir::Role::state)
+      (write ? touched.state_written : touched.state_read).push_back(home.id());
+    else
+      (write ? touched.written : touched.read).push_back(home.id());
+  }
+
+  template <class Node>
+  static Touched touched_by(const Node& node) {
+    Touched result;
+    ir::visit_with(
+        node, [&](const ir::Load& load) { touch(result, load.buffer, false); },
+        [&](const ir::Store& store) { touch(result, store.buffer, true); });
+    return result;
+  }
+  /// A barrier before what begins with `head` and ends with `tail`, if one is needed.
+  static void step(Sequence& all, std::vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
+    if (all.since.meets(head)) {
+      out.push_back(ir::Barrier::make(true));
+      all.since = {};
+      all.any = true;
+    }
+    if (!all.any) all.head.add(head);
+    all.since.add(tail);
+  }
+
+  static ir::Stmt sequence(const ir::Stmt& block, Sequence& all) {
+    std::vector<ir::Stmt> out;
+    bool changed = false;
+    const std::vector<ir::Stmt> stmts = schedule::stmts_of(block);
+    for (const ir::Stmt& stmt : stmts) {
+      ir::Stmt result = stmt;
+      if (stmt.as<ir::Barrier>()) {
+        all.since = {};
+        all.any = true;
+      } else if (schedule::parse_nest(stmt)) {
+        const Touched here = touched_by(stmt);
+        step(all, out, here, here);
+      } else if (const auto* let = stmt.as<ir::LetStmt>()) {
+        const Touched here = touched_by(let->value);
+        step(all, out, here, here);
+        const ir::Stmt body = sequence(let->body, all);
+        if (!body.same_as(let->body)) result = ir::LetStmt::make(let->var, let->value, body);
+      } else if (const auto* loop = stmt.as<ir::For>()) {
+        Sequence inside;
+        ir::Stmt body = sequence(loop->body, inside);
+        if (inside.since.meets(inside.head)) {
+          body = ir::Block::make({body, ir::Barrier::make(true)});
+          inside.since = {};
+        }
+        step(all, out, inside.head, inside.since);
+        if (!body.same_as(loop->body))
+          result = ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, body, loop->piece);
+      } else {
+        schedule::refuse_outside();
+      }
+      changed |= !result.same_as(stmt);
+      out.push_back(result);
+    }
+    return changed || out.size() != stmts.size() ? ir::Block::make(out) : block;
+  }
+};
+
+}  // namespace detail
+
+inline ir::Stmt insert_thread_barriers(const ir::Stmt& body) { return detail::ThreadBarriers().run(body); }
+
+}  // namespace cortex::pass

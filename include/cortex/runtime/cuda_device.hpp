@@ -1,0 +1,205 @@
+// An NVIDIA GPU at run time: its context, its memory, and what becomes of its errors.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/base/target.hpp"
+#include "cortex/jit/cuda_driver.hpp"
+#include "cortex/jit/nvrtc.hpp"
+
+namespace cortex::runtime {
+
+/// A device and its context: the primary one, which CUDA's runtime API uses too, or the caller's. Calls of the driver
+/// go through `call`, which makes the context current for as long as they take.
+///
+/// An error that the driver counts as sticky (an illegal address, a failed launch) leaves nothing of a context: the
+/// object is then lost, and each later use of it says so and names the first error. Out of memory is no such error.
+class CudaDevice {
+ public:
+  CudaDevice(std::shared_ptr<const jit::CudaDriver> driver, std::shared_ptr<const jit::Nvrtc> nvrtc, int number,
+             jit::CudaHandle users_context = nullptr)
+      : driver_(std::move(driver)), nvrtc_(std::move(nvrtc)), number_(number), context_(users_context) {
+    check(driver_->DeviceGet(&device_, number_), "cuDeviceGet");
+    char name[256] = {};
+    check(driver_->DeviceGetName(name, int(sizeof name) - 1, device_), "cuDeviceGetName");
+    name_ = name;
+    using A = jit::cuda::DeviceAttribute;
+    gpu_.sm = 10 * attribute(A::compute_major) + attribute(A::compute_minor);
+    gpu_.multiprocessors = attribute(A::multiprocessors);
+    gpu_.shared_bytes = attribute(A::shared_bytes_optin);
+    gpu_.registers = attribute(A::registers_per_multiprocessor);
+    if (context_) return;
+    check(driver_->DevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
+    retained_ = true;
+  }
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+  ~CudaDevice() {
+    if (retained_) driver_->DevicePrimaryCtxRelease(device_);
+  }
+
+  const jit::CudaDriver& driver() const { return *driver_; }
+  const std::string& name() const { return name_; }
+  const Gpu& gpu() const { return gpu_; }
+  int number() const { return number_; }
+
+  /// The compiler. Throws `Error{unavailable}` where NVRTC is not installed.
+  const jit::Nvrtc& nvrtc() const {
+    const std::lock_guard lock(mutex_);
+    if (nvrtc_) return *nvrtc_;
+    std::string why;
+    nvrtc_ = jit::find_nvrtc(why);
+    if (!nvrtc_) throw Error(Code::unavailable, "a model cannot be compiled for " + name_ + ": " + why);
+    return *nvrtc_;
+  }
+
+  /// Runs `f(driver)` in the device's context; its result is an error of the driver or success. Throws
+  /// `Error{out_of_memory}`, `Error{device_lost}` once and after a sticky error, and `Error{unavailable}` for others.
+  template <class F>
+  void call(const std::string& what, F&& f) const {
+    refuse_if_lost();
+    check(in_context(std::forward<F>(f)), what);
+  }
+
+  /// The same where an error has nowhere to go: memory that is given back.
+  template <class F>
+  jit::CudaResult in_context(F&& f) const {
+    if (const jit::CudaResult pushed = driver_->CtxPushCurrent(context_)) return pushed;
+    const jit::CudaResult result = f(*driver_);
+    jit::CudaHandle old = nullptr;
+    driver_->CtxPopCurrent(&old);
+    return result;
+  }
+
+  /// Throws what `result` means, if it is an error.
+  void check(jit::CudaResult result, const std::string& what) const {
+    if (result == jit::cuda::success) return;
+    const std::string text = describe(result) + " in " + what + " on " + (name_.empty() ? "a GPU" : name_);
+    if (result == jit::cuda::out_of_memory)
+      throw Error(Code::out_of_memory, text + ": nothing is lost; free memory of the device, or call with fewer roots");
+    if (!jit::cuda::is_sticky(result)) throw Error(Code::unavailable, text);
+    {
+      const std::lock_guard lock(mutex_);
+      if (lost_.empty()) lost_ = text;
+    }
+    refuse_if_lost();
+  }
+
+  void refuse_if_lost() const {
+    const std::lock_guard lock(mutex_);
+    if (!lost_.empty())
+      throw Error(Code::device_lost,
+                  "the device is lost since " + lost_ +
+                      ": nothing on it can be used any more; end the process, or make a new context");
+  }
+
+ private:
+  int attribute(jit::cuda::DeviceAttribute which) const {
+    int value = 0;
+    check(driver_->DeviceGetAttribute(&value, which, device_), "cuDeviceGetAttribute");
+    return value;
+  }
+
+  std::string describe(jit::CudaResult result) const {
+    const char *name = nullptr, *text = nullptr;
+    driver_->GetErrorName(result, &name);
+    driver_->GetErrorString(result, &text);
+    return std::string(name ? name : "CUDA error " + std::to_string(result)) +
+           (text ? " (" + std::string(text) + ")" : "");
+  }
+
+  std::shared_ptr<const jit::CudaDriver> driver_;
+  mutable std::shared_ptr<const jit::Nvrtc> nvrtc_;
+  mutable std::mutex mutex_;
+  mutable std::string lost_;
+  std::string name_;
+  Gpu gpu_;
+  int number_ = 0, device_ = 0;
+  jit::CudaHandle context_ = nullptr;
+  bool retained_ = false;
+};
+
+/// A piece of a device's memory, 256-byte aligned.
+class CudaBlock {
+ public:
+  CudaBlock() = default;
+  CudaBlock(std::shared_ptr<const CudaDevice> device, std::size_t bytes) : device_(std::move(device)), size_(bytes) {
+    device_->call("cuMemAlloc of " + std::to_string(bytes) + " bytes",
+                  [&](const jit::CudaDriver& d) { return d.MemAlloc(&at_, bytes); });
+  }
+  CudaBlock(CudaBlock&& other) noexcept
+      : device_(std::move(other.device_)), at_(std::exchange(other.at_, 0)), size_(std::exchange(other.size_, 0)) {}
+  CudaBlock& operator=(CudaBlock&& other) noexcept {
+    std::swap(device_, other.device_), std::swap(at_, other.at_), std::swap(size_, other.size_);
+    return *this;
+  }
+  ~CudaBlock() {
+    if (at_) device_->in_context([&](const jit::CudaDriver& d) { return d.MemFree(at_); });
+  }
+  jit::CudaPointer at() const { return at_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::shared_ptr<const CudaDevice> device_;
+  jit::CudaPointer at_ = 0;
+  std::size_t size_ = 0;
+};
+
+/// Memory of the host that the device copies from and to without help.
+class PinnedBlock {
+ public:
+  PinnedBlock() = default;
+  PinnedBlock(std::shared_ptr<const CudaDevice> device, std::size_t bytes) : device_(std::move(device)), size_(bytes) {
+    device_->call("cuMemHostAlloc of " + std::to_string(bytes) + " bytes",
+                  [&](const jit::CudaDriver& d) { return d.MemHostAlloc(&data_, bytes, 0); });
+  }
+  PinnedBlock(PinnedBlock&& other) noexcept
+      : device_(std::move(other.device_)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  PinnedBlock& operator=(PinnedBlock&& other) noexcept {
+    std::swap(device_, other.device_), std::swap(data_, other.data_), std::swap(size_, other.size_);
+    return *this;
+  }
+  ~PinnedBlock() {
+    if (data_) device_->in_context([&](const jit::CudaDriver& d) { return d.MemFreeHost(data_); });
+  }
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::shared_ptr<const CudaDevice> device_;
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The devices of a machine, or none with the reason.
+struct CudaDevices {
+  std::vector<std::shared_ptr<const CudaDevice>> all;
+  std::string why;  // there are none; empty if there are some
+};
+
+inline CudaDevices cuda_devices(const std::shared_ptr<const jit::CudaDriver>& driver,
+                                const std::shared_ptr<const jit::Nvrtc>& nvrtc = nullptr) {
+  CudaDevices result;
+  int count = 0;
+  if (const jit::CudaResult failed = driver->Init(0)) {
+    const char* text = nullptr;
+    driver->GetErrorString(failed, &text);
+    result.why = std::string("the NVIDIA driver does not start: ") + (text ? text : "error " + std::to_string(failed));
+    return result;
+  }
+  if (driver->DeviceGetCount(&count) || count == 0) {
+    result.why = "the NVIDIA driver finds no device";
+    return result;
+  }
+  for (int n = 0; n < count; ++n) result.all.push_back(std::make_shared<const CudaDevice>(driver, nvrtc, n));
+  return result;
+}
+
+}  // namespace cortex::runtime

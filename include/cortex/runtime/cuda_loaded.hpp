@@ -1,0 +1,176 @@
+// A compiled model on one device: its module, its weights there, and the workspaces at rest.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/runtime/cuda_workspace.hpp"
+
+namespace cortex::runtime {
+
+/// The model on one device. Its calls may be made by any number of threads.
+class CudaLoaded {
+ public:
+  CudaLoaded(std::shared_ptr<const CudaSource> source, std::shared_ptr<const CudaDevice> device)
+      : source_(std::move(source)), device_(std::move(device)) {
+    const CudaExecutable& code = *source_->code;
+    if (code.executable->target.gpu.sm > device_->gpu().sm)
+      throw Error(Code::unavailable, "a model that was compiled for compute capability " +
+                                         std::to_string(code.executable->target.gpu.sm) + " does not run on " +
+                                         device_->name() + ", which has " + std::to_string(device_->gpu().sm));
+    image_ = jit::compile_cuda(device_->nvrtc(), code.text.source(), device_->gpu().sm);
+    device_->call("cuModuleLoadData",
+                  [&](const jit::CudaDriver& d) { return d.ModuleLoadData(&module_, image_.bytes.c_str()); });
+    try {
+      prepare_function();
+    } catch (...) {
+      unload();
+      throw;
+    }
+  }
+  CudaLoaded(const CudaLoaded&) = delete;
+  ~CudaLoaded() {
+    resting_.clear();
+    unload();
+  }
+
+  const CudaSource& source() const { return *source_; }
+  const std::shared_ptr<const CudaDevice>& device() const { return device_; }
+  jit::CudaHandle function() const { return function_; }
+  /// Among how many groups the roots of a call can be shared.
+  int most_groups() const { return most_groups_; }
+
+  /// A workspace at rest, or a new one.
+  std::unique_ptr<CudaWorkspace> take() {
+    device_->refuse_if_lost();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!resting_.empty()) {
+        std::unique_ptr<CudaWorkspace> workspace = std::move(resting_.back());
+        resting_.pop_back();
+        return workspace;
+      }
+    }
+    return std::make_unique<CudaWorkspace>(source_, device_);
+  }
+
+  /// The weights bound now, on the device.
+  std::shared_ptr<const CudaWeights> weights() {
+    const std::lock_guard lock(mutex_);
+    const Published<const WeightSet>& published = source_->weights.published();
+    if (weights_ && published.is_current(weights_->host)) return weights_;
+    auto fresh = std::make_shared<CudaWeights>();
+    fresh->host = published.current();
+    if (!fresh->host.value->fault.empty()) throw Error(Code::invalid_weights, fresh->host.value->fault);
+    const auto& blocks = fresh->host.value->blocks;
+    fresh->blocks.resize(blocks.size());
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (!blocks[b]) continue;
+      if (weights_ && weights_->host.value->blocks[b] == blocks[b]) {
+        fresh->blocks[b] = weights_->blocks[b];
+        continue;
+      }
+      auto copy = std::make_shared<CudaBlock>(device_, std::max<std::size_t>(blocks[b]->size(), 16));
+      device_->call("a copy of weights", [&](const jit::CudaDriver& d) {
+        return d.MemcpyHtoDAsync(copy->at(), blocks[b]->data(), blocks[b]->size(), nullptr);
+      });
+      fresh->blocks[b] = std::move(copy);
+    }
+    device_->call("a copy of weights", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(nullptr); });
+    return weights_ = std::move(fresh);
+  }
+
+ private:
+  friend class CudaCall;
+
+  void prepare_function() {
+    const CudaExecutable& code = *source_->code;
+    device_->call("cuModuleGetFunction",
+                  [&](const jit::CudaDriver& d) { return d.ModuleGetFunction(&function_, module_, "cortex_kernel"); });
+    if (code.text.chip_bytes > device_->gpu().shared_bytes)
+      throw Error(Code::unavailable, "the model keeps " + std::to_string(code.text.chip_bytes) +
+                                         " bytes of weights in the shared memory of a block, but " + device_->name() +
+                                         " has " + std::to_string(device_->gpu().shared_bytes));
+    device_->call("cuFuncSetAttribute", [&](const jit::CudaDriver& d) {
+      return d.FuncSetAttribute(function_, jit::cuda::max_dynamic_shared_bytes, int(code.text.chip_bytes));
+    });
+    int resident = 0;  // blocks of a multiprocessor, or clusters of the device
+    const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
+    device_->call("the occupancy of a kernel", [&](const jit::CudaDriver& d) {
+      jit::cuda::LaunchAttribute attribute;
+      const jit::cuda::LaunchConfig one = launch_config(code, 1, nullptr, attribute);
+      if (cluster) return d.OccupancyMaxActiveClusters(&resident, function_, &one);
+      return d.OccupancyMaxActiveBlocksPerMultiprocessor(&resident, function_, code.shape.threads,
+                                                         std::size_t(code.text.chip_bytes));
+    });
+    const int at_once = cluster ? resident : resident * device_->gpu().multiprocessors / code.shape.blocks;
+    // What a node's parents say depends on all roots of the call.
+    const auto& containers = code.executable->graph.containers;
+    const bool together = std::any_of(containers.begin(), containers.end(), [](const ra::Accessor& accessor) {
+      return accessor.relation != ra::Relation::children;
+    });
+    most_groups_ = together ? std::min(at_once, 1) : at_once;
+    if (most_groups_ < 1)
+      throw Error(Code::unavailable, "a group of " + std::to_string(code.shape.blocks) + " blocks of " +
+                                         std::to_string(code.shape.threads) + " threads and " +
+                                         std::to_string(code.text.chip_bytes) +
+                                         " bytes of shared memory each does not run at once on " + device_->name() +
+                                         ", so its blocks could never meet at a barrier: take fewer blocks or threads");
+  }
+
+  void unload() {
+    if (module_) device_->in_context([&](const jit::CudaDriver& d) { return d.ModuleUnload(module_); });
+  }
+
+  void put(std::unique_ptr<CudaWorkspace> workspace) {
+    const std::lock_guard lock(mutex_);
+    resting_.push_back(std::move(workspace));
+  }
+
+  const std::shared_ptr<const CudaSource> source_;
+  const std::shared_ptr<const CudaDevice> device_;
+  jit::CudaImage image_;
+  jit::CudaHandle module_ = nullptr, function_ = nullptr;
+  int most_groups_ = 0;
+  std::mutex mutex_;
+  std::shared_ptr<const CudaWeights> weights_;
+  std::vector<std::unique_ptr<CudaWorkspace>> resting_;
+};
+
+/// A call: a workspace of a model on a device, which goes back to it when the call and its results are let go of.
+class CudaCall {
+ public:
+  CudaCall() = default;
+  explicit CudaCall(std::shared_ptr<CudaLoaded> loaded) : loaded_(std::move(loaded)), workspace_(loaded_->take()) {}
+  CudaCall(CudaCall&&) noexcept = default;
+  CudaCall& operator=(CudaCall&& other) noexcept {
+    std::swap(loaded_, other.loaded_), std::swap(workspace_, other.workspace_);
+    return *this;
+  }
+  ~CudaCall() {
+    if (workspace_) loaded_->put(std::move(workspace_));
+  }
+  CudaWorkspace* operator->() const { return workspace_.get(); }
+  CudaLoaded& loaded() const { return *loaded_; }
+
+  /// Lays out the call on what the first `groups` groups have numbered. False if weights have been bound since they
+  /// were checked against them: then they are to be numbered anew.
+  bool prepare(std::size_t groups) {
+    const std::shared_ptr<const CudaWeights> weights = loaded_->weights();
+    for (std::size_t g = 0; g < groups; ++g)
+      if (&workspace_->checked_weights(g) != weights->host.value.get()) return false;
+    workspace_->prepare(groups, weights);
+    return true;
+  }
+  void launch(jit::CudaHandle stream) { workspace_->launch(loaded_->function(), stream); }
+
+ private:
+  std::shared_ptr<CudaLoaded> loaded_;
+  std::unique_ptr<CudaWorkspace> workspace_;
+};
+
+}  // namespace cortex::runtime

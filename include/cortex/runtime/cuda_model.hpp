@@ -1,0 +1,350 @@
+// Models for NVIDIA GPUs as the user has them: compiled without a device, bound, put on one or several devices, called
+// on streams.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cortex/runtime/cuda_loaded.hpp"
+#include "cortex/runtime/cuda_seam.hpp"
+#include "cortex/runtime/functor.hpp"
+
+namespace cortex::cuda {
+
+/// A stream of the driver or of CUDA's runtime API, which are the same; null is the default stream.
+using Stream = void*;
+
+/// How `cuda::compile` compiles.
+using CompileOptions = runtime::CudaCompileOptions;
+
+/// A GPU of this machine. Copies are handles to the same device.
+class Device {
+ public:
+  explicit Device(std::shared_ptr<const runtime::CudaDevice> device) : device_(std::move(device)) {}
+  /// What compiling for it depends on.
+  const Gpu& gpu() const { return device_->gpu(); }
+  const std::string& name() const { return device_->name(); }
+  const std::shared_ptr<const runtime::CudaDevice>& shared() const { return device_; }
+
+ private:
+  std::shared_ptr<const runtime::CudaDevice> device_;
+};
+
+/// The devices of a machine; none where there are none, and then `why()` says why.
+class Devices {
+ public:
+  explicit Devices(const runtime::CudaDevices& found) : why_(found.why) {
+    for (const auto& device : found.all) all_.emplace_back(device);
+  }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  bool empty() const { return all_.empty(); }
+  std::size_t size() const { return all_.size(); }
+  /// Throws `Error{unavailable}` with `why()` if there are not so many.
+  const Device& operator[](std::size_t number) const {
+    if (number < all_.size()) return all_[number];
+    throw Error(Code::unavailable, "GPU " + std::to_string(number) + " is asked for, but there are " +
+                                       std::to_string(all_.size()) + (why_.empty() ? "" : ": " + why_));
+  }
+  const std::string& why() const { return why_; }
+
+ private:
+  std::vector<Device> all_;
+  std::string why_;
+};
+
+/// All GPUs that the driver shows. Without a driver, or without a device, an empty list that says why.
+inline Devices devices() {
+  std::string why;
+  const auto driver = jit::find_cuda_driver(why);
+  if (!driver) return Devices({{}, why});
+  return Devices(runtime::cuda_devices(driver));
+}
+
+/// The GPU of a context of the driver's that the caller has made; it has to outlive all that is done with the device.
+inline Device device_of(void* context) {
+  std::string why;
+  const auto driver = jit::find_cuda_driver(why);
+  if (!driver) throw Error(Code::unavailable, why);
+  int number = 0;
+  void* old = nullptr;
+  if (driver->CtxPushCurrent(context) || driver->CtxGetDevice(&number) || driver->CtxPopCurrent(&old))
+    throw Error(Code::invalid_argument, "what is given as a context of CUDA is none");
+  return Device(std::make_shared<const runtime::CudaDevice>(driver, nullptr, number, context));
+}
+
+/// What a call gives: the states of its nodes, on the device. It holds the memory of the call; rows are as dense on the
+/// device as they are here. Move-only.
+class Result {
+ public:
+  Result(runtime::CudaCall call, std::size_t roots) : call_(std::move(call)), roots_(roots) {}
+
+  std::size_t num_roots() const { return roots_; }
+  /// Until the results are there. Throws what went wrong on the device.
+  void wait() { call_->wait(); }
+  bool ready() const { return call_->ready(); }
+
+  /// Makes the call, once more: sends it to `stream` without waiting. Wait for the stream before you read.
+  void launch(Stream stream) { call_.launch(stream); }
+  /// Records on `stream` what `wait` waits for.
+  void record(Stream stream) { call_->record(stream); }
+
+  /// Where the first element of a root's state is on the device, and on which stream it will be there. Elements lie as
+  /// they do for CPUs: the last dimension padded to whole cache lines.
+  std::uint64_t device_pointer(std::size_t root, std::string_view state = {}) const {
+    const runtime::StateView& view = view_of(state);
+    const auto [group, number] = find(root);
+    const std::int32_t node = call_->arrays(group).root[number];
+    return call_->state(group, view) + std::uint64_t(node) * view.row_bytes;
+  }
+
+  /// The state of a root, copied to the host, dense and row-major. Waits for it.
+  template <class T = float>
+  std::vector<T> root(std::size_t root, std::string_view state = {}) {
+    const auto [group, number] = find(root);
+    return row<T>(group, call_->arrays(group).root[number], state);
+  }
+  /// The same of all roots, one behind the other, and with one wait.
+  template <class T = float>
+  std::vector<T> roots(std::string_view state = {}) {
+    std::vector<T> all;
+    const std::vector<std::byte> rows = fetch<T>(state);
+    const runtime::StateView& view = view_of(state);
+    all.resize(roots_ * std::size_t(view.size));
+    for (std::size_t r = 0; r < roots_; ++r)
+      runtime::detail::copy_dense(view, rows.data() + r * view.row_bytes, all.data() + r * std::size_t(view.size));
+    return all;
+  }
+  /// The same of any node of the call. Throws `Error{invalid_argument}` for one that was not in it. Of a node that
+  /// several groups reach, the first one's: they are equal.
+  template <class T = float, class Node>
+  std::vector<T> node(const Node* node, std::string_view state = {}) {
+    for (std::size_t g = 0; g < call_->num_groups(); ++g)
+      if (const std::int32_t number = call_->group(g).nodes.find(node); number >= 0) return row<T>(g, number, state);
+    runtime::detail::no_node();
+  }
+
+ private:
+  const runtime::Plan& plan() const { return *call_.loaded().source().plan; }
+  const runtime::Executable& executable() const { return *plan().executable; }
+  template <class T>
+  const runtime::StateView& view_as(std::string_view state) const {
+    const runtime::StateView& view = view_of(state);
+    if (view.dtype != dtype_of<T>)
+      runtime::detail::wrong_element(executable().states[std::size_t(&view - plan().states.data())], dtype_of<T>);
+    return view;
+  }
+  template <class T>
+  std::vector<T> row(std::size_t group, std::int32_t node, std::string_view state) {
+    const runtime::StateView& view = view_as<T>(state);
+    wait();
+    std::vector<std::byte> bytes(view.row_bytes);
+    call_->copy_back(bytes.data(), call_->state(group, view) + std::uint64_t(node) * view.row_bytes, bytes.size());
+    std::vector<T> dense(std::size_t(view.size));
+    runtime::detail::copy_dense(view, bytes.data(), dense.data());
+    return dense;
+  }
+  /// The rows of all roots, as they lie on the device.
+  template <class T>
+  std::vector<std::byte> fetch(std::string_view state) {
+    const runtime::StateView& view = view_as<T>(state);
+    wait();
+    std::vector<std::byte> rows(roots_ * view.row_bytes);
+    for (std::size_t r = 0; r < roots_; ++r)
+      call_->enqueue_copy(rows.data() + r * view.row_bytes, device_pointer(r, state), view.row_bytes);
+    call_->wait_for_copies();
+    return rows;
+  }
+  const runtime::StateView& view_of(std::string_view state) const {
+    return plan().states[state.empty() ? 0 : runtime::detail::find_state(executable(), state)];
+  }
+  /// The group that has a root, and its number there: group g of G has the roots [R g / G, R (g + 1) / G).
+  std::pair<std::size_t, std::size_t> find(std::size_t root) const {
+    if (root >= roots_) runtime::detail::no_root(root, roots_);
+    const std::size_t groups = call_->num_groups();
+    std::size_t group = root * groups / roots_;
+    while (root >= roots_ * (group + 1) / groups) ++group;
+    while (root < roots_ * group / groups) --group;
+    return {group, root - roots_ * group / groups};
+  }
+
+  runtime::CudaCall call_;
+  std::size_t roots_;
+};
+
+/// A model on a device. Copies are handles; calls may be made by any number of threads. Groups number their own roots'
+/// nodes: what several roots share is computed by each of their groups, and a node that two trees share is seen only
+/// where one group has both. Calls throw what those of `Functor` throw, and
+///   out_of_memory  the device has no room for the call: nothing is lost, and a smaller call may succeed
+///   device_lost    the device has failed, in this call or before it: nothing on it can be used any more
+template <class Node, class Set, class First>
+class OnDevice {
+  using Linearizer = structure::Linearizer<Node, Set>;
+
+ public:
+  explicit OnDevice(std::shared_ptr<runtime::CudaLoaded> loaded)
+      : loaded_(std::move(loaded)), structure_(runtime::structure_of(loaded_->source().code->executable->graph)) {}
+
+  /// Roots as a functor takes them: a node, a pointer, a range of either; or an arena and indices. Waits for the
+  /// results, which stay on the device until they are asked for.
+  template <class... Roots>
+  Result operator()(const Roots&... roots) const {
+    Result result = run_on(nullptr, roots...);
+    result.wait();
+    return result;
+  }
+  /// The same, whose error is returned.
+  template <class... Roots>
+  auto try_call(const Roots&... roots) const {
+    return attempt([&] { return (*this)(roots...); });
+  }
+  /// The same without waiting, on `stream`.
+  template <class Roots>
+  Result run(const Roots& roots, Stream stream) const {
+    return run_on(stream, roots);
+  }
+  template <class Indices>
+  Result run(Arena<Node> arena, const Indices& roots, Stream stream) const {
+    return run_on(stream, arena, roots);
+  }
+  /// A call that is laid out and not yet made: `Result::launch` makes it, as often as you like. That neither waits nor
+  /// allocates, so a stream that is being captured takes it into a graph.
+  template <class... Roots>
+  Result prepare(const Roots&... roots) const {
+    runtime::CudaCall call(loaded_);
+    const std::size_t count = lay_out(call, roots...);
+    return Result(std::move(call), count);
+  }
+
+  /// How many groups of blocks run at the same time: so many calls share the device.
+  int most_groups() const { return loaded_->most_groups(); }
+
+ private:
+  template <class... Roots>
+  Result run_on(Stream stream, const Roots&... roots) const {
+    Result result = prepare(roots...);
+    result.launch(stream);
+    result.record(stream);
+    return result;
+  }
+
+  template <class Roots>
+  std::size_t lay_out(runtime::CudaCall& call, const Roots& roots) const {
+    std::vector<const Node*> all;
+    using Plain = std::remove_cv_t<Roots>;
+    if constexpr (std::is_convertible_v<const Plain*, const Node*>) {
+      all.push_back(std::addressof(roots));
+    } else if constexpr (structure::PointerTo<Plain, Node>) {
+      all.push_back(structure::to_raw(roots));
+    } else {
+      for (const auto& root : roots) {
+        if constexpr (structure::PointerTo<std::remove_cvref_t<decltype(root)>, Node>)
+          all.push_back(structure::to_raw(root));
+        else
+          all.push_back(std::addressof(root));
+      }
+    }
+    return share(call, all, [&](runtime::Workspace& workspace, std::span<const Node* const> part) {
+      Linearizer::run(workspace.nodes, structure_, workspace.checks(), part);
+    });
+  }
+  template <class Indices>
+  std::size_t lay_out(runtime::CudaCall& call, Arena<Node> arena, const Indices& roots) const {
+    std::vector<std::int64_t> all;
+    if constexpr (structure::Index<Indices>)
+      all.push_back(std::int64_t(roots));
+    else
+      for (const auto& root : roots) all.push_back(std::int64_t(root));
+    return share(call, all, [&](runtime::Workspace& workspace, std::span<const std::int64_t> part) {
+      Linearizer::run(workspace.nodes, structure_, workspace.checks(), part, arena);
+    });
+  }
+
+  /// Numbers the nodes of each group's roots. What is wrong with a root has to name it by its own number, so then one
+  /// group has all.
+  template <class Root, class Number>
+  std::size_t share(runtime::CudaCall& call, const std::vector<Root>& roots, const Number& number) const {
+    const std::size_t count = roots.size();
+    std::size_t groups = std::min(count, std::size_t(loaded_->most_groups()));
+    const std::span<const Root> all(roots);
+    for (;;) {
+      try {
+        for (std::size_t g = 0; g < groups; ++g) {
+          const std::size_t begin = count * g / groups, end = count * (g + 1) / groups;
+          number(call->group(g), all.subspan(begin, end - begin));
+        }
+      } catch (const Error&) {
+        if (groups <= 1) throw;
+        groups = 1;
+        continue;
+      }
+      if (call.prepare(groups)) return count;
+    }
+  }
+
+  std::shared_ptr<runtime::CudaLoaded> loaded_;
+  Structure structure_;
+};
+
+/// A model compiled for GPUs of one kind. Copies are handles to the same model and share its weights.
+template <class Node, class Set, class First = float>
+class Model {
+ public:
+  explicit Model(std::shared_ptr<const runtime::CudaExecutable> code) {
+    runtime::AccessorOrder order = runtime::accessor_order<Set>(code->executable->graph);
+    source_ = std::make_shared<runtime::CudaSource>(std::move(code), std::move(order));
+  }
+
+  /// As `Functor::bind`. Devices get the weights with the next call.
+  template <class Name, runtime::WeightRange Values>
+  Model& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
+    const std::span all(values);
+    return bind(name, all.data(), all.size(), std::span<const std::int64_t>(shape.begin(), shape.size()));
+  }
+  template <class Name, class T>
+  Model& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
+    if constexpr (std::is_convertible_v<const Name&, std::string_view>)
+      source_->weights.bind(name, dtype_of<T>, values, count, shape);
+    else
+      source_->weights.bind(name.name(), dtype_of<T>, values, count, shape);
+    return *this;
+  }
+
+  /// The model on a device: its kernel is compiled for it there. Throws `Error{unavailable}` if the device lacks what
+  /// the schedule takes, or NVRTC is not installed, `compile_failed` with NVRTC's words and the source.
+  OnDevice<Node, Set, First> to(const Device& device) const {
+    return OnDevice<Node, Set, First>(std::make_shared<runtime::CudaLoaded>(source_, device.shared()));
+  }
+
+  const runtime::Executable& executable() const { return *source_->code->executable; }
+  const runtime::CudaExecutable& code() const { return *source_->code; }
+  /// The CUDA C++ that is compiled.
+  std::string source() const { return source_->code->text.source(); }
+
+ private:
+  std::shared_ptr<runtime::CudaSource> source_;
+};
+
+/// Compiles a model for a kind of GPU, which need not be there. Throws `Error{invalid_schedule}` for what it cannot do.
+template <class Node, class Set, class... Rest>
+Model<Node, Set, Rest...> compile(const Program<Node, Set, Rest...>& program, const Schedule& schedule, const Gpu& gpu,
+                                  const CompileOptions& options = {}) {
+  return Model<Node, Set, Rest...>(runtime::compile_cuda_graph(program.graph(), schedule, gpu, options));
+}
+/// The same under `Schedule::standard()`.
+template <class Node, class Set, class... Rest>
+Model<Node, Set, Rest...> compile(const Program<Node, Set, Rest...>& program, const Gpu& gpu,
+                                  const CompileOptions& options = {}) {
+  return compile(program, Schedule::standard(), gpu, options);
+}
+
+}  // namespace cortex::cuda

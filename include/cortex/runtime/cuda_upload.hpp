@@ -1,0 +1,63 @@
+// What a call sends to a device: the linearizer's arrays of each group, and the table of where each buffer is.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "cortex/runtime/plan.hpp"
+#include "cortex/structure/arrays.hpp"
+
+namespace cortex::runtime {
+
+using Counts = std::array<std::int32_t, std::size_t(ir::Count::size)>;
+
+inline Counts counts_of(const structure::Arrays& in) {
+  Counts counts{};
+  counts[std::size_t(ir::Count::nodes)] = in.num_nodes;
+  counts[std::size_t(ir::Count::internal)] = in.num_internal;
+  counts[std::size_t(ir::Count::batches)] = in.num_batches;
+  counts[std::size_t(ir::Count::roots)] = in.num_roots;
+  counts[std::size_t(ir::Count::groups)] = in.subtrees.num_groups;
+  counts[std::size_t(ir::Count::child_step)] = in.child_step;
+  return counts;
+}
+
+/// An array of the linearizer.
+struct LinkedArray {
+  const void* data;
+  std::size_t bytes;
+};
+
+/// The array that `link` stands for; `dtype` is the buffer's. `counts` has to outlive what is returned.
+inline LinkedArray linked_array(const Link& link, DType dtype, const structure::Arrays& in, const Counts& counts) {
+  const auto ints = [](const std::int32_t* data, std::int64_t count) -> LinkedArray {
+    return {data, data ? std::size_t(count) * sizeof(std::int32_t) : 0};
+  };
+  const structure::Subtrees& trees = in.subtrees;
+  switch (link.source) {
+    case Source::counts: return {counts.data(), sizeof counts};
+    case Source::batch_begin: return ints(in.batch_begin, in.num_batches);
+    case Source::batch_length: return ints(in.batch_length, in.num_batches);
+    case Source::part_begin: return ints(in.part_begin, std::int64_t(in.num_batches) * in.num_parts);
+    case Source::part_length: return ints(in.part_length, std::int64_t(in.num_batches) * in.num_parts);
+    case Source::root: return ints(in.root, in.num_roots);
+    case Source::group_begin: return ints(trees.group_begin, trees.num_groups + 1);
+    case Source::group_node: return ints(trees.group_node, trees.group_node ? trees.group_begin[trees.num_groups] : 0);
+    case Source::inner_begin: return ints(trees.inner_begin, in.num_internal + 1);
+    case Source::inner_child:
+      return ints(trees.inner_child, trees.inner_child ? trees.inner_begin[in.num_internal] : 0);
+    case Source::child: return ints(in.child[link.position], in.num_nodes);
+    case Source::edge_begin: return ints(in.children[link.position].begin, std::int64_t(in.num_nodes) + 1);
+    case Source::edge_child: return ints(in.children[link.position].child, in.children[link.position].num_edges);
+    case Source::field: break;
+  }
+  const structure::FieldArray& field = in.field[link.position];
+  if (field.stride != link.stride)
+    throw Error(Code::internal, "a field's rows are of " + std::to_string(field.stride) +
+                                    " elements, but the code takes them to be of " + std::to_string(link.stride));
+  return {field.data, std::size_t(in.num_nodes) * std::size_t(field.stride) * size_of(dtype)};
+}
+
+}  // namespace cortex::runtime

@@ -1,0 +1,285 @@
+// The memory of one call on a device: what goes up in one transfer, the tensors, and an event behind the kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/runtime/cuda_device.hpp"
+#include "cortex/runtime/cuda_executable.hpp"
+#include "cortex/runtime/cuda_upload.hpp"
+#include "cortex/runtime/guards.hpp"
+#include "cortex/runtime/memory.hpp"
+#include "cortex/runtime/workspace.hpp"
+
+namespace cortex::runtime {
+
+/// What a model is, apart from devices: its code as text, and the weights bound to it.
+struct CudaSource {
+  CudaSource(std::shared_ptr<const CudaExecutable> compiled, AccessorOrder order)
+      : code(std::move(compiled)),
+        plan(std::make_shared<const Plan>(code->executable, std::move(order))),
+        weights(code->executable) {}
+
+  const std::shared_ptr<const CudaExecutable> code;
+  const std::shared_ptr<const Plan> plan;
+  Weights weights;
+};
+
+/// Weights as they lie on a device. Immutable: calls in flight keep the set that they began with.
+struct CudaWeights {
+  Published<const WeightSet>::View host;
+  std::vector<std::shared_ptr<const CudaBlock>> blocks;  // [buffers of the program]; null: no weight
+};
+
+/// How a kernel is launched for so many groups. The result points to `attribute`.
+inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::size_t groups, jit::CudaHandle stream,
+                                             jit::cuda::LaunchAttribute& attribute) {
+  jit::cuda::LaunchConfig config{};
+  const unsigned blocks = unsigned(code.shape.blocks);
+  config.grid[0] = unsigned(groups) * blocks, config.grid[1] = config.grid[2] = 1;
+  config.block[0] = unsigned(code.shape.threads), config.block[1] = config.block[2] = 1;
+  config.shared_bytes = unsigned(code.text.chip_bytes);
+  config.stream = stream;
+  config.attributes = &attribute;
+  attribute = {};
+  if (code.text.barrier == codegen::CudaBarrier::none) return config;
+  config.num_attributes = 1;
+  const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
+  using A = jit::cuda::LaunchAttribute;
+  attribute.id = cluster ? A::cluster_dimension : A::cooperative;
+  if (cluster)
+    attribute.cluster[0] = blocks, attribute.cluster[1] = attribute.cluster[2] = 1;
+  else
+    attribute.cooperative_value = 1;
+  return config;
+}
+
+/// Used by one call at a time. It grows to the largest call that it has served; after that a call allocates nothing.
+class CudaWorkspace {
+ public:
+  CudaWorkspace(std::shared_ptr<const CudaSource> source, std::shared_ptr<const CudaDevice> device)
+      : source_(std::move(source)),
+        device_(std::move(device)),
+        blocks_(std::size_t(source_->code->shape.blocks)),
+        num_buffers_(source_->plan->num_buffers()),
+        tensors_(source_->plan->storage.size()) {
+    constexpr unsigned without_timing = 2;
+    device_->call("cuEventCreate", [&](const jit::CudaDriver& d) { return d.EventCreate(&event_, without_timing); });
+  }
+  CudaWorkspace(const CudaWorkspace&) = delete;
+  CudaWorkspace& operator=(const CudaWorkspace&) = delete;
+  ~CudaWorkspace() {
+    device_->in_context([&](const jit::CudaDriver& d) {
+      if (pending_) d.EventSynchronize(event_);
+      return d.EventDestroy(event_);
+    });
+  }
+
+  /// The workspace of a group's linearizer, with the limits that the weights give.
+  Workspace& group(std::size_t number) {
+    while (groups_.size() <= number) groups_.push_back(std::make_unique<Workspace>(source_->plan));
+    Workspace& workspace = *groups_[number];
+    workspace.refresh(source_->weights.published(), no_workers_);
+    if (!workspace.weights().fault.empty()) throw Error(Code::invalid_weights, workspace.weights().fault);
+    return workspace;
+  }
+
+  /// Lays out a call on what the linearizers of the first `count` groups have numbered, for `weights`. Allocates if it
+  /// is larger than all before it, and waits for the last call of this workspace.
+  void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights) {
+    finish();
+    num_groups_ = count;
+    weights_ = std::move(weights);
+    counts_.resize(count);
+    for (std::size_t g = 0; g < count; ++g) {
+      check_guarded(*source_->plan, arrays(g), *weights_->host.value);
+      counts_[g] = counts_of(arrays(g));
+    }
+    provide_tensors();
+    provide_words();
+    write_upload();
+  }
+
+  /// Sends the arrays up and launches the kernel, on `stream`. Does not wait, allocates nothing, and can be captured
+  /// into a graph.
+  void launch(jit::CudaHandle function, jit::CudaHandle stream) {
+    if (num_groups_ == 0) return;
+    device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
+    });
+    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
+    void* parameters[] = {&launch};
+    jit::cuda::LaunchAttribute attribute;
+    const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
+    device_->call("a kernel's launch",
+                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+  }
+
+  /// Records the event behind what `stream` does now.
+  void record(jit::CudaHandle stream) {
+    device_->call("cuEventRecord", [&](const jit::CudaDriver& d) { return d.EventRecord(event_, stream); });
+    stream_ = stream;
+    pending_ = true;
+  }
+
+  /// Until what stands before the last event is done. Throws for what went wrong on the device.
+  void wait() {
+    finish();
+    if (source_->code->spin_limit && num_groups_) check_barrier();
+  }
+
+  bool ready() const {
+    if (!pending_) return true;
+    const jit::CudaResult result = device_->in_context([&](const jit::CudaDriver& d) { return d.EventQuery(event_); });
+    if (result == jit::cuda::not_ready) return false;
+    device_->check(result, "a kernel");
+    return true;
+  }
+
+  std::size_t num_groups() const { return num_groups_; }
+  /// The weights whose extents bound what a group's nodes may index.
+  const WeightSet& checked_weights(std::size_t group) const { return groups_[group]->weights(); }
+  const structure::Arrays& arrays(std::size_t group) const { return groups_[group]->arrays(); }
+
+  /// Where a state of a group begins on the device.
+  jit::CudaPointer state(std::size_t group, const StateView& view) const {
+    return pointers_[group * blocks_ * num_buffers_ + std::size_t(view.buffer)];
+  }
+
+  /// Copies to the host, and waits for it.
+  void copy_back(void* to, jit::CudaPointer from, std::size_t bytes) const {
+    enqueue_copy(to, from, bytes);
+    wait_for_copies();
+  }
+  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) const {
+    device_->call("a copy of results",
+                  [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream_); });
+  }
+  void wait_for_copies() const {
+    device_->call("a copy of results", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
+  }
+
+ private:
+  static constexpr std::size_t alignment = 256, fault_bytes = alignment;
+  static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  void finish() {
+    if (!pending_) return;
+    pending_ = false;
+    device_->call("a kernel", [&](const jit::CudaDriver& d) { return d.EventSynchronize(event_); });
+  }
+
+  /// Makes `block` at least so large; what it held is lost.
+  template <class AnyBlock>
+  void grow(AnyBlock& block, std::size_t bytes) {
+    if (block.size() >= bytes) return;
+    block = AnyBlock();  // before the new one: both may not fit
+    block = AnyBlock(device_, aligned(bytes + bytes / 2));
+  }
+
+  /// Where each group's tensors lie: those of one buffer side by side, the first group's first.
+  void provide_tensors() {
+    const Plan& plan = *source_->plan;
+    pointers_.assign(num_groups_ * blocks_ * num_buffers_, 0);
+    for (std::size_t s = 0; s < plan.storage.size(); ++s) {
+      const Storage& storage = plan.storage[s];
+      const std::size_t copies = storage.per_worker ? blocks_ : 1;
+      std::size_t bytes = 0;
+      for (std::size_t g = 0; g < num_groups_; ++g)
+        bytes += copies * aligned(rows_of(storage, arrays(g)) * storage.row_bytes);
+      grow(tensors_[s], std::max(bytes, alignment));
+      jit::CudaPointer at = tensors_[s].at();
+      for (std::size_t g = 0; g < num_groups_; ++g) {
+        const std::size_t own = aligned(rows_of(storage, arrays(g)) * storage.row_bytes);
+        for (std::size_t b = 0; b < blocks_; ++b)
+          pointer(g, b, storage.buffer) = at + (storage.per_worker ? b * own : 0);
+        at += copies * own;
+      }
+    }
+    for (std::size_t buffer = 0; buffer < weights_->blocks.size(); ++buffer)
+      if (weights_->blocks[buffer])
+        for (std::size_t g = 0; g < num_groups_; ++g)
+          for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, int(buffer)) = weights_->blocks[buffer]->at();
+  }
+
+  jit::CudaPointer& pointer(std::size_t group, std::size_t block, int buffer) {
+    return pointers_[(group * blocks_ + block) * num_buffers_ + std::size_t(buffer)];
+  }
+
+  std::size_t word_bytes() const {
+    const codegen::CudaText& text = source_->code->text;
+    return num_groups_ * std::size_t(codegen::cuda_barrier_words(text.barrier, int(blocks_))) * 8;
+  }
+
+  /// What a barrier that was given up leaves, and the words of each group's barrier: zero at first.
+  void provide_words() {
+    const std::size_t bytes = fault_bytes + word_bytes();
+    if (words_.size() >= bytes) return;
+    grow(words_, bytes);
+    clear_words();
+  }
+  void clear_words() {
+    device_->call("cuMemsetD8", [&](const jit::CudaDriver& d) {
+      if (const jit::CudaResult failed = d.MemsetD8Async(words_.at(), 0, words_.size(), nullptr)) return failed;
+      return d.StreamSynchronize(nullptr);
+    });
+  }
+
+  /// The tables of pointers, then each group's arrays, which code may read past their ends as on CPUs: both arms of a
+  /// choice are evaluated, also where there is no child.
+  void write_upload() {
+    const Plan& plan = *source_->plan;
+    const auto& buffers = plan.executable->program.buffers;
+    const auto array = [&](std::size_t g, const Link& link) {
+      return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g]);
+    };
+    std::size_t bytes = aligned(pointers_.size() * sizeof(jit::CudaPointer));
+    const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
+    for (std::size_t g = 0; g < num_groups_; ++g)
+      for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
+    grow(staging_, bytes);
+    grow(upload_, bytes);
+    upload_bytes_ = bytes;
+    std::size_t at = aligned(tables);
+    for (std::size_t g = 0; g < num_groups_; ++g)
+      for (const Link& link : plan.links) {
+        const LinkedArray from = array(g, link);
+        if (from.bytes) std::memcpy(staging_.data() + at, from.data, from.bytes);
+        std::memset(staging_.data() + at + from.bytes, 0, slack_bytes);
+        for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, link.buffer) = upload_.at() + at;
+        at += aligned(from.bytes + slack_bytes);
+      }
+    std::memcpy(staging_.data(), pointers_.data(), tables);
+  }
+
+  void check_barrier() {
+    std::int32_t fault[3] = {};
+    copy_back(fault, words_.at(), sizeof fault);
+    if (!fault[0]) return;
+    clear_words();
+    throw Error(Code::internal, "a barrier was given up: of group " + std::to_string(fault[1]) + " block " +
+                                    std::to_string(fault[2]) + " did not arrive");
+  }
+
+  const std::shared_ptr<const CudaSource> source_;
+  const std::shared_ptr<const CudaDevice> device_;
+  const std::size_t blocks_;  // of a group
+  const std::size_t num_buffers_;
+  const Published<Workers> no_workers_{nullptr};
+  std::vector<std::unique_ptr<Workspace>> groups_;
+  std::vector<Counts> counts_;
+  std::shared_ptr<const CudaWeights> weights_;
+  std::size_t num_groups_ = 0, upload_bytes_ = 0;
+  PinnedBlock staging_;
+  CudaBlock upload_, words_;
+  std::vector<CudaBlock> tensors_;          // [Plan::storage]
+  std::vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
+  jit::CudaHandle event_ = nullptr, stream_ = nullptr;
+  bool pending_ = false;
+};
+
+}  // namespace cortex::runtime

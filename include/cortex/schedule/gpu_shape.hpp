@@ -1,0 +1,123 @@
+// How a GPU shares a call among blocks and threads: what the schedule says, and the rest chosen from shapes and device.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "cortex/ra/graph.hpp"
+#include "cortex/ra/schedule.hpp"
+
+namespace cortex::schedule {
+
+/// The shape of a launch. A worker of the program is a thread block; the blocks of a group share its trees, and groups
+/// know nothing of each other.
+struct GpuShape {
+  GpuSchedule::Group group = GpuSchedule::Group::block;  // not automatic
+  bool lock_based = false;
+  int blocks = 1;               // of a group
+  int threads = 0;              // of a block, a power of two
+  int rows = 0;                 // nodes that a thread computes side by side, at most
+  std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
+  bool resident = false;        // it is an error if they do not fit
+  int accumulators = 32;        // that a thread keeps in registers, for all its nodes and gates
+};
+
+/// What the choice depends on.
+struct GpuProblem {
+  std::int64_t weight_bytes = 0;  // of matrices, embeddings not included
+  std::int64_t columns = 1;       // of the widest result
+};
+
+inline GpuProblem gpu_problem(const ra::Graph& graph) {
+  GpuProblem problem;
+  for (const ra::Op& op : graph.ops) {
+    std::int64_t bytes = std::int64_t(size_of(op.buffer ? op.buffer->dtype : DType::f32));
+    bool dense = true;
+    for (const Dim& dim : op.dims) {
+      dense &= dim.kind() == DimKind::dense;
+      if (dim.kind() == DimKind::dense) bytes *= dim.extent();
+    }
+    if (op.kind == ra::OpKind::input && dense && op.dims.size() > 1) problem.weight_bytes += bytes;
+  }
+  for (const ra::State& state : graph.states) {
+    const ra::Op& op = graph.ops[std::size_t(state.placeholder)];
+    if (!op.dims.empty()) problem.columns = std::max(problem.columns, op.dims.back().extent());
+  }
+  return problem;
+}
+
+inline constexpr std::int64_t slice_unit = 8;  // columns: a block's slice is of whole sectors of memory, 32 bytes each
+
+namespace detail {
+
+[[noreturn]] inline void refuse_gpu(const std::string& what) {
+  throw Error(Code::invalid_schedule, "schedule for a GPU: " + what);
+}
+
+inline bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+/// The fewest blocks, a power of two and at most `most`, in whose shared memory the weights fit; 0 if there are none.
+inline int blocks_for(std::int64_t bytes, std::int64_t room, std::int64_t most) {
+  for (int blocks = 2; blocks <= most; blocks *= 2)
+    if ((bytes + blocks - 1) / blocks <= room) return blocks;
+  return 0;
+}
+
+inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
+  using Group = GpuSchedule::Group;
+  const std::string device =
+      "a GPU of compute capability " + std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10);
+  if (gpu.sm < 70) refuse_gpu(device + " is older than what is supported, 7.0 and later");
+  if (wish.threads && (!is_power_of_two(wish.threads) || wish.threads < 32 || wish.threads > 1024))
+    refuse_gpu(std::to_string(wish.threads) + " threads a block: it takes a power of two from 32 to 1024");
+  if (wish.rows && (!is_power_of_two(wish.rows) || wish.rows > 8))
+    refuse_gpu(std::to_string(wish.rows) + " nodes side by side: it takes 1, 2, 4 or 8");
+  if (wish.blocks < 0) refuse_gpu("a group has no " + std::to_string(wish.blocks) + " blocks");
+  if (wish.group == Group::cluster && !gpu.has_clusters())
+    refuse_gpu(device + " has no clusters of blocks; 9.0 and later have: take group block or grid");
+  if (wish.group == Group::block && wish.blocks > 1)
+    refuse_gpu("group block is one block, and not " + std::to_string(wish.blocks));
+  if (wish.group == Group::cluster && wish.blocks && (!is_power_of_two(wish.blocks) || wish.blocks > 8))
+    refuse_gpu("a cluster of " + std::to_string(wish.blocks) + " blocks: it has 1, 2, 4 or 8");
+  if (wish.group == Group::grid && wish.blocks > gpu.multiprocessors)
+    refuse_gpu("a grid of " + std::to_string(wish.blocks) + " blocks cannot meet at a barrier on " +
+               std::to_string(gpu.multiprocessors) + " multiprocessors");
+}
+
+}  // namespace detail
+
+/// The shape of launches for this device. Weights that fit into one block's shared memory make groups of one block;
+/// those that fit into a cluster's, of a cluster; else the fewest blocks of a grid in whose shared memory
+/// they fit take slices, or all. Throws
+/// `Error{invalid_schedule}` for what the device cannot do.
+inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProblem& problem) {
+  using Group = GpuSchedule::Group;
+  detail::check_gpu(wish, gpu);
+  const std::int64_t room = wish.weights == GpuSchedule::Weights::streamed ? 0 : gpu.shared_bytes;
+  const std::int64_t slices = std::max<std::int64_t>(problem.columns / slice_unit, 1);
+  GpuShape shape;
+  shape.lock_based = wish.lock_based;
+  shape.threads = wish.threads ? wish.threads : 256;
+  shape.rows = wish.rows ? wish.rows : 4;
+  shape.accumulators = std::clamp((gpu.registers / shape.threads - 32) / 8, 4, 32);
+  shape.chip_bytes = room;
+  shape.resident = wish.weights == GpuSchedule::Weights::resident;
+  shape.group = wish.group;
+  const std::int64_t largest_cluster = std::min<std::int64_t>(8, slices);
+  const int cluster = gpu.has_clusters() ? detail::blocks_for(problem.weight_bytes, room, largest_cluster) : 0;
+  if (wish.group == Group::automatic)
+    shape.group = problem.weight_bytes <= room || slices == 1 ? Group::block : cluster ? Group::cluster : Group::grid;
+  if (shape.group == Group::cluster)
+    shape.blocks = cluster ? cluster : largest_cluster < 4 ? 2 : largest_cluster < 8 ? 4 : 8;
+  if (shape.group == Group::grid) {
+    // Few blocks meet sooner than many, and leave room for other groups.
+    const std::int64_t most = std::min<std::int64_t>(gpu.multiprocessors, slices);
+    const int fit = detail::blocks_for(problem.weight_bytes, room, most);
+    shape.blocks = fit ? fit : int(most);
+  }
+  if (wish.blocks) shape.blocks = wish.blocks;
+  return shape;
+}
+
+}  // namespace cortex::schedule

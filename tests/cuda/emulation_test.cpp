@@ -1,0 +1,173 @@
+// The emulation finds what it is there to find; and barriers of generated kernels, none of which can be spared.
+#include "cortex/models/tree_gru.hpp"
+#include "cuda/check.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// What the emulation says of a kernel of one block, or of a cluster or a grid of several, whose memory is one array.
+struct OneKernel {
+  std::string body;
+  Emulation::Shape shape{1, 32, 1, 64, -1};
+
+  std::string run(Interleaving order = {}) const {
+    codegen::CudaText text;
+    text.settings = "#define BLOCKS 1\n#define THREADS 32\n#define SPIN_LIMIT 0\n";
+    text.kernel =
+        "struct Launch {\n  float* data;\n  u64* words;\n  int* fault;\n};\nKERNEL(cortex_kernel, 32) {\n"
+        "  const int t = thread_number(), b = block_number();\n  SHARED(chip);\n  float* const s = (float*)chip;\n" +
+        body + "\n}\n";
+    std::string log;
+    const auto kernel = HostKernel::compile(for_emulation(text.source()), log);
+    INFO(log);
+    REQUIRE(kernel);
+    std::vector<float> data(64);
+    std::vector<std::uint64_t> words(4);
+    WatchedMemory memory;
+    memory.add(data.data(), 256), memory.add(words.data(), 32);
+    memory.written_by_host(data.data(), 128);
+    const codegen::CudaLaunch launch{reinterpret_cast<std::uint64_t>(data.data()),
+                                     reinterpret_cast<std::uint64_t>(words.data()), 0};
+    Emulation emulation(memory, shape, order);
+    return emulation.run([&] { kernel->entry(launch); });
+  }
+};
+
+constexpr const char* neighbours = "store_chip(s, t % 16, 1.0f * t);";
+
+}  // namespace
+
+TEST_CASE("an access outside of global memory is found", "[cuda]") {
+  CHECK_THAT(OneKernel{"store(launch.data, t + 40, 1.0f);"}.run(), Contains("writes outside of memory"));
+}
+TEST_CASE("an access outside of shared memory is found", "[cuda]") {
+  CHECK_THAT(OneKernel{"store_chip(s, t, 1.0f);"}.run(), Contains("thread 16 of block 0 writes outside of memory"));
+}
+TEST_CASE("reading shared memory that nothing has written is found", "[cuda]") {
+  CHECK_THAT(OneKernel{"if (t == 3) load_chip(s, 5);"}.run(), Contains("reads word 5, which nothing has written"));
+}
+TEST_CASE("reading global memory that nothing has written is found", "[cuda]") {
+  CHECK_THAT(OneKernel{"load(launch.data, 40);"}.run(), Contains("reads word 40, which nothing has written"));
+}
+TEST_CASE("two threads that write one word race", "[cuda]") {
+  CHECK_THAT(OneKernel{neighbours}.run(), Contains("thread 0 of block 0 writes it and thread 16 of block 0 writes it"));
+}
+TEST_CASE("a barrier of the block orders its threads", "[cuda]") {
+  const char* body = "if (t < 16) store_chip(s, t, 1.0f);\nsync_block();\nload_chip(s, (t + 1) % 16);";
+  CHECK(OneKernel{body}.run() == "");
+  CHECK_THAT(
+      OneKernel{"if (t < 16) store_chip(s, t, 1.0f);\nload_chip(s, (t + 1) % 16);"}.run({Interleaving::random, 3}),
+      Contains("race") || Contains("nothing has written"));
+}
+TEST_CASE("a write after a read by many races with each of them", "[cuda]") {
+  CHECK_THAT(OneKernel{"load(launch.data, 0);\nif (t == 7) store(launch.data, 0, 1.0f);"}.run(),
+             Contains("a race on word 0"));
+}
+TEST_CASE("a barrier of the block does not order the blocks of a cluster, and its own does", "[cuda]") {
+  OneKernel kernel{"if (t == 0 && b == 0) store(launch.data, 0, 1.0f);\nsync_block();\nload(launch.data, 0);"};
+  kernel.shape.blocks = kernel.shape.cluster = 2;
+  CHECK_THAT(kernel.run(), Contains("a race on word 0"));
+  kernel.body.replace(kernel.body.find("sync_block"), 10, "sync_cluster");
+  CHECK(kernel.run() == "");
+}
+TEST_CASE("threads that end while others wait for them are found", "[cuda]") {
+  CHECK_THAT(OneKernel{"if (t < 16) sync_block();"}.run(), Contains("has ended, but"));
+}
+TEST_CASE("a thread that waits for what never comes is found", "[cuda]") {
+  CHECK_THAT(OneKernel{"while (load_acquire(launch.words) == 0) relax();"}.run(), Contains("waits for ever"));
+}
+TEST_CASE("a release and an acquire order two blocks; without either they race", "[cuda]") {
+  const auto message = [](const char* put, const char* get) {
+    OneKernel kernel{std::string("if (t == 0 && b == 0) { store(launch.data, 0, 1.0f); ") + put +
+                     "(launch.words, 1); }\nif (t == 0 && b == 1) { while (" + get +
+                     "(launch.words) == 0) relax(); load(launch.data, 0); }"};
+    kernel.shape.blocks = 2;
+    return kernel.run();
+  };
+  CHECK(message("store_release", "load_acquire") == "");
+  CHECK_THAT(message("store_relaxed", "load_acquire"), Contains("a race on word 0"));
+  CHECK_THAT(message("store_release", "load_relaxed"), Contains("a race on word 0"));
+}
+
+namespace {
+
+/// What the emulation says of a TreeGRU whose source `change` has changed.
+std::string problem_of(const Schedule& schedule, const std::function<std::string(std::string)>& change, int times = 1) {
+  const auto program = models::tree_gru<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 24}).program;
+  static const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(Shape::ragged, 3, 12, 5);
+  for (int t = 0; t < times; ++t) {
+    FakeCuda fake;
+    fake.gpu.multiprocessors = 3;
+    fake.change = change;
+    fake.order = {Interleaving::random, unsigned(17 + t)};
+    emulated(fake, program, schedule, weights, items);
+    if (!fake.problem.empty()) return fake.problem;
+  }
+  return {};
+}
+
+/// `text` with the nth occurrence of `what` behind `from` replaced.
+std::string without(std::string text, const std::string& from, const std::string& what, const std::string& by, int n) {
+  std::size_t at = text.find(from);
+  for (int i = 0; i <= n; ++i) at = text.find(what, at + 1);
+  return text.replace(at, what.size(), by);
+}
+
+int occurrences(const std::string& text, const std::string& from, const std::string& what) {
+  int found = 0;
+  for (std::size_t at = text.find(what, text.find(from)); at != std::string::npos; at = text.find(what, at + 1))
+    ++found;
+  return found;
+}
+
+std::string source_of(const Schedule& schedule) {
+  const auto program = models::tree_gru<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 24}).program;
+  return cuda::compile(program, schedule, Gpu::of(90)).source();
+}
+
+constexpr const char* kernel = "KERNEL(cortex_kernel, THREADS)";
+
+}  // namespace
+
+TEST_CASE("taking away any barrier of threads makes a race", "[cuda]") {
+  const Schedule schedule = on_gpu(Group::block, 1, GpuSchedule::Weights::automatic, false, 64);
+  const int barriers = occurrences(source_of(schedule), kernel, "sync_block();");
+  CHECK(barriers == 4);
+  for (int n = 0; n < barriers; ++n) {
+    CAPTURE(n);
+    CHECK(problem_of(schedule, [&](const std::string& s) { return without(s, kernel, "sync_block();", "", n); }) != "");
+  }
+}
+
+TEST_CASE("taking away any barrier of a cluster but the last makes a race", "[cuda]") {
+  const Schedule schedule = on_gpu(Group::cluster, 2);
+  const int barriers = occurrences(source_of(schedule), kernel, "sync_cluster();");
+  CHECK(barriers >= 3);
+  for (int n = 0; n + 1 < barriers; ++n) {
+    CAPTURE(n);
+    CHECK(problem_of(schedule, [&](const std::string& s) {
+            return without(s, kernel, "sync_cluster();", "sync_block();", n);
+          }) != "");
+  }
+}
+
+TEST_CASE("the barriers of a grid need each of their fences", "[cuda]") {
+  const auto relaxed = [](const char* from, const char* what, const char* by, int n) {
+    return [=](const std::string& s) { return without(s, from, what, by, n); };
+  };
+  const Schedule free = on_gpu(Group::grid, 3), locked = on_gpu(Group::grid, 3, GpuSchedule::Weights::automatic, true);
+  const char* barrier = "void sync_grid";
+  CHECK(problem_of(free, relaxed(barrier, "store_release(", "store_relaxed(", 0)) != "");
+  CHECK(problem_of(free, relaxed(barrier, "store_release(", "store_relaxed(", 1)) != "");
+  CHECK(problem_of(free, relaxed("bool wait_for", "load_acquire(", "load_relaxed(", 0)) != "");
+  CHECK(problem_of(locked, relaxed("const u64 old", "add_acquire_release(", "add_relaxed(", 0)) != "");
+  for (int n = 0; n < 4; ++n) {
+    CAPTURE(n);
+    if (n != 0) CHECK(problem_of(free, relaxed(barrier, "sync_block();", "", n - 1), 3) != "");
+    if (n < 2) CHECK(problem_of(locked, relaxed(barrier, "sync_block();", "", n), 3) != "");
+  }
+}

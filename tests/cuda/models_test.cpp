@@ -1,0 +1,141 @@
+// Every model in the emulation of a GPU: each way to share the work gives what the interpreter gives, the same bits as
+// the others, in whatever order threads run, without a race and without an access outside of memory.
+#include "cortex/models/dag_rnn.hpp"
+#include "cortex/models/gru.hpp"
+#include "cortex/models/lstm.hpp"
+#include "cortex/models/mv_rnn.hpp"
+#include "cortex/models/nary_tree_lstm.hpp"
+#include "cortex/models/tree_gru.hpp"
+#include "cortex/models/tree_lstm.hpp"
+#include "cortex/models/tree_rnn.hpp"
+#include "cuda/check.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+using Weights = GpuSchedule::Weights;
+
+struct Sharing {
+  const char* name;
+  Schedule schedule;
+};
+
+/// Everything that a GPU's schedule can say.
+std::vector<Sharing> all_ways() {
+  return {{"block, weights streamed", on_gpu(Group::block, 1, Weights::streamed)},
+          {"block, weights resident", on_gpu(Group::block, 1, Weights::resident)},
+          {"cluster, weights streamed", on_gpu(Group::cluster, 2, Weights::streamed)},
+          {"cluster, weights resident", on_gpu(Group::cluster, 2, Weights::resident)},
+          {"grid, lock-free", on_gpu(Group::grid, 3, Weights::streamed)},
+          {"grid, lock-based, weights resident", on_gpu(Group::grid, 3, Weights::resident, true)}};
+}
+
+template <class Program>
+void check_model(const Program& program, Shape shape, std::vector<Sharing> ways = all_ways()) {
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(shape, 4, 12, 5);
+  const std::vector<float> right = interpreted(program, weights, items);
+  std::vector<float> first;
+  for (const auto& [name, schedule] : ways)
+    for (const Interleaving order : {Interleaving{Interleaving::first_first}, Interleaving{Interleaving::last_first},
+                                     Interleaving{Interleaving::random, 11}}) {
+      FakeCuda fake;
+      fake.gpu.multiprocessors = 6;  // two groups of three blocks, or six of one
+      fake.order = order;
+      CAPTURE(program.name(), name, int(order.kind));
+      const std::vector<float> got = emulated(fake, program, schedule, weights, items);
+      CHECK(fake.problem == "");
+      CHECK(difference(got, right) <= 1);
+      if (first.empty()) first = got;
+      CHECK(got == first);
+      CHECK(fake.launches == 1);
+    }
+}
+
+/// The same on a device that is there, with more trees, and repeated: what an emulation cannot show is seen here alone.
+template <class Program>
+void check_on(const cuda::Device& device, const Program& program, Shape shape) {
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(shape, 300, 40, 5);
+  const std::vector<float> right = interpreted(program, weights, items);
+  std::vector<float> first;
+  for (const auto& [name, schedule] : all_ways()) {
+    GpuSchedule how = schedule.gpu;
+    if (how.group == Group::cluster && !device.gpu().has_clusters()) continue;
+    for (const int threads : {32, 256}) {
+      how.threads = threads;
+      auto model = cuda::compile(program, schedule.on_gpu(how), device.gpu());
+      bind_all<float>(model, weights);
+      const auto on = model.to(device);
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        cuda::Result result = on(items.roots);
+        const std::vector<float> got = all_roots(result);
+        CAPTURE(program.name(), name, threads, repeat);
+        REQUIRE(difference(got, right) <= 1);
+        if (first.empty()) first = got;
+        REQUIRE(got == first);
+      }
+    }
+  }
+}
+
+models::Sizes sizes(int D, int H) { return {.vocabulary = vocabulary, .input = D, .hidden = H}; }
+
+}  // namespace
+
+TEST_CASE("a GPU runs TreeRNN", "[cuda]") {
+  check_model(models::tree_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+}
+TEST_CASE("a GPU runs TreeLSTM", "[cuda]") {
+  check_model(models::tree_lstm<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+}
+TEST_CASE("a GPU runs TreeGRU", "[cuda]") {
+  check_model(models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+}
+TEST_CASE("a GPU runs DAG-RNN", "[cuda]") {
+  check_model(models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag);
+}
+TEST_CASE("a GPU runs MV-RNN", "[cuda]") {
+  check_model(models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary);
+}
+TEST_CASE("a GPU runs the LSTM", "[cuda]") {
+  check_model(models::lstm<Item>(word, before, sizes(5, 24)).program, Shape::sequence);
+}
+TEST_CASE("a GPU runs N-ary TreeLSTM, whose children may be absent", "[cuda]") {
+  check_model(models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional);
+}
+
+TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]") {
+  const auto program = models::tree_gru<Item, double>(word, kids, sizes(5, 12)).program;
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(Shape::ragged, 3, 12, 5);
+  CompileOptions options;
+  options.target = Target::interpreter();
+  auto cpu = compile(program, Schedule::standard(), options);
+  bind_all<double>(cpu, weights);
+  const auto right = cpu(items.roots);
+  FakeCuda fake;
+  auto model = cuda::compile(program, on_gpu(Group::cluster, 2).exact_activations(), fake.gpu);
+  bind_all<double>(model, weights);
+  cuda::Result result = model.to(cuda::Device(fake.device()))(items.roots);
+  CHECK(fake.problem == "");
+  const std::vector<double> got = result.roots<double>();
+  for (std::size_t r = 0; r < items.roots.size(); ++r)
+    for (std::size_t i = 0; i < 12; ++i) CHECK(std::abs(got[12 * r + i] - right[r][i]) < 1e-13);
+}
+
+TEST_CASE("the devices of this machine run every model", "[cuda][device]") {
+  const cuda::Devices devices = cuda::devices();
+  if (devices.empty()) skip(devices.why());
+  for (const cuda::Device& device : devices) {
+    check_on(device, models::tree_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+    check_on(device, models::tree_lstm<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+    check_on(device, models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+    check_on(device, models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag);
+    check_on(device, models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary);
+    check_on(device, models::lstm<Item>(word, before, sizes(5, 24)).program, Shape::sequence);
+    check_on(device, models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional);
+  }
+}

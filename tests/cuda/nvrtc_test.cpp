@@ -1,0 +1,161 @@
+// What NVRTC and its assembler say of every model's kernel under the default schedule: machine code for each
+// architecture, no spills, registers and shared memory within a launch's limits. Needs no GPU.
+#include <cstdio>
+
+#include "cortex/models/dag_rnn.hpp"
+#include "cortex/models/gru.hpp"
+#include "cortex/models/lstm.hpp"
+#include "cortex/models/mv_rnn.hpp"
+#include "cortex/models/nary_tree_lstm.hpp"
+#include "cortex/models/tree_fc.hpp"
+#include "cortex/models/tree_gru.hpp"
+#include "cortex/models/tree_lstm.hpp"
+#include "cuda/check.hpp"
+
+#if __has_include("/usr/local/cuda/include/cuda.h")
+#include "/usr/local/cuda/include/cuda.h"
+#define CORTEX_TEST_HAS_CUDA_H 1
+#endif
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const jit::Nvrtc& nvrtc() {
+  static std::string why;
+  static const std::shared_ptr<const jit::Nvrtc> found = jit::find_nvrtc(why);
+  if (!found) skip(why);
+  return *found;
+}
+
+/// The number before `what` in a report of the assembler's; -1 if it is not there.
+int number_before(const std::string& log, const std::string& what) {
+  const std::size_t at = log.find(what);
+  if (at == std::string::npos) return -1;
+  std::size_t begin = at;
+  while (begin > 0 && log[begin - 1] >= '0' && log[begin - 1] <= '9') --begin;
+  return std::atoi(log.substr(begin, at - begin).c_str());
+}
+
+template <class Program>
+void check_default(const Program& program, std::initializer_list<int> architectures, const Schedule& schedule) {
+  const std::vector<int> known = jit::detail::architectures(nvrtc());
+  for (const int sm : architectures) {
+    if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
+    const Gpu gpu = Gpu::of(sm);
+    const auto code = runtime::compile_cuda_graph(program.graph(), schedule, gpu, {});
+    const jit::CudaImage image = jit::compile_cuda(nvrtc(), code->text.source(), sm, {.report = true});
+    CAPTURE(program.name(), sm, image.log);
+    CHECK(!image.ptx);
+    CHECK(image.bytes.substr(1, 3) == "ELF");
+    CHECK(number_before(image.log, " bytes spill stores") == 0);
+    CHECK(number_before(image.log, " bytes spill loads") == 0);
+    const int registers = number_before(image.log, " registers");
+    CHECK(registers > 0);
+    CHECK(registers * code->shape.threads <= gpu.registers);
+    CHECK(code->text.chip_bytes <= gpu.shared_bytes);
+  }
+}
+
+models::Sizes sizes(int D, int H) { return {.vocabulary = 1000, .input = D, .hidden = H}; }
+
+}  // namespace
+
+TEST_CASE("by default no kernel of the paper's models spills", "[cuda][nvrtc]") {
+  nvrtc();
+  const Schedule standard = Schedule::standard();
+  check_default(models::tree_lstm<Item>(word, kids, sizes(256, 256)).program, {80, 90}, standard);
+  check_default(models::tree_gru<Item>(word, kids, sizes(256, 256)).program, {80, 90}, standard);
+  check_default(models::dag_rnn<Item>(word, kids, sizes(256, 256)).program, {75, 80, 90, 100}, standard);
+  check_default(models::mv_rnn<Item>(word, left, right, sizes(0, 64)).program, {80, 90}, standard);
+  check_default(models::tree_fc<Item>(word, left, right, sizes(0, 512)).program, {80, 90}, standard);
+}
+
+TEST_CASE("by default no kernel of a sequence model or an N-ary one spills", "[cuda][nvrtc]") {
+  nvrtc();
+  check_default(models::lstm<Item>(word, before, sizes(256, 256)).program, {80, 90}, Schedule::standard());
+  check_default(models::gru<Item>(word, before, sizes(256, 256)).program, {80, 90}, Schedule::standard());
+  check_default(models::nary_tree_lstm<Item>(word, by_position, sizes(128, 128)).program, {80, 90},
+                Schedule::standard());
+}
+
+TEST_CASE("more threads a block take fewer accumulators each, and do not spill", "[cuda][nvrtc]") {
+  nvrtc();
+  for (const int threads : {512, 1024}) {
+    GpuSchedule how;
+    how.threads = threads;
+    check_default(models::tree_lstm<Item>(word, kids, sizes(256, 256)).program, {90}, Schedule::standard().on_gpu(how));
+  }
+}
+
+TEST_CASE("every barrier is code for every architecture that has it", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto program = models::dag_rnn<Item>(word, kids, sizes(5, 64)).program;
+  check_default(program, {90, 100}, on_gpu(Group::cluster, 4));
+  check_default(program, {75, 90}, on_gpu(Group::grid, 4, GpuSchedule::Weights::streamed, true));
+  check_default(program, {75, 90}, on_gpu(Group::grid, 4));
+}
+
+TEST_CASE("doubles and the library's own functions are code", "[cuda][nvrtc]") {
+  nvrtc();
+  check_default(models::tree_gru<Item, double>(word, kids, sizes(5, 64)).program, {80},
+                Schedule::standard().exact_activations());
+}
+
+TEST_CASE("an architecture that NVRTC does not know gets PTX of the newest that it does", "[cuda][nvrtc]") {
+  const std::string source = "extern \"C\" __global__ void cortex_kernel(float* x) { x[threadIdx.x] = 1; }";
+  const jit::CudaImage image = jit::compile_cuda(nvrtc(), source, 999);
+  CHECK(image.ptx);
+  CHECK_THAT(image.bytes, Contains(".entry cortex_kernel"));
+}
+
+TEST_CASE("the debug build of a barrier is code", "[cuda][nvrtc]") {
+  nvrtc();
+  runtime::CudaCompileOptions options;
+  options.spin_limit = 1000000;
+  for (const bool lock_based : {false, true}) {
+    const auto code = runtime::compile_cuda_graph(models::dag_rnn<Item>(word, kids, sizes(5, 64)).program.graph(),
+                                                  on_gpu(Group::grid, 4, GpuSchedule::Weights::streamed, lock_based),
+                                                  Gpu::of(80), options);
+    CHECK(jit::compile_cuda(nvrtc(), code->text.source(), 80).bytes.size() > 0);
+  }
+}
+
+TEST_CASE("multiplications and additions are fused where the program says so, and nowhere else", "[cuda][nvrtc]") {
+  const std::string source =
+      "extern \"C\" __global__ void k(float* x) { x[0] = x[1] * x[2] + x[3]; x[4] = __fmaf_rn(x[5], x[6], x[7]); }";
+  const std::string ptx = jit::compile_cuda(nvrtc(), source, 80, {.force_ptx = true}).bytes;
+  CHECK_THAT(ptx, Contains("fma.rn.f32") && Contains("mul.rn.f32") && Contains("add.rn.f32"));
+}
+
+#ifdef CORTEX_TEST_HAS_CUDA_H
+TEST_CASE("the structures that cross to the driver are those of cuda.h", "[cuda]") {
+  using namespace jit::cuda;
+  CHECK(sizeof(LaunchConfig) == sizeof(CUlaunchConfig));
+  CHECK(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
+  CHECK(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
+  CHECK(offsetof(LaunchConfig, num_attributes) == offsetof(CUlaunchConfig, numAttrs));
+  CHECK(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
+  CHECK(offsetof(LaunchAttribute, bytes) == offsetof(CUlaunchAttribute, value));
+  CHECK(int(LaunchAttribute::cooperative) == int(CU_LAUNCH_ATTRIBUTE_COOPERATIVE));
+  CHECK(int(LaunchAttribute::cluster_dimension) == int(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
+  CHECK(int(multiprocessors) == int(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  CHECK(int(compute_major) == int(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
+  CHECK(int(compute_minor) == int(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+  CHECK(int(registers_per_multiprocessor) == int(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR));
+  CHECK(int(shared_bytes_optin) == int(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+  CHECK(int(cooperative_launch) == int(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH));
+  CHECK(int(max_dynamic_shared_bytes) == int(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
+  CHECK(int(out_of_memory) == int(CUDA_ERROR_OUT_OF_MEMORY));
+  CHECK(int(not_ready) == int(CUDA_ERROR_NOT_READY));
+  for (const CUresult sticky :
+       {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ASSERT, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+        CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_INVALID_PC,
+        CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ECC_UNCORRECTABLE})
+    CHECK(is_sticky(sticky));
+  for (const CUresult passing : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_READY})
+    CHECK(!is_sticky(passing));
+}
+#endif

@@ -1,0 +1,89 @@
+// Random models of the whole grammar on random structures under random schedules, in the emulation of a GPU, against
+// the equations interpreted.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "cortex/cuda.hpp"
+#include "cortex/ra/schedule_text.hpp"
+#include "support/differential.hpp"
+#include "support/fake_cuda.hpp"
+#include "support/random_schedules.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+/// Every way to share the work, in turn.
+GpuSchedule way(int number) {
+  using Group = GpuSchedule::Group;
+  GpuSchedule how;
+  how.threads = 32 << (number / 5 % 2);
+  how.rows = 1 << (number % 4);
+  how.group = number % 3 == 0 ? Group::block : number % 3 == 1 ? Group::cluster : Group::grid;
+  how.blocks = number % 3 == 0 ? 1 : number % 3 == 1 ? 2 : 2 + number % 2;
+  how.weights = number % 5 < 2 ? GpuSchedule::Weights::streamed : GpuSchedule::Weights::automatic;
+  how.lock_based = number % 2;
+  return how;
+}
+
+/// The first value outside its bound, or what the emulation found; "" if all is right.
+std::string mismatch(const RandomModel& model, cuda::Result& result, const FakeCuda& fake, const Forest& forest) {
+  const ForestView view(forest);
+  const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
+  result.wait();
+  if (!fake.problem.empty()) return fake.problem;
+  for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
+    const std::string& name = model.graph.ops[std::size_t(model.graph.states[s].placeholder)].name();
+    for (int n = 0; n < view.num_nodes(); ++n) {
+      const auto& right = expected[s][std::size_t(n)];
+      if (right.empty()) continue;  // a readout has no value away from the roots
+      const std::vector<float> values = result.node<float>(view.nodes[std::size_t(n)], name);
+      for (std::size_t i = 0; i < right.size(); ++i)
+        if (!right[i].covers(values[i]))
+          return name + "[" + std::to_string(n) + "," + std::to_string(i) + "] = " + std::to_string(values[i]) +
+                 ", but the equations give " + std::to_string(right[i].value);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]") {
+  const char *asked = std::getenv("CORTEX_CASES"), *from = std::getenv("CORTEX_SEED");
+  const int first = from ? std::atoi(from) : 300;
+  int refused = 0, count = asked ? std::atoi(asked) : 12;
+  for (int seed = first; seed < first + count; ++seed) {
+    const RandomModel model(std::uint64_t(seed), Grammar::whole);
+    Random random{std::uint64_t(seed)};
+    Schedule schedule = random_schedule(random, model.graph);
+    schedule = schedule.workers(1).on_gpu(way(seed));
+    INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
+    FakeCuda fake;
+    fake.gpu.multiprocessors = 6;
+    fake.order = {Interleaving::Kind(seed % 3), unsigned(seed)};
+    runtime::CudaCompileOptions options;
+    options.verify = true;
+    std::shared_ptr<const runtime::CudaExecutable> code;
+    try {
+      code = runtime::compile_cuda_graph(model.graph, schedule, fake.gpu, options);
+    } catch (const Error& error) {
+      if (error.code != Code::invalid_schedule) FAIL(error.message);
+      ++refused;
+      continue;
+    }
+    cuda::Model<Vertex, VertexSet> compiled(code);
+    for (const auto& [name, values] : model.weights) compiled.bind(name, values);
+    const auto on = compiled.to(cuda::Device(fake.device()));
+    for (int f = 0; f < 3; ++f) {
+      Random own{std::uint64_t(seed) * 100 + std::uint64_t(f)};
+      const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
+      cuda::Result result = on.run(forest.roots, nullptr);
+      const std::string wrong = mismatch(model, result, fake, forest);
+      INFO(describe(forest));
+      CHECK(wrong == "");
+    }
+  }
+  CHECK(refused <= count / 3);
+}

@@ -1,0 +1,299 @@
+// The run time of GPUs on a driver without a GPU: streams, events, memory, errors, several devices, captured calls.
+#include "cortex/explain.hpp"
+#include "cortex/models/tree_rnn.hpp"
+#include "cuda/check.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+auto tree_rnn_program() {
+  return models::tree_rnn<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 16}).program;
+}
+using Compiled = decltype(cuda::compile(tree_rnn_program(), Gpu{}));
+
+/// A TreeRNN with weights, trees, and what the interpreter says of them.
+struct Bound {
+  decltype(tree_rnn_program()) program = tree_rnn_program();
+  NamedNumbers weights = random_weights(program.graph(), 3);
+  Items items = forest(Shape::ragged, 5, 12, 5);
+  std::vector<float> right = interpreted(program, weights, items);
+
+  Compiled compile(const Schedule& schedule = on_gpu(Group::block, 1), const Gpu& gpu = Gpu::of(90),
+                   std::int64_t spin_limit = 0) const {
+    runtime::CudaCompileOptions options;
+    options.spin_limit = spin_limit;
+    auto model = cuda::compile(program, schedule, gpu, options);
+    bind_all<float>(model, weights);
+    return model;
+  }
+};
+
+/// The message of the error that `f` throws, behind its code.
+template <class F>
+std::string error_of_call(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return std::string(to_string(error.code)) + ": " + error.message;
+  }
+  return "no error";
+}
+
+cuda::Stream stream(int number) { return reinterpret_cast<cuda::Stream>(std::intptr_t(number)); }
+
+}  // namespace
+
+TEST_CASE("a machine without a GPU has no devices and says why", "[cuda]") {
+  std::string why;
+  if (jit::find_cuda_driver(why)) skip("this machine has an NVIDIA driver");
+  CHECK(cuda::devices().empty());
+  CHECK_THAT(cuda::devices().why(), Contains("no NVIDIA driver is installed") && Contains("libcuda.so.1"));
+  CHECK_THAT(error_of_call([] { cuda::devices()[0]; }),
+             Contains("unavailable: GPU 0 is asked for, but there are 0: no NVIDIA driver"));
+}
+
+TEST_CASE("a context is refused where there is no driver", "[cuda]") {
+  std::string why;
+  if (jit::find_cuda_driver(why)) skip("this machine has an NVIDIA driver");
+  CHECK_THAT(error_of_call([] { cuda::device_of(nullptr); }), Contains("unavailable: no NVIDIA driver is installed"));
+}
+
+TEST_CASE("a model runs in the caller's context", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto device = std::make_shared<const runtime::CudaDevice>(FakeCuda::driver(), FakeCuda::nvrtc(), 0, stream(77));
+  cuda::Result result = model.to(cuda::Device(device))(b.items.roots);
+  CHECK(fake.last_context == stream(77));
+  CHECK(difference(all_roots(result), b.right) <= 1);
+}
+
+TEST_CASE("a model for a GPU is compiled without one", "[cuda]") {
+  CHECK_THAT(Bound().compile().source(), Contains("KERNEL(cortex_kernel, THREADS)"));
+}
+
+TEST_CASE("the seam for CPUs points to the header for GPUs", "[cuda]") {
+  CHECK_THAT(error_of_call([] {
+               CompileOptions options;
+               options.target = Target::cuda();
+               compile(tree_rnn_program(), options);
+             }),
+             Contains("cortex/cuda.hpp"));
+}
+
+TEST_CASE("a call on a stream goes on while the caller does, and its event tells when it is done", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  cuda::Result result = on.run(b.items.roots, stream(1));
+  CHECK(!result.ready());
+  result.wait();
+  CHECK(result.ready());
+  CHECK(difference(all_roots(result), b.right) <= 1);
+}
+
+TEST_CASE("calls in flight keep their memory and their weights", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  cuda::Result first = on.run(b.items.roots, stream(1));
+  NamedNumbers zero = b.weights;
+  for (auto& [name, values] : zero) std::fill(values.begin(), values.end(), 0.0);
+  bind_all<float>(model, zero);
+  cuda::Result second = on.run(b.items.roots, stream(2));
+  CHECK(difference(all_roots(first), b.right) <= 1);
+  CHECK(all_roots(second) == std::vector<float>(b.right.size(), 0.0f));
+}
+
+TEST_CASE("a call is one transfer and one launch, and allocates nothing once it has been made", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  on(b.items.roots);
+  const int allocations = fake.allocations, uploads = fake.uploads, launches = fake.launches;
+  cuda::Result again = on(b.items.roots);
+  CHECK(fake.allocations == allocations);
+  CHECK(fake.uploads == uploads + 1);
+  CHECK(fake.launches == launches + 1);
+  CHECK(difference(all_roots(again), b.right) <= 1);
+}
+
+TEST_CASE("results have addresses on the device", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  cuda::Result result = model.to(cuda::Device(fake.device()))(b.items.roots);
+  const auto* row = reinterpret_cast<const float*>(result.device_pointer(2));  // the emulation's memory is the host's
+  CHECK(std::vector<float>(row, row + 16) == result.root(2));
+}
+
+TEST_CASE("a prepared call is captured and replayed", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  cuda::Result call = model.to(cuda::Device(fake.device())).prepare(b.items.roots);
+  fake.begin_capture();
+  call.launch(stream(1));
+  fake.end_capture();
+  fake.replay();
+  fake.replay();
+  CHECK(difference(all_roots(call), b.right) <= 1);
+}
+
+TEST_CASE("one model runs on two devices", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  fake.devices = 2;
+  auto model = b.compile();
+  const cuda::Devices devices(fake.devices_of());
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[1].name() == "emulated GPU 1");
+  for (const cuda::Device& device : devices) {
+    cuda::Result result = model.to(device)(b.items.roots);
+    CHECK(difference(all_roots(result), b.right) <= 1);
+  }
+}
+
+TEST_CASE("running out of a device's memory loses nothing", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  on(b.items.roots[0]);
+  fake.memory_limit = 40000;
+  const Items many = forest(Shape::ragged, 60, 40, 9);
+  CHECK_THAT(error_of_call([&] { on(many.roots); }),
+             Contains("out_of_memory: CUDA_ERROR_OUT_OF_MEMORY") && Contains("call with fewer roots"));
+  fake.memory_limit = std::size_t(1) << 30;
+  cuda::Result result = on(b.items.roots);
+  CHECK(difference(all_roots(result), b.right) <= 1);
+}
+
+TEST_CASE("an error of a kernel poisons its device, which says so from then on", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  fake.launch_error = 700;
+  CHECK_THAT(error_of_call([&] { on(b.items.roots); }),
+             Contains("device_lost: the device is lost since CUDA_ERROR_ILLEGAL_ADDRESS"));
+  fake.launch_error = 0;
+  CHECK_THAT(error_of_call([&] { on(b.items.roots); }), Contains("device_lost") && Contains("ILLEGAL_ADDRESS"));
+}
+
+TEST_CASE("weights that are missing are named before anything is sent", "[cuda]") {
+  FakeCuda fake;
+  const auto on = cuda::compile(tree_rnn_program(), on_gpu(Group::block, 1), fake.gpu).to(cuda::Device(fake.device()));
+  const Bound b;
+  CHECK_THAT(error_of_call([&] { on(b.items.roots); }), Contains("invalid_weights") && Contains("'Emb'"));
+  CHECK(fake.launches == 0);
+}
+
+TEST_CASE("a root that is null is named by its own number", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  std::vector<const Item*> roots(b.items.roots);
+  roots[3] = nullptr;
+  CHECK_THAT(error_of_call([&] { on(roots); }), Contains("invalid_structure") && Contains("3"));
+}
+
+TEST_CASE("try_call returns the error", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  CHECK(on.try_call(b.items.roots).has_value());
+  CHECK(on.try_call(std::vector<const Item*>{nullptr}).error().code == Code::invalid_structure);
+}
+
+TEST_CASE("a call without roots launches nothing", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  CHECK(model.to(cuda::Device(fake.device()))(std::vector<const Item*>()).num_roots() == 0);
+  CHECK(fake.launches == 0);
+}
+
+TEST_CASE("clusters and grids are launched as such", "[cuda]") {
+  using A = jit::cuda::LaunchAttribute;
+  const Bound b;
+  FakeCuda fake;
+  auto cluster = b.compile(on_gpu(Group::cluster, 2));
+  cluster.to(cuda::Device(fake.device()))(b.items.roots);
+  REQUIRE(fake.attributes.size() == 1);
+  CHECK(fake.attributes[0].id == A::cluster_dimension);
+  CHECK(fake.attributes[0].cluster[0] == 2);
+  auto grid = b.compile(on_gpu(Group::grid, 2));
+  grid.to(cuda::Device(fake.device()))(b.items.roots);
+  REQUIRE(fake.attributes.size() == 1);
+  CHECK(fake.attributes[0].id == A::cooperative);
+  CHECK(fake.attributes[0].cooperative_value == 1);
+}
+
+TEST_CASE("blocks that could not all run at once are refused before a launch", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile(on_gpu(Group::grid, 2));
+  fake.gpu.multiprocessors = 1;
+  fake.gpu.shared_bytes = 0;
+  fake.gpu.sm = 90;
+  CHECK_THAT(error_of_call([&] { model.to(cuda::Device(fake.device())); }),
+             Contains("unavailable") && (Contains("could never meet") || Contains("shared memory of a block")));
+}
+
+TEST_CASE("a barrier in a debug build tells which block is missing, and does not hang", "[cuda]") {
+  const Bound b;
+  for (const bool lock_based : {false, true}) {
+    FakeCuda fake;
+    fake.gpu.multiprocessors = 3;
+    fake.missing_block = 2;
+    auto model = b.compile(on_gpu(Group::grid, 3, GpuSchedule::Weights::streamed, lock_based), fake.gpu, 200);
+    const auto on = model.to(cuda::Device(fake.device()));
+    CHECK_THAT(error_of_call([&] { on(b.items.roots); }),
+               Contains("a barrier was given up: of group 0 block 2 did not arrive"));
+    fake.missing_block = -1;
+    fake.problem.clear();
+    cuda::Result result = on(b.items.roots);
+    CHECK(fake.problem == "");
+    CHECK(difference(all_roots(result), b.right) <= 1);
+  }
+}
+
+TEST_CASE("what NVRTC refuses comes with its words and the source", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  fake.change = [](const std::string& source) { return source + "\nthis is no C++\n"; };
+  auto model = b.compile();
+  CHECK_THAT(error_of_call([&] { model.to(cuda::Device(fake.device())); }),
+             Contains("compile_failed: NVRTC refused a kernel") && Contains("error:") &&
+                 Contains("--- the source ---") && Contains("KERNEL(cortex_kernel, THREADS)"));
+}
+
+TEST_CASE("a model with clusters does not go to a device without them", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  fake.gpu = Gpu::of(80);
+  auto model = b.compile(on_gpu(Group::cluster, 2), Gpu::of(90));
+  CHECK_THAT(error_of_call([&] { model.to(cuda::Device(fake.device())); }),
+             Contains("compiled for compute capability 90 does not run on emulated GPU 0"));
+}
+
+TEST_CASE("explain says how a GPU shares a call and which weights stay on chip", "[cuda]") {
+  GpuSchedule how;
+  how.group = Group::cluster, how.blocks = 2;
+  const auto model = cuda::compile(tree_rnn_program(), Schedule::standard().on_gpu(how), Gpu::of(90));
+  const std::string text = explain(model);
+  CHECK_THAT(text, Contains("each is a cluster of 2 blocks, which meet at the hardware's barrier"));
+  CHECK_THAT(text, Contains("256 a block, each with a column of the output for up to 4 nodes"));
+  CHECK_THAT(text, Contains("of weights stay in each block's shared memory for the time of a call: U"));
+  CHECK_THAT(text, Contains("from the L2 cache, as they are read: W"));
+  CHECK_THAT(text, Contains("a GPU of compute capability 9.0 with 132 multiprocessors"));
+}

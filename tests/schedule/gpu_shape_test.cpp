@@ -1,0 +1,84 @@
+// The shape of a GPU's launches: what is chosen by default, and what is refused.
+#include "cortex/schedule/gpu_shape.hpp"
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "support/models.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using namespace cortex::schedule;
+using Catch::Matchers::Contains;
+using Group = GpuSchedule::Group;
+
+namespace {
+
+GpuShape shape_of(const GpuSchedule& wish, const Gpu& gpu, std::int64_t bytes, std::int64_t columns) {
+  return gpu_shape(wish, gpu, {bytes, columns});
+}
+
+std::string refusal(const Gpu& gpu, const std::function<void(GpuSchedule&)>& ask) {
+  GpuSchedule wish;
+  ask(wish);
+  try {
+    gpu_shape(wish, gpu, {1 << 20, 256});
+  } catch (const Error& error) {
+    CHECK(error.code == Code::invalid_schedule);
+    return error.message;
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a model's problem is its matrices and its widest result", "[schedule][gpu]") {
+  const GpuProblem problem = gpu_problem(tree_gru(64).graph());
+  CHECK(problem.weight_bytes == 3 * 64 * 64 * 4);
+  CHECK(problem.columns == 64);
+}
+
+TEST_CASE("weights that fit into one block make groups of one block", "[schedule][gpu]") {
+  const GpuShape shape = shape_of({}, Gpu::of(90), 100000, 128);
+  CHECK(shape.group == Group::block);
+  CHECK(shape.blocks == 1);
+}
+
+TEST_CASE("weights that fit into a cluster make groups of the smallest one", "[schedule][gpu]") {
+  const GpuShape shape = shape_of({}, Gpu::of(90), 600000, 256);
+  CHECK(shape.group == Group::cluster);
+  CHECK(shape.blocks == 4);
+}
+
+TEST_CASE("without clusters, or with weights beyond them, the blocks of the grid take slices", "[schedule][gpu]") {
+  CHECK(shape_of({}, Gpu::of(80), 600000, 256).group == Group::grid);
+  const GpuShape large = shape_of({}, Gpu::of(90), 64 << 20, 2048);
+  CHECK(large.group == Group::grid);
+  CHECK(large.blocks == 132);
+  CHECK(shape_of({}, Gpu::of(80), 600000, 256).blocks == 4);
+  CHECK(shape_of({}, Gpu::of(75), 64 << 20, 256).blocks == 32);  // slices of whole sectors
+}
+
+TEST_CASE("more threads leave fewer accumulators to each", "[schedule][gpu]") {
+  GpuSchedule wish;
+  CHECK(shape_of(wish, Gpu::of(90), 1000, 64).accumulators == 28);
+  wish.threads = 1024;
+  CHECK(shape_of(wish, Gpu::of(90), 1000, 64).accumulators == 4);
+}
+
+TEST_CASE("what a GPU cannot do is refused with the reason", "[schedule][gpu]") {
+  CHECK_THAT(refusal(Gpu::of(80), [](auto& g) { g.group = Group::cluster; }),
+             Contains("a GPU of compute capability 8.0 has no clusters of blocks; 9.0 and later have"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.group = Group::cluster, g.blocks = 16; }),
+             Contains("a cluster of 16 blocks: it has 1, 2, 4 or 8"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.group = Group::block, g.blocks = 2; }),
+             Contains("group block is one block, and not 2"));
+  CHECK_THAT(refusal(Gpu::of(75), [](auto& g) { g.group = Group::grid, g.blocks = 41; }),
+             Contains("a grid of 41 blocks cannot meet at a barrier on 40 multiprocessors"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.threads = 96; }),
+             Contains("96 threads a block: it takes a power of two from 32 to 1024"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.rows = 3; }),
+             Contains("3 nodes side by side: it takes 1, 2, 4 or 8"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.blocks = -1; }), Contains("a group has no -1 blocks"));
+  CHECK_THAT(refusal({.sm = 61}, [](auto&) {}), Contains("compute capability 6.1 is older than what is supported"));
+}

@@ -1,0 +1,349 @@
+// A GPU on the host: each thread of a launch is a fibre, which runs until it meets a barrier or waits for memory. Finds
+// accesses outside of memory, reads of what nothing has written, races by vector clocks, and threads that wait for
+// ever.
+#pragma once
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cortex::test {
+
+/// The table that kernels call; its layout is that of `Emulator` in cuda_emulation_device.hpp.
+struct EmulatorTable {
+  int (*thread)();
+  int (*block)();
+  char* (*shared)();
+  void (*sync_block)();
+  void (*sync_cluster)();
+  void (*relax)();
+  bool (*touch)(const void*, int, bool);
+  bool (*synchronise)(const void*, bool, bool);
+};
+
+/// What is known of a piece of memory: which words have been written, and who touched them when. Host code writes
+/// between launches, which order all.
+class WatchedMemory {
+ public:
+  void add(const void* begin, std::size_t bytes) {
+    regions_[address(begin)] = Region{bytes, {}};
+    regions_[address(begin)].words.resize((bytes + 3) / 4);
+    last_ = nullptr;
+  }
+  void remove(const void* begin) {
+    regions_.erase(address(begin));
+    last_ = nullptr;
+  }
+  void written_by_host(const void* at, std::size_t bytes) {
+    if (Region* region = find(at))
+      for (std::size_t w = (address(at) - begin_) / 4; w < (address(at) - begin_ + bytes + 3) / 4; ++w)
+        region->words[w].written = true;
+  }
+  void forget_times() {
+    for (auto& [begin, region] : regions_)
+      for (Word& word : region.words) word.write_time = word.read_time = 0, word.readers.clear();
+  }
+
+ private:
+  friend class Emulation;
+  struct Word {
+    std::uint32_t write_time = 0, read_time = 0;
+    std::uint16_t writer = 0, reader = 0;
+    bool written = false;
+    std::vector<std::uint32_t> readers;  // [thread] when it last read; empty: only `reader` did
+  };
+  struct Region {
+    std::size_t bytes = 0;
+    std::vector<Word> words;
+  };
+  static std::uintptr_t address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+  /// The region that holds `at`, and in `begin_` where it begins.
+  Region* find(const void* at) {
+    const std::uintptr_t a = address(at);
+    if (last_ && a >= begin_ && a < begin_ + last_->bytes) return last_;
+    auto found = regions_.upper_bound(a);
+    if (found == regions_.begin()) return nullptr;
+    --found;
+    if (a >= found->first + found->second.bytes) return nullptr;
+    begin_ = found->first;
+    return last_ = &found->second;
+  }
+
+  std::map<std::uintptr_t, Region> regions_;
+  Region* last_ = nullptr;
+  std::uintptr_t begin_ = 0;
+};
+
+/// In which order threads that can run do so.
+struct Interleaving {
+  enum Kind { first_first, last_first, random } kind = first_first;
+  std::uint32_t seed = 1;
+};
+
+/// One launch.
+class Emulation {
+ public:
+  struct Shape {
+    int blocks = 1, threads = 1, cluster = 1;
+    std::size_t shared_bytes = 0;
+    int missing_block = -1;  // does not run
+  };
+
+  Emulation(WatchedMemory& memory, const Shape& shape, Interleaving order)
+      : memory_(memory), shape_(shape), order_(order), random_(order.seed | 1) {
+    const int total = shape.blocks * shape.threads;
+    fibres_.resize(std::size_t(total));
+    clocks_.assign(std::size_t(total), Clock(std::size_t(total)));
+    for (int t = 0; t < total; ++t) clocks_[std::size_t(t)][std::size_t(t)] = 1;
+    shared_.resize(std::size_t(shape.blocks));
+    for (auto& block : shared_) {
+      block.reset(new char[shape.shared_bytes + 16]);
+      if (shape.shared_bytes) memory_.add(block.get(), shape.shared_bytes);
+    }
+    memory_.forget_times();
+  }
+  ~Emulation() {
+    for (auto& block : shared_)
+      if (shape_.shared_bytes) memory_.remove(block.get());
+  }
+
+  /// Runs `kernel` on all threads; what went wrong first, "" if nothing did.
+  template <class Kernel>
+  std::string run(const Kernel& kernel) {
+    kernel_ = [](void* k) { (*static_cast<const Kernel*>(k))(); };
+    argument_ = const_cast<Kernel*>(&kernel);
+    active() = this;
+    for (int t = 0; t < int(fibres_.size()); ++t) start(t);
+    while (pick()) {
+      swapcontext(&scheduler_, &fibres_[std::size_t(current_)].context);
+      if (!problem_.empty() && fatal_) break;
+    }
+    if (problem_.empty())
+      for (std::size_t t = 0; t < fibres_.size(); ++t)
+        if (fibres_[t].state == State::block || fibres_[t].state == State::cluster) {
+          problem(name(int(t)) + " waits at a barrier that others never reach");
+          break;
+        }
+    active() = nullptr;
+    return problem_;
+  }
+
+  static const EmulatorTable* table() {
+    static const EmulatorTable functions{
+        [] { return active()->current_ % active()->shape_.threads; },
+        [] { return active()->current_ / active()->shape_.threads; },
+        [] { return active()->shared_[std::size_t(active()->current_ / active()->shape_.threads)].get(); },
+        [] { active()->meet(State::block); },
+        [] { active()->meet(State::cluster); },
+        [] { active()->yield(); },
+        [](const void* at, int bytes, bool write) { return active()->touch(at, bytes, write); },
+        [](const void* at, bool acquire, bool release) { return active()->synchronise(at, acquire, release); }};
+    return &functions;
+  }
+
+ private:
+  using Clock = std::vector<std::uint32_t>;
+  enum class State { ready, block, cluster, done };
+  struct Fibre {
+    ucontext_t context;
+    std::unique_ptr<char[]> stack;
+    State state = State::ready;
+  };
+  static constexpr std::size_t stack_bytes = 128 * 1024;
+  static constexpr long most_yields = 2000000;
+
+  static Emulation*& active() {
+    static Emulation* emulation = nullptr;
+    return emulation;
+  }
+  static void enter() {
+    Emulation* self = active();
+    self->kernel_(self->argument_);
+    self = active();
+    self->fibres_[std::size_t(self->current_)].state = State::done;
+    self->check_left(self->current_);
+    setcontext(&self->scheduler_);
+  }
+
+  std::string name(int thread) const {
+    return "thread " + std::to_string(thread % shape_.threads) + " of block " + std::to_string(thread / shape_.threads);
+  }
+  void problem(const std::string& what) {
+    if (problem_.empty()) problem_ = what;
+  }
+
+  // ---- fibres ----
+
+  void start(int t) {
+    Fibre& fibre = fibres_[std::size_t(t)];
+    if (t / shape_.threads == shape_.missing_block) {
+      fibre.state = State::done;
+      return;
+    }
+    fibre.stack.reset(new char[stack_bytes]);
+    getcontext(&fibre.context);
+    fibre.context.uc_stack.ss_sp = fibre.stack.get();
+    fibre.context.uc_stack.ss_size = stack_bytes;
+    fibre.context.uc_link = nullptr;
+    makecontext(&fibre.context, &Emulation::enter, 0);
+    make_ready(t);
+  }
+
+  void make_ready(int t) {
+    fibres_[std::size_t(t)].state = State::ready;
+    ready_.push_back(t);
+  }
+
+  bool pick() {
+    if (ready_.empty()) return false;
+    std::size_t at = 0;
+    if (order_.kind == Interleaving::last_first) at = ready_.size() - 1;
+    if (order_.kind == Interleaving::random) at = draw() % ready_.size();
+    if (yields_ > 0 && order_.kind == Interleaving::last_first)
+      at = draw() % ready_.size();  // who waits lets others run
+    current_ = ready_[at];
+    ready_.erase(ready_.begin() + std::ptrdiff_t(at));
+    return true;
+  }
+  std::uint32_t draw() {
+    random_ = random_ * 1664525 + 1013904223;
+    return random_ >> 8;
+  }
+
+  void suspend() { swapcontext(&fibres_[std::size_t(current_)].context, &scheduler_); }
+
+  void yield() {
+    if (++yields_ > most_yields) {
+      problem(name(current_) + " waits for ever");
+      fatal_ = true;
+    }
+    ready_.push_back(current_);
+    suspend();
+  }
+
+  // ---- barriers ----
+
+  std::vector<int> peers(int thread, State kind) const {
+    const int size = shape_.threads * (kind == State::cluster ? shape_.cluster : 1), first = thread / size * size;
+    std::vector<int> result;
+    for (int t = first; t < first + size; ++t) result.push_back(t);
+    return result;
+  }
+
+  void meet(State kind) {
+    const int self = current_;
+    fibres_[std::size_t(self)].state = kind;
+    const std::vector<int> all = peers(self, kind);
+    const bool complete =
+        std::all_of(all.begin(), all.end(), [&](int t) { return fibres_[std::size_t(t)].state == kind; });
+    if (!complete) {
+      for (const int t : all)
+        if (fibres_[std::size_t(t)].state == State::done)
+          problem(name(t) + " has ended, but " + name(self) + " waits for it at a barrier");
+      return suspend();
+    }
+    yields_ = 0;
+    Clock joined(fibres_.size());
+    for (const int t : all) join(joined, clocks_[std::size_t(t)]);
+    for (const int t : all) {
+      clocks_[std::size_t(t)] = joined;
+      ++clocks_[std::size_t(t)][std::size_t(t)];
+      make_ready(t);
+    }
+    suspend();
+  }
+  /// Nobody may wait for a thread that has ended.
+  void check_left(int thread) {
+    for (const State kind : {State::block, State::cluster})
+      for (const int t : peers(thread, kind))
+        if (fibres_[std::size_t(t)].state == kind)
+          problem(name(thread) + " has ended, but " + name(t) + " waits for it at a barrier");
+  }
+
+  static void join(Clock& into, const Clock& from) {
+    for (std::size_t t = 0; t < into.size(); ++t) into[t] = std::max(into[t], from[t]);
+  }
+
+  // ---- memory ----
+
+  bool synchronise(const void* at, bool acquire, bool release) {
+    if (!memory_.find(at)) {
+      problem(name(current_) + " synchronises outside of memory");
+      return false;
+    }
+    Clock& word = words_[at];
+    word.resize(fibres_.size());
+    Clock& own = clocks_[std::size_t(current_)];
+    if (acquire) join(own, word);
+    if (release) {
+      join(word, own);
+      ++own[std::size_t(current_)];
+    }
+    return true;
+  }
+
+  bool touch(const void* at, int bytes, bool write) {
+    WatchedMemory::Region* region = memory_.find(at);
+    const std::size_t offset = region ? WatchedMemory::address(at) - memory_.begin_ : 0;
+    if (!region || offset + std::size_t(bytes) > region->bytes) {
+      problem(name(current_) + (write ? " writes" : " reads") + " outside of memory");
+      return false;
+    }
+    for (std::size_t w = offset / 4; w < (offset + std::size_t(bytes)) / 4; ++w) check(region->words[w], w, write);
+    return true;
+  }
+
+  void check(WatchedMemory::Word& word, std::size_t at, bool write) {
+    const Clock& known = clocks_[std::size_t(current_)];
+    const std::uint32_t now = known[std::size_t(current_)];
+    const auto race = [&](int other, const char* how) {
+      problem("a race on word " + std::to_string(at) + ": " + name(other) + how + " it and " + name(current_) +
+              (write ? " writes it" : " reads it") + ", with nothing to order them");
+    };
+    if (word.write_time > known[word.writer]) race(word.writer, " writes");
+    if (!write) {
+      if (!word.written) problem(name(current_) + " reads word " + std::to_string(at) + ", which nothing has written");
+      if (!word.readers.empty()) {
+        word.readers[std::size_t(current_)] = now;
+      } else if (word.read_time > known[word.reader]) {
+        word.readers.resize(fibres_.size());
+        word.readers[word.reader] = word.read_time;
+        word.readers[std::size_t(current_)] = now;
+      } else {
+        word.reader = std::uint16_t(current_), word.read_time = now;
+      }
+      return;
+    }
+    if (word.read_time > known[word.reader]) race(word.reader, " reads");
+    for (std::size_t t = 0; t < word.readers.size(); ++t)
+      if (word.readers[t] > known[t]) race(int(t), " reads");
+    word.readers.clear();
+    word.writer = std::uint16_t(current_), word.write_time = now, word.written = true, word.read_time = 0;
+  }
+
+  WatchedMemory& memory_;
+  const Shape shape_;
+  const Interleaving order_;
+  std::uint32_t random_;
+  std::vector<Fibre> fibres_;
+  std::vector<Clock> clocks_;  // [thread][thread]
+  std::map<const void*, Clock> words_;
+  std::vector<std::unique_ptr<char[]>> shared_;
+  std::vector<int> ready_;
+  ucontext_t scheduler_;
+  void (*kernel_)(void*) = nullptr;
+  void* argument_ = nullptr;
+  int current_ = 0;
+  long yields_ = 0;
+  bool fatal_ = false;
+  std::string problem_;
+};
+
+}  // namespace cortex::test
