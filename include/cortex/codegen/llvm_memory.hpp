@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/codegen/llvm_ops.hpp"

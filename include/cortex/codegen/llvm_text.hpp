@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/codegen/llvm_memory.hpp"
@@ -265,7 +266,7 @@ class LlvmTextPrinter {
   }
 
   /// The only index of an access; none for a local buffer without dimensions.
-  ir::Expr index_of(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  ir::Expr index_of(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
     if (indices.size() == 1) return indices.front();
     if (indices.empty() && buffer->scope == ir::Scope::local && buffer->dims.empty()) return {};
     refuse("buffer " + buffer->name + " is not flat: it has " + std::to_string(indices.size()) + " indices");

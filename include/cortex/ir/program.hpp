@@ -2,8 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/stmt.hpp"
 
 namespace cortex::ir {
@@ -19,13 +19,13 @@ enum class Level : std::uint8_t {
 /// A program. `buffers` are all that outlive a loop iteration, in the order in which the code is given them.
 struct Program {
   std::string name;
-  std::vector<Buffer> buffers;
+  Vector<Buffer> buffers;
   Stmt body;
   Level level = Level::loops;
-  std::vector<int> field_components;    // per field of the nodes: how many elements each node has
-  bool chains = false;                  // the nodes are sequences, linked by one accessor alone
-  int parts = 1;                        // of each batch, one for each way through the specialized branches
-  std::vector<bool> required_children;  // per named accessor: every inner node has that child
+  Vector<int> field_components;    // per field of the nodes: how many elements each node has
+  bool chains = false;             // the nodes are sequences, linked by one accessor alone
+  int parts = 1;                   // of each batch, one for each way through the specialized branches
+  Vector<bool> required_children;  // per named accessor: every inner node has that child
 };
 
 /// The number of `buffer` in `program`, or -1.

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
@@ -21,14 +21,14 @@ namespace cortex::runtime {
 struct WeightSpec {
   std::string name;
   DType dtype = DType::f32;
-  std::vector<Dim> dims;  // only the first may be open
+  Vector<Dim> dims;  // only the first may be open
 };
 
 /// One result of the recursion: a tensor at every node.
 struct StateSpec {
   std::string name;
   DType dtype = DType::f32;
-  std::vector<Dim> dims;  // without the node dimension
+  Vector<Dim> dims;       // without the node dimension
   int buffer = -1;        // its number in `Program::buffers`
   bool at_roots = false;  // a readout: other nodes have none
 };
@@ -52,7 +52,7 @@ struct GuardedCheck {
     ir::Expr extent;  // num_children(node) for the children of a reduction, a constant for a dense dimension
   };
   ir::Expr node;  // the variable that stands for the node
-  std::vector<Range> ranges;
+  Vector<Range> ranges;
   ir::Expr guard;  // empty: always
   ir::Expr index;
   int weight = 0;     // slot
@@ -84,10 +84,10 @@ struct Executable {
   ra::Graph graph;
   Schedule schedule;
   Target target;
-  std::vector<WeightSpec> weights;  // one per input operator
-  std::vector<StateSpec> states;    // one per `Graph::states`
-  std::vector<FieldSpec> fields;    // one per `Graph::fields`
-  std::vector<GuardedCheck> guarded;
+  Vector<WeightSpec> weights;  // one per input operator
+  Vector<StateSpec> states;    // one per `Graph::states`
+  Vector<FieldSpec> fields;    // one per `Graph::fields`
+  Vector<GuardedCheck> guarded;
   CheckCounts checks;
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does

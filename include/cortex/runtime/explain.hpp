@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/count_work.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/pass/flatten_storage.hpp"
@@ -44,7 +44,7 @@ inline std::string per(const std::string& unit) {
   return (vowel ? "an " : "a ") + unit;
 }
 
-inline std::string joined(const std::vector<std::string>& words, const char* between = ", ") {
+inline std::string joined(const Vector<std::string>& words, const char* between = ", ") {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
@@ -55,12 +55,12 @@ inline std::string joined(const std::vector<std::string>& words, const char* bet
 class Table {
  public:
   Table(std::size_t numbers, std::size_t after) : numbers_(numbers), after_(after) {}
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void row(Vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   /// A line that keeps to no column.
   void line(std::string text) { rows_.push_back({std::move(text)}); }
 
   std::string text() const {
-    std::vector<std::size_t> widths;
+    Vector<std::size_t> widths;
     for (const auto& cells : rows_)
       for (std::size_t c = 0; cells.size() > 1 && c < cells.size(); ++c) {
         if (c == widths.size()) widths.push_back(0);
@@ -81,7 +81,7 @@ class Table {
 
  private:
   std::size_t numbers_, after_;
-  std::vector<std::vector<std::string>> rows_;
+  Vector<Vector<std::string>> rows_;
 };
 
 // ---- the parts of the text ----
@@ -130,7 +130,7 @@ class Explainer {
     if (std::none_of(ops.begin(), ops.end(), [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; }))
       return "there are none";
     if (s.specialize_every) return "each side of each branch has code of its own";
-    std::vector<std::string> own;
+    Vector<std::string> own;
     if (s.specialize_all) own.push_back("branches on is_leaf and switches");
     for (const std::string& name : s.specialized) own.push_back(name);
     return own.empty() ? "are decided at each node, when it runs"
@@ -166,12 +166,12 @@ class Explainer {
   }
 
   static void add_nest(Table& table, const ir::WorkItem& item, const std::string& pad) {
-    std::vector<std::string> stored;
+    Vector<std::string> stored;
     for (const ir::Buffer& buffer : item.stored) stored.push_back(buffer->name);
     std::string first = pad + joined(stored) + (item.by_each_worker ? " (by each worker)" : "");
-    std::vector<ir::Operations> rows = item.operations;
+    Vector<ir::Operations> rows = item.operations;
     if (rows.empty()) rows.push_back({item.unit});
-    std::vector<std::string> reads = read_texts(item);
+    Vector<std::string> reads = read_texts(item);
     for (std::size_t r = 0; r < std::max(rows.size(), reads.size()); ++r) {
       const bool some = r < rows.size();
       table.row({r ? "" : first, some ? rows[r].unit : "", some ? grouped(rows[r].flops) : "",
@@ -180,13 +180,13 @@ class Explainer {
   }
 
   /// "256 KB a level: U_f"
-  static std::vector<std::string> read_texts(const ir::WorkItem& item) {
-    std::vector<std::string> units, texts;
+  static Vector<std::string> read_texts(const ir::WorkItem& item) {
+    Vector<std::string> units, texts;
     for (const ir::WeightRead& read : item.weights)
       if (std::find(units.begin(), units.end(), read.unit) == units.end()) units.push_back(read.unit);
     for (const std::string& unit : units) {
       double bytes = 0;
-      std::vector<std::string> names;
+      Vector<std::string> names;
       for (const ir::WeightRead& read : item.weights) {
         if (read.unit != unit) continue;
         bytes += read.bytes;
@@ -241,7 +241,7 @@ class Explainer {
   }
 
   static std::string shape(const ir::Buffer& buffer) {
-    std::vector<std::string> dims;
+    Vector<std::string> dims;
     for (const Dim& dim : buffer->dims)
       if (dim.extent() > 0 || dim.kind() == DimKind::open)
         dims.push_back(dim.name() + (dim.extent() > 0 ? " " + std::to_string(dim.extent()) : ""));
@@ -254,7 +254,7 @@ class Explainer {
   }
 
   static std::string note(const ir::Buffer& buffer) {
-    std::vector<std::string> notes;
+    Vector<std::string> notes;
     if (buffer->packed_from) notes.push_back("packed");
     if (buffer->scope == ir::Scope::worker) notes.push_back("a copy for each worker");
     if (buffer->stored_in) notes.push_back("in the memory of " + buffer->stored_in->name);
@@ -263,7 +263,7 @@ class Explainer {
 
   std::string memory() const {
     Table table(3, 4);
-    std::vector<Sum> sums;
+    Vector<Sum> sums;
     for (const ir::Role role : {ir::Role::state, ir::Role::temp, ir::Role::field, ir::Role::weight})
       for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
         if (buffer->role != role) continue;
@@ -281,7 +281,7 @@ class Explainer {
     double bytes = 0, unshared = 0;
   };
 
-  static void add(std::vector<Sum>& sums, const ir::BufferInfo& buffer, const Size& size) {
+  static void add(Vector<Sum>& sums, const ir::BufferInfo& buffer, const Size& size) {
     constexpr const char* plurals[] = {"weights", "fields", "states", "temporaries", "indices"};
     std::string what = plurals[std::size_t(buffer.role)];
     if (buffer.scope == ir::Scope::worker) what = "temporaries of each worker";
@@ -292,7 +292,7 @@ class Explainer {
     if (!buffer.stored_in) at->bytes += size.bytes;
   }
 
-  static std::string totals_of(const std::vector<Sum>& sums) {
+  static std::string totals_of(const Vector<Sum>& sums) {
     Table table(1, 2);
     for (const Sum& sum : sums)
       table.row({"in all, " + sum.what, bytes_text(sum.bytes), sum.unit.empty() ? "" : per(sum.unit),
@@ -355,7 +355,7 @@ class Explainer {
   }
 
   const Executable& executable_;
-  const std::vector<ir::WorkItem> work_;
+  const Vector<ir::WorkItem> work_;
 };
 
 }  // namespace detail
