@@ -46,7 +46,9 @@ TEST_CASE("a vector holds what std::vector holds after the same operations", "[v
       const std::size_t size = model.size(), at = below(size + 1);
       switch (below(10)) {
         case 0: model.resize(at), vector.resize(at); break;
-        case 1: model.resize(size + 3, word), vector.resize(size + 3, word); break;
+        case 1:
+          if (size > 0) model.resize(size + 3, model[at / 2]), vector.resize(size + 3, vector[at / 2]);
+          break;
         case 2: model.insert(model.begin() + long(at), word), vector.insert(vector.begin() + at, word); break;
         case 3:
           if (at < size) model.erase(model.begin() + long(at)), vector.erase(vector.begin() + at);
@@ -98,9 +100,11 @@ TEST_CASE("a vector that is assigned to keeps its memory", "[vector]") {
   CHECK(vector.data() == data);
   vector.clear();
   vector.push_back(4);
+  vector.assign(5, vector[0]);
   CHECK(vector.data() == data);
+  CHECK(vector == Vector<int>{4, 4, 4, 4, 4});
   vector = static_cast<const Vector<int>&>(vector);
-  CHECK(vector == Vector<int>{4});
+  CHECK(vector == Vector<int>(5, 4));
 }
 
 TEST_CASE("what only moves can stand in a vector, and a vector in itself", "[vector]") {

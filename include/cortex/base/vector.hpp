@@ -98,12 +98,15 @@ class Vector {
     reserve(size);
     for (; size_ < size; ++size_) ::new (static_cast<void*>(data_ + size_)) T();
   }
-  void resize(std::size_t size, const T& value) {
+  void resize(std::size_t size, T value) {
     while (size_ > size) pop_back();
     reserve(size);
     while (size_ < size) push_back(value);
   }
-  void assign(std::size_t size, const T& value) { *this = Vector(size, value); }
+  void assign(std::size_t size, T value) {
+    clear();
+    resize(size, std::move(value));
+  }
   /// The elements from `first` to `last`, which are none of this.
   template <class Iterator>
   requires requires(Iterator i) { *i; }
@@ -119,6 +122,7 @@ class Vector {
     for (; i > position; --i) std::swap(data_[i], data_[i - 1]);
     return data_ + position;
   }
+  /// The elements from `first` to `last`, which are none of this.
   template <class Iterator>
   void insert(const T* at, Iterator first, Iterator last) {
     for (std::size_t position = std::size_t(at - data_); first != last; ++first) insert(data_ + position++, *first);
