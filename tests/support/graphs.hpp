@@ -111,8 +111,7 @@ class GraphBuilder {
     dims.insert(dims.begin(), dims::node);
     return ir::Buffer(ir::BufferInfo{name, dtype, std::move(dims), role});
   }
-  static ir::Expr call(ir::UfKind kind, const Vector<ra::Accessor>& group, int accessor,
-                       std::vector<ir::Expr> args) {
+  static ir::Expr call(ir::UfKind kind, const Vector<ra::Accessor>& group, int accessor, std::vector<ir::Expr> args) {
     return ir::call(kind, group[std::size_t(accessor)].name, std::move(args), accessor);
   }
 
