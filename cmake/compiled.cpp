@@ -14,7 +14,7 @@ namespace cortex::ra {
 void require_op(const Graph& graph, int number) { check_op(graph, number); }
 void require_states(const Graph& graph) { check_states(graph); }
 void require_well_formed(const Graph& graph) { check(graph); }
-std::vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
+Vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
 
 }  // namespace cortex::ra
 

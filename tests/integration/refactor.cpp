@@ -6,9 +6,9 @@
 #include <random>
 #include <vector>
 
-#include "cortex/ra/interpret.hpp"
 #include "support/compile.hpp"
 #include "support/gru_models.hpp"
+#include "support/interpreters.hpp"
 
 using namespace cortex;
 using namespace cortex::test;

@@ -8,8 +8,8 @@
 #include "../../examples/support/models.hpp"
 #include "../../examples/support/ptb.hpp"
 #include "../../examples/support/recursion.hpp"
-#include "cortex/ra/interpret.hpp"
 #include "support/compile.hpp"
+#include "support/interpreters.hpp"
 #include "support/skip.hpp"
 
 using namespace cortex;

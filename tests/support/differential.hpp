@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cortex/ra/interpret.hpp"
 #include "cortex/ra/print.hpp"
+#include "support/interpreters.hpp"
 #include "support/random_models.hpp"
 
 namespace cortex::test {

@@ -99,7 +99,7 @@ class GraphBuilder {
   }
 
  private:
-  static int add(std::vector<ra::Accessor>& group, ra::Accessor accessor) {
+  static int add(Vector<ra::Accessor>& group, ra::Accessor accessor) {
     group.push_back(std::move(accessor));
     return int(group.size()) - 1;
   }
@@ -111,8 +111,7 @@ class GraphBuilder {
     dims.insert(dims.begin(), dims::node);
     return ir::Buffer(ir::BufferInfo{name, dtype, std::move(dims), role});
   }
-  static ir::Expr call(ir::UfKind kind, const std::vector<ra::Accessor>& group, int accessor,
-                       std::vector<ir::Expr> args) {
+  static ir::Expr call(ir::UfKind kind, const Vector<ra::Accessor>& group, int accessor, std::vector<ir::Expr> args) {
     return ir::call(kind, group[std::size_t(accessor)].name, std::move(args), accessor);
   }
 

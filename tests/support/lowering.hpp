@@ -12,7 +12,7 @@
 #include "cortex/ir/interpret.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/pass/pipeline.hpp"
-#include "cortex/ra/interpret.hpp"
+#include "support/interpreters.hpp"
 
 namespace cortex::test {
 
@@ -30,30 +30,14 @@ inline Target machine(int vector_bytes, int vector_registers = 16) {
 }
 
 /// The verified program after lowering and after each pass that changed it.
-inline std::vector<Snapshot> passes_of(const ra::Graph& graph, const Schedule& schedule, const Target& target) {
-  struct Snapshots final : pass::PassObserver {
-    std::vector<Snapshot> all;
-    void after(const char* pass, const ir::Program& program) override { all.push_back({pass, program}); }
-  } snapshots;
-  pass::run_pipeline(lower::lower(graph, schedule), schedule, target, {true, &snapshots});
-  return snapshots.all;
-}
+std::vector<Snapshot> passes_of(const ra::Graph& graph, const Schedule& schedule, const Target& target);
 
 /// The program after the last run of `pass`; fails if it changed nothing.
-inline ir::Program program_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule,
-                                 const Target& target = machine(16)) {
-  ir::Program found;
-  for (Snapshot& s : passes_of(graph, schedule, target))
-    if (s.pass == pass) found = std::move(s.program);
-  INFO("pass " << pass);
-  REQUIRE(bool(found.body));
-  return found;
-}
+ir::Program program_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule,
+                          const Target& target = machine(16));
 
-inline std::string text_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule,
-                              const Target& target = machine(16)) {
-  return ir::print(program_after(pass, graph, schedule, target));
-}
+std::string text_after(const std::string& pass, const ra::Graph& graph, const Schedule& schedule,
+                       const Target& target = machine(16));
 
 inline int count(const std::string& text, const std::string& part) {
   int found = 0;
@@ -62,57 +46,15 @@ inline int count(const std::string& text, const std::string& part) {
 }
 
 /// Weights for every input of `graph`: of about unit size, matrices by their fan-in; open dimensions get `open` rows.
-inline ra::Weights weights_for(const ra::Graph& graph, int open, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  ra::Weights weights;
-  for (const ra::Op& op : graph.ops) {
-    if (op.kind != ra::OpKind::input) continue;
-    ra::Tensor tensor;
-    std::int64_t size = 1;
-    for (const Dim& dim : op.dims) size *= tensor.shape.emplace_back(dim.kind() == DimKind::open ? open : dim.extent());
-    const bool matrix = op.dims.size() > 1 && op.dims[0].kind() != DimKind::open;
-    const double scale = matrix ? 1.5 / std::sqrt(double(tensor.shape.back())) : 1;
-    for (std::int64_t i = 0; i < size; ++i) tensor.values.push_back(scale * uniform(random));
-    weights.emplace(op.name(), std::move(tensor));
-  }
-  return weights;
-}
+ra::Weights weights_for(const ra::Graph& graph, int open, unsigned seed);
 
 /// One call: nodes, their linearized arrays, weights, and what the recursion as written gives.
 struct Reference {
   Reference(const ra::Graph& graph, const ra::NodeView& view, ir::StructureEnv env, std::vector<std::int32_t> number,
-            const ra::Weights& weights)
-      : graph(graph),
-        env(std::move(env)),
-        number(std::move(number)),
-        states(ra::interpret<double>(graph, view, weights)) {
-    for (const auto& [name, tensor] : weights) bound[name] = tensor.values;
-  }
+            const ra::Weights& weights);
 
   /// Where `program`, run by so many workers, gives another state: "" if nowhere to a relative 1e-9.
-  std::string difference(const ir::Program& program, const ir::InterpretOptions& options = {}) const {
-    ir::Storage storage = bound;
-    try {
-      ir::interpret(program, env, storage, options);
-    } catch (const Error& error) {
-      return error.message;
-    }
-    for (std::size_t s = 0; s < states.size(); ++s) {
-      const std::string& name = graph.ops[std::size_t(graph.states[s].placeholder)].name();
-      const std::vector<double>& got = storage.at(name);
-      for (std::size_t node = 0; node < states[s].size(); ++node) {
-        const std::vector<double>& expected = states[s][node];
-        for (std::size_t i = 0; i < expected.size(); ++i) {
-          const double value = got[std::size_t(number[node]) * expected.size() + i];
-          if (!(std::abs(value - expected[i]) <= 1e-9 * (1 + std::abs(expected[i]))))
-            return name + "[" + std::to_string(number[node]) + "," + std::to_string(i) + "] is " +
-                   std::to_string(value) + " and not " + std::to_string(expected[i]);
-        }
-      }
-    }
-    return {};
-  }
+  std::string difference(const ir::Program& program, const ir::InterpretOptions& options = {}) const;
 
   const ra::Graph& graph;
   ir::StructureEnv env;
@@ -123,51 +65,11 @@ struct Reference {
 
 /// The first pass after which the program gives something else than `reference`, with what is wrong; "" if there is
 /// none. From the pass on that puts the barriers in, also with several workers, in both orders.
-inline std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target) {
-  std::vector<Snapshot> passes;
-  try {
-    passes = passes_of(reference.graph, schedule, target);
-  } catch (const Error& error) {
-    return "no program: " + error.message;
-  }
-  const auto report = [&](const Snapshot& s, const std::string& what) {
-    return "after " + s.pass + ": " + what + "\n" + ir::print(s.program);
-  };
-  bool shared = false;
-  for (const Snapshot& s : passes) {
-    for (const char* late : {"insert_barriers", "pack_weights", "tile_nests", "resolve_structure", "flatten_storage"})
-      shared |= s.pass == late;
-    if (const std::string d = reference.difference(s.program); !d.empty()) return report(s, d);
-    if (schedule.max_workers < 2 || !shared) continue;
-    for (const bool last_first : {false, true})
-      if (const std::string d = reference.difference(s.program, {schedule.max_workers, last_first}); !d.empty())
-        return report(s, std::to_string(schedule.max_workers) +
-                             (last_first ? " workers, last first: " : " workers, first first: ") + d);
-  }
-  return {};
-}
+std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target);
 
 /// Holds `graph` against the recursion as written under every schedule of the recursion, with 1 and 3 workers, for
 /// targets of every kind in turn.
-inline void check_every_schedule(const ra::Graph& graph, const ra::NodeView& view, const ir::StructureEnv& env,
-                                 const std::vector<std::int32_t>& number, int words, int first_target = 0) {
-  const Reference reference(graph, view, env, number, weights_for(graph, words, 1));
-  int target = first_target;
-  for (const bool batched : {false, true})
-    for (const bool specialized : {false, true})
-      for (const bool apart : {false, true})
-        for (const int workers : {1, 3}) {
-          Schedule schedule = Schedule{}.exact_activations().workers(workers);
-          schedule.batched = batched, schedule.specialize_all = specialized, schedule.leaves_apart = apart;
-          if (apart) schedule = schedule.tabulate();
-          constexpr int bytes[] = {16, 32, 64};
-          const Target on = machine(bytes[target % 3], target / 3 % 2 ? 16 : 32);
-          ++target;
-          INFO(graph.name << (batched ? ", batched" : "") << (specialized ? ", specialized" : "")
-                          << (apart ? ", leaves apart" : "") << ", workers " << workers << ", vectors of "
-                          << on.vector_bytes << " bytes, " << on.vector_registers << " registers");
-          CHECK(first_difference(reference, schedule, on) == "");
-        }
-}
+void check_every_schedule(const ra::Graph& graph, const ra::NodeView& view, const ir::StructureEnv& env,
+                          const std::vector<std::int32_t>& number, int words, int first_target = 0);
 
 }  // namespace cortex::test

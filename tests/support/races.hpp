@@ -20,25 +20,7 @@ namespace cortex::test {
 /// are numbered: children first 0 and second 1, container kids 0, fields word 0 and feature 1.
 class Calls {
  public:
-  Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t seed, int count)
-      : partition_(runtime::partition_of(graph, ra::questions(graph, schedule))) {
-    for (const auto& [name, tensor] : weights_for(graph, vocabulary, unsigned(seed))) weights[name] = tensor.values;
-    int depth = 0;
-    for (const int levels : lower::unrolling(graph, schedule)) depth = std::max(depth, levels);
-    for (int c = 0; c < count; ++c) {
-      constexpr int sizes[] = {12, 4, 24, 2};
-      Random random(seed * 100 + std::uint64_t(c));
-      forests_.push_back(random_forest(random, graph.structure, sizes[c % 4]));
-      workspaces_.push_back(std::make_unique<structure::Workspace>());
-      structure::Workspace& workspace = *workspaces_.back();
-      if (!partition_.empty()) workspace.set_partition(&partition_);
-      workspace.set_subtree_depth(depth);
-      using Linearizer = structure::Linearizer<Vertex, VertexSet>;
-      const std::vector<structure::FieldCheck> checks(2);
-      const Structure kind{structure::Kind(int(graph.structure))};
-      envs.emplace_back(Linearizer::run(workspace, kind, checks, forests_.back().roots));
-    }
-  }
+  Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t seed, int count);
 
   std::vector<ir::StructureEnv> envs;
   ir::Storage weights;
@@ -50,45 +32,15 @@ class Calls {
 };
 
 /// The first race of `program` in any of the calls, shared by 2 and 3 workers; "" if there is none.
-inline std::string first_race(const ir::Program& program, const Calls& calls) {
-  for (const ir::StructureEnv& env : calls.envs)
-    for (const int workers : {2, 3}) {
-      ir::Storage storage = calls.weights;
-      if (const auto race = ir::find_race(program, env, storage, workers)) return ir::describe(*race, program);
-    }
-  return {};
-}
+std::string first_race(const ir::Program& program, const Calls& calls);
 
 /// Which state differs in any bit between some two orders in which 3 workers take their turns; "" if none does.
-inline std::string order_matters(const ir::Program& program, const ir::StructureEnv& env, const ir::Storage& weights) {
-  ir::Storage first = weights;
-  ir::interpret(program, env, first, {3});
-  for (const ir::InterpretOptions& options : {ir::InterpretOptions{3, true}, {3, false, 1}, {3, false, 2}}) {
-    ir::Storage other = weights;
-    ir::interpret(program, env, other, options);
-    for (const ir::Buffer& buffer : program.buffers) {
-      if (buffer->role != ir::Role::state || buffer->scope != ir::Scope::shared) continue;
-      const std::vector<double>&a = first.at(buffer), &b = other.at(buffer);
-      if (std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) != 0) return buffer->name;
-    }
-  }
-  return {};
-}
+std::string order_matters(const ir::Program& program, const ir::StructureEnv& env, const ir::Storage& weights);
 
-inline int count_barriers(const ir::Program& program) {
-  int found = 0;
-  ir::visit_with(program.body, [&](const ir::Barrier&) { ++found; });
-  return found;
-}
+int count_barriers(const ir::Program& program);
 
 /// `program` without its `which`-th barrier.
-inline ir::Program without_barrier(ir::Program program, int which) {
-  int at = 0;
-  program.body = ir::mutate_with(program.body, [&](auto&, const ir::Barrier& barrier) -> ir::Stmt {
-    return at++ == which ? ir::Block::make({}) : ir::handle_of(barrier);
-  });
-  return program;
-}
+ir::Program without_barrier(ir::Program program, int which);
 
 /// What came of holding many programs against many calls.
 struct BarrierTally {

@@ -11,47 +11,12 @@ namespace cortex::test {
 
 using RandomFunctor = Functor<Vertex, VertexSet, float>;
 
-inline RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule) {
-  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, best_target()));
-  for (const auto& [name, values] : model.weights) functor.bind(name, values);
-  return functor;
-}
+RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule);
 
 /// The first value outside its bound, as text; nothing if all are right.
-inline std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor,
-                                           const Forest& forest) {
-  const ForestView view(forest);
-  const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
-  const auto result = functor(forest.roots);
-  for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
-    const ra::State& state = model.graph.states[s];
-    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
-    for (int n = 0; n < view.num_nodes(); ++n) {
-      const auto& right = expected[s][std::size_t(n)];
-      if (right.empty()) continue;  // a readout has no value away from the roots
-      const auto values = result.node<float>(view.nodes[std::size_t(n)], name);
-      for (std::size_t i = 0; i < right.size(); ++i) {
-        if (right[i].covers(values[i])) continue;
-        std::ostringstream out;
-        out.precision(9);
-        out << name << "[" << n << "," << i << "] = " << values[i] << ", but the equations give " << right[i].value
-            << " within " << right[i].error;
-        return out.str();
-      }
-    }
-  }
-  return {};
-}
+std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest);
 
 /// Smaller and smaller forests, to print the smallest that still goes wrong.
-inline std::string smallest_failure(const RandomModel& model, const RandomFunctor& functor, std::uint64_t seed) {
-  for (int most = 1; most < 40; ++most)
-    for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
-      Random random(seed * 1000 + attempt);
-      const Forest forest = random_forest(random, model.graph.structure, most);
-      if (const auto wrong = mismatch(model, functor, forest)) return describe(forest) + *wrong;
-    }
-  return "no smaller forest goes wrong";
-}
+std::string smallest_failure(const RandomModel& model, const RandomFunctor& functor, std::uint64_t seed);
 
 }  // namespace cortex::test

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
-#include <vector>
+
+#include "cortex/base/vector.hpp"
 
 namespace cortex {
 
@@ -65,7 +66,7 @@ class PointerTable {
     return (reinterpret_cast<std::uintptr_t>(key) * 0x9E3779B97F4A7C15u >> 32) & (chains_.size() - 1);
   }
   void grow() {
-    std::vector<PointerEntry*> old(chains_.empty() ? 8 : 2 * chains_.size());
+    Vector<PointerEntry*> old(chains_.empty() ? 8 : 2 * chains_.size());
     old.swap(chains_);
     for (PointerEntry* entry : old) {
       while (entry) {
@@ -76,7 +77,7 @@ class PointerTable {
     }
   }
 
-  std::vector<PointerEntry*> chains_;  // a power of two of them
+  Vector<PointerEntry*> chains_;  // a power of two of them
   std::size_t size_ = 0;
 };
 

@@ -1,11 +1,10 @@
-// Loops over vectors that the standard library has, but makes every translation unit pay dearly for:
+// Loops over vectors, of either class, that the standard library has, but makes every translation unit pay dearly for:
 // std::reverse_iterator and inserted ranges are dozens of classes for each type of element.
 #pragma once
 
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace cortex {
 
@@ -24,22 +23,22 @@ struct Reversed {
 };
 
 /// The elements of a vector from the last to the first: `for (const Stmt& s : reversed(stmts))`.
-template <class T>
-Reversed<const T> reversed(const std::vector<T>& vector) {
+template <class Elements>
+Reversed<const typename Elements::value_type> reversed(const Elements& vector) {
   return {vector.data(), vector.data() + vector.size()};
 }
 
 /// Adds the elements of another vector at the end.
-template <class T>
-void append(std::vector<T>& to, const std::vector<T>& elements) {
-  for (const T& element : elements) to.push_back(element);
+template <class Elements>
+void append(Elements& to, const Elements& elements) {
+  for (const auto& element : elements) to.push_back(element);
 }
 
 /// Takes out the elements for which `drop` is true; whether there were any.
-template <class T, class Drop>
-bool erase_where(std::vector<T>& vector, const Drop& drop) {
+template <class Elements, class Drop>
+bool erase_where(Elements& vector, const Drop& drop) {
   std::size_t kept = 0;
-  for (T& element : vector) {
+  for (auto& element : vector) {
     if (drop(std::as_const(element))) continue;
     if (&element != &vector[kept]) vector[kept] = std::move(element);
     ++kept;

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
@@ -28,8 +29,8 @@ enum class CudaBarrier : std::uint8_t { none, cluster, lock_based, lock_free };
 
 struct CudaTextOptions {
   CudaBarrier barrier = CudaBarrier::none;
-  int blocks = 1;             // of a group; more than one only with a barrier
-  int threads = 256;          // of a block
+  int blocks = 1;               // of a group; more than one only with a barrier
+  int threads = 256;            // of a block
   std::int64_t spin_limit = 0;  // how often a block looks at a barrier in memory before it gives up; 0: for ever
 };
 
@@ -82,8 +83,10 @@ class CudaTextPrinter {
     define("BLOCKS", options_.blocks);
     define("THREADS", options_.threads);
     define("SPIN_LIMIT", options_.spin_limit);
-    result.kernel = "\n// ---- the program ----\nstruct Launch {\n  void* const* tables;\n  u64* words;\n  volatile int* fault;\n};\n" +
-                    std::string("KERNEL(cortex_kernel, THREADS) {\n") + text_ + "}\n";
+    result.kernel =
+        "\n// ---- the program ----\nstruct Launch {\n  void* const* tables;\n  u64* words;\n  volatile int* "
+        "fault;\n};\n" +
+        std::string("KERNEL(cortex_kernel, THREADS) {\n") + text_ + "}\n";
     return result;
   }
 
@@ -186,8 +189,7 @@ class CudaTextPrinter {
     if (count < 1 || n.buffer->lanes > 1) refuse_cuda("local buffer " + n.buffer->name + " is no array of scalars");
     const std::string name = fresh('a');
     names_.insert_or_assign(n.buffer.id(), name);
-    line(cuda_scalar(n.buffer->dtype), " ", name,
-         n.buffer->dims.empty() ? ";" : "[" + std::to_string(count) + "];");
+    line(cuda_scalar(n.buffer->dtype), " ", name, n.buffer->dims.empty() ? ";" : "[" + std::to_string(count) + "];");
     stmt(n.body);
   }
 
@@ -292,7 +294,7 @@ class CudaTextPrinter {
   }
 
   /// The only index of an access; none for a local buffer without dimensions.
-  std::string index_of(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  std::string index_of(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
     index_fixed_ = true;
     if (indices.empty() && buffer->scope == ir::Scope::local && buffer->dims.empty()) return {};
     if (indices.size() != 1)
@@ -322,7 +324,8 @@ class CudaTextPrinter {
 
 /// The program as a kernel. Throws Code::internal if the program is not one of device level, or not for a GPU.
 inline CudaText cuda_text(const ir::Program& program, const CudaTextOptions& options) {
-  if (program.level != ir::Level::device || !program.body) refuse_cuda("program " + program.name + " is not at device level");
+  if (program.level != ir::Level::device || !program.body)
+    refuse_cuda("program " + program.name + " is not at device level");
   return detail::CudaTextPrinter(program, options).text();
 }
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/expr.hpp"
 
 namespace cortex::codegen {
@@ -53,12 +53,12 @@ class Memo {
   void forget_loads() { forget(passing_, 0); }
 
  private:
-  void forget(std::vector<const ir::ExprNode*>& nodes, std::size_t keep) {
+  void forget(Vector<const ir::ExprNode*>& nodes, std::size_t keep) {
     for (; nodes.size() > keep; nodes.pop_back()) known_.erase(nodes.back());
   }
 
   PointerMap<Operand> known_;
-  std::vector<const ir::ExprNode*> fixed_, passing_;
+  Vector<const ir::ExprNode*> fixed_, passing_;
 };
 
 }  // namespace cortex::codegen

@@ -3,9 +3,9 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
 #include "cortex/ir/program.hpp"
@@ -26,7 +26,7 @@ class LlvmMemory {
   /// What a function has of its own: its local buffers, and the program's that it touches.
   struct Frame {
     std::string allocas;
-    std::vector<bool> used;  // [buffer of the program]
+    Vector<bool> used;  // [buffer of the program]
   };
 
   /// Begins another function; returns the one that was begun before.

@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/llvm_spelling.hpp"
 
 namespace cortex::codegen {
@@ -15,9 +15,9 @@ namespace cortex::codegen {
 /// Appends instructions to a text and gives their results' names.
 class LlvmOps {
  public:
-  std::string text;                       // the instructions so far
-  std::vector<std::string> declarations;  // of the functions they call, in an order that does not depend on theirs
-  bool converts_f16 = false;              // the machine has an instruction for it
+  std::string text;                  // the instructions so far
+  Vector<std::string> declarations;  // of the functions they call, in an order that does not depend on theirs
+  bool converts_f16 = false;         // the machine has an instruction for it
 
   void declare(const std::string& function) {
     const auto at = std::lower_bound(declarations.begin(), declarations.end(), function);

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/codegen/llvm_memory.hpp"
@@ -80,7 +81,7 @@ class LlvmTextPrinter {
 
   /// Calls `s` as a function of the variables that are bound outside it.
   void call_function(const ir::Stmt& s) {
-    std::vector<ir::Expr> variables;
+    Vector<ir::Expr> variables;
     PointerSet bound;
     ir::visit_with(
         s, [&](const ir::For& n) { bound.insert(n.var.get()); },
@@ -317,7 +318,7 @@ class LlvmTextPrinter {
   }
 
   /// The only index of an access; none for a local buffer without dimensions.
-  ir::Expr index_of(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  ir::Expr index_of(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
     if (indices.size() == 1) return indices.front();
     if (indices.empty() && buffer->scope == ir::Scope::local && buffer->dims.empty()) return {};
     refuse("buffer " + buffer->name + " is not flat: it has " + std::to_string(indices.size()) + " indices");

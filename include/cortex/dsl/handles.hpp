@@ -4,8 +4,8 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/dsl/node.hpp"
 
 namespace cortex::dsl {
@@ -50,7 +50,7 @@ class Handle {
 
  protected:
   /// The read `this[node, indices...]` in a lambda of the model of `reader`.
-  ir::Expr read_at(const SharedState& reader, std::vector<ir::Expr> indices) const {
+  ir::Expr read_at(const SharedState& reader, Vector<ir::Expr> indices) const {
     if (reader != state_)
       fail("'" + name() + "' belongs to model '" + state_->graph.name + "', but is read in model '" +
            reader->graph.name + "'");

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/dsl/handles.hpp"
 #include "cortex/dsl/reduce.hpp"
 #include "cortex/dsl/switch.hpp"
@@ -105,7 +105,7 @@ class Model {
     static_assert(dsl::valid_dims<Dims...>());
     static_assert(sizeof...(Dims) > 0, "an input has at least one dimension; a scalar is a Dim of extent 1");
     return dsl::Input<sizeof...(Dims)>(
-        state_, dsl::add_input(state(), std::move(name), dtype_of<T>, std::vector<Dim>{Dim(dims)...}));
+        state_, dsl::add_input(state(), std::move(name), dtype_of<T>, Vector<Dim>{Dim(dims)...}));
   }
 
   /// R2: the results of the recursive calls for one state, `[node, dims...]` of `T`, read at children.
@@ -114,7 +114,7 @@ class Model {
     static_assert(dsl::valid_element<T>());
     static_assert(dsl::valid_dims<Dims...>());
     return dsl::Placeholder<Node, T, sizeof...(Dims)>(
-        state_, dsl::add_placeholder(state(), std::move(name), dtype_of<T>, std::vector<Dim>{Dim(dims)...}));
+        state_, dsl::add_placeholder(state(), std::move(name), dtype_of<T>, Vector<Dim>{Dim(dims)...}));
   }
 
   /// R1, data of the node: an array of floating-point numbers in each node as an operator `[node, dims...]`, read as
@@ -135,7 +135,7 @@ class Model {
     }
     return dsl::Op<Node, sizeof...(Dims), structure::Accessors<Accessor>>(
         state_, dsl::add_field(state(), std::move(name), dsl::detail::described_accessor<Accessor, Node>(),
-                               std::vector<Dim>{Dim(dims)...}));
+                               Vector<Dim>{Dim(dims)...}));
   }
 
   /// R3: an operator `[node, dims...]`, each element given by the lambda: `m.compute("s", H, [&](auto n, auto i) { ...
@@ -206,7 +206,7 @@ class Model {
         "such as a field of the node");
     dsl::Transaction transaction(state());
     dsl::detail::number_all<Node>(state(), dsl::SetOf<Result>());
-    std::vector<dsl::AnyCase> list{{cases.value, dsl::is_otherwise<Cases>, cases.op.buffer()}...};
+    Vector<dsl::AnyCase> list{{cases.value, dsl::is_otherwise<Cases>, cases.op.buffer()}...};
     const ir::Buffer buffer = dsl::add_switch(state(), name, list, [&](const ir::Expr& node) {
       return dsl::inside(name, [&] { return key(Current(node, state_)).expr; });
     });
@@ -300,10 +300,10 @@ class Model {
         dsl::Transaction transaction(state());
         dsl::detail::number_all<Node>(state(), typename Result::Set());
         const Current node(ir::Var::make("n"), state_);
-        const std::vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
+        const Vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
         const ir::Expr value = dsl::inside(name, [&] { return dsl::number(body(node, Index<D>{vars[D]}...).expr); });
         const ir::Buffer buffer = dsl::add_compute(
-            state(), std::move(name), std::vector<Dim>{Dim(std::get<D>(arguments))...}, node.expr(), vars, value);
+            state(), std::move(name), Vector<Dim>{Dim(std::get<D>(arguments))...}, node.expr(), vars, value);
         transaction.commit();
         return dsl::Op<Node, sizeof...(D), typename Result::Set>(state_, buffer);
       }
@@ -344,11 +344,10 @@ class Model {
     dsl::Transaction transaction(state());
     dsl::detail::number_all<Node>(state(), Set());
     const Current node(ir::Var::make("n"), state_);
-    const std::vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
+    const Vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
     const ir::Expr value = dsl::inside(name, [&] { return dsl::number(body(node, Index<D>{vars[D]}...).expr); });
-    const ir::Buffer buffer =
-        dsl::add_output(state(), name, dtype_of<T>, std::vector<Dim>{Dim(std::get<D>(arguments))...}, at_roots,
-                        node.expr(), vars, value);
+    const ir::Buffer buffer = dsl::add_output(state(), name, dtype_of<T>, Vector<Dim>{Dim(std::get<D>(arguments))...},
+                                              at_roots, node.expr(), vars, value);
     transaction.commit();
     return dsl::Computed<Node, T, sizeof...(D), Set>(state_, buffer);
   }

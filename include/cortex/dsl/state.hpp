@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/dsl/value.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ra/well_formed.hpp"
@@ -19,7 +19,7 @@ struct ModelState {
   bool complete = false;  // its program is made
 
   /// The number of the accessor of that C++ type in its group; a new one at its first use.
-  int number_of(std::vector<ra::Accessor>& group, const ra::Accessor& accessor) {
+  int number_of(Vector<ra::Accessor>& group, const ra::Accessor& accessor) {
     for (std::size_t i = 0; i < group.size(); ++i)
       if (group[i].key == accessor.key) return int(i);
     group.push_back(accessor);
@@ -78,7 +78,7 @@ inline std::string index_name(std::size_t position) {
 }
 
 /// A new operator with its buffer; not yet part of the graph.
-inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, std::vector<Dim> dims, int slot = -1) {
+inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, Vector<Dim> dims, int slot = -1) {
   if (name.empty()) throw Error(Code::invalid_model, "an operator needs a name");
   ir::BufferInfo info;
   info.name = std::move(name);
@@ -109,7 +109,7 @@ inline ir::Buffer add(ModelState& state, ra::Op op) {
 }
 
 /// R1: the next input, bound by name.
-inline ir::Buffer add_input(ModelState& state, std::string name, DType dtype, std::vector<Dim> dims) {
+inline ir::Buffer add_input(ModelState& state, std::string name, DType dtype, Vector<Dim> dims) {
   Transaction transaction(state);
   int slot = 0;
   for (const ra::Op& op : state.graph.ops) slot += op.kind == ra::OpKind::input;
@@ -119,7 +119,7 @@ inline ir::Buffer add_input(ModelState& state, std::string name, DType dtype, st
 }
 
 /// R2.
-inline ir::Buffer add_placeholder(ModelState& state, std::string name, DType dtype, std::vector<Dim> dims) {
+inline ir::Buffer add_placeholder(ModelState& state, std::string name, DType dtype, Vector<Dim> dims) {
   Transaction transaction(state);
   const ir::Buffer buffer = add(state, new_op(ra::OpKind::placeholder, std::move(name), dtype, std::move(dims)));
   transaction.commit();
@@ -127,7 +127,7 @@ inline ir::Buffer add_placeholder(ModelState& state, std::string name, DType dty
 }
 
 /// R1, data of the node: the operator that stands for a floating-point field.
-inline ir::Buffer add_field(ModelState& state, std::string name, const ra::Accessor& accessor, std::vector<Dim> dims) {
+inline ir::Buffer add_field(ModelState& state, std::string name, const ra::Accessor& accessor, Vector<Dim> dims) {
   Transaction transaction(state);
   const int slot = state.number_of(state.graph.fields, accessor);
   const ir::Buffer buffer =
@@ -152,8 +152,8 @@ inline ir::Buffer scalar_field(ModelState& state, const ra::Accessor& accessor) 
 }
 
 /// R3: an operator whose value at [node, vars...] is `body`.
-inline ir::Buffer add_compute(ModelState& state, std::string name, std::vector<Dim> dims, ir::Expr node,
-                              std::vector<ir::Expr> vars, ir::Expr body) {
+inline ir::Buffer add_compute(ModelState& state, std::string name, Vector<Dim> dims, ir::Expr node,
+                              Vector<ir::Expr> vars, ir::Expr body) {
   ra::Op op = new_op(ra::OpKind::compute, std::move(name), body.dtype(), std::move(dims));
   op.node = std::move(node);
   op.index_vars = std::move(vars);
@@ -165,7 +165,7 @@ inline ir::Buffer add_compute(ModelState& state, std::string name, std::vector<D
 /// "<then>_or_<else>".
 inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node, ir::Expr condition,
                              const ir::Buffer& then_branch, const ir::Buffer& else_branch, bool of_switch = false,
-                             ir::Expr key = {}, std::vector<std::int64_t> cases = {}) {
+                             ir::Expr key = {}, Vector<std::int64_t> cases = {}) {
   const ra::Op& then_op = state.op(then_branch);
   if (name.empty()) name = free_name(state, then_branch->name + "_or_" + else_branch->name);
   ra::Op op = new_op(ra::OpKind::if_then_else, std::move(name), then_branch->dtype, then_op.dims);
@@ -180,7 +180,7 @@ inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node,
 }
 
 /// R6: a recursion of its own that joins placeholders to their bodies; the graph is left as it was if these are wrong.
-inline void add_recursion(ModelState& state, const std::vector<std::pair<ir::Buffer, ir::Buffer>>& states) {
+inline void add_recursion(ModelState& state, const Vector<std::pair<ir::Buffer, ir::Buffer>>& states) {
   if (state.complete)
     throw Error(Code::invalid_model,
                 "the states of model '" + state.graph.name + "' are defined already: its program is made");
@@ -201,8 +201,8 @@ inline void add_recursion(ModelState& state, const std::vector<std::pair<ir::Buf
 
 /// A tensor that is computed at every node, or `at_roots` alone, from what the recursions so far have: a recursion of
 /// its own, of the operator "<name>_body".
-inline ir::Buffer add_output(ModelState& state, const std::string& name, DType dtype, std::vector<Dim> dims,
-                             bool at_roots, ir::Expr node, std::vector<ir::Expr> vars, ir::Expr body) {
+inline ir::Buffer add_output(ModelState& state, const std::string& name, DType dtype, Vector<Dim> dims, bool at_roots,
+                             ir::Expr node, Vector<ir::Expr> vars, ir::Expr body) {
   if (body.dtype() != dtype)
     fail("'" + name + "' is declared as " + std::string(to_string(dtype)) + ", but its lambda gives " +
          std::string(to_string(body.dtype())));
@@ -219,13 +219,13 @@ inline ir::Buffer add_output(ModelState& state, const std::string& name, DType d
 
 /// Completes the model. Its results are `results`, in that order; the other states follow. Throws
 /// `Error{invalid_model}` for a result that is none, and for a recursion that no result depends on.
-inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const std::vector<ir::Buffer>& results) {
+inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const Vector<ir::Buffer>& results) {
   if (state.complete)
     throw Error(Code::invalid_model,
                 "the states of model '" + state.graph.name + "' are defined already: its program is made");
   auto whole = std::make_shared<ra::Graph>(state.graph);
-  std::vector<ra::State> ordered;
-  std::vector<bool> needed(std::size_t(ra::num_recursions(*whole)));
+  Vector<ra::State> ordered;
+  Vector<bool> needed(std::size_t(ra::num_recursions(*whole)));
   const auto is_listed = [&](const ra::State& s) {
     return std::any_of(ordered.begin(), ordered.end(),
                        [&](const ra::State& o) { return o.placeholder == s.placeholder; });
@@ -239,7 +239,7 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const std::v
     needed[std::size_t(s.recursion)] = true;
   }
   for (std::size_t r = needed.size(); r-- > 0;) {
-    const std::vector<bool> reads = ra::operators_needed(*whole, int(r));
+    const Vector<bool> reads = ra::operators_needed(*whole, int(r));
     for (const ra::State& s : whole->states) {
       if (needed[r] && reads[std::size_t(s.placeholder)]) needed[std::size_t(s.recursion)] = true;
       if (s.recursion == int(r) && !needed[r])

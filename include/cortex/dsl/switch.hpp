@@ -5,8 +5,8 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/dsl/handles.hpp"
 
 namespace cortex::dsl {
@@ -66,9 +66,9 @@ struct AnyCase {
 
 /// The switch as branches, one for each case but the last, tried in order. `key` gives the key at a node.
 template <class Key>
-ir::Buffer add_switch(ModelState& state, const std::string& name, const std::vector<AnyCase>& cases, const Key& key) {
+ir::Buffer add_switch(ModelState& state, const std::string& name, const Vector<AnyCase>& cases, const Key& key) {
   if (name.empty()) fail("a switch needs a name");
-  std::vector<std::int64_t> values;
+  Vector<std::int64_t> values;
   for (const AnyCase& c : cases) {
     if (c.is_otherwise) continue;
     for (const std::int64_t value : values)
@@ -87,7 +87,7 @@ ir::Buffer add_switch(ModelState& state, const std::string& name, const std::vec
     const ir::Expr is_case = ir::binary(ir::BinaryOp::eq, k, ir::imm(values[i]));
     const bool first = i == 0;
     rest = add_branch(state, first ? name : name + "_" + std::to_string(i), node, is_case, cases[i].op, rest, true,
-                      first && !total ? k : ir::Expr(), first && !total ? values : std::vector<std::int64_t>());
+                      first && !total ? k : ir::Expr(), first && !total ? values : Vector<std::int64_t>());
   }
   return rest;
 }

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/dim.hpp"
 #include "cortex/base/dtype.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 
 namespace cortex::ir {
 
@@ -42,7 +42,7 @@ struct Axis {
 /// How a buffer's logical index becomes an element offset: the sum over its axes. Only the outermost axis may be of
 /// an extent that is unknown at compile time, so strides are constants.
 struct Layout {
-  std::vector<Axis> axes;
+  Vector<Axis> axes;
   std::int64_t fixed_size = 0;  // elements, for buffers of known extents; else 0
   std::int64_t row_size = 0;    // elements from one outermost index to the next, where that extent is unknown
   bool empty() const { return axes.empty() && fixed_size == 0 && row_size == 0; }
@@ -74,7 +74,7 @@ class Buffer {
 struct BufferInfo {
   std::string name;
   DType dtype = DType::f32;
-  std::vector<Dim> dims;
+  Vector<Dim> dims;
   Role role = Role::temp;
   Scope scope = Scope::shared;
   int slot =

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/expr.hpp"
 
 namespace cortex::ir {
@@ -96,7 +97,7 @@ inline Expr operator*(Expr a, std::int64_t b) { return a * IntImm::make(b, a.dty
 inline Expr operator/(Expr a, std::int64_t b) { return a / IntImm::make(b, a.dtype()); }
 inline Expr operator%(Expr a, std::int64_t b) { return a % IntImm::make(b, a.dtype()); }
 
-inline Expr call(UfKind kind, std::string name, std::vector<Expr> args = {}, int accessor = -1) {
+inline Expr call(UfKind kind, std::string name, Vector<Expr> args = {}, int accessor = -1) {
   return UfCall::make(Uf{kind, std::move(name), accessor}, std::move(args));
 }
 

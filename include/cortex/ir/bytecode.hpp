@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -90,13 +90,13 @@ struct Access {
   };
   int buffer;
   int element_lanes;  // of a local buffer of vectors
-  std::vector<Index> indices;
+  Vector<Index> indices;
   Stmt stmt;
 };
 
 struct Call {
   Uf uf;
-  std::vector<std::int32_t> args;
+  Vector<std::int32_t> args;
 };
 
 /// Local buffers lie side by side in one array of doubles.
@@ -106,12 +106,12 @@ struct Local {
 
 struct Bytecode {
   std::string program;
-  std::vector<Instruction> code;
-  std::vector<Access> accesses;
-  std::vector<Call> calls;
-  std::vector<Buffer> buffers;    // the program's, then the local ones
-  std::vector<Local> locals;      // of the local ones
-  std::vector<double> constants;  // constant k is register -1 - k; vectors are made of scalars at run time
+  Vector<Instruction> code;
+  Vector<Access> accesses;
+  Vector<Call> calls;
+  Vector<Buffer> buffers;    // the program's, then the local ones
+  Vector<Local> locals;      // of the local ones
+  Vector<double> constants;  // constant k is register -1 - k; vectors are made of scalars at run time
   std::int64_t local_size = 0;
   int num_buffers = 0;  // of the program
   int num_registers = 0;
@@ -410,13 +410,13 @@ class Compiler {
 
   // ---- buffers ----
 
-  static int access_lanes(const Buffer& buffer, const std::vector<Expr>& indices) {
+  static int access_lanes(const Buffer& buffer, const Vector<Expr>& indices) {
     int lanes = buffer->lanes;
     for (const Expr& index : indices) lanes = std::max(lanes, index.lanes());
     return lanes;
   }
 
-  int access(const Buffer& buffer, const std::vector<Expr>& indices) {
+  int access(const Buffer& buffer, const Vector<Expr>& indices) {
     const auto number = numbers_.find(buffer.id());
     if (number == numbers_.end()) fail("buffer '" + buffer->name + "' is neither the program's nor allocated here");
     Access place{number->second, buffer->lanes, {}, stmt_};
@@ -436,7 +436,7 @@ class Compiler {
   std::int64_t local_top_ = 0;
   PointerMap<int> numbers_;
   PointerMap<Register> known_;
-  std::vector<const ExprNode*> order_;
+  Vector<const ExprNode*> order_;
 };
 
 }  // namespace cortex::ir::vm

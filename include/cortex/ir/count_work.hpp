@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -40,18 +40,18 @@ struct WorkItem {
   enum class Kind : std::uint8_t { nest, barrier, loop } kind = Kind::nest;
   int depth = 0;                // how many such loops are around
   std::string unit;             // loop: what one iteration is; nest: what its rows are
-  std::vector<Buffer> stored;   // what outlives the nest
+  Vector<Buffer> stored;        // what outlives the nest
   bool by_each_worker = false;  // each worker does all of it for itself
   int gates = 0;                // how many sums it accumulates side by side at most; 0: it has no contraction
-  std::vector<Operations> operations;
-  std::vector<WeightRead> weights;
+  Vector<Operations> operations;
+  Vector<WeightRead> weights;
 };
 
 namespace detail {
 
 class WorkCounter {
  public:
-  std::vector<WorkItem> run(const Stmt& body) {
+  Vector<WorkItem> run(const Stmt& body) {
     top(body, {}, 0);
     return std::move(items_);
   }
@@ -265,7 +265,7 @@ class WorkCounter {
 
   /// Of each weight the elements that the nest reads, the same ones counted once.
   void sum_reads() {
-    std::vector<Expr> counted;
+    Vector<Expr> counted;
     for (const Read& read : reads_) {
       const auto& load = *read.load.as<Load>();
       const auto same = [&](const Expr& other) { return equal(other, read.load); };
@@ -301,19 +301,19 @@ class WorkCounter {
     item().weights.push_back({weight, unit, bytes});
   }
 
-  std::vector<WorkItem> items_;
+  Vector<WorkItem> items_;
   PointerMap<double> extents_;  // of loops' variables
-  std::vector<Read> reads_;     // of the nest at hand
+  Vector<Read> reads_;          // of the nest at hand
 };
 
 }  // namespace detail
 
 /// The nests of `body` in order, with the barriers between them and the loops around.
-inline std::vector<WorkItem> count_work(const Stmt& body) { return detail::WorkCounter().run(body); }
+inline Vector<WorkItem> count_work(const Stmt& body) { return detail::WorkCounter().run(body); }
 
 /// The operations of all nests, by units in order of first appearance; what each worker does for itself counts once.
-inline std::vector<Operations> total_of(const std::vector<WorkItem>& items) {
-  std::vector<Operations> total;
+inline Vector<Operations> total_of(const Vector<WorkItem>& items) {
+  Vector<Operations> total;
   for (const WorkItem& item : items)
     for (const Operations& more : item.operations) {
       auto at = std::find_if(total.begin(), total.end(), [&](const Operations& o) { return o.unit == more.unit; });
@@ -326,9 +326,9 @@ inline std::vector<Operations> total_of(const std::vector<WorkItem>& items) {
 
 /// How many barriers a worker meets for each "call" and in each iteration of the loops that carry a dependence, which
 /// are named by what an iteration is. Loops of one name count apart.
-inline std::vector<std::pair<std::string, int>> barriers_of(const std::vector<WorkItem>& items) {
-  std::vector<std::pair<std::string, int>> result{{"call", 0}};
-  std::vector<std::size_t> around{0};  // the loops around, outermost first
+inline Vector<std::pair<std::string, int>> barriers_of(const Vector<WorkItem>& items) {
+  Vector<std::pair<std::string, int>> result{{"call", 0}};
+  Vector<std::size_t> around{0};  // the loops around, outermost first
   for (const WorkItem& item : items) {
     around.resize(std::size_t(item.depth) + 1);
     if (item.kind == WorkItem::Kind::barrier) ++result[around.back()].second;

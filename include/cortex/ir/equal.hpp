@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/stmt.hpp"
 
@@ -94,7 +94,7 @@ class Equality {
   }
 
   template <class Handle>
-  bool all(const std::vector<Handle>& a, const std::vector<Handle>& b) {
+  bool all(const Vector<Handle>& a, const Vector<Handle>& b) {
     if (a.size() != b.size()) return false;
     for (std::size_t i = 0; i < a.size(); ++i)
       if (!(*this)(a[i], b[i])) return false;
@@ -124,7 +124,7 @@ class Equality {
     return x == y;
   }
 
-  std::vector<std::pair<const void*, const void*>> bound_;
+  Vector<std::pair<const void*, const void*>> bound_;
   int renamed_ = 0;  // how many of them differ: at 0 a handle equals itself unseen
 };
 

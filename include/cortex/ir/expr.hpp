@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/dim.hpp"
 #include "cortex/base/dtype.hpp"
 #include "cortex/base/error.hpp"
 #include "cortex/base/handle.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/buffer.hpp"
 
 namespace cortex::ir {
@@ -216,8 +216,8 @@ struct Cast : ExprNode {
 struct Load : ExprNode {
   static constexpr ExprKind tag = ExprKind::load;
   Buffer buffer;
-  std::vector<Expr> indices;
-  static Expr make(Buffer buffer, std::vector<Expr> indices) {
+  Vector<Expr> indices;
+  static Expr make(Buffer buffer, Vector<Expr> indices) {
     require(bool(buffer), "a load without a buffer");
     int lanes = buffer->lanes;
     for (const Expr& index : indices) {
@@ -229,7 +229,7 @@ struct Load : ExprNode {
   }
 
  private:
-  Load(Buffer buffer, std::vector<Expr> indices, Type type)
+  Load(Buffer buffer, Vector<Expr> indices, Type type)
       : ExprNode(tag, type), buffer(std::move(buffer)), indices(std::move(indices)) {}
 };
 
@@ -285,14 +285,14 @@ struct Uf {
 struct UfCall : ExprNode {
   static constexpr ExprKind tag = ExprKind::uf_call;
   Uf uf;
-  std::vector<Expr> args;
-  static Expr make(Uf uf, std::vector<Expr> args) {
+  Vector<Expr> args;
+  static Expr make(Uf uf, Vector<Expr> args) {
     for (const Expr& arg : args) require(arg && is_int(arg.dtype()), "an uninterpreted function of a non-integer");
     return Expr(new UfCall(std::move(uf), std::move(args)));
   }
 
  private:
-  UfCall(Uf uf, std::vector<Expr> args)
+  UfCall(Uf uf, Vector<Expr> args)
       : ExprNode(tag, {uf.kind == UfKind::is_leaf ? DType::boolean : DType::i32, 1}),
         uf(std::move(uf)),
         args(std::move(args)) {}

@@ -329,8 +329,8 @@ class LogicalRun {
 
   // ---- bindings ----
 
-  std::vector<vm::Binding> bindings(int worker) {
-    std::vector<vm::Binding> result;
+  Vector<vm::Binding> bindings(int worker) {
+    Vector<vm::Binding> result;
     for (Tensor& tensor : tensors_) result.push_back(tensor.data.empty() ? tensor.outside : binding_of(tensor, worker));
     return result;
   }
@@ -412,8 +412,8 @@ class LogicalRun {
     return result;
   }
 
-  std::vector<vm::CallContext> calls() const {
-    std::vector<vm::CallContext> result;
+  Vector<vm::CallContext> calls() const {
+    Vector<vm::CallContext> result;
     for (const vm::Call& call : code_.calls) {
       vm::CallContext x{env_.num_nodes,
                         env_.num_internal,

@@ -9,9 +9,9 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/half.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/bytecode.hpp"
 
@@ -26,7 +26,7 @@ inline bool is_unset(double value) { return std::bit_cast<std::uint64_t>(value) 
 struct Binding {
   DType dtype = DType::f64;
   void* data = nullptr;
-  std::vector<std::int64_t> extent, stride;
+  Vector<std::int64_t> extent, stride;
   std::int64_t stored_rows = -1;  // stores to the outermost index are below it; -1: below its extent
   bool writable = true;
   bool tracked = false;       // doubles: reading `unset` is an error
@@ -75,8 +75,7 @@ struct Unobserved {
 
 class Machine {
  public:
-  Machine(const Bytecode& code, std::vector<Binding> bindings, std::vector<CallContext> calls, int worker,
-          int num_workers)
+  Machine(const Bytecode& code, Vector<Binding> bindings, Vector<CallContext> calls, int worker, int num_workers)
       : bytecode_(code),
         bindings_(std::move(bindings)),
         calls_(std::move(calls)),
@@ -453,11 +452,11 @@ class Machine {
   }
 
   const Bytecode& bytecode_;
-  std::vector<Binding> bindings_;
-  std::vector<CallContext> calls_;
+  Vector<Binding> bindings_;
+  Vector<CallContext> calls_;
   int worker_, num_workers_;
-  std::vector<double> registers_;  // constants, last first, then the registers
-  std::vector<double> locals_;
+  Vector<double> registers_;  // constants, last first, then the registers
+  Vector<double> locals_;
   std::int32_t at_ = 0;
 };
 

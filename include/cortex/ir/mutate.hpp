@@ -4,10 +4,10 @@
 #include <array>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/function_ref.hpp"
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/stmt.hpp"
 
@@ -42,7 +42,7 @@ using VisitNode = typename RuleNodeOf<Member>::type;
 using RewriteExpr = FunctionRef<Expr(const Expr&)>;
 using RewriteStmt = FunctionRef<Stmt(const Stmt&)>;
 
-inline bool rewrite_all(const std::vector<Expr>& from, std::vector<Expr>& to, RewriteExpr f) {
+inline bool rewrite_all(const Vector<Expr>& from, Vector<Expr>& to, RewriteExpr f) {
   bool changed = false;
   to.reserve(from.size());
   for (const Expr& e : from) {
@@ -87,12 +87,12 @@ inline Expr rebuild(const ExprNode& e, RewriteExpr f) {
     }
     case ExprKind::load: {
       const auto& n = static_cast<const Load&>(e);
-      std::vector<Expr> indices;
+      Vector<Expr> indices;
       return rewrite_all(n.indices, indices, f) ? Load::make(n.buffer, std::move(indices)) : self();
     }
     case ExprKind::uf_call: {
       const auto& n = static_cast<const UfCall&>(e);
-      std::vector<Expr> args;
+      Vector<Expr> args;
       return rewrite_all(n.args, args, f) ? UfCall::make(n.uf, std::move(args)) : self();
     }
     case ExprKind::reduce: {
@@ -139,7 +139,7 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
     }
     case StmtKind::store: {
       const auto& n = static_cast<const Store&>(s);
-      std::vector<Expr> indices;
+      Vector<Expr> indices;
       const bool changed = rewrite_all(n.indices, indices, fe);
       Expr value = fe(n.value);
       return !changed && value.same_as(n.value) ? self() : Store::make(n.buffer, std::move(indices), value);
@@ -154,7 +154,7 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
     }
     case StmtKind::block: {
       const auto& n = static_cast<const Block&>(s);
-      std::vector<Stmt> stmts;
+      Vector<Stmt> stmts;
       bool changed = false;
       for (const Stmt& stmt : n.stmts) {
         stmts.push_back(fs(stmt));

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::ir {
@@ -96,7 +96,7 @@ class Printer {
     if (buffer->stored_in) out_ << " in " << unique(buffer->stored_in.id(), buffer->stored_in->name);
   }
 
-  void list(const std::vector<Expr>& items, char open, char close) {
+  void list(const Vector<Expr>& items, char open, char close) {
     out_ << open;
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (i) out_ << ",";
@@ -107,7 +107,7 @@ class Printer {
 
   void function(std::string_view name, std::initializer_list<Expr> args) {
     out_ << name;
-    list(std::vector<Expr>(args), '(', ')');
+    list(Vector<Expr>(args), '(', ')');
   }
 
   static int precedence(BinaryOp op) {
@@ -273,7 +273,7 @@ class Printer {
   std::ostringstream out_;
   PointerMap<std::string> names_;
   PointerSet bound_;
-  std::vector<std::pair<std::string, int>> seen_;  // how many bear a name
+  Vector<std::pair<std::string, int>> seen_;  // how many bear a name
 };
 
 inline std::string print(const Expr& e) { return Printer().text(e); }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/stmt.hpp"
 
 namespace cortex::ir {
@@ -28,26 +28,26 @@ struct Tabulation {
       int weight = 0, dim = 0;  // the weight's slot
       friend bool operator==(const Bound&, const Bound&) = default;
     };
-    std::vector<Bound> bounds;
+    Vector<Bound> bounds;
   };
   Rows rows = Rows::once;
-  std::vector<Key> keys;     // by ascending field
-  std::vector<int> weights;  // slots of all that the results follow from
-  std::vector<int> states;   // of its results: numbers in `Program::buffers`
-  std::vector<int> temps;    // of its results: `BufferInfo::kept`
+  Vector<Key> keys;     // by ascending field
+  Vector<int> weights;  // slots of all that the results follow from
+  Vector<int> states;   // of its results: numbers in `Program::buffers`
+  Vector<int> temps;    // of its results: `BufferInfo::kept`
 };
 
 /// A program. `buffers` are all that outlive a loop iteration, in the order in which the code is given them.
 struct Program {
   std::string name;
-  std::vector<Buffer> buffers;
+  Vector<Buffer> buffers;
   Stmt body;
   Level level = Level::loops;
-  std::vector<int> field_components;  // per field of the nodes: how many elements each node has
-  bool chains = false;                // the nodes are sequences, linked by one accessor alone
-  int parts = 1;                      // of each batch, one for each way through the specialized branches
-  std::vector<Tabulation> tabulations;
-  std::vector<bool> required_children;  // per named accessor: every inner node has that child
+  Vector<int> field_components;  // per field of the nodes: how many elements each node has
+  bool chains = false;           // the nodes are sequences, linked by one accessor alone
+  int parts = 1;                 // of each batch, one for each way through the specialized branches
+  Vector<Tabulation> tabulations;
+  Vector<bool> required_children;  // per named accessor: every inner node has that child
 };
 
 /// The number of `buffer` in `program`, or -1.

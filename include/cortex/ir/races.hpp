@@ -17,8 +17,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/interpret.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/print.hpp"
@@ -30,7 +30,7 @@ class VectorClocks {
  public:
   using Time = std::uint32_t;
   /// What a barrier, or a signal, hands on.
-  using Clock = std::vector<Time>;
+  using Clock = Vector<Time>;
 
   explicit VectorClocks(int workers) : clocks_(std::size_t(workers), Clock(std::size_t(workers))) {
     for (std::size_t w = 0; w < clocks_.size(); ++w) clocks_[w][w] = 1;
@@ -65,7 +65,7 @@ class VectorClocks {
     for (std::size_t w = 0; w < from.size(); ++w) into[w] = std::max(into[w], from[w]);
   }
 
-  std::vector<Clock> clocks_;  // [worker][worker]
+  Vector<Clock> clocks_;  // [worker][worker]
 };
 
 /// Two accesses that nothing orders.
@@ -76,8 +76,8 @@ struct Race {
     Stmt stmt;  // of the program, the innermost that the access is a part of
   };
   std::string buffer;
-  std::vector<std::int64_t> element;  // its index in the program: at device level an offset
-  Side first, second;                 // in the order of this execution
+  Vector<std::int64_t> element;  // its index in the program: at device level an offset
+  Side first, second;            // in the order of this execution
 };
 
 namespace detail {
@@ -132,22 +132,22 @@ class RaceObserver {
     std::int32_t write = 0, read = 0;
   };
   struct Shadow {
-    std::vector<std::int64_t> extents;
-    std::vector<Mark> marks;  // [element][worker]; empty: not shared, or never written
+    Vector<std::int64_t> extents;
+    Vector<Mark> marks;  // [element][worker]; empty: not shared, or never written
   };
 
   const Stmt& stmt_of(std::int32_t access) const { return code_.accesses[std::size_t(access)].stmt; }
 
   void report(std::size_t buffer, std::int64_t offset, Race::Side first, Race::Side second) {
     const Shadow& shadow = shadows_[buffer];
-    std::vector<std::int64_t> element(shadow.extents.size());
+    Vector<std::int64_t> element(shadow.extents.size());
     for (std::size_t d = element.size(); d-- > 0; offset /= shadow.extents[d]) element[d] = offset % shadow.extents[d];
     found_ = Race{code_.buffers[buffer]->name, std::move(element), std::move(first), std::move(second)};
   }
 
   const vm::Bytecode& code_;
   VectorClocks clocks_;
-  std::vector<Shadow> shadows_;  // [buffer]
+  Vector<Shadow> shadows_;  // [buffer]
   std::optional<Race> found_;
 };
 

@@ -3,8 +3,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/expr.hpp"
 
@@ -93,16 +93,16 @@ struct LetStmt : StmtNode {
 struct Store : StmtNode {
   static constexpr StmtKind tag = StmtKind::store;
   Buffer buffer;
-  std::vector<Expr> indices;
+  Vector<Expr> indices;
   Expr value;
-  static Stmt make(Buffer buffer, std::vector<Expr> indices, Expr value) {
+  static Stmt make(Buffer buffer, Vector<Expr> indices, Expr value) {
     require(buffer && value && value.dtype() == buffer->dtype, "a store of another type than its buffer");
     for (const Expr& index : indices) require(index && is_int(index.dtype()), "an index that is not an integer");
     return Stmt(new Store(std::move(buffer), std::move(indices), std::move(value)));
   }
 
  private:
-  Store(Buffer buffer, std::vector<Expr> indices, Expr value)
+  Store(Buffer buffer, Vector<Expr> indices, Expr value)
       : StmtNode(tag), buffer(std::move(buffer)), indices(std::move(indices)), value(std::move(value)) {}
 };
 
@@ -128,9 +128,9 @@ struct If : StmtNode {
 /// Statements one after the other; nested blocks are flattened, and one statement alone is itself.
 struct Block : StmtNode {
   static constexpr StmtKind tag = StmtKind::block;
-  std::vector<Stmt> stmts;
-  static Stmt make(const std::vector<Stmt>& stmts) {
-    std::vector<Stmt> flat;
+  Vector<Stmt> stmts;
+  static Stmt make(const Vector<Stmt>& stmts) {
+    Vector<Stmt> flat;
     for (const Stmt& stmt : stmts) {
       if (!stmt) continue;
       if (const auto* block = stmt.as<Block>())
@@ -143,7 +143,7 @@ struct Block : StmtNode {
   }
 
  private:
-  Block(std::vector<Stmt> stmts) : StmtNode(tag), stmts(std::move(stmts)) {}
+  Block(Vector<Stmt> stmts) : StmtNode(tag), stmts(std::move(stmts)) {}
 };
 
 /// `body` with a buffer of local scope; its contents are undefined at the start of each execution.

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include "cortex/base/half.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/buffer.hpp"
 
 namespace cortex::ir {
@@ -33,14 +33,14 @@ inline std::optional<std::size_t> unstorable(DType dtype, const float* values, s
 namespace detail {
 
 /// The number of the channel of each element of a tensor of `extents`; `count` becomes how many there are.
-inline std::vector<std::size_t> channels_of(const std::vector<std::int64_t>& extents, std::uint32_t channels,
-                                            std::size_t& count) {
-  std::vector<std::size_t> result{0};
+inline Vector<std::size_t> channels_of(const Vector<std::int64_t>& extents, std::uint32_t channels,
+                                       std::size_t& count) {
+  Vector<std::size_t> result{0};
   count = 1;
   for (std::size_t d = 0; d < extents.size(); ++d) {
     const bool apart = channels >> d & 1u;
     const auto extent = std::size_t(extents[d]);
-    std::vector<std::size_t> next;
+    Vector<std::size_t> next;
     next.reserve(result.size() * extent);
     for (const std::size_t outer : result)
       for (std::size_t i = 0; i < extent; ++i) next.push_back(apart ? outer * extent + i : outer);
@@ -51,12 +51,12 @@ inline std::vector<std::size_t> channels_of(const std::vector<std::int64_t>& ext
 }
 
 /// One scale for each channel.
-inline std::vector<float> scales_of(const float* values, const std::vector<std::size_t>& channel, std::size_t count) {
-  std::vector<float> scales(count, 0);
+inline Vector<float> scales_of(const float* values, const Vector<std::size_t>& channel, std::size_t count) {
+  Vector<float> scales(count, 0);
   for (std::size_t i = 0; i < channel.size(); ++i)
     scales[channel[i]] = std::max(scales[channel[i]], std::abs(values[i]));
   constexpr float least = std::numeric_limits<float>::min();
-  std::vector<float> power(count);
+  Vector<float> power(count);
   for (std::size_t c = 0; c < count; ++c) {
     int exponent = 0;  // the least with largest <= 127 * 2^exponent
     const float fraction = std::frexp(scales[c] / 127, &exponent);
@@ -64,7 +64,7 @@ inline std::vector<float> scales_of(const float* values, const std::vector<std::
     scales[c] = std::max(scales[c] / 127, least);
     if (std::isinf(scales[c] * 127)) scales[c] = std::nextafter(scales[c], 0.0f);
   }
-  std::vector<char> exact(count, 1);
+  Vector<char> exact(count, 1);
   for (std::size_t i = 0; i < channel.size(); ++i) {
     const double q = double(values[i]) / power[channel[i]];
     exact[channel[i]] &= q == std::nearbyint(q) && std::abs(q) <= 127;
@@ -78,18 +78,18 @@ inline std::vector<float> scales_of(const float* values, const std::vector<std::
 
 /// The elements of `buffer`, a copy of the weight whose row-major elements of `extents` are `values`: each is a number
 /// of the buffer's type. For scales these, else as many as there are values.
-inline std::vector<float> stored_elements(const BufferInfo& buffer, const float* values,
-                                          const std::vector<std::int64_t>& extents) {
+inline Vector<float> stored_elements(const BufferInfo& buffer, const float* values,
+                                     const Vector<std::int64_t>& extents) {
   std::size_t size = 1, count = 1;
   for (const std::int64_t extent : extents) size *= std::size_t(extent);
-  std::vector<float> result(values, values + size);
+  Vector<float> result(values, values + size);
   if (buffer.dtype == DType::bf16)
     for (float& x : result) x = from_bf16(to_bf16(x));
   if (buffer.dtype == DType::f16)
     for (float& x : result) x = from_f16(to_f16(x));
   if (buffer.dtype != DType::i8 && !buffer.is_scales) return result;
-  const std::vector<std::size_t> channel = detail::channels_of(extents, buffer.channels, count);
-  const std::vector<float> scales = detail::scales_of(values, channel, count);
+  const Vector<std::size_t> channel = detail::channels_of(extents, buffer.channels, count);
+  const Vector<float> scales = detail::scales_of(values, channel, count);
   if (buffer.is_scales) return scales;
   for (std::size_t i = 0; i < size; ++i)
     result[i] = float(std::clamp(std::nearbyint(double(values[i]) / scales[channel[i]]), -127.0, 127.0));

@@ -12,9 +12,9 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -175,7 +175,7 @@ class Verifier {
 
   /// Checks an access; gives the number of lanes of what is read or written.
   template <class Handle>
-  int access(const Buffer& buffer, const std::vector<Expr>& indices, const Handle& self) {
+  int access(const Buffer& buffer, const Vector<Expr>& indices, const Handle& self) {
     const bool local = buffer->scope == Scope::local, flat = level_ == Level::device && !(local && indices.empty());
     if (local && !allocated_.contains(buffer.id())) fail("a local buffer is used inside its allocation", self);
     if (!local && whole_program_ && !listed_.contains(buffer.id())) fail("a buffer is among the program's", self);

@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "cortex/base/vector.hpp"
 
 namespace cortex::jit {
 
@@ -17,7 +18,7 @@ class DynamicLibrary {
   DynamicLibrary() = default;
 
   /// The first of `names` that the loader finds; a name with a slash is a path.
-  static DynamicLibrary open(const std::vector<std::string>& names) {
+  static DynamicLibrary open(const Vector<std::string>& names) {
     DynamicLibrary library;
     for (const std::string& name : names) {
       library.handle_ = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);

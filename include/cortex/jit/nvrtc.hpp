@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/jit/dynlib.hpp"
 
 namespace cortex::jit {
@@ -34,7 +34,7 @@ struct Nvrtc {
 
 /// NVRTC of this machine; null with the reason in `why`. Looks where the loader does, then in CUDA's usual place.
 inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why) {
-  std::vector<std::string> names;
+  Vector<std::string> names;
   for (const std::string& directory : {std::string(), std::string("/usr/local/cuda/lib64/")})
     for (const char* version : {".13", ".12", ""}) names.push_back(directory + "libnvrtc.so" + version);
   const DynamicLibrary library = DynamicLibrary::open(names);
@@ -90,10 +90,10 @@ inline std::string compile_log(const Nvrtc& nvrtc, Nvrtc::Program program) {
 }
 
 /// The architectures that this NVRTC compiles for, in ascending order.
-inline std::vector<int> architectures(const Nvrtc& nvrtc) {
+inline Vector<int> architectures(const Nvrtc& nvrtc) {
   int count = 0;
   nvrtc.GetNumSupportedArchs(&count);
-  std::vector<int> result(std::size_t(std::max(count, 0)));
+  Vector<int> result(std::size_t(std::max(count, 0)));
   if (count > 0) nvrtc.GetSupportedArchs(result.data());
   std::sort(result.begin(), result.end());
   return result;
@@ -104,7 +104,7 @@ inline std::vector<int> architectures(const Nvrtc& nvrtc) {
 /// Compiles `source` for compute capability `sm`. Throws `Error{compile_failed}` with NVRTC's log and the source,
 /// `Error{unavailable}` for an architecture older than all that this NVRTC knows.
 inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int sm, const NvrtcOptions& options = {}) {
-  const std::vector<int> known = detail::architectures(nvrtc);
+  const Vector<int> known = detail::architectures(nvrtc);
   CudaImage image;
   int architecture = 0;
   for (const int one : known)
@@ -115,10 +115,10 @@ inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int
                                        std::to_string(known.empty() ? 0 : known.front()) + " on");
   image.ptx = architecture != sm || options.force_ptx;
   const std::string name = std::to_string(architecture);
-  std::vector<std::string> arguments{"--gpu-architecture=" + (image.ptx ? "compute_" + name : "sm_" + name),
-                                     "-fmad=false", "-std=c++17"};
+  Vector<std::string> arguments{"--gpu-architecture=" + (image.ptx ? "compute_" + name : "sm_" + name), "-fmad=false",
+                                "-std=c++17"};
   if (options.report) arguments.push_back("--ptxas-options=-v");
-  std::vector<const char*> pointers;
+  Vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
 
   Nvrtc::Program program = nullptr;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/lower/knowledge.hpp"
 
 namespace cortex::lower {
@@ -115,7 +116,7 @@ class AbsenceFolder {
 /// Rewrites a version with what is known of its nodes; definitions that become constants vanish.
 inline void propagate_absent_children(Version& version, const Knowledge& known) {
   detail::AbsenceFolder fold(known);
-  std::vector<Definition> kept;
+  Vector<Definition> kept;
   for (Definition& d : version.definitions) {
     d.body = fold(d.body);
     if (d.guard) d.guard = fold(d.guard);

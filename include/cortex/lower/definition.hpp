@@ -3,8 +3,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/recursions.hpp"
@@ -27,7 +27,7 @@ struct Definition {
   ir::Expr node;       // empty: does not depend on the node
   ir::Expr child;      // the variable k of a definition per child; empty: per node
   int container = -1;  // whose child k is
-  std::vector<IndexVar> indices;
+  Vector<IndexVar> indices;
   ir::Expr body;
   ir::Expr guard;  // condition on `node`; empty: always
   int op = -1;     // the operator that it is part of
@@ -36,16 +36,16 @@ struct Definition {
 /// The body for one part, in an order in which everything is defined before it is read.
 struct Version {
   Part part = Part::all;
-  std::vector<Definition> definitions;
-  int number = -1;           // which part of each batch, by the answers below; -1: the whole batch
-  std::vector<int> answers;  // one for each selector, where there is a number
+  Vector<Definition> definitions;
+  int number = -1;      // which part of each batch, by the answers below; -1: the whole batch
+  Vector<int> answers;  // one for each selector, where there is a number
 };
 
 /// One recursion of a graph, with its versions.
 struct Recursion {
   ra::Direction direction = ra::Direction::up;
-  std::vector<ir::Buffer> states;  // its own
-  std::vector<Version> versions;
+  Vector<ir::Buffer> states;  // its own
+  Vector<Version> versions;
   int unrolled = 0;  // how many levels are put into each other; 0: none
 };
 
@@ -57,8 +57,8 @@ enum class Stage : std::uint8_t {
 };
 
 /// The index list with which a definition's tensor is stored.
-inline std::vector<ir::Expr> store_indices(const Definition& d) {
-  std::vector<ir::Expr> result;
+inline Vector<ir::Expr> store_indices(const Definition& d) {
+  Vector<ir::Expr> result;
   if (d.child)
     result.push_back(ir::call(ir::UfKind::edge, "edge", {d.node, d.child}, d.container));
   else if (d.node)

@@ -3,8 +3,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/lower/hoist.hpp"
@@ -22,7 +22,7 @@ inline ir::Stmt reduction_loops(const Definition& d, const ir::Reduce& reduce) {
   info.dtype = d.buffer->dtype;
   info.scope = ir::Scope::local;
   const ir::Buffer acc{std::move(info)};
-  std::vector<ir::ReduceAxis> axes{reduce.axis};
+  Vector<ir::ReduceAxis> axes{reduce.axis};
   ir::Expr body = reduce.body;
   while (const auto* nested = body.as<ir::Reduce>()) {
     axes.push_back(nested->axis);
@@ -61,17 +61,17 @@ inline bool opposite(const ir::Expr& a, const ir::Expr& b) {
 
 /// The definitions of one version in order; runs under one condition share an `if`, and a run under the opposite
 /// condition becomes its `else`.
-inline ir::Stmt body_of(const std::vector<Definition>& definitions) {
+inline ir::Stmt body_of(const Vector<Definition>& definitions) {
   struct Run {
     ir::Expr guard;
-    std::vector<ir::Stmt> stmts;
+    Vector<ir::Stmt> stmts;
   };
-  std::vector<Run> runs;
+  Vector<Run> runs;
   for (const Definition& d : definitions) {
     if (runs.empty() || !same_guard(runs.back().guard, d.guard)) runs.push_back({d.guard, {}});
     runs.back().stmts.push_back(definition_loops(d));
   }
-  std::vector<ir::Stmt> result;
+  Vector<ir::Stmt> result;
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const ir::Stmt body = ir::Block::make(runs[r].stmts);
     if (!runs[r].guard) {
@@ -87,7 +87,7 @@ inline ir::Stmt body_of(const std::vector<Definition>& definitions) {
 }
 
 /// `for n_idx in [0, extent): node = of(n_idx): body`.
-inline ir::Stmt node_loop(const std::vector<Definition>& definitions, const Dim& dim, const ir::Expr& extent,
+inline ir::Stmt node_loop(const Vector<Definition>& definitions, const Dim& dim, const ir::Expr& extent,
                           FunctionRef<ir::Expr(const ir::Expr&)> of) {
   const ir::Expr n = ir::Var::make("n_idx"), node = ir::Var::make("node");
   ir::Substitution to_node;
@@ -135,13 +135,13 @@ inline ir::Stmt part_loop(const Version& version, const Way& way, const ir::Expr
 }
 
 /// Loops over the batches in dependence order, each part of a batch by its version.
-inline ir::Stmt parts_loop(const std::vector<Version>& versions, const Way& way) {
+inline ir::Stmt parts_loop(const Vector<Version>& versions, const Way& way) {
   const bool all = versions.front().part == Part::all;
   const ir::Expr step = ir::Var::make("b_idx");
   const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches")
                                : ir::call(UfKind::num_internal_batches, "num_internal_batches");
   const ir::Expr b = (way.down() ? batches - 1 - step : step) + std::int64_t(!all);
-  std::vector<ir::Stmt> parts;
+  Vector<ir::Stmt> parts;
   for (const Version& version : versions) parts.push_back(part_loop(version, way, b));
   return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, ir::Block::make(parts));
 }
@@ -165,7 +165,7 @@ inline ir::Stmt subtree_body(const Version& version, const ir::Expr& node, int l
   ir::Substitution to_node;
   for (const Definition& d : version.definitions)
     if (d.node) to_node.insert_or_assign(d.node.get(), node);
-  std::vector<ir::Stmt> stmts;
+  Vector<ir::Stmt> stmts;
   if (levels > 1) {
     const ir::Expr k = ir::Var::make("k_inner"), child = ir::Var::make("inner");
     stmts.push_back(ir::For::make(k, dims::sequence, ir::call(UfKind::num_inner, "num_inner", {node}),
@@ -205,9 +205,9 @@ inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
 }
 
 /// The loops of one recursion: versions of whole batches alone, those of parts of the same batches together.
-inline void pass_loops(const Placement::Pass& pass, const Way& way, std::vector<ir::Stmt>& out) {
+inline void pass_loops(const Placement::Pass& pass, const Way& way, Vector<ir::Stmt>& out) {
   for (const Version& version : pass.ahead) out.push_back(independent_loop(version));
-  std::vector<Version> parts;
+  Vector<Version> parts;
   const auto flush = [&] {
     if (parts.empty()) return;
     if (parts.front().part == Part::leaves)  // batch 0
@@ -231,7 +231,7 @@ inline void pass_loops(const Placement::Pass& pass, const Way& way, std::vector<
 
 /// The whole program's loops. `parts`: how many parts each batch has.
 inline ir::Stmt emit_loops(const Placement& placement, bool batched, int parts) {
-  std::vector<ir::Stmt> stmts;
+  Vector<ir::Stmt> stmts;
   for (const Definition& d : placement.once) stmts.push_back(detail::definition_loops(d));
   for (const Placement::Pass& pass : placement.passes)
     detail::pass_loops(pass, detail::Way{pass.direction, batched, parts, pass.unrolled}, stmts);

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/lower/definition.hpp"
@@ -18,12 +18,12 @@ struct Placement {
   /// One recursion: `ahead` holds a version per part: leaves, inner nodes, or all.
   struct Pass {
     ra::Direction direction;
-    std::vector<Version> ahead;
-    std::vector<Version> recursion;
+    Vector<Version> ahead;
+    Vector<Version> recursion;
     int unrolled = 0;
   };
-  std::vector<Definition> once;
-  std::vector<Pass> passes;
+  Vector<Definition> once;
+  Vector<Pass> passes;
 };
 
 namespace detail {
@@ -44,12 +44,12 @@ inline bool same_definition(const Definition& a, const Definition& b) {
 /// value.
 class NodeFreer {
  public:
-  explicit NodeFreer(std::vector<Definition>& once) : once_(once) {}
+  explicit NodeFreer(Vector<Definition>& once) : once_(once) {}
 
   void run(Version& version) {
     PointerMap<int> definitions;  // of each buffer: one for each side of a branch
     for (const Definition& d : version.definitions) ++definitions[d.buffer.id()];
-    std::vector<Definition> kept;
+    Vector<Definition> kept;
     for (Definition& d : version.definitions) {
       d.body = drop_node(d.body);
       const bool free = d.node && !d.child && !ir::uses(d.body, d.node);
@@ -62,7 +62,7 @@ class NodeFreer {
       } else if (alone) {
         freed_.emplace(d.buffer.id(), once(without_node(d)));
       } else {
-        std::vector<ir::Expr> indices;
+        Vector<ir::Expr> indices;
         for (const IndexVar& index : d.indices) indices.push_back(index.var);
         d.body = ir::Load::make(once(without_node(d)), std::move(indices));
         kept.push_back(std::move(d));
@@ -91,7 +91,7 @@ class NodeFreer {
       const auto found = freed_.find(load.buffer.id());
       if (found == freed_.end()) return self.children(load);
       const bool has_node = !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node;
-      std::vector<ir::Expr> indices;
+      Vector<ir::Expr> indices;
       for (std::size_t i = has_node; i < load.indices.size(); ++i) indices.push_back(self(load.indices[i]));
       return ir::Load::make(found->second, std::move(indices));
     });
@@ -117,13 +117,13 @@ class NodeFreer {
     return common;
   }
 
-  std::vector<Definition>& once_;
+  Vector<Definition>& once_;
   PointerMap<ir::Buffer> freed_;
 };
 
 /// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what
 /// those read.
-inline PointerSet ahead_of(const Version& version, const std::vector<ir::Buffer>& states) {
+inline PointerSet ahead_of(const Version& version, const Vector<ir::Buffer>& states) {
   PointerSet recurrent, ahead;
   for (const ir::Buffer& state : states) recurrent.insert(state.id());
   for (const Definition& d : version.definitions) {
@@ -155,7 +155,7 @@ inline bool defines(const Version& version, const ir::Buffer& buffer) {
 }
 
 /// Whether every tensor over the nodes that `d` reads is defined in `everywhere`, and nowhere in `elsewhere`.
-inline bool reads_only(const Definition& d, const Version& everywhere, const std::vector<const Version*>& elsewhere) {
+inline bool reads_only(const Definition& d, const Version& everywhere, const Vector<const Version*>& elsewhere) {
   bool all = true;
   for_each_read(d.body, [&](const ir::Load& load) {
     if (load.buffer->role != ir::Role::temp || load.buffer->dims.empty() || !(load.buffer->dims[0] == dims::node))
@@ -172,7 +172,7 @@ namespace detail {
 
 /// Drops definitions that an earlier recursion has evaluated already, at all the nodes of the version. They may read
 /// anything that is complete by then, so they read the same now.
-inline void drop_repeated(std::vector<Recursion>& recursions) {
+inline void drop_repeated(Vector<Recursion>& recursions) {
   const auto has = [](const Recursion& r, Part part, const Definition& d) {
     return std::any_of(r.versions.begin(), r.versions.end(), [&](const Version& v) {
       return v.part == part && v.number < 0 &&
@@ -198,14 +198,14 @@ inline void drop_repeated(std::vector<Recursion>& recursions) {
 /// nodes moves.
 inline Placement::Pass hoist_one(Recursion recursion) {
   Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
-  std::vector<Version>& versions = recursion.versions;
+  Vector<Version>& versions = recursion.versions;
   const bool recurs = recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down;
   Version everywhere;
   for (Version& version : versions) {
     if (version.part == Part::leaves || version.number >= 0 || !recurs) continue;
     const auto ahead = ahead_of(version, recursion.states);
     Version here{version.part, {}, -1, {}};
-    std::vector<Definition> kept;
+    Vector<Definition> kept;
     for (Definition& d : version.definitions) {
       if (!ahead.contains(d.buffer.id())) {
         kept.push_back(std::move(d));
@@ -228,7 +228,7 @@ inline Placement::Pass hoist_one(Recursion recursion) {
 }  // namespace detail
 
 /// Sorts the definitions by stage.
-inline Placement hoist(std::vector<Recursion> recursions) {
+inline Placement hoist(Vector<Recursion> recursions) {
   Placement result;
   detail::drop_repeated(recursions);
   // Each version apart: what depends on the node among inner nodes may be the same for all leaves.

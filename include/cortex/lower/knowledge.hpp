@@ -3,8 +3,8 @@
 
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/lower/definition.hpp"
 #include "cortex/ra/partition.hpp"
 
@@ -66,7 +66,7 @@ class Knowledge {
  private:
   struct Fact {
     ir::Expr key, guard;
-    const std::vector<std::int64_t>* values;
+    const Vector<std::int64_t>* values;
     int answer;
   };
 
@@ -93,7 +93,7 @@ class Knowledge {
   const ra::Graph& graph_;
   Part part_;
   ir::Expr node_;
-  std::vector<Fact> facts_;
+  Vector<Fact> facts_;
 };
 
 }  // namespace cortex::lower

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/lower/absent_children.hpp"
 #include "cortex/lower/emit_loops.hpp"
 #include "cortex/lower/hoist.hpp"
@@ -16,8 +16,8 @@ namespace cortex::lower {
 
 /// Every non-local buffer that `body` reads or writes, in order of first use; states first, in the graph's order, so
 /// that results are found even if nothing else is.
-inline std::vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt& body) {
-  std::vector<ir::Buffer> result;
+inline Vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt& body) {
+  Vector<ir::Buffer> result;
   PointerSet seen;
   const auto add = [&](const ir::Buffer& buffer) {
     if (buffer->scope != ir::Scope::local && seen.insert(buffer.id())) result.push_back(buffer);
@@ -33,7 +33,7 @@ inline std::vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt
 inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
-  std::vector<Recursion> recursions = make_versions(graph, schedule, questions);
+  Vector<Recursion> recursions = make_versions(graph, schedule, questions);
   split_reductions(recursions);                        // L1: every temporary explicit
   refactor(recursions, graph, schedule);               // S4: the back edge moves to a contraction
   Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it

@@ -20,9 +20,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/lower/definition.hpp"
 #include "cortex/ra/schedule.hpp"
@@ -62,18 +62,18 @@ class Refactorer {
  private:
   /// What becomes of a version's definitions, by their numbers.
   struct Plan {
-    std::vector<bool> cut;    // a contraction that is cut
-    std::vector<bool> after;  // A2: depends on one, or is one
-    std::vector<bool> heavy;  // contracts where that is not hoisted out of the recursion, or depends on what does
-    std::vector<ir::ReduceAxis> cuts;  // the axis of each contraction that is cut, in order
+    Vector<bool> cut;             // a contraction that is cut
+    Vector<bool> after;           // A2: depends on one, or is one
+    Vector<bool> heavy;           // contracts where that is not hoisted out of the recursion, or depends on what does
+    Vector<ir::ReduceAxis> cuts;  // the axis of each contraction that is cut, in order
     PointerSet after_buffers;
   };
 
   const std::string& name() const { return graph_.ops[std::size_t(op_)].name(); }
 
   Plan plan_of(const Version& version) const {
-    const std::vector<Definition>& all = version.definitions;
-    Plan plan{std::vector<bool>(all.size()), std::vector<bool>(all.size()), std::vector<bool>(all.size()), {}, {}};
+    const Vector<Definition>& all = version.definitions;
+    Plan plan{Vector<bool>(all.size()), Vector<bool>(all.size()), Vector<bool>(all.size()), {}, {}};
     PointerSet recurrent, heavy;
     for (const ir::Buffer& state : recursion_.states) recurrent.insert(state.id());
     for (std::size_t d = 0; d < all.size(); ++d) {
@@ -197,7 +197,7 @@ class Refactorer {
 
   /// A1; A2 for each worker; and from it the workers' slices of the states.
   void rewrite(Version& version, const Plan& plan) {
-    std::vector<Definition> before, after, slices;
+    Vector<Definition> before, after, slices;
     PointerSet own;  // states that each worker computes for itself before the cut too
     for (const ir::Buffer& state : recursion_.states) {
       if (!own_state(state)) continue;
@@ -240,7 +240,7 @@ class Refactorer {
   ir::Expr over_own(const ir::Expr& e, const Plan& plan, const PointerSet& own, bool after) {
     return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
       const ir::Expr inner = self.children(load);
-      const std::vector<ir::Expr>& indices = inner.as<ir::Load>()->indices;
+      const Vector<ir::Expr>& indices = inner.as<ir::Load>()->indices;
       if (const ir::Buffer state = own_state(load.buffer))
         return after || is_of_child(load) || own.contains(load.buffer.id()) ? ir::Load::make(state, indices) : inner;
       const bool temp = after && load.buffer->role == ir::Role::temp && plan.after_buffers.contains(load.buffer.id());
@@ -277,7 +277,7 @@ class Refactorer {
     partial.body = ir::substitute(over_piece(d.body, axis, {c, piece_dim(axis.dim, piece), ir::imm(piece)}), to);
     ir::Expr sum;
     for (int s = 0; s < slices_; ++s) {
-      std::vector<ir::Expr> indices = store_indices(d);
+      Vector<ir::Expr> indices = store_indices(d);
       indices.insert(indices.begin() + 1, ir::imm(s));
       const ir::Expr part = ir::Load::make(partial.buffer, std::move(indices));
       sum = sum ? ir::combine(d.body.as<ir::Reduce>()->op, sum, part) : part;
@@ -303,8 +303,8 @@ class Refactorer {
   const int op_, slices_;
   Recursion& recursion_;
   const Dim slice_dim_;
-  std::vector<Plan> plans_;  // [versions]
-  std::vector<std::pair<const void*, ir::Buffer>> own_states_;
+  Vector<Plan> plans_;  // [versions]
+  Vector<std::pair<const void*, ir::Buffer>> own_states_;
   PointerMap<ir::Buffer> own_temps_;
   PointerMap<Dim> piece_dims_;
 };
@@ -322,14 +322,14 @@ inline int cut_operator(const ra::Graph& graph, const std::string& name) {
 }  // namespace detail
 
 /// Moves the back edges that the schedule names. Throws `invalid_schedule` where that cannot be, or would not pay.
-inline void refactor(std::vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule) {
+inline void refactor(Vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule) {
   if (schedule.refactored.empty()) return;
   if (graph.structure == ra::StructureKind::dag)
     detail::refuse_cut(graph,
                        "it is declared for DAGs, where a node has several parents, and what follows the cut would be "
                        "computed again with each of them; only trees and sequences are refactored");
-  std::vector<std::string> cut_in(recursions.size());  // the operator each is cut at; empty: none
-  std::vector<std::string> named;
+  Vector<std::string> cut_in(recursions.size());  // the operator each is cut at; empty: none
+  Vector<std::string> named;
   for (const std::string& name : schedule.refactored) {
     if (std::find(named.begin(), named.end(), name) != named.end()) continue;  // said twice
     named.push_back(name);

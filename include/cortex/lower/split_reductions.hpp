@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/lower/definition.hpp"
 
 namespace cortex::lower {
@@ -16,7 +16,7 @@ namespace detail {
 /// Splits one definition; the parts come before what reads them.
 class ReductionSplitter {
  public:
-  ReductionSplitter(const Definition& whole, std::vector<Definition>& out) : whole_(whole), out_(out) {
+  ReductionSplitter(const Definition& whole, Vector<Definition>& out) : whole_(whole), out_(out) {
     scope_ = whole.indices;
   }
 
@@ -87,8 +87,8 @@ class ReductionSplitter {
     part.op = whole_.op;
     part.body = body;
     ir::Substitution fresh;
-    std::vector<ir::Expr> read;
-    std::vector<Dim> dims;
+    Vector<ir::Expr> read;
+    Vector<Dim> dims;
     if (child_ && ir::uses(body, child_)) {
       part.node = whole_.node, part.child = child_, part.container = container_;
       read.push_back(ir::call(ir::UfKind::edge, "edge", {whole_.node, child_}, container_));
@@ -122,8 +122,8 @@ class ReductionSplitter {
   }
 
   const Definition& whole_;
-  std::vector<Definition>& out_;
-  std::vector<IndexVar> scope_;
+  Vector<Definition>& out_;
+  Vector<IndexVar> scope_;
   ir::Expr child_;
   int container_ = -1;
   int count_ = 0;
@@ -133,10 +133,10 @@ class ReductionSplitter {
 
 /// Splits every definition; afterwards a body is either one reduction (of one or several axes) of an elementwise body,
 /// or elementwise.
-inline void split_reductions(std::vector<Recursion>& recursions) {
+inline void split_reductions(Vector<Recursion>& recursions) {
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) {
-      std::vector<Definition> result;
+      Vector<Definition> result;
       for (const Definition& d : version.definitions) detail::ReductionSplitter(d, result).run();
       version.definitions = std::move(result);
     }

@@ -12,8 +12,8 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/lower/definition.hpp"
 #include "cortex/ra/schedule.hpp"
 
@@ -21,9 +21,9 @@ namespace cortex::lower {
 
 /// The depth of each recursion, 0 where it is not unrolled. Throws `Error{invalid_schedule}` with the reason for what
 /// cannot be unrolled.
-inline std::vector<int> unrolling(const ra::Graph& graph, const Schedule& schedule) {
+inline Vector<int> unrolling(const ra::Graph& graph, const Schedule& schedule) {
   constexpr int deepest = 8;
-  std::vector<int> result(std::size_t(ra::num_recursions(graph)));
+  Vector<int> result(std::size_t(ra::num_recursions(graph)));
   const auto refuse = [&](const std::string& what) {
     throw Error(Code::invalid_schedule, "unroll: model '" + graph.name + "': " + what);
   };

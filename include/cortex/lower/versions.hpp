@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/lower/absent_children.hpp"
@@ -33,7 +33,7 @@ inline ir::Expr both(const ir::Expr& a, const ir::Expr& b) {
 /// buffers take the place of the operators that define them.
 class VersionBuilder {
  public:
-  VersionBuilder(const ra::Graph& graph, const std::vector<bool>& specialized, int recursion, const Knowledge& known,
+  VersionBuilder(const ra::Graph& graph, const Vector<bool>& specialized, int recursion, const Knowledge& known,
                  ir::Expr node)
       : graph_(graph),
         specialized_(specialized),
@@ -43,10 +43,10 @@ class VersionBuilder {
         uses_(graph.ops.size()),
         seen_(graph.ops.size()) {}
 
-  std::vector<Definition> build() {
+  Vector<Definition> build() {
     for (const ra::State& state : graph_.states)
       if (state.recursion == recursion_) define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
-    std::vector<Definition> definitions;
+    Vector<Definition> definitions;
     for (std::size_t op = 0; op < graph_.ops.size(); ++op) emit(int(op), definitions);
     return definitions;
   }
@@ -54,8 +54,8 @@ class VersionBuilder {
  private:
   struct Use {
     bool needed = false;
-    ir::Expr guard;                                        // over `node_`
-    std::vector<std::pair<ir::Buffer, ir::Expr>> targets;  // buffers that take this operator's value, and when
+    ir::Expr guard;                                   // over `node_`
+    Vector<std::pair<ir::Buffer, ir::Expr>> targets;  // buffers that take this operator's value, and when
   };
 
   const ra::Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
@@ -124,7 +124,7 @@ class VersionBuilder {
   ir::Expr rewrite(const ir::Expr& e, const ir::Expr& node_var) const {
     const ir::Expr renamed = ir::substitute(e, {{node_var.get(), node_}});
     return ir::mutate_with(renamed, [&](auto& self, const ir::Load& load) -> ir::Expr {
-      std::vector<ir::Expr> indices;
+      Vector<ir::Expr> indices;
       for (const ir::Expr& index : load.indices) indices.push_back(self(index));
       return ir::Load::make(resolve(load.buffer), std::move(indices));
     });
@@ -132,7 +132,7 @@ class VersionBuilder {
 
   /// The operator's definition goes to the first buffer that takes its value under the same condition as the operator
   /// is needed, else to its own; the other takers get copies.
-  void emit(int i, std::vector<Definition>& out) {
+  void emit(int i, Vector<Definition>& out) {
     const Use& use = uses_[std::size_t(i)];
     if (!use.needed || op(i).kind == ra::OpKind::input) return;
     ir::Buffer home = op(i).buffer;
@@ -153,7 +153,7 @@ class VersionBuilder {
 
   Definition copy(const ra::Op& from, const ir::Buffer& home, const ir::Buffer& target, const ir::Expr& guard) const {
     Definition definition{target, node_, {}, -1, {}, {}, guard};
-    std::vector<ir::Expr> indices{node_};
+    Vector<ir::Expr> indices{node_};
     for (const Dim& dim : from.dims) {
       definition.indices.push_back({ir::Var::make("i"), dim});
       indices.push_back(definition.indices.back().var);
@@ -163,12 +163,12 @@ class VersionBuilder {
   }
 
   const ra::Graph& graph_;
-  const std::vector<bool>& specialized_;
+  const Vector<bool>& specialized_;
   const int recursion_;
   const Knowledge& known_;
   const ir::Expr node_;
-  std::vector<Use> uses_;
-  std::vector<bool> seen_;  // branches whose own buffer is defined
+  Vector<Use> uses_;
+  Vector<bool> seen_;  // branches whose own buffer is defined
   PointerMap<int> alias_;
   PointerMap<ir::Buffer> home_;
 };
@@ -195,11 +195,11 @@ inline bool possible(const ra::Questions& questions, const Version& version, con
 }
 
 /// Whether the leaves are a version of their own: where a branch of the recursion asks, or the schedule does.
-inline bool leaves_apart(const ra::Graph& graph, const Schedule& schedule, const std::vector<bool>& specialized,
+inline bool leaves_apart(const ra::Graph& graph, const Schedule& schedule, const Vector<bool>& specialized,
                          int recursion, ra::Direction direction) {
   if (direction == ra::Direction::roots) return false;
   if (schedule.leaves_apart && direction == ra::Direction::up) return true;
-  const std::vector<bool> needed = ra::operators_of(graph, recursion);
+  const Vector<bool> needed = ra::operators_of(graph, recursion);
   bool asks = false;
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
     if (needed[i] && specialized[i])
@@ -210,7 +210,7 @@ inline bool leaves_apart(const ra::Graph& graph, const Schedule& schedule, const
 
 /// Whether a branch of the recursion asks one of the questions, at those nodes.
 inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int recursion, Part part) {
-  const std::vector<bool> needed = ra::operators_of(graph, recursion);
+  const Vector<bool> needed = ra::operators_of(graph, recursion);
   bool asked = false;
   for (const ra::Selector& s : questions.selectors)
     for (const int branch : s.branches)
@@ -222,18 +222,18 @@ inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int
 }  // namespace detail
 
 /// The recursions of a graph in order, each with the versions of its body.
-inline std::vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& schedule,
-                                            const ra::Questions& questions) {
-  const std::vector<bool> specialized = ra::specialized_branches(graph, schedule);
-  const std::vector<int> depth = unrolling(graph, schedule);
-  std::vector<Recursion> result;
+inline Vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& schedule,
+                                       const ra::Questions& questions) {
+  const Vector<bool> specialized = ra::specialized_branches(graph, schedule);
+  const Vector<int> depth = unrolling(graph, schedule);
+  Vector<Recursion> result;
   for (int r = 0; r < ra::num_recursions(graph); ++r) {
     Recursion recursion{ra::direction_of(graph, r), {}, {}, depth[std::size_t(r)]};
     for (const ra::State& state : graph.states)
       if (state.recursion == r) recursion.states.push_back(graph.ops[std::size_t(state.placeholder)].buffer);
     const bool apart = recursion.unrolled || detail::leaves_apart(graph, schedule, specialized, r, recursion.direction);
     const bool downward = recursion.direction == ra::Direction::down;
-    std::vector<Part> parts = apart ? std::vector{Part::leaves, Part::internal} : std::vector{Part::all};
+    Vector<Part> parts = apart ? Vector{Part::leaves, Part::internal} : Vector{Part::all};
     if (downward) std::reverse(parts.begin(), parts.end());
     for (const Part part : parts) {
       const bool by_default = !schedule.specialize_every && schedule.specialized.empty();

@@ -16,8 +16,8 @@
 
 #include <initializer_list>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -44,7 +44,7 @@ class Steps {
   }
 
  private:
-  std::vector<std::pair<ir::Expr, ir::Expr>> kept_;
+  Vector<std::pair<ir::Expr, ir::Expr>> kept_;
 };
 
 inline ir::Expr less(const ir::Expr& a, const ir::Expr& b) { return ir::binary(ir::BinaryOp::lt, a, b); }

@@ -10,8 +10,8 @@
 
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/pass/forward_stores.hpp"
 #include "cortex/schedule/unroll_and_jam.hpp"
 
@@ -114,7 +114,7 @@ class SumChainer {
   }
 
   ir::Stmt chained(const ChainLink& first, const ChainLink& second, const ir::Expr& total) const {
-    std::vector<ir::Stmt> stmts;
+    Vector<ir::Stmt> stmts;
     for (std::size_t i = 0; i < stmts_.size(); ++i) {
       if (i == second.init) continue;
       stmts.push_back(i == second.loop ? schedule::detail::with_buffer(stmts_[i], second.sum, first.sum)
@@ -140,9 +140,9 @@ class SumChainer {
         });
   }
 
-  std::vector<ir::Buffer> locals_;
-  std::vector<ir::Stmt> stmts_;
-  std::vector<ChainLink> links_;
+  Vector<ir::Buffer> locals_;
+  Vector<ir::Stmt> stmts_;
+  Vector<ChainLink> links_;
 };
 
 }  // namespace detail

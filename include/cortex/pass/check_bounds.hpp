@@ -10,8 +10,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/pass/regions.hpp"
 
@@ -20,8 +20,8 @@ namespace cortex::pass {
 /// How many indices are in bounds, by what proves them.
 struct BoundsReport {
   ProofCounts loads, stores, functions;
-  int checked_by_calls = 0;           // indices made of the nodes' data, which `runtime/guards.hpp` checks
-  std::vector<std::string> unproved;  // what the counts have as unproved, with where it stands
+  int checked_by_calls = 0;      // indices made of the nodes' data, which `runtime/guards.hpp` checks
+  Vector<std::string> unproved;  // what the counts have as unproved, with where it stands
 };
 
 namespace detail {
@@ -112,7 +112,7 @@ class BoundsChecker {
 
   // ---- what is read and written ----
 
-  void access(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool store, ProofCounts& counts) {
+  void access(const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool store, ProofCounts& counts) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const auto* ramp = indices[d].as<ir::Ramp>();
       const Linear low = scope().unchecked(ramp ? ramp->base : indices[d]);
@@ -166,7 +166,7 @@ class BoundsChecker {
   /// What `resolve_structure` reads for the function, held against the arrays.
   void function(const ir::UfCall& n) {
     using K = ir::UfKind;
-    std::vector<Linear> a;
+    Vector<Linear> a;
     for (const ir::Expr& arg : n.args) a.push_back(scope().unchecked(arg));
     const auto is = [&](Symbol symbol) { return atoms().form(symbol); };
     const auto at = [&](Symbol symbol, const Linear& index) { return atoms().form(symbol, {index}); };
@@ -180,7 +180,7 @@ class BoundsChecker {
       case K::kth_child: return below(a[0], is(Symbol::num_nodes)), below(a[1], INT32_MAX);
       case K::field: {
         below(a[0], is(Symbol::num_nodes));
-        const std::vector<int>& components = scope().known().components;
+        const Vector<int>& components = scope().known().components;
         if (a.size() > 1) below(a[1], components.at(std::size_t(n.uf.accessor)));
         return;
       }
@@ -231,7 +231,7 @@ class BoundsChecker {
   const ir::Program& program_;
   Prover prover_;
   BoundsReport report_;
-  std::vector<std::string> places_;  // loops, lets and conditions around here
+  Vector<std::string> places_;  // loops, lets and conditions around here
 };
 
 }  // namespace detail

@@ -8,8 +8,7 @@
 // left. Runs before the passes that fuse nests, which need each nest alone.
 #pragma once
 
-#include <vector>
-
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -18,9 +17,9 @@ namespace cortex::pass {
 namespace detail {
 
 /// The nests of `body`, each under the conditions that it stands under.
-inline void separate(const ir::Stmt& body, std::vector<ir::Stmt>& out) {
+inline void separate(const ir::Stmt& body, Vector<ir::Stmt>& out) {
   if (const auto* branch = body.as<ir::If>()) {
-    std::vector<ir::Stmt> then_parts, else_parts;
+    Vector<ir::Stmt> then_parts, else_parts;
     separate(branch->then_body, then_parts);
     if (branch->else_body) separate(branch->else_body, else_parts);
     for (const ir::Stmt& part : then_parts) out.push_back(ir::If::make(branch->condition, part));
@@ -43,7 +42,7 @@ inline ir::Stmt distribute_rows(const ir::Stmt& body) {
       return inner.same_as(loop.body) ? handle_of(loop)
                                       : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
     }
-    std::vector<ir::Stmt> parts, loops;
+    Vector<ir::Stmt> parts, loops;
     detail::separate(let->body, parts);
     for (ir::Stmt& part : parts)
       if (part.as<ir::For>() && part.as<ir::For>()->dim == dims::sequence) part = distribute_rows(part);

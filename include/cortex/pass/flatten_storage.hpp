@@ -8,9 +8,9 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/pack_weights.hpp"
@@ -76,13 +76,13 @@ class Flattener {
     return ir::mutate_with(
         body,
         [&](auto& self, const ir::Load& load) -> ir::Expr {
-          std::vector<ir::Expr> indices;
+          Vector<ir::Expr> indices;
           for (const ir::Expr& index : load.indices) indices.push_back(self(index));
           if (stays(load.buffer)) return ir::Load::make(load.buffer, std::move(indices));
           return ir::Load::make(home(load.buffer), {offset(planned(load.buffer), indices)});
         },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          std::vector<ir::Expr> indices;
+          Vector<ir::Expr> indices;
           for (const ir::Expr& index : store.indices) indices.push_back(self(index));
           const ir::Expr value = self(store.value);
           if (stays(store.buffer)) return ir::Store::make(store.buffer, std::move(indices), value);
@@ -140,7 +140,7 @@ class Flattener {
     return index;
   }
 
-  static ir::Expr offset(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+  static ir::Expr offset(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
     const bool wide = !buffer->dims.empty() && buffer->dims[0].kind() != DimKind::dense;  // may exceed 32 bits
     ir::Expr scalar, vector;
     int ramp_lanes = 0;

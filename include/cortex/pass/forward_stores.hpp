@@ -7,8 +7,7 @@
 // away the stores that nothing else reads.
 #pragma once
 
-#include <vector>
-
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -50,12 +49,12 @@ inline ir::Stmt forward_stores(const ir::Stmt& body) {
     for (std::size_t s = 0; s < block.stmts.size(); ++s) {
       const auto* store = block.stmts[s].as<ir::Store>();
       if (!store || store->buffer->scope == ir::Scope::local) continue;
-      const std::vector<ir::Stmt> rest(block.stmts.begin() + std::ptrdiff_t(s) + 1, block.stmts.end());
+      const Vector<ir::Stmt> rest(block.stmts.begin() + std::ptrdiff_t(s) + 1, block.stmts.end());
       const ir::Stmt after = ir::Block::make(rest);
       if (rest.empty() || !detail::reads_at(after, *store) || detail::stores_to(after, store->buffer)) continue;
       const ir::Expr value = ir::Var::make(store->buffer->name, store->value.type());
       const ir::Stmt forwarded = detail::replace_reads(after, *store, value);
-      std::vector<ir::Stmt> stmts(block.stmts.begin(), block.stmts.begin() + std::ptrdiff_t(s));
+      Vector<ir::Stmt> stmts(block.stmts.begin(), block.stmts.begin() + std::ptrdiff_t(s));
       const ir::Stmt keep = ir::Store::make(store->buffer, store->indices, value);
       stmts.push_back(ir::LetStmt::make(value, store->value, self(ir::Block::make({keep, forwarded}))));
       return ir::Block::make(stmts);

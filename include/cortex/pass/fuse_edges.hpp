@@ -10,7 +10,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "cortex/schedule/nest.hpp"
 

@@ -14,8 +14,8 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/schedule/access.hpp"
 
@@ -25,10 +25,10 @@ namespace detail {
 
 /// One reduction or elementwise store of a fused nest, taken apart.
 struct Member {
-  std::vector<ir::Buffer> locals;
-  std::vector<ir::Stmt> before;   // the accumulator's start
+  Vector<ir::Buffer> locals;
+  Vector<ir::Stmt> before;        // the accumulator's start
   const ir::For* loop = nullptr;  // the contraction, if it is one
-  std::vector<ir::Stmt> after;    // the store of the result, or everything
+  Vector<ir::Stmt> after;         // the store of the result, or everything
 };
 
 inline Member take_apart(ir::Stmt inner) {
@@ -55,11 +55,11 @@ inline Member take_apart(ir::Stmt inner) {
 struct Phase {
   struct Loop {
     const ir::For* loop;
-    std::vector<ir::Stmt> bodies;
+    Vector<ir::Stmt> bodies;
   };
-  std::vector<ir::Stmt> before;
-  std::vector<Loop> loops;
-  std::vector<ir::Stmt> after;
+  Vector<ir::Stmt> before;
+  Vector<Loop> loops;
+  Vector<ir::Stmt> after;
 
   void add(const Member& m) {
     append(before, m.before);
@@ -76,7 +76,7 @@ struct Phase {
   /// Whether the contraction of `m` reads what one of the loop's does, so that one load serves both. Others would only
   /// take each other's registers.
   static bool shares_operand(const Loop& l, const Member& m) {
-    const std::vector<ir::Expr> own = operands_of(ir::substitute(m.loop->body, {{m.loop->var.get(), l.loop->var}}));
+    const Vector<ir::Expr> own = operands_of(ir::substitute(m.loop->body, {{m.loop->var.get(), l.loop->var}}));
     for (const ir::Stmt& body : l.bodies)
       for (const ir::Expr& known : operands_of(body))
         for (const ir::Expr& operand : own)
@@ -84,8 +84,8 @@ struct Phase {
     return false;
   }
   /// What a contraction reads, and the constants by which it multiplies.
-  static std::vector<ir::Expr> operands_of(const ir::Stmt& body) {
-    std::vector<ir::Expr> operands;
+  static Vector<ir::Expr> operands_of(const ir::Stmt& body) {
+    Vector<ir::Expr> operands;
     ir::visit_with(
         body,
         [&](const ir::Load& load) {
@@ -99,7 +99,7 @@ struct Phase {
     return operands;
   }
 
-  void emit(std::vector<ir::Stmt>& out) const {
+  void emit(Vector<ir::Stmt>& out) const {
     append(out, before);
     for (const Loop& l : loops)
       out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies),
@@ -109,11 +109,11 @@ struct Phase {
 };
 
 /// Puts the members of one nest together: a contraction joins the first phase after whatever it reads.
-inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners, bool carried) {
-  std::vector<ir::Buffer> locals;
-  std::vector<Member> members;
+inline ir::Stmt put_together(const Vector<ir::Stmt>& inners, bool carried) {
+  Vector<ir::Buffer> locals;
+  Vector<Member> members;
   for (const ir::Stmt& inner : inners) members.push_back(take_apart(inner));
-  std::vector<Phase> phases;
+  Vector<Phase> phases;
   for (const Member& m : members) {
     append(locals, m.locals);
     if (phases.empty()) phases.emplace_back();
@@ -129,7 +129,7 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners, bool carried) 
     if (at == phases.size()) phases.emplace_back();
     phases[at].add(m);
   }
-  std::vector<ir::Stmt> stmts;
+  Vector<ir::Stmt> stmts;
   for (const Phase& p : phases) p.emit(stmts);
   ir::Stmt result = ir::Block::make(stmts);
   for (const auto& local : reversed(locals)) result = ir::Alloc::make(local, result);
@@ -138,8 +138,8 @@ inline ir::Stmt put_together(const std::vector<ir::Stmt>& inners, bool carried) 
 
 struct Group {
   schedule::Nest header;
-  std::vector<ir::Stmt> inners;  // over the header's variables
-  std::vector<schedule::Access> accesses;
+  Vector<ir::Stmt> inners;  // over the header's variables
+  Vector<schedule::Access> accesses;
   int contractions = 0;
 };
 
@@ -147,10 +147,10 @@ class NestFuser {
  public:
   NestFuser(int most_contractions, bool carried) : most_(most_contractions), carried_(carried) {}
 
-  std::vector<ir::Stmt> run(const std::vector<ir::Stmt>& stmts) {
+  Vector<ir::Stmt> run(const Vector<ir::Stmt>& stmts) {
     whole_ = schedule::read_whole(ir::Block::make(stmts));
-    std::vector<ir::Stmt> result;
-    std::vector<schedule::Nest> nests;
+    Vector<ir::Stmt> result;
+    Vector<schedule::Nest> nests;
     for (const ir::Stmt& stmt : stmts) {
       if (const auto nest = schedule::parse_nest(stmt)) {
         nests.push_back(*nest);
@@ -165,8 +165,8 @@ class NestFuser {
 
  private:
   /// Contractions and what they need find their places first; the rest joins them.
-  void place(std::vector<schedule::Nest>& nests, std::vector<ir::Stmt>& out) {
-    std::vector<bool> late(nests.size());
+  void place(Vector<schedule::Nest>& nests, Vector<ir::Stmt>& out) {
+    Vector<bool> late(nests.size());
     for (std::size_t n = nests.size(); n-- > 0;) {
       late[n] = !schedule::has_contraction(nests[n].inner) && !feeds_contraction(nests[n]);
       const auto own = schedule::accesses_of(nests[n].inner);
@@ -187,7 +187,7 @@ class NestFuser {
   void add(const schedule::Nest& nest, bool late) {
     const bool contracts = schedule::has_contraction(nest.inner);
     std::size_t earliest = 0;
-    std::vector<schedule::SameLoops> maps;
+    Vector<schedule::SameLoops> maps;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       // What each worker does for itself and what workers share stay apart.
       const bool alike = schedule::is_replicated(nest) == schedule::is_replicated(groups_[g].header);
@@ -197,7 +197,7 @@ class NestFuser {
       if (depends == schedule::Dependence::none) continue;
       earliest = depends == schedule::Dependence::pointwise && maps[g].same ? g : g + 1;
     }
-    std::vector<std::size_t> fitting;
+    Vector<std::size_t> fitting;
     for (std::size_t g = earliest; g < groups_.size(); ++g)
       if (maps[g].same && !(contracts && groups_[g].contractions >= most_)) fitting.push_back(g);
     if (!fitting.empty()) {
@@ -224,7 +224,7 @@ class NestFuser {
     group.contractions += contracts;
   }
 
-  void flush(std::vector<ir::Stmt>& out) {
+  void flush(Vector<ir::Stmt>& out) {
     for (Group& group : groups_) {
       if (group.inners.size() > 1) group.header.inner = put_together(group.inners, carried_);
       out.push_back(schedule::build_nest(group.header));
@@ -235,7 +235,7 @@ class NestFuser {
   int most_;
   bool carried_;
   PointerSet whole_;
-  std::vector<Group> groups_;
+  Vector<Group> groups_;
 };
 
 }  // namespace detail
@@ -251,8 +251,8 @@ inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions, bool car
     if (let) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
   });
-  const std::vector<ir::Stmt> stmts = schedule::stmts_of(inside);
-  const std::vector<ir::Stmt> fused = detail::NestFuser(most_contractions, carried).run(stmts);
+  const Vector<ir::Stmt> stmts = schedule::stmts_of(inside);
+  const Vector<ir::Stmt> fused = detail::NestFuser(most_contractions, carried).run(stmts);
   bool same = fused.size() == stmts.size();
   for (std::size_t i = 0; same && i < stmts.size(); ++i) same = ir::equal(fused[i], stmts[i]);
   return same ? inside : ir::Block::make(fused);

@@ -8,8 +8,7 @@
 // there twice. Barriers stand under no condition, so a loop with one keeps its conditions.
 #pragma once
 
-#include <vector>
-
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 
@@ -40,7 +39,7 @@ inline ir::Stmt hoist_conditions(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto& self, const ir::For& outer) -> ir::Stmt {
     const ir::Stmt inner = self.children(outer);
     const ir::For& loop = *inner.template as<ir::For>();
-    std::vector<const ir::LetStmt*> lets;  // which node is at work
+    Vector<const ir::LetStmt*> lets;  // which node is at work
     ir::Stmt work = loop.body;
     for (const auto* let = work.as<ir::LetStmt>(); let; let = work.as<ir::LetStmt>()) {
       lets.push_back(let);

@@ -8,8 +8,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/pass/hoist_conditions.hpp"
@@ -83,7 +83,7 @@ class InvariantWork {
 
   const ir::For& loop_;
   PointerSet inside_;
-  std::vector<std::pair<ir::Expr, ir::Expr>> work_;
+  Vector<std::pair<ir::Expr, ir::Expr>> work_;
 };
 
 }  // namespace detail

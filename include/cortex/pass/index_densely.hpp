@@ -12,9 +12,9 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -73,8 +73,8 @@ class DenseIndexer {
     return index - ir::call(ir::UfKind::edge, "edge", {place_.first, ir::imm(0)}, call->uf.accessor);
   }
 
-  std::vector<ir::Expr> indices(const ir::Buffer& buffer, const std::vector<ir::Expr>& from) {
-    std::vector<ir::Expr> to = from;
+  Vector<ir::Expr> indices(const ir::Buffer& buffer, const Vector<ir::Expr>& from) {
+    Vector<ir::Expr> to = from;
     if (eligible(buffer)) {
       const ir::Expr row = row_of(from[0]);
       if (!row)
@@ -154,7 +154,7 @@ class DenseIndexer {
   Place place_;
   PointerMap<ir::Buffer> dense_;
   PointerSet refused_;
-  std::vector<Use> uses_;
+  Vector<Use> uses_;
 };
 
 }  // namespace detail

@@ -12,9 +12,9 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/nest.hpp"
@@ -101,7 +101,7 @@ class TempUses {
     });
   }
 
-  std::vector<ir::Expr> loops_;
+  Vector<ir::Expr> loops_;
 };
 
 }  // namespace detail

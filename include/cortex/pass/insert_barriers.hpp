@@ -21,9 +21,9 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/schedule/share_work.hpp"
 
@@ -63,12 +63,12 @@ inline Doer doer_of(const schedule::Nest& nest, const schedule::Access& access) 
 
 /// The accesses of a statement that may come before any barrier in it, and those that may come after all.
 struct Ends {
-  std::vector<SharedAccess> head, tail;
+  Vector<SharedAccess> head, tail;
 };
 
 /// What every worker reads for the value of a variable.
-inline std::vector<SharedAccess> reads_of(const ir::Expr& value) {
-  std::vector<SharedAccess> reads;
+inline Vector<SharedAccess> reads_of(const ir::Expr& value) {
+  Vector<SharedAccess> reads;
   ir::visit_with(value, [&](const ir::Load& load) {
     const bool changes = load.buffer->role == ir::Role::state || load.buffer->role == ir::Role::temp;
     if (changes && load.buffer->scope == ir::Scope::shared) reads.push_back({{load.buffer, load.indices, false}, {}});
@@ -88,7 +88,7 @@ inline Ends ends_of(const ir::Stmt& stmt) {
     return ends_of(loop->body);
   } else if (const auto* let = stmt.as<ir::LetStmt>()) {
     ends = ends_of(let->body);
-    const std::vector<SharedAccess> reads = reads_of(let->value);
+    const Vector<SharedAccess> reads = reads_of(let->value);
     append(ends.head, reads);
     append(ends.tail, reads);
   } else if (const auto* block = stmt.as<ir::Block>()) {
@@ -133,7 +133,7 @@ inline bool is_of_batch(const ir::Expr& node) {
 
 /// Whether all nodes of a loop's body are of one batch, the same throughout.
 inline bool is_of_one_batch(const ir::Stmt& body) {
-  std::vector<ir::Expr> batches;
+  Vector<ir::Expr> batches;
   bool one = true;
   ir::visit_with(body, [&](const ir::UfCall& call) {
     if (!is_of_batch(ir::handle_of(call))) return;
@@ -148,7 +148,7 @@ inline bool is_of_one_batch(const ir::Stmt& body) {
 
 /// Whether workers may meet on some element of the two lists. Within one iteration of the loop that carries the
 /// dependence a child's state is not written.
-inline bool meet(const std::vector<SharedAccess>& a, const std::vector<SharedAccess>& b, bool same_iteration) {
+inline bool meet(const Vector<SharedAccess>& a, const Vector<SharedAccess>& b, bool same_iteration) {
   for (const SharedAccess& x : a)
     for (const SharedAccess& y : b) {
       if (!may_meet(x, y)) continue;
@@ -172,9 +172,9 @@ inline bool at_own_node(const schedule::Access& access) {
 /// The same for the end of an iteration and the beginning of the next, which a barrier inside the loop would part if
 /// temporaries of one batch alone were concerned: then these are put into `alternating`. The children of an iteration's
 /// nodes are written in no later one, and in no other one at all if all nodes are of one batch.
-inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<SharedAccess>& begin, bool one_batch,
-                      bool barrier_inside, std::vector<ir::Buffer>& alternating) {
-  std::vector<ir::Buffer> found;
+inline bool meet_next(const Vector<SharedAccess>& end, const Vector<SharedAccess>& begin, bool one_batch,
+                      bool barrier_inside, Vector<ir::Buffer>& alternating) {
+  Vector<ir::Buffer> found;
   for (const SharedAccess& x : end)
     for (const SharedAccess& y : begin) {
       if (!may_meet(x, y) || schedule::reads_child_state(x.access)) continue;
@@ -190,8 +190,8 @@ inline bool meet_next(const std::vector<SharedAccess>& end, const std::vector<Sh
 /// The statements of one block, looked at one after the other.
 struct Sequence {
   In in;
-  std::vector<SharedAccess> head, since;  // before the first barrier, and behind the last
-  bool any = false, nests = true;         // whether there is a barrier, and nothing but nests
+  Vector<SharedAccess> head, since;  // before the first barrier, and behind the last
+  bool any = false, nests = true;    // whether there is a barrier, and nothing but nests
 
   /// Whether a barrier has to stand before what does `here`.
   bool parts(const Ends& here) {
@@ -207,7 +207,7 @@ struct Sequence {
 /// The statements with barriers between them. A variable's value is read where it is bound, and what is done with it
 /// follows in the same block.
 inline ir::Stmt with_barriers(const ir::Stmt& block, Sequence& sequence) {
-  std::vector<ir::Stmt> result;
+  Vector<ir::Stmt> result;
   bool changed = false;
   for (const ir::Stmt& stmt : schedule::stmts_of(block)) {
     const auto* let = stmt.as<ir::LetStmt>();
@@ -228,7 +228,7 @@ inline ir::Stmt with_barriers(const ir::Stmt& block, Sequence& sequence) {
 
 /// The same, and a barrier at the end if it is a loop's body: then the accesses after its last barrier meet those of
 /// the next iteration before its first.
-inline ir::Stmt with_barriers(const ir::Stmt& block, In in, std::vector<ir::Buffer>& alternating) {
+inline ir::Stmt with_barriers(const ir::Stmt& block, In in, Vector<ir::Buffer>& alternating) {
   Sequence all{in};
   const ir::Stmt inside = with_barriers(block, all);
   const bool barrier = in != In::straight && meet_next(all.since, all.head, in == In::batch,
@@ -240,7 +240,7 @@ inline ir::Stmt with_barriers(const ir::Stmt& block, In in, std::vector<ir::Buff
 class Alternation {
  public:
   /// The iterations of `loop` take turns with the copies of `buffers`.
-  void add(const ir::For& loop, const std::vector<ir::Buffer>& buffers) {
+  void add(const ir::For& loop, const Vector<ir::Buffer>& buffers) {
     for (const ir::Buffer& buffer : buffers) {
       ir::BufferInfo info = *buffer;
       info.dims.insert(info.dims.begin() + 1, turn_);
@@ -257,7 +257,7 @@ class Alternation {
   using Turns = PointerMap<ir::Expr>;
 
   ir::Stmt in_loop(const ir::Stmt& body, const Turns& turns) const {
-    const auto at_turn = [&](const ir::Buffer& buffer, std::vector<ir::Expr> indices) {
+    const auto at_turn = [&](const ir::Buffer& buffer, Vector<ir::Expr> indices) {
       const auto turn = turns.find(buffer.id());
       indices.insert(indices.begin() + 1, turn == turns.end() ? ir::imm(0) : turn->second);
       return indices;
@@ -305,7 +305,7 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     const In in = own && detail::is_of_batch(let->value)               ? In::batch
                   : own || whole || detail::is_of_one_batch(loop.body) ? In::dependence
                                                                        : In::several;
-    std::vector<ir::Buffer> alternating;
+    Vector<ir::Buffer> alternating;
     ir::Stmt inner = detail::with_barriers(own ? let->body : loop.body, in, alternating);
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
     alternation.add(loop, alternating);
@@ -316,7 +316,7 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
   const ir::Stmt inside = ir::mutate_with(
       body, in_loop, [](auto&, const ir::If& branch) -> ir::Stmt { return handle_of(branch); },
       [](auto&, const ir::Alloc& alloc) -> ir::Stmt { return handle_of(alloc); });
-  std::vector<ir::Buffer> none;
+  Vector<ir::Buffer> none;
   return alternation.apply(detail::with_barriers(inside, In::straight, none));
 }
 

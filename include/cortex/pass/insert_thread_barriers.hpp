@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
 
 namespace cortex::pass {
@@ -29,8 +29,8 @@ class ThreadBarriers {
  private:
   /// The memory that statements touch.
   struct Touched {
-    std::vector<const void*> read, written;
-    std::vector<const void*> state_read, state_written;
+    Vector<const void*> read, written;
+    Vector<const void*> state_read, state_written;
     void add(const Touched& other) {
       append(read, other.read);
       append(written, other.written);
@@ -44,7 +44,7 @@ class ThreadBarriers {
     }
 
    private:
-    static bool common(const std::vector<const void*>& a, const std::vector<const void*>& b) {
+    static bool common(const Vector<const void*>& a, const Vector<const void*>& b) {
       return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
     }
   };
@@ -73,7 +73,7 @@ class ThreadBarriers {
     return result;
   }
   /// A barrier before what begins with `head` and ends with `tail`, if one is needed.
-  static void step(Sequence& all, std::vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
+  static void step(Sequence& all, Vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
     if (all.since.meets(head)) {
       out.push_back(ir::Barrier::make(true));
       all.since = {};
@@ -84,9 +84,9 @@ class ThreadBarriers {
   }
 
   static ir::Stmt sequence(const ir::Stmt& block, Sequence& all) {
-    std::vector<ir::Stmt> out;
+    Vector<ir::Stmt> out;
     bool changed = false;
-    const std::vector<ir::Stmt> stmts = schedule::stmts_of(block);
+    const Vector<ir::Stmt> stmts = schedule::stmts_of(block);
     for (const ir::Stmt& stmt : stmts) {
       ir::Stmt result = stmt;
       if (stmt.as<ir::Barrier>()) {

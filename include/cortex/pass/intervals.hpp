@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/pass/linearizer_facts.hpp"
 
 namespace cortex::pass {
@@ -47,13 +47,13 @@ class Bounds {
 
   Atoms& atoms() { return atoms_; }
   const KnownNodes& known() const { return known_; }
-  const std::vector<Linear>& facts() const { return facts_; }
+  const Vector<Linear>& facts() const { return facts_; }
 
   /// All that is known of one atom; of the linearizer's, only with `structural`.
-  std::vector<Linear> facts_of(int atom, bool structural) {
+  Vector<Linear> facts_of(int atom, bool structural) {
     const bool outer = std::exchange(structural_, structural);
     const Handle list = collected(atom);
-    std::vector<Linear> facts = static_cast<const FactList*>(list.get())->facts;
+    Vector<Linear> facts = static_cast<const FactList*>(list.get())->facts;
     structural_ = outer;
     return facts;
   }
@@ -263,7 +263,7 @@ class Bounds {
     return facts;
   }
 
-  void collect(int number, std::vector<Linear>& facts) {
+  void collect(int number, Vector<Linear>& facts) {
     const Linear self = Linear::of(number);
     arithmetic(number, self, facts);
     if (structural_ && is_structural(atoms_[number].symbol) && asking_ < 2) {
@@ -279,7 +279,7 @@ class Bounds {
     }
   }
 
-  void arithmetic(int number, const Linear& self, std::vector<Linear>& facts) {
+  void arithmetic(int number, const Linear& self, Vector<Linear>& facts) {
     const Atom& atom = atoms_[number];
     switch (atom.symbol) {
       case Symbol::quotient: {
@@ -319,7 +319,7 @@ class Bounds {
   }
 
   /// Quotients by one divisor ascend with what is divided.
-  void ascending(const Atom& atom, const Linear& self, std::vector<Linear>& facts) {
+  void ascending(const Atom& atom, const Linear& self, Vector<Linear>& facts) {
     for (int i = atoms_.size(); i-- > 0;) {
       const Atom& other = atoms_[i];
       if (&other == &atom || other.symbol != Symbol::quotient || !(other.args[1] == atom.args[1])) continue;
@@ -353,7 +353,7 @@ class Bounds {
   }
 
   /// x * y where both are not negative; and x * (t / n) where x < n, which is at most t - t / n.
-  void of_product(const Atom& atom, const Linear& self, std::vector<Linear>& facts) {
+  void of_product(const Atom& atom, const Linear& self, Vector<Linear>& facts) {
     for (const bool first : {true, false}) {
       const Linear &x = atom.args[first ? 0 : 1], &y = atom.args[first ? 1 : 0];
       const Atom* quotient = atoms_.only(y);
@@ -411,9 +411,9 @@ class Bounds {
 
   KnownNodes known_;
   Atoms atoms_;
-  std::vector<Linear> facts_;
+  Vector<Linear> facts_;
   struct FactList : Counted {
-    std::vector<Linear> facts;
+    Vector<Linear> facts;
   };
   struct Collected {
     int atom;
@@ -425,10 +425,10 @@ class Bounds {
     std::uint64_t key;
     int depth;
   };
-  std::vector<Failure> failures_;
+  Vector<Failure> failures_;
   bool cut_ = false;      // whether the search left something out
   bool shallow_ = false;  // whether a fact was left out because it would have been asked for too far down
-  std::vector<Collected> collected_;
+  Vector<Collected> collected_;
   bool structural_ = true;
   int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0, nested_ = 0, in_all_ = 0;
 };

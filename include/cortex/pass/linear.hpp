@@ -13,8 +13,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/expr.hpp"
 
@@ -28,8 +28,8 @@ struct Linear {
     friend bool operator==(const Term&, const Term&) = default;
   };
   std::int64_t constant = 0;
-  std::vector<Term> terms;  // by ascending atom
-  bool lost = false;        // a coefficient left 64 bits: nothing is known of it
+  Vector<Term> terms;  // by ascending atom
+  bool lost = false;   // a coefficient left 64 bits: nothing is known of it
 
   Linear() = default;
   Linear(std::int64_t c) : constant(c) {}
@@ -158,7 +158,7 @@ struct Atom {
   Symbol symbol;
   int accessor = -1;
   ir::Expr expr;
-  std::vector<Linear> args;
+  Vector<Linear> args;
   std::int64_t low = INT32_MIN, high = INT32_MAX;   // of a variable or an unknown
   mutable Interval interval[2] = {{1, 0}, {1, 0}};  // remembered, without and with the linearizer's facts
 };
@@ -184,10 +184,10 @@ class Atoms {
     return -1;
   }
 
-  Linear form(Symbol symbol, int accessor = -1, std::vector<Linear> args = {}) {
+  Linear form(Symbol symbol, int accessor = -1, Vector<Linear> args = {}) {
     return Linear::of(number_of({symbol, accessor, {}, std::move(args)}));
   }
-  Linear form(Symbol symbol, std::vector<Linear> args) { return form(symbol, -1, std::move(args)); }
+  Linear form(Symbol symbol, Vector<Linear> args) { return form(symbol, -1, std::move(args)); }
 
   /// The atom that `form` is, or null.
   const Atom* only(const Linear& form) const {
@@ -244,7 +244,7 @@ class Atoms {
     return a.expr.same_as(b.expr) || (a.symbol == Symbol::choice && ir::equal(a.expr, b.expr));
   }
 
-  std::vector<std::unique_ptr<const Atom>> atoms_;  // they stay where they are
+  Vector<std::unique_ptr<const Atom>> atoms_;  // they stay where they are
 };
 
 }  // namespace cortex::pass

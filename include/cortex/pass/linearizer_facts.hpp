@@ -14,9 +14,9 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/function_ref.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/pass/linear.hpp"
 
@@ -24,13 +24,12 @@ namespace cortex::pass {
 
 /// What is known of the nodes of one program besides what holds for all.
 struct KnownNodes {
-  int parts = 1;                // of each batch
-  std::vector<bool> required;   // per named accessor: every inner node has that child
-  std::vector<int> components;  // per field: elements
-  std::vector<std::int64_t>
-      field_limit;                 // per field: its values are checked to be in [0, limit); below 0: they are not
-  std::vector<int> field_weight;   // per field: its values are checked to be rows of that weight; below 0: not
-  std::vector<int> most_children;  // per container; 0: not known
+  int parts = 1;                     // of each batch
+  Vector<bool> required;             // per named accessor: every inner node has that child
+  Vector<int> components;            // per field: elements
+  Vector<std::int64_t> field_limit;  // per field: its values are checked to be in [0, limit); below 0: they are not
+  Vector<int> field_weight;          // per field: its values are checked to be rows of that weight; below 0: not
+  Vector<int> most_children;         // per container; 0: not known
 
   KnownNodes() = default;
   explicit KnownNodes(const ir::Program& program)
@@ -47,8 +46,7 @@ namespace detail {
 /// Lists the facts of one atom. `holds` proves what a fact asks for, from what is known otherwise.
 class LinearizerFacts {
  public:
-  LinearizerFacts(Atoms& atoms, const KnownNodes& known, FunctionRef<bool(const Linear&)> holds,
-                  std::vector<Linear>& facts)
+  LinearizerFacts(Atoms& atoms, const KnownNodes& known, FunctionRef<bool(const Linear&)> holds, Vector<Linear>& facts)
       : atoms_(atoms), known_(known), holds_(holds), facts_(facts) {}
 
   void of(int number) {
@@ -193,14 +191,14 @@ class LinearizerFacts {
   Atoms& atoms_;
   const KnownNodes& known_;
   FunctionRef<bool(const Linear&)> holds_;
-  std::vector<Linear>& facts_;
+  Vector<Linear>& facts_;
 };
 
 }  // namespace detail
 
 /// The meaning of uninterpreted function `kind` as a form, the same as the pass `resolve_structure` gives it.
 /// `holds` decides whether child k is known to be there.
-inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const std::vector<Linear>& a,
+inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const Vector<Linear>& a,
                              FunctionRef<bool(const Linear&)> holds) {
   using K = ir::UfKind;
   const auto is = [&](Symbol symbol) { return atoms.form(symbol); };
@@ -254,7 +252,7 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
 }
 
 /// An element of the linearizer's array `slot`, which `resolve_structure` has put in the place of a function.
-inline Linear array_form(Atoms& atoms, int slot, const std::vector<Linear>& a) {
+inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
   namespace slots = ir::slots;
   if (slot == slots::counts && a.size() == 1 && a[0].is_constant()) {
     constexpr Symbol counts[] = {Symbol::num_nodes, Symbol::num_internal, Symbol::num_batches,

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ra/schedule_text.hpp"
 
 namespace cortex {
@@ -18,8 +18,8 @@ namespace cortex {
 /// `split(i, 16)`.
 struct LoopStep {
   std::string primitive;
-  std::vector<std::string> names;
-  std::vector<std::int64_t> numbers;
+  Vector<std::string> names;
+  Vector<std::int64_t> numbers;
   friend bool operator==(const LoopStep&, const LoopStep&) = default;
 };
 
@@ -46,8 +46,8 @@ class StepReader {
     return step();
   }
   /// All further steps.
-  std::vector<LoopStep> rest() {
-    std::vector<LoopStep> steps;
+  Vector<LoopStep> rest() {
+    Vector<LoopStep> steps;
     while (auto step = next()) steps.push_back(std::move(*step));
     return steps;
   }

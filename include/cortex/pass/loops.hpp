@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/pass/loop_step.hpp"
 #include "cortex/pass/pipeline.hpp"
@@ -190,7 +190,7 @@ inline void check_step(const LoopStep& step) {
 
 /// Barriers are put where the program stands then: what moves work from one nest to another, shares more of it, or
 /// reads whole what a worker read its own slice of, comes before them.
-inline void check_order(const std::vector<LoopStep>& steps) {
+inline void check_order(const Vector<LoopStep>& steps) {
   constexpr std::string_view early[] = {"parallel",       "compute_inline", "compute_at",         "cache_read",
                                         "cache_write",    "fuse_nests",     "inline_temporaries", "distribute_rows",
                                         "fuse_edges",     "forward_stores", "index_densely",      "share_work",
@@ -225,7 +225,7 @@ class Loops : public LoopSchedule {
  public:
   Loops() = default;
   /// Throws `Error{invalid_schedule}` for a step that does not exist or has other arguments than it takes.
-  explicit Loops(std::vector<LoopStep> steps) : steps_(std::move(steps)) {
+  explicit Loops(Vector<LoopStep> steps) : steps_(std::move(steps)) {
     for (const LoopStep& step : steps_) pass::detail::check_step(step);
     pass::detail::check_order(steps_);
   }
@@ -247,7 +247,7 @@ class Loops : public LoopSchedule {
   Loops fuse(std::string outer, std::string inner) const {
     return with({"fuse", {std::move(outer), std::move(inner)}, {}});
   }
-  Loops reorder(std::vector<std::string> loops) const { return with({"reorder", std::move(loops), {}}); }
+  Loops reorder(Vector<std::string> loops) const { return with({"reorder", std::move(loops), {}}); }
   Loops unroll(std::string loop) const { return with({"unroll", {std::move(loop)}, {}}); }
   Loops jam(std::string loop) const { return with({"jam", {std::move(loop)}, {}}); }
   Loops vectorize(std::string loop) const { return with({"vectorize", {std::move(loop)}, {}}); }
@@ -273,7 +273,7 @@ class Loops : public LoopSchedule {
   Loops layout_split(std::string tensor, std::int64_t axis, std::int64_t factor) const {
     return with({"layout_split", {std::move(tensor)}, {axis, factor}});
   }
-  Loops layout_reorder(std::string tensor, std::vector<std::int64_t> order) const {
+  Loops layout_reorder(std::string tensor, Vector<std::int64_t> order) const {
     return with({"layout_reorder", {std::move(tensor)}, std::move(order)});
   }
   Loops layout_fuse(std::string tensor, std::int64_t axis) const {
@@ -290,12 +290,12 @@ class Loops : public LoopSchedule {
 
   /// These steps, and behind them those of `more`.
   Loops then(const Loops& more) const {
-    std::vector<LoopStep> steps = steps_;
+    Vector<LoopStep> steps = steps_;
     append(steps, more.steps_);
     return Loops(std::move(steps));
   }
 
-  const std::vector<LoopStep>& steps() const { return steps_; }
+  const Vector<LoopStep>& steps() const { return steps_; }
   friend bool operator==(const Loops& a, const Loops& b) { return a.steps_ == b.steps_; }
 
   bool has_barriers() const override {
@@ -320,7 +320,7 @@ class Loops : public LoopSchedule {
  private:
   Loops with(LoopStep step) const { return then(Loops({std::move(step)})); }
 
-  std::vector<LoopStep> steps_;
+  Vector<LoopStep> steps_;
 };
 
 /// All steps, one a line.

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/verify.hpp"
 #include "cortex/pass/approximate_activations.hpp"
@@ -103,7 +103,7 @@ class Pipeline {
  private:
   /// States stay at the front; the others follow in order of first use.
   void collect_buffers() {
-    std::vector<ir::Buffer> result;
+    Vector<ir::Buffer> result;
     PointerSet seen;
     const auto add = [&](const ir::Buffer& buffer) {
       if (buffer->scope != ir::Scope::local && seen.insert(buffer.id())) result.push_back(buffer);

@@ -11,8 +11,8 @@
 #include <z3.h>
 
 #include <cstdint>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/pass/scope.hpp"
 
 namespace cortex::pass {
@@ -186,9 +186,9 @@ class Z3Prover {
   Z3_context context_;
   Z3_sort integers_;
   Scope* scope_ = nullptr;
-  std::vector<Number> numbers_;
-  std::vector<int> pending_;  // atoms of which nothing has been said
-  std::vector<Z3_ast> asserted_;
+  Vector<Number> numbers_;
+  Vector<int> pending_;  // atoms of which nothing has been said
+  Vector<Z3_ast> asserted_;
 };
 
 }  // namespace cortex::pass

@@ -9,8 +9,8 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/pass/prove.hpp"
 
 namespace cortex::pass {
@@ -39,7 +39,7 @@ struct Span {
 struct Region {
   ir::Buffer buffer;
   bool written;
-  std::vector<Span> dims;
+  Vector<Span> dims;
 };
 
 namespace detail {
@@ -48,7 +48,7 @@ class RegionFinder {
  public:
   explicit RegionFinder(Scope& scope) : scope_(scope), outer_(scope.atoms().size()) {}
 
-  std::vector<Region> run(const ir::Stmt& body) {
+  Vector<Region> run(const ir::Stmt& body) {
     stmt(body);
     return std::move(regions_);
   }
@@ -119,7 +119,7 @@ class RegionFinder {
         [&](const ir::Load& load) { access(load.buffer, load.indices, false); });
   }
 
-  void access(const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool written) {
+  void access(const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool written) {
     if (buffer->role == ir::Role::index || buffer->scope == ir::Scope::local) return;
     Region region{buffer, written, {}};
     for (std::size_t d = 0; d < indices.size(); ++d) region.dims.push_back(span(buffer, d, indices[d], written));
@@ -156,7 +156,7 @@ class RegionFinder {
     while (inner > 0 && !varies(form.terms[inner - 1].atom)) --inner;
     if (inner == 0) return bound = form, true;
     const Linear::Term last = form.terms[inner - 1];
-    const std::vector<Linear> own = scope_.facts_of(last.atom, true);
+    const Vector<Linear> own = scope_.facts_of(last.atom, true);
     const auto try_fact = [&](const Linear& fact) {
       const std::int64_t by = fact.coefficient(last.atom);
       // form <= form + k * fact, and form >= form - k * fact, for k >= 0
@@ -190,14 +190,14 @@ class RegionFinder {
 
   Scope& scope_;
   int outer_;
-  std::vector<Region> regions_;
+  Vector<Region> regions_;
 };
 
 }  // namespace detail
 
 /// The regions of all buffers but local ones and the linearizer's own that `body` reads and writes, one for each buffer
 /// and way, in order of first use. `scope` is the place where `body` stands; its atoms are those of the result.
-inline std::vector<Region> regions(const ir::Stmt& body, Scope& scope) { return detail::RegionFinder(scope).run(body); }
+inline Vector<Region> regions(const ir::Stmt& body, Scope& scope) { return detail::RegionFinder(scope).run(body); }
 
 /// `h[batch_begin(b) .. + batch_length(b), 0 .. + 4]`
 inline std::string to_string(const Region& region, const Atoms& atoms) {

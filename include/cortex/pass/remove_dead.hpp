@@ -7,8 +7,6 @@
 // Runs after each pass that takes reads away. States are results and stay.
 #pragma once
 
-#include <vector>
-
 #include "cortex/ir/mutate.hpp"
 
 namespace cortex::pass {

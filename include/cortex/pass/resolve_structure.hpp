@@ -14,9 +14,9 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -28,7 +28,7 @@ namespace detail {
 
 class StructureResolver {
  public:
-  explicit StructureResolver(const std::vector<int>& field_components) : field_components_(field_components) {}
+  explicit StructureResolver(const Vector<int>& field_components) : field_components_(field_components) {}
 
   /// `chains`: the nodes are sequences with one accessor.
   ir::Stmt run(const ir::Stmt& body, bool chains) {
@@ -69,7 +69,7 @@ class StructureResolver {
           return self.children(loop);
         },
         [&](auto& self, const ir::UfCall& call) -> ir::Expr {
-          std::vector<ir::Expr> args;
+          Vector<ir::Expr> args;
           for (const ir::Expr& arg : call.args) args.push_back(self(arg));
           return meaning(call, args);
         });
@@ -81,7 +81,7 @@ class StructureResolver {
     ir::Expr node;
   };
 
-  ir::Expr meaning(const ir::UfCall& call, const std::vector<ir::Expr>& a) {
+  ir::Expr meaning(const ir::UfCall& call, const Vector<ir::Expr>& a) {
     const int acc = call.uf.accessor;
     switch (call.uf.kind) {
       case K::child: return read(ir::slots::child + acc, call.uf.name, {a[0]});
@@ -153,7 +153,7 @@ class StructureResolver {
   }
   ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
-  ir::Expr read(int slot, const std::string& name, std::vector<ir::Expr> indices, int components = 1) {
+  ir::Expr read(int slot, const std::string& name, Vector<ir::Expr> indices, int components = 1) {
     ir::Buffer buffer;
     for (const ir::Buffer& made : arrays_)
       if (made->slot == slot) buffer = made;
@@ -171,15 +171,15 @@ class StructureResolver {
     return ir::Load::make(buffer, std::move(indices));
   }
 
-  const std::vector<int>& field_components_;
-  std::vector<ir::Buffer> arrays_;
+  const Vector<int>& field_components_;
+  Vector<ir::Buffer> arrays_;
   PointerMap<Kids> kids_;
 };
 
 }  // namespace detail
 
 /// `field_components`: how many elements each field of a node has.
-inline ir::Stmt resolve_structure(const ir::Stmt& body, const std::vector<int>& field_components, bool chains = false) {
+inline ir::Stmt resolve_structure(const ir::Stmt& body, const Vector<int>& field_components, bool chains = false) {
   return detail::StructureResolver(field_components).run(body, chains);
 }
 

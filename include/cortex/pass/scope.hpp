@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/pass/intervals.hpp"
 
@@ -111,7 +111,7 @@ class Scope final : public Bounds {
     return result;
   }
 
-  const std::vector<Assumption>& assumptions() const { return assumptions_; }
+  const Vector<Assumption>& assumptions() const { return assumptions_; }
   /// What boolean `var` stands for, or nothing.
   ir::Expr condition_of(const ir::Expr& var) const {
     const Bound* found = find(var);
@@ -247,8 +247,8 @@ class Scope final : public Bounds {
     return unknown(n.a.dtype() == DType::boolean ? DType::boolean : n.type.dtype);
   }
 
-  std::vector<Linear> forms(const std::vector<ir::Expr>& from) {
-    std::vector<Linear> to;
+  Vector<Linear> forms(const Vector<ir::Expr>& from) {
+    Vector<Linear> to;
     for (const ir::Expr& e : from) to.push_back(unchecked(e));
     return to;
   }
@@ -356,8 +356,8 @@ class Scope final : public Bounds {
     structural_ = outer;
   }
 
-  std::vector<Bound> bound_;  // the innermost last
-  std::vector<Assumption> assumptions_;
+  Vector<Bound> bound_;  // the innermost last
+  Vector<Assumption> assumptions_;
 };
 
 }  // namespace cortex::pass

@@ -8,8 +8,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -32,8 +32,8 @@ inline const ir::Load* narrow_load(const ir::Cast& widening) {
 
 /// The loads in `block` of buffers that it does not store to, with how often each occurs. Only straight-line stores
 /// qualify.
-inline std::vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
-  std::vector<RepeatedLoad> found;
+inline Vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
+  Vector<RepeatedLoad> found;
   for (const ir::Stmt& s : block.stmts)
     if (!s.as<ir::Store>()) return {};
   const auto count = [&](const ir::Expr& e, const ir::Load& load) {
@@ -61,9 +61,9 @@ inline std::vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
 inline ir::Stmt share_loads(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
     const auto* block = loop.body.as<ir::Block>();
-    const auto repeated = block ? detail::repeated_loads(*block) : std::vector<detail::RepeatedLoad>{};
+    const auto repeated = block ? detail::repeated_loads(*block) : Vector<detail::RepeatedLoad>{};
     if (repeated.empty()) return self.children(loop);
-    std::vector<std::pair<ir::Expr, ir::Expr>> lets;
+    Vector<std::pair<ir::Expr, ir::Expr>> lets;
     for (const detail::RepeatedLoad& r : repeated)
       lets.emplace_back(ir::Var::make(r.buffer->name, r.load.type()), r.load);
     const auto shared_or = [&](auto& inner, const auto& node) -> ir::Expr {

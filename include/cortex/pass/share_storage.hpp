@@ -26,9 +26,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/pass/flatten_storage.hpp"
 #include "cortex/pass/insert_barriers.hpp"
 
@@ -59,7 +59,7 @@ class StorageSharer {
   struct Region {
     int parent = -1, at = 0;  // which statement of the parent's it is
     int depth = 0;
-    std::vector<int> barriers;  // which of its own statements are barriers
+    Vector<int> barriers;  // which of its own statements are barriers
   };
   /// A run of statements of a region, and whether a barrier stands inside of them before and after what they are about.
   struct Span {
@@ -221,9 +221,9 @@ class StorageSharer {
   /// Puts a temporary where it adds least: with others whose rows are large enough, the closest first, or alone.
   void place(std::size_t temp) {
     const std::int64_t size = row_size(temps_[temp].buffer);
-    std::vector<std::size_t>* best = nullptr;
+    Vector<std::size_t>* best = nullptr;
     std::int64_t least = 0;
-    for (std::vector<std::size_t>& group : groups_) {
+    for (Vector<std::size_t>& group : groups_) {
       std::int64_t largest = 0;
       bool fits = true;
       for (const std::size_t other : group) {
@@ -244,7 +244,7 @@ class StorageSharer {
   /// What each temporary becomes that lies in another's memory, which is the largest of its group.
   PointerMap<ir::Buffer> homes() const {
     PointerMap<ir::Buffer> result;
-    for (const std::vector<std::size_t>& group : groups_) {
+    for (const Vector<std::size_t>& group : groups_) {
       ir::Buffer largest = temps_[group[0]].buffer;
       for (const std::size_t t : group)
         if (row_size(temps_[t].buffer) > row_size(largest)) largest = temps_[t].buffer;
@@ -259,11 +259,11 @@ class StorageSharer {
   }
 
   const bool several_workers_;
-  std::vector<Region> regions_;
-  std::vector<Temp> temps_;  // in order of their first uses
+  Vector<Region> regions_;
+  Vector<Temp> temps_;  // in order of their first uses
   PointerMap<std::size_t> numbers_;
   PointerMap<ir::Expr> nodes_;  // what variables stand for
-  std::vector<std::vector<std::size_t>> groups_;
+  Vector<Vector<std::size_t>> groups_;
   int nests_ = 0;
 };
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/pass/hoist_invariants.hpp"
 
 namespace cortex::pass {
@@ -45,7 +45,7 @@ inline ir::Expr repeated_work(const ir::Expr& e) {
 
 inline ir::Stmt share_subexpressions(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto&, const ir::Store& store) -> ir::Stmt {
-    std::vector<std::pair<ir::Expr, ir::Expr>> lets;  // the later ones use the earlier
+    Vector<std::pair<ir::Expr, ir::Expr>> lets;  // the later ones use the earlier
     ir::Expr value = store.value;
     while (const ir::Expr part = detail::repeated_work(value)) {
       const ir::Expr var = ir::Var::make("t", part.type());

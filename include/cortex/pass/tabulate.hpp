@@ -20,9 +20,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/share_work.hpp"
 
@@ -37,7 +37,7 @@ class Tabulator {
  public:
   Tabulator(const ir::Program& program, TablesOf tables) : program_(program), tables_(tables) {}
 
-  std::vector<ir::Tabulation> tabulations;
+  Vector<ir::Tabulation> tabulations;
 
   ir::Stmt run() {
     collect(program_.body, true);
@@ -58,9 +58,9 @@ class Tabulator {
     Rows rows;
     bool top;  // in no loop that carries a dependence
     bool fits = false;
-    std::vector<schedule::Access> accesses{};
-    std::vector<ir::Tabulation::Key> keys{};
-    std::vector<int> weights{};
+    Vector<schedule::Access> accesses{};
+    Vector<ir::Tabulation::Key> keys{};
+    Vector<int> weights{};
     std::size_t group = 0;  // the first nest that it goes together with
     int tabulation = -1;
   };
@@ -174,13 +174,13 @@ class Tabulator {
       if (key.field == call->uf.accessor) add(key.bounds, {load.buffer->slot, dim});
   }
 
-  static bool add_key(std::vector<ir::Tabulation::Key>& keys, int field) {
+  static bool add_key(Vector<ir::Tabulation::Key>& keys, int field) {
     auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.field >= field; });
     if (at == keys.end() || at->field != field) keys.insert(at, {field, {}});
     return true;
   }
   template <class T>
-  static void add(std::vector<T>& list, const T& value) {
+  static void add(Vector<T>& list, const T& value) {
     if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
   }
 
@@ -341,7 +341,7 @@ class Tabulator {
 
   const ir::Program& program_;
   TablesOf tables_;
-  std::vector<Found> nests_;
+  Vector<Found> nests_;
   bool inner_ = false;
   int num_kept_ = 0;
 };

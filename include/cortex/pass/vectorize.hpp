@@ -9,9 +9,9 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 
@@ -42,7 +42,7 @@ class Vectorizer {
                             branch.else_body ? stmt(branch.else_body) : ir::Stmt());
       }
       case ir::StmtKind::block: {
-        std::vector<ir::Stmt> stmts;
+        Vector<ir::Stmt> stmts;
         for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmts.push_back(stmt(child));
         return ir::Block::make(stmts);
       }
@@ -62,7 +62,7 @@ class Vectorizer {
 
  private:
   ir::Stmt store(const ir::Store& s) {
-    std::vector<ir::Expr> indices;
+    Vector<ir::Expr> indices;
     bool vector = false;
     for (const ir::Expr& index : s.indices) {
       indices.push_back(expr(index));
@@ -93,7 +93,7 @@ class Vectorizer {
 
   /// Both sides scalar, or both vectors.
   template <class Make>
-  ir::Expr aligned(std::vector<ir::Expr> parts, Make make) {
+  ir::Expr aligned(Vector<ir::Expr> parts, Make make) {
     bool vector = false;
     for (ir::Expr& part : parts) vector |= (part = expr(part)).lanes() > 1;
     if (vector)
@@ -133,7 +133,7 @@ class Vectorizer {
       }
       case ir::ExprKind::load: {
         const auto& load = *e.as<ir::Load>();
-        std::vector<ir::Expr> indices;
+        Vector<ir::Expr> indices;
         for (const ir::Expr& index : load.indices) indices.push_back(expr(index));
         const auto local = locals_.find(load.buffer.id());
         return ir::Load::make(local == locals_.end() ? load.buffer : local->second, std::move(indices));

@@ -6,9 +6,8 @@
 // Runs before work is shared: then the barriers see these stores as they see others.
 #pragma once
 
-#include <vector>
-
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 
@@ -27,7 +26,7 @@ inline ir::Stmt zero_absent_rows(const ir::Stmt& body) {
       body, [&](const ir::LetStmt& let) { bind(let.var, let.value); },
       [&](const ir::Let& let) { bind(let.var, let.value); },
       [&](const ir::For& loop) { nodes.insert(loop.var.get()); });
-  std::vector<ir::Buffer> read;
+  Vector<ir::Buffer> read;
   ir::visit_with(body, [&](const ir::Load& load) {
     const ir::BufferInfo& buffer = *load.buffer;
     const bool changes = buffer.role == ir::Role::state || buffer.role == ir::Role::temp;
@@ -37,9 +36,9 @@ inline ir::Stmt zero_absent_rows(const ir::Stmt& body) {
       if (known == load.buffer) return;
     read.push_back(load.buffer);
   });
-  std::vector<ir::Stmt> stmts;
+  Vector<ir::Stmt> stmts;
   for (const ir::Buffer& buffer : read) {
-    std::vector<ir::Expr> indices{ir::call(ir::UfKind::num_nodes, "num_nodes")};
+    Vector<ir::Expr> indices{ir::call(ir::UfKind::num_nodes, "num_nodes")};
     for (std::size_t d = 1; d < buffer->dims.size(); ++d) indices.push_back(ir::Var::make("i"));
     ir::Stmt stmt = ir::Store::make(buffer, indices, ir::constant(0, {buffer->dtype, 1}));
     for (std::size_t d = buffer->dims.size(); d-- > 1;)

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/recursions.hpp"
@@ -112,7 +112,7 @@ class OpChecker {
     if (graph_.find(op_.name()) != number_) fail({"the name is used twice; give each operator its own"});
     if (!is_float(op_.buffer->dtype))
       fail({"its elements are ", to_string(op_.buffer->dtype), "; tensors hold f32 or f64"});
-    std::vector<Dim> expected = op_.dims;
+    Vector<Dim> expected = op_.dims;
     if (op_.kind != OpKind::input) expected.insert(expected.begin(), dims::node);
     require(op_.buffer->dims == expected, "its buffer has other dimensions than the operator");
     require(op_.buffer->role == role(), "its buffer plays another role than the operator");
@@ -380,7 +380,7 @@ class OpChecker {
             graph_.containers[std::size_t(container)].relation == Relation::parents ? " parents" : " children"});
   }
 
-  void arguments(const ir::UfCall& n, const std::vector<Accessor>& group, std::size_t least, std::size_t most) const {
+  void arguments(const ir::UfCall& n, const Vector<Accessor>& group, std::size_t least, std::size_t most) const {
     if (n.uf.accessor < 0 || std::size_t(n.uf.accessor) >= group.size())
       fail({"reads an accessor that the graph does not list: ", in_quotes(n.uf.name)});
     if (n.args.size() < least || n.args.size() > most)
@@ -502,7 +502,7 @@ class OpChecker {
     }
   }
 
-  static std::string text(const std::vector<Dim>& list) {
+  static std::string text(const Vector<Dim>& list) {
     std::string result = "[";
     for (const Dim& dim : list) result += (result.size() > 1 ? ", " : "") + dim.name();
     return result + "]";
@@ -511,7 +511,7 @@ class OpChecker {
   const Graph& graph_;
   const int number_;
   const Op& op_;
-  std::vector<Bound> scope_;
+  Vector<Bound> scope_;
 };
 
 }  // namespace detail
@@ -527,7 +527,7 @@ inline void check_states(const Graph& graph) {
     throw Error(Code::invalid_model, detail::joined({"model '", graph.name, "': ", detail::joined(what)}));
   };
   const int count = int(graph.ops.size());
-  std::vector<int> defined(graph.ops.size());
+  Vector<int> defined(graph.ops.size());
   if (graph.states.empty())
     fail({"it has no state: recursion_op joins a placeholder to the operator that computes it"});
   for (const State& state : graph.states) {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/expr.hpp"
 
 namespace cortex::ra {
@@ -25,16 +25,16 @@ enum class OpKind : std::uint8_t {
 struct Op {
   OpKind kind = OpKind::compute;
   ir::Buffer buffer;
-  std::vector<Dim> dims;             // without the node dimension
-  ir::Expr node;                     // compute, if_then_else: the variable that stands for the current node
-  std::vector<ir::Expr> index_vars;  // compute: one per dimension
-  ir::Expr body;                     // compute: the value at [node, index_vars...]
-  ir::Expr condition;                // if_then_else: over `node` and structure alone (P.1)
-  int then_op = -1, else_op = -1;    // if_then_else: operators of the same dimensions and type
-  bool of_switch = false;            // if_then_else: one case of a switch_
-  ir::Expr key;                      // the first case of a switch_ without otherwise: over `node`, an integer
-  std::vector<std::int64_t> cases;   // and the only values that it may have
-  bool at_roots = false;             // compute: a readout, evaluated at the roots of a call alone
+  Vector<Dim> dims;                // without the node dimension
+  ir::Expr node;                   // compute, if_then_else: the variable that stands for the current node
+  Vector<ir::Expr> index_vars;     // compute: one per dimension
+  ir::Expr body;                   // compute: the value at [node, index_vars...]
+  ir::Expr condition;              // if_then_else: over `node` and structure alone (P.1)
+  int then_op = -1, else_op = -1;  // if_then_else: operators of the same dimensions and type
+  bool of_switch = false;          // if_then_else: one case of a switch_
+  ir::Expr key;                    // the first case of a switch_ without otherwise: over `node`, an integer
+  Vector<std::int64_t> cases;      // and the only values that it may have
+  bool at_roots = false;           // compute: a readout, evaluated at the roots of a call alone
   const std::string& name() const { return buffer->name; }
 };
 
@@ -73,9 +73,9 @@ struct Graph {
   std::string name;
   StructureKind structure = StructureKind::tree;
   int max_children = 0;  // 0: not declared
-  std::vector<Op> ops;   // an operator reads only placeholders and operators before it
-  std::vector<State> states;
-  std::vector<Accessor> children_named, containers, fields;
+  Vector<Op> ops;        // an operator reads only placeholders and operators before it
+  Vector<State> states;
+  Vector<Accessor> children_named, containers, fields;
 
   /// The operator that `buffer` belongs to, or -1.
   int find(const ir::Buffer& buffer) const {

@@ -4,8 +4,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
@@ -24,7 +24,7 @@ struct IndexCheck {
   ir::Expr node;
   ir::Expr index;
   ir::Expr guard;
-  std::vector<std::pair<ir::Expr, ir::Expr>> ranges;  // variable, extent
+  Vector<std::pair<ir::Expr, ir::Expr>> ranges;  // variable, extent
   unsigned nodes;
   std::string where;  // the operator's name
 };
@@ -38,9 +38,9 @@ struct BranchUse {
 
 struct IndexChecks {
   ir::Expr node;
-  std::vector<BranchUse> branches;
-  std::vector<unsigned> field_nodes;  // per field of the graph: the nodes at which it is read
-  std::vector<IndexCheck> indices;
+  Vector<BranchUse> branches;
+  Vector<unsigned> field_nodes;  // per field of the graph: the nodes at which it is read
+  Vector<IndexCheck> indices;
 };
 
 /// The field, if `index` is a plain scalar field of `node` itself; else -1.
@@ -108,7 +108,7 @@ class IndexCheckCollector {
 
   void read(const Op& o, const ir::Expr& e, unsigned nodes, const ir::Expr& guard) {
     if (nodes == no_nodes) return;
-    std::vector<std::pair<ir::Expr, ir::Expr>> ranges;
+    Vector<std::pair<ir::Expr, ir::Expr>> ranges;
     for (std::size_t d = 0; d < o.index_vars.size(); ++d)
       ranges.emplace_back(o.index_vars[d], ir::imm(o.dims[d].extent()));
     ir::visit_with(e, [&](const ir::Reduce& r) { ranges.emplace_back(r.axis.var, r.axis.extent); });
@@ -133,8 +133,8 @@ class IndexCheckCollector {
     result_.field_nodes[std::size_t(field)] |= of.same_as(node_) ? nodes : unsigned(all_nodes);
   }
 
-  void check_indices(const Op& o, int source, const ir::Load& load,
-                     const std::vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, const ir::Expr& guard) {
+  void check_indices(const Op& o, int source, const ir::Load& load, const Vector<std::pair<ir::Expr, ir::Expr>>& ranges,
+                     unsigned nodes, const ir::Expr& guard) {
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       // How long an open dimension is, only the weights bound say.
       bool structural = op(source).dims[d].kind() == DimKind::open;
@@ -155,7 +155,7 @@ class IndexCheckCollector {
 
   const Graph& graph_;
   ir::Expr node_ = ir::Var::make("node");
-  std::vector<Visit> visits_;
+  Vector<Visit> visits_;
   IndexChecks result_;
 };
 

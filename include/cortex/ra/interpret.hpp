@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/bounded.hpp"
 #include "cortex/ra/graph.hpp"
@@ -108,7 +109,7 @@ class TermBuilder {
   std::vector<int> take_reads() { return std::move(reads_); }
 
  private:
-  std::vector<int> all(const std::vector<ir::Expr>& list) {
+  std::vector<int> all(const Vector<ir::Expr>& list) {
     std::vector<int> result;
     for (const ir::Expr& e : list) result.push_back(term(e));
     return result;

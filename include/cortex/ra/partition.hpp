@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ra/index_checks.hpp"
@@ -21,21 +21,21 @@ namespace cortex::ra {
 
 /// One question: which of `values` the key has. The answer is the position among them, or one more for any other.
 struct Selector {
-  ir::Expr key;                      // over `Questions::node`; a condition has the values 1 and 0
-  ir::Expr guard;                    // asked only where this holds; empty: always
-  unsigned nodes = no_nodes;         // where it is asked; elsewhere the answer is 0
-  std::vector<std::int64_t> values;  // a condition: {1}
-  bool exhaustive = false;           // any other value is refused
-  bool partitions = true;            // false: only checked
-  std::string name;                  // of the branch, for messages
-  std::vector<int> branches;         // the operators that ask it
+  ir::Expr key;                 // over `Questions::node`; a condition has the values 1 and 0
+  ir::Expr guard;               // asked only where this holds; empty: always
+  unsigned nodes = no_nodes;    // where it is asked; elsewhere the answer is 0
+  Vector<std::int64_t> values;  // a condition: {1}
+  bool exhaustive = false;      // any other value is refused
+  bool partitions = true;       // false: only checked
+  std::string name;             // of the branch, for messages
+  Vector<int> branches;         // the operators that ask it
 
   int answers() const { return !partitions ? 1 : int(values.size()) + !exhaustive; }
 };
 
 struct Questions {
   ir::Expr node;
-  std::vector<Selector> selectors;
+  Vector<Selector> selectors;
   int parts() const {
     int product = 1;
     for (const Selector& s : selectors) product *= s.answers();
@@ -52,7 +52,7 @@ inline bool is_leaf_test(const ir::Expr& e) {
 
 class QuestionCollector {
  public:
-  QuestionCollector(const Graph& graph, const std::vector<bool>& specialized)
+  QuestionCollector(const Graph& graph, const Vector<bool>& specialized)
       : graph_(graph), specialized_(specialized), checks_(index_checks(graph)) {
     result_.node = checks_.node;
   }
@@ -102,7 +102,7 @@ class QuestionCollector {
     const ir::Expr key = ir::substitute(op.key, {{op.node.get(), result_.node}});
     for (Selector& s : result_.selectors) {
       // The last case has no branch of its own: it is what is left.
-      std::vector<std::int64_t> values = op.cases;
+      Vector<std::int64_t> values = op.cases;
       const bool own = s.partitions && ir::equal(s.key, key) && s.nodes == use.nodes && same(s.guard, use.guard);
       const bool subset = std::all_of(s.values.begin(), s.values.end(), [&](std::int64_t v) {
         return std::find(values.begin(), values.end(), v) != values.end();
@@ -118,7 +118,7 @@ class QuestionCollector {
   static bool same(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
 
   const Graph& graph_;
-  const std::vector<bool>& specialized_;
+  const Vector<bool>& specialized_;
   const IndexChecks checks_;
   Questions result_;
 };
@@ -127,8 +127,8 @@ class QuestionCollector {
 
 /// Which branches the schedule specializes, by number of the operator. Throws `invalid_schedule` if it names an
 /// operator that is no branch.
-inline std::vector<bool> specialized_branches(const Graph& graph, const Schedule& schedule) {
-  std::vector<bool> result(graph.ops.size(), false);
+inline Vector<bool> specialized_branches(const Graph& graph, const Schedule& schedule) {
+  Vector<bool> result(graph.ops.size(), false);
   const auto is_leaf_branch = [](const Op& op) {
     ir::Expr condition = op.condition;
     while (const auto* n = condition.as<ir::Unary>()) condition = n->a;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/recursions.hpp"
@@ -19,7 +20,7 @@ namespace cortex::ra {
 
 namespace detail {
 
-inline std::string text_of(const std::vector<Dim>& dims) {
+inline std::string text_of(const Vector<Dim>& dims) {
   std::string text = "[";
   for (std::size_t d = 0; d < dims.size(); ++d) {
     text += (d ? ", " : "") + dims[d].name();

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
 
@@ -19,8 +19,8 @@ enum class Direction : std::uint8_t {
 };
 
 /// Which operators the states of `recursion` are made of, by number.
-inline std::vector<bool> operators_of(const Graph& graph, int recursion) {
-  std::vector<bool> needed(graph.ops.size());
+inline Vector<bool> operators_of(const Graph& graph, int recursion) {
+  Vector<bool> needed(graph.ops.size());
   for (const State& state : graph.states)
     if (state.recursion == recursion) needed[std::size_t(state.body)] = true;
   for (std::size_t i = graph.ops.size(); i-- > 0;) {  // an operator reads only those before it
@@ -44,7 +44,7 @@ inline Relation relation_of(const Graph& graph, const ir::UfCall& step) {
 /// In which order `recursion` goes through the nodes. Throws `Error{invalid_model}` if it reads its own states at
 /// children and at parents, at the node itself, or at the members of a root: then there is no order.
 inline Direction direction_of(const Graph& graph, int recursion) {
-  const std::vector<bool> needed = operators_of(graph, recursion);
+  const Vector<bool> needed = operators_of(graph, recursion);
   bool up = false, down = false, roots = false;
   const auto refuse = [&](const Op& op, const std::string& what) {
     throw Error(Code::invalid_model, "operator '" + op.name() + "' of model '" + graph.name + "': " + what);

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/stmt.hpp"
 
 namespace cortex {
@@ -93,19 +93,19 @@ struct GpuSchedule {
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
 /// none is given.
 struct Schedule {
-  bool batched = false;                  // S1
-  bool specialize_all = false;           // S2, for every branch on is_leaf and every switch
-  bool specialize_every = false;         // S2, for every branch
-  std::vector<std::string> specialized;  // S2, by name of the if_then_else
-  bool leaves_apart = false;             // a version of the body for leaves, even if the model has no branch
-  std::vector<std::pair<std::string, int>> unrolled;  // S3, by name of a state or of the model: the depth
-  std::vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
-  LoopsByHand by_hand;                  // of the lowered program
-  Tiling tiling;                        // where loops are not scheduled by hand
-  int max_workers = 1;                  // threads that may share one call
-  DType weight_type = DType::f32;       // of weights that sums of products read
-  std::vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
-  Sharing sharing = Sharing::off;                     // of equal subtrees
+  bool batched = false;                          // S1
+  bool specialize_all = false;                   // S2, for every branch on is_leaf and every switch
+  bool specialize_every = false;                 // S2, for every branch
+  Vector<std::string> specialized;               // S2, by name of the if_then_else
+  bool leaves_apart = false;                     // a version of the body for leaves, even if the model has no branch
+  Vector<std::pair<std::string, int>> unrolled;  // S3, by name of a state or of the model: the depth
+  Vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
+  LoopsByHand by_hand;             // of the lowered program
+  Tiling tiling;                   // where loops are not scheduled by hand
+  int max_workers = 1;             // threads that may share one call
+  DType weight_type = DType::f32;  // of weights that sums of products read
+  Vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
+  Sharing sharing = Sharing::off;                // of equal subtrees
   Tabulating tabulating = Tabulating::off;
   int table_megabytes = 64;  // at most so much for tables
   bool exact = false;        // tanh, sigmoid, exp of the C library, not the approximations

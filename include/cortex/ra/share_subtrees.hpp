@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "cortex/ra/recursions.hpp"
 #include "cortex/ra/schedule.hpp"

@@ -2,9 +2,8 @@
 // `CORTEX_COMPILED` stand behind its seam: only declared here, they come from the library `cortex::compiled`.
 #pragma once
 
-#include <vector>
-
 #include "cortex/base/config.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ra/graph.hpp"
 #if !CORTEX_COMPILED
 #include "cortex/ra/check.hpp"
@@ -25,14 +24,14 @@ void require_states(const Graph& graph);
 void require_well_formed(const Graph& graph);
 
 /// `operators_of`: which operators the states of `recursion` are made of.
-std::vector<bool> operators_needed(const Graph& graph, int recursion);
+Vector<bool> operators_needed(const Graph& graph, int recursion);
 
 #else
 
 inline void require_op(const Graph& graph, int number) { check_op(graph, number); }
 inline void require_states(const Graph& graph) { check_states(graph); }
 inline void require_well_formed(const Graph& graph) { check(graph); }
-inline std::vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
+inline Vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
 
 #endif
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ra/graph.hpp"
 
 namespace cortex::runtime {
@@ -12,12 +12,12 @@ namespace cortex::runtime {
 /// The graph numbers accessors as it meets them, the linearizer in the order of its set. -1: the linearizer does not
 /// read it.
 struct AccessorOrder {
-  std::vector<int> child, children, field;
+  Vector<int> child, children, field;
 
   /// The same order on both sides.
   static AccessorOrder identity(const ra::Graph& graph) {
     const auto count = [](std::size_t size) {
-      std::vector<int> result(size);
+      Vector<int> result(size);
       for (std::size_t i = 0; i < size; ++i) result[i] = int(i);
       return result;
     };

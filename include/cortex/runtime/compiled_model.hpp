@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/call.hpp"
 
 namespace cortex::runtime {
@@ -210,7 +210,7 @@ class CompiledModel {
 
   /// The last functor is gone: workspaces at rest go now, the others with their results.
   void close() noexcept {
-    std::vector<Workspace*> resting;
+    Vector<Workspace*> resting;
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
@@ -249,7 +249,7 @@ class CompiledModel {
   const bool timed_;
   std::array<Place, num_places> places_;
   std::mutex mutex_;
-  std::vector<Workspace*> others_;
+  Vector<Workspace*> others_;
   std::size_t num_workspaces_ = 0;
   bool closed_ = false;
   std::atomic<std::int64_t> references_{1};  // the functors together, and each workspace

@@ -10,7 +10,8 @@
 #include <cstring>
 #include <string>
 #include <thread>
-#include <vector>
+
+#include "cortex/base/vector.hpp"
 
 namespace cortex::runtime {
 
@@ -74,8 +75,8 @@ inline int cpus_of_cgroup(const std::string& mount, std::string path, bool versi
 }  // namespace detail
 
 /// The numbers of the CPUs in the affinity mask of this thread, which threads that it starts inherit.
-inline std::vector<int> usable_cpu_numbers() {
-  std::vector<int> result;
+inline Vector<int> usable_cpu_numbers() {
+  Vector<int> result;
   cpu_set_t mask;
   if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return result;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/jit/cuda_driver.hpp"
 #include "cortex/jit/nvrtc.hpp"
 
@@ -180,7 +180,7 @@ class PinnedBlock {
 
 /// The devices of a machine, or none with the reason.
 struct CudaDevices {
-  std::vector<std::shared_ptr<const CudaDevice>> all;
+  Vector<std::shared_ptr<const CudaDevice>> all;
   std::string why;  // there are none; empty if there are some
 };
 

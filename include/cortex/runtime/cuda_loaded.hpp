@@ -6,8 +6,8 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_workspace.hpp"
 
 namespace cortex::runtime {
@@ -138,7 +138,7 @@ class CudaLoaded {
   int most_groups_ = 0;
   std::mutex mutex_;
   std::shared_ptr<const CudaWeights> weights_;
-  std::vector<std::unique_ptr<CudaWorkspace>> resting_;
+  Vector<std::unique_ptr<CudaWorkspace>> resting_;
 };
 
 /// A call: a workspace of a model on a device, which goes back to it when the call and its results are let go of.

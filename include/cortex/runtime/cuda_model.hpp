@@ -12,8 +12,8 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_loaded.hpp"
 #include "cortex/runtime/cuda_seam.hpp"
 #include "cortex/runtime/functor.hpp"
@@ -58,7 +58,7 @@ class Devices {
   const std::string& why() const { return why_; }
 
  private:
-  std::vector<Device> all_;
+  Vector<Device> all_;
   std::string why_;
 };
 
@@ -109,15 +109,15 @@ class Result {
 
   /// The state of a root, copied to the host, dense and row-major. Waits for it.
   template <class T = float>
-  std::vector<T> root(std::size_t root, std::string_view state = {}) {
+  Vector<T> root(std::size_t root, std::string_view state = {}) {
     const auto [group, number] = find(root);
     return row<T>(group, call_->arrays(group).root[number], state);
   }
   /// The same of all roots, one behind the other, and with one wait.
   template <class T = float>
-  std::vector<T> roots(std::string_view state = {}) {
-    std::vector<T> all;
-    const std::vector<std::byte> rows = fetch<T>(state);
+  Vector<T> roots(std::string_view state = {}) {
+    Vector<T> all;
+    const Vector<std::byte> rows = fetch<T>(state);
     const runtime::StateView& view = view_of(state);
     all.resize(roots_ * std::size_t(view.size));
     for (std::size_t r = 0; r < roots_; ++r)
@@ -127,7 +127,7 @@ class Result {
   /// The same of any node of the call. Throws `Error{invalid_argument}` for one that was not in it. Of a node that
   /// several groups reach, the first one's: they are equal.
   template <class T = float, class Node>
-  std::vector<T> node(const Node* node, std::string_view state = {}) {
+  Vector<T> node(const Node* node, std::string_view state = {}) {
     for (std::size_t g = 0; g < call_->num_groups(); ++g)
       if (const std::int32_t number = call_->group(g).nodes.find(node); number >= 0) return row<T>(g, number, state);
     runtime::detail::no_node();
@@ -144,21 +144,21 @@ class Result {
     return view;
   }
   template <class T>
-  std::vector<T> row(std::size_t group, std::int32_t node, std::string_view state) {
+  Vector<T> row(std::size_t group, std::int32_t node, std::string_view state) {
     const runtime::StateView& view = view_as<T>(state);
     wait();
-    std::vector<std::byte> bytes(view.row_bytes);
+    Vector<std::byte> bytes(view.row_bytes);
     call_->copy_back(bytes.data(), call_->state(group, view) + std::uint64_t(node) * view.row_bytes, bytes.size());
-    std::vector<T> dense(std::size_t(view.size));
+    Vector<T> dense(std::size_t(view.size));
     runtime::detail::copy_dense(view, bytes.data(), dense.data());
     return dense;
   }
   /// The rows of all roots, as they lie on the device.
   template <class T>
-  std::vector<std::byte> fetch(std::string_view state) {
+  Vector<std::byte> fetch(std::string_view state) {
     const runtime::StateView& view = view_as<T>(state);
     wait();
-    std::vector<std::byte> rows(roots_ * view.row_bytes);
+    Vector<std::byte> rows(roots_ * view.row_bytes);
     for (std::size_t r = 0; r < roots_; ++r)
       call_->enqueue_copy(rows.data() + r * view.row_bytes, device_pointer(r, state), view.row_bytes);
     call_->wait_for_copies();
@@ -239,7 +239,7 @@ class OnDevice {
 
   template <class Roots>
   std::size_t lay_out(runtime::CudaCall& call, const Roots& roots) const {
-    std::vector<const Node*> all;
+    Vector<const Node*> all;
     using Plain = std::remove_cv_t<Roots>;
     if constexpr (std::is_convertible_v<const Plain*, const Node*>) {
       all.push_back(std::addressof(roots));
@@ -259,7 +259,7 @@ class OnDevice {
   }
   template <class Indices>
   std::size_t lay_out(runtime::CudaCall& call, Arena<Node> arena, const Indices& roots) const {
-    std::vector<std::int64_t> all;
+    Vector<std::int64_t> all;
     if constexpr (structure::Index<Indices>)
       all.push_back(std::int64_t(roots));
     else
@@ -272,7 +272,7 @@ class OnDevice {
   /// Numbers the nodes of each group's roots. What is wrong with a root has to name it by its own number, so then one
   /// group has all.
   template <class Root, class Number>
-  std::size_t share(runtime::CudaCall& call, const std::vector<Root>& roots, const Number& number) const {
+  std::size_t share(runtime::CudaCall& call, const Vector<Root>& roots, const Number& number) const {
     const std::size_t count = roots.size();
     std::size_t groups = std::min(count, std::size_t(loaded_->most_groups()));
     const std::span<const Root> all(roots);

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
@@ -32,7 +32,7 @@ struct CudaSource {
 /// Weights as they lie on a device. Immutable: calls in flight keep the set that they began with.
 struct CudaWeights {
   Published<const WeightSet>::View host;
-  std::vector<std::shared_ptr<const CudaBlock>> blocks;  // [buffers of the program]; null: no weight
+  Vector<std::shared_ptr<const CudaBlock>> blocks;  // [buffers of the program]; null: no weight
 };
 
 /// How a kernel is launched for so many groups. The result points to `attribute`.
@@ -270,14 +270,14 @@ class CudaWorkspace {
   const std::size_t blocks_;  // of a group
   const std::size_t num_buffers_;
   const Published<Workers> no_workers_{nullptr};
-  std::vector<std::unique_ptr<Workspace>> groups_;
-  std::vector<Counts> counts_;
+  Vector<std::unique_ptr<Workspace>> groups_;
+  Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;
   std::size_t num_groups_ = 0, upload_bytes_ = 0;
   PinnedBlock staging_;
   CudaBlock upload_, words_;
-  std::vector<CudaBlock> tensors_;          // [Plan::storage]
-  std::vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
+  Vector<CudaBlock> tensors_;          // [Plan::storage]
+  Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
   jit::CudaHandle event_ = nullptr, stream_ = nullptr;
   bool pending_ = false;
 };

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
@@ -22,14 +22,14 @@ namespace cortex::runtime {
 struct WeightSpec {
   std::string name;
   DType dtype = DType::f32;
-  std::vector<Dim> dims;  // only the first may be open
+  Vector<Dim> dims;  // only the first may be open
 };
 
 /// One result of the recursion: a tensor at every node.
 struct StateSpec {
   std::string name;
   DType dtype = DType::f32;
-  std::vector<Dim> dims;  // without the node dimension
+  Vector<Dim> dims;       // without the node dimension
   int buffer = -1;        // its number in `Program::buffers`
   bool at_roots = false;  // a readout: other nodes have none
 };
@@ -53,7 +53,7 @@ struct GuardedCheck {
     ir::Expr extent;  // num_children(node) for the children of a reduction, a constant for a dense dimension
   };
   ir::Expr node;  // the variable that stands for the node
-  std::vector<Range> ranges;
+  Vector<Range> ranges;
   ir::Expr guard;  // empty: always
   ir::Expr index;
   int weight = 0;     // slot
@@ -79,8 +79,8 @@ struct CompileTimes {
 /// Gives the elements that `buffer`, a copy of a weight in another type or the scales of one, stores of `values`, which
 /// are row-major of `extents`: row-major as well, of the extents that `extents` becomes. `fault` says what of the
 /// values the type does not hold; empty: nothing.
-using StoreWeight = std::vector<std::byte> (*)(const ir::BufferInfo& buffer, const float* values,
-                                               std::vector<std::int64_t>& extents, std::string& fault);
+using StoreWeight = Vector<std::byte> (*)(const ir::BufferInfo& buffer, const float* values,
+                                          Vector<std::int64_t>& extents, std::string& fault);
 
 /// A compiled model.
 struct Executable {
@@ -92,10 +92,10 @@ struct Executable {
   ra::Graph graph;
   Schedule schedule;
   Target target;
-  std::vector<WeightSpec> weights;  // one per input operator
-  std::vector<StateSpec> states;    // one per `Graph::states`
-  std::vector<FieldSpec> fields;    // one per `Graph::fields`
-  std::vector<GuardedCheck> guarded;
+  Vector<WeightSpec> weights;  // one per input operator
+  Vector<StateSpec> states;    // one per `Graph::states`
+  Vector<FieldSpec> fields;    // one per `Graph::fields`
+  Vector<GuardedCheck> guarded;
   CheckCounts checks;
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
   bool shares_subtrees = false;    // equal ones are computed once

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/count_work.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/pass/flatten_storage.hpp"
@@ -47,7 +47,7 @@ inline std::string per(const std::string& unit) {
   return (vowel ? "an " : "a ") + unit;
 }
 
-inline std::string joined(const std::vector<std::string>& words, const char* between = ", ") {
+inline std::string joined(const Vector<std::string>& words, const char* between = ", ") {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
@@ -58,12 +58,12 @@ inline std::string joined(const std::vector<std::string>& words, const char* bet
 class Table {
  public:
   Table(std::size_t numbers, std::size_t after) : numbers_(numbers), after_(after) {}
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void row(Vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   /// A line that keeps to no column.
   void line(std::string text) { rows_.push_back({std::move(text)}); }
 
   std::string text() const {
-    std::vector<std::size_t> widths;
+    Vector<std::size_t> widths;
     for (const auto& cells : rows_)
       for (std::size_t c = 0; cells.size() > 1 && c < cells.size(); ++c) {
         if (c == widths.size()) widths.push_back(0);
@@ -84,7 +84,7 @@ class Table {
 
  private:
   std::size_t numbers_, after_;
-  std::vector<std::vector<std::string>> rows_;
+  Vector<Vector<std::string>> rows_;
 };
 
 // ---- the parts of the text ----
@@ -138,7 +138,7 @@ class Explainer {
   /// "matrices as bf16, Emb as i8; arithmetic is in f32"
   std::string stored() const {
     const Schedule& s = executable_.schedule;
-    std::vector<std::string> types;
+    Vector<std::string> types;
     const auto as = [&](const std::string& what, DType type) {
       types.push_back(what + " as " + std::string(to_string(type)));
     };
@@ -148,7 +148,7 @@ class Explainer {
   }
 
   static std::string tiling(const Tiling& tiling) {
-    std::vector<std::string> asked;
+    Vector<std::string> asked;
     const auto add = [&](int count, const char* what) {
       if (count) asked.push_back("at most " + std::to_string(count) + what);
     };
@@ -169,7 +169,7 @@ class Explainer {
     lines.row({"groups", "of a call's roots; each is " + group});
     lines.row({"threads", std::to_string(gpu.threads) + " a block, each with a column of the output for up to " +
                               std::to_string(gpu.rows) + " nodes side by side"});
-    std::vector<std::string> kept, streamed;
+    Vector<std::string> kept, streamed;
     double bytes = 0;
     for (const ir::Buffer& buffer : executable_.scheduled.buffers)
       if (buffer->scope == ir::Scope::chip)
@@ -192,7 +192,7 @@ class Explainer {
     if (std::none_of(ops.begin(), ops.end(), [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; }))
       return "there are none";
     if (s.specialize_every) return "each side of each branch has code of its own";
-    std::vector<std::string> own;
+    Vector<std::string> own;
     if (s.specialize_all) own.push_back("branches on is_leaf and switches");
     for (const std::string& name : s.specialized) own.push_back(name);
     return own.empty() ? "are decided at each node, when it runs"
@@ -232,12 +232,12 @@ class Explainer {
   }
 
   static void add_nest(Table& table, const ir::WorkItem& item, const std::string& pad) {
-    std::vector<std::string> stored;
+    Vector<std::string> stored;
     for (const ir::Buffer& buffer : item.stored) stored.push_back(buffer->name);
     std::string first = pad + joined(stored) + (item.by_each_worker ? " (by each worker)" : "");
-    std::vector<ir::Operations> rows = item.operations;
+    Vector<ir::Operations> rows = item.operations;
     if (rows.empty()) rows.push_back({item.unit});
-    std::vector<std::string> reads = read_texts(item);
+    Vector<std::string> reads = read_texts(item);
     for (std::size_t r = 0; r < std::max(rows.size(), reads.size()); ++r) {
       const bool some = r < rows.size();
       table.row({r ? "" : first, some ? rows[r].unit : "", some ? grouped(rows[r].flops) : "",
@@ -246,13 +246,13 @@ class Explainer {
   }
 
   /// "256 KB a level: U_f"
-  static std::vector<std::string> read_texts(const ir::WorkItem& item) {
-    std::vector<std::string> units, texts;
+  static Vector<std::string> read_texts(const ir::WorkItem& item) {
+    Vector<std::string> units, texts;
     for (const ir::WeightRead& read : item.weights)
       if (std::find(units.begin(), units.end(), read.unit) == units.end()) units.push_back(read.unit);
     for (const std::string& unit : units) {
       double bytes = 0;
-      std::vector<std::string> names;
+      Vector<std::string> names;
       for (const ir::WeightRead& read : item.weights) {
         if (read.unit != unit) continue;
         bytes += read.bytes;
@@ -336,7 +336,7 @@ class Explainer {
         barriers += cost.terms;
         continue;
       }
-      std::vector<std::string> stored;
+      Vector<std::string> stored;
       for (const ir::Buffer& buffer : item.stored) stored.push_back(buffer->name);
       row(joined(stored), tile(item, cost), cost.terms);
     }
@@ -374,7 +374,7 @@ class Explainer {
   }
 
   static std::string shape(const ir::Buffer& buffer) {
-    std::vector<std::string> dims;
+    Vector<std::string> dims;
     for (const Dim& dim : buffer->dims)
       if (dim.extent() > 0 || dim.kind() == DimKind::open)
         dims.push_back(dim.name() + (dim.extent() > 0 ? " " + std::to_string(dim.extent()) : ""));
@@ -387,7 +387,7 @@ class Explainer {
   }
 
   static std::string note(const ir::Buffer& buffer) {
-    std::vector<std::string> notes;
+    Vector<std::string> notes;
     if (buffer->is_scales)
       notes.push_back("of " + buffer->packed_from->name);
     else if (buffer->packed_from)
@@ -400,7 +400,7 @@ class Explainer {
 
   std::string memory() const {
     Table table(3, 4);
-    std::vector<Sum> sums;
+    Vector<Sum> sums;
     for (const ir::Role role : {ir::Role::state, ir::Role::temp, ir::Role::field, ir::Role::weight})
       for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
         if (buffer->role != role) continue;
@@ -418,7 +418,7 @@ class Explainer {
     double bytes = 0, unshared = 0;
   };
 
-  static void add(std::vector<Sum>& sums, const ir::BufferInfo& buffer, const Size& size) {
+  static void add(Vector<Sum>& sums, const ir::BufferInfo& buffer, const Size& size) {
     constexpr const char* plurals[] = {"weights", "fields", "states", "temporaries", "indices"};
     std::string what = plurals[std::size_t(buffer.role)];
     if (buffer.scope == ir::Scope::worker) what = "temporaries of each worker";
@@ -430,7 +430,7 @@ class Explainer {
     if (!buffer.stored_in) at->bytes += size.bytes;
   }
 
-  static std::string totals_of(const std::vector<Sum>& sums) {
+  static std::string totals_of(const Vector<Sum>& sums) {
     Table table(1, 2);
     for (const Sum& sum : sums)
       table.row({"in all, " + sum.what, bytes_text(sum.bytes), sum.unit.empty() ? "" : per(sum.unit),
@@ -452,7 +452,7 @@ class Explainer {
     Table table(1, 2);
     for (const ir::Tabulation& tabulation : program.tabulations) {
       double bytes = 0;
-      std::vector<std::string> results, fields;
+      Vector<std::string> results, fields;
       for (const int buffer : results_of(program, tabulation)) {
         results.push_back(program.buffers[std::size_t(buffer)]->name);
         bytes += double(row_bytes_of(*program.buffers[std::size_t(buffer)]));
@@ -526,7 +526,7 @@ class Explainer {
   }
 
   const Executable& executable_;
-  const std::vector<ir::WorkItem> work_;
+  const Vector<ir::WorkItem> work_;
 };
 
 }  // namespace detail

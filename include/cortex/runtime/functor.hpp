@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/dsl/model.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/output.hpp"
@@ -72,8 +72,7 @@ namespace detail {
 
 /// Fills `positions`, by number in the graph, with positions in the set.
 template <class... As>
-void place_accessors(const ra::Graph& graph, std::vector<int>& positions, std::size_t count,
-                     structure::Accessors<As...>) {
+void place_accessors(const ra::Graph& graph, Vector<int>& positions, std::size_t count, structure::Accessors<As...>) {
   positions.assign(count, -1);
   int position = 0;
   [[maybe_unused]] const auto place = [&](int number) {

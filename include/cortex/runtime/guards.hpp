@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/weights.hpp"
@@ -75,7 +75,7 @@ class StructureEvaluator {
 
   std::int64_t call(const ir::UfCall& n) const {
     const std::int64_t first = n.args.empty() ? 0 : value(n.args[0]);
-    const auto position = [&](const std::vector<int>& positions) {
+    const auto position = [&](const Vector<int>& positions) {
       return std::size_t(positions.at(std::size_t(n.uf.accessor)));
     };
     const bool absent = first < 0 || first >= in_.num_nodes;  // below an absent child there is nothing

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/ir/machine.hpp"
 
@@ -20,7 +20,7 @@ class KernelInterpreter {
   /// Runs one worker's share, as a kernel does: elements are converted where they are loaded and stored, arithmetic is
   /// in double. Offsets are not checked. Throws `Error{internal}` for a program that is none of device level.
   void operator()(const codegen::KernelArgs& args) const {
-    std::vector<ir::vm::Binding> bindings;
+    Vector<ir::vm::Binding> bindings;
     for (int b = 0; b < code_.num_buffers; ++b) {
       const ir::BufferInfo& buffer = *code_.buffers[std::size_t(b)];
       bindings.push_back({buffer.dtype, args.buffers[b], {}, {1}});

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ra/partition.hpp"
 #include "cortex/structure/partition.hpp"
 
@@ -16,7 +16,7 @@ class KeyWriter {
  public:
   explicit KeyWriter(const ra::Graph& graph) : graph_(graph) {}
 
-  std::vector<structure::KeyStep> write(const ir::Expr& e) {
+  Vector<structure::KeyStep> write(const ir::Expr& e) {
     steps_.clear();
     if (e) add(e);
     return std::move(steps_);
@@ -101,7 +101,7 @@ class KeyWriter {
   void push(structure::KeyStep step) { steps_.push_back(step); }
 
   const ra::Graph& graph_;
-  std::vector<structure::KeyStep> steps_;
+  Vector<structure::KeyStep> steps_;
 };
 
 }  // namespace detail

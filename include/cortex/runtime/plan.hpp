@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/accessor_order.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/storage.hpp"
@@ -80,7 +80,7 @@ class Plan {
       : executable(std::move(compiled)),
         order(std::move(accessors)),
         partition(in_order(executable->partition, order)) {
-    const std::vector<ir::Buffer>& buffers = executable->program.buffers;
+    const Vector<ir::Buffer>& buffers = executable->program.buffers;
     for (std::size_t b = 0; b < buffers.size(); ++b) add(int(b), *buffers[b]);
     for (const StateSpec& state : executable->states) states.push_back(view_of(state));
     for (std::size_t t = 0; t < executable->program.tabulations.size(); ++t) add_results(int(t));
@@ -89,10 +89,10 @@ class Plan {
   const std::shared_ptr<const Executable> executable;
   const AccessorOrder order;
   const structure::Partition partition;  // of the linearizer's batches
-  std::vector<Storage> storage;
-  std::vector<Link> links;
-  std::vector<StateView> states;  // [Executable::states]
-  std::vector<PlacedRows> placed;
+  Vector<Storage> storage;
+  Vector<Link> links;
+  Vector<StateView> states;  // [Executable::states]
+  Vector<PlacedRows> placed;
 
   std::size_t num_buffers() const { return executable->program.buffers.size(); }
 
@@ -101,7 +101,7 @@ class Plan {
   static structure::Partition in_order(structure::Partition partition, const AccessorOrder& order) {
     using Op = structure::KeyStep::Op;
     for (structure::Selector& selector : partition.selectors)
-      for (std::vector<structure::KeyStep>* steps : {&selector.key, &selector.guard})
+      for (Vector<structure::KeyStep>* steps : {&selector.key, &selector.guard})
         for (structure::KeyStep& step : *steps) {
           if (step.op == Op::field) step.position = order.field.at(std::size_t(step.position));
           if (step.op == Op::num_children) step.position = order.children.at(std::size_t(step.position));
@@ -126,7 +126,7 @@ class Plan {
   }
 
   void add_results(int tabulation) {
-    const std::vector<int> results =
+    const Vector<int> results =
         results_of(executable->program, executable->program.tabulations[std::size_t(tabulation)]);
     for (std::size_t r = 0; r < results.size(); ++r) {
       for (Storage& s : storage) {
@@ -139,7 +139,7 @@ class Plan {
     }
   }
 
-  static int position(const std::vector<int>& positions, int accessor, const ir::BufferInfo& buffer) {
+  static int position(const Vector<int>& positions, int accessor, const ir::BufferInfo& buffer) {
     if (accessor < 0 || std::size_t(accessor) >= positions.size() || positions[std::size_t(accessor)] < 0)
       fail(buffer, "names an accessor that the linearizer does not read");
     return positions[std::size_t(accessor)];
@@ -208,7 +208,7 @@ class Plan {
     if (buffer.dims.empty() || buffer.dims[0].kind() != DimKind::node)
       fail(buffer, "is a state without a row per node");
     const ir::Layout layout = layout_of(buffer);
-    std::vector<std::int64_t> extents;
+    Vector<std::int64_t> extents;
     for (const Dim& dim : state.dims) extents.push_back(dim.extent());
     StateView view{state.buffer, state.dtype, std::size_t(layout.row_size) * size_of(buffer.dtype), 0,
                    runs_of(layout, 1, extents)};

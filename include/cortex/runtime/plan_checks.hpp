@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/pass/prove.hpp"
 #include "cortex/ra/index_checks.hpp"
 #include "cortex/runtime/executable.hpp"
@@ -94,7 +94,7 @@ inline pass::Proof in_bounds(const GuardedCheck& check, const ra::Op& input, pas
 inline void drop_proved(Executable& executable) {
   pass::Prover prover(checked_nodes(executable));
   pass::ProofCounts counts;
-  std::vector<GuardedCheck> kept;
+  Vector<GuardedCheck> kept;
   for (GuardedCheck& check : executable.guarded) {
     const auto input = std::find_if(executable.graph.ops.begin(), executable.graph.ops.end(), [&](const ra::Op& op) {
       return op.kind == ra::OpKind::input && op.buffer->slot == check.weight;

@@ -11,9 +11,9 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/buffer.hpp"
 
 namespace cortex::runtime {
@@ -83,33 +83,33 @@ inline std::int64_t offset_along(const ir::Layout& layout, int source, std::int6
 }
 
 /// The offsets that the indices [0, extent) of dimension `source` add: a layout's offset is the sum over dimensions.
-inline std::vector<std::int64_t> offsets_along(const ir::Layout& layout, int source, std::int64_t extent) {
-  std::vector<std::int64_t> result(static_cast<std::size_t>(extent));
+inline Vector<std::int64_t> offsets_along(const ir::Layout& layout, int source, std::int64_t extent) {
+  Vector<std::int64_t> result(static_cast<std::size_t>(extent));
   for (std::int64_t i = 0; i < extent; ++i) result[std::size_t(i)] = offset_along(layout, source, i);
   return result;
 }
 
 /// A tensor of dense dimensions inside a layout, as runs of elements that lie side by side.
 struct Runs {
-  std::int64_t length = 1;             // elements of a run
-  std::vector<std::int64_t> begin{0};  // [run] offset in elements, in row-major order of the logical tensor
+  std::int64_t length = 1;        // elements of a run
+  Vector<std::int64_t> begin{0};  // [run] offset in elements, in row-major order of the logical tensor
   std::int64_t size() const { return length * std::int64_t(begin.size()); }
   bool contiguous() const { return begin.size() == 1; }
 };
 
 /// The runs of the last `dims` of `extents`, each extent at least 1; `first` is the number of the first of them in the
 /// layout.
-inline Runs runs_of(const ir::Layout& layout, int first, const std::vector<std::int64_t>& extents) {
+inline Runs runs_of(const ir::Layout& layout, int first, const Vector<std::int64_t>& extents) {
   Runs runs;
   for (std::size_t d = extents.size(); d-- > 0;) {
-    const std::vector<std::int64_t> along = offsets_along(layout, first + int(d), extents[d]);
+    const Vector<std::int64_t> along = offsets_along(layout, first + int(d), extents[d]);
     bool joins = runs.contiguous() && runs.begin[0] == 0;
     for (std::size_t i = 0; joins && i < along.size(); ++i) joins = along[i] == std::int64_t(i) * runs.length;
     if (joins) {
       runs.length *= extents[d];
       continue;
     }
-    std::vector<std::int64_t> begin;
+    Vector<std::int64_t> begin;
     begin.reserve(along.size() * runs.begin.size());
     for (const std::int64_t outer : along)
       for (const std::int64_t inner : runs.begin) begin.push_back(outer + inner);

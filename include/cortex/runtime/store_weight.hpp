@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/stored.hpp"
 
 namespace cortex::runtime {
@@ -16,7 +16,7 @@ namespace cortex::runtime {
 namespace detail {
 
 /// "element [3, 17] is 70000, which f16, as which the schedule stores it, does not hold"
-inline std::string not_held(DType type, float value, std::size_t number, const std::vector<std::int64_t>& extents) {
+inline std::string not_held(DType type, float value, std::size_t number, const Vector<std::int64_t>& extents) {
   std::string place;
   for (std::size_t d = extents.size(); d-- > 0; number /= std::size_t(extents[d]))
     place = std::to_string(number % std::size_t(extents[d])) + (place.empty() ? "" : ", ") + place;
@@ -27,8 +27,8 @@ inline std::string not_held(DType type, float value, std::size_t number, const s
 }
 
 template <class Stored, class Convert>
-std::vector<std::byte> bytes_of(const std::vector<float>& elements, Convert convert) {
-  std::vector<std::byte> bytes(elements.size() * sizeof(Stored));
+Vector<std::byte> bytes_of(const Vector<float>& elements, Convert convert) {
+  Vector<std::byte> bytes(elements.size() * sizeof(Stored));
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const Stored element = convert(elements[i]);
     std::memcpy(&bytes[i * sizeof(Stored)], &element, sizeof(Stored));
@@ -39,8 +39,8 @@ std::vector<std::byte> bytes_of(const std::vector<float>& elements, Convert conv
 }  // namespace detail
 
 /// `Executable::store`.
-inline std::vector<std::byte> store_weight(const ir::BufferInfo& buffer, const float* values,
-                                           std::vector<std::int64_t>& extents, std::string& fault) {
+inline Vector<std::byte> store_weight(const ir::BufferInfo& buffer, const float* values, Vector<std::int64_t>& extents,
+                                      std::string& fault) {
   std::size_t count = 1;
   for (const std::int64_t extent : extents) count *= std::size_t(extent);
   const DType type = buffer.is_scales ? DType::i8 : buffer.dtype;
@@ -48,9 +48,9 @@ inline std::vector<std::byte> store_weight(const ir::BufferInfo& buffer, const f
     fault = detail::not_held(type, values[*at], *at, extents);
     return {};
   }
-  const std::vector<float> elements = ir::stored_elements(buffer, values, extents);
+  const Vector<float> elements = ir::stored_elements(buffer, values, extents);
   if (buffer.is_scales) {
-    std::vector<std::int64_t> own;
+    Vector<std::int64_t> own;
     for (std::size_t d = 0; d < extents.size(); ++d)
       if (buffer.channels >> d & 1u) own.push_back(extents[d]);
     if (own.empty()) own.push_back(1);

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/run_kernel.hpp"
 #include "cortex/runtime/storage.hpp"
 
@@ -19,8 +19,8 @@ namespace cortex::runtime {
 
 /// The tables of one tabulation, immutable.
 struct Tables {
-  std::vector<std::int64_t> extents;                 // [keys] how many values each field may have
-  std::vector<std::shared_ptr<const Block>> blocks;  // [results_of] rows as the program lays them out
+  Vector<std::int64_t> extents;                 // [keys] how many values each field may have
+  Vector<std::shared_ptr<const Block>> blocks;  // [results_of] rows as the program lays them out
   std::int64_t rows() const {
     std::int64_t product = 1;
     for (const std::int64_t extent : extents) product *= extent;
@@ -34,8 +34,8 @@ struct Tables {
 };
 
 /// The buffers of the program that hold a tabulation's results: states, then temporaries.
-inline std::vector<int> results_of(const ir::Program& program, const ir::Tabulation& tabulation) {
-  std::vector<int> result = tabulation.states;
+inline Vector<int> results_of(const ir::Program& program, const ir::Tabulation& tabulation) {
+  Vector<int> result = tabulation.states;
   for (const int kept : tabulation.temps)
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
       if (program.buffers[b]->kept == kept) result.push_back(int(b));
@@ -49,9 +49,9 @@ inline std::size_t row_bytes_of(const ir::BufferInfo& buffer) {
 }
 
 /// How many values the fields of a tabulation may have under weights of these shapes, [weights][dimensions].
-inline std::vector<std::int64_t> extents_of(const Executable& executable, const ir::Tabulation& tabulation,
-                                            const std::vector<std::vector<std::int64_t>>& shapes) {
-  std::vector<std::int64_t> result;
+inline Vector<std::int64_t> extents_of(const Executable& executable, const ir::Tabulation& tabulation,
+                                       const Vector<Vector<std::int64_t>>& shapes) {
+  Vector<std::int64_t> result;
   for (const ir::Tabulation::Key& key : tabulation.keys) {
     std::int64_t least = INT64_MAX;
     for (const auto& bound : key.bounds)
@@ -66,7 +66,7 @@ inline std::vector<std::int64_t> extents_of(const Executable& executable, const 
 
 /// The bytes of a tabulation's tables, or SIZE_MAX if they are more than a table may take in any case.
 inline std::size_t table_bytes(const Executable& executable, const ir::Tabulation& tabulation,
-                               const std::vector<std::int64_t>& extents) {
+                               const Vector<std::int64_t>& extents) {
   constexpr std::int64_t most_rows = std::int64_t(1) << 28;
   std::int64_t rows = 1;
   for (const std::int64_t extent : extents) {
@@ -87,12 +87,12 @@ namespace detail {
 class TableRun {
  public:
   /// `weights`: [buffers of the program] the weights' blocks.
-  TableRun(const Executable& executable, const std::vector<std::shared_ptr<const Block>>& weights,
-           const ir::Tabulation& tabulation, std::vector<std::int64_t> extents)
+  TableRun(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
+           const ir::Tabulation& tabulation, Vector<std::int64_t> extents)
       : program_(executable.program), keys_(tabulation.keys), extents_(std::move(extents)) {
     for (const std::int64_t extent : extents_) rows_ *= extent;
     internal_ = tabulation.rows == ir::Tabulation::Rows::internal ? rows_ : 0;
-    std::vector<void*> pointers;
+    Vector<void*> pointers;
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
       blocks_.push_back(weights[b] ? nullptr : memory_of(*program_.buffers[b]));
       pointers.push_back(weights[b] ? weights[b]->data() : blocks_[b]->data());
@@ -143,7 +143,7 @@ class TableRun {
   }
 
   /// `first`, and `rest` up to `count` elements.
-  static std::shared_ptr<Block> array(const std::vector<std::int32_t>& first, std::int64_t count, std::int32_t rest) {
+  static std::shared_ptr<Block> array(const Vector<std::int32_t>& first, std::int64_t count, std::int32_t rest) {
     auto block = std::make_shared<Block>(std::size_t(count) * sizeof(std::int32_t));
     auto* const data = reinterpret_cast<std::int32_t*>(block->data());
     std::fill(data, data + count, rest);
@@ -164,10 +164,10 @@ class TableRun {
   }
 
   const ir::Program& program_;
-  const std::vector<ir::Tabulation::Key>& keys_;
-  const std::vector<std::int64_t> extents_;
+  const Vector<ir::Tabulation::Key>& keys_;
+  const Vector<std::int64_t> extents_;
   std::int64_t rows_ = 1, internal_ = 0;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  Vector<std::shared_ptr<Block>> blocks_;
 };
 
 inline bool same_fields(const ir::Tabulation& a, const ir::Tabulation& b) {
@@ -183,14 +183,13 @@ inline bool has_tables(const Executable& executable) {
 }
 
 /// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order.
-inline void make_tables(const Executable& executable, const std::vector<std::shared_ptr<const Block>>& weights,
-                        const std::vector<std::vector<std::int64_t>>& shapes,
-                        std::vector<std::shared_ptr<const Tables>>& tables) {
+inline void make_tables(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
+                        const Vector<Vector<std::int64_t>>& shapes, Vector<std::shared_ptr<const Tables>>& tables) {
   using Rows = ir::Tabulation::Rows;
-  const std::vector<ir::Tabulation>& all = executable.program.tabulations;
+  const Vector<ir::Tabulation>& all = executable.program.tabulations;
   const std::size_t budget = std::size_t(executable.schedule.table_megabytes) << 20;
-  std::vector<std::vector<std::int64_t>> extents;
-  std::vector<bool> fits;
+  Vector<Vector<std::int64_t>> extents;
+  Vector<bool> fits;
   std::size_t bytes = 0;
   for (const ir::Tabulation& tabulation : all) {
     extents.push_back(extents_of(executable, tabulation, shapes));

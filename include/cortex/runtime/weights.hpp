@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/published.hpp"
 #include "cortex/runtime/storage.hpp"
@@ -21,18 +21,18 @@ namespace cortex::runtime {
 
 /// The weights of a model at one moment. Sets share the blocks of weights that do not differ between them.
 struct WeightSet {
-  std::vector<std::shared_ptr<const Block>> blocks;   // [buffers of the program]; null: no weight, or not bound
-  std::vector<std::vector<std::int64_t>> shapes;      // [weights] the extents bound; empty: not bound
-  std::vector<std::shared_ptr<const Tables>> tables;  // [tabulations] made of these weights; null: computed in calls
-  std::vector<std::int32_t> computes;                 // [tabulations] 0 where there are tables, else 1
-  std::string fault;  // why no call is possible; empty: all bound, and they fit together
+  Vector<std::shared_ptr<const Block>> blocks;   // [buffers of the program]; null: no weight, or not bound
+  Vector<Vector<std::int64_t>> shapes;           // [weights] the extents bound; empty: not bound
+  Vector<std::shared_ptr<const Tables>> tables;  // [tabulations] made of these weights; null: computed in calls
+  Vector<std::int32_t> computes;                 // [tabulations] 0 where there are tables, else 1
+  std::string fault;                             // why no call is possible; empty: all bound, and they fit together
 };
 
 namespace detail {
 
 /// How many letters must change to make `a` of `b`.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  Vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i + 1);
@@ -48,7 +48,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 inline std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 /// "[vocabulary, hidden 256]"
-inline std::string text(const std::vector<Dim>& dims) {
+inline std::string text(const Vector<Dim>& dims) {
   std::string result = "[";
   for (const Dim& dim : dims) {
     if (result.size() > 1) result += ", ";
@@ -83,7 +83,7 @@ void copy_runs(const Runs& runs, const void* from, std::byte* to) {
 
 /// A copy of the dense row-major tensor at `values` in the layout of `buffer`; what the layout does not reach is zero.
 inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const void* values,
-                                           const std::vector<std::int64_t>& shape) {
+                                           const Vector<std::int64_t>& shape) {
   const ir::Layout layout = layout_of(buffer);
   const Runs runs = runs_of(layout, 0, shape);
   const std::int64_t elements =
@@ -118,9 +118,9 @@ class Weights {
     const std::size_t slot = slot_of(name);
     const WeightSpec& spec = executable_->weights[slot];
     if (dtype != spec.dtype) fail(spec, "was given " + std::string(to_string(dtype)) + " elements");
-    const std::vector<std::int64_t> extents = shape.empty() ? inferred(spec, count) : checked(spec, count, shape);
+    const Vector<std::int64_t> extents = shape.empty() ? inferred(spec, count) : checked(spec, count, shape);
     if (!values) fail(spec, "was given a null pointer");
-    std::vector<std::shared_ptr<const Block>> blocks = copies(slot, values, extents);
+    Vector<std::shared_ptr<const Block>> blocks = copies(slot, values, extents);
     const std::lock_guard lock(binding_);
     auto set = std::make_shared<WeightSet>(*published_.current().value);
     for (std::size_t b = 0; b < blocks.size(); ++b)
@@ -164,7 +164,7 @@ class Weights {
   }
 
   std::size_t slot_of(std::string_view name) const {
-    const std::vector<WeightSpec>& weights = executable_->weights;
+    const Vector<WeightSpec>& weights = executable_->weights;
     std::string all;
     const WeightSpec* closest = nullptr;
     std::size_t least = 0;
@@ -180,8 +180,8 @@ class Weights {
     throw Error(Code::invalid_weights, message + (all.empty() ? "; it has none" : "; its weights are " + all));
   }
 
-  std::vector<std::int64_t> inferred(const WeightSpec& spec, std::size_t count) const {
-    std::vector<std::int64_t> extents;
+  Vector<std::int64_t> inferred(const WeightSpec& spec, std::size_t count) const {
+    Vector<std::int64_t> extents;
     std::int64_t row = 1;
     for (const Dim& dim : spec.dims) {
       extents.push_back(dim.extent());
@@ -197,8 +197,7 @@ class Weights {
     return extents;
   }
 
-  std::vector<std::int64_t> checked(const WeightSpec& spec, std::size_t count,
-                                    std::span<const std::int64_t> shape) const {
+  Vector<std::int64_t> checked(const WeightSpec& spec, std::size_t count, std::span<const std::int64_t> shape) const {
     const std::string given = "was given the shape " + detail::text(shape);
     if (shape.size() != spec.dims.size()) fail(spec, given + " of " + std::to_string(shape.size()) + " dimensions");
     std::size_t product = 1;
@@ -215,10 +214,10 @@ class Weights {
   }
 
   /// [buffers of the program] a copy for each that holds the weight.
-  std::vector<std::shared_ptr<const Block>> copies(std::size_t slot, const void* values,
-                                                   const std::vector<std::int64_t>& extents) const {
-    const std::vector<ir::Buffer>& buffers = executable_->program.buffers;
-    std::vector<std::shared_ptr<const Block>> result(buffers.size());
+  Vector<std::shared_ptr<const Block>> copies(std::size_t slot, const void* values,
+                                              const Vector<std::int64_t>& extents) const {
+    const Vector<ir::Buffer>& buffers = executable_->program.buffers;
+    Vector<std::shared_ptr<const Block>> result(buffers.size());
     for (std::size_t b = 0; b < buffers.size(); ++b) {
       if (detail::weight_slot(buffers[b]) != int(slot)) continue;
       const ir::BufferInfo& buffer = *buffers[b];
@@ -232,16 +231,16 @@ class Weights {
 
   /// A copy in elements of another type, or the scales of such a copy.
   std::shared_ptr<const Block> stored(std::size_t slot, const ir::BufferInfo& buffer, const float* values,
-                                      std::vector<std::int64_t> extents) const {
+                                      Vector<std::int64_t> extents) const {
     std::string fault;
-    const std::vector<std::byte> elements = executable_->store(buffer, values, extents, fault);
+    const Vector<std::byte> elements = executable_->store(buffer, values, extents, fault);
     if (!fault.empty()) fail(executable_->weights[slot], fault);
     return detail::packed(buffer, elements.data(), extents);
   }
 
   /// Weights that are missing, or that disagree on the extent of an open dimension. Such a set may be bound, because
   /// two weights are replaced one after the other, but not called with.
-  static std::string fault_of(const Executable& executable, const std::vector<std::vector<std::int64_t>>& shapes) {
+  static std::string fault_of(const Executable& executable, const Vector<Vector<std::int64_t>>& shapes) {
     std::string missing;
     for (std::size_t slot = 0; slot < shapes.size(); ++slot)
       if (shapes[slot].empty())

@@ -10,8 +10,8 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/memory.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/published.hpp"
@@ -42,7 +42,7 @@ class alignas(128) Workspace {
   const Plan& plan() const { return *plan_; }
   const structure::Arrays& arrays() const { return nodes.arrays(); }
   /// [field accessors, in the set's order] for the linearizer.
-  const std::vector<structure::FieldCheck>& checks() const { return checks_; }
+  const Vector<structure::FieldCheck>& checks() const { return checks_; }
 
   /// The weights that the next call computes with.
   const WeightSet& weights() const { return *weights_.value; }
@@ -83,7 +83,7 @@ class alignas(128) Workspace {
 
   /// Whether some of what the program computes is in tables.
   bool has_tables() const {
-    const std::vector<std::int32_t>& computes = weights().computes;
+    const Vector<std::int32_t>& computes = weights().computes;
     return std::find(computes.begin(), computes.end(), 0) != computes.end();
   }
 
@@ -139,7 +139,7 @@ class alignas(128) Workspace {
 
   /// The memory of one buffer; one block for each worker if they do not share it.
   struct Memory {
-    std::vector<Block> blocks;
+    Vector<Block> blocks;
     std::size_t rows = 0;
   };
 
@@ -228,11 +228,11 @@ class alignas(128) Workspace {
   }
 
   /// Each field's checks, without the limits that bound weights give.
-  std::vector<structure::FieldCheck> first_checks() const {
+  Vector<structure::FieldCheck> first_checks() const {
     const Executable& executable = *plan_->executable;
     std::size_t count = 0;
     for (const int position : plan_->order.field) count = std::max(count, std::size_t(position + 1));
-    std::vector<structure::FieldCheck> result(count, structure::FieldCheck{structure::Where::nowhere, -1, nullptr});
+    Vector<structure::FieldCheck> result(count, structure::FieldCheck{structure::Where::nowhere, -1, nullptr});
     for (std::size_t f = 0; f < plan_->order.field.size() && f < executable.fields.size(); ++f) {
       const FieldSpec& spec = executable.fields[f];
       if (plan_->order.field[f] < 0) continue;
@@ -256,9 +256,9 @@ class alignas(128) Workspace {
   }
 
   const std::shared_ptr<const Plan> plan_;
-  std::vector<Memory> memory_;   // [Plan::storage]
-  std::vector<void*> pointers_;  // [workers, buffers of the program]
-  std::vector<structure::FieldCheck> checks_;
+  Vector<Memory> memory_;   // [Plan::storage]
+  Vector<void*> pointers_;  // [workers, buffers of the program]
+  Vector<structure::FieldCheck> checks_;
   std::array<std::int32_t, std::size_t(ir::Count::size)> counts_{};
   Published<const WeightSet>::View weights_;
   Published<Workers>::View workers_;

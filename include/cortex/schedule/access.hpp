@@ -2,8 +2,8 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -11,14 +11,14 @@ namespace cortex::schedule {
 
 struct Access {
   ir::Buffer buffer;
-  std::vector<ir::Expr> indices;
+  Vector<ir::Expr> indices;
   bool write = false;
 };
 
 /// The accesses of `stmt` to buffers that outlive it and can change while the program runs.
-inline std::vector<Access> accesses_of(const ir::Stmt& stmt) {
-  std::vector<Access> result;
-  const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool write) {
+inline Vector<Access> accesses_of(const ir::Stmt& stmt) {
+  Vector<Access> result;
+  const auto add = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool write) {
     const bool mutable_buffer = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
     if (mutable_buffer && buffer->scope != ir::Scope::local) result.push_back({buffer, indices, write});
   };
@@ -42,7 +42,7 @@ enum class Dependence { none, pointwise, whole };
 
 /// `pointwise`: only elements of the same loop iteration meet, once `later` runs in the loops of `earlier`. `carried`:
 /// both stand in the loop that carries the dependence, where no child's state is written in the same iteration.
-inline Dependence dependence(const std::vector<Access>& earlier, const std::vector<Access>& later, bool carried) {
+inline Dependence dependence(const Vector<Access>& earlier, const Vector<Access>& later, bool carried) {
   Dependence result = Dependence::none;
   for (const Access& a : earlier)
     for (const Access& b : later) {

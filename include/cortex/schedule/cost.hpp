@@ -13,8 +13,8 @@
 #include <cmath>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/count_work.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/machine_model.hpp"
@@ -28,7 +28,7 @@ struct CallShape {
   struct Level {
     double nodes = 0, edges = 0;
   };
-  std::vector<Level> levels;  // by height, leaves first
+  Vector<Level> levels;  // by height, leaves first
   double roots = 1;
 
   double nodes() const {
@@ -66,7 +66,7 @@ namespace detail {
 
 class CostModel {
  public:
-  CostModel(const std::vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+  CostModel(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
             const MachineModel& machine, const CallShape& shape)
       : items_(items),
         schedule_(schedule),
@@ -74,7 +74,7 @@ class CostModel {
         machine_(machine),
         shape_(shape),
         workers_(double(std::max(schedule.max_workers, 1))) {
-    std::vector<std::string> parts;
+    Vector<std::string> parts;
     for (const ir::WorkItem& item : items) {
       leaves_apart_ |= item.depth == 0 && item.unit == "leaf";
       for (const ir::WeightRead& read : item.weights)
@@ -87,9 +87,9 @@ class CostModel {
     for (const auto& [name, depth] : schedule.unrolled) depth_ = std::max(depth_, double(depth));
   }
 
-  std::vector<NestCost> run() const {
-    std::vector<NestCost> result;
-    std::vector<std::string> loops;  // what an iteration of each loop around is
+  Vector<NestCost> run() const {
+    Vector<NestCost> result;
+    Vector<std::string> loops;  // what an iteration of each loop around is
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const ir::WorkItem& item = items_[i];
       loops.resize(std::size_t(item.depth));
@@ -219,7 +219,7 @@ class CostModel {
     return bytes;
   }
 
-  const std::vector<ir::WorkItem>& items_;
+  const Vector<ir::WorkItem>& items_;
   const Schedule& schedule_;
   const Target& target_;
   const MachineModel& machine_;
@@ -232,13 +232,13 @@ class CostModel {
 
 /// What each nest and barrier of `items` takes in a call, in their order. `items` are the work of a program before
 /// register tiles.
-inline std::vector<NestCost> predict_nests(const std::vector<ir::WorkItem>& items, const Schedule& schedule,
-                                           const Target& target, const MachineModel& machine, const CallShape& shape) {
+inline Vector<NestCost> predict_nests(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                                      const MachineModel& machine, const CallShape& shape) {
   return detail::CostModel(items, schedule, target, machine, shape).run();
 }
 
 /// The same, added up, with the numbering of the nodes.
-inline CostTerms predict(const std::vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+inline CostTerms predict(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
                          const MachineModel& machine, const CallShape& shape) {
   CostTerms sum;
   for (const NestCost& nest : predict_nests(items, schedule, target, machine, shape)) sum += nest.terms;

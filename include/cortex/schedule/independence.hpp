@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/access.hpp"
 #include "cortex/schedule/named.hpp"
@@ -41,7 +41,7 @@ inline bool numbers_nodes(ir::UfKind kind) {
 /// same in all iterations.
 struct LinearIndex {
   std::int64_t coefficient = 0, low = 0, high = 0, constant = 0;
-  std::vector<std::pair<ir::Expr, std::int64_t>> rest;
+  Vector<std::pair<ir::Expr, std::int64_t>> rest;
 };
 
 }  // namespace detail
@@ -51,7 +51,7 @@ struct LinearIndex {
 class Surroundings {
  public:
   /// `var`: of the loop whose iterations are compared.
-  Surroundings(const ir::Expr& var, const std::vector<ir::Stmt>& stmts) : var_(var) {
+  Surroundings(const ir::Expr& var, const Vector<ir::Stmt>& stmts) : var_(var) {
     for (const ir::Stmt& stmt : stmts)
       ir::visit_with(
           stmt, [&](const ir::For& loop) { vary(loop); },
@@ -147,10 +147,10 @@ class Surroundings {
 };
 
 /// The accesses of statements to what lives longer than one run of them and can change.
-inline std::vector<Access> lasting_accesses(const std::vector<ir::Stmt>& stmts) {
+inline Vector<Access> lasting_accesses(const Vector<ir::Stmt>& stmts) {
   PointerSet own;
-  std::vector<Access> result;
-  const auto add = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices, bool write) {
+  Vector<Access> result;
+  const auto add = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool write) {
     const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
     if (changes && !own.contains(buffer.id())) result.push_back({buffer, indices, write});
   };
@@ -164,7 +164,7 @@ inline std::vector<Access> lasting_accesses(const std::vector<ir::Stmt>& stmts) 
 }
 
 /// The buffer through which one iteration's `a` and another one's `b` may meet; none if they never do.
-inline ir::Buffer meeting(const std::vector<Access>& a, const std::vector<Access>& b, const Surroundings& around) {
+inline ir::Buffer meeting(const Vector<Access>& a, const Vector<Access>& b, const Surroundings& around) {
   for (const Access& x : a)
     for (const Access& y : b) {
       if (!(x.buffer == y.buffer) || (!x.write && !y.write)) continue;
@@ -178,11 +178,11 @@ inline ir::Buffer meeting(const std::vector<Access>& a, const std::vector<Access
 
 /// Through which buffer iterations of `loop` depend on each other, while the loops of `varying`, around it, are
 /// anywhere; none if they never do.
-inline ir::Buffer carried_by(const ir::For& loop, const std::vector<const ir::For*>& varying = {}) {
+inline ir::Buffer carried_by(const ir::For& loop, const Vector<const ir::For*>& varying = {}) {
   Surroundings around(loop.var, {loop.body});
   for (const ir::For* other : varying) around.vary(*other);
   if (carries_recursion(loop)) around.vary(loop);
-  const std::vector<Access> accesses = lasting_accesses({loop.body});
+  const Vector<Access> accesses = lasting_accesses({loop.body});
   return meeting(accesses, accesses, around);
 }
 

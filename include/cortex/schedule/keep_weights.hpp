@@ -12,8 +12,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/share_threads.hpp"
 
 namespace cortex::schedule {
@@ -35,7 +35,7 @@ class WeightKeeper {
                  std::to_string(shape_.chip_bytes) + " bytes a block; take more blocks or let the compiler choose");
     if (kept_.empty()) return body;
     const ir::Stmt reading = map_nests(body, [&](const Nest& nest) { return over_slices(nest); });
-    std::vector<ir::Stmt> stmts;
+    Vector<ir::Stmt> stmts;
     for (const Kept& kept : kept_) stmts.push_back(fill(kept));
     stmts.push_back(reading);
     return ir::Block::make(stmts);
@@ -118,7 +118,7 @@ class WeightKeeper {
       const bool shared = dim >= 0 && nest.loops.back().kind == ir::ForKind::parallel && shape_.blocks > 1;
       const Kept* kept = dim < 0 || nest.loops.back().piece > 1 ? nullptr : find(load.buffer, dim, shared);
       if (!kept) return self.children(load);
-      std::vector<ir::Expr> indices = load.indices;
+      Vector<ir::Expr> indices = load.indices;
       indices[kept->dim] = indices[kept->dim] - kept->slice.begin;
       return ir::Load::make(kept->copy, indices);
     });
@@ -128,7 +128,7 @@ class WeightKeeper {
   /// The copy, element by element: neighbouring threads take neighbouring columns.
   ir::Stmt fill(const Kept& kept) const {
     const ir::Expr thread = ir::call(ir::UfKind::thread, "thread"), e = ir::Var::make("e"), at = ir::Var::make("at");
-    std::vector<ir::Expr> to(kept.copy->dims.size()), from(to.size());
+    Vector<ir::Expr> to(kept.copy->dims.size()), from(to.size());
     ir::Expr rest = at / kept.slice.most;
     to[kept.dim] = at % kept.slice.most;
     from[kept.dim] = kept.slice.begin + to[kept.dim];
@@ -147,7 +147,7 @@ class WeightKeeper {
 
   const GpuShape& shape_;
   std::int64_t room_;
-  std::vector<Kept> kept_;
+  Vector<Kept> kept_;
   std::string left_out_;
 };
 

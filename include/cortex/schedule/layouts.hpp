@@ -12,8 +12,8 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 
@@ -29,8 +29,8 @@ struct MemoryAxis {
 };
 
 /// The axes of a buffer's layout, outermost first.
-inline std::vector<MemoryAxis> memory_axes(const ir::Buffer& buffer) {
-  std::vector<MemoryAxis> axes;
+inline Vector<MemoryAxis> memory_axes(const ir::Buffer& buffer) {
+  Vector<MemoryAxis> axes;
   if (buffer->layout.empty()) {
     for (std::size_t d = 0; d < buffer->dims.size(); ++d) {
       const std::int64_t extent = std::max<std::int64_t>(buffer->dims[d].extent(), 0);
@@ -38,7 +38,7 @@ inline std::vector<MemoryAxis> memory_axes(const ir::Buffer& buffer) {
     }
     return axes;
   }
-  std::vector<ir::Axis> by_stride;
+  Vector<ir::Axis> by_stride;
   for (const ir::Axis& axis : reversed(buffer->layout.axes))
     by_stride.push_back(axis);                        // of equal ones, outermost first
   for (std::size_t i = 1; i < by_stride.size(); ++i)  // few: insertion
@@ -57,7 +57,7 @@ inline std::vector<MemoryAxis> memory_axes(const ir::Buffer& buffer) {
 /// Offsets of elements are computed in 32 bits.
 inline constexpr std::int64_t most_elements = std::numeric_limits<std::int32_t>::max();
 
-inline ir::Layout layout_of_axes(const std::vector<MemoryAxis>& axes) {
+inline ir::Layout layout_of_axes(const Vector<MemoryAxis>& axes) {
   ir::Layout layout;
   std::int64_t stride = 1;
   for (const auto& axis : reversed(axes)) {
@@ -75,7 +75,7 @@ inline ir::Layout layout_of_axes(const std::vector<MemoryAxis>& axes) {
 }
 
 /// The program with `buffer` in the layout of `axes`.
-inline ir::Stmt with_layout(const ir::Stmt& body, const ir::Buffer& buffer, const std::vector<MemoryAxis>& axes) {
+inline ir::Stmt with_layout(const ir::Stmt& body, const ir::Buffer& buffer, const Vector<MemoryAxis>& axes) {
   for (std::size_t a = 1; a < axes.size(); ++a)
     if (!axes[a].room)
       refuse("the axis of '" + buffer->dims[std::size_t(axes[a].source)].name() +
@@ -100,7 +100,7 @@ inline ir::Stmt with_layout(const ir::Stmt& body, const ir::Buffer& buffer, cons
 
 struct LaidOut {
   ir::Buffer buffer;
-  std::vector<MemoryAxis> axes;
+  Vector<MemoryAxis> axes;
 };
 
 inline LaidOut laid_out(const ir::Stmt& body, const std::string& name) {
@@ -140,10 +140,10 @@ inline ir::Stmt layout_split(const ir::Stmt& body, const std::string& name, std:
 }
 
 /// The axes of a tensor in another order: `order` lists the present ones, the new outermost first.
-inline ir::Stmt layout_reorder(const ir::Stmt& body, const std::string& name, const std::vector<std::int64_t>& order) {
+inline ir::Stmt layout_reorder(const ir::Stmt& body, const std::string& name, const Vector<std::int64_t>& order) {
   detail::LaidOut tensor = detail::laid_out(body, name);
-  std::vector<detail::MemoryAxis> axes;
-  std::vector<bool> taken(tensor.axes.size());
+  Vector<detail::MemoryAxis> axes;
+  Vector<bool> taken(tensor.axes.size());
   for (const std::int64_t axis : order) {
     axes.push_back(detail::axis_at(tensor, axis));
     if (taken[std::size_t(axis)]) refuse("axis " + std::to_string(axis) + " is named twice");

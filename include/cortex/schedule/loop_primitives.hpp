@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/independence.hpp"
 #include "cortex/schedule/unroll_and_jam.hpp"
 
@@ -54,7 +54,7 @@ inline ir::Stmt work_of(const ir::For& loop) {
 
 /// `work` behind the lets that `loop` begins with.
 inline ir::Stmt with_lets_of(const ir::For& loop, ir::Stmt work) {
-  std::vector<const ir::LetStmt*> lets;
+  Vector<const ir::LetStmt*> lets;
   for (const auto* let = loop.body.as<ir::LetStmt>(); let; let = let->body.as<ir::LetStmt>()) lets.push_back(let);
   for (const auto& let : reversed(lets)) work = ir::LetStmt::make(let->var, let->value, work);
   return work;
@@ -99,7 +99,7 @@ inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::i
   const ir::Expr tiles = guard ? (loop.extent + (factor - 1)) / factor : loop.extent / factor;
   const ir::Stmt tile = ir::For::make(inner, detail::part_dim(loop), ir::IntImm::make(factor, loop.var.dtype()),
                                       ir::ForKind::serial, each);
-  std::vector<ir::Stmt> stmts;
+  Vector<ir::Stmt> stmts;
   if (ir::as_int(tiles) != 0)
     stmts.push_back(ir::For::make(outer, detail::part_dim(loop), tiles, ir::ForKind::serial, tile));
   if (!guard && ir::as_int(left) != 0) {
@@ -134,12 +134,12 @@ namespace detail {
 
 /// Loops one directly in the other, with lets between them, from the outermost of some down to the innermost.
 struct LoopPath {
-  std::vector<const ir::For*> loops;
-  std::vector<const ir::LetStmt*> lets;
+  Vector<const ir::For*> loops;
+  Vector<const ir::LetStmt*> lets;
   ir::Stmt inner;
 };
 
-inline LoopPath path_through(const ir::Stmt& body, const std::vector<std::string>& names) {
+inline LoopPath path_through(const ir::Stmt& body, const Vector<std::string>& names) {
   const auto is_named = [&](const ir::For& loop) {
     return std::find(names.begin(), names.end(), name_of(loop)) != names.end();
   };
@@ -175,12 +175,12 @@ inline LoopPath path_through(const ir::Stmt& body, const std::vector<std::string
 /// Loops that stand one directly in the other, in the order of `names`; loops between them keep their places.
 ///
 ///   reorder(j, i)   for i: for j: f(i, j)   ->   for j: for i: f(i, j)
-inline ir::Stmt reorder_loops(const ir::Stmt& body, const std::vector<std::string>& names) {
+inline ir::Stmt reorder_loops(const ir::Stmt& body, const Vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (std::find(names.begin(), names.begin() + std::ptrdiff_t(i), names[i]) != names.begin() + std::ptrdiff_t(i))
       refuse("loop '" + names[i] + "' is named twice");
   const detail::LoopPath path = detail::path_through(body, names);
-  std::vector<const ir::For*> order = path.loops;
+  Vector<const ir::For*> order = path.loops;
   std::size_t next = 0;
   for (const ir::For*& place : order)
     if (std::find(names.begin(), names.end(), name_of(*place)) != names.end()) place = &loop_named(body, names[next++]);
@@ -189,7 +189,7 @@ inline ir::Stmt reorder_loops(const ir::Stmt& body, const std::vector<std::strin
     return std::find(order.begin(), order.end(), loop) - order.begin();
   };
 
-  std::vector<bool> dependent;
+  Vector<bool> dependent;
   for (const ir::For* loop : path.loops) dependent.push_back(bool(carried_by(*loop, path.loops)));
   for (std::size_t a = 0; a < path.loops.size(); ++a)
     for (std::size_t b = a + 1; b < path.loops.size(); ++b) {
@@ -243,7 +243,7 @@ inline ir::Stmt unroll_loop(const ir::Stmt& body, const std::string& name) {
   if (*extent > most)
     refuse("loop '" + name + "' has " + std::to_string(*extent) + " iterations, more than " + std::to_string(most) +
            "; split it");
-  std::vector<ir::Stmt> copies;
+  Vector<ir::Stmt> copies;
   for (std::int64_t i = 0; i < *extent; ++i)
     copies.push_back(detail::at(i ? copy_of(loop.body, "." + std::to_string(i)) : loop.body, loop.var,
                                 ir::IntImm::make(i, loop.var.dtype())));
@@ -334,7 +334,7 @@ inline void check_lanes(const ir::Stmt& body) {
             if (by_lane.contains(&v)) by_lane.insert(let.var.get());
           });
         });
-    const auto need = [&](const ir::Buffer& buffer, const std::vector<ir::Expr>& indices) {
+    const auto need = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
       for (const ir::Expr& index : indices)
         ir::visit_with(index, [&](const ir::Var& v) {
           if (own.contains(buffer.id()) && by_lane.contains(&v))

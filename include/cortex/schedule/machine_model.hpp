@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 
 namespace cortex::schedule {
 
@@ -17,7 +17,7 @@ struct MachineModel {
   };
 
   double flops = 0;           // of f32 multiply-adds (2 each) that wait for nothing
-  std::vector<Level> levels;  // smallest first; the last one is memory, and holds everything
+  Vector<Level> levels;       // smallest first; the last one is memory, and holds everything
   double barrier = 0.14e-6;   // until two workers have met
   double remote_line = 8e-9;  // to read a cache line that another worker has just written
   double activation = 0;      // a tanh, sigmoid or exp, approximated

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/print.hpp"
 
@@ -162,7 +162,7 @@ class Naming {
         });
   }
 
-  std::vector<std::string> taken_;
+  Vector<std::string> taken_;
   PointerMap<ir::Expr> vars_;
   PointerMap<ir::Buffer> buffers_;
 };
@@ -191,7 +191,7 @@ inline const ir::For& loop_named(const ir::Stmt& body, std::string_view name) {
 /// The buffer `name`.
 inline ir::Buffer buffer_named(const ir::Stmt& body, std::string_view name) {
   ir::Buffer found;
-  std::vector<std::string> others;
+  Vector<std::string> others;
   const auto look = [&](const ir::Buffer& buffer) {
     if (buffer->name == name) found = buffer;
     if (std::find(others.begin(), others.end(), buffer->name) == others.end()) others.push_back(buffer->name);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -27,7 +27,7 @@ struct Nest {
   std::optional<LoopHeader> rows;
   ir::Expr let_var, let_value;
   ir::Expr guard;
-  std::vector<LoopHeader> loops;
+  Vector<LoopHeader> loops;
   ir::Stmt inner;
 };
 
@@ -91,7 +91,7 @@ inline bool has_contraction(const ir::Stmt& stmt) {
 }
 
 /// The statements of a block, or the statement itself.
-inline std::vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
+inline Vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   if (const auto* block = stmt.as<ir::Block>()) return block->stmts;
   return {stmt};
 }
@@ -151,7 +151,7 @@ inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&
     return mapped ? mapped : body;
   }
   if (const auto* block = body.as<ir::Block>()) {
-    std::vector<ir::Stmt> stmts;
+    Vector<ir::Stmt> stmts;
     bool changed = false;
     for (const ir::Stmt& s : block->stmts) {
       stmts.push_back(map_nests(s, f, inside));

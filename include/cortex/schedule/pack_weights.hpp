@@ -9,9 +9,9 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/schedule/share_work.hpp"
 
@@ -28,8 +28,8 @@ inline std::int64_t round_to_lines(std::int64_t elements, DType dtype) {
 /// The layout with dimension `panel` cut into vectors of `lanes`, which are innermost; the other dimensions keep their
 /// order outside of it, except that the panels' own number goes before the last of them. A panel is longer than its
 /// contents by a cache line, so that panels do not fall on the same cache sets.
-inline ir::Layout panel_layout(const std::vector<Dim>& dims, int panel, int lanes, DType dtype) {
-  std::vector<int> others;
+inline ir::Layout panel_layout(const Vector<Dim>& dims, int panel, int lanes, DType dtype) {
+  Vector<int> others;
   for (int d = 0; d < int(dims.size()); ++d)
     if (d != panel) others.push_back(d);
   ir::Layout layout;
@@ -114,8 +114,8 @@ class WeightPacker {
   }
 
   const Target& target_;
-  std::vector<ir::Buffer> copies_;  // of weights, by columns of so many: [copy]
-  std::vector<int> panels_;
+  Vector<ir::Buffer> copies_;  // of weights, by columns of so many: [copy]
+  Vector<int> panels_;
 };
 
 }  // namespace detail

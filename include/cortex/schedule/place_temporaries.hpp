@@ -4,8 +4,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -15,8 +15,8 @@ namespace detail {
 /// The loops around the only store to a temporary, and what they do.
 struct Producer {
   ir::Stmt outermost;
-  std::vector<const ir::For*> loops;
-  std::vector<const ir::LetStmt*> lets;
+  Vector<const ir::For*> loops;
+  Vector<const ir::LetStmt*> lets;
   ir::Stmt inner;
   const ir::Store* store = nullptr;
 };
@@ -83,12 +83,12 @@ struct Event {
   ir::Buffer buffer;
   bool write = false, of_child = false;
   const void* node = nullptr;
-  std::vector<const ir::For*> loops;
+  Vector<const ir::For*> loops;
 };
 
-inline std::vector<Event> events_of(const ir::Stmt& body) {
-  std::vector<Event> events;
-  std::vector<const ir::For*> loops;
+inline Vector<Event> events_of(const ir::Stmt& body) {
+  Vector<Event> events;
+  Vector<const ir::For*> loops;
   const auto walk = [&](auto& self, const ir::Stmt& s) -> void {
     ir::visit_with(
         s,
@@ -122,7 +122,7 @@ inline std::size_t common_loops(const Event& a, const Event& b) {
 
 /// What the producer reads has to be the same where its work is to be done, at the loads of `buffer`.
 inline void need_stable(const ir::Stmt& body, const Producer& producer, const ir::Buffer& buffer) {
-  const std::vector<Event> events = events_of(body);
+  const Vector<Event> events = events_of(body);
   std::size_t stored = 0, last = 0, shared = ~std::size_t(0);
   for (std::size_t e = 0; e < events.size(); ++e)
     if (events[e].node == producer.store) stored = e;
@@ -163,8 +163,7 @@ inline ir::Stmt without(const ir::Stmt& body, const ir::Stmt& statement) {
 
 /// The producer's variables, each as the index that stands at its place of `indices`; variables of loops that `indices`
 /// leave open stay.
-inline ir::Substitution bindings(const Producer& producer, const std::vector<ir::Expr>& indices,
-                                 const std::string& name) {
+inline ir::Substitution bindings(const Producer& producer, const Vector<ir::Expr>& indices, const std::string& name) {
   ir::Substitution result;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (!indices[d]) continue;
@@ -179,7 +178,7 @@ inline ir::Substitution bindings(const Producer& producer, const std::vector<ir:
 
 /// Whether a variable of the producer that is bound to nothing is still needed.
 inline void need_bound(const Producer& producer, const ir::Substitution& bound, const ir::Stmt& stmt,
-                       const std::vector<const ir::For*>& kept, const std::string& name) {
+                       const Vector<const ir::For*>& kept, const std::string& name) {
   for (const ir::For* loop : producer.loops) {
     const bool stays = std::find(kept.begin(), kept.end(), loop) != kept.end();
     if (!stays && !bound.contains(loop->var.get()) && ir::uses(stmt, loop->var))
@@ -257,15 +256,15 @@ inline ir::Stmt with_work(const ir::Stmt& body, const ir::For& loop, const ir::S
 
 /// How the accesses of `buffer` in `loop`'s work go: per dimension the one index that all have and that is the same
 /// throughout the body, or none, where they cover the dimension.
-inline std::vector<ir::Expr> fixed_indices(const ir::For& loop, const ir::Buffer& buffer) {
+inline Vector<ir::Expr> fixed_indices(const ir::For& loop, const ir::Buffer& buffer) {
   PointerSet inside;
   const ir::Stmt work = work_of(loop);
   ir::visit_with(
       work, [&](const ir::For& inner) { inside.insert(inner.var.get()); },
       [&](const ir::LetStmt& let) { inside.insert(let.var.get()); });
-  std::vector<ir::Expr> fixed;
+  Vector<ir::Expr> fixed;
   bool first = true;
-  const auto add = [&](const std::vector<ir::Expr>& indices) {
+  const auto add = [&](const Vector<ir::Expr>& indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
       bool moves = false;
       ir::visit_with(indices[d], [&](const ir::Var& v) { moves |= inside.contains(&v); });
@@ -290,7 +289,7 @@ inline std::vector<ir::Expr> fixed_indices(const ir::For& loop, const ir::Buffer
 }
 
 /// A local buffer of the dimensions that are not fixed.
-inline ir::Buffer local_part(const ir::Buffer& buffer, const std::vector<ir::Expr>& fixed, const std::string& suffix) {
+inline ir::Buffer local_part(const ir::Buffer& buffer, const Vector<ir::Expr>& fixed, const std::string& suffix) {
   ir::BufferInfo info;
   info.name = buffer->name + suffix;
   info.dtype = buffer->dtype;
@@ -312,8 +311,8 @@ inline ir::Buffer local_part(const ir::Buffer& buffer, const std::vector<ir::Exp
 }
 
 /// `indices` without the fixed dimensions.
-inline std::vector<ir::Expr> open_indices(const std::vector<ir::Expr>& indices, const std::vector<ir::Expr>& fixed) {
-  std::vector<ir::Expr> result;
+inline Vector<ir::Expr> open_indices(const Vector<ir::Expr>& indices, const Vector<ir::Expr>& fixed) {
+  Vector<ir::Expr> result;
   for (std::size_t d = 0; d < indices.size(); ++d)
     if (!fixed[d]) result.push_back(indices[d]);
   return result;
@@ -321,7 +320,7 @@ inline std::vector<ir::Expr> open_indices(const std::vector<ir::Expr>& indices, 
 
 /// `stmt` with `part` in place of `buffer`.
 inline ir::Stmt through_part(const ir::Stmt& stmt, const ir::Buffer& buffer, const ir::Buffer& part,
-                             const std::vector<ir::Expr>& fixed) {
+                             const Vector<ir::Expr>& fixed) {
   return ir::mutate_with(
       stmt,
       [&](auto& self, const ir::Load& load) -> ir::Expr {
@@ -339,8 +338,8 @@ inline ir::Stmt through_part(const ir::Stmt& stmt, const ir::Buffer& buffer, con
 
 /// `for open dimensions: each(indices of the buffer, indices of the part)`.
 template <class Each>
-ir::Stmt over_part(const ir::Buffer& buffer, const std::vector<ir::Expr>& fixed, const std::string& suffix, Each each) {
-  std::vector<ir::Expr> whole = fixed, open;
+ir::Stmt over_part(const ir::Buffer& buffer, const Vector<ir::Expr>& fixed, const std::string& suffix, Each each) {
+  Vector<ir::Expr> whole = fixed, open;
   for (std::size_t d = 0; d < fixed.size(); ++d)
     if (!fixed[d]) open.push_back(whole[d] = ir::Var::make(buffer->dims[d].name() + suffix));
   ir::Stmt result = each(whole, open);
@@ -387,10 +386,10 @@ inline ir::Stmt compute_at(const ir::Stmt& body, const std::string& name, const 
   count(body, all);
   count(loop.body, inside);
   if (inside < all) refuse("'" + name + "' is also read outside of loop '" + loop_name + "'");
-  const std::vector<ir::Expr> fixed = detail::fixed_indices(loop, buffer);
+  const Vector<ir::Expr> fixed = detail::fixed_indices(loop, buffer);
   const ir::Substitution bound = detail::bindings(producer, fixed, name);
   const ir::Buffer part = detail::local_part(buffer, fixed, "");
-  std::vector<const ir::For*> kept;
+  Vector<const ir::For*> kept;
   for (std::size_t d = 0; d < fixed.size(); ++d)
     for (const ir::For* each : producer.loops)
       if (!fixed[d] && producer.store->indices[d].same_as(each->var)) kept.push_back(each);
@@ -433,8 +432,8 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
       work, [&](const ir::For& inner) { moving.insert(inner.var.get()); },
       [&](const ir::LetStmt& let) { moving.insert(let.var.get()); });
   detail::need_reads_for_certain(work, buffer);
-  const auto pattern = [&](const std::vector<ir::Expr>& indices) {
-    std::vector<ir::Expr> fixed = indices;
+  const auto pattern = [&](const Vector<ir::Expr>& indices) {
+    Vector<ir::Expr> fixed = indices;
     for (ir::Expr& index : fixed) {
       bool moves = false;
       ir::visit_with(index, [&](const ir::Var& v) { moves |= moving.contains(&v); });
@@ -442,15 +441,15 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
     }
     return fixed;
   };
-  const auto same = [](const std::vector<ir::Expr>& a, const std::vector<ir::Expr>& b) {
+  const auto same = [](const Vector<ir::Expr>& a, const Vector<ir::Expr>& b) {
     for (std::size_t d = 0; d < a.size(); ++d)
       if (bool(a[d]) != bool(b[d]) || (a[d] && !ir::equal(a[d], b[d]))) return false;
     return true;
   };
-  std::vector<std::vector<ir::Expr>> groups;
+  Vector<Vector<ir::Expr>> groups;
   ir::visit_with(work, [&](const ir::Load& load) {
     if (!(load.buffer == buffer)) return;
-    const std::vector<ir::Expr> fixed = pattern(load.indices);
+    const Vector<ir::Expr> fixed = pattern(load.indices);
     for (const auto& group : groups) {
       if (same(group, fixed)) return;
       for (std::size_t d = 0; d < fixed.size(); ++d)
@@ -463,11 +462,11 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
   ir::BufferInfo info = *detail::local_part(buffer, groups.front(), "_cache");
   if (several) info.dims.insert(info.dims.begin(), Dim("entry", std::int64_t(groups.size())));
   const ir::Buffer cache(std::move(info));
-  const auto entry = [&](std::size_t group, std::vector<ir::Expr> open) {
+  const auto entry = [&](std::size_t group, Vector<ir::Expr> open) {
     if (several) open.insert(open.begin(), ir::imm(std::int64_t(group)));
     return open;
   };
-  std::vector<ir::Stmt> stmts;
+  Vector<ir::Stmt> stmts;
   for (std::size_t g = 0; g < groups.size(); ++g)
     stmts.push_back(detail::over_part(buffer, groups[g], ".c", [&](const auto& whole, const auto& open) {
       return ir::Store::make(cache, entry(g, open), ir::Load::make(buffer, whole));
@@ -497,7 +496,7 @@ inline ir::Stmt cache_write(const ir::Stmt& body, const std::string& name, const
   ir::visit_with(loop.body, [&](const ir::If& branch) {
     if (detail::stores_in(ir::handle_of(branch), buffer)) refuse("'" + name + "' is stored under a condition");
   });
-  const std::vector<ir::Expr> fixed = detail::fixed_indices(loop, buffer);
+  const Vector<ir::Expr> fixed = detail::fixed_indices(loop, buffer);
   // Each open dimension has to be stored whole, by a loop over it.
   ir::visit_with(loop.body, [&](const ir::Store& store) {
     if (!(store.buffer == buffer)) return;

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -15,8 +15,8 @@ namespace detail {
 
 /// Statements with the local buffers of all of them allocated around.
 struct Lifted {
-  std::vector<ir::Buffer> buffers;
-  std::vector<ir::Stmt> stmts;
+  Vector<ir::Buffer> buffers;
+  Vector<ir::Stmt> stmts;
 
   ir::Stmt whole() const { return around(ir::Block::make(stmts)); }
   ir::Stmt around(ir::Stmt body) const {
@@ -54,10 +54,10 @@ inline bool conflict(const ir::Stmt& a, const ir::Stmt& b) {
 /// Statements between two loops: those that the later loop needs go before both, the others behind both. What cannot go
 /// is refused.
 struct Between {
-  std::vector<ir::Stmt> before, after;
+  Vector<ir::Stmt> before, after;
 };
 
-inline Between part(const std::vector<ir::Stmt>& stmts, std::size_t first, std::size_t second) {
+inline Between part(const Vector<ir::Stmt>& stmts, std::size_t first, std::size_t second) {
   Between result;
   for (std::size_t s = first + 1; s < second; ++s) {
     bool needed = conflict(stmts[s], stmts[second]);
@@ -156,8 +156,8 @@ class Expansion {
     Lifted own;
     for (const ir::Buffer& buffer : kept_)
       if (uses(stmt, buffer)) own.buffers.push_back(buffer);
-    const auto with_iteration = [&](const std::vector<ir::Expr>& indices) {
-      std::vector<ir::Expr> result{loop_.var};
+    const auto with_iteration = [&](const Vector<ir::Expr>& indices) {
+      Vector<ir::Expr> result{loop_.var};
       append(result, indices);
       return result;
     };
@@ -189,7 +189,7 @@ class Expansion {
   }
 
   const ir::For& loop_;
-  std::vector<ir::Buffer> kept_;
+  Vector<ir::Buffer> kept_;
   Lifted wide_;
   PointerMap<ir::Buffer> copies_;
 };
@@ -205,7 +205,7 @@ class Expansion {
 inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
-  std::vector<const ir::LetStmt*> lets;
+  Vector<const ir::LetStmt*> lets;
   ir::Stmt inner = loop.body;
   for (const auto* let = inner.as<ir::LetStmt>(); let; let = inner.as<ir::LetStmt>()) {
     lets.push_back(let);
@@ -217,7 +217,7 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
   const auto is_own = [&](const Access& access) {
     return std::find(parts.buffers.begin(), parts.buffers.end(), access.buffer) != parts.buffers.end();
   };
-  std::vector<std::vector<Access>> accesses;
+  Vector<Vector<Access>> accesses;
   for (const ir::Stmt& stmt : parts.stmts) erase_where(accesses.emplace_back(lasting_accesses({stmt})), is_own);
   Surroundings around(loop.var, {loop.body});
   if (carries_recursion(loop)) around.vary(loop);
@@ -226,7 +226,7 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
       if (const ir::Buffer through = meeting(accesses[a], accesses[b], around))
         refuse("a later iteration of '" + name + "' needs an earlier one whole, through '" + through->name + "'");
   const detail::Expansion expansion(loop, parts);
-  std::vector<ir::Stmt> loops;
+  Vector<ir::Stmt> loops;
   for (std::size_t s = 0; s < parts.stmts.size(); ++s) {
     ir::Stmt stmt = parts.stmts[s];
     for (const auto& let : reversed(lets)) stmt = ir::LetStmt::make(let->var, let->value, stmt);

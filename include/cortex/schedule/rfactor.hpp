@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -45,8 +45,8 @@ inline std::optional<ReductionStep> reduction_step(const ir::Store& store) {
 }
 
 /// The steps of a loop that does nothing but reduce into local buffers, at places that do not move with it.
-inline std::vector<ReductionStep> reduction_steps(const ir::For& loop) {
-  std::vector<ReductionStep> steps;
+inline Vector<ReductionStep> reduction_steps(const ir::For& loop) {
+  Vector<ReductionStep> steps;
   PointerSet accumulators;
   for (const ir::Stmt& stmt : stmts_of(loop.body)) {
     const auto* store = stmt.as<ir::Store>();
@@ -82,15 +82,15 @@ inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std:
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
   detail::need_factor(factor, 1, 64);
-  const std::vector<detail::ReductionStep> steps = detail::reduction_steps(loop);
+  const Vector<detail::ReductionStep> steps = detail::reduction_steps(loop);
   const Dim lane(name + ".p", factor);
   const auto var = [&](const char* suffix) { return ir::Var::make(name + suffix, loop.var.type()); };
-  const auto over_lanes = [&](const ir::Expr& v, const std::vector<ir::Stmt>& stmts) {
+  const auto over_lanes = [&](const ir::Expr& v, const Vector<ir::Stmt>& stmts) {
     return ir::For::make(v, lane, ir::imm(factor), ir::ForKind::serial, ir::Block::make(stmts));
   };
   const ir::Expr p = var(".p"), o = var(".o"), i = var(".i"), c = var(".c");
-  std::vector<ir::Buffer> partial;
-  std::vector<ir::Stmt> clear, each, combine;
+  Vector<ir::Buffer> partial;
+  Vector<ir::Stmt> clear, each, combine;
   for (const detail::ReductionStep& step : steps) {
     const ir::Store& store = *step.store;
     ir::BufferInfo info = *store.buffer;
@@ -106,7 +106,7 @@ inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std:
                         ir::combine(step.op, ir::Load::make(store.buffer, store.indices), ir::Load::make(lanes, {c}))));
   }
   const ir::Expr whole = loop.extent / factor, left = loop.extent % factor;
-  std::vector<ir::Stmt> stmts{
+  Vector<ir::Stmt> stmts{
       over_lanes(p, clear),
       ir::For::make(o, loop.dim, whole, ir::ForKind::serial,
                     ir::For::make(i, loop.dim, ir::imm(factor), ir::ForKind::serial, ir::Block::make(each)))};

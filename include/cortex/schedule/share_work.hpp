@@ -16,9 +16,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
 
 namespace cortex::schedule {
@@ -27,7 +27,7 @@ namespace detail {
 
 /// What one nest writes, and whether each worker may compute all of it.
 struct Written {
-  std::vector<ir::Buffer> buffers;
+  Vector<ir::Buffer> buffers;
   bool cheap = true;    // no contraction, and temporaries alone
   bool wanted = false;  // some of it is read whole, or there is nothing to slice
 };
@@ -36,7 +36,7 @@ struct Written {
 /// that write several tensors tie these to each other.
 inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
   const auto whole = read_whole(body);
-  std::vector<Written> nests;
+  Vector<Written> nests;
   for_each_nest(
       body,
       [&](const Nest& nest) {

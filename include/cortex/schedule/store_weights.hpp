@@ -17,9 +17,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
@@ -63,7 +63,7 @@ class WeightNarrower {
   /// An accumulator whose terms all have the scales `scales`.
   struct Sum {
     const ir::Store* store;  // of a term more
-    std::vector<ir::Expr> scales;
+    Vector<ir::Expr> scales;
   };
 
   // ---- what the program reads ----
@@ -129,7 +129,7 @@ class WeightNarrower {
   }
 
   static ir::Buffer scales(ir::BufferInfo info) {
-    std::vector<Dim> dims;
+    Vector<Dim> dims;
     for (std::size_t d = 0; d < info.dims.size(); ++d)
       if (info.channels >> d & 1u) dims.push_back(info.dims[d]);
     if (dims.empty()) dims.emplace_back("tensor", 1);
@@ -153,7 +153,7 @@ class WeightNarrower {
   void find_sums(const ir::Stmt& body) {
     ir::visit_with(body, [&](const ir::Alloc& alloc) {
       if (!alloc.buffer->dims.empty()) return;
-      std::vector<const ir::Store*> stores;
+      Vector<const ir::Store*> stores;
       PointerSet bound;
       ir::visit_with(
           alloc.body, [&](const ir::For& loop) { bound.insert(loop.var.get()); },
@@ -183,7 +183,7 @@ class WeightNarrower {
   }
 
   /// The scales of the factors of `product`.
-  void collect_scales(const ir::Expr& product, std::vector<ir::Expr>& scales) const {
+  void collect_scales(const ir::Expr& product, Vector<ir::Expr>& scales) const {
     const auto* load = product.as<ir::Load>();
     const StoredWeight* w = load ? narrowed(load->buffer) : nullptr;
     if (w && w->scales) scales.push_back(scale_at(*w, load->indices));
@@ -219,23 +219,23 @@ class WeightNarrower {
     return w->scales ? scaled(element, {scale_at(*w, indices)}) : element;
   }
 
-  static ir::Expr scale_at(const StoredWeight& w, const std::vector<ir::Expr>& indices) {
-    std::vector<ir::Expr> own;
+  static ir::Expr scale_at(const StoredWeight& w, const Vector<ir::Expr>& indices) {
+    Vector<ir::Expr> own;
     for (std::size_t d = 0; d < indices.size(); ++d)
       if (w.narrow->channels >> d & 1u) own.push_back(indices[d]);
     if (own.empty()) own.push_back(ir::imm(0));
     return ir::Load::make(w.scales, std::move(own));
   }
 
-  static ir::Expr scaled(ir::Expr e, const std::vector<ir::Expr>& scales) {
+  static ir::Expr scaled(ir::Expr e, const Vector<ir::Expr>& scales) {
     for (const ir::Expr& scale : scales) e = ir::Binary::make(ir::BinaryOp::mul, e, scale);
     return e;
   }
 
   const Schedule& schedule_;
   PointerSet summed_;  // variables that sums run over
-  std::vector<StoredWeight> weights_;
-  std::vector<Sum> sums_;
+  Vector<StoredWeight> weights_;
+  Vector<Sum> sums_;
   PointerMap<std::size_t> sum_numbers_;
 };
 

@@ -13,8 +13,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/pack_weights.hpp"
@@ -81,12 +81,12 @@ inline DType widest_stored(const ir::Stmt& inner) {
 /// The work on one output element in two: the contractions, which a tile does for all its elements side by side, and
 /// what follows from the sums, which is done element by element.
 struct Halves {
-  std::vector<ir::Buffer> sums, locals;  // accumulators of the contractions; locals of the rest
-  std::vector<ir::Stmt> lead, rest;
+  Vector<ir::Buffer> sums, locals;  // accumulators of the contractions; locals of the rest
+  Vector<ir::Stmt> lead, rest;
   bool plain = true;  // no statement has locals of its own
 
   explicit Halves(ir::Stmt inner) {
-    std::vector<ir::Buffer> all;
+    Vector<ir::Buffer> all;
     while (const auto* alloc = inner.as<ir::Alloc>()) {
       all.push_back(alloc->buffer);
       inner = alloc->body;
@@ -229,7 +229,7 @@ class NestTiler {
     if (loop.piece > 1) return piece_loop(rows);
     const auto rest_from = [&](int first) {  // what does not fill a vector of f32, or of the own type
       const int panels = (extent - first) / lanes_, tail = (extent - first) % lanes_;
-      std::vector<ir::Stmt> stmts;
+      Vector<ir::Stmt> stmts;
       if (panels) stmts.push_back(tiles(ir::imm(first / lanes_), panels));
       if (tail) stmts.push_back(tile(ir::imm(extent - tail), tail, rows, 1));
       return ir::Block::make(stmts);
@@ -304,10 +304,10 @@ class NestTiler {
   /// tile size and not once an element.
   ir::Stmt in_halves(const Halves& halves, const ir::Expr& r, const ir::Expr& v, const ir::Expr& column, int rows,
                      int vectors) const {
-    std::vector<ir::Stmt> lead = halves.lead;
-    std::vector<ir::Buffer> kept;
+    Vector<ir::Stmt> lead = halves.lead;
+    Vector<ir::Buffer> kept;
     ir::Stmt rest = ir::Block::make(halves.rest);
-    const std::vector<ir::Expr> element{r * vectors + v};
+    const Vector<ir::Expr> element{r * vectors + v};
     for (const ir::Buffer& sum : halves.sums) {
       ir::BufferInfo info = *sum;
       info.name += "_tile";
@@ -318,7 +318,7 @@ class NestTiler {
         return load.buffer == sum ? ir::Load::make(kept.back(), element) : self.children(load);
       });
     }
-    const auto with = [](const std::vector<ir::Buffer>& buffers, ir::Stmt body) {
+    const auto with = [](const Vector<ir::Buffer>& buffers, ir::Stmt body) {
       for (const auto& b : reversed(buffers)) body = ir::Alloc::make(b, body);
       return body;
     };

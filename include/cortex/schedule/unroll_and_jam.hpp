@@ -8,8 +8,8 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/nest.hpp"
@@ -33,11 +33,11 @@ inline ir::Stmt with_buffer(const ir::Stmt& stmt, const ir::Buffer& from, const 
       });
 }
 
-inline ir::Stmt jam(const std::vector<ir::Stmt>& copies);
+inline ir::Stmt jam(const Vector<ir::Stmt>& copies);
 
-inline ir::Stmt jam_lets(const std::vector<ir::Stmt>& copies) {
-  std::vector<ir::Stmt> bodies;
-  std::vector<std::pair<ir::Expr, ir::Expr>> lets;
+inline ir::Stmt jam_lets(const Vector<ir::Stmt>& copies) {
+  Vector<ir::Stmt> bodies;
+  Vector<std::pair<ir::Expr, ir::Expr>> lets;
   for (const ir::Stmt& copy : copies) {
     const auto* let = copy.as<ir::LetStmt>();
     const ir::Expr var = ir::Var::make(let->var.as<ir::Var>()->name, let->var.type());
@@ -49,9 +49,9 @@ inline ir::Stmt jam_lets(const std::vector<ir::Stmt>& copies) {
   return result;
 }
 
-inline ir::Stmt jam_allocs(const std::vector<ir::Stmt>& copies) {
-  std::vector<ir::Stmt> bodies;
-  std::vector<ir::Buffer> buffers;
+inline ir::Stmt jam_allocs(const Vector<ir::Stmt>& copies) {
+  Vector<ir::Stmt> bodies;
+  Vector<ir::Buffer> buffers;
   for (const ir::Stmt& copy : copies) {
     const auto* alloc = copy.as<ir::Alloc>();
     buffers.emplace_back(ir::BufferInfo(*alloc->buffer));
@@ -63,13 +63,13 @@ inline ir::Stmt jam_allocs(const std::vector<ir::Stmt>& copies) {
 }
 
 /// Copies of one statement, interleaved. All have the same shape; loops are shared if their extents agree.
-inline ir::Stmt jam(const std::vector<ir::Stmt>& copies) {
+inline ir::Stmt jam(const Vector<ir::Stmt>& copies) {
   const ir::Stmt& first = copies.front();
   if (copies.size() == 1) return first;
   if (const auto* block = first.as<ir::Block>()) {
-    std::vector<ir::Stmt> stmts;
+    Vector<ir::Stmt> stmts;
     for (std::size_t s = 0; s < block->stmts.size(); ++s) {
-      std::vector<ir::Stmt> column;
+      Vector<ir::Stmt> column;
       for (const ir::Stmt& copy : copies) column.push_back(copy.as<ir::Block>()->stmts[s]);
       stmts.push_back(jam(column));
     }
@@ -77,7 +77,7 @@ inline ir::Stmt jam(const std::vector<ir::Stmt>& copies) {
   }
   if (const auto* loop = first.as<ir::For>()) {
     bool shared = true;
-    std::vector<ir::Stmt> bodies;
+    Vector<ir::Stmt> bodies;
     for (const ir::Stmt& copy : copies) {
       shared &= ir::equal(copy.as<ir::For>()->extent, loop->extent);
       bodies.push_back(ir::substitute(copy.as<ir::For>()->body, {{copy.as<ir::For>()->var.get(), loop->var}}));
@@ -93,7 +93,7 @@ inline ir::Stmt jam(const std::vector<ir::Stmt>& copies) {
 
 /// `count` iterations of `body` over `var`, the first at `var = begin`, side by side.
 inline ir::Stmt unroll_and_jam(const ir::Stmt& body, const ir::Expr& var, const ir::Expr& begin, int count) {
-  std::vector<ir::Stmt> copies;
+  Vector<ir::Stmt> copies;
   for (int r = 0; r < count; ++r) copies.push_back(ir::substitute(body, {{var.get(), begin + r}}));
   return detail::jam(copies);
 }

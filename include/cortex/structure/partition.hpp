@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/structure/arrays.hpp"
 
 namespace cortex::structure {
@@ -45,10 +45,10 @@ struct KeyStep {
 
 /// What one branch, or several on the same key, asks: which of `values` the key has.
 struct Selector {
-  std::vector<KeyStep> key;
-  std::vector<KeyStep> guard;  // evaluated only where this is not 0; empty: everywhere in `where`
+  Vector<KeyStep> key;
+  Vector<KeyStep> guard;  // evaluated only where this is not 0; empty: everywhere in `where`
   Where where = Where::all;
-  std::vector<std::int64_t> values;
+  Vector<std::int64_t> values;
   bool exhaustive = false;  // any other value is refused
   bool partitions = true;   // false: only checked
   std::string name;         // of the branch, for messages
@@ -59,7 +59,7 @@ struct Selector {
 
 /// All that a program asks. A node's part is its answers as one number, the first selector's changing slowest.
 struct Partition {
-  std::vector<Selector> selectors;
+  Vector<Selector> selectors;
   int parts = 1;
   bool empty() const { return selectors.empty(); }
 };
@@ -67,7 +67,7 @@ struct Partition {
 /// The value of a key. `Node` answers `field(position, component)`, `num_children(position)`, `num_parents()` and
 /// `is_leaf()`.
 template <class Node>
-std::int64_t evaluate(const std::vector<KeyStep>& key, const Node& node) {
+std::int64_t evaluate(const Vector<KeyStep>& key, const Node& node) {
   using enum KeyStep::Op;
   constexpr std::size_t depth = 16;
   std::array<std::int64_t, depth> stack;

@@ -8,8 +8,8 @@
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/structure/arrays.hpp"
 #include "cortex/structure/partition.hpp"
 
@@ -104,9 +104,9 @@ struct Repeat {
 /// "no node". In a forest every node has one place; a node that is reached again has further places, listed in
 /// `repeat`, whose children are not visited again.
 struct WalkState {
-  Block<const void*> node;               // [place]
-  Block<std::int32_t> parent;            // [place] place of the node it was reached from; 0 for roots; never decreases
-  std::vector<Block<std::int32_t>> row;  // [named child][place]: its place or 0; then per container: first place, count
+  Block<const void*> node;          // [place]
+  Block<std::int32_t> parent;       // [place] place of the node it was reached from; 0 for roots; never decreases
+  Vector<Block<std::int32_t>> row;  // [named child][place]: its place or 0; then per container: first place, count
   Block<Repeat> repeat;
   Block<std::uint64_t> slots;
   std::int32_t tail = 1;  // one past the last place
@@ -134,11 +134,11 @@ struct WalkState {
   // What `arrays` points to.
   Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root;
   Block<std::int32_t> group_begin, group_node, inner_begin, inner_child;
-  std::vector<Block<std::int32_t>> child, csr_begin, csr_child;
-  std::vector<Block<std::byte>> field_data;
-  std::vector<const std::int32_t*> child_table;
-  std::vector<Csr> csr_table;
-  std::vector<FieldArray> field_table;
+  Vector<Block<std::int32_t>> child, csr_begin, csr_child;
+  Vector<Block<std::byte>> field_data;
+  Vector<const std::int32_t*> child_table;
+  Vector<Csr> csr_table;
+  Vector<FieldArray> field_table;
   Arrays arrays;
 
   Probe probe() const {

@@ -11,10 +11,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/config.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/tune/json.hpp"
 
@@ -164,7 +164,7 @@ class Log {
   }
 
   /// The candidates of earlier runs.
-  const std::vector<Record>& records() const { return records_; }
+  const Vector<Record>& records() const { return records_; }
   const Record* find(const std::string& schedule) const {
     for (const Record& record : records_)
       if (record.schedule == schedule) return &record;
@@ -220,7 +220,7 @@ class Log {
   }
 
   std::string path_;
-  std::vector<Record> records_;
+  Vector<Record> records_;
   detail::File file_{nullptr, &std::fclose};
 };
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/ra/interpret.hpp"
 #include "cortex/runtime/output.hpp"
 #include "cortex/schedule/cost.hpp"
@@ -33,7 +33,7 @@ inline schedule::CallShape shape_of(const runtime::Workspace& call) {
   const structure::Arrays& arrays = call.arrays();
   schedule::CallShape shape;
   shape.roots = arrays.num_roots;
-  std::vector<std::size_t> level(std::size_t(arrays.num_nodes));
+  Vector<std::size_t> level(std::size_t(arrays.num_nodes));
   for (std::int32_t b = 0; b < arrays.num_batches; ++b) {
     shape.levels.push_back({double(arrays.batch_length[b]), 0});
     std::fill_n(level.begin() + arrays.batch_begin[b], arrays.batch_length[b], std::size_t(b));
@@ -60,12 +60,12 @@ namespace detail {
 
 /// The nodes of a call in an order that only they decide, whatever numbers a schedule gives them: roots first, then
 /// breadth first through the children.
-inline std::vector<std::int32_t> nodes_in_order(const runtime::Workspace& call) {
+inline Vector<std::int32_t> nodes_in_order(const runtime::Workspace& call) {
   const structure::Arrays& arrays = call.arrays();
   const runtime::AccessorOrder& order = call.plan().order;
   const ra::Graph& graph = call.plan().executable->graph;
-  std::vector<std::int32_t> result;
-  std::vector<bool> seen(std::size_t(arrays.num_nodes) + 1);
+  Vector<std::int32_t> result;
+  Vector<bool> seen(std::size_t(arrays.num_nodes) + 1);
   const auto visit = [&](std::int32_t node) {
     if (node >= arrays.num_nodes || seen[std::size_t(node)]) return;
     seen[std::size_t(node)] = true;
@@ -86,13 +86,13 @@ inline std::vector<std::int32_t> nodes_in_order(const runtime::Workspace& call) 
 }
 
 /// A state at a node, dense and row-major.
-inline std::vector<double> row_of(const runtime::Workspace& call, std::size_t state, std::int32_t node) {
+inline Vector<double> row_of(const runtime::Workspace& call, std::size_t state, std::int32_t node) {
   const runtime::StateView& view = call.plan().states[state];
   const std::byte* const row = call.row(view, node);
   const auto read = [&](auto element) {
-    std::vector<decltype(element)> dense(static_cast<std::size_t>(view.size));
+    Vector<decltype(element)> dense(static_cast<std::size_t>(view.size));
     runtime::detail::copy_dense(view, row, dense.data());
-    return std::vector<double>(dense.begin(), dense.end());
+    return Vector<double>(dense.begin(), dense.end());
   };
   return view.dtype == DType::f64 ? read(double()) : read(float());
 }
@@ -102,7 +102,7 @@ template <class Take>
 void for_each_result(const runtime::Workspace& call, Take take) {
   const structure::Arrays& arrays = call.arrays();
   const auto& states = call.plan().executable->states;
-  std::vector<bool> is_root(std::size_t(arrays.num_nodes));
+  Vector<bool> is_root(std::size_t(arrays.num_nodes));
   for (std::int32_t r = 0; r < arrays.num_roots; ++r) is_root[std::size_t(arrays.root[r])] = true;
   for (const std::int32_t node : nodes_in_order(call))
     for (std::size_t s = 0; s < states.size(); ++s)
@@ -125,9 +125,9 @@ class OrderedArrays {
   structure::Arrays arrays;
 
  private:
-  std::vector<const std::int32_t*> child_;
-  std::vector<structure::Csr> children_;
-  std::vector<structure::FieldArray> fields_;
+  Vector<const std::int32_t*> child_;
+  Vector<structure::Csr> children_;
+  Vector<structure::FieldArray> fields_;
 };
 
 /// The weights of a call as the interpreter takes them, out of the copies that the code reads. What no code reads is
@@ -165,8 +165,8 @@ inline ra::Weights weights_of(const runtime::Workspace& call) {
 
 /// A number for each state of each node of a call, equal where all elements are: bit by bit, but that zeros of either
 /// sign are one, and all NaNs.
-inline std::vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
-  std::vector<std::uint64_t> result;
+inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
+  Vector<std::uint64_t> result;
   detail::for_each_result(call, [&](std::size_t state, std::int32_t node) {
     std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
     for (const double value : detail::row_of(call, state, node)) {
@@ -200,7 +200,7 @@ inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
                                                      ra::Arithmetic<ra::Bounded>(rounding));
   std::optional<std::string> wrong;
   detail::for_each_result(call, [&](std::size_t s, std::int32_t n) {
-    const std::vector<double>& is = given[s][std::size_t(n)];
+    const Vector<double>& is = given[s][std::size_t(n)];
     for (std::size_t i = 0; i < is.size() && !wrong; ++i) {
       const ra::Bounded& bounded = right[s][std::size_t(n)][i];
       if (bounded.covers(is[i])) continue;

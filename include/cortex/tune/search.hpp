@@ -12,9 +12,9 @@
 #include <stop_token>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/function_ref.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/compile.hpp"
@@ -92,8 +92,8 @@ struct Tuned {
   double ratio = 1;     // of the winner's time to the default's, measured again, side by side
   double noise = 0;     // by how much that may be more, with 95% certainty
   tuning::Ended ended = tuning::Ended::all_tried;
-  std::size_t space_size = 0;              // how many schedules there were to try
-  std::vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default
+  std::size_t space_size = 0;         // how many schedules there were to try
+  Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default
   tuning::Key key;
 };
 
@@ -125,7 +125,7 @@ struct Subject {
 struct Median {
   double value = 0, lower = 0, upper = 0;
 
-  static Median of(std::vector<double> numbers) {
+  static Median of(Vector<double> numbers) {
     std::sort(numbers.begin(), numbers.end());
     const std::size_t n = numbers.size(), half = n / 2;
     const double value = n % 2 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
@@ -221,7 +221,7 @@ class Search {
   /// The work of a program whose tiles are not made yet, or why there is none.
   struct Scheduled {
     std::string schedule;
-    std::vector<ir::WorkItem> work;
+    Vector<ir::WorkItem> work;
     std::string refused;
   };
 
@@ -242,7 +242,7 @@ class Search {
   }
 
   /// By the cost model, in seconds for all batches.
-  double predicted(const std::vector<ir::WorkItem>& work, const Schedule& schedule) const {
+  double predicted(const Vector<ir::WorkItem>& work, const Schedule& schedule) const {
     double seconds = 0;
     for (const schedule::CallShape& shape : shapes_)
       seconds += schedule::predict(work, schedule, subject_.target, machine_, shape).total();
@@ -268,7 +268,7 @@ class Search {
   }
 
   void try_all() {
-    std::vector<Candidate> waiting = candidates();
+    Vector<Candidate> waiting = candidates();
     std::size_t since_best = 0;
     for (std::size_t at = 0; at < waiting.size(); ++at) {
       const bool guided = options_.search == TuneOptions::Search::guided;
@@ -301,8 +301,8 @@ class Search {
   void end(Ended how) { result_.ended = how; }
 
   /// All but the default, in the order in which they are tried. Those that the compiler refuses are noted and left out.
-  std::vector<Candidate> candidates() {
-    std::vector<Candidate> result;
+  Vector<Candidate> candidates() {
+    Vector<Candidate> result;
     for (const Point& point : points_) {
       if (point.schedule == result_.start) continue;
       const Scheduled& program = scheduled(point.schedule);
@@ -374,7 +374,7 @@ class Search {
 
   /// The least time of each batch: others on the machine only take time away.
   struct Least {
-    std::vector<double> seconds;  // [batch]
+    Vector<double> seconds;  // [batch]
     double sum() const {
       double sum = 0;
       for (const double s : seconds) sum += s;
@@ -420,7 +420,7 @@ class Search {
   struct Finalist {
     Schedule schedule;
     std::unique_ptr<Trial> trial;
-    std::vector<double> ratios;  // [round] to the default's time
+    Vector<double> ratios;  // [round] to the default's time
     Least least;
   };
 
@@ -428,14 +428,14 @@ class Search {
   /// first measurement goes. One wins if it is faster by more than the noise, in its median and in its least times;
   /// ties keep the default.
   void decide() {
-    std::vector<Finalist> finalists = best_ones();
+    Vector<Finalist> finalists = best_ones();
     if (finalists.empty()) return;
     Least least;  // of the default
     const double begin = timer_->now();
     for (int round = 0; round < options_.final_rounds; ++round) {
       if (round >= 9 && timer_->now() - begin > options_.seconds / 2) break;
       if (options_.stop.stop_requested()) return end(Ended::cancelled);
-      std::vector<double> times(finalists.size() + 1);
+      Vector<double> times(finalists.size() + 1);
       for (std::size_t i = 0; i < times.size(); ++i) {
         const std::size_t turn = (i + std::size_t(round)) % times.size();  // nobody is always the first
         Finalist* const finalist = turn == 0 ? nullptr : &finalists[turn - 1];
@@ -455,13 +455,13 @@ class Search {
     if (result_.faster) result_.schedule = winner.schedule;
   }
 
-  std::vector<Finalist> best_ones() {
-    std::vector<const Record*> order;
+  Vector<Finalist> best_ones() {
+    Vector<const Record*> order;
     for (std::size_t c = 1; c < result_.candidates.size(); ++c)
       if (result_.candidates[c].outcome == Outcome::measured && result_.candidates[c].ratio < 1)
         order.push_back(&result_.candidates[c]);
     std::stable_sort(order.begin(), order.end(), [](const Record* a, const Record* b) { return a->ratio < b->ratio; });
-    std::vector<Finalist> result;
+    Vector<Finalist> result;
     for (std::size_t i = 0; i < order.size() && result.size() < 3; ++i) {
       const Schedule schedule = schedule_of(order[i]->schedule).value();
       Record again;
@@ -475,12 +475,12 @@ class Search {
   Timer own_timer_;
   Timer* const timer_;
   Space space_;
-  std::vector<Point> points_;
+  Vector<Point> points_;
   Tuned result_;
   Log log_;
-  std::vector<schedule::CallShape> shapes_;           // [batch]
-  std::vector<std::vector<std::uint64_t>> expected_;  // [batch] fingerprints of the default's results
-  std::vector<Scheduled> scheduled_;
+  Vector<schedule::CallShape> shapes_;      // [batch]
+  Vector<Vector<std::uint64_t>> expected_;  // [batch] fingerprints of the default's results
+  Vector<Scheduled> scheduled_;
   const schedule::MachineModel machine_;
   std::unique_ptr<Trial> default_;
   double begin_ = 0, best_ = 1;

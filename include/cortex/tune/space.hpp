@@ -6,9 +6,9 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
@@ -35,22 +35,22 @@ class Axis {
     return *this;
   }
   /// A choice for each number: `Axis("rows").numbers({4, 8}, &Schedule::tile_rows)`.
-  Axis& numbers(const std::vector<int>& values, Schedule (Schedule::*decide)(int) const) {
+  Axis& numbers(const Vector<int>& values, Schedule (Schedule::*decide)(int) const) {
     for (const int value : values) add(std::to_string(value), [=](const Schedule& s) { return (s.*decide)(value); });
     return *this;
   }
 
   const std::string& name() const { return name_; }
-  const std::vector<Choice>& choices() const { return choices_; }
+  const Vector<Choice>& choices() const { return choices_; }
 
  private:
   std::string name_;
-  std::vector<Choice> choices_;
+  Vector<Choice> choices_;
 };
 
 /// One schedule of a space: the choice on each axis.
 struct Point {
-  std::vector<int> choices;
+  Vector<int> choices;
   Schedule schedule;
 };
 
@@ -61,13 +61,13 @@ class Space {
     axes_.push_back(std::move(axis));
     return *this;
   }
-  const std::vector<Axis>& axes() const { return axes_; }
+  const Vector<Axis>& axes() const { return axes_; }
 
   /// All schedules that differ, beginning with `start` itself; the last axis changes fastest. At most `most` of them.
-  std::vector<Point> points(const Schedule& start, std::size_t most = std::numeric_limits<std::size_t>::max()) const {
-    std::vector<Point> result;
-    std::vector<std::string> texts;  // sorted
-    std::vector<int> choices(axes_.size());
+  Vector<Point> points(const Schedule& start, std::size_t most = std::numeric_limits<std::size_t>::max()) const {
+    Vector<Point> result;
+    Vector<std::string> texts;  // sorted
+    Vector<int> choices(axes_.size());
     do {
       Schedule schedule = start;
       for (std::size_t a = 0; a < axes_.size(); ++a)
@@ -92,7 +92,7 @@ class Space {
   }
 
  private:
-  bool next(std::vector<int>& choices) const {
+  bool next(Vector<int>& choices) const {
     for (std::size_t a = axes_.size(); a-- > 0;) {
       if (++choices[a] < int(axes_[a].choices().size())) return true;
       choices[a] = 0;
@@ -100,7 +100,7 @@ class Space {
     return false;
   }
 
-  std::vector<Axis> axes_;
+  Vector<Axis> axes_;
 };
 
 /// Whether two points differ on one axis alone.
@@ -144,8 +144,8 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   if (recursion.choices().size() > 1) space.add(std::move(recursion));
 
   const bool wide = target.vector_registers >= 32;
-  const std::vector<int> gates = wide ? std::vector{1, 2, 4} : std::vector{1, 2};
-  const std::vector<int> rows = wide ? std::vector{3, 4, 6, 8, 12} : std::vector{2, 3, 4, 6};
+  const Vector<int> gates = wide ? Vector{1, 2, 4} : Vector{1, 2};
+  const Vector<int> rows = wide ? Vector{3, 4, 6, 8, 12} : Vector{2, 3, 4, 6};
   space.add(Axis("tile_gates").numbers(gates, &Schedule::tile_gates));
   space.add(Axis("tile_rows").numbers(rows, &Schedule::tile_rows));
   space.add(Axis("tile_vectors").numbers({1, 2, 4}, &Schedule::tile_vectors));

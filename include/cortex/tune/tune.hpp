@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/functor.hpp"
 #include "cortex/tune/search.hpp"
 
@@ -108,7 +109,7 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
                   tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
                   tuned.noise);
   text += line + one_line(to_string(tuned.schedule)) + "\n";
-  std::vector<const tuning::Record*> order;
+  Vector<const tuning::Record*> order;
   for (const tuning::Record& record : tuned.candidates)
     if (record.outcome == tuning::Outcome::measured) order.push_back(&record);
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->ratio < b->ratio; });

@@ -16,6 +16,7 @@
 
 #include "cortex/base/dim.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/weights.hpp"
 #include "cortex/weights/safetensors_file.hpp"
@@ -35,7 +36,7 @@ namespace weights {
 /// * H, D]: elements lie in row-major order, so both leave every element where it is, and there is one way to do it.
 /// Regrouping the same number of elements, [4, 6] for [6, 4], does not fit. An open dimension is as long as the
 /// tensor's first.
-inline std::optional<std::vector<std::int64_t>> fitted(const std::vector<Dim>& dims,
+inline std::optional<std::vector<std::int64_t>> fitted(const Vector<Dim>& dims,
                                                        const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> extents;
   for (const Dim& dim : dims)
@@ -151,7 +152,7 @@ class Binding {
     }
   }
 
-  const std::vector<runtime::WeightSpec>& inputs_;
+  const Vector<runtime::WeightSpec>& inputs_;
   const SafetensorsFile& file_;
   std::vector<std::string> known_;                  // [inputs] their names
   std::vector<std::string> tensors_;                // [inputs] the names of their tensors
