@@ -58,7 +58,8 @@ TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]"
     const RandomModel model(std::uint64_t(seed), Grammar::whole);
     Random random{std::uint64_t(seed)};
     Schedule schedule = random_schedule(random, model.graph);
-    schedule = schedule.workers(1).on_gpu(way(seed));
+    schedule = schedule.workers(1).share_no_subtrees().tabulate_nothing().on_gpu(way(seed));
+    schedule.tiling = {};
     INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
     FakeCuda fake;
     fake.gpu.multiprocessors = 6;

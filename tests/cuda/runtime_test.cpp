@@ -84,6 +84,19 @@ TEST_CASE("the seam for CPUs points to the header for GPUs", "[cuda]") {
              Contains("cortex/cuda.hpp"));
 }
 
+TEST_CASE("decisions that GPUs do not follow are refused", "[cuda]") {
+  const auto refusal = [](const Schedule& schedule) {
+    return error_of_call([&] { cuda::compile(tree_rnn_program(), schedule, Gpu::of(90)); });
+  };
+  const Schedule standard = Schedule::standard();
+  CHECK_THAT(refusal(standard.share_subtrees()), Contains("invalid_schedule: share_subtrees is for CPUs"));
+  CHECK_THAT(refusal(standard.tabulate()), Contains("tabulate is for CPUs"));
+  CHECK_THAT(refusal(standard.store_weights(DType::bf16)), Contains("store_weights is for CPUs"));
+  CHECK_THAT(refusal(standard.store("Emb", DType::f16)), Contains("store is for CPUs"));
+  CHECK_THAT(refusal(standard.tile_rows(4)), Contains("the shape of register tiles is for CPUs"));
+  CHECK(refusal(standard) == "no error");
+}
+
 TEST_CASE("a call on a stream goes on while the caller does, and its event tells when it is done", "[cuda]") {
   const Bound b;
   FakeCuda fake;

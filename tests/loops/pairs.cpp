@@ -51,6 +51,8 @@ std::vector<Start> starts() {
       {tree_gru(4).graph(), Schedule{}, steps("distribute_rows(); fuse_nests()"), 2},
       {tree_lstm(4).graph(), standard, steps("distribute_rows()")},
       {tree_gru(4).graph(), standard, steps("distribute_rows(); fuse_nests(); forward_stores()")},
+      {tree_fc(4).graph(), standard, steps("distribute_rows(); fuse_nests(); forward_stores(); remove_dead()"), 2},
+      {tree_fc(4).graph(), batched, steps("distribute_rows(); hoist_conditions(); fuse_nests(); forward_stores()")},
       {odd_cell(), batched, {}},
       {odd_cell(), standard, steps("split_guarded(i.2, 3); split(i.2.o, 2)")},
       {odd_cell(), standard, steps("distribute_rows(); split_guarded(i, 3); reorder(i.o, i.i, n_idx)")},

@@ -19,6 +19,9 @@ constexpr std::string_view cuda_scalar(DType type) {
     case DType::i64: return "long long";
     case DType::f32: return "float";
     case DType::f64: return "double";
+    case DType::bf16:
+    case DType::f16:
+    case DType::i8: break;  // stored weights are for CPUs alone
   }
   return "?";
 }

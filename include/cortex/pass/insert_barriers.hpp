@@ -229,7 +229,7 @@ inline ir::Stmt with_barriers(const ir::Stmt& block, Sequence& sequence) {
 /// The same, and a barrier at the end if it is a loop's body: then the accesses after its last barrier meet those of
 /// the next iteration before its first.
 inline ir::Stmt with_barriers(const ir::Stmt& block, In in, Vector<ir::Buffer>& alternating) {
-  Sequence all{in};
+  Sequence all{in, {}, {}};
   const ir::Stmt inside = with_barriers(block, all);
   const bool barrier = in != In::straight && meet_next(all.since, all.head, in == In::batch,
                                                        all.any && all.nests && in != In::several, alternating);

@@ -51,6 +51,7 @@ inline LinkedArray linked_array(const Link& link, DType dtype, const structure::
     case Source::child: return ints(in.child[link.position], in.num_nodes);
     case Source::edge_begin: return ints(in.children[link.position].begin, std::int64_t(in.num_nodes) + 1);
     case Source::edge_child: return ints(in.children[link.position].child, in.children[link.position].num_edges);
+    case Source::computes: throw Error(Code::internal, "tables are made for CPUs alone");
     case Source::field: break;
   }
   const structure::FieldArray& field = in.field[link.position];
