@@ -15,18 +15,7 @@ inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
 
-  // Few, large nests
-  p.run("inline_temporaries", inline_temporaries);
-  p.run("remove_dead", remove_dead);
-  p.run("distribute_rows", distribute_rows);
-  p.run("fuse_edges", fuse_edges);
-  p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates); });
-
-  // No temporary larger than need be
-  p.run("index_densely", index_densely);
-  p.run("forward_stores", forward_stores);
-  p.run("remove_dead", remove_dead);
-  p.run("chain_sums", chain_sums);
+  make_nests(p, gates);
   p.run("zero_absent_rows", zero_absent_rows);
 
   // Work for each block, and barriers of blocks

@@ -138,11 +138,8 @@ inline TablesOf tables_of(const Schedule& schedule) {
   return schedule.tabulating == Tabulating::off ? TablesOf::weights : TablesOf::words_and_weights;
 }
 
-/// The compiler's own schedule of a program's loops.
-inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
-  const bool shared = schedule.max_workers > 1;
-  const int gates = schedule::most_gates(target, schedule.tiling);
-
+/// What every target's schedule begins with. `gates`: how many products a nest may accumulate side by side.
+inline void make_nests(Pipeline& p, int gates) {
   // Few, large nests
   p.run("inline_temporaries", inline_temporaries);
   p.run("remove_dead", remove_dead);
@@ -155,6 +152,12 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("forward_stores", forward_stores);
   p.run("remove_dead", remove_dead);
   p.run("chain_sums", chain_sums);
+}
+
+/// The compiler's own schedule of a program's loops.
+inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
+  const bool shared = schedule.max_workers > 1;
+  make_nests(p, schedule::most_gates(target, schedule.tiling));
 
   // What is a function of weights, or of a word, is read and not computed
   if (tabulates(schedule, target)) p.find_tables(tables_of(schedule));
