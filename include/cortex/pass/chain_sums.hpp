@@ -52,7 +52,6 @@ class SumChainer {
     if (!sum->dims.empty() || sum->lanes != 1) return {};
     ChainLink link{sum, stmts_.size(), stmts_.size(), {}};
     int reads = 0, writes = 0;
-    bool early = false;
     for (std::size_t i = 0; i < stmts_.size(); ++i) {
       const auto* store = stmts_[i].as<ir::Store>();
       const auto* loop = stmts_[i].as<ir::For>();
@@ -71,12 +70,12 @@ class SumChainer {
             },
             [&](const ir::Load& load) {
               if (!(load.buffer == sum)) return;
-              ++reads, early |= link.loop == stmts_.size();
+              ++reads;
               if (!link.read) link.read = ir::handle_of(load);
             });
       }
     }
-    const bool whole = writes == 2 && reads == 1 && !early && link.init < link.loop;
+    const bool whole = writes == 2 && reads == 1 && link.init < link.loop;
     return whole ? std::optional(link) : std::nullopt;
   }
 
