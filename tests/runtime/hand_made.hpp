@@ -44,17 +44,28 @@ inline ir::Buffer buffer(std::string name, DType dtype, std::vector<Dim> dims, i
 /// The buffers of the model "sum", by position.
 enum SumBuffer { state_h, weight_emb, counts, child_left, child_right, field_id };
 
+/// These, and the worker's columns.
+struct SumArgs {
+  static constexpr int width = 8, row = 16;
+  explicit SumArgs(const codegen::KernelArgs* args)
+      : sizes(static_cast<const std::int32_t*>(args->buffers[counts])),
+        l(static_cast<const std::int32_t*>(args->buffers[child_left])),
+        r(static_cast<const std::int32_t*>(args->buffers[child_right])),
+        id(static_cast<const std::int32_t*>(args->buffers[field_id])),
+        emb(static_cast<const float*>(args->buffers[weight_emb])),
+        h(static_cast<float*>(args->buffers[state_h])),
+        begin(width * args->worker / args->num_workers),
+        end(width * (args->worker + 1) / args->num_workers) {}
+  const std::int32_t *sizes, *l, *r, *id;
+  const float* emb;
+  float* h;
+  std::int32_t begin, end;
+};
+
 /// h(leaf) = Emb[id], h(node) = h(left) + h(right), node by node.
 inline void sum_kernel(const codegen::KernelArgs* args) {
-  const auto* const sizes = static_cast<const std::int32_t*>(args->buffers[counts]);
-  const auto* const l = static_cast<const std::int32_t*>(args->buffers[child_left]);
-  const auto* const r = static_cast<const std::int32_t*>(args->buffers[child_right]);
-  const auto* const id = static_cast<const std::int32_t*>(args->buffers[field_id]);
-  const auto* const emb = static_cast<const float*>(args->buffers[weight_emb]);
-  auto* const h = static_cast<float*>(args->buffers[state_h]);
-  constexpr int width = 8, row = 16;
-  const std::int32_t begin = width * args->worker / args->num_workers,
-                     end = width * (args->worker + 1) / args->num_workers;
+  const auto [sizes, l, r, id, emb, h, begin, end] = SumArgs(args);
+  constexpr int width = SumArgs::width, row = SumArgs::row;
   for (std::int32_t n = sizes[0] - 1; n >= 0; --n)
     for (std::int32_t i = begin; i < end; ++i)
       h[n * row + i] = n >= sizes[1] ? emb[id[n] * width + i] : h[l[n] * row + i] + h[r[n] * row + i];

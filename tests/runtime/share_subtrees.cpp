@@ -1,9 +1,10 @@
 // A model that computes equal subtrees once gives every node what it gives without: the same bits.
+#include "cortex/ra/share_subtrees.hpp"
+
 #include <catch2/catch.hpp>
 #include <cstring>
 
 #include "cortex/explain.hpp"
-#include "cortex/ra/share_subtrees.hpp"
 #include "support/random_cases.hpp"
 
 using namespace cortex;
@@ -14,34 +15,14 @@ namespace {
 constexpr auto kids = cortex::children<&Vertex::kids>;
 constexpr auto word = cortex::field<&Vertex::word>;
 
-RandomFunctor interpreted(const RandomModel& model, const Schedule& schedule, const Target& target) {
-  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, target));
-  for (const auto& [name, values] : model.weights) functor.bind(name, values);
-  return functor;
-}
-
-/// Whether every state of every node has the same bits in both.
-bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest) {
-  const auto x = a(forest.roots), y = b(forest.roots);
-  bool same = x.size() == y.size() && x.num_nodes() == y.num_nodes();
-  for (const ra::State& state : model.graph.states) {
-    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
-    for (const auto& vertex : forest.all) {
-      const auto p = x.node<float>(vertex.get(), name), q = y.node<float>(vertex.get(), name);
-      same &= p.size() == q.size() && std::memcmp(p.data(), q.data(), p.size_bytes()) == 0;
-    }
-  }
-  return same;
-}
-
 /// Compares `count` random models under the schedule with and without sharing.
 void compare(std::uint64_t first, int count, const Schedule& schedule, const Target& target) {
   const auto pool = std::make_shared<Workers>(2);
   std::size_t reached = 0, computed = 0;
   for (std::uint64_t seed = first; seed < first + std::uint64_t(count); ++seed) {
     const RandomModel model(seed);
-    RandomFunctor plain = interpreted(model, schedule.share_no_subtrees(), target);
-    RandomFunctor shared = interpreted(model, schedule.share_subtrees(), target);
+    RandomFunctor plain = compile_model(model, schedule.share_no_subtrees(), target);
+    RandomFunctor shared = compile_model(model, schedule.share_subtrees(), target);
     if (schedule.max_workers > 1) plain.use(pool), shared.use(pool);
     for (int f = 0; f < 6; ++f) {
       Random random(seed * 100 + std::uint64_t(f));

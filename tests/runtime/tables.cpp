@@ -21,28 +21,6 @@ namespace {
 constexpr auto kids = cortex::children<&Vertex::kids>;
 constexpr auto word = cortex::field<&Vertex::word>;
 
-RandomFunctor compiled(const RandomModel& model, const Schedule& schedule, const Target& target) {
-  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, target));
-  functor.bind_together([&] {
-    for (const auto& [name, values] : model.weights) functor.bind(name, values);
-  });
-  return functor;
-}
-
-bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest) {
-  const auto x = a(forest.roots), y = b(forest.roots);
-  bool same = true;
-  for (const ra::State& state : model.graph.states) {
-    if (model.graph.ops[std::size_t(state.body)].at_roots) continue;
-    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
-    for (const auto& vertex : forest.all) {
-      const auto p = x.node<float>(vertex.get(), name), q = y.node<float>(vertex.get(), name);
-      same &= std::memcmp(p.data(), q.data(), p.size_bytes()) == 0;
-    }
-  }
-  return same;
-}
-
 /// Compares random models with and without tables; `schedule_of` gives each model's schedule. How many had tables.
 template <class ScheduleOf>
 int compare(std::uint64_t first, int count, Grammar grammar, const Target& target, ScheduleOf schedule_of) {
@@ -51,8 +29,8 @@ int compare(std::uint64_t first, int count, Grammar grammar, const Target& targe
   for (std::uint64_t seed = first; seed < first + std::uint64_t(count); ++seed) {
     const RandomModel model(seed, grammar);
     const Schedule schedule = schedule_of(model);
-    RandomFunctor plain = compiled(model, schedule.tabulate_nothing(), target);
-    RandomFunctor read = compiled(model, schedule.tabulate(1), target);
+    RandomFunctor plain = compile_model(model, schedule.tabulate_nothing(), target);
+    RandomFunctor read = compile_model(model, schedule.tabulate(1), target);
     if (schedule.max_workers > 1) plain.use(pool), read.use(pool);
     with_tables += read.memory().tables > 0;
     const std::size_t of_weights = plain.memory().tables;  // alone, which machine code has in any case

@@ -21,15 +21,8 @@ void on_threads(int count, F f) {
 /// Of the model "sum", but each element comes from its neighbour's in the left child: workers read what others wrote
 /// one node before, which the barrier alone orders.
 void rotating_kernel(const codegen::KernelArgs* args) {
-  const auto* const sizes = static_cast<const std::int32_t*>(args->buffers[counts]);
-  const auto* const l = static_cast<const std::int32_t*>(args->buffers[child_left]);
-  const auto* const r = static_cast<const std::int32_t*>(args->buffers[child_right]);
-  const auto* const id = static_cast<const std::int32_t*>(args->buffers[field_id]);
-  const auto* const emb = static_cast<const float*>(args->buffers[weight_emb]);
-  auto* const h = static_cast<float*>(args->buffers[state_h]);
-  constexpr int width = 8, row = 16;
-  const std::int32_t begin = width * args->worker / args->num_workers,
-                     end = width * (args->worker + 1) / args->num_workers;
+  const auto [sizes, l, r, id, emb, h, begin, end] = SumArgs(args);
+  constexpr int width = SumArgs::width, row = SumArgs::row;
   for (std::int32_t n = sizes[0] - 1; n >= 0; --n) {
     for (std::int32_t i = begin; i < end; ++i)
       h[n * row + i] =

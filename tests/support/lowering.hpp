@@ -51,15 +51,21 @@ ra::Weights weights_for(const ra::Graph& graph, int open, unsigned seed);
 /// One call: nodes, their linearized arrays, weights, and what the recursion as written gives.
 struct Reference {
   Reference(const ra::Graph& graph, const ra::NodeView& view, ir::StructureEnv env, std::vector<std::int32_t> number,
-            const ra::Weights& weights);
+            ra::Weights weights);
 
   /// Where `program`, run by so many workers, gives another state: "" if nowhere to a relative 1e-9.
   std::string difference(const ir::Program& program, const ir::InterpretOptions& options = {}) const;
 
+  /// Whether rounding alone may give `value`, far off as it is: a comparison of equal numbers goes either way.
+  bool may_be(double value, std::size_t state, std::size_t node, std::size_t element) const;
+
   const ra::Graph& graph;
+  const ra::NodeView& view;
+  ra::Weights weights;
   ir::StructureEnv env;
   std::vector<std::int32_t> number;  // [node of the view]
   ra::States<double> states;
+  mutable ra::States<ra::Bounded> bounded;  // when first asked for
   ir::Storage bound;
 };
 

@@ -1,13 +1,30 @@
 #include "support/random_cases.hpp"
 
+#include <cstring>
 #include <sstream>
 
 namespace cortex::test {
 
-RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule) {
-  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, best_target()));
-  for (const auto& [name, values] : model.weights) functor.bind(name, values);
+RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule, const Target& target) {
+  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, target));
+  functor.bind_together([&] {
+    for (const auto& [name, values] : model.weights) functor.bind(name, values);
+  });
   return functor;
+}
+
+bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest) {
+  const auto x = a(forest.roots), y = b(forest.roots);
+  bool same = x.size() == y.size() && x.num_nodes() == y.num_nodes();
+  for (const ra::State& state : model.graph.states) {
+    if (model.graph.ops[std::size_t(state.body)].at_roots) continue;
+    const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
+    for (const auto& vertex : forest.all) {
+      const auto p = x.node<float>(vertex.get(), name), q = y.node<float>(vertex.get(), name);
+      same &= p.size() == q.size() && std::memcmp(p.data(), q.data(), p.size_bytes()) == 0;
+    }
+  }
+  return same;
 }
 
 std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest) {

@@ -11,7 +11,10 @@ namespace cortex::test {
 
 using RandomFunctor = Functor<Vertex, VertexSet, float>;
 
-RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule);
+RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule, const Target& target = best_target());
+
+/// Whether every state of every node has the same bits in both; a readout has none away from the roots.
+bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest);
 
 /// The first value outside its bound, as text; nothing if all are right.
 std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest);

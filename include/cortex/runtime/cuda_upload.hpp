@@ -1,28 +1,15 @@
 // What a call sends to a device: the linearizer's arrays of each group, and the table of where each buffer is.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "cortex/runtime/counts.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/structure/arrays.hpp"
 
 namespace cortex::runtime {
-
-using Counts = std::array<std::int32_t, std::size_t(ir::Count::size)>;
-
-inline Counts counts_of(const structure::Arrays& in) {
-  Counts counts{};
-  counts[std::size_t(ir::Count::nodes)] = in.num_nodes;
-  counts[std::size_t(ir::Count::internal)] = in.num_internal;
-  counts[std::size_t(ir::Count::batches)] = in.num_batches;
-  counts[std::size_t(ir::Count::roots)] = in.num_roots;
-  counts[std::size_t(ir::Count::groups)] = in.subtrees.num_groups;
-  counts[std::size_t(ir::Count::child_step)] = in.child_step;
-  return counts;
-}
 
 /// An array of the linearizer.
 struct LinkedArray {

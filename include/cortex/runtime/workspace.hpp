@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/runtime/counts.hpp"
 #include "cortex/runtime/memory.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/published.hpp"
@@ -68,12 +68,7 @@ class alignas(128) Workspace {
   void prepare(int num_workers) {
     const structure::Arrays& in = arrays();
     num_workers_ = num_workers;
-    counts_[std::size_t(ir::Count::nodes)] = in.num_nodes;
-    counts_[std::size_t(ir::Count::internal)] = in.num_internal;
-    counts_[std::size_t(ir::Count::batches)] = in.num_batches;
-    counts_[std::size_t(ir::Count::roots)] = in.num_roots;
-    counts_[std::size_t(ir::Count::groups)] = in.subtrees.num_groups;
-    counts_[std::size_t(ir::Count::child_step)] = in.child_step;
+    counts_ = counts_of(in);
     for (const Link& link : plan_->links) pointers_[std::size_t(link.buffer)] = const_cast<void*>(target_of(link, in));
     if (num_workers > 1 && pointers_.size() < plan_->num_buffers() * std::size_t(num_workers))
       pointers_.resize(plan_->num_buffers() * std::size_t(num_workers));
@@ -259,7 +254,7 @@ class alignas(128) Workspace {
   Vector<Memory> memory_;   // [Plan::storage]
   Vector<void*> pointers_;  // [workers, buffers of the program]
   Vector<structure::FieldCheck> checks_;
-  std::array<std::int32_t, std::size_t(ir::Count::size)> counts_{};
+  Counts counts_{};
   Published<const WeightSet>::View weights_;
   Published<Workers>::View workers_;
   int num_workers_ = 1;  // of the last call

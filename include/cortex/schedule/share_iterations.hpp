@@ -11,19 +11,29 @@
 
 namespace cortex::schedule {
 
+/// The iterations that are one worker's.
+struct Share {
+  ir::Expr begin, end;
+};
+
+/// The share of the worker that runs, of a loop cut between units; the last worker has the rest. All that workers share
+/// is cut so: barriers are left out where a worker finds its own.
+inline Share share_of(const ir::Expr& extent, std::int64_t unit,
+                      const ir::Expr& workers = ir::call(ir::UfKind::num_workers, "num_workers")) {
+  const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"), next = worker + 1, units = extent / unit;
+  return {worker * units / workers * unit, next * units / workers * unit + next / workers * (extent - units * unit)};
+}
+
 /// `vector`: how many elements of f32 a vector of the target has.
 inline ir::Stmt share_iterations(const ir::Stmt& body, std::int64_t vector) {
   return ir::mutate_with(body, [vector](auto& self, const ir::For& loop) -> ir::Stmt {
     if (loop.loop != ir::ForKind::parallel) return self.children(loop);
     const bool whole = loop.dim.kind() == DimKind::dense && ir::as_int(loop.extent) == loop.dim.extent();
     const std::int64_t unit = whole && loop.piece == 1 ? vector : loop.piece;
-    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
-                   workers = ir::call(ir::UfKind::num_workers, "num_workers"), units = loop.extent / unit;
-    const ir::Expr begin = worker * units / workers * unit, next = worker + 1;
-    const ir::Expr end = next * units / workers * unit + next / workers * (loop.extent - units * unit);
+    const Share own = share_of(loop.extent, unit);
     const ir::Expr var = ir::Var::make(loop.var.as<ir::Var>()->name);
-    return ir::For::make(var, loop.dim, end - begin, ir::ForKind::serial,
-                         self(ir::substitute(loop.body, {{loop.var.get(), begin + var}})));
+    return ir::For::make(var, loop.dim, own.end - own.begin, ir::ForKind::serial,
+                         self(ir::substitute(loop.body, {{loop.var.get(), own.begin + var}})));
   });
 }
 

@@ -32,8 +32,8 @@ struct BlockSlice {
 inline BlockSlice slice_of(std::int64_t extent, std::int64_t unit, int blocks, bool shared) {
   if (!shared || blocks == 1) return {ir::imm(0), ir::imm(extent), extent};
   const std::int64_t units = extent / unit, rest = extent - units * unit;
-  const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"), next = worker + 1;
-  BlockSlice slice{worker * units / blocks * unit, next * units / blocks * unit + next / blocks * rest};
+  const Share own = share_of(ir::imm(extent), unit, ir::imm(blocks));
+  BlockSlice slice{own.begin, own.end};
   for (int w = 0; w < blocks; ++w) {
     const std::int64_t count = ((w + 1) * units / blocks - w * units / blocks) * unit + (w + 1 == blocks ? rest : 0);
     slice.most = std::max(slice.most, count);
@@ -57,7 +57,8 @@ class ThreadSharer {
     if (fills_chip()) return {};
     const ir::Expr column = slice_var(nest_);
     if (!column || ir::as_int(nest_.loops.back().extent) != nest_.loops.back().dim.extent()) {
-      if (!nest_.rows || rows_repeat()) return ir::If::make(ir::binary(ir::BinaryOp::eq, thread_, ir::imm(0)), build_nest(nest_));
+      if (!nest_.rows || rows_repeat())
+        return ir::If::make(ir::binary(ir::BinaryOp::eq, thread_, ir::imm(0)), build_nest(nest_));
       return rows(shape_.threads, thread_, 1, [&](const ir::Expr& row, const ir::Expr&) { return element(row, {}); });
     }
     const LoopHeader& loop = nest_.loops.back();

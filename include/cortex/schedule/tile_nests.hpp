@@ -197,16 +197,8 @@ class NestTiler {
     int each = most;
     while (each > 1 && whole % each) --each;
     if (3 * each < 2 * most) each = most;
-    if (shared) {
-      const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
-                     workers = ir::call(ir::UfKind::num_workers, "num_workers"), next = worker + 1;
-      const int units = extent / slice_unit_, rest = extent % slice_unit_;
-      first_row_ = worker * units / workers * slice_unit_;
-      num_rows_ = (next * units / workers - worker * units / workers) * slice_unit_;
-      if (rest) num_rows_ = num_rows_ + next / workers * rest;
-    } else {
-      first_row_ = ir::imm(0), num_rows_ = ir::imm(extent);
-    }
+    const Share own = shared ? share_of(row_->extent, slice_unit_) : Share{ir::imm(0), row_->extent};
+    first_row_ = own.begin, num_rows_ = own.end - own.begin;
     row_tiles_divide_ = shared && whole % each == 0 && extent % whole == 0;
     Nest result = nest_;
     result.loops.pop_back();
