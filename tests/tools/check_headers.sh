@@ -19,11 +19,7 @@ find cortex -name '*.hpp' | sort | while read -r file; do
   # Without LLVM or Z3 the files that wrap it are not there to be read.
   if [ "$WITH_LLVM" != 1 ] && grep -qE '^#include <llvm' "$file"; then continue; fi
   if [ "$WITH_Z3" != 1 ] && grep -qE '^#include <z3' "$file"; then continue; fi
-  # Without LLVM the lower floors are what they are with it.
-  case $WITH_LLVM:$file in
-    1:*) ;;
-    *:cortex/base/* | *:cortex/ir/* | *:cortex/ra/* | *:cortex/structure/* | *:cortex/dsl/* | *:cortex/lower/* | \
-      *:cortex/schedule/* | *:cortex/codegen/*) continue ;;
-  esac
+  # Without LLVM most are what they are with it: not those that ask for it, nor what users include.
+  if [ "$WITH_LLVM" != 1 ] && [ "${file%/*}" != cortex ] && ! grep -q CORTEX_LLVM "$file"; then continue; fi
   echo "$file"
 done | xargs -P 2 -I{} bash -c 'compile_alone {}'
