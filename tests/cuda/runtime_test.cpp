@@ -137,6 +137,31 @@ TEST_CASE("a call is one transfer and one launch, and allocates nothing once it 
   CHECK(difference(all_roots(again), b.right) <= 1);
 }
 
+TEST_CASE("a call counts what it sends and launches, and is timed on request", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  runtime::CudaCompileOptions options;
+  for (const bool timings : {false, true}) {
+    options.timings = timings;
+    auto model = cuda::compile(b.program, on_gpu(Group::block, 1), Gpu::of(90), options);
+    bind_all<float>(model, b.weights);
+    const auto on = model.to(cuda::Device(fake.device()));
+    cuda::Result result = on(b.items.roots);
+    const std::size_t sent = fake.last_upload;
+    CHECK(result.counters().launches == 1);
+    CHECK(result.counters().bytes_up == sent);
+    CHECK(result.counters().bytes_down == 0);
+    result.root(0);
+    result.launch(nullptr);
+    result.record(nullptr);
+    CHECK(result.counters().launches == 2);
+    CHECK(result.counters().bytes_down == 16 * sizeof(float));
+    CHECK((result.counters().linearize_ns > 0) == timings);
+    CHECK(result.counters().copy_ns == (timings ? 250000 : 0));
+    CHECK(result.counters().kernel_ns == (timings ? 2000000 : 0));
+  }
+}
+
 TEST_CASE("results have addresses on the device", "[cuda]") {
   const Bound b;
   FakeCuda fake;

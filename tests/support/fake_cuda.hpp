@@ -99,12 +99,14 @@ class FakeCuda {
   int devices = 1;
   std::size_t memory_limit = std::size_t(1) << 30;
   Interleaving order;
+  static constexpr double copy_ms = 0.25, kernel_ms = 2;  // that each takes by the device's clock
   int missing_block = -1;
   int launch_error = 0;                            // of the next kernel, when it runs
   std::function<std::string(std::string)> change;  // of a source before it is compiled
 
   // What has happened.
   int launches = 0, uploads = 0, allocations = 0;
+  std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
   std::string problem;                                 // that the emulation found first
   std::vector<jit::cuda::LaunchAttribute> attributes;  // of the last launch
@@ -175,7 +177,9 @@ class FakeCuda {
     d->MemFreeHost = [](void* at) { return std::free(at), 0; };
     d->MemcpyHtoDAsync = [](std::uint64_t to, const void* from, std::size_t bytes, void*) {
       ++now().uploads;
+      now().last_upload = bytes;
       return now().enqueue([=] {
+        now().clock_ms_ += copy_ms;
         std::memcpy(reinterpret_cast<void*>(to), from, bytes);
         now().memory_.written_by_host(reinterpret_cast<void*>(to), bytes);
       });
@@ -190,14 +194,20 @@ class FakeCuda {
       });
     };
     d->StreamSynchronize = [](void*) { return now().synchronise(); };
-    d->EventCreate = [](void** event, unsigned) { return *event = new bool(true), 0; };
-    d->EventDestroy = [](void* event) { return delete static_cast<bool*>(event), 0; };
+    d->EventCreate = [](void** event, unsigned) { return *event = new Event, 0; };
+    d->EventDestroy = [](void* event) { return delete static_cast<Event*>(event), 0; };
     d->EventRecord = [](void* event, void*) {
-      *static_cast<bool*>(event) = false;
-      return now().enqueue([=] { *static_cast<bool*>(event) = true; });
+      static_cast<Event*>(event)->done = false;
+      return now().enqueue([=] { *static_cast<Event*>(event) = {true, now().clock_ms_}; });
     };
-    d->EventQuery = [](void* event) { return now().lost_ ? now().lost_ : *static_cast<bool*>(event) ? 0 : 600; };
+    d->EventQuery = [](void* event) {
+      return now().lost_ ? now().lost_ : static_cast<Event*>(event)->done ? 0 : jit::cuda::not_ready;
+    };
     d->EventSynchronize = [](void*) { return now().synchronise(); };
+    d->EventElapsedTime = [](float* milliseconds, void* from, void* to) {
+      *milliseconds = float(static_cast<Event*>(to)->at_ms - static_cast<Event*>(from)->at_ms);
+      return 0;
+    };
     return d;
   }
 
@@ -240,6 +250,11 @@ class FakeCuda {
   }
 
  private:
+  struct Event {
+    bool done = true;
+    double at_ms = 0;
+  };
+
   static FakeCuda*& current() {
     static FakeCuda* fake = nullptr;
     return fake;
@@ -318,6 +333,7 @@ class FakeCuda {
         lost_ = launch_error;
         return;
       }
+      clock_ms_ += kernel_ms;
       Emulation emulation(memory_, shape, order);
       const std::string found = emulation.run([&] { entry(launch); });
       if (problem.empty()) problem = found;
@@ -329,6 +345,7 @@ class FakeCuda {
   std::size_t used_ = 0;
   std::vector<void*> contexts_;
   std::vector<std::function<void()>> queue_, captured_;
+  double clock_ms_ = 0;
   bool capturing_ = false;
   int lost_ = 0;
 };

@@ -93,6 +93,7 @@ struct CudaDriver {
   CudaResult (*EventRecord)(CudaHandle, CudaHandle);
   CudaResult (*EventQuery)(CudaHandle);
   CudaResult (*EventSynchronize)(CudaHandle);
+  CudaResult (*EventElapsedTime)(float*, CudaHandle, CudaHandle);
 };
 
 /// The driver of this machine; null with the reason in `why`.
@@ -125,7 +126,7 @@ inline std::shared_ptr<const CudaDriver> find_cuda_driver(std::string& why) {
   bind(d.MemsetD8Async, "cuMemsetD8Async"), bind(d.StreamSynchronize, "cuStreamSynchronize");
   bind(d.EventCreate, "cuEventCreate"), bind(d.EventDestroy, "cuEventDestroy_v2");
   bind(d.EventRecord, "cuEventRecord"), bind(d.EventQuery, "cuEventQuery");
-  bind(d.EventSynchronize, "cuEventSynchronize");
+  bind(d.EventSynchronize, "cuEventSynchronize"), bind(d.EventElapsedTime, "cuEventElapsedTime");
   if (missing.empty()) return driver;
   why = "the NVIDIA driver is older than CUDA 11.8: it lacks " + missing;
   return nullptr;

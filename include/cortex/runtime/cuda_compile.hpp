@@ -68,6 +68,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   text.threads = result->shape.threads;
   text.spin_limit = options.spin_limit;
   result->spin_limit = options.spin_limit;
+  result->timings = options.timings;
   result->text = codegen::cuda_text(executable->program, text);
   executable->times.codegen = detail::since(start) - executable->times.lower;
   result->executable = std::move(executable);

@@ -20,10 +20,12 @@ struct CudaExecutable {
   schedule::GpuShape shape;
   codegen::CudaText text;
   std::int64_t spin_limit = 0;
+  bool timings = false;
 };
 
 struct CudaCompileOptions {
   bool verify = false;                     // check the program after each pass
+  bool timings = false;                    // fill in the times of `CudaCounters`, which reads clocks on every call
   std::int64_t spin_limit = 0;             // as `codegen::CudaTextOptions`: a debug build of the barrier
   pass::PassObserver* observer = nullptr;  // is told of each pass; only where the compiler is not in a library
 };

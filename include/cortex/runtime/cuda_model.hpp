@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -25,6 +26,9 @@ using Stream = void*;
 
 /// How `cuda::compile` compiles.
 using CompileOptions = runtime::CudaCompileOptions;
+
+/// What a call has done, and how long it took.
+using Counters = runtime::CudaCounters;
 
 /// A GPU of this machine. Copies are handles to the same device.
 class Device {
@@ -97,6 +101,12 @@ class Result {
   void launch(Stream stream) { call_.launch(stream); }
   /// Records on `stream` what `wait` waits for.
   void record(Stream stream) { call_->record(stream); }
+
+  /// What the call has done so far, and how long it took. Waits for it.
+  Counters counters() {
+    wait();
+    return call_->counters();
+  }
 
   /// Where the first element of a root's state is on the device, and on which stream it will be there. Elements lie as
   /// they do for CPUs: the last dimension padded to whole cache lines.
@@ -221,7 +231,11 @@ class OnDevice {
   template <class... Roots>
   Result prepare(const Roots&... roots) const {
     runtime::CudaCall call(loaded_);
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = call->is_timed() ? Clock::now() : Clock::time_point();
     const std::size_t count = lay_out(call, roots...);
+    if (call->is_timed())
+      call->count_linearization(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
     return Result(std::move(call), count);
   }
 

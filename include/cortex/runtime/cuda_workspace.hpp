@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/runtime/cuda_counters.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
@@ -66,6 +67,7 @@ class CudaWorkspace {
         device_(std::move(device)),
         blocks_(std::size_t(source_->code->shape.blocks)),
         num_buffers_(source_->plan->num_buffers()),
+        stopwatch_(source_->code->timings ? std::make_unique<CudaStopwatch>(device_) : nullptr),
         tensors_(source_->plan->storage.size()) {
     constexpr unsigned without_timing = 2;
     device_->call("cuEventCreate", [&](const jit::CudaDriver& d) { return d.EventCreate(&event_, without_timing); });
@@ -93,6 +95,7 @@ class CudaWorkspace {
   void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights) {
     finish();
     num_groups_ = count;
+    counters_ = {};
     weights_ = std::move(weights);
     counts_.resize(count);
     for (std::size_t g = 0; g < count; ++g) {
@@ -102,12 +105,14 @@ class CudaWorkspace {
     provide_tensors();
     provide_words();
     write_upload();
+    counters_.bytes_up = upload_bytes_;
   }
 
   /// Sends the arrays up and launches the kernel, on `stream`. Does not wait, allocates nothing, and can be captured
   /// into a graph.
   void launch(jit::CudaHandle function, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
     device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
       return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
     });
@@ -115,8 +120,11 @@ class CudaWorkspace {
     void* parameters[] = {&launch};
     jit::cuda::LaunchAttribute attribute;
     const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
     device_->call("a kernel's launch",
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
+    ++counters_.launches;
   }
 
   /// Records the event behind what `stream` does now.
@@ -140,6 +148,18 @@ class CudaWorkspace {
     return true;
   }
 
+  /// Of the call laid out last, which has been waited for.
+  CudaCounters counters() const {
+    CudaCounters counters = counters_;
+    if (stopwatch_ && counters.launches) {
+      counters.copy_ns = stopwatch_->between(CudaStopwatch::before_copy, CudaStopwatch::before_kernel);
+      counters.kernel_ns = stopwatch_->between(CudaStopwatch::before_kernel, CudaStopwatch::after_kernel);
+    }
+    return counters;
+  }
+  bool is_timed() const { return stopwatch_ != nullptr; }
+  void count_linearization(std::int64_t ns) { counters_.linearize_ns = ns; }
+
   std::size_t num_groups() const { return num_groups_; }
   /// The weights whose extents bound what a group's nodes may index.
   const WeightSet& checked_weights(std::size_t group) const { return groups_[group]->weights(); }
@@ -151,11 +171,12 @@ class CudaWorkspace {
   }
 
   /// Copies to the host, and waits for it.
-  void copy_back(void* to, jit::CudaPointer from, std::size_t bytes) const {
+  void copy_back(void* to, jit::CudaPointer from, std::size_t bytes) {
     enqueue_copy(to, from, bytes);
     wait_for_copies();
   }
-  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) const {
+  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) {
+    counters_.bytes_down += bytes;
     device_->call("a copy of results",
                   [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream_); });
   }
@@ -276,6 +297,8 @@ class CudaWorkspace {
   std::size_t num_groups_ = 0, upload_bytes_ = 0;
   PinnedBlock staging_;
   CudaBlock upload_, words_;
+  const std::unique_ptr<CudaStopwatch> stopwatch_;
+  CudaCounters counters_;
   Vector<CudaBlock> tensors_;          // [Plan::storage]
   Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
   jit::CudaHandle event_ = nullptr, stream_ = nullptr;
