@@ -150,6 +150,7 @@ TEST_CASE("a call counts what it sends and launches, and is timed on request", "
     const std::size_t sent = fake.last_upload;
     CHECK(result.counters().launches == 1);
     CHECK(result.counters().bytes_up == sent);
+    CHECK(result.counters().device_bytes > sent + b.items.all.size() * 16 * sizeof(float));
     CHECK(result.counters().bytes_down == 0);
     result.root(0);
     result.launch(nullptr);
@@ -160,6 +161,28 @@ TEST_CASE("a call counts what it sends and launches, and is timed on request", "
     CHECK(result.counters().copy_ns == (timings ? 250000 : 0));
     CHECK(result.counters().kernel_ns == (timings ? 2000000 : 0));
   }
+}
+
+TEST_CASE("rows that lie near each other come back in one transfer", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  fake.gpu.multiprocessors = 1;  // all trees to one group
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  std::vector<const Item*> roots(b.items.roots.begin(), b.items.roots.end());
+  roots.push_back(roots[1]);  // also one that comes twice
+  cuda::Result result = on(roots);
+  const auto all = result.roots();
+  CHECK(fake.downloads == 1);
+  for (std::size_t r = 0; r < roots.size(); ++r)
+    CHECK(std::equal(all.begin() + std::ptrdiff_t(r * 16), all.begin() + std::ptrdiff_t((r + 1) * 16),
+                     result.root(r).begin()));
+  const Items chain = forest(Shape::sequence, 1, 2000, 9);
+  cuda::Result ends = on(std::vector<const Item*>{chain.roots[0], &chain.all.front()});
+  CHECK(ends.root(1) == ends.node(&chain.all.front()));
+  fake.downloads = 0;
+  CHECK(ends.roots().size() == 2 * 16);
+  CHECK(fake.downloads == 2);  // 64 bytes a node
 }
 
 TEST_CASE("results have addresses on the device", "[cuda]") {

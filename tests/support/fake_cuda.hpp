@@ -105,7 +105,7 @@ class FakeCuda {
   std::function<std::string(std::string)> change;  // of a source before it is compiled
 
   // What has happened.
-  int launches = 0, uploads = 0, allocations = 0;
+  int launches = 0, uploads = 0, downloads = 0, allocations = 0;
   std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
   std::string problem;                                 // that the emulation found first
@@ -185,6 +185,7 @@ class FakeCuda {
       });
     };
     d->MemcpyDtoHAsync = [](void* to, std::uint64_t from, std::size_t bytes, void*) {
+      ++now().downloads;
       return now().enqueue([=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
     };
     d->MemsetD8Async = [](std::uint64_t at, unsigned char value, std::size_t bytes, void*) {

@@ -15,6 +15,7 @@ struct CudaCounters {
   int launches = 0;               // of kernels: one for each time that the call is made
   std::size_t bytes_up = 0;       // of structure that each launch sends to the device
   std::size_t bytes_down = 0;     // of results that have been copied to the host
+  std::size_t device_bytes = 0;   // that the call holds on the device, beside the weights, which calls share
   std::int64_t linearize_ns = 0;  // by the host's clock: nodes are numbered, and what goes up is laid out
   std::int64_t copy_ns = 0;       // by the device's clock, of the last launch: that transfer
   std::int64_t kernel_ns = 0;     // and its kernel

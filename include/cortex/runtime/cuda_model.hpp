@@ -126,13 +126,11 @@ class Result {
   /// The same of all roots, one behind the other, and with one wait.
   template <class T = float>
   Vector<T> roots(std::string_view state = {}) {
-    Vector<T> all;
-    const Vector<std::byte> rows = fetch<T>(state);
-    const runtime::StateView& view = view_of(state);
-    all.resize(roots_ * std::size_t(view.size));
-    for (std::size_t r = 0; r < roots_; ++r)
-      runtime::detail::copy_dense(view, rows.data() + r * view.row_bytes, all.data() + r * std::size_t(view.size));
-    return all;
+    const runtime::StateView& view = view_as<T>(state);
+    wait();
+    Vector<jit::CudaPointer> rows(roots_);
+    for (std::size_t r = 0; r < roots_; ++r) rows[r] = device_pointer(r, state);
+    return dense<T>(view, rows);
   }
   /// The same of any node of the call. Throws `Error{invalid_argument}` for one that was not in it. Of a node that
   /// several groups reach, the first one's: they are equal.
@@ -157,22 +155,17 @@ class Result {
   Vector<T> row(std::size_t group, std::int32_t node, std::string_view state) {
     const runtime::StateView& view = view_as<T>(state);
     wait();
-    Vector<std::byte> bytes(view.row_bytes);
-    call_->copy_back(bytes.data(), call_->state(group, view) + std::uint64_t(node) * view.row_bytes, bytes.size());
-    Vector<T> dense(std::size_t(view.size));
-    runtime::detail::copy_dense(view, bytes.data(), dense.data());
-    return dense;
+    const jit::CudaPointer at = call_->state(group, view) + std::uint64_t(node) * view.row_bytes;
+    return dense<T>(view, {&at, 1});
   }
-  /// The rows of all roots, as they lie on the device.
+  /// Rows of the device, copied to the host one behind the other without what pads them.
   template <class T>
-  Vector<std::byte> fetch(std::string_view state) {
-    const runtime::StateView& view = view_as<T>(state);
-    wait();
-    Vector<std::byte> rows(roots_ * view.row_bytes);
-    for (std::size_t r = 0; r < roots_; ++r)
-      call_->enqueue_copy(rows.data() + r * view.row_bytes, device_pointer(r, state), view.row_bytes);
-    call_->wait_for_copies();
-    return rows;
+  Vector<T> dense(const runtime::StateView& view, std::span<const jit::CudaPointer> rows) {
+    Vector<T> all(rows.size() * std::size_t(view.size));
+    call_->copy_back(rows, view.row_bytes, [&](std::size_t i, const std::byte* row) {
+      runtime::detail::copy_dense(view, row, all.data() + i * std::size_t(view.size));
+    });
+    return all;
   }
   const runtime::StateView& view_of(std::string_view state) const {
     return plan().states[state.empty() ? 0 : runtime::detail::find_state(executable(), state)];

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -151,6 +152,8 @@ class CudaWorkspace {
   /// Of the call laid out last, which has been waited for.
   CudaCounters counters() const {
     CudaCounters counters = counters_;
+    counters.device_bytes = upload_.size() + words_.size();
+    for (const CudaBlock& tensor : tensors_) counters.device_bytes += tensor.size();
     if (stopwatch_ && counters.launches) {
       counters.copy_ns = stopwatch_->between(CudaStopwatch::before_copy, CudaStopwatch::before_kernel);
       counters.kernel_ns = stopwatch_->between(CudaStopwatch::before_kernel, CudaStopwatch::after_kernel);
@@ -170,23 +173,46 @@ class CudaWorkspace {
     return pointers_[group * blocks_ * num_buffers_ + std::size_t(view.buffer)];
   }
 
-  /// Copies to the host, and waits for it.
-  void copy_back(void* to, jit::CudaPointer from, std::size_t bytes) {
-    enqueue_copy(to, from, bytes);
-    wait_for_copies();
-  }
-  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) {
-    counters_.bytes_down += bytes;
-    device_->call("a copy of results",
-                  [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream_); });
-  }
-  void wait_for_copies() const {
+  /// Brings rows of `bytes` bytes to the host, waits for them, and gives each to `take(number, const std::byte*)`.
+  /// Rows near each other come in one transfer with what lies between them: to begin another takes longer.
+  template <class Take>
+  void copy_back(std::span<const jit::CudaPointer> rows, std::size_t bytes, const Take& take) {
+    constexpr std::size_t worth = 32 << 10;  // bytes that are sent in the time that a transfer takes to begin
+    Vector<std::size_t> order(rows.size()), at(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
+    struct Transfer {
+      jit::CudaPointer from, to;
+    };
+    Vector<Transfer> transfers;
+    std::size_t total = 0;
+    for (const std::size_t i : order) {
+      if (transfers.empty() || rows[i] > transfers.back().to + worth) transfers.push_back({rows[i], rows[i]});
+      Transfer& last = transfers.back();
+      total += std::size_t(rows[i] + bytes - last.to);
+      last.to = rows[i] + bytes;
+      at[i] = total - bytes;
+    }
+    grow(landing_, total);
+    std::size_t landed = 0;
+    for (const Transfer& transfer : transfers) {
+      const std::size_t length = std::size_t(transfer.to - transfer.from);
+      enqueue_copy(landing_.data() + landed, transfer.from, length);
+      landed += length;
+    }
     device_->call("a copy of results", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
+    for (std::size_t i = 0; i < rows.size(); ++i) take(i, landing_.data() + at[i]);
   }
 
  private:
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) {
+    counters_.bytes_down += bytes;
+    device_->call("a copy of results",
+                  [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream_); });
+  }
 
   void finish() {
     if (!pending_) return;
@@ -279,7 +305,9 @@ class CudaWorkspace {
 
   void check_barrier() {
     std::int32_t fault[3] = {};
-    copy_back(fault, words_.at(), sizeof fault);
+    const jit::CudaPointer at = words_.at();
+    copy_back({&at, 1}, sizeof fault,
+              [&](std::size_t, const std::byte* bytes) { std::memcpy(fault, bytes, sizeof fault); });
     if (!fault[0]) return;
     clear_words();
     throw Error(Code::internal, "a barrier was given up: of group " + std::to_string(fault[1]) + " block " +
@@ -295,7 +323,7 @@ class CudaWorkspace {
   Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;
   std::size_t num_groups_ = 0, upload_bytes_ = 0;
-  PinnedBlock staging_;
+  PinnedBlock staging_, landing_;  // of what goes up, and of what comes back
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;
   CudaCounters counters_;
