@@ -1,0 +1,376 @@
+// The latency of recursive models on a GPU, and what it is made of: numbering on the host, transfer, kernel, results.
+//
+//   gpu [--models treelstm,...] [--hidden 256,512] [--batch 1,10,64] [--systems cortex,...] [--rounds N]
+//       [--json FILE] [--export DIR] [--levels]
+//
+// `bench/gpu` builds this and runs it, and PyTorch beside it. The systems are ways to share a call among the blocks of
+// a device. Each runs over the same ten batches and is first held against recursion in double; then they alternate
+// round by round. A time is of a whole call, from the roots to their first states on the host. --export writes what
+// was computed with, for peers in other languages: weights, structures and the states that are right.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cortex/cuda.hpp>
+#include <cortex/weights/safetensors.hpp>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/cortex_models.hpp"
+#include "support/floor.hpp"
+#include "support/json.hpp"
+#include "support/recursion.hpp"
+
+namespace {
+
+using namespace bench;
+using cortex::GpuSchedule;
+
+/// A way to share a call.
+struct Way {
+  const char* name;
+  GpuSchedule schedule;
+};
+using Group = GpuSchedule::Group;
+using Kept = GpuSchedule::Weights;
+const std::vector<Way>& all_ways() {
+  static const std::vector<Way> ways{
+      {"cortex", {}},
+      {"cortex_block", {.group = Group::block}},
+      {"cortex_cluster", {.group = Group::cluster}},
+      {"cortex_grid", {.group = Group::grid}},
+      {"cortex_grid_locks", {.group = Group::grid, .lock_based = true}},
+      {"cortex_streamed", {.weights = Kept::streamed}},
+      {"cortex_resident", {.weights = Kept::resident}},
+  };
+  return ways;
+}
+
+struct Options {
+  std::vector<std::string> models{"treefc", "dagrnn", "treegru", "treelstm", "mvrnn", "lstm", "gru"};
+  std::vector<int> hidden;  // empty: 256 and 512, of MV-RNN 64 and 128
+  std::vector<std::size_t> batch{1, 10, 64};
+  std::vector<std::string> systems;
+  std::string json, to;
+  int rounds = 30;
+  bool levels = false;
+
+  std::vector<int> hidden_of(Model model) const {
+    if (!hidden.empty()) return hidden;
+    return model == Model::mvrnn ? std::vector{64, 128} : std::vector{256, 512};
+  }
+};
+
+/// A model on the device, under one schedule.
+class OnGpu {
+ public:
+  virtual ~OnGpu() = default;
+  /// Writes the first state of each root.
+  virtual void run(const Roots& roots, float* out) = 0;
+  virtual cortex::cuda::Counters counters(const Roots& roots) = 0;
+  virtual std::string shape() const = 0;
+};
+
+template <class Program>
+class Compiled : public OnGpu {
+ public:
+  Compiled(const Program& program, const GpuSchedule& gpu, const cortex::cuda::Device& device, const Weights& weights)
+      : model_(compile(program, gpu, device, false, weights)),
+        timed_(compile(program, gpu, device, true, weights)),
+        on_(model_.to(device)),
+        timed_on_(timed_.to(device)) {}
+
+  void run(const Roots& roots, float* out) override {
+    const auto states = on_(roots).roots();
+    std::copy(states.begin(), states.end(), out);
+  }
+  cortex::cuda::Counters counters(const Roots& roots) override {
+    auto result = timed_on_(roots);
+    result.roots();
+    return result.counters();
+  }
+  std::string shape() const override {
+    const auto& shape = model_.code().shape;
+    const char* const group = shape.group == Group::block     ? "block"
+                              : shape.group == Group::cluster ? "cluster"
+                                                              : "grid";
+    return std::string(group) + " of " + std::to_string(shape.blocks) + " x " + std::to_string(shape.threads) +
+           " threads, " + std::to_string(model_.code().text.chip_bytes / 1024) + " KB of weights a block on chip";
+  }
+
+ private:
+  static auto compile(const Program& program, const GpuSchedule& gpu, const cortex::cuda::Device& device, bool timings,
+                      const Weights& weights) {
+    cortex::cuda::CompileOptions options;
+    options.timings = timings;
+    auto model = cortex::cuda::compile(program, cortex::Schedule::standard().on_gpu(gpu), device.gpu(), options);
+    for (const auto& spec : model.executable().weights) model.bind(spec.name, weights(spec.name));
+    return model;
+  }
+
+  using OneModel = decltype(cortex::cuda::compile(std::declval<Program>(), cortex::Gpu{}));
+  OneModel model_, timed_;  // the same code, the latter reading clocks
+  decltype(std::declval<OneModel>().to(std::declval<cortex::cuda::Device>())) on_, timed_on_;
+};
+
+/// A model compiled for each way to share its calls, but those that the device or the model refuses, which is said.
+struct Systems {
+  std::vector<std::pair<const char*, std::unique_ptr<OnGpu>>> all;
+
+  Systems() = default;
+  Systems(const std::vector<Way>& ways, const cortex::cuda::Device& device, const Weights& weights) {
+    for (const Way& way : ways) try {
+        with_program(weights.model, int(weights.hidden), [&](const auto& program) {
+          using Program = std::remove_cvref_t<decltype(program)>;
+          all.emplace_back(way.name, std::make_unique<Compiled<Program>>(program, way.schedule, device, weights));
+        });
+      } catch (const cortex::Error& error) {
+        std::printf("%s, hidden %zu: %s is left out: %s\n", name_of(weights.model), weights.hidden, way.name,
+                    error.message.c_str());
+      }
+  }
+};
+
+/// One way on one case.
+struct Contender {
+  std::string name;
+  OnGpu* system;
+  std::vector<double> times{};  // of all batches, in turn
+  double error = 0, linearize_us = 0, copy_us = 0, kernel_us = 0;
+  cortex::cuda::Counters counters{};  // of the last batch
+  bool right = true;
+
+  double quantile(double q) {
+    std::sort(times.begin(), times.end());
+    return times[std::size_t(q * double(times.size() - 1))];
+  }
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + std::ptrdiff_t(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+class Case {
+ public:
+  Case(const Weights& weights, const Batches& batches)
+      : weights_(weights), batches_(batches), out_(batches.roots[0].size() * weights.hidden) {
+    Recursion<double> recursion(weights);
+    for (const Roots& roots : batches.roots) reference_.push_back(recursion.first_states(roots));
+  }
+
+  void add(const char* name, OnGpu& system) {
+    Contender one{name, &system};
+    check(one);
+    contenders_.push_back(std::move(one));
+  }
+
+  void run(int rounds) {
+    for (int round = 0; round < rounds; ++round)
+      for (std::size_t i = 0; i < contenders_.size(); ++i) {
+        Contender& one = contenders_[(i + std::size_t(round)) % contenders_.size()];
+        for (const Roots& roots : batches_.roots) {
+          const double start = now();
+          one.system->run(roots, out_.data());
+          one.times.push_back(now() - start);
+        }
+      }
+    for (Contender& one : contenders_) take_apart(one, rounds);
+  }
+
+  std::vector<Contender>& contenders() { return contenders_; }
+  const std::vector<std::vector<double>>& reference() const { return reference_; }
+
+ private:
+  static double now() {
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+  void check(Contender& one) {
+    double size = 1;
+    for (std::size_t b = 0; b < batches_.roots.size(); ++b) {
+      std::fill(out_.begin(), out_.end(), NAN);
+      one.system->run(batches_.roots[b], out_.data());
+      for (std::size_t i = 0; i < out_.size(); ++i) {
+        const double off = std::abs(double(out_[i]) - reference_[b][i]);
+        size = std::max(size, std::abs(reference_[b][i]));
+        if (std::isnan(off) || off > one.error) one.error = off;
+      }
+    }
+    one.right = one.error <= 1e-5 * size * std::sqrt(double(weights_.hidden) / 64 + 1);
+  }
+
+  void take_apart(Contender& one, int rounds) {
+    std::vector<double> linearize, copy, kernel;
+    for (int round = 0; round < rounds; ++round)
+      for (const Roots& roots : batches_.roots) {
+        one.counters = one.system->counters(roots);
+        linearize.push_back(double(one.counters.linearize_ns) / 1e3);
+        copy.push_back(double(one.counters.copy_ns) / 1e3), kernel.push_back(double(one.counters.kernel_ns) / 1e3);
+      }
+    one.linearize_us = median(linearize), one.copy_us = median(copy), one.kernel_us = median(kernel);
+  }
+
+  const Weights& weights_;
+  const Batches& batches_;
+  std::vector<float> out_;
+  std::vector<std::vector<double>> reference_;
+  std::vector<Contender> contenders_;
+};
+
+/// Writes a case: the weights by their names, nodes as `nodes.*` with the batches one behind the other and children by
+/// their place in the batch, and `states`, [batch, root, hidden].
+void export_case(const std::filesystem::path& directory, const Weights& weights, const Batches& batches,
+                 const std::vector<std::vector<double>>& reference) {
+  std::vector<std::int32_t> word, left, right, begin{0}, roots;
+  std::vector<float> states;
+  for (const Node& node : batches.nodes) {
+    word.push_back(node.word);
+    left.push_back(node.left ? node.left->index : -1), right.push_back(node.right ? node.right->index : -1);
+  }
+  for (std::size_t b = 0; b < batches.roots.size(); ++b) {
+    begin.push_back(begin.back() + std::int32_t(batches.counts[b]));
+    for (const Node* root : batches.roots[b]) roots.push_back(root->index);
+    states.insert(states.end(), reference[b].begin(), reference[b].end());
+  }
+  const std::int64_t count = std::int64_t(batches.roots.size()), size = std::int64_t(batches.roots[0].size());
+  const auto flat = [](const auto& values) { return std::vector<std::int64_t>{std::int64_t(values.size())}; };
+  std::vector<cortex::TensorToWrite> tensors{
+      {"nodes.word", flat(word), word},    {"nodes.left", flat(left), left},
+      {"nodes.right", flat(right), right}, {"nodes.begin", flat(begin), begin},
+      {"roots", {count, size}, roots},     {"states", {count, size, std::int64_t(weights.hidden)}, states},
+  };
+  for (const auto& [name, values] : weights.values) tensors.push_back({name, flat(values), values});
+  std::filesystem::create_directories(directory);
+  const std::string name = std::string(name_of(weights.model)) + "-" + std::to_string(weights.hidden) + "-" +
+                           std::to_string(batches.roots[0].size()) + ".safetensors";
+  cortex::write_safetensors(directory / name, tensors);
+}
+
+std::vector<Json> rows_of(const Weights& weights, const Batches& batches, std::vector<Contender>& contenders) {
+  double flops = 0;
+  for (const Roots& roots : batches.roots)
+    for (const Work& level : work_of(weights.model, weights.hidden, roots))
+      flops += level.flops / double(batches.roots.size());
+  std::printf("  %-18s %9s %9s %9s %9s %9s %9s %9s %11s %9s\n", "system", "median us", "min us", "number", "copy",
+              "kernel", "GFLOP/s", "KB up", "KB held", "error");
+  std::vector<Json> rows;
+  for (Contender& one : contenders) {
+    std::printf("  %-18s %9.1f %9.1f %9.1f %9.1f %9.1f %9.0f %9.1f %11.0f %9.1e%s  %s\n", one.name.c_str(),
+                one.quantile(0.5), one.quantile(0), one.linearize_us, one.copy_us, one.kernel_us,
+                flops / one.kernel_us / 1e3, double(one.counters.bytes_up) / 1024,
+                double(one.counters.device_bytes) / 1024, one.error, one.right ? "" : "  WRONG",
+                one.system->shape().c_str());
+    rows.push_back(Json::object({{"model", name_of(weights.model)},
+                                 {"hidden", weights.hidden},
+                                 {"batch", batches.roots[0].size()},
+                                 {"system", one.name},
+                                 {"median_us", one.quantile(0.5)},
+                                 {"min_us", one.quantile(0)},
+                                 {"runs", one.times.size()},
+                                 {"max_abs_err", one.error},
+                                 {"linearize_us", one.linearize_us},
+                                 {"copy_us", one.copy_us},
+                                 {"kernel_us", one.kernel_us},
+                                 {"launches", one.counters.launches},
+                                 {"bytes_up", one.counters.bytes_up},
+                                 {"bytes_down", one.counters.bytes_down},
+                                 {"device_bytes", one.counters.device_bytes},
+                                 {"gflop", flops / 1e9},
+                                 {"nodes", batches.mean_nodes()}}));
+  }
+  std::fflush(stdout);
+  return rows;
+}
+
+/// What a level costs however little it computes: kernels over chains of an RNN of 32, long ones less short ones.
+void print_levels(const cortex::cuda::Device& device, const std::vector<Way>& ways) {
+  std::printf("\na level of a chain, H = 32, in the kernel:\n");
+  const Weights weights = random_weights(Model::gru, 32);
+  Batches chains;
+  for (const int length : {100, 1100}) {
+    chains.begin_batch();
+    const Node* node = nullptr;
+    for (int i = 0; i < length; ++i) node = chains.add(i % vocabulary, node);
+    chains.roots.back().push_back(node);
+  }
+  for (const auto& [name, system] : Systems(ways, device, weights).all) {
+    std::vector<double> us[2];
+    for (int round = 0; round < 20; ++round)
+      for (std::size_t b = 0; b < 2; ++b) us[b].push_back(double(system->counters(chains.roots[b]).kernel_ns) / 1e3);
+    std::printf("  %-18s %6.2f us  %s\n", name, (median(us[1]) - median(us[0])) / 1000, system->shape().c_str());
+  }
+}
+
+int run(const Options& options) {
+  std::vector<Way> ways;
+  for (const Way& way : all_ways())
+    if (options.systems.empty() ||
+        std::find(options.systems.begin(), options.systems.end(), way.name) != options.systems.end())
+      ways.push_back(way);
+  const cortex::cuda::Devices devices = cortex::cuda::devices();
+  if (devices.empty()) std::printf("no GPU is timed: %s\n", devices.why().c_str());
+  if (devices.empty() && options.to.empty()) return 0;
+  if (!devices.empty()) std::printf("%s\n", devices[0].name().c_str());
+
+  std::vector<Json> rows;
+  bool right = true;
+  for (const std::string& name : options.models) {
+    const Model model = model_named(name);
+    for (const int hidden : options.hidden_of(model)) {
+      const Weights weights = random_weights(model, hidden);
+      const Systems systems = devices.empty() ? Systems() : Systems(ways, devices[0], weights);
+      for (const std::size_t size : options.batch) {
+        const Batches batches = batches_for(model, size);
+        Case one(weights, batches);
+        if (!options.to.empty()) export_case(options.to, weights, batches, one.reference());
+        if (systems.all.empty()) continue;
+        std::printf("\n%s, hidden %d, batch %zu (%.1f nodes)\n", name.c_str(), hidden, size, batches.mean_nodes());
+        for (const auto& [system, code] : systems.all) one.add(system, *code);
+        one.run(options.rounds);
+        for (Json& row : rows_of(weights, batches, one.contenders())) rows.push_back(std::move(row));
+        for (const Contender& contender : one.contenders()) right = right && contender.right;
+      }
+    }
+  }
+  if (options.levels && !devices.empty()) print_levels(devices[0], ways);
+  if (!options.json.empty()) write_json(options.json, Json::lines(rows));
+  if (!right) std::printf("\nWRONG: a system differs from recursion in double by more than rounding explains\n");
+  return right ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"The latency of recursive models on a GPU, and what it is made of."};
+  std::vector<std::string> ways;
+  for (const Way& way : all_ways()) ways.push_back(way.name);
+  const std::vector<std::string> models(model_names.begin(), model_names.end());
+  app.add_option("--models", options.models, "Models")->delimiter(',')->check(CLI::IsMember(models));
+  app.add_option("--hidden", options.hidden, "Elements of a state; without it 256 and 512, of mvrnn 64 and 128")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--batch", options.batch, "Roots of a call")->delimiter(',')->check(CLI::Range(1, 10000));
+  app.add_option("--systems", options.systems, "Ways to share a call; without it all")
+      ->delimiter(',')
+      ->check(CLI::IsMember(ways));
+  app.add_option("--rounds", options.rounds, "Rounds of ten batches")->check(CLI::Range(1, 1000000));
+  app.add_option("--json", options.json, "Write the rows to this file");
+  app.add_option("--export", options.to, "Write weights, structures and right states to files in this directory");
+  app.add_flag("--levels", options.levels, "Also what a level costs by itself");
+  try {
+    app.parse(argc, argv);
+    return run(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "gpu: %s\n", error.what());
+    return 2;
+  }
+}
