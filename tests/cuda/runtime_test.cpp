@@ -137,6 +137,22 @@ TEST_CASE("a call is one transfer and one launch, and allocates nothing once it 
   CHECK(difference(all_roots(again), b.right) <= 1);
 }
 
+TEST_CASE("a kernel that was compiled before is taken from the cache", "[cuda]") {
+  std::string directory = (std::filesystem::temp_directory_path() / "cortex-cache-XXXXXX").string();
+  if (!::mkdtemp(directory.data())) skip("no directory can be made");
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  cache_code_in(directory);
+  for (int turn = 0; turn < 2; ++turn) {
+    cuda::Result result = model.to(cuda::Device(fake.device()))(b.items.roots);
+    CHECK(difference(all_roots(result), b.right) <= 1);
+    CHECK(fake.compilations == 1);
+  }
+  cache_code_in("");
+  std::filesystem::remove_all(directory);
+}
+
 TEST_CASE("a call counts what it sends and launches, and is timed on request", "[cuda]") {
   const Bound b;
   FakeCuda fake;

@@ -105,7 +105,7 @@ class FakeCuda {
   std::function<std::string(std::string)> change;  // of a source before it is compiled
 
   // What has happened.
-  int launches = 0, uploads = 0, downloads = 0, allocations = 0;
+  int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0;
   std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
   std::string problem;                                 // that the emulation found first
@@ -227,6 +227,7 @@ class FakeCuda {
     };
     n->DestroyProgram = [](void** program) { return delete static_cast<Source*>(*program), 0; };
     n->CompileProgram = [](void* program, int, const char* const*) {
+      ++now().compilations;
       auto& source = *static_cast<Source*>(program);
       std::string text = for_emulation(source.text);
       if (now().change) text = now().change(text);

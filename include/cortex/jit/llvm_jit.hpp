@@ -17,6 +17,7 @@
 #include "cortex/base/error.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
+#include "cortex/jit/code_cache.hpp"
 #include "cortex/jit/llvm_handles.hpp"
 
 namespace cortex::jit {
@@ -31,6 +32,7 @@ struct Compiled {
   std::shared_ptr<const void> code;  // the kernel may be called while this lives
   double parse_ms = 0, optimize_ms = 0, emit_ms = 0;
   std::size_t object_bytes = 0;
+  bool from_cache = false;  // of code that was compiled before
 };
 
 namespace detail {
@@ -107,17 +109,22 @@ class LlvmModule {
   }
 
   void optimize() {
-    // Tiles come unrolled, vectorized and each in its function. What is left to do is to put sums into registers, to
-    // share addresses, and to take out of loops what does not change in them. LLVM's own O3 takes three times as long
-    // for code that is no faster.
-    const std::string passes = std::string(
-                                   "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-                                   "loop-mssa(licm),early-cse<memssa>,simplifycfg)") +
-                               (options_.sanitize_address ? ",asan" : "");
     const llvm::PassOptions settings(LLVMCreatePassBuilderOptions());
-    if (LLVMErrorRef error = LLVMRunPasses(module_.get(), passes.c_str(), machine_.get(), settings.get()))
+    if (LLVMErrorRef error = LLVMRunPasses(module_.get(), passes().c_str(), machine_.get(), settings.get()))
       fail("cannot optimise", llvm::taken(error));
     check("cannot optimise");
+  }
+
+  /// All that the object depends on.
+  Fingerprint key() const {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    std::string all = "LLVM";
+    for (const unsigned part : {major, minor, patch}) all += ' ' + std::to_string(part);
+    all += '\n' + llvm::taken(LLVMGetTargetMachineTriple(machine_.get()));
+    all += '\n' + llvm::taken(LLVMGetTargetMachineCPU(machine_.get()));
+    all += '\n' + llvm::taken(LLVMGetTargetMachineFeatureString(machine_.get()));
+    return fingerprint(all + '\n' + passes() + '\n' + text_);
   }
 
   /// The module as an object file or as assembly.
@@ -148,6 +155,16 @@ class LlvmModule {
 
   std::string llvm_words(const std::string& what, const std::string& words) const {
     return what + " the kernel: " + words + (diagnostics_.empty() ? "" : "\n" + diagnostics_);
+  }
+
+  /// Tiles come unrolled, vectorized and each in its function. What is left to do is to put sums into registers, to
+  /// share addresses, and to take out of loops what does not change in them. LLVM's own O3 takes three times as long
+  /// for code that is no faster.
+  std::string passes() const {
+    return std::string(
+               "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+               "loop-mssa(licm),early-cse<memssa>,simplifycfg)") +
+           (options_.sanitize_address ? ",asan" : "");
   }
 
   /// Errors that LLVM reports only to the context.
@@ -187,15 +204,33 @@ class LlvmModule {
   llvm::Module module_;
 };
 
-/// Links `object`, which is used up, into this process. ORC finds the process's own symbols, which the code may call.
-inline std::shared_ptr<const llvm::Session> link(llvm::Buffer object, const LlvmModule& module) {
+/// Links `object`, which is used up, into this process, as the code of `result`. ORC finds the process's own symbols,
+/// which the code may call.
+inline void link(llvm::Buffer object, const std::string& symbol, const LlvmModule& module, Compiled& result) {
+  result.object_bytes = LLVMGetBufferSize(object.get());
   LLVMOrcLLJITRef jit = nullptr;
   if (LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit, nullptr)) module.fail("cannot link", llvm::taken(error));
   auto session = std::make_shared<llvm::Session>(jit);
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit);
   if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, object.release()))
     module.fail("cannot link", llvm::taken(error));
-  return session;
+  LLVMOrcExecutorAddress address = 0;
+  if (LLVMErrorRef error = LLVMOrcLLJITLookup(session->get(), &address, symbol.c_str()))
+    module.fail("cannot link", llvm::taken(error) + "\n" + session->complaints());
+  result.kernel = reinterpret_cast<codegen::Kernel>(address);
+  result.code = session;
+}
+
+/// Links what was compiled before, if there is such and it is what it seems.
+inline bool link_kept(const std::string& object, const std::string& symbol, const LlvmModule& module,
+                      Compiled& result) {
+  try {
+    link(llvm::Buffer(LLVMCreateMemoryBufferWithMemoryRangeCopy(object.data(), object.size(), "kept")), symbol, module,
+         result);
+    return result.from_cache = true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace detail
@@ -217,25 +252,23 @@ inline Target host_target() {
 }
 
 /// Compiles `text` for `target` and loads its function `symbol`. Throws Code::compile_failed, with LLVM's words and the
-/// whole text, if LLVM refuses it. Any number of threads may call it.
+/// whole text, if LLVM refuses it. Any number of threads may call it. Looks into the process's cache first.
 inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target,
                              const LlvmOptions& options = {}) {
   Compiled result;
   detail::Stopwatch watch;
   detail::LlvmModule module(text, target, options);
+  const CodeCache cache = code_cache();
+  const Fingerprint key = cache.is_on() ? module.key() : Fingerprint();
+  if (const auto kept = cache.find(key); kept && detail::link_kept(*kept, symbol, module, result)) return result;
   module.parse();
   result.parse_ms = watch.lap();
   module.optimize();
   result.optimize_ms = watch.lap();
   llvm::Buffer object = module.emit(LLVMObjectFile);
-  result.object_bytes = LLVMGetBufferSize(object.get());
-  const std::shared_ptr<const llvm::Session> session = detail::link(std::move(object), module);
-  LLVMOrcExecutorAddress address = 0;
-  if (LLVMErrorRef error = LLVMOrcLLJITLookup(session->get(), &address, symbol.c_str()))
-    module.fail("cannot link", llvm::taken(error) + "\n" + session->complaints());
+  cache.keep(key, {LLVMGetBufferStart(object.get()), LLVMGetBufferSize(object.get())});
+  detail::link(std::move(object), symbol, module, result);
   result.emit_ms = watch.lap();
-  result.kernel = reinterpret_cast<codegen::Kernel>(address);
-  result.code = session;
   return result;
 }
 

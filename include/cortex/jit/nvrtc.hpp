@@ -9,6 +9,7 @@
 
 #include "cortex/base/error.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/jit/code_cache.hpp"
 #include "cortex/jit/dynlib.hpp"
 
 namespace cortex::jit {
@@ -99,10 +100,20 @@ inline Vector<int> architectures(const Nvrtc& nvrtc) {
   return result;
 }
 
+/// All that an image depends on.
+inline Fingerprint key_of(const Nvrtc& nvrtc, const Vector<std::string>& arguments, const std::string& source) {
+  int major = 0, minor = 0;
+  nvrtc.Version(&major, &minor);
+  std::string all = "NVRTC " + std::to_string(major) + " " + std::to_string(minor);
+  for (const std::string& argument : arguments) all += '\n' + argument;
+  return fingerprint(all + '\n' + source);
+}
+
 }  // namespace detail
 
 /// Compiles `source` for compute capability `sm`. Throws `Error{compile_failed}` with NVRTC's log and the source,
-/// `Error{unavailable}` for an architecture older than all that this NVRTC knows.
+/// `Error{unavailable}` for an architecture older than all that this NVRTC knows. Looks into the process's
+/// cache first.
 inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int sm, const NvrtcOptions& options = {}) {
   const Vector<int> known = detail::architectures(nvrtc);
   CudaImage image;
@@ -121,6 +132,12 @@ inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int
   Vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
 
+  const CodeCache cache = options.report ? CodeCache("") : code_cache();  // whose code comes without a report
+  const Fingerprint key = cache.is_on() ? detail::key_of(nvrtc, arguments, source) : Fingerprint();
+  if (auto kept = cache.find(key)) {
+    image.bytes = std::move(*kept);
+    return image;
+  }
   Nvrtc::Program program = nullptr;
   Nvrtc::Result result = nvrtc.CreateProgram(&program, source.c_str(), "cortex.cu", 0, nullptr, nullptr);
   if (result == 0) result = nvrtc.CompileProgram(program, int(pointers.size()), pointers.data());
@@ -134,6 +151,7 @@ inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int
   if (result != 0)
     throw Error(Code::compile_failed, std::string("NVRTC refused a kernel: ") + nvrtc.GetErrorString(result) + "\n" +
                                           image.log + "\n--- the source ---\n" + source);
+  cache.keep(key, image.bytes);
   return image;
 }
 

@@ -1,0 +1,222 @@
+// Compiled code kept in files: what was compiled once on a machine is loaded when a program starts again.
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
+
+namespace cortex::jit {
+
+/// 128 bits of a text, for names and checks of files; no defence against someone who wants two texts to be alike.
+struct Fingerprint {
+  std::uint64_t a = 0, b = 0;
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
+inline Fingerprint fingerprint(std::string_view text) {
+  const auto mixed = [](std::uint64_t x, std::uint64_t by) {
+    x = (x ^ (x >> 32)) * by;
+    return x ^ (x >> 29);
+  };
+  constexpr std::uint64_t odd_a = 0x9e3779b97f4a7c15, odd_b = 0xd6e8feb86659fd93;
+  Fingerprint print{text.size() * odd_a, ~text.size() * odd_b};
+  for (std::size_t at = 0; at < text.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
+    print.a = mixed(print.a ^ word, odd_a);
+    print.b = mixed(print.b + word, odd_b);
+  }
+  return {mixed(print.a, odd_b), mixed(print.b, odd_a)};
+}
+
+/// Files in one directory, each the code of one key: the compiler with its version and options, and the whole text that
+/// was compiled. What is broken, or of another key, is as good as not there, and what cannot be written is not kept: a
+/// cache makes nothing fail. Any number of threads and processes may use a directory at the same time.
+class CodeCache {
+ public:
+  /// Throws `Error{invalid_argument}` for a directory that is not there and cannot be made, and for one that others can
+  /// write to, since its files are run.
+  explicit CodeCache(std::string directory) : directory_(std::move(directory)) {
+    if (directory_.empty()) return;
+    if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
+      refuse(std::string("cannot be made: ") + std::strerror(errno));
+    struct stat about {};
+    if (::stat(directory_.c_str(), &about) != 0) refuse(std::strerror(errno));
+    if (!S_ISDIR(about.st_mode)) refuse("is no directory");
+    if (about.st_uid != ::geteuid() && about.st_uid != 0) refuse("belongs to another user, whose code would be run");
+    if (about.st_mode & (S_IWGRP | S_IWOTH)) refuse("can be written to by others, whose code would be run");
+  }
+
+  bool is_on() const { return !directory_.empty(); }
+  const std::string& directory() const { return directory_; }
+
+  /// The code that was kept under a key; nothing if there is none.
+  std::optional<std::string> find(const Fingerprint& key) const {
+    if (!is_on()) return {};
+    std::optional<std::string> file = read(path_of(key));
+    if (!file || file->size() < sizeof(Head)) return {};
+    Head head;
+    std::memcpy(&head, file->data(), sizeof head);
+    const std::string_view code = std::string_view(*file).substr(sizeof head);
+    if (head.magic != Head().magic || head.key != key || head.size != code.size() || head.code != fingerprint(code))
+      return {};
+    ::utimensat(AT_FDCWD, path_of(key).c_str(), nullptr, 0);  // used now: the last to be removed
+    file->erase(0, sizeof head);
+    return file;
+  }
+
+  /// Keeps code under a key, and removes what was used longest ago while all of it is larger than `most_bytes`.
+  void keep(const Fingerprint& key, std::string_view code) const {
+    if (!is_on()) return;
+    Head head;
+    head.key = key, head.code = fingerprint(code), head.size = code.size();
+    const std::string path = path_of(key), unfinished = path + "." + std::to_string(::getpid()) + "." + unique();
+    const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) return;
+    const bool written = write(file, {reinterpret_cast<const char*>(&head), sizeof head}) && write(file, code);
+    if (::close(file) != 0 || !written || ::rename(unfinished.c_str(), path.c_str()) != 0)
+      ::unlink(unfinished.c_str());
+    else
+      make_room();
+  }
+
+  std::uint64_t most_bytes = std::uint64_t(256) << 20;
+
+ private:
+  struct Head {
+    std::uint64_t magic = 0x31302d7865747263;  // "crtex-01"
+    Fingerprint key, code;
+    std::uint64_t size = 0;
+  };
+  static constexpr std::string_view ending = ".code";
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(Code::invalid_argument, "compiled code cannot be kept in '" + directory_ + "': it " + why);
+  }
+
+  std::string path_of(const Fingerprint& key) const {
+    std::string name = directory_ + "/";
+    for (const std::uint64_t half : {key.a, key.b})
+      for (int shift = 60; shift >= 0; shift -= 4) name += "0123456789abcdef"[half >> shift & 15];
+    return name + std::string(ending);
+  }
+
+  /// Told apart from other threads' of this process.
+  static std::string unique() {
+    static std::mutex mutex;
+    static int count = 0;
+    const std::lock_guard lock(mutex);
+    return std::to_string(count++);
+  }
+
+  static std::optional<std::string> read(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return {};
+    struct stat about {};
+    std::string bytes;
+    bool whole = ::fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+    if (whole) bytes.resize(std::size_t(about.st_size));
+    for (std::size_t at = 0; whole && at < bytes.size();) {
+      const ssize_t count = ::read(file, bytes.data() + at, bytes.size() - at);
+      whole = count > 0 || (count < 0 && errno == EINTR);
+      if (count > 0) at += std::size_t(count);
+    }
+    ::close(file);
+    if (!whole) return {};
+    return bytes;
+  }
+
+  static bool write(int file, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(file, bytes.data(), bytes.size());
+      if (count < 0 && errno != EINTR) return false;
+      if (count > 0) bytes.remove_prefix(std::size_t(count));
+    }
+    return true;
+  }
+
+  void make_room() const {
+    struct Kept {
+      std::string path;
+      std::uint64_t bytes;
+      std::int64_t used_ns;
+    };
+    Vector<Kept> all;
+    std::uint64_t total = 0;
+    DIR* const directory = ::opendir(directory_.c_str());
+    if (!directory) return;
+    while (const dirent* entry = ::readdir(directory)) {
+      const std::string_view name = entry->d_name;
+      if (!name.ends_with(ending)) continue;
+      const std::string path = directory_ + "/" + entry->d_name;
+      struct stat about {};
+      if (::stat(path.c_str(), &about) != 0) continue;
+      all.push_back({path, std::uint64_t(about.st_size),
+                     std::int64_t(about.st_mtim.tv_sec) * 1000000000 + about.st_mtim.tv_nsec});
+      total += all.back().bytes;
+    }
+    ::closedir(directory);
+    std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used_ns < b.used_ns; });
+    for (std::size_t i = 0; total > most_bytes && i + 1 < all.size(); ++i)
+      if (::unlink(all[i].path.c_str()) == 0) total -= all[i].bytes;
+  }
+
+  std::string directory_;
+};
+
+namespace detail {
+
+struct SharedCache {
+  std::mutex mutex;
+  std::optional<CodeCache> cache;  // nothing: not asked for yet
+};
+inline SharedCache& shared_cache() {
+  static SharedCache shared;
+  return shared;
+}
+
+}  // namespace detail
+
+/// The cache of this process: where `cache_code_in` says, else where the environment's CORTEX_CACHE does, else none.
+inline CodeCache code_cache() {
+  detail::SharedCache& shared = detail::shared_cache();
+  const std::lock_guard lock(shared.mutex);
+  if (!shared.cache) {
+    const char* const asked = std::getenv("CORTEX_CACHE");
+    shared.cache.emplace(asked ? asked : "");
+  }
+  return *shared.cache;
+}
+
+}  // namespace cortex::jit
+
+namespace cortex {
+
+/// From now on this process keeps the code of models, for CPUs and GPUs, in `directory`, and takes from there what was
+/// compiled before, by this version of the compiler from the same text for the same machine: a model is then ready in
+/// a fraction of the time. "" is none, which is the default unless the environment has CORTEX_CACHE. Throws
+/// `Error{invalid_argument}` for a directory that cannot be made, or that others can write to.
+inline void cache_code_in(std::string directory) {
+  jit::CodeCache cache(std::move(directory));
+  jit::detail::SharedCache& shared = jit::detail::shared_cache();
+  const std::lock_guard lock(shared.mutex);
+  shared.cache = std::move(cache);
+}
+
+}  // namespace cortex

@@ -1,0 +1,216 @@
+// Compiled code that is kept in files: found again, never trusted if it is not what it seems, and no reason to fail.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "kernels.hpp"
+#include "support/skip.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using jit::CodeCache;
+using jit::fingerprint;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A directory that is gone afterwards.
+struct Directory {
+  fs::path path;
+  Directory() {
+    std::string name = (fs::temp_directory_path() / "cortex-cache-XXXXXX").string();
+    if (!::mkdtemp(name.data())) skip("no directory can be made");
+    path = name;
+  }
+  ~Directory() {
+    cache_code_in("");
+    std::error_code ignored;
+    fs::permissions(path, fs::perms::owner_all, ignored);
+    fs::remove_all(path, ignored);
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> all;
+    for (const auto& entry : fs::directory_iterator(path)) all.push_back(entry.path());
+    return all;
+  }
+};
+
+std::string contents(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+void overwrite(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
+
+/// A function that stores `value` where the first word of its argument points to.
+std::string storing(int value) {
+  return "define void @kernel(ptr %args) {\n  %to = load ptr, ptr %args\n  store i32 " + std::to_string(value) +
+         ", ptr %to\n  ret void\n}\n";
+}
+int stored_by(const jit::Compiled& compiled) {
+  int value = 0;
+  int* to = &value;
+  compiled.kernel(reinterpret_cast<const codegen::KernelArgs*>(&to));
+  return value;
+}
+jit::Compiled made(int value) { return jit::compile_llvm(storing(value), "kernel", jit::host_target()); }
+
+std::string refusal(const std::string& directory) {
+  try {
+    cache_code_in(directory);
+  } catch (const Error& error) {
+    CHECK(error.code == Code::invalid_argument);
+    return error.message;
+  }
+  return "accepted";
+}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("what was compiled once is loaded the next time, and does the same", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  const auto first = made(7), again = made(7), other = made(8);
+  CHECK(!first.from_cache);
+  CHECK(again.from_cache);
+  CHECK(!other.from_cache);
+  CHECK(stored_by(first) == 7);
+  CHECK(stored_by(again) == 7);
+  CHECK(stored_by(other) == 8);
+  CHECK(directory.files().size() == 2);
+}
+
+TEST_CASE("code for other machines is other code", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  made(7);
+  Target plain = jit::host_target();
+  plain.features = "";
+  plain.cpu = "generic";
+  CHECK(!jit::compile_llvm(storing(7), "kernel", plain).from_cache);
+}
+
+TEST_CASE("without a directory nothing is kept", "[cache]") {
+  cache_code_in("");
+  made(7);
+  CHECK(!made(7).from_cache);
+}
+
+TEST_CASE("kept code that was changed is compiled anew and replaced", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  made(7);
+  const fs::path file = directory.files().at(0);
+  const std::string good = contents(file);
+  std::string flipped = good, longer = good + "x";
+  flipped[good.size() / 2] = char(flipped[good.size() / 2] ^ 1);
+  for (const std::string& bad : {flipped, longer, good.substr(0, good.size() - 1), good.substr(0, 20), std::string()}) {
+    overwrite(file, bad);
+    const auto compiled = made(7);
+    CHECK(!compiled.from_cache);
+    CHECK(stored_by(compiled) == 7);
+    CHECK(contents(file) == good);
+    CHECK(made(7).from_cache);
+  }
+}
+
+TEST_CASE("code of another key is not taken for this one's", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  made(7);
+  const fs::path of_seven = directory.files().at(0);
+  made(8);
+  for (const fs::path& file : directory.files())
+    if (file != of_seven) fs::copy_file(of_seven, file, fs::copy_options::overwrite_existing);
+  const auto compiled = made(8);
+  CHECK(!compiled.from_cache);
+  CHECK(stored_by(compiled) == 8);
+}
+
+TEST_CASE("kept code that does not link is compiled anew", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  made(7);
+  const std::string name = directory.files().at(0).filename().string();
+  const auto half = [&](std::size_t at) { return std::stoull(name.substr(at, 16), nullptr, 16); };
+  CodeCache(directory.path.string()).keep({half(0), half(16)}, "no object at all");
+  const auto compiled = made(7);
+  CHECK(!compiled.from_cache);
+  CHECK(stored_by(compiled) == 7);
+}
+
+TEST_CASE("a directory that cannot hold code is refused by name", "[cache]") {
+  const Directory directory;
+  const fs::path file = directory.path / "file";
+  overwrite(file, "");
+  CHECK(
+      contains(refusal(file.string()), "compiled code cannot be kept in '" + file.string() + "': it is no directory"));
+  CHECK(contains(refusal((directory.path / "a" / "b").string()), "it cannot be made: No such file or directory"));
+  const fs::path shared = directory.path / "shared";
+  fs::create_directory(shared);
+  fs::permissions(shared, fs::perms::all);
+  CHECK(contains(refusal(shared.string()), "can be written to by others"));
+  CHECK(refusal((directory.path / "fresh").string()) == "accepted");
+  CHECK((fs::status(directory.path / "fresh").permissions() & fs::perms::all) == fs::perms::owner_all);
+}
+
+TEST_CASE("a directory that is gone, or full of other things, makes nothing fail", "[cache]") {
+  const Directory directory;
+  const fs::path inner = directory.path / "inner";
+  cache_code_in(inner.string());
+  fs::remove_all(inner);
+  CHECK(stored_by(made(7)) == 7);
+  CHECK(!made(7).from_cache);
+  fs::create_directory(inner);
+  overwrite(inner / "notes.txt", "not code");
+  fs::create_directory(inner / "folder.code");
+  CHECK(stored_by(made(7)) == 7);
+  CHECK(made(7).from_cache);
+  CHECK(contents(inner / "notes.txt") == "not code");
+}
+
+TEST_CASE("what was used longest ago makes room", "[cache]") {
+  const Directory directory;
+  CodeCache cache(directory.path.string());
+  cache.most_bytes = 1100;  // three with their heads
+  const std::string code(300, 'c');
+  const auto key = [](int i) { return fingerprint("code " + std::to_string(i)); };
+  for (int i = 0; i < 3; ++i) {
+    cache.keep(key(i), code);
+    std::this_thread::sleep_for(std::chrono::milliseconds(15));  // the clock of files may be as coarse
+  }
+  CHECK(cache.find(key(0)));  // which makes number 1 the oldest
+  std::this_thread::sleep_for(std::chrono::milliseconds(15));
+  cache.keep(key(3), code);
+  CHECK(cache.find(key(0)));
+  CHECK(!cache.find(key(1)));
+  CHECK(cache.find(key(3)) == code);
+}
+
+TEST_CASE("threads that compile the same at the same time all get it", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  std::vector<int> got(8);
+  std::vector<std::thread> threads;
+  for (int& value : got) threads.emplace_back([&value] { value = stored_by(made(7)); });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(got == std::vector<int>(8, 7));
+  CHECK(directory.files().size() == 1);
+  CHECK(made(7).from_cache);
+}
+
+TEST_CASE("fingerprints tell texts apart that differ in one character or in length", "[cache]") {
+  const std::string text(100, 'a');
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string other = text;
+    other[at] = 'b';
+    CHECK(!(fingerprint(other) == fingerprint(text)));
+    CHECK(!(fingerprint(text.substr(0, at)) == fingerprint(text)));
+  }
+  CHECK(!(fingerprint(std::string(8, '\0')) == fingerprint(std::string(16, '\0'))));
+  CHECK(fingerprint(text) == fingerprint(text));
+}
