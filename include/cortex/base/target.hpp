@@ -12,7 +12,8 @@ enum class Backend : std::uint8_t {
   cuda,         // CUDA C++ for an NVIDIA GPU, compiled at run time: `cortex/cuda.hpp`
 };
 
-/// An NVIDIA GPU, as far as the compiler's choices depend on it. Needs no device: describe the one that you compile for.
+/// An NVIDIA GPU, as far as the compiler's choices depend on it. Needs no device: describe the one that you compile
+/// for.
 struct Gpu {
   int sm = 90;                    // compute capability, 10 * major + minor: 75, 80, 90, 100
   int multiprocessors = 132;      // thread blocks that run at the same time, at one a multiprocessor
@@ -38,12 +39,13 @@ struct Target {
   std::string features;  // LLVM's feature string; empty with an empty cpu: the host's
   int vector_bytes = 16;
   int vector_registers = 16;
-  Gpu gpu{};  // of Backend::cuda
+  Gpu gpu{};           // of Backend::cuda
+  std::string triple;  // LLVM's name of the machine; empty: the host's. Code for others can be looked at, and not run
 
   /// The ILIR interpreter as target: every structure and model runs, in double, without LLVM.
-  static Target interpreter() { return Target{Backend::interpreter, {}, {}, 16, 16, {}}; }
+  static Target interpreter() { return Target{Backend::interpreter, {}, {}, 16, 16, {}, {}}; }
   /// A GPU: a vector is what the threads of a warp read side by side.
-  static Target cuda(const Gpu& gpu = {}) { return Target{Backend::cuda, {}, {}, 128, 30, gpu}; }
+  static Target cuda(const Gpu& gpu = {}) { return Target{Backend::cuda, {}, {}, 128, 30, gpu, {}}; }
 };
 
 }  // namespace cortex

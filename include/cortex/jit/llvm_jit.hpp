@@ -180,13 +180,13 @@ class LlvmModule {
   }
 
   void make_machine(const Target& target) {
-    const std::string triple = llvm::taken(LLVMGetDefaultTargetTriple());
+    const std::string triple = target.triple.empty() ? llvm::taken(LLVMGetDefaultTargetTriple()) : target.triple;
     LLVMTargetRef found = nullptr;
     char* message = nullptr;
     if (LLVMGetTargetFromTriple(triple.c_str(), &found, &message))
       throw Error(Code::unavailable, "LLVM has no code generator for " + triple + ": " + llvm::taken(message));
-    const bool host = target.cpu.empty();
-    const std::string cpu = host ? llvm::taken(LLVMGetHostCPUName()) : target.cpu;
+    const bool host = target.cpu.empty() && target.triple.empty();
+    const std::string cpu = host ? llvm::taken(LLVMGetHostCPUName()) : target.cpu.empty() ? "generic" : target.cpu;
     const std::string features =
         host && target.features.empty() ? llvm::taken(LLVMGetHostCPUFeatures()) : target.features;
     // The small code model keeps constants and calls short; ORC puts stubs where the C library is too far away. What
@@ -255,6 +255,8 @@ inline Target host_target() {
 /// whole text, if LLVM refuses it. Any number of threads may call it. Looks into the process's cache first.
 inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target,
                              const LlvmOptions& options = {}) {
+  if (!target.triple.empty() && target.triple != llvm::taken(LLVMGetDefaultTargetTriple()))
+    throw Error(Code::unavailable, "code for " + target.triple + " does not run on this machine");
   Compiled result;
   detail::Stopwatch watch;
   detail::LlvmModule module(text, target, options);
