@@ -32,6 +32,25 @@ inline void check_gpu_schedule(const Schedule& schedule) {
   refuse(schedule.tiling != Tiling{}, "the shape of register tiles", "whose threads GpuSchedule::rows tiles");
 }
 
+/// What a schedule of the loops by hand leaves to be said of a GPU: without barriers of blocks in it, a group is one
+/// block unless it is said otherwise.
+inline GpuSchedule gpu_schedule(const Schedule& schedule) {
+  GpuSchedule wish = schedule.gpu;
+  if (!schedule.by_hand) return wish;
+  const auto refuse = [](const std::string& what) {
+    throw Error(Code::invalid_schedule, what + "; leave it out, or the loop schedule");
+  };
+  if (wish.rows) refuse("GpuSchedule::rows shapes the compiler's own tiles, and with loops() there are none");
+  if (wish.weights == GpuSchedule::Weights::resident)
+    refuse(
+        "GpuSchedule::Weights::resident: slices of weights stay in shared memory where the loops are the compiler's "
+        "own, and with loops() they are not");
+  using Group = GpuSchedule::Group;
+  if (wish.group == Group::automatic && !wish.blocks && !schedule.by_hand->has_barriers()) wish.group = Group::block;
+  wish.weights = GpuSchedule::Weights::streamed;
+  return wish;
+}
+
 }  // namespace detail
 
 /// Compiles `graph` under `schedule` for `gpu`. Throws `invalid_model` and `invalid_schedule`.
@@ -42,7 +61,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   ra::check(graph);
   detail::check_gpu_schedule(schedule);
   auto result = std::make_shared<CudaExecutable>();
-  result->shape = schedule::gpu_shape(schedule.gpu, gpu, schedule::gpu_problem(graph));
+  result->shape = schedule::gpu_shape(detail::gpu_schedule(schedule), gpu, schedule::gpu_problem(graph));
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;

@@ -329,6 +329,10 @@ class Model {
   const runtime::CudaExecutable& code() const { return *source_->code; }
   /// The CUDA C++ that is compiled.
   std::string source() const { return source_->code->text.source(); }
+  /// The model as text: "ra" the operator graph, "ilir" the loops made of it, whose names a schedule of loops goes by,
+  /// "scheduled" the loops that are left of these, with barriers; "tiled" the same shared among threads. Throws
+  /// `Error{invalid_argument}` for any other name.
+  std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
  private:
   std::shared_ptr<runtime::CudaSource> source_;
