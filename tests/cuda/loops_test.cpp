@@ -50,6 +50,11 @@ constexpr const char* blocks_and_threads =
     "distribute_rows(); split(i.5, 8); split(i.6, 8); bind(i.5.o, block); bind(i.5.i, thread); bind(i.6.o, worker); "
     "bind(i.6.i, thread); bind(n_idx, block); bind(i, thread); bind(n_idx.3, thread); insert_barriers()";
 
+/// Nodes in one nest and columns in the next: no thread reads what it has written itself alone.
+constexpr const char* nodes_and_columns =
+    "distribute_rows(); fuse_nests(); bind(n_idx, thread); bind(i.2, thread); bind(i.3, thread); "
+    "bind(n_idx.4, thread); bind(i.6, thread)";
+
 /// The compiler's slices for blocks, and the nodes of a batch for threads.
 constexpr const char* slices_and_nodes =
     "distribute_rows(); fuse_nests(); share_work(); bind(n_idx.4, thread); bind(n_idx.4.2, thread); insert_barriers()";
@@ -63,6 +68,66 @@ TEST_CASE("a GPU runs a program in which nothing is bound, by one thread", "[cud
 
 TEST_CASE("a GPU runs a TreeRNN whose loops are bound by hand", "[cuda][loops]") {
   check_model(rnn(), Shape::ragged,
-              {by_hand(columns_a_thread), by_hand(blocks_and_threads, Group::cluster, 2),
+              {by_hand(columns_a_thread), by_hand(nodes_and_columns), by_hand(blocks_and_threads, Group::cluster, 2),
                by_hand(blocks_and_threads, Group::grid, 3), by_hand(slices_and_nodes, Group::grid, 2)});
+}
+
+TEST_CASE("a GPU runs a TreeGRU whose threads have nodes, columns, and copies of their own", "[cuda][loops]") {
+  check_model(models::tree_gru<Item>(word, kids, sizes(5, 16)).program, Shape::ragged,
+              {by_hand("distribute_rows(); fuse_nests(); cache_read(s, n_idx.4.2); bind(n_idx, thread); "
+                       "bind(n_idx.3, thread); bind(i.2, thread); bind(n_idx.4, thread); bind(i.13, thread); "
+                       "split(n_idx.4.7, 2); jam(n_idx.4.7.i); bind(i.17, thread)")});
+}
+
+TEST_CASE("a GPU runs a recursion node by node, whose columns threads share", "[cuda][loops]") {
+  Schedule schedule = by_hand("bind(i, thread); bind(i.3, thread); bind(i.4, thread); bind(i.5, thread)");
+  schedule.batched = schedule.specialize_all = schedule.leaves_apart = false;
+  check_model(rnn(), Shape::ragged, {schedule});
+}
+
+TEST_CASE("taking away any barrier of threads of a schedule by hand makes a race", "[cuda][loops]") {
+  const auto program = rnn();
+  const Schedule schedule = by_hand(nodes_and_columns);
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(Shape::ragged, 3, 12, 5);
+  const int barriers = occurrences(cuda::compile(program, schedule, Gpu::of(90)).source(), kernel, "sync_block();");
+  CHECK(barriers == 4);
+  for (int n = 0; n < barriers; ++n) {
+    FakeCuda fake;
+    fake.change = [&](const std::string& text) { return without(text, kernel, "sync_block();", "", n); };
+    fake.order = {Interleaving::random, 17};
+    emulated(fake, program, schedule, weights, items);
+    CAPTURE(n);
+    CHECK(fake.problem != "");
+  }
+}
+
+TEST_CASE("what a GPU cannot do of a schedule by hand is refused", "[cuda][loops][refusal]") {
+  const auto refusal = [](const Schedule& schedule) {
+    try {
+      cuda::compile(rnn(), schedule, Gpu::of(90));
+    } catch (const Error& error) {
+      CHECK(error.code == Code::invalid_schedule);
+      return error.message;
+    }
+    return std::string("none");
+  };
+  CHECK_THAT(refusal(by_hand("bind(b_idx, thread)")), Contains("bind(b_idx, thread): iterations of 'b_idx' depend on"));
+  CHECK_THAT(refusal(by_hand("bind(r, thread)")), Contains("depend on each other through 'h_sum_acc'"));
+  CHECK_THAT(refusal(by_hand("bind(i.5, group)")), Contains("groups share the roots of a call"));
+  CHECK_THAT(refusal(by_hand("split(i.5, 8); vectorize(i.5.i)")), Contains("a thread of a GPU has no vectors"));
+  CHECK_THAT(refusal(by_hand("bind(i.5, block)", Group::grid, 3)), Contains("3 blocks of a group need the step"));
+  Schedule rows = by_hand(""), resident = by_hand("");
+  rows.gpu.rows = 2, resident.gpu.weights = GpuSchedule::Weights::resident;
+  CHECK_THAT(refusal(rows), Contains("GpuSchedule::rows shapes the compiler's own tiles"));
+  CHECK_THAT(refusal(resident), Contains("slices of weights stay in shared memory where the loops are the compiler's"));
+}
+
+TEST_CASE("without barriers of blocks a schedule by hand makes groups of one block", "[cuda][loops]") {
+  const auto program = models::tree_rnn<Item>(word, kids, sizes(64, 512)).program;
+  const auto blocks = [&](const char* steps) {
+    return cuda::compile(program, by_hand(steps), Gpu::of(90)).code().shape.blocks;
+  };
+  CHECK(blocks("bind(i.5, thread)") == 1);
+  CHECK(blocks("distribute_rows(); share_work(); insert_barriers()") > 1);
 }
