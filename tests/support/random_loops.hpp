@@ -135,6 +135,8 @@ class RandomLoops {
   }
 
   Loops loops;
+  /// The program after them.
+  const ir::Stmt& body() const { return body_; }
 
   /// Some steps; sometimes barriers, and some more steps behind them. Whether several workers may run the program.
   bool draw() {
