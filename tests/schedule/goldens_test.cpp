@@ -45,6 +45,7 @@ const Case cases[] = {
     {"rows", matrix, "bind(i, worker)", 3},
     {"rows_of_blocks", matrix, "bind(i, block)", 3},
     {"columns_of_threads", matrix, "bind(j, thread)", 1, Backend::cuda},
+    {"rows_and_columns_of_threads", at_nodes, "fuse(n_idx, i); bind(n_idx.i, thread)", 1, Backend::cuda},
     {"blocks_and_threads", matrix, "bind(i, block); bind(j, thread)", 3, Backend::cuda},
     // Statements between loops
     {"elements", through_t, "merge(i, j)"},
