@@ -55,6 +55,17 @@ constexpr const char* nodes_and_columns =
     "distribute_rows(); fuse_nests(); bind(n_idx, thread); bind(i.2, thread); bind(i.3, thread); "
     "bind(n_idx.4, thread); bind(i.6, thread)";
 
+/// Nodes for blocks, and their columns for threads, which meet inside of a node.
+constexpr const char* a_block_a_node =
+    "merge(i.6, i.7); bind(n_idx, block); bind(n_idx.2, block); bind(i.2, thread); bind(n_idx.3, block); "
+    "bind(i.3, thread); bind(n_idx.4, block); bind(i.5, thread); bind(i.6, thread); insert_barriers()";
+
+/// Rows and columns for threads.
+constexpr const char* rows_and_columns =
+    "distribute_rows(); fuse_nests(); fuse(n_idx, i); bind(n_idx.i, thread); fuse(n_idx.4, i.5); split(n_idx.4.i.5, "
+    "3); "
+    "bind(n_idx.4.i.5.o, thread); fuse(n_idx.4.2, i.6); bind(n_idx.4.2.i.6, thread)";
+
 /// The compiler's slices for blocks, and the nodes of a batch for threads.
 constexpr const char* slices_and_nodes =
     "distribute_rows(); fuse_nests(); share_work(); bind(n_idx.4, thread); bind(n_idx.4.2, thread); insert_barriers()";
@@ -68,7 +79,8 @@ TEST_CASE("a GPU runs a program in which nothing is bound, by one thread", "[cud
 
 TEST_CASE("a GPU runs a TreeRNN whose loops are bound by hand", "[cuda][loops]") {
   check_model(rnn(), Shape::ragged,
-              {by_hand(columns_a_thread), by_hand(nodes_and_columns), by_hand(blocks_and_threads, Group::cluster, 2),
+              {by_hand(columns_a_thread), by_hand(nodes_and_columns), by_hand(rows_and_columns),
+               by_hand(a_block_a_node, Group::cluster, 2), by_hand(blocks_and_threads, Group::cluster, 2),
                by_hand(blocks_and_threads, Group::grid, 3), by_hand(slices_and_nodes, Group::grid, 2)});
 }
 
