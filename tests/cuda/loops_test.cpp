@@ -2,6 +2,7 @@
 // of them, gives what the interpreter gives, in whatever order threads run, without a race.
 #include "cortex/loops.hpp"
 
+#include "cortex/explain.hpp"
 #include "cortex/models/mv_rnn.hpp"
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_rnn.hpp"
@@ -142,4 +143,13 @@ TEST_CASE("without barriers of blocks a schedule by hand makes groups of one blo
   };
   CHECK(blocks("bind(i.5, thread)") == 1);
   CHECK(blocks("distribute_rows(); share_work(); insert_barriers()") > 1);
+}
+
+TEST_CASE("explain and print show the loops of a schedule by hand on a GPU", "[cuda][loops]") {
+  const auto model = cuda::compile(rnn(), by_hand(columns_a_thread), Gpu::of(90));
+  const std::string text = explain(model);
+  CHECK_THAT(text, Contains("32 a block") && !Contains("nodes side by side") && Contains("by hand; steps: 7"));
+  CHECK_THAT(model.print("ilir"), Contains("for i.6 = 0:24:"));
+  CHECK_THAT(model.print("scheduled"), Contains("  threads for i.6 = 0:24:") && Contains("barrier of threads"));
+  CHECK_THAT(model.print("tiled"), Contains("for i.6 = 0:(55 - thread) / 32:"));
 }

@@ -126,6 +126,7 @@ class Explainer {
                                                : "up to " + workers +
                                                      " threads share a call, each with its own slice of every "
                                                      "operator's last dimension"});
+    if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
     lines.row({"functions", s.exact
