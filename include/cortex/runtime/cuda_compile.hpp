@@ -10,6 +10,7 @@
 #include "cortex/lower/lower.hpp"
 #include "cortex/pass/gpu_pipeline.hpp"
 #include "cortex/ra/check.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "cortex/runtime/compile_steps.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/partition.hpp"
@@ -25,7 +26,6 @@ inline void check_gpu_schedule(const Schedule& schedule) {
     if (asked)
       throw Error(Code::invalid_schedule, std::string(decision) + " is for CPUs; leave it out for a GPU, " + instead);
   };
-  refuse(schedule.sharing == Sharing::on, "share_subtrees", "which computes equal subtrees each");
   refuse(schedule.tabulating == Tabulating::on, "tabulate", "which computes all that follows from words");
   refuse(schedule.weight_type != DType::f32, "store_weights", "where weights are f32");
   refuse(!schedule.stored.empty(), "store", "where weights are f32");
@@ -69,6 +69,8 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   GpuSchedule& chosen = executable->schedule.gpu;
   chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;
   chosen.threads = result->shape.threads, chosen.rows = result->shape.rows;
+  // Where it pays is known of CPUs alone: a GPU waits while its host looks for equal subtrees.
+  executable->shares_subtrees = schedule.sharing == Sharing::on && ra::shares_subtrees(graph, schedule);
   executable->target = Target::cuda(gpu);
   executable->lowered = lower::lower(graph, executable->schedule);
   const pass::PipelineOptions passes{options.verify, options.observer};
