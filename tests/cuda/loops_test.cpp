@@ -46,7 +46,7 @@ constexpr const char* columns_a_thread =
     "bind(n_idx, thread); bind(n_idx.2, thread); bind(i.3, thread); bind(i.4, thread); bind(i.5, thread); "
     "bind(i.6, thread); bind(i.7, thread)";
 
-/// What a thread does not do of a product, others do, in other blocks too.
+/// Tiles of columns for blocks, and the columns of a tile for threads.
 constexpr const char* blocks_and_threads =
     "distribute_rows(); split(i.5, 8); split(i.6, 8); bind(i.5.o, block); bind(i.5.i, thread); bind(i.6.o, worker); "
     "bind(i.6.i, thread); bind(n_idx, block); bind(i, thread); bind(n_idx.3, thread); insert_barriers()";
@@ -63,9 +63,8 @@ constexpr const char* a_block_a_node =
 
 /// Rows and columns for threads.
 constexpr const char* rows_and_columns =
-    "distribute_rows(); fuse_nests(); fuse(n_idx, i); bind(n_idx.i, thread); fuse(n_idx.4, i.5); split(n_idx.4.i.5, "
-    "3); "
-    "bind(n_idx.4.i.5.o, thread); fuse(n_idx.4.2, i.6); bind(n_idx.4.2.i.6, thread)";
+    "distribute_rows(); fuse_nests(); fuse(n_idx, i); bind(n_idx.i, thread); fuse(n_idx.4, i.5); "
+    "split(n_idx.4.i.5, 3); bind(n_idx.4.i.5.o, thread); fuse(n_idx.4.2, i.6); bind(n_idx.4.2.i.6, thread)";
 
 /// The compiler's slices for blocks, and the nodes of a batch for threads.
 constexpr const char* slices_and_nodes =
