@@ -298,9 +298,9 @@ class Loops : public LoopSchedule {
   Loops jam(std::string loop) const { return with({"jam", {std::move(loop)}, {}}); }
   Loops vectorize(std::string loop) const { return with({"vectorize", {std::move(loop)}, {}}); }
   Loops parallel(std::string loop) const { return with({"parallel", {std::move(loop)}, {}}); }
-  /// `to`: who shares the loop's iterations. "worker", which is `parallel`; "block", the same in the words of a GPU, whose
-  /// workers are thread blocks; "thread": the threads of a block, neighbours neighbouring iterations. "group" is refused
-  /// with what to set instead: groups share roots, and no loop.
+  /// `to`: who shares the loop's iterations. "worker", which is `parallel`; "block", the same in the words of a GPU,
+  /// whose workers are thread blocks; "thread": the threads of a block, neighbours neighbouring iterations. "group" is
+  /// refused with what to set instead: groups share roots, and no loop.
   Loops bind(std::string loop, std::string to) const { return with({"bind", {std::move(loop), std::move(to)}, {}}); }
   // Statements between loops
   Loops merge(std::string first, std::string second) const {
