@@ -68,4 +68,22 @@ std::vector<float> emulated(FakeCuda& fake, const Program& program, const Schedu
   return all_roots(result);
 }
 
+/// Where a source's kernel begins, behind the preludes.
+constexpr const char* kernel = "KERNEL(cortex_kernel, THREADS)";
+
+/// `text` with the nth occurrence of `what` behind `from` replaced.
+inline std::string without(std::string text, const std::string& from, const std::string& what, const std::string& by,
+                           int n) {
+  std::size_t at = text.find(from);
+  for (int i = 0; i <= n; ++i) at = text.find(what, at + 1);
+  return text.replace(at, what.size(), by);
+}
+
+inline int occurrences(const std::string& text, const std::string& from, const std::string& what) {
+  int found = 0;
+  for (std::size_t at = text.find(what, text.find(from)); at != std::string::npos; at = text.find(what, at + 1))
+    ++found;
+  return found;
+}
+
 }  // namespace cortex::test

@@ -110,26 +110,10 @@ std::string problem_of(const Schedule& schedule, const std::function<std::string
   return {};
 }
 
-/// `text` with the nth occurrence of `what` behind `from` replaced.
-std::string without(std::string text, const std::string& from, const std::string& what, const std::string& by, int n) {
-  std::size_t at = text.find(from);
-  for (int i = 0; i <= n; ++i) at = text.find(what, at + 1);
-  return text.replace(at, what.size(), by);
-}
-
-int occurrences(const std::string& text, const std::string& from, const std::string& what) {
-  int found = 0;
-  for (std::size_t at = text.find(what, text.find(from)); at != std::string::npos; at = text.find(what, at + 1))
-    ++found;
-  return found;
-}
-
 std::string source_of(const Schedule& schedule) {
   const auto program = models::tree_gru<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 24}).program;
   return cuda::compile(program, schedule, Gpu::of(90)).source();
 }
-
-constexpr const char* kernel = "KERNEL(cortex_kernel, THREADS)";
 
 }  // namespace
 

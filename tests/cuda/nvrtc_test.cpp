@@ -2,6 +2,7 @@
 // architecture, no spills, registers and shared memory within a launch's limits. Needs no GPU.
 #include <cstdio>
 
+#include "cortex/loops.hpp"
 #include "cortex/models/dag_rnn.hpp"
 #include "cortex/models/gru.hpp"
 #include "cortex/models/lstm.hpp"
@@ -10,6 +11,7 @@
 #include "cortex/models/tree_fc.hpp"
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
+#include "cortex/models/tree_rnn.hpp"
 #include "cuda/check.hpp"
 
 #if __has_include("/usr/local/cuda/include/cuda.h")
@@ -102,6 +104,16 @@ TEST_CASE("doubles and the library's own functions are code", "[cuda][nvrtc]") {
   nvrtc();
   check_default(models::tree_gru<Item, double>(word, kids, sizes(5, 64)).program, {80},
                 Schedule::standard().exact_activations());
+}
+
+TEST_CASE("loops that are bound by hand are code", "[cuda][nvrtc][loops]") {
+  nvrtc();
+  const Schedule schedule =
+      on_gpu(Group::cluster, 2)
+          .loops(Loops::parse("distribute_rows(); fuse_nests(); bind(n_idx, block); bind(i.3, thread); split(i.6, 32); "
+                              "bind(i.6.o, block); bind(i.6.i, thread); insert_barriers()"));
+  check_default(models::tree_rnn<Item>(word, kids, sizes(64, 64)).program, {90}, schedule);
+  check_default(models::tree_rnn<Item>(word, kids, sizes(64, 64)).program, {75}, Schedule::standard().loops(Loops{}));
 }
 
 TEST_CASE("an architecture that NVRTC does not know gets PTX of the newest that it does", "[cuda][nvrtc]") {

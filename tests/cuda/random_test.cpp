@@ -1,12 +1,14 @@
-// Random models of the whole grammar on random structures under random schedules, in the emulation of a GPU, against
-// the equations interpreted.
+// Random models of the whole grammar on random structures under random schedules, of loops by hand too, in the
+// emulation of a GPU, against the equations interpreted.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "cortex/cuda.hpp"
+#include "cortex/pass/zero_absent_rows.hpp"
 #include "cortex/ra/schedule_text.hpp"
 #include "support/differential.hpp"
 #include "support/fake_cuda.hpp"
+#include "support/random_loops.hpp"
 #include "support/random_schedules.hpp"
 
 using namespace cortex;
@@ -48,43 +50,89 @@ std::string mismatch(const RandomModel& model, cuda::Result& result, const FakeC
   return {};
 }
 
+/// A GPU that `seed` gives six multiprocessors and an order of threads.
+void shape(FakeCuda& fake, int seed) {
+  fake.gpu.multiprocessors = 6;
+  fake.order = {Interleaving::Kind(seed % 3), unsigned(seed)};
+}
+
+/// Compiles `model` for `fake` and holds its calls on random structures against the equations. Whether the schedule is
+/// possible.
+bool check(FakeCuda& fake, const RandomModel& model, const Schedule& schedule, int seed) {
+  runtime::CudaCompileOptions options;
+  options.verify = true;
+  std::shared_ptr<const runtime::CudaExecutable> code;
+  try {
+    code = runtime::compile_cuda_graph(model.graph, schedule, fake.gpu, options);
+  } catch (const Error& error) {
+    if (error.code != Code::invalid_schedule) FAIL(error.message);
+    return false;
+  }
+  cuda::Model<Vertex, VertexSet> compiled(code);
+  for (const auto& [name, values] : model.weights) compiled.bind(name, values);
+  const auto on = compiled.to(cuda::Device(fake.device()));
+  for (int f = 0; f < 3; ++f) {
+    Random own{std::uint64_t(seed) * 100 + std::uint64_t(f)};
+    const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
+    cuda::Result result = on.run(forest.roots, nullptr);
+    const std::string wrong = mismatch(model, result, fake, forest);
+    INFO(describe(forest));
+    CHECK(wrong == "");
+  }
+  return true;
+}
+
+int number(const char* name, int usual) {
+  const char* asked = std::getenv(name);
+  return asked ? std::atoi(asked) : usual;
+}
+
 }  // namespace
 
 TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]") {
-  const char *asked = std::getenv("CORTEX_CASES"), *from = std::getenv("CORTEX_SEED");
-  const int first = from ? std::atoi(from) : 300;
-  int refused = 0, count = asked ? std::atoi(asked) : 12;
+  const int first = number("CORTEX_SEED", 300), count = number("CORTEX_CASES", 12);
+  int refused = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const RandomModel model(std::uint64_t(seed), Grammar::whole);
     Random random{std::uint64_t(seed)};
     Schedule schedule = random_schedule(random, model.graph);
     schedule = schedule.workers(1).share_no_subtrees().tabulate_nothing().on_gpu(way(seed));
+    if (seed % 2 && ra::detail::reason_against_sharing(model.graph, schedule).empty())
+      schedule = schedule.share_subtrees();
     schedule.tiling = {};
     INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
     FakeCuda fake;
-    fake.gpu.multiprocessors = 6;
-    fake.order = {Interleaving::Kind(seed % 3), unsigned(seed)};
-    runtime::CudaCompileOptions options;
-    options.verify = true;
-    std::shared_ptr<const runtime::CudaExecutable> code;
-    try {
-      code = runtime::compile_cuda_graph(model.graph, schedule, fake.gpu, options);
-    } catch (const Error& error) {
-      if (error.code != Code::invalid_schedule) FAIL(error.message);
-      ++refused;
-      continue;
-    }
-    cuda::Model<Vertex, VertexSet> compiled(code);
-    for (const auto& [name, values] : model.weights) compiled.bind(name, values);
-    const auto on = compiled.to(cuda::Device(fake.device()));
-    for (int f = 0; f < 3; ++f) {
-      Random own{std::uint64_t(seed) * 100 + std::uint64_t(f)};
-      const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
-      cuda::Result result = on.run(forest.roots, nullptr);
-      const std::string wrong = mismatch(model, result, fake, forest);
-      INFO(describe(forest));
-      CHECK(wrong == "");
-    }
+    shape(fake, seed);
+    refused += !check(fake, model, schedule, seed);
   }
   CHECK(refused <= count / 3);
+}
+
+TEST_CASE("random models whose loops are bound by hand on a GPU equal their equations", "[cuda][loops][differential]") {
+  const int first = number("CORTEX_SEED", 300), count = number("CORTEX_CASES", 8);
+  int refused = 0, bound = 0;
+  Tally tally;
+  for (int seed = first; seed < first + count; ++seed) {
+    const RandomModel model(std::uint64_t(seed), Grammar::whole);
+    Random random{std::uint64_t(seed)};
+    FakeCuda fake;
+    shape(fake, seed);
+    GpuSchedule how = way(seed);
+    how.threads = 32, how.rows = 0;
+    Schedule schedule;
+    if (random.chance(0.7)) schedule = schedule.dynamic_batch().specialize_leaves_and_switches();
+    schedule = schedule.workers(how.blocks);
+    const Target target = Target::cuda(fake.gpu);
+    RandomLoops made(random, pass::zero_absent_rows(lower::lower(model.graph, schedule).body), target, tally);
+    made.draw(random.below(4), how.blocks > 1);
+    for (int n = 1 + random.below(4); n > 0; --n) bound += made.take_any("bind", 8);
+    if (how.blocks > 1 && !made.take({"insert_barriers", {}, {}}))
+      how.group = GpuSchedule::Group::block, how.blocks = 1;
+    made.draw(random.below(3), false);
+    schedule = schedule.workers(1).on_gpu(how).loops(made.loops);
+    INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
+    refused += !check(fake, model, schedule, seed);
+  }
+  CHECK(refused <= count / 3);
+  CHECK(bound > 0);
 }

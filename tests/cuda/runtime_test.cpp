@@ -89,12 +89,33 @@ TEST_CASE("decisions that GPUs do not follow are refused", "[cuda]") {
     return error_of_call([&] { cuda::compile(tree_rnn_program(), schedule, Gpu::of(90)); });
   };
   const Schedule standard = Schedule::standard();
-  CHECK_THAT(refusal(standard.share_subtrees()), Contains("invalid_schedule: share_subtrees is for CPUs"));
-  CHECK_THAT(refusal(standard.tabulate()), Contains("tabulate is for CPUs"));
+  CHECK_THAT(refusal(standard.tabulate()), Contains("invalid_schedule: tabulate is for CPUs"));
   CHECK_THAT(refusal(standard.store_weights(DType::bf16)), Contains("store_weights is for CPUs"));
   CHECK_THAT(refusal(standard.store("Emb", DType::f16)), Contains("store is for CPUs"));
   CHECK_THAT(refusal(standard.tile_rows(4)), Contains("the shape of register tiles is for CPUs"));
   CHECK(refusal(standard) == "no error");
+}
+
+TEST_CASE("equal subtrees of a group are computed once where the schedule says so", "[cuda]") {
+  const auto program = tree_rnn_program();
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  Items items = forest(Shape::ragged, 4, 12, 5);
+  const std::vector<const Item*> once(items.roots.begin(), items.roots.end());
+  items.roots.insert(items.roots.end(), once.begin(), once.end());
+  FakeCuda fake;
+  fake.gpu.multiprocessors = 2;
+  const auto run = [&](const Schedule& schedule) {
+    auto model = cuda::compile(program, schedule, fake.gpu);
+    bind_all<float>(model, weights);
+    return model.to(cuda::Device(fake.device()))(items.roots);
+  };
+  const Schedule schedule = on_gpu(Group::cluster, 2);
+  cuda::Result each = run(schedule), shared = run(schedule.share_subtrees());
+  CHECK(each.num_computed() == each.num_nodes());
+  CHECK(shared.num_nodes() == each.num_nodes());
+  CHECK(shared.num_computed() < each.num_computed());
+  CHECK(shared.roots() == each.roots());
+  CHECK(fake.problem == "");
 }
 
 TEST_CASE("a call on a stream goes on while the caller does, and its event tells when it is done", "[cuda]") {

@@ -189,6 +189,17 @@ TEST_CASE("a barrier stands in no parallel loop, no conditional, and not at leve
   CHECK_THAT(refusal(Barrier::make(), Level::loops), Contains("no barriers before work is shared"));
 }
 
+TEST_CASE("a barrier of threads stands where all threads of a block come", "[verify]") {
+  const Expr i = Var::make("i"), t = Var::make("t"), thread = call(UfKind::thread, "thread");
+  const Stmt meet = Barrier::make(true);
+  const auto loop = [&](const Expr& extent, ForKind kind) { return For::make(i, H, extent, kind, meet); };
+  CHECK_NOTHROW(verify(If::make(condition(), loop(imm(8), ForKind::parallel)), Level::scheduled));
+  const auto first = [&](const Expr& number) { return If::make(binary(BinaryOp::eq, number, imm(0)), meet); };
+  for (const Stmt& apart : {loop(imm(8), ForKind::threads), loop(thread, ForKind::serial), first(thread),
+                            LetStmt::make(t, thread + 1, first(t)), LetStmt::make(t, thread, loop(t, ForKind::serial))})
+    CHECK_THAT(refusal(apart, Level::scheduled), Contains("a barrier stands where all threads of a block come"));
+}
+
 TEST_CASE("an access of two indices, or without layout, is refused at device level", "[verify]") {
   const Sample s;
   CHECK_THAT(refusal(Store::make(s.y, {imm(0)}, one()), Level::device), Contains("a buffer has a layout: y[0] = 1.0"));

@@ -1,14 +1,18 @@
 // Random loop schedules of random models: whatever the steps are, a program computes what the recursion as written
-// does, or the step is refused. Interpreted, and compiled; CORTEX_CASES cases, from the model CORTEX_SEED on, in place
-// of the suite's own.
+// does, or the step is refused. Interpreted, compiled, and with a GPU's threads as workers; CORTEX_CASES cases, from
+// the model CORTEX_SEED on, in place of the suite's own.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
+#include "cortex/pass/insert_thread_barriers.hpp"
 #include "support/lowering.hpp"
 #include "support/node_tables.hpp"
+#include "support/races.hpp"
 #include "support/random_cases.hpp"
 #include "support/random_loops.hpp"
+#include "support/small_loops.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -107,4 +111,89 @@ TEST_CASE("compiled, random loop schedules keep what random models compute", "[d
   }
   WARN(tally.text());
   CHECK(tally.applied > tally.cases / 10);
+}
+
+namespace {
+
+/// One block's program with its threads as workers: its own worker is the only one.
+ir::Program threads_as_workers(ir::Program program) {
+  PointerMap<ir::Buffer> homes;
+  for (ir::Buffer& buffer : program.buffers) {
+    if (buffer->scope != ir::Scope::worker) continue;
+    ir::BufferInfo info = *buffer;
+    info.scope = ir::Scope::shared;
+    buffer = homes.emplace(buffer.id(), ir::Buffer(std::move(info))).first->second;
+  }
+  const ir::Stmt shared = schedule::detail::with_buffers(program.body, [&](const ir::Buffer& buffer) {
+    const auto home = homes.find(buffer.id());
+    return home == homes.end() ? buffer : home->second;
+  });
+  program.body = ir::mutate_with(
+      shared,
+      [](auto& self, const ir::For& loop) -> ir::Stmt {
+        const bool own = loop.loop == ir::ForKind::threads;
+        return ir::For::make(loop.var, loop.dim, self(loop.extent), own ? ir::ForKind::parallel : ir::ForKind::serial,
+                             self(loop.body));
+      },
+      [](auto&, const ir::Barrier&) -> ir::Stmt { return ir::Barrier::make(); },
+      [](auto& self, const ir::UfCall& call) -> ir::Expr {
+        if (call.uf.kind == ir::UfKind::thread) return ir::call(ir::UfKind::worker, "worker");
+        if (call.uf.kind == ir::UfKind::worker) return ir::imm(0);
+        return call.uf.kind == ir::UfKind::num_workers ? ir::imm(1) : self.children(call);
+      });
+  return program;
+}
+
+/// The program of a block with barriers of threads, of which some loops are shared at random.
+struct Drawn {
+  Loops loops;
+  ir::Program program;
+
+  Drawn(Random& random, const ra::Graph& graph, const Schedule& schedule, Tally& tally) {
+    const Target target = Target::cuda();
+    program = lower::lower(graph, schedule);
+    program.level = ir::Level::scheduled;
+    RandomLoops made(random, program.body, target, tally);
+    made.draw(random.below(4), true);
+    for (int n = 1 + random.below(4); n > 0; --n) made.take_any("bind", 8);
+    made.draw(random.below(3), false);
+    loops = made.loops;
+    program =
+        small::program_of(pass::insert_thread_barriers_by_hand(schedule::rest_for_first_thread(made.body())), program);
+    ir::verify(program, ir::Level::scheduled);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("random loops of threads have the barriers that they need", "[differential][slow]") {
+  const int cases = wanted_cases(400);
+  Tally tally;
+  int shared = 0, refused = 0;
+  for (std::uint64_t seed = first_seed(1); tally.cases < cases; ++seed, ++tally.cases) {
+    const RandomModel model(seed);
+    Random random(seed);
+    const Schedule schedule = random_recursion(random).exact_activations();
+    INFO("seed " << seed);
+    std::optional<Drawn> drawn;
+    try {
+      drawn.emplace(random, model.graph, schedule, tally);
+    } catch (const Error& error) {
+      if (error.code != Code::invalid_schedule) FAIL(error.message);
+      ++refused;
+      continue;
+    }
+    const ir::Program program = threads_as_workers(drawn->program);
+    INFO(to_string(drawn->loops) << ir::print(program));
+    CHECK(first_race(program, Calls(model.graph, schedule, seed, 2)) == "");
+    const NodeTable table = random_nodes(random, model.graph.structure);
+    const Linear linear(table, 2);
+    const Reference reference(model.graph, table, linear.arrays, linear.number,
+                              weights_for(model.graph, vocabulary, unsigned(seed)));
+    for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
+    shared += ir::print(program).find("parallel for") != std::string::npos;
+  }
+  WARN(tally.text() << "; " << shared << " with loops of threads, " << refused << " refused at the end");
+  CHECK(shared > cases / 2);
+  CHECK(refused < cases / 20);
 }

@@ -2,8 +2,11 @@
 #include "cortex/pass/gpu_pipeline.hpp"
 
 #include <catch2/catch.hpp>
+#include <optional>
 
+#include "cortex/pass/loops.hpp"
 #include "support/golden.hpp"
+#include "support/handmade.hpp"
 #include "support/lowering.hpp"
 #include "support/models.hpp"
 
@@ -21,7 +24,8 @@ GpuSchedule how(Group group, int blocks, int threads = 32) {
 }
 
 /// The program after the last run of `pass`, verified after each.
-ir::Program after(const std::string& pass, const ra::Graph& graph, const GpuSchedule& wish) {
+ir::Program after(const std::string& pass, const ra::Graph& graph, const GpuSchedule& wish,
+                  const std::optional<Loops>& loops = {}) {
   struct Last final : pass::PassObserver {
     std::string wanted;
     ir::Program found;
@@ -32,7 +36,8 @@ ir::Program after(const std::string& pass, const ra::Graph& graph, const GpuSche
   last.wanted = pass;
   const Gpu gpu = Gpu::of(90);
   const auto shape = schedule::gpu_shape(wish, gpu, schedule::gpu_problem(graph));
-  const Schedule schedule = Schedule::standard().workers(shape.blocks).on_gpu(wish);
+  Schedule schedule = Schedule::standard().workers(shape.blocks).on_gpu(wish);
+  if (loops) schedule = schedule.loops(*loops);
   pass::run_gpu_pipeline(lower::lower(graph, schedule), schedule, shape, Target::cuda(gpu), {true, &last});
   INFO("pass " << pass);
   REQUIRE(bool(last.found.body));
@@ -104,17 +109,75 @@ TEST_CASE("share_threads makes of a TreeGRU what its golden file shows", "[sched
                text_after("share_threads", tree_gru(16).graph(), how(Group::cluster, 2)));
 }
 
-TEST_CASE("a loop schedule by hand is for CPUs", "[pass][gpu]") {
-  const ra::Graph graph = tree_rnn(8).graph();
-  struct Nothing final : LoopSchedule {
-    ir::Stmt named(const ir::Stmt& body) const override { return body; }
-    std::size_t size() const override { return 0; }
-    bool has_barriers() const override { return false; }
-    std::string text(std::size_t) const override { return {}; }
-    ir::Stmt apply(std::size_t, const ir::Stmt& body, const Target&) const override { return body; }
+namespace {
+
+/// Sums that are the first thread's, rows that each thread copies for itself before it does its columns, and nodes that
+/// are one thread's each.
+const char* const by_hand =
+    "distribute_rows(); fuse_nests(); cache_read(s, n_idx.2.2); bind(i, thread); bind(i.3, thread); "
+    "bind(n_idx.2.7, thread)";
+
+ir::Program after_by_hand(const std::string& pass, const char* steps) {
+  return after(pass, tree_gru(8).graph(), how(Group::block, 1), Loops::parse(steps));
+}
+
+}  // namespace
+
+TEST_CASE("rest_for_first_thread makes of a TreeGRU by hand what its golden file shows", "[schedule][gpu]") {
+  check_golden("schedule/rest_for_first_thread/tree_gru.ilir",
+               ir::print(after_by_hand("rest_for_first_thread", by_hand)));
+}
+
+TEST_CASE("rest_for_first_thread leaves loops that threads share alone", "[schedule][gpu]") {
+  const ir::Expr i = ir::Var::make("i");
+  const ir::Buffer y = buffer("y", {Dim("hidden", 8)}, ir::Role::state);
+  const ir::Stmt loop = ir::For::make(i, y->dims[0], ir::imm(8), ir::ForKind::threads, store(y, {i}, number(1)));
+  const ir::Stmt two = ir::Block::make({loop, ir::Barrier::make(true), loop});
+  CHECK(schedule::rest_for_first_thread(loop).same_as(loop));
+  CHECK(schedule::rest_for_first_thread(two).same_as(two));
+  CHECK(pass::insert_thread_barriers_by_hand(two).same_as(two));
+}
+
+TEST_CASE("rest_for_first_thread refuses what writes what threads share beside what each has for itself",
+          "[schedule][gpu][refusal]") {
+  const ir::Expr i = ir::Var::make("i");
+  const Dim H("hidden", 8);
+  const ir::Buffer y = buffer("y", {H}, ir::Role::state), z = buffer("z", {H}, ir::Role::state), own = local("own");
+  const ir::Stmt loop = ir::For::make(i, H, ir::imm(8), ir::ForKind::threads, store(y, {i}, load(own, {})));
+  const ir::Stmt both = ir::If::make(ir::binary(ir::BinaryOp::lt, ir::imm(0), ir::imm(1)),
+                                     ir::Block::make({store(own, {}, number(1)), store(z, {ir::imm(0)}, number(1))}));
+  CHECK_THROWS_WITH(schedule::rest_for_first_thread(ir::Alloc::make(own, ir::Block::make({both, loop}))),
+                    Contains("'z', which threads share, is written beside 'own', which each of them has for itself"));
+}
+
+TEST_CASE("barriers of threads by hand stand where their golden file shows", "[pass][gpu]") {
+  check_golden("pass/insert_thread_barriers/by_hand.ilir", ir::print(after_by_hand("insert_thread_barriers", by_hand)));
+}
+
+TEST_CASE("a program in which nothing is bound has no barrier of threads", "[pass][gpu]") {
+  CHECK_THAT(ir::print(after_by_hand("rest_for_first_thread", "")), Contains("if thread == 0:\n  for "));
+  CHECK_THAT(ir::print(after_by_hand("flatten_storage", "")), !Contains("barrier"));
+}
+
+TEST_CASE("threads that share a loop have neighbouring iterations", "[schedule][gpu]") {
+  check_golden("schedule/share_bound_loops/tree_gru.ilir", ir::print(after_by_hand("share_bound_loops", by_hand)));
+}
+
+TEST_CASE("share_bound_loops leaves a program alone in which no loop is bound", "[schedule][gpu]") {
+  const ir::Stmt body = lower::lower(tree_rnn(8).graph(), Schedule::standard()).body;
+  CHECK(schedule::share_bound_loops(body, 32).same_as(body));
+}
+
+TEST_CASE("blocks of a group need the barriers of a schedule by hand", "[pass][gpu][refusal]") {
+  const auto refused = [](const char* steps) {
+    try {
+      after("flatten_storage", tree_rnn(8).graph(), how(Group::cluster, 2), Loops::parse(steps));
+    } catch (const Error& error) {
+      return error.message;
+    }
+    return std::string();
   };
-  const Schedule schedule = Schedule::standard().loops(Nothing());
-  const auto shape = schedule::gpu_shape({}, Gpu{}, schedule::gpu_problem(graph));
-  CHECK_THROWS_WITH(pass::run_gpu_pipeline(lower::lower(graph, schedule), schedule, shape, Target::cuda()),
-                    Contains("a loop schedule by hand is for CPUs"));
+  CHECK(refused("distribute_rows(); share_work()") ==
+        "loop schedule: 2 blocks of a group need the step insert_barriers(), behind parallel or share_work()");
+  CHECK(refused("distribute_rows(); share_work(); insert_barriers()") == "");
 }

@@ -48,6 +48,7 @@ TEST_CASE("each call of the builder is the step that its text says", "[schedule]
       {Loops{}.jam("i"), "jam(i)"},
       {Loops{}.vectorize("i"), "vectorize(i)"},
       {Loops{}.parallel("i"), "parallel(i)"},
+      {Loops{}.bind("i", "thread"), "bind(i, thread)"},
       {Loops{}.merge("i", "j"), "merge(i, j)"},
       {Loops{}.distribute("i"), "distribute(i)"},
       {Loops{}.rfactor("k", 4), "rfactor(k, 4)"},
@@ -123,6 +124,9 @@ TEST_CASE("other arguments than a primitive takes are refused with those that it
       {"cache_read(t)", "it takes cache_read(tensor, loop)"},
       {"layout_reorder(W)", "it takes layout_reorder(tensor, number, ...)"},
       {"share_work(2)", "it takes share_work()"},
+      {"bind(i)", "it takes bind(loop, group or worker or block or thread)"},
+      {"bind(i, warp)", "bind(i, warp): it takes bind(loop, group or worker or block or thread)"},
+      {"bind(thread, i)", "it takes bind(loop, group or worker or block or thread)"},
   };
   for (const auto& [steps, reason] : cases) CHECK_THAT(parsed(steps), Contains(reason));
   CHECK_THAT(refused([] { Loops{}.whole("split"); }), Contains("split(): it takes split(loop, number)"));
@@ -131,9 +135,9 @@ TEST_CASE("other arguments than a primitive takes are refused with those that it
 
 TEST_CASE("what moves or shares work comes before the barriers", "[schedule][loops][refusal]") {
   for (const char* late :
-       {"parallel(i)", "compute_inline(t)", "compute_at(t, i)", "cache_read(t, i)", "cache_write(t, i)", "fuse_nests()",
-        "inline_temporaries()", "distribute_rows()", "fuse_edges()", "forward_stores()", "index_densely()",
-        "share_work()", "insert_barriers()"}) {
+       {"parallel(i)", "bind(i, block)", "bind(i, thread)", "compute_inline(t)", "compute_at(t, i)", "cache_read(t, i)",
+        "cache_write(t, i)", "fuse_nests()", "inline_temporaries()", "distribute_rows()", "fuse_edges()",
+        "forward_stores()", "index_densely()", "share_work()", "insert_barriers()"}) {
     const std::string steps = std::string("insert_barriers(); unroll(i); ") + late;
     CHECK(parsed(steps) == std::string("loop schedule: ") + late + ": it has to come before insert_barriers()");
     CHECK(parsed(std::string(late) + "; unroll(i)") == "");
@@ -147,6 +151,7 @@ TEST_CASE("work that is shared has its barriers before it is tiled", "[schedule]
   CHECK(parsed("share_work(); tile_nests(); insert_barriers()") ==
         "loop schedule: insert_barriers(): it has to come before tile_nests(), since work is shared");
   CHECK_THAT(parsed("parallel(i); tile_nests(); unroll(j); insert_barriers()"), Contains("before tile_nests()"));
+  CHECK_THAT(parsed("bind(i, worker); tile_nests(); insert_barriers()"), Contains("before tile_nests()"));
   CHECK(parsed("share_work(); insert_barriers(); tile_nests()") == "");
   CHECK(parsed("tile_nests(); share_work(); insert_barriers()") == "");
 }

@@ -82,6 +82,18 @@ TEST_CASE("iterations over pieces are independent if the pieces do not overlap",
   CHECK_THROWS_WITH(share_loop(pieces(3), "i"), Contains("depend on each other through 'y'"));
 }
 
+TEST_CASE("iterations over what a quotient and its remainder number are independent", "[schedule][loops][refusal]") {
+  const auto at = [](std::int64_t divisor, std::int64_t modulus) {
+    return loop(i, half, store(z, {i / divisor, i % modulus}, load(M, {i, i})));
+  };
+  CHECK_NOTHROW(share_loop(at(2, 2), "i"));
+  CHECK_THROWS_WITH(share_loop(at(2, 3), "i"), Contains("depend on each other through 'z'"));
+  CHECK_THROWS_WITH(share_loop(loop(i, half, store(z, {i / 2, j % 2}, number(0))), "i"), Contains("through 'z'"));
+  CHECK_THROWS_WITH(share_loop(loop(i, half, store(z, {i / 2, (i / 4) % 2}, number(0))), "i"), Contains("through 'z'"));
+  const ir::Stmt nodes = for_nodes(i, loop(j, H, store(z, {i, j}, number(0))));
+  CHECK_NOTHROW(share_loop(fuse_loops(nodes, "n_idx", "j"), "n_idx.j"));
+}
+
 TEST_CASE("a loop that carries the recursion is neither shared nor taken apart", "[schedule][loops][refusal]") {
   const ir::Stmt along = node_by_node([](const ir::Expr& node) {
     return block({loop(i, H, store(z, {node, i}, load(h, {child_of(node), i}))),

@@ -20,6 +20,7 @@ struct Case {
   ir::Stmt (*program)();
   const char* steps;
   int workers = 1;
+  Backend backend = Backend::llvm;
 };
 
 const Case cases[] = {
@@ -41,6 +42,11 @@ const Case cases[] = {
     {"tile", scale, "split(i, 4); vectorize(i.i)"},
     {"rows", matrix, "parallel(i)", 3},
     {"nodes", at_nodes, "parallel(n_idx)", 3},
+    {"rows", matrix, "bind(i, worker)", 3},
+    {"rows_of_blocks", matrix, "bind(i, block)", 3},
+    {"columns_of_threads", matrix, "bind(j, thread)", 1, Backend::cuda},
+    {"rows_and_columns_of_threads", at_nodes, "fuse(n_idx, i); bind(n_idx.i, thread)", 1, Backend::cuda},
+    {"blocks_and_threads", matrix, "bind(i, block); bind(j, thread)", 3, Backend::cuda},
     // Statements between loops
     {"elements", through_t, "merge(i, j)"},
     {"reductions", two_products, "merge(r, r.2)"},
@@ -126,6 +132,7 @@ const std::set<std::string> always_something = {
     "jam",
     "vectorize",
     "parallel",
+    "bind",
     "merge",
     "rfactor",  // what is so already is refused
     "compute_inline",
@@ -141,12 +148,12 @@ struct Around {
   LoopStep step;  // between them
 };
 
-Around around_last(const ir::Stmt& body, const char* steps) {
+Around around_last(const ir::Stmt& body, const char* steps, const Target& target = {}) {
   const Loops loops = Loops::parse(steps);
   const LoopStep last = loops.steps().back();
   Loops first(std::vector<LoopStep>(loops.steps().begin(), loops.steps().end() - 1));
-  const ir::Stmt before = after(body, to_string(first));
-  return {before, loops.apply(loops.size() - 1, before, {}), last};
+  const ir::Stmt before = after(body, to_string(first), target);
+  return {before, loops.apply(loops.size() - 1, before, target), last};
 }
 
 }  // namespace
@@ -155,7 +162,8 @@ TEST_CASE("what each primitive makes of a small program reads like this, and com
           "[schedule][loops][golden][equality]") {
   for (const Case& each : cases) {
     INFO(each.name << ": " << each.steps);
-    const Around at = around_last(each.program(), each.steps);
+    const Around at =
+        around_last(each.program(), each.steps, each.backend == Backend::cuda ? Target::cuda() : Target());
     const ir::Program before = program_of(at.before), made = program_of(at.after);
     check_golden("loops/" + at.step.primitive + "/" + each.name + ".ilir",
                  text_of(before) + "\n-> " + to_string(at.step) + "\n\n" + text_of(made));
@@ -164,6 +172,14 @@ TEST_CASE("what each primitive makes of a small program reads like this, and com
     CHECK(difference(written, made, each.workers) == "");
     if (at.step.primitive.rfind("layout_", 0) == 0) CHECK(difference(written, pass::flatten_storage(made)) == "");
   }
+}
+
+TEST_CASE("a loop that is bound to workers, or to blocks, is a parallel one", "[schedule][loops][equality]") {
+  const ir::Stmt programs[] = {matrix(), product(), scale()};
+  for (const ir::Stmt& program : programs)
+    for (const Target& target : {Target(), Target::cuda()})
+      for (const char* bound : {"bind(i, worker)", "bind(i, block)"})
+        CHECK(ir::equal(after(program, bound, target), after(program, "parallel(i)", target)));
 }
 
 TEST_CASE("a primitive that has nothing to do gives the same program back", "[schedule][loops][noop]") {

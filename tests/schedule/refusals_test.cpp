@@ -18,10 +18,10 @@ struct Refused {
 };
 
 /// That the last of the steps is refused, and names itself and the reason.
-void check(const std::vector<Refused>& cases) {
+void check(const std::vector<Refused>& cases, const Target& target = {}) {
   for (const Refused& each : cases) {
     INFO(each.steps << "\n" << ir::print(each.program()));
-    const std::string message = refusal(each.program(), each.steps);
+    const std::string message = refusal(each.program(), each.steps, target);
     CHECK_THAT(message, StartsWith("loop schedule: " + to_string(Loops::parse(each.steps).steps().back()) + ": "));
     CHECK_THAT(message, Contains(each.why));
   }
@@ -322,6 +322,42 @@ TEST_CASE("a loop that workers cannot share is refused", "[schedule][loops][refu
       {product, "rfactor(r, 4); vectorize(r.p); parallel(i); tile_nests()",
        "a loop that workers share has vectors already: their slices would not be those of tiles"},
   });
+}
+
+TEST_CASE("a loop is not bound to groups, nor on a CPU to threads", "[schedule][loops][refusal]") {
+  check({
+      {matrix, "bind(i, group)", "groups share the roots of a call"},
+      {matrix, "bind(j, thread)", "a worker of a CPU is one thread: bind(j, worker) shares the loop among workers"},
+      {of_children, "bind(b_idx, worker)", "iterations of 'b_idx' depend on each other through 'h'"},
+  });
+  check({{matrix, "bind(i, group)", "how many blocks are one is GpuSchedule's group and blocks (on_gpu)"}},
+        Target::cuda());
+}
+
+TEST_CASE("a loop that threads cannot share is refused", "[schedule][loops][refusal]") {
+  check(
+      {
+          {of_children, "bind(b_idx, thread)", "iterations of 'b_idx' depend on each other through 'h'"},
+          {product, "bind(r, thread)", "iterations of 'r' depend on each other through 'acc'"},
+          {matrix, "bind(i, thread); bind(i, thread)", "loop 'i' is shared by threads already"},
+          {matrix, "bind(i, thread); unroll(j); split(i, 2)", "loop 'i' is shared by threads already"},
+          {matrix, "bind(i, block); bind(i, thread)", "loop 'i' is parallel or vectorized already"},
+          {matrix, "bind(i, thread); bind(j, thread)", "loop 'j' stands in loop 'i', which is shared by threads"},
+          {matrix, "bind(j, thread); bind(i, thread)", "loop 'j' stands in loop 'i', which is shared by threads"},
+          {two_nests_a_node, "split(n_idx, 4); bind(n_idx.i, thread); bind(i, block)",
+           "loop 'i', which is parallel, stands in loop 'n_idx.i', which is shared by threads and does more than one "
+           "nest"},
+          {product, "rfactor(r, 4); bind(r.p, thread)", "each thread has 'acc.p' for itself, and computes all of it"},
+          {matrix, "bind(j, thread); cache_write(Y, i)",
+           "each thread has 'Y_cache' for itself, and computes all of it"},
+      },
+      Target::cuda());
+}
+
+TEST_CASE("steps that make vectors are refused for a GPU", "[schedule][loops][refusal]") {
+  check({{scale, "vectorize(i)", "a thread of a GPU has no vectors; bind(loop, thread) shares a loop among threads"},
+         {product, "tile_nests()", "a thread of a GPU has no vectors"}},
+        Target::cuda());
 }
 
 TEST_CASE("statements that cannot leave their loop, or come into another, are refused", "[schedule][loops][refusal]") {

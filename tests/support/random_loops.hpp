@@ -26,6 +26,9 @@ class StepMaker {
         case 'l': result.names.push_back(loop(result.names.empty() ? "" : result.names.back())); break;
         case 'L': result.names = path(); break;
         case 't': result.names.push_back(pick(tensors_)); break;
+        case 'b':
+          result.names.push_back(random_.chance(0.5) ? "thread" : random_.chance(0.5) ? "block" : "worker");
+          break;
         case 'n': result.numbers.push_back(number(primitive, result.numbers.size())); break;
         case 'N': result.numbers = order(); break;
         default: break;
@@ -132,6 +135,8 @@ class RandomLoops {
   }
 
   Loops loops;
+  /// The program after them.
+  const ir::Stmt& body() const { return body_; }
 
   /// Some steps; sometimes barriers, and some more steps behind them. Whether several workers may run the program.
   bool draw() {

@@ -245,7 +245,9 @@ class Printer {
         stmt(s.as<Alloc>()->body, indent);
         break;
       }
-      case StmtKind::barrier: out_ << pad << (s.as<Barrier>()->of_threads ? "barrier of threads\n" : "barrier\n"); break;
+      case StmtKind::barrier:
+        out_ << pad << (s.as<Barrier>()->of_threads ? "barrier of threads\n" : "barrier\n");
+        break;
     }
   }
 
@@ -261,7 +263,7 @@ class Printer {
   }
 
   void loop(const For& n, const std::string& pad, int indent) {
-    constexpr std::string_view kinds[] = {"for ", "parallel for ", "vectorized for ", "unrolled for "};
+    constexpr std::string_view kinds[] = {"for ", "parallel for ", "vectorized for ", "unrolled for ", "threads for "};
     out_ << pad << kinds[std::size_t(n.loop)] << bound(n.var) << " = 0:";
     expr(n.extent, 0);
     out_ << ":  # " << n.dim.name();

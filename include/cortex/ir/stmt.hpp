@@ -45,6 +45,7 @@ enum class ForKind : std::uint8_t {
              // shared in pieces of `piece` iterations each, the pieces [count w / W, count (w + 1) / W)
   vectorized,  // all iterations at once, in the lanes of a vector; constant extent
   unrolled,    // copied out; constant extent
+  threads,     // the threads of a GPU's block share its iterations: thread t of T runs t, t + T, t + 2 T, ...
 };
 
 /// `for var in [0, extent)`. `dim` is the named dimension that the loop ranges over.

@@ -4,7 +4,8 @@
 //
 //   ra          expressions of the operator graph: reductions, no vectors
 //   loops       serial loops; no reductions, vectors or barriers
-//   scheduled   all kinds of loops, vectors, and barriers outside of parallel loops and conditionals
+//   scheduled   all kinds of loops, vectors, and barriers outside of parallel loops and conditionals; those of threads
+//               where all threads of a block come
 //   device      serial loops and one offset a buffer, whose layout is known; of the functions only the worker's number
 #pragma once
 
@@ -15,6 +16,7 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/ir/mutate.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -54,7 +56,7 @@ class Verifier {
       case StmtKind::let: {
         const auto& n = *s.as<LetStmt>();
         expr(n.value);
-        return bound(n.var, nullptr, s, [&] { stmt(n.body); });
+        return bound(n.var, nullptr, s, differs_by_thread(n.value), [&] { stmt(n.body); });
       }
       case StmtKind::store: return store(*s.as<Store>());
       case StmtKind::if_: return branch(*s.as<If>());
@@ -82,9 +84,10 @@ class Verifier {
       fail("a loop in pieces has a constant extent, a multiple of a piece", self);
     expr(n.extent);
     const int apart = n.loop == ForKind::parallel, vectors = n.loop == ForKind::vectorized;
-    apart_ += apart, vectorized_ += vectors;
-    bound(n.var, &n, self, [&] { stmt(n.body); });
-    apart_ -= apart, vectorized_ -= vectors;
+    const int own = n.loop == ForKind::threads || differs_by_thread(n.extent);
+    apart_ += apart, vectorized_ += vectors, by_thread_ += own;
+    bound(n.var, &n, self, own, [&] { stmt(n.body); });
+    apart_ -= apart, vectorized_ -= vectors, by_thread_ -= own;
   }
 
   void store(const Store& n) {
@@ -99,10 +102,11 @@ class Verifier {
 
   void branch(const If& n) {
     expr(n.condition);
-    ++conditions_;
+    const int own = differs_by_thread(n.condition);
+    ++conditions_, by_thread_ += own;
     stmt(n.then_body);
     if (n.else_body) stmt(n.else_body);
-    --conditions_;
+    --conditions_, by_thread_ -= own;
   }
 
   void alloc(const Alloc& n) {
@@ -119,7 +123,8 @@ class Verifier {
     // The threads of a worker run its iterations of a parallel loop together.
     const bool together = s.as<Barrier>()->of_threads;
     if (vectorized_ || (apart_ && !together)) fail("no barrier stands inside a parallel or vectorized loop", s);
-    if (conditions_) fail("no barrier stands inside a conditional", s);
+    if (conditions_ && !together) fail("no barrier stands inside a conditional", s);
+    if (by_thread_) fail("a barrier stands where all threads of a block come", s);
   }
 
   // ---- expressions ----
@@ -144,7 +149,7 @@ class Verifier {
       case ExprKind::let: {
         const auto& n = *e.as<Let>();
         expr(n.value);
-        return bound(n.var, nullptr, e, [&] { expr(n.body); });
+        return bound(n.var, nullptr, e, differs_by_thread(n.value), [&] { expr(n.body); });
       }
       case ExprKind::ramp: return expr(e.as<Ramp>()->base);
       case ExprKind::broadcast: return expr(e.as<Broadcast>()->value);
@@ -168,7 +173,7 @@ class Verifier {
   void reduce(const Reduce& n, const Expr& e) {
     if (level_ != Level::ra) fail("reductions have become loops", e);
     expr(n.axis.extent);
-    bound(n.axis.var, nullptr, e, [&] { expr(n.body); });
+    bound(n.axis.var, nullptr, e, false, [&] { expr(n.body); });
   }
 
   // ---- buffers ----
@@ -208,10 +213,21 @@ class Verifier {
   }
 
   template <class Handle, class F>
-  void bound(const Expr& var, const For* loop, const Handle& self, F body) {
+  void bound(const Expr& var, const For* loop, const Handle& self, bool by_thread, F body) {
     if (!bound_.emplace(var.get(), loop).second) fail("a variable is not bound inside its own scope", self);
+    if (by_thread) of_thread_.insert(var.get());
     body();
+    if (by_thread) of_thread_.erase(var.get());
     bound_.erase(var.get());
+  }
+
+  /// Whether the threads of a block may have different values for `e`.
+  bool differs_by_thread(const Expr& e) const {
+    bool found = false;
+    visit_with(
+        e, [&](const Var& v) { found |= of_thread_.contains(&v); },
+        [&](const UfCall& call) { found |= call.uf.kind == UfKind::thread; });
+    return found;
   }
 
   // ---- messages ----
@@ -230,9 +246,9 @@ class Verifier {
   Level level_;
   bool free_variables_ = false, whole_program_ = false;
   // How many loops or conditionals, around here, do not let a barrier stand.
-  int apart_ = 0, vectorized_ = 0, conditions_ = 0;
-  PointerMap<const For*> bound_;    // the loop of a loop's variable; null for a let's
-  PointerSet listed_, allocated_;
+  int apart_ = 0, vectorized_ = 0, conditions_ = 0, by_thread_ = 0;
+  PointerMap<const For*> bound_;  // the loop of a loop's variable; null for a let's
+  PointerSet listed_, allocated_, of_thread_;
 };
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include "cortex/pass/zero_absent_rows.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
 #include "cortex/schedule/keep_weights.hpp"
+#include "cortex/schedule/share_bound_loops.hpp"
 #include "cortex/schedule/share_threads.hpp"
 
 namespace cortex::pass {
@@ -35,14 +36,26 @@ inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const
   p.run("share_loads", share_loads);
 }
 
+/// A schedule of the loops by hand: what is bound to blocks and threads by its steps, and the rest for the first of
+/// them.
+inline void schedule_by_hand_for_gpu(Pipeline& p, const Schedule& schedule, const schedule::GpuShape& shape,
+                                     const Target& target) {
+  p.run("zero_absent_rows", zero_absent_rows);
+  p.by_hand(*schedule.by_hand, schedule, target, schedule::slice_unit);
+  p.run("rest_for_first_thread", schedule::rest_for_first_thread);
+  p.run("insert_thread_barriers", insert_thread_barriers_by_hand);
+  p.run("share_bound_loops", [&](const ir::Stmt& s) { return schedule::share_bound_loops(s, shape.threads); });
+}
+
 /// From the lowered ILIR (level `loops`) to level `device`, for `target.gpu`.
 inline ir::Program run_gpu_pipeline(const ir::Program& lowered, const Schedule& schedule,
                                     const schedule::GpuShape& shape, const Target& target,
                                     const PipelineOptions& options = {}) {
   Pipeline p(lowered, options);
   if (schedule.by_hand)
-    throw Error(Code::invalid_schedule, "a loop schedule by hand is for CPUs: a GPU's loops are the compiler's affair");
-  schedule_for_gpu(p, shape, target);
+    schedule_by_hand_for_gpu(p, schedule, shape, target);
+  else
+    schedule_for_gpu(p, shape, target);
 
   // Down to the machine
   p.run("resolve_structure",

@@ -6,7 +6,9 @@
 //
 // Which thread does what is not looked at: such a barrier costs little beside a nest. Of states, which are written once
 // and before they are read, only a read after a write counts. Runs after `insert_barriers`, whose barriers are ones of
-// threads, too, after temporaries share memory, and when slices of weights are kept on chip.
+// threads, too, after temporaries share memory, and when slices of weights are kept on chip. Where loops are scheduled
+// by hand, barriers stand between the loops that threads share and what is one thread's (`share_bound_loops.hpp`), in
+// place of nests, and at no end of a loop whose iterations do not meet.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
+#include "cortex/schedule/share_bound_loops.hpp"
 
 namespace cortex::pass {
 
@@ -21,12 +24,22 @@ namespace detail {
 
 class ThreadBarriers {
  public:
+  explicit ThreadBarriers(bool by_hand) : by_hand_(by_hand) {}
+
   ir::Stmt run(const ir::Stmt& body) {
     Sequence all;
     return sequence(body, all);
   }
 
  private:
+  /// Whether no barrier stands inside a statement: a nest, which threads will share, or what they do not go through
+  /// together.
+  bool is_whole(const ir::Stmt& stmt) const {
+    return by_hand_ ? !schedule::is_together(stmt) : schedule::parse_nest(stmt).has_value();
+  }
+  /// Whether a loop's iterations never meet. Temporaries that share memory would be taken for others; by hand none do.
+  bool are_apart(const ir::For& loop) const { return by_hand_ && !schedule::carried_by(loop); }
+
   /// The memory that statements touch.
   struct Touched {
     Vector<const void*> read, written;
@@ -83,7 +96,7 @@ class ThreadBarriers {
     all.since.add(tail);
   }
 
-  static ir::Stmt sequence(const ir::Stmt& block, Sequence& all) {
+  ir::Stmt sequence(const ir::Stmt& block, Sequence& all) const {
     Vector<ir::Stmt> out;
     bool changed = false;
     const Vector<ir::Stmt> stmts = schedule::stmts_of(block);
@@ -92,7 +105,7 @@ class ThreadBarriers {
       if (stmt.as<ir::Barrier>()) {
         all.since = {};
         all.any = true;
-      } else if (schedule::parse_nest(stmt)) {
+      } else if (is_whole(stmt)) {
         const Touched here = touched_by(stmt);
         step(all, out, here, here);
       } else if (const auto* let = stmt.as<ir::LetStmt>()) {
@@ -103,13 +116,18 @@ class ThreadBarriers {
       } else if (const auto* loop = stmt.as<ir::For>()) {
         Sequence inside;
         ir::Stmt body = sequence(loop->body, inside);
-        if (inside.since.meets(inside.head)) {
+        if (inside.since.meets(inside.head) && !are_apart(*loop)) {
           body = ir::Block::make({body, ir::Barrier::make(true)});
           inside.since = {};
         }
         step(all, out, inside.head, inside.since);
         if (!body.same_as(loop->body))
           result = ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, body, loop->piece);
+      } else if (const auto* branch = stmt.as<ir::If>()) {
+        result = sides(*branch, all, out);
+      } else if (const auto* alloc = stmt.as<ir::Alloc>()) {
+        const ir::Stmt body = sequence(alloc->body, all);
+        if (!body.same_as(alloc->body)) result = ir::Alloc::make(alloc->buffer, body);
       } else {
         schedule::refuse_outside();
       }
@@ -118,10 +136,28 @@ class ThreadBarriers {
     }
     return changed || out.size() != stmts.size() ? ir::Block::make(out) : block;
   }
+
+  /// Either side may run, with the barriers inside of it.
+  ir::Stmt sides(const ir::If& branch, Sequence& all, Vector<ir::Stmt>& out) const {
+    Sequence first, second;
+    const ir::Stmt then_body = sequence(branch.then_body, first);
+    const ir::Stmt else_body = branch.else_body ? sequence(branch.else_body, second) : ir::Stmt();
+    Touched head = touched_by(branch.condition), tail = head;
+    head.add(first.head), head.add(second.head);
+    tail.add(first.since), tail.add(second.since);
+    step(all, out, head, tail);
+    const bool same = then_body.same_as(branch.then_body) && else_body.same_as(branch.else_body);
+    return same ? handle_of(branch) : ir::If::make(branch.condition, then_body, else_body);
+  }
+
+  const bool by_hand_;
 };
 
 }  // namespace detail
 
-inline ir::Stmt insert_thread_barriers(const ir::Stmt& body) { return detail::ThreadBarriers().run(body); }
+inline ir::Stmt insert_thread_barriers(const ir::Stmt& body) { return detail::ThreadBarriers(false).run(body); }
+
+/// The same where a schedule by hand says which loops threads share.
+inline ir::Stmt insert_thread_barriers_by_hand(const ir::Stmt& body) { return detail::ThreadBarriers(true).run(body); }
 
 }  // namespace cortex::pass

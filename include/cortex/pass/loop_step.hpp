@@ -14,8 +14,8 @@
 
 namespace cortex {
 
-/// One step of a loop schedule: a primitive, the loops and tensors that it is applied to, and its numbers. As text
-/// `split(i, 16)`.
+/// One step of a loop schedule: a primitive, the loops and tensors that it is applied to or who shares a loop, and its
+/// numbers. As text `split(i, 16)`, `bind(i, thread)`.
 struct LoopStep {
   std::string primitive;
   Vector<std::string> names;

@@ -18,6 +18,7 @@
 #include "cortex/schedule/place_temporaries.hpp"
 #include "cortex/schedule/restructure.hpp"
 #include "cortex/schedule/rfactor.hpp"
+#include "cortex/schedule/share_bound_loops.hpp"
 
 namespace cortex {
 
@@ -32,7 +33,8 @@ struct StepCall {
   std::int64_t number(std::size_t i) const { return step.numbers[i]; }
 };
 
-/// What a primitive takes, and what it does. `arguments`: l a loop, t a tensor, n a number; capitals: one or more.
+/// What a primitive takes, and what it does. `arguments`: l a loop, t a tensor, b who shares a loop, n a number;
+/// capitals: one or more.
 struct LoopPrimitive {
   std::string_view name, arguments;
   ir::Stmt (*apply)(const StepCall&);
@@ -84,6 +86,31 @@ inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
       [&](auto& self, const ir::Store& store) -> ir::Stmt { return first_workers(self, handle_of(store)); });
 }
 
+/// Who can share the iterations of a loop. A worker of a GPU is a block.
+inline constexpr std::string_view sharers[] = {"group", "worker", "block", "thread"};
+
+/// Makes `c`'s loop one that its second name shares.
+inline ir::Stmt bind_loop(const StepCall& c) {
+  const std::string& to = c.name(1);
+  if (to == "worker" || to == "block") return schedule::share_loop(c.body, c.name(0));
+  if (to == "group")
+    schedule::refuse(
+        "groups share the roots of a call, each runs the whole program for its own, and no loop of the program goes "
+        "over groups; how many blocks are one is GpuSchedule's group and blocks (on_gpu), and a CPU's workers are one");
+  if (c.target.backend != Backend::cuda)
+    schedule::refuse("a worker of a CPU is one thread: bind(" + c.name(0) +
+                     ", worker) shares the loop among workers, " + "vectorize(" + c.name(0) +
+                     ") among the lanes of a vector");
+  return schedule::share_among_threads(c.body, c.name(0));
+}
+
+/// Refuses a step that makes vectors, where there are none.
+inline void need_vectors(const StepCall& c) {
+  if (c.target.backend == Backend::cuda)
+    schedule::refuse("a thread of a GPU has no vectors; bind(loop, thread) shares a loop among threads, jam(loop) " +
+                     std::string("puts its iterations side by side in one"));
+}
+
 inline ir::Stmt barriers_by_hand(const ir::Stmt& body) { return insert_barriers(rest_for_first_worker(body)); }
 
 /// All primitives, in the order in which a reader meets them.
@@ -106,8 +133,13 @@ inline constexpr std::array loop_primitives{
     LoopPrimitive{"reorder", "L", [](const StepCall& c) { return schedule::reorder_loops(c.body, c.step.names); }},
     LoopPrimitive{"unroll", "l", [](const StepCall& c) { return schedule::unroll_loop(c.body, c.name(0)); }},
     LoopPrimitive{"jam", "l", [](const StepCall& c) { return schedule::jam_loop(c.body, c.name(0)); }},
-    LoopPrimitive{"vectorize", "l", [](const StepCall& c) { return schedule::vectorize_loop(c.body, c.name(0)); }},
+    LoopPrimitive{"vectorize", "l",
+                  [](const StepCall& c) {
+                    need_vectors(c);
+                    return schedule::vectorize_loop(c.body, c.name(0));
+                  }},
     LoopPrimitive{"parallel", "l", [](const StepCall& c) { return schedule::share_loop(c.body, c.name(0)); }},
+    LoopPrimitive{"bind", "lb", bind_loop},
     // Statements between loops
     LoopPrimitive{"merge", "ll", [](const StepCall& c) { return schedule::merge_loops(c.body, c.name(0), c.name(1)); }},
     LoopPrimitive{"distribute", "l", [](const StepCall& c) { return schedule::distribute_loop(c.body, c.name(0)); }},
@@ -145,10 +177,19 @@ inline constexpr std::array loop_primitives{
     LoopPrimitive{"hoist_invariants", "", [](const StepCall& c) { return hoist_invariants(c.body); }},
     LoopPrimitive{"share_subexpressions", "", [](const StepCall& c) { return share_subexpressions(c.body); }},
     LoopPrimitive{"simplify_guards", "", [](const StepCall& c) { return simplify_guards(c.body); }},
-    LoopPrimitive{"share_work", "", [](const StepCall& c) { return schedule::share_work(c.body); }},
+    LoopPrimitive{"share_work", "",
+                  [](const StepCall& c) {
+                    const bool gpu = c.target.backend == Backend::cuda;
+                    return schedule::share_work(
+                        c.body, gpu ? schedule::SlicesOfMatrices::columns : schedule::SlicesOfMatrices::rows);
+                  }},
     LoopPrimitive{"insert_barriers", "", [](const StepCall& c) { return barriers_by_hand(c.body); }},
     LoopPrimitive{"pack_weights", "", [](const StepCall& c) { return schedule::pack_weights(c.body, c.target); }},
-    LoopPrimitive{"tile_nests", "", [](const StepCall& c) { return schedule::tile_nests(c.body, c.target); }},
+    LoopPrimitive{"tile_nests", "",
+                  [](const StepCall& c) {
+                    need_vectors(c);
+                    return schedule::tile_nests(c.body, c.target);
+                  }},
     LoopPrimitive{"share_loads", "", [](const StepCall& c) { return share_loads(c.body); }},
 };
 
@@ -178,12 +219,17 @@ inline void check_step(const LoopStep& step) {
     const bool number = c == 'n' || c == 'N';
     ++(number ? numbers : names);
     (number ? more_numbers : more_names) |= c == 'L' || c == 'N';
-    wanted += (wanted.empty() ? "" : ", ") + std::string(number ? "number" : c == 't' ? "tensor" : "loop");
+    wanted += (wanted.empty() ? "" : ", ");
+    wanted += number ? "number" : c == 't' ? "tensor" : c == 'b' ? "group or worker or block or thread" : "loop";
     if (c == 'L' || c == 'N') wanted += ", ...";
   }
   const bool right = (more_names ? step.names.size() >= names : step.names.size() == names) &&
                      (more_numbers ? step.numbers.size() >= numbers : step.numbers.size() == numbers);
-  if (!right)
+  bool known = true;  // who is to share a loop
+  for (std::size_t i = 0; right && i < names; ++i)
+    if (primitive->arguments[i] == 'b')
+      known = std::find(std::begin(sharers), std::end(sharers), step.names[i]) != std::end(sharers);
+  if (!right || !known)
     throw Error(Code::invalid_schedule,
                 "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
 }
@@ -191,13 +237,13 @@ inline void check_step(const LoopStep& step) {
 /// Barriers are put where the program stands then: what moves work from one nest to another, shares more of it, or
 /// reads whole what a worker read its own slice of, comes before them.
 inline void check_order(const Vector<LoopStep>& steps) {
-  constexpr std::string_view early[] = {"parallel",       "compute_inline", "compute_at",         "cache_read",
-                                        "cache_write",    "fuse_nests",     "inline_temporaries", "distribute_rows",
-                                        "fuse_edges",     "forward_stores", "index_densely",      "share_work",
-                                        "insert_barriers"};
+  constexpr std::string_view early[] = {"parallel",        "bind",           "compute_inline", "compute_at",
+                                        "cache_read",      "cache_write",    "fuse_nests",     "inline_temporaries",
+                                        "distribute_rows", "fuse_edges",     "forward_stores", "index_densely",
+                                        "share_work",      "insert_barriers"};
   bool barriers = false, shared = false, tiled = false;  // tiling gives each worker its iterations
   for (const LoopStep& step : steps) {
-    shared |= step.primitive == "parallel" || step.primitive == "share_work";
+    shared |= step.primitive == "parallel" || step.primitive == "bind" || step.primitive == "share_work";
     tiled |= shared && step.primitive == "tile_nests";
     if (tiled && step.primitive == "insert_barriers")
       throw Error(Code::invalid_schedule,
@@ -252,6 +298,10 @@ class Loops : public LoopSchedule {
   Loops jam(std::string loop) const { return with({"jam", {std::move(loop)}, {}}); }
   Loops vectorize(std::string loop) const { return with({"vectorize", {std::move(loop)}, {}}); }
   Loops parallel(std::string loop) const { return with({"parallel", {std::move(loop)}, {}}); }
+  /// `to`: who shares the loop's iterations. "worker", which is `parallel`; "block", the same in the words of a GPU,
+  /// whose workers are thread blocks; "thread": the threads of a block, neighbours neighbouring iterations. "group" is
+  /// refused with what to set instead: groups share roots, and no loop.
+  Loops bind(std::string loop, std::string to) const { return with({"bind", {std::move(loop), std::move(to)}, {}}); }
   // Statements between loops
   Loops merge(std::string first, std::string second) const {
     return with({"merge", {std::move(first), std::move(second)}, {}});
@@ -310,6 +360,7 @@ class Loops : public LoopSchedule {
     try {
       const ir::Stmt after = pass::detail::primitive_named(s.primitive)->apply({body, s, target});
       schedule::check_lanes(after);
+      schedule::check_loops_of_threads(after);
       return schedule::with_unique_names(schedule::detail::in_scope(after, "what is moved"));
     } catch (const Error& error) {
       if (error.code != Code::invalid_schedule) throw;

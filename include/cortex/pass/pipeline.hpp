@@ -66,21 +66,20 @@ class Pipeline {
     report(name);
   }
 
-  /// The steps of a loop schedule.
-  void by_hand(const LoopSchedule& loops, const Schedule& schedule, const Target& target) {
+  /// The steps of a loop schedule. Loops that workers share are cut between pieces of `unit` iterations.
+  void by_hand(const LoopSchedule& loops, const Schedule& schedule, const Target& target, std::int64_t unit) {
     const int workers = schedule.max_workers;
     if (workers > 1 && !loops.has_barriers())
-      throw Error(Code::invalid_schedule,
-                  "loop schedule: " + std::to_string(workers) +
-                      " workers need the step insert_barriers(), behind parallel or share_work()");
+      throw Error(Code::invalid_schedule, "loop schedule: " + std::to_string(workers) +
+                                              (target.backend == Backend::cuda ? " blocks of a group" : " workers") +
+                                              " need the step insert_barriers(), behind parallel or share_work()");
     enter(ir::Level::scheduled);
     program_.body = loops.named(program_.body);
     collect_buffers();
     run("store_weights", [&](const ir::Stmt& body) { return schedule::store_weights(body, schedule); });
     for (std::size_t step = 0; step < loops.size(); ++step)
       run(loops.text(step).c_str(), [&](const ir::Stmt& body) { return loops.apply(step, body, target); });
-    run("share_iterations",
-        [&](const ir::Stmt& body) { return schedule::share_iterations(body, schedule::lanes_of(target, DType::f32)); });
+    run("share_iterations", [&](const ir::Stmt& body) { return schedule::share_iterations(body, unit); });
   }
 
   void find_tables(TablesOf tables) {
@@ -181,7 +180,7 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
                                 const PipelineOptions& options = {}) {
   Pipeline p(lowered, options);
   if (schedule.by_hand)
-    p.by_hand(*schedule.by_hand, schedule, target);
+    p.by_hand(*schedule.by_hand, schedule, target, schedule::lanes_of(target, DType::f32));
   else
     schedule_loops(p, schedule, target);
 

@@ -1,9 +1,10 @@
 // Zeroes, at the start of a call, the row behind the last node of every tensor over the nodes in which children are
 // read: what absent children have. On CPUs the workspace does it; a GPU's memory is out of the caller's reach.
 //
-//   for n: h[n,i] = ..     ->     {for i: h[num_nodes,i] = 0; for n: h[n,i] = ..}
+//   for n: h[n,i] = ..     ->     {for absent: h[num_nodes,absent] = 0; for n: h[n,i] = ..}
 //
-// Runs before work is shared: then the barriers see these stores as they see others.
+// Runs before work is shared: then the barriers see these stores as they see others. Its loops have a name of their
+// own: schedules by hand name the others as they are.
 #pragma once
 
 #include "cortex/base/pointer_map.hpp"
@@ -39,7 +40,7 @@ inline ir::Stmt zero_absent_rows(const ir::Stmt& body) {
   Vector<ir::Stmt> stmts;
   for (const ir::Buffer& buffer : read) {
     Vector<ir::Expr> indices{ir::call(ir::UfKind::num_nodes, "num_nodes")};
-    for (std::size_t d = 1; d < buffer->dims.size(); ++d) indices.push_back(ir::Var::make("i"));
+    for (std::size_t d = 1; d < buffer->dims.size(); ++d) indices.push_back(ir::Var::make("absent"));
     ir::Stmt stmt = ir::Store::make(buffer, indices, ir::constant(0, {buffer->dtype, 1}));
     for (std::size_t d = buffer->dims.size(); d-- > 1;)
       stmt = ir::For::make(indices[d], buffer->dims[d], ir::imm(buffer->dims[d].extent()), ir::ForKind::serial, stmt);

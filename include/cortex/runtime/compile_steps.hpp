@@ -34,7 +34,7 @@ class Keeper final : public pass::PassObserver {
 
   void after(const char* pass, const ir::Program& program) override {
     const std::string_view name = pass;
-    tiling_ |= name == "tile_nests" || name == "share_threads" || name == "share_loads";
+    tiling_ |= name == "tile_nests" || name == "share_threads" || name == "share_bound_loops" || name == "share_loads";
     resolved_ |= name == "resolve_structure" || name == "approximate_activations" || name == "vectorize" ||
                  name == "flatten_storage";
     if (!tiling_ && !resolved_) executable_.scheduled = program;

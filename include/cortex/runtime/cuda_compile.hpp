@@ -10,6 +10,7 @@
 #include "cortex/lower/lower.hpp"
 #include "cortex/pass/gpu_pipeline.hpp"
 #include "cortex/ra/check.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "cortex/runtime/compile_steps.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/partition.hpp"
@@ -25,11 +26,29 @@ inline void check_gpu_schedule(const Schedule& schedule) {
     if (asked)
       throw Error(Code::invalid_schedule, std::string(decision) + " is for CPUs; leave it out for a GPU, " + instead);
   };
-  refuse(schedule.sharing == Sharing::on, "share_subtrees", "which computes equal subtrees each");
   refuse(schedule.tabulating == Tabulating::on, "tabulate", "which computes all that follows from words");
   refuse(schedule.weight_type != DType::f32, "store_weights", "where weights are f32");
   refuse(!schedule.stored.empty(), "store", "where weights are f32");
   refuse(schedule.tiling != Tiling{}, "the shape of register tiles", "whose threads GpuSchedule::rows tiles");
+}
+
+/// What a schedule of the loops by hand leaves to be said of a GPU: without barriers of blocks in it, a group is one
+/// block unless it is said otherwise.
+inline GpuSchedule gpu_schedule(const Schedule& schedule) {
+  GpuSchedule wish = schedule.gpu;
+  if (!schedule.by_hand) return wish;
+  const auto refuse = [](const std::string& what) {
+    throw Error(Code::invalid_schedule, what + "; leave it out, or the loop schedule");
+  };
+  if (wish.rows) refuse("GpuSchedule::rows shapes the compiler's own tiles, and with loops() there are none");
+  if (wish.weights == GpuSchedule::Weights::resident)
+    refuse(
+        "GpuSchedule::Weights::resident: slices of weights stay in shared memory where the loops are the compiler's "
+        "own, and with loops() they are not");
+  using Group = GpuSchedule::Group;
+  if (wish.group == Group::automatic && !wish.blocks && !schedule.by_hand->has_barriers()) wish.group = Group::block;
+  wish.weights = GpuSchedule::Weights::streamed;
+  return wish;
 }
 
 }  // namespace detail
@@ -42,7 +61,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   ra::check(graph);
   detail::check_gpu_schedule(schedule);
   auto result = std::make_shared<CudaExecutable>();
-  result->shape = schedule::gpu_shape(schedule.gpu, gpu, schedule::gpu_problem(graph));
+  result->shape = schedule::gpu_shape(detail::gpu_schedule(schedule), gpu, schedule::gpu_problem(graph));
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;
@@ -50,6 +69,8 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   GpuSchedule& chosen = executable->schedule.gpu;
   chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;
   chosen.threads = result->shape.threads, chosen.rows = result->shape.rows;
+  // Where it pays is known of CPUs alone: a GPU waits while its host looks for equal subtrees.
+  executable->shares_subtrees = schedule.sharing == Sharing::on && ra::shares_subtrees(graph, schedule);
   executable->target = Target::cuda(gpu);
   executable->lowered = lower::lower(graph, executable->schedule);
   const pass::PipelineOptions passes{options.verify, options.observer};

@@ -93,6 +93,18 @@ class Result {
   Result(runtime::CudaCall call, std::size_t roots) : call_(std::move(call)), roots_(roots) {}
 
   std::size_t num_roots() const { return roots_; }
+  /// How many nodes the groups' roots have reached, and how many of these were computed: equal subtrees of a group are
+  /// one where the schedule shares them.
+  std::size_t num_nodes() const {
+    std::size_t sum = 0;
+    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->group(g).nodes.num_reached());
+    return sum;
+  }
+  std::size_t num_computed() const {
+    std::size_t sum = 0;
+    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->arrays(g).num_nodes);
+    return sum;
+  }
   /// Until the results are there. Throws what went wrong on the device.
   void wait() { call_->wait(); }
   bool ready() const { return call_->ready(); }
@@ -336,6 +348,10 @@ class Model {
   const runtime::CudaExecutable& code() const { return *source_->code; }
   /// The CUDA C++ that is compiled.
   std::string source() const { return source_->code->text.source(); }
+  /// The model as text: "ra" the operator graph, "ilir" the loops made of it, whose names a schedule of loops goes by,
+  /// "scheduled" the loops that are left of these, with barriers; "tiled" the same shared among threads. Throws
+  /// `Error{invalid_argument}` for any other name.
+  std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
  private:
   std::shared_ptr<runtime::CudaSource> source_;

@@ -126,6 +126,7 @@ class Explainer {
                                                : "up to " + workers +
                                                      " threads share a call, each with its own slice of every "
                                                      "operator's last dimension"});
+    if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
     lines.row({"functions", s.exact
@@ -167,8 +168,10 @@ class Explainer {
                   : blocks + " blocks of the grid, which meet at a " + (gpu.lock_based ? "lock-based" : "lock-free") +
                         " barrier in memory";
     lines.row({"groups", "of a call's roots; each is " + group});
-    lines.row({"threads", std::to_string(gpu.threads) + " a block, each with a column of the output for up to " +
-                              std::to_string(gpu.rows) + " nodes side by side"});
+    const std::string threads = std::to_string(gpu.threads) + " a block";
+    lines.row({"threads", executable_.schedule.by_hand ? threads
+                                                       : threads + ", each with a column of the output for up to " +
+                                                             std::to_string(gpu.rows) + " nodes side by side"});
     Vector<std::string> kept, streamed;
     double bytes = 0;
     for (const ir::Buffer& buffer : executable_.scheduled.buffers)

@@ -72,18 +72,49 @@ class Surroundings {
     // An edge is that of one node and one of its children, and of no other pair.
     if (f && g && f->uf == g->uf && f->uf.kind == ir::UfKind::edge)
       return differ(f->args[0], g->args[0]) || differ(f->args[1], g->args[1]);
-    if (f && g && f->uf == g->uf && detail::numbers_nodes(f->uf.kind)) {
-      for (std::size_t i = 0; i + 1 < f->args.size(); ++i)
-        if (!fixed(f->args[i]) || !ir::equal(f->args[i], g->args[i])) return false;
-      return differ(f->args.back(), g->args.back());
-    }
+    if (same_numbering(f, g)) return differ(f->args.back(), g->args.back());
+    if (f && g && f->uf == g->uf && detail::numbers_nodes(f->uf.kind)) return false;
     const auto p = linear(a), q = linear(b);
     if (!p || !q || p->coefficient != q->coefficient || p->coefficient == 0 || !same_rest(*p, *q)) return false;
     const std::int64_t step = p->coefficient < 0 ? -p->coefficient : p->coefficient, shift = p->constant - q->constant;
     return p->high - q->low + shift < step && q->high - p->low - shift < step;
   }
 
+  /// Whether the elements at `x` in one iteration and at `y` in another are always different: at one index, or as the
+  /// quotient and the remainder of what differs are at two, which two loops as one have.
+  bool differ(const Vector<ir::Expr>& x, const Vector<ir::Expr>& y) const {
+    for (std::size_t d = 0; d < x.size(); ++d)
+      if (differ(x[d], y[d])) return true;
+    for (std::size_t d = 0; d < x.size(); ++d)
+      for (std::size_t e = 0; e < x.size(); ++e) {
+        const auto [p, q] = parts(x[d], y[d], ir::BinaryOp::div);
+        const auto [r, s] = parts(x[e], y[e], ir::BinaryOp::mod);
+        const bool whole = p && r && ir::equal(p->b, r->b) && ir::equal(p->a, r->a) && ir::equal(q->a, s->a);
+        if (whole && differ(p->a, q->a)) return true;
+      }
+    return false;
+  }
+
  private:
+  /// Whether both are nodes of one numbering, whose positions are left to compare.
+  bool same_numbering(const ir::UfCall* f, const ir::UfCall* g) const {
+    if (!f || !g || !(f->uf == g->uf) || !detail::numbers_nodes(f->uf.kind)) return false;
+    for (std::size_t i = 0; i + 1 < f->args.size(); ++i)
+      if (!fixed(f->args[i]) || !ir::equal(f->args[i], g->args[i])) return false;
+    return true;
+  }
+
+  /// The quotients or remainders by the same constant that `x` and `y` are, or that give a node its position; else
+  /// nothing.
+  std::pair<const ir::Binary*, const ir::Binary*> parts(const ir::Expr& x, const ir::Expr& y, ir::BinaryOp op) const {
+    const ir::Expr a = resolved(x), b = resolved(y);
+    const auto *f = a.as<ir::UfCall>(), *g = b.as<ir::UfCall>();
+    if (same_numbering(f, g)) return parts(f->args.back(), g->args.back(), op);
+    const auto *p = a.as<ir::Binary>(), *q = b.as<ir::Binary>();
+    if (!p || !q || p->op != op || q->op != op || !ir::as_int(p->b) || !ir::equal(p->b, q->b)) return {};
+    return {p, q};
+  }
+
   static constexpr std::int64_t unbounded = std::int64_t(1) << 40;
 
   const ir::Expr& resolved(const ir::Expr& e) const {
@@ -169,9 +200,7 @@ inline ir::Buffer meeting(const Vector<Access>& a, const Vector<Access>& b, cons
     for (const Access& y : b) {
       if (!(x.buffer == y.buffer) || (!x.write && !y.write)) continue;
       if (!around.recursive() && (reads_child_state(x) || reads_child_state(y))) continue;
-      bool apart = false;
-      for (std::size_t d = 0; d < x.indices.size() && !apart; ++d) apart = around.differ(x.indices[d], y.indices[d]);
-      if (!apart) return x.buffer;
+      if (!around.differ(x.indices, y.indices)) return x.buffer;
     }
   return {};
 }

@@ -15,6 +15,7 @@ namespace cortex::schedule {
 namespace detail {
 
 inline void need_serial(const ir::For& loop) {
+  if (loop.loop == ir::ForKind::threads) refuse("loop '" + name_of(loop) + "' is shared by threads already");
   if (loop.loop != ir::ForKind::serial) refuse("loop '" + name_of(loop) + "' is parallel or vectorized already");
 }
 /// Loops count in 32 bits, with room for a last tile that is not full.
