@@ -81,6 +81,14 @@ TEST_CASE("by default no kernel of a sequence model or an N-ary one spills", "[c
                 Schedule::standard());
 }
 
+TEST_CASE("weights in two bytes or one do not spill", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto program = models::tree_lstm<Item>(word, kids, sizes(256, 256)).program;
+  check_default(program, {75, 90}, Schedule::standard().store_weights(DType::bf16));
+  check_default(program, {80}, Schedule::standard().store_weights(DType::f16).store("Emb", DType::i8));
+  check_default(program, {90}, Schedule::standard().store_weights(DType::i8));
+}
+
 TEST_CASE("more threads a block take fewer accumulators each, and do not spill", "[cuda][nvrtc]") {
   nvrtc();
   for (const int threads : {512, 1024}) {

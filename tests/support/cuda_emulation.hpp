@@ -27,12 +27,12 @@ struct EmulatorTable {
   bool (*synchronise)(const void*, bool, bool);
 };
 
-/// What is known of a piece of memory: which words have been written, and who touched them when. Host code writes
-/// between launches, which order all.
+/// What is known of a piece of memory: which words have been written, and who touched them when. Words are of 4 bytes;
+/// where a kernel touches less at once, as small. Host code writes between launches, which order all.
 class WatchedMemory {
  public:
   void add(const void* begin, std::size_t bytes) {
-    regions_[address(begin)] = Region{bytes, {}};
+    regions_[address(begin)] = Region{bytes, 4, {}};
     regions_[address(begin)].words.resize((bytes + 3) / 4);
     last_ = nullptr;
   }
@@ -41,9 +41,10 @@ class WatchedMemory {
     last_ = nullptr;
   }
   void written_by_host(const void* at, std::size_t bytes) {
-    if (Region* region = find(at))
-      for (std::size_t w = (address(at) - begin_) / 4; w < (address(at) - begin_ + bytes + 3) / 4; ++w)
-        region->words[w].written = true;
+    Region* region = find(at);
+    if (!region) return;
+    const std::size_t size = region->word_bytes, from = address(at) - begin_;
+    for (std::size_t w = from / size; w < (from + bytes + size - 1) / size; ++w) region->words[w].written = true;
   }
   void forget_times() {
     for (auto& [begin, region] : regions_)
@@ -59,8 +60,16 @@ class WatchedMemory {
     std::vector<std::uint32_t> readers;  // [thread] when it last read; empty: only `reader` did
   };
   struct Region {
-    std::size_t bytes = 0;
+    std::size_t bytes = 0, word_bytes = 4;
     std::vector<Word> words;
+    /// Words of `size` bytes from now on, if they are larger: each is as what it was a part of.
+    void refine(std::size_t size) {
+      if (size >= word_bytes) return;
+      std::vector<Word> finer;
+      for (const Word& word : words) finer.insert(finer.end(), word_bytes / size, word);
+      words = std::move(finer);
+      word_bytes = size;
+    }
   };
   static std::uintptr_t address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
@@ -296,7 +305,10 @@ class Emulation {
       problem(name(current_) + (write ? " writes" : " reads") + " outside of memory");
       return false;
     }
-    for (std::size_t w = offset / 4; w < (offset + std::size_t(bytes)) / 4; ++w) check(region->words[w], w, write);
+    region->refine(std::size_t(bytes));
+    const std::size_t size = region->word_bytes;
+    for (std::size_t w = offset / size; w < (offset + std::size_t(bytes)) / size; ++w)
+      check(region->words[w], w * size / 4, write);
     return true;
   }
 

@@ -73,6 +73,13 @@ DEVICE float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
 DEVICE float bits_to_real(int bits) { return __builtin_bit_cast(float, bits); }
 DEVICE double bits_to_real(long long bits) { return __builtin_bit_cast(double, bits); }
+DEVICE float from_f16(
+    unsigned short bits) {  // a binary16 has 5 bits of exponent, which begin at -14, and 10 of fraction
+  const int sign = (bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023;
+  if (exponent == 31) return bits_to_real(sign | 0x7f800000 | fraction << 13);
+  const float magnitude = exponent ? bits_to_real((exponent + 112) << 23 | fraction << 13) : float(fraction) / 16777216;
+  return sign ? -magnitude : magnitude;
+}
 DEVICE float abs_(float a) { return __builtin_fabsf(a); }
 DEVICE double abs_(double a) { return __builtin_fabs(a); }
 DEVICE float sqrt_(float a) { return __builtin_sqrtf(a); }

@@ -50,6 +50,11 @@ DEVICE float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __fma_rn(a, b, c); }
 DEVICE float bits_to_real(int bits) { return __int_as_float(bits); }
 DEVICE double bits_to_real(long long bits) { return __longlong_as_double(bits); }
+DEVICE float from_f16(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
 DEVICE float abs_(float a) { return fabsf(a); }
 DEVICE double abs_(double a) { return fabs(a); }
 DEVICE float sqrt_(float a) { return __fsqrt_rn(a); }
@@ -66,6 +71,7 @@ DEVICE double tanh_(double a) { return tanh(a); }
 
 /// What is made of them: arithmetic that IEEE 754 does not spell, and barriers.
 inline constexpr std::string_view cuda_common_prelude = R"cuda(// ---- what is made of it ----
+DEVICE float from_bf16(unsigned short bits) { return bits_to_real(int(unsigned(bits) << 16)); }
 DEVICE float ldexp_(float a, float b) { return a * bits_to_real((int(b) + 127) << 23); }
 DEVICE double ldexp_(double a, double b) { return a * bits_to_real(((long long)(b) + 1023) << 52); }
 template <class T> DEVICE T relu_(T a) { return a < T(0) ? T(0) : a; }

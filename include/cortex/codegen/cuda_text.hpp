@@ -259,9 +259,9 @@ class CudaTextPrinter {
         return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed};
       }
       case ir::ExprKind::cast: {
-        const Operand a = expr(e.as<ir::Cast>()->a);
-        const std::string type(cuda_scalar(e.dtype()));
-        return {e.dtype() == DType::boolean ? a.text + " != 0" : "(" + type + ")" + a.text, a.fixed};
+        const ir::Expr& from = e.as<ir::Cast>()->a;
+        const Operand a = expr(from);
+        return {cuda_cast(e.dtype(), from.dtype(), a.text), a.fixed};
       }
       case ir::ExprKind::load: return load(*e.as<ir::Load>());
       case ir::ExprKind::let: {

@@ -11,7 +11,8 @@
 namespace cortex::pass {
 
 /// The compiler's schedule of a program's loops on a GPU: a worker is a thread block.
-inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const Target& target) {
+inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedule::GpuShape& shape,
+                             const Target& target) {
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
 
@@ -28,6 +29,7 @@ inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const
   p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
 
   // Weights where they are read fast, and work for each thread
+  p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
   p.run("insert_thread_barriers", insert_thread_barriers);
@@ -42,7 +44,7 @@ inline ir::Program run_gpu_pipeline(const ir::Program& lowered, const Schedule& 
   Pipeline p(lowered, options);
   if (schedule.by_hand)
     throw Error(Code::invalid_schedule, "a loop schedule by hand is for CPUs: a GPU's loops are the compiler's affair");
-  schedule_for_gpu(p, shape, target);
+  schedule_for_gpu(p, schedule, shape, target);
 
   // Down to the machine
   p.run("resolve_structure",

@@ -14,6 +14,7 @@
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
+#include "cortex/runtime/store_weight.hpp"
 
 namespace cortex::runtime {
 
@@ -27,8 +28,6 @@ inline void check_gpu_schedule(const Schedule& schedule) {
   };
   refuse(schedule.sharing == Sharing::on, "share_subtrees", "which computes equal subtrees each");
   refuse(schedule.tabulating == Tabulating::on, "tabulate", "which computes all that follows from words");
-  refuse(schedule.weight_type != DType::f32, "store_weights", "where weights are f32");
-  refuse(!schedule.stored.empty(), "store", "where weights are f32");
   refuse(schedule.tiling != Tiling{}, "the shape of register tiles", "whose threads GpuSchedule::rows tiles");
 }
 
@@ -41,8 +40,9 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   const auto start = std::chrono::steady_clock::now();
   ra::check(graph);
   detail::check_gpu_schedule(schedule);
+  schedule::check_stored(graph, schedule);
   auto result = std::make_shared<CudaExecutable>();
-  result->shape = schedule::gpu_shape(schedule.gpu, gpu, schedule::gpu_problem(graph));
+  result->shape = schedule::gpu_shape(schedule.gpu, gpu, schedule::gpu_problem(graph, schedule));
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;
@@ -61,6 +61,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
   plan_checks(*executable);
   detail::describe_tensors(*executable);
+  executable->store = store_weight;
   executable->times.lower = detail::since(start);
   codegen::CudaTextOptions text;
   text.barrier = barrier_of(result->shape);

@@ -25,20 +25,24 @@ struct GpuShape {
 
 /// What the choice depends on.
 struct GpuProblem {
-  std::int64_t weight_bytes = 0;  // of matrices, embeddings not included
+  std::int64_t weight_bytes = 0;  // of matrices as they are stored, embeddings not included
   std::int64_t columns = 1;       // of the widest result
 };
 
-inline GpuProblem gpu_problem(const ra::Graph& graph) {
+inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule = {}) {
   GpuProblem problem;
   for (const ra::Op& op : graph.ops) {
-    std::int64_t bytes = std::int64_t(size_of(op.buffer ? op.buffer->dtype : DType::f32));
+    if (op.kind != ra::OpKind::input || op.dims.size() < 2) continue;
+    DType type = op.buffer->dtype == DType::f32 ? schedule.weight_type : op.buffer->dtype;
+    for (const auto& [name, own] : schedule.stored)
+      if (name == op.name()) type = own;
+    std::int64_t bytes = std::int64_t(size_of(type));
     bool dense = true;
     for (const Dim& dim : op.dims) {
       dense &= dim.kind() == DimKind::dense;
       if (dim.kind() == DimKind::dense) bytes *= dim.extent();
     }
-    if (op.kind == ra::OpKind::input && dense && op.dims.size() > 1) problem.weight_bytes += bytes;
+    if (dense) problem.weight_bytes += bytes;
   }
   for (const ra::State& state : graph.states) {
     const ra::Op& op = graph.ops[std::size_t(state.placeholder)];
