@@ -32,7 +32,7 @@ ir::Program after(const std::string& pass, const ra::Graph& graph, const GpuSche
   last.wanted = pass;
   const Gpu gpu = Gpu::of(90);
   const auto shape = schedule::gpu_shape(wish, gpu, schedule::gpu_problem(graph));
-  const Schedule schedule = Schedule::standard().workers(shape.blocks).on_gpu(wish);
+  const Schedule schedule = schedule::with_tensor_cores(Schedule::standard().workers(shape.blocks).on_gpu(wish));
   pass::run_gpu_pipeline(lower::lower(graph, schedule), schedule, shape, Target::cuda(gpu), {true, &last});
   INFO("pass " << pass);
   REQUIRE(bool(last.found.body));
@@ -102,6 +102,24 @@ TEST_CASE("share_threads makes of the running example what its golden file shows
 TEST_CASE("share_threads makes of a TreeGRU what its golden file shows", "[schedule][gpu]") {
   check_golden("schedule/share_threads/tree_gru.ilir",
                text_after("share_threads", tree_gru(16).graph(), how(Group::cluster, 2)));
+}
+
+TEST_CASE("tensor_products makes of a TreeGRU what its golden file shows", "[schedule][gpu]") {
+  GpuSchedule wish = how(Group::cluster, 2);
+  wish.tensor_cores = GpuSchedule::TensorCores::bf16;
+  check_golden("schedule/tensor_products/tree_gru.ilir", text_after("tensor_products", tree_gru(32).graph(), wish));
+}
+
+TEST_CASE("tensor_products leaves a program alone that sums no products", "[schedule][gpu]") {
+  const ir::Program lowered = lower::lower(tree_rnn(8).graph(), Schedule::standard());
+  const ir::Stmt leaves = schedule::stmts_of(lowered.body)[0];
+  CHECK(schedule::tensor_products(leaves, DType::bf16).same_as(leaves));
+}
+
+TEST_CASE("share_threads makes tiles of products as its golden file shows", "[schedule][gpu]") {
+  GpuSchedule wish = how(Group::cluster, 2, 64);
+  wish.tensor_cores = GpuSchedule::TensorCores::tf32;
+  check_golden("schedule/share_threads/tensor_tree_fc.ilir", text_after("share_threads", tree_fc(40).graph(), wish));
 }
 
 TEST_CASE("a loop schedule by hand is for CPUs", "[pass][gpu]") {

@@ -15,11 +15,17 @@ inline constexpr std::string_view cuda_device_prelude =
     "  extern \"C\" __global__ void __launch_bounds__(threads, 1) name(const Launch launch)\n"
     "#define UNROLL(how) _Pragma(how)\n"
     "#define SHARED(chip) extern __shared__ __align__(16) char chip[]\n"
+    "#define MMA(shape, type, sums, a, b0, b1) \\\n"
+    "  asm volatile(\"mma.sync.aligned.\" shape \".row.col.f32.\" type \".\" type \".f32 \" \\\n"
+    "               \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\" \\\n"
+    "               : \"+f\"(sums[0]), \"+f\"(sums[1]), \"+f\"(sums[2]), \"+f\"(sums[3]) \\\n"
+    "               : \"r\"(a.x), \"r\"(a.y), \"r\"(a.z), \"r\"(a.w), \"r\"(b0), \"r\"(b1))\n"
     R"cuda(typedef unsigned long long u64;
 
 DEVICE int thread_number() { return threadIdx.x; }
 DEVICE int block_number() { return blockIdx.x; }
 DEVICE void sync_block() { __syncthreads(); }
+DEVICE void sync_warp() { __syncwarp(); }
 DEVICE void sync_cluster() {
   // Not `.aligned`: nothing promises that a warp is together again behind a condition.
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
@@ -55,6 +61,41 @@ DEVICE float from_f16(unsigned short bits) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
+
+// Tensor cores: a warp's sums += weights * x, as `ir::Mma` says which thread has what. Of a tile's weights each thread
+// has 16 bytes, in the order of the threads.
+typedef uint4 Fragment;
+template <class T> DEVICE Fragment load_fragment(const T* p, long long i) {
+  return __ldg((const Fragment*)(p + i) + thread_number() % 32);
+}
+template <class T> DEVICE Fragment load_chip_fragment(const T* p, int i) {
+  return ((const Fragment*)(p + i))[thread_number() % 32];
+}
+DEVICE unsigned pair_bf16(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+DEVICE unsigned pair_f16(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+DEVICE unsigned round_tf32(float x) {
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+}
+DEVICE void mma_bf16(float* sums, Fragment w, float x0, float x1, float x8, float x9) {
+  MMA("m16n8k16", "bf16", sums, w, pair_bf16(x0, x1), pair_bf16(x8, x9));
+}
+DEVICE void mma_f16(float* sums, Fragment w, float x0, float x1, float x8, float x9) {
+  MMA("m16n8k16", "f16", sums, w, pair_f16(x0, x1), pair_f16(x8, x9));
+}
+DEVICE void mma_tf32(float* sums, Fragment w, float x0, float x4) {
+  MMA("m16n8k8", "tf32", sums, w, round_tf32(x0), round_tf32(x4));
+}
+
 DEVICE float abs_(float a) { return fabsf(a); }
 DEVICE double abs_(double a) { return fabs(a); }
 DEVICE float sqrt_(float a) { return __fsqrt_rn(a); }

@@ -17,7 +17,8 @@ constexpr std::string_view cuda_scalar(DType type) {
     case DType::boolean: return "bool";
     case DType::i32: return "int";
     case DType::i64: return "long long";
-    case DType::f32: return "float";
+    case DType::f32:
+    case DType::tf32: return "float";
     case DType::f64: return "double";
     case DType::bf16:
     case DType::f16: return "unsigned short";  // bits; `cuda_cast` makes numbers of them

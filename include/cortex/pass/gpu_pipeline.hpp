@@ -30,6 +30,8 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
 
   // Weights where they are read fast, and work for each thread
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
+  if (shape.products != DType::f32)
+    p.run("tensor_products", [&](const ir::Stmt& s) { return schedule::tensor_products(s, shape.products); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
   p.run("insert_thread_barriers", insert_thread_barriers);

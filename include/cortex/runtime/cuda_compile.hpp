@@ -42,10 +42,10 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   detail::check_gpu_schedule(schedule);
   schedule::check_stored(graph, schedule);
   auto result = std::make_shared<CudaExecutable>();
-  result->shape = schedule::gpu_shape(schedule.gpu, gpu, schedule::gpu_problem(graph, schedule));
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
-  executable->schedule = schedule;
+  executable->schedule = schedule::with_tensor_cores(schedule);
+  result->shape = schedule::gpu_shape(schedule.gpu, gpu, schedule::gpu_problem(graph, executable->schedule));
   executable->schedule.max_workers = result->shape.blocks;  // what `refactor` cuts its sums into
   GpuSchedule& chosen = executable->schedule.gpu;
   chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;

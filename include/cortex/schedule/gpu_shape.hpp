@@ -21,7 +21,16 @@ struct GpuShape {
   std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
   bool resident = false;        // it is an error if they do not fit
   int accumulators = 32;        // that a thread keeps in registers, for all its nodes and gates
+  DType products = DType::f32;  // what tensor cores multiply: bf16, f16, tf32; f32: threads multiply, without them
+  std::int64_t slice_unit = 8;  // columns that blocks' slices are cut between: whole sectors of memory, 32 bytes each,
+                                // or of tensor cores' tiles
 };
+
+/// What tensor cores multiply; f32 without them.
+inline DType products_of(const GpuSchedule& wish) {
+  constexpr DType types[] = {DType::f32, DType::bf16, DType::f16, DType::tf32};
+  return types[std::size_t(wish.tensor_cores)];
+}
 
 /// What the choice depends on.
 struct GpuProblem {
@@ -51,8 +60,6 @@ inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule =
   return problem;
 }
 
-inline constexpr std::int64_t slice_unit = 8;  // columns: a block's slice is of whole sectors of memory, 32 bytes each
-
 namespace detail {
 
 [[noreturn]] inline void refuse_gpu(const std::string& what) {
@@ -73,6 +80,9 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   const std::string device =
       "a GPU of compute capability " + std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10);
   if (gpu.sm < 70) refuse_gpu(device + " is older than what is supported, 7.0 and later");
+  if (wish.tensor_cores != GpuSchedule::TensorCores::off && gpu.sm < 80)
+    refuse_gpu(device + " has no tensor cores for " + std::string(to_string(products_of(wish))) +
+               " that add in f32; 8.0 and later have");
   if (wish.threads && (!is_power_of_two(wish.threads) || wish.threads < 32 || wish.threads > 1024))
     refuse_gpu(std::to_string(wish.threads) + " threads a block: it takes a power of two from 32 to 1024");
   if (wish.rows && (!is_power_of_two(wish.rows) || wish.rows > 8))
@@ -99,8 +109,10 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   using Group = GpuSchedule::Group;
   detail::check_gpu(wish, gpu);
   const std::int64_t room = wish.weights == GpuSchedule::Weights::streamed ? 0 : gpu.shared_bytes;
-  const std::int64_t slices = std::max<std::int64_t>(problem.columns / slice_unit, 1);
   GpuShape shape;
+  shape.products = products_of(wish);
+  if (shape.products != DType::f32) shape.slice_unit = 16;
+  const std::int64_t slices = std::max<std::int64_t>(problem.columns / shape.slice_unit, 1);
   shape.lock_based = wish.lock_based;
   shape.threads = wish.threads ? wish.threads : 256;
   shape.rows = wish.rows ? wish.rows : 4;
