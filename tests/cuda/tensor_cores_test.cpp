@@ -43,6 +43,16 @@ auto branching() {
   return m.recursion_op(h, m.if_then_else([](auto n) { return is_leaf(n); }, leaf, rec));
 }
 
+/// Whole numbers, few of them other than 0: sums at roots stay below 2^23, where the order of additions is the same to
+/// all.
+NamedNumbers whole_weights(const ra::Graph& graph) {
+  NamedNumbers weights = random_weights(graph, 3);
+  unsigned number = 0;
+  for (auto& [name, values] : weights)
+    for (auto& value : values) value = ++number % 5 ? 0 : double(int(number / 5 * 7 % 5) - 2);
+  return weights;
+}
+
 /// `program` on the interpreter, with the operands of products rounded as the compiler's pass says.
 template <class Program>
 std::vector<float> interpreted_rounded(const Program& program, GpuSchedule::TensorCores type,
@@ -204,6 +214,36 @@ TEST_CASE("tensor cores make the products of sums over named children, edges and
   check_model(models::tree_fc<Item>(word, left, right, sizes(0, 24)).program, Shape::binary, bf16);
   check_model(models::nary_tree_lstm<Item>(word, by_position, sizes(5, 16)).program, Shape::positional, tf32);
   check_model(models::lstm<Item>(word, before, sizes(16, 16)).program, Shape::sequence, f16);
+}
+
+TEST_CASE("sums of whole numbers are exact on tensor cores", "[cuda]") {
+  const auto program = branching();
+  const NamedNumbers weights = whole_weights(program.graph());
+  const Items items = forest(Shape::ragged, 4, 12, 5);
+  for (const auto type : all_types) {
+    FakeCuda fake;
+    const std::vector<float> right = interpreted_rounded(program, type, weights, items);
+    CHECK(emulated(fake, program, with(type, on_gpu(Group::block, 1)), weights, items) == right);
+    CHECK(fake.problem == "");
+  }
+}
+
+TEST_CASE("tensor cores of a device make the products of the interpreter", "[cuda][device]") {
+  const cuda::Devices devices = cuda::devices();
+  if (devices.empty() || devices[0].gpu().sm < 80) skip("no GPU with tensor cores: " + devices.why());
+  const auto program = branching();
+  const NamedNumbers weights = whole_weights(program.graph());
+  const Items items = forest(Shape::ragged, 300, 8, 5);
+  for (const auto type : all_types) {
+    const std::vector<float> right = interpreted_rounded(program, type, weights, items);
+    CHECK(*std::max_element(right.begin(), right.end()) < 0x1p23);
+    for (const Schedule& way : {Schedule::standard(), on_gpu(Group::grid, 3), on_gpu(Group::block, 1)}) {
+      auto model = cuda::compile(program, with(type, way), devices[0].gpu());
+      bind_all<float>(model, weights);
+      cuda::Result result = model.to(devices[0])(items.roots);
+      CHECK(all_roots(result) == right);
+    }
+  }
 }
 
 TEST_CASE("operands of tensor cores are rounded, and not f32 after all", "[cuda]") {
