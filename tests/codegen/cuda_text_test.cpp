@@ -65,7 +65,7 @@ Program product() {
                                     set(h, n * 64 + column, Unary::make(UnaryOp::relu, Load::make(sum, {})))}));
   const Stmt loop = For::make(n, rows, at(child, imm(0)), ForKind::serial, Block::make({body, Barrier::make()}));
   const Stmt fill = set(slice, column, at(w, call(UfKind::worker, "worker") * 64 + column));
-  return program({w, child, h, slice}, Block::make({fill, Barrier::make(true), loop}));
+  return program({w, child, h, slice}, Block::make({fill, Barrier::make(Meeting::threads), loop}));
 }
 
 }  // namespace

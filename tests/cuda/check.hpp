@@ -30,10 +30,11 @@ inline std::vector<float> all_roots(cuda::Result& result) { return result.roots(
 
 /// What the interpreter gives for the same.
 template <class Program>
-std::vector<float> interpreted(const Program& program, const NamedNumbers& weights, const Items& items) {
+std::vector<float> interpreted(const Program& program, const NamedNumbers& weights, const Items& items,
+                               const Schedule& schedule = Schedule::standard()) {
   CompileOptions options;
   options.target = Target::interpreter();
-  auto model = compile(program, Schedule::standard(), options);
+  auto model = compile(program, schedule, options);
   bind_all<float>(model, weights);
   const auto result = model(items.roots);
   std::vector<float> all;

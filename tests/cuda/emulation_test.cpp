@@ -79,6 +79,18 @@ TEST_CASE("threads that end while others wait for them are found", "[cuda]") {
 TEST_CASE("a thread that waits for what never comes is found", "[cuda]") {
   CHECK_THAT(OneKernel{"while (load_acquire(launch.words) == 0) relax();"}.run(), Contains("waits for ever"));
 }
+TEST_CASE("a warp whose threads do not all make a product is found", "[cuda]") {
+  OneKernel kernel{"float sums[4] = {};\nif (t < 16) mma_tf32(sums, Fragment{}, 0.0f, 0.0f);"};
+  CHECK_THAT(kernel.run(), Contains("has ended, but"));
+  kernel.body.replace(kernel.body.find("if (t < 16) "), 12, "");
+  CHECK(kernel.run() == "");
+}
+TEST_CASE("a barrier of a warp orders its threads, and not those of another", "[cuda]") {
+  OneKernel kernel{"if (t == 0) store_chip(s, 0, 1.0f);\nsync_warp();\nload_chip(s, 0);"};
+  CHECK(kernel.run() == "");
+  kernel.shape.threads = 64;
+  CHECK_THAT(kernel.run(), Contains("a race on word 0"));
+}
 TEST_CASE("a release and an acquire order two blocks; without either they race", "[cuda]") {
   const auto message = [](const char* put, const char* get) {
     OneKernel kernel{std::string("if (t == 0 && b == 0) { store(launch.data, 0, 1.0f); ") + put +

@@ -132,6 +132,9 @@ TEST_CASE("what a GPU cannot do of a schedule by hand is refused", "[cuda][loops
   Schedule rows = by_hand(""), resident = by_hand("");
   rows.gpu.rows = 2, resident.gpu.weights = GpuSchedule::Weights::resident;
   CHECK_THAT(refusal(rows), Contains("GpuSchedule::rows shapes the compiler's own tiles"));
+  Schedule tensor_cores = by_hand("");
+  tensor_cores.gpu.tensor_cores = GpuSchedule::TensorCores::bf16;
+  CHECK_THAT(refusal(tensor_cores), Contains("GpuSchedule::tensor_cores: products become tiles where the loops are"));
   CHECK_THAT(refusal(resident), Contains("slices of weights stay in shared memory where the loops are the compiler's"));
 }
 

@@ -83,6 +83,30 @@ TEST_CASE("by default no kernel of a sequence model or an N-ary one spills", "[c
                 Schedule::standard());
 }
 
+TEST_CASE("weights in two bytes or one do not spill", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto program = models::tree_lstm<Item>(word, kids, sizes(256, 256)).program;
+  check_default(program, {75, 90}, Schedule::standard().store_weights(DType::bf16));
+  check_default(program, {80}, Schedule::standard().store_weights(DType::f16).store("Emb", DType::i8));
+  check_default(program, {90}, Schedule::standard().store_weights(DType::i8));
+}
+
+TEST_CASE("products on tensor cores do not spill", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto with = [](GpuSchedule::TensorCores type, int threads = 0) {
+    GpuSchedule how;
+    how.tensor_cores = type, how.threads = threads;
+    return Schedule::standard().on_gpu(how);
+  };
+  using enum GpuSchedule::TensorCores;
+  const auto tree_lstm = models::tree_lstm<Item>(word, kids, sizes(256, 256)).program;
+  check_default(tree_lstm, {80, 90}, with(bf16));
+  check_default(tree_lstm, {90}, with(bf16, 512));
+  check_default(models::tree_gru<Item>(word, kids, sizes(256, 256)).program, {80, 90}, with(bf16));
+  check_default(models::tree_fc<Item>(word, left, right, sizes(0, 256)).program, {80, 90}, with(bf16));
+  check_default(models::tree_fc<Item>(word, left, right, sizes(0, 256)).program, {90}, with(tf32));
+}
+
 TEST_CASE("more threads a block take fewer accumulators each, and do not spill", "[cuda][nvrtc]") {
   nvrtc();
   for (const int threads : {512, 1024}) {

@@ -120,6 +120,11 @@ TEST_CASE("ldexp multiplies by a power of two", "[interpret]") {
 TEST_CASE("casts to integers truncate", "[interpret]") {
   CHECK(value_of(Cast::make(DType::i32, f32(2.9))) == 2);
   CHECK(value_of(Cast::make(DType::f32, imm(3))) == 3);
+  const auto rounded = [](DType type, float x) { return value_of(Cast::make(DType::f32, Cast::make(type, f32(x)))); };
+  CHECK(rounded(DType::bf16, 1 + 0x1p-7f + 0x1p-8f) == 1 + 0x1p-6);  // ties to even
+  CHECK(rounded(DType::f16, 1 + 0x1p-11f) == 1);
+  CHECK(rounded(DType::tf32, 1 + 0x1p-11f) == 1 + 0x1p-10);  // ties away from zero
+  CHECK(rounded(DType::tf32, -1 - 0x1p-12f) == -1);
 }
 
 TEST_CASE("a select reads only the side that it takes", "[interpret]") {

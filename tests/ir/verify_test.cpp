@@ -191,7 +191,7 @@ TEST_CASE("a barrier stands in no parallel loop, no conditional, and not at leve
 
 TEST_CASE("a barrier of threads stands where all threads of a block come", "[verify]") {
   const Expr i = Var::make("i"), t = Var::make("t"), thread = call(UfKind::thread, "thread");
-  const Stmt meet = Barrier::make(true);
+  const Stmt meet = Barrier::make(Meeting::threads);
   const auto loop = [&](const Expr& extent, ForKind kind) { return For::make(i, H, extent, kind, meet); };
   CHECK_NOTHROW(verify(If::make(condition(), loop(imm(8), ForKind::parallel)), Level::scheduled));
   const auto first = [&](const Expr& number) { return If::make(binary(BinaryOp::eq, number, imm(0)), meet); };
@@ -224,4 +224,27 @@ TEST_CASE("a vector stored to a scalar place is refused", "[verify]") {
   CHECK_NOTHROW(verify(Alloc::make(wide, Store::make(wide, {}, one())), Level::scheduled));
   CHECK_THAT(refusal(Alloc::make(acc, Store::make(acc, {}, four)), Level::scheduled),
              Contains("as many lanes as its place: acc = x4(1.0)"));
+}
+
+TEST_CASE("a product of tensor cores has four sums, weights that are loaded and operands that are rounded",
+          "[verify]") {
+  BufferInfo sums{"sums", DType::f32, {Dim("element", 4)}}, weights{"w", DType::bf16, {H, E}, Role::weight};
+  sums.scope = Scope::local;
+  const Buffer sum(sums), w(weights);
+  const Expr tile = Load::make(w, {imm(0), imm(0)}), x = Cast::make(DType::bf16, one());
+  const Stmt product = Mma::make(sum, tile, {x, x, x, x});
+  CHECK_NOTHROW(verify(Alloc::make(sum, product), Level::scheduled));
+  CHECK_THAT(refusal(product, Level::scheduled),
+             Contains("a local buffer is used inside its allocation: sums += mma("));
+  CHECK_THAT(refusal(Alloc::make(sum, product), Level::loops), Contains("there are no warps before work is shared"));
+  CHECK_THAT(refusal([&] { Mma::make(local("a"), tile, {x, x, x, x}); }), Contains("no four elements of f32"));
+  CHECK_THAT(refusal([&] { Mma::make(sum, x, {x, x, x, x}); }), Contains("weights that are not loaded"));
+  CHECK_THAT(refusal([&] { Mma::make(sum, tile, {x, x}); }), Contains("a tile of another shape than its type's"));
+  CHECK_THAT(refusal([&] { Mma::make(sum, tile, {x, x, x, one()}); }), Contains("operand is not rounded"));
+}
+
+TEST_CASE("a barrier of a warp may stand inside a conditional", "[verify]") {
+  CHECK_NOTHROW(verify(If::make(condition(), Barrier::make(Meeting::warp)), Level::scheduled));
+  CHECK_THAT(refusal(If::make(condition(), Barrier::make(Meeting::threads)), Level::scheduled),
+             Contains("no barrier stands inside a conditional"));
 }

@@ -36,7 +36,7 @@ ir::Program after(const std::string& pass, const ra::Graph& graph, const GpuSche
   last.wanted = pass;
   const Gpu gpu = Gpu::of(90);
   const auto shape = schedule::gpu_shape(wish, gpu, schedule::gpu_problem(graph));
-  Schedule schedule = Schedule::standard().workers(shape.blocks).on_gpu(wish);
+  Schedule schedule = schedule::with_tensor_cores(Schedule::standard().workers(shape.blocks).on_gpu(wish));
   if (loops) schedule = schedule.loops(*loops);
   pass::run_gpu_pipeline(lower::lower(graph, schedule), schedule, shape, Target::cuda(gpu), {true, &last});
   INFO("pass " << pass);
@@ -109,6 +109,24 @@ TEST_CASE("share_threads makes of a TreeGRU what its golden file shows", "[sched
                text_after("share_threads", tree_gru(16).graph(), how(Group::cluster, 2)));
 }
 
+TEST_CASE("tensor_products makes of a TreeGRU what its golden file shows", "[schedule][gpu]") {
+  GpuSchedule wish = how(Group::cluster, 2);
+  wish.tensor_cores = GpuSchedule::TensorCores::bf16;
+  check_golden("schedule/tensor_products/tree_gru.ilir", text_after("tensor_products", tree_gru(32).graph(), wish));
+}
+
+TEST_CASE("tensor_products leaves a program alone that sums no products", "[schedule][gpu]") {
+  const ir::Program lowered = lower::lower(tree_rnn(8).graph(), Schedule::standard());
+  const ir::Stmt leaves = schedule::stmts_of(lowered.body)[0];
+  CHECK(schedule::tensor_products(leaves, DType::bf16).same_as(leaves));
+}
+
+TEST_CASE("share_threads makes tiles of products as its golden file shows", "[schedule][gpu]") {
+  GpuSchedule wish = how(Group::cluster, 2, 64);
+  wish.tensor_cores = GpuSchedule::TensorCores::tf32;
+  check_golden("schedule/share_threads/tensor_tree_fc.ilir", text_after("share_threads", tree_fc(40).graph(), wish));
+}
+
 namespace {
 
 /// Sums that are the first thread's, rows that each thread copies for itself before it does its columns, and nodes that
@@ -132,7 +150,7 @@ TEST_CASE("rest_for_first_thread leaves loops that threads share alone", "[sched
   const ir::Expr i = ir::Var::make("i");
   const ir::Buffer y = buffer("y", {Dim("hidden", 8)}, ir::Role::state);
   const ir::Stmt loop = ir::For::make(i, y->dims[0], ir::imm(8), ir::ForKind::threads, store(y, {i}, number(1)));
-  const ir::Stmt two = ir::Block::make({loop, ir::Barrier::make(true), loop});
+  const ir::Stmt two = ir::Block::make({loop, ir::Barrier::make(ir::Meeting::threads), loop});
   CHECK(schedule::rest_for_first_thread(loop).same_as(loop));
   CHECK(schedule::rest_for_first_thread(two).same_as(two));
   CHECK(pass::insert_thread_barriers_by_hand(two).same_as(two));

@@ -38,6 +38,13 @@ TEST_CASE("a model's problem is its matrices and its widest result", "[schedule]
   CHECK(problem.columns == 64);
 }
 
+TEST_CASE("a model's matrices count as they are stored", "[schedule][gpu]") {
+  const ra::Graph graph = tree_gru(64).graph();
+  CHECK(gpu_problem(graph, Schedule{}.store_weights(DType::bf16)).weight_bytes == 3 * 64 * 64 * 2);
+  const Schedule two = Schedule{}.store_weights(DType::bf16).store("Ur", DType::i8);
+  CHECK(gpu_problem(graph, two).weight_bytes == 64 * 64 * (2 * 2 + 1));
+}
+
 TEST_CASE("weights that fit into one block make groups of one block", "[schedule][gpu]") {
   const GpuShape shape = shape_of({}, Gpu::of(90), 100000, 128);
   CHECK(shape.group == Group::block);

@@ -22,17 +22,19 @@ struct EmulatorTable {
   char* (*shared)();
   void (*sync_block)();
   void (*sync_cluster)();
+  void (*sync_warp)();
+  char* (*warp_board)();
   void (*relax)();
   bool (*touch)(const void*, int, bool);
   bool (*synchronise)(const void*, bool, bool);
 };
 
-/// What is known of a piece of memory: which words have been written, and who touched them when. Host code writes
-/// between launches, which order all.
+/// What is known of a piece of memory: which words have been written, and who touched them when. Words are of 4 bytes;
+/// where a kernel touches less at once, as small. Host code writes between launches, which order all.
 class WatchedMemory {
  public:
   void add(const void* begin, std::size_t bytes) {
-    regions_[address(begin)] = Region{bytes, {}};
+    regions_[address(begin)] = Region{bytes, 4, {}};
     regions_[address(begin)].words.resize((bytes + 3) / 4);
     last_ = nullptr;
   }
@@ -41,9 +43,10 @@ class WatchedMemory {
     last_ = nullptr;
   }
   void written_by_host(const void* at, std::size_t bytes) {
-    if (Region* region = find(at))
-      for (std::size_t w = (address(at) - begin_) / 4; w < (address(at) - begin_ + bytes + 3) / 4; ++w)
-        region->words[w].written = true;
+    Region* region = find(at);
+    if (!region) return;
+    const std::size_t size = region->word_bytes, from = address(at) - begin_;
+    for (std::size_t w = from / size; w < (from + bytes + size - 1) / size; ++w) region->words[w].written = true;
   }
   void forget_times() {
     for (auto& [begin, region] : regions_)
@@ -59,8 +62,16 @@ class WatchedMemory {
     std::vector<std::uint32_t> readers;  // [thread] when it last read; empty: only `reader` did
   };
   struct Region {
-    std::size_t bytes = 0;
+    std::size_t bytes = 0, word_bytes = 4;
     std::vector<Word> words;
+    /// Words of `size` bytes from now on, if they are larger: each is as what it was a part of.
+    void refine(std::size_t size) {
+      if (size >= word_bytes) return;
+      std::vector<Word> finer;
+      for (const Word& word : words) finer.insert(finer.end(), word_bytes / size, word);
+      words = std::move(finer);
+      word_bytes = size;
+    }
   };
   static std::uintptr_t address(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
@@ -102,6 +113,7 @@ class Emulation {
     fibres_.resize(std::size_t(total));
     clocks_.assign(std::size_t(total), Clock(std::size_t(total)));
     for (int t = 0; t < total; ++t) clocks_[std::size_t(t)][std::size_t(t)] = 1;
+    boards_.resize(std::size_t(total + warp_threads - 1) / warp_threads);
     shared_.resize(std::size_t(shape.blocks));
     for (auto& block : shared_) {
       block.reset(new char[shape.shared_bytes + 16]);
@@ -127,7 +139,7 @@ class Emulation {
     }
     if (problem_.empty())
       for (std::size_t t = 0; t < fibres_.size(); ++t)
-        if (fibres_[t].state == State::block || fibres_[t].state == State::cluster) {
+        if (fibres_[t].state != State::ready && fibres_[t].state != State::done) {
           problem(name(int(t)) + " waits at a barrier that others never reach");
           break;
         }
@@ -142,6 +154,8 @@ class Emulation {
         [] { return active()->shared_[std::size_t(active()->current_ / active()->shape_.threads)].get(); },
         [] { active()->meet(State::block); },
         [] { active()->meet(State::cluster); },
+        [] { active()->meet(State::warp); },
+        [] { return active()->boards_[std::size_t(active()->current_ / warp_threads)].bytes; },
         [] { active()->yield(); },
         [](const void* at, int bytes, bool write) { return active()->touch(at, bytes, write); },
         [](const void* at, bool acquire, bool release) { return active()->synchronise(at, acquire, release); }};
@@ -150,7 +164,11 @@ class Emulation {
 
  private:
   using Clock = std::vector<std::uint32_t>;
-  enum class State { ready, block, cluster, done };
+  enum class State { ready, warp, block, cluster, done };
+  static constexpr int warp_threads = 32;
+  struct alignas(16) Board {
+    char bytes[1024];
+  };
   struct Fibre {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
@@ -231,7 +249,9 @@ class Emulation {
   // ---- barriers ----
 
   std::vector<int> peers(int thread, State kind) const {
-    const int size = shape_.threads * (kind == State::cluster ? shape_.cluster : 1), first = thread / size * size;
+    const int size =
+        kind == State::warp ? warp_threads : shape_.threads * (kind == State::cluster ? shape_.cluster : 1);
+    const int first = thread / size * size;
     std::vector<int> result;
     for (int t = first; t < first + size; ++t) result.push_back(t);
     return result;
@@ -261,7 +281,7 @@ class Emulation {
   }
   /// Nobody may wait for a thread that has ended.
   void check_left(int thread) {
-    for (const State kind : {State::block, State::cluster})
+    for (const State kind : {State::warp, State::block, State::cluster})
       for (const int t : peers(thread, kind))
         if (fibres_[std::size_t(t)].state == kind)
           problem(name(thread) + " has ended, but " + name(t) + " waits for it at a barrier");
@@ -296,7 +316,10 @@ class Emulation {
       problem(name(current_) + (write ? " writes" : " reads") + " outside of memory");
       return false;
     }
-    for (std::size_t w = offset / 4; w < (offset + std::size_t(bytes)) / 4; ++w) check(region->words[w], w, write);
+    region->refine(std::size_t(bytes));
+    const std::size_t size = region->word_bytes;
+    for (std::size_t w = offset / size; w < (offset + std::size_t(bytes)) / size; ++w)
+      check(region->words[w], w * size / 4, write);
     return true;
   }
 
@@ -336,6 +359,7 @@ class Emulation {
   std::vector<Clock> clocks_;  // [thread][thread]
   std::map<const void*, Clock> words_;
   std::vector<std::unique_ptr<char[]>> shared_;
+  std::vector<Board> boards_;  // [warp of the launch]
   std::vector<int> ready_;
   ucontext_t scheduler_;
   void (*kernel_)(void*) = nullptr;

@@ -12,6 +12,8 @@ struct Emulator {
   char* (*shared)();
   void (*sync_block)();
   void (*sync_cluster)();
+  void (*sync_warp)();
+  char* (*warp_board)();  // 1024 bytes that the threads of a warp share, apart from the program's memory
   void (*relax)();
   bool (*touch)(const void* at, int bytes, bool write);  // false: the access is wrong, and not to be made
   bool (*synchronise)(const void* at, bool acquire, bool release);
@@ -24,6 +26,7 @@ DEVICE int thread_number() { return emulator->thread(); }
 DEVICE int block_number() { return emulator->block(); }
 DEVICE void sync_block() { emulator->sync_block(); }
 DEVICE void sync_cluster() { emulator->sync_cluster(); }
+DEVICE void sync_warp() { emulator->sync_warp(); }
 DEVICE void relax() { emulator->relax(); }
 
 DEVICE u64 add_acquire_release(u64* p, u64 value) {
@@ -73,6 +76,13 @@ DEVICE float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
 DEVICE float bits_to_real(int bits) { return __builtin_bit_cast(float, bits); }
 DEVICE double bits_to_real(long long bits) { return __builtin_bit_cast(double, bits); }
+DEVICE float from_f16(
+    unsigned short bits) {  // a binary16 has 5 bits of exponent, which begin at -14, and 10 of fraction
+  const int sign = (bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023;
+  if (exponent == 31) return bits_to_real(sign | 0x7f800000 | fraction << 13);
+  const float magnitude = exponent ? bits_to_real((exponent + 112) << 23 | fraction << 13) : float(fraction) / 16777216;
+  return sign ? -magnitude : magnitude;
+}
 DEVICE float abs_(float a) { return __builtin_fabsf(a); }
 DEVICE double abs_(double a) { return __builtin_fabs(a); }
 DEVICE float sqrt_(float a) { return __builtin_sqrtf(a); }
@@ -85,3 +95,70 @@ DEVICE float log_(float a) { return __builtin_logf(a); }
 DEVICE double log_(double a) { return __builtin_log(a); }
 DEVICE float tanh_(float a) { return __builtin_tanhf(a); }
 DEVICE double tanh_(double a) { return __builtin_tanh(a); }
+
+// Tensor cores by the definition of PTX's mma: which register of which thread of a warp holds which element of A (16
+// outputs times K), B (K times 8) and of the sums (16 times 8).
+struct Fragment {
+  unsigned part[4];
+};
+template <class T>
+Fragment load_fragment(const T* p, long long i) {
+  const Fragment* const from = (const Fragment*)(p + i) + thread_number() % 32;
+  return emulator->touch(from, sizeof(Fragment), false) ? *from : Fragment{};
+}
+template <class T>
+Fragment load_chip_fragment(const T* p, int i) {
+  return load_fragment(p, i);
+}
+DEVICE unsigned to_bits(float x) { return __builtin_bit_cast(unsigned, x); }
+DEVICE float of_bits(unsigned bits) { return __builtin_bit_cast(float, bits); }
+DEVICE unsigned round_bf16(float x) {
+  const unsigned bits = to_bits(x);
+  return x != x ? bits >> 16 | 64 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+DEVICE unsigned round_f16(float x) {  // to multiples of the last place of the result, which is 2^-24 at least
+  const unsigned sign = to_bits(x) >> 16 & 0x8000;
+  const float a = __builtin_fabsf(x);
+  if (x != x) return 0x7e00 | sign;
+  if (a >= 65520) return 0x7c00 | sign;
+  int exponent = int(to_bits(a) >> 23) - 127;
+  if (exponent < -14) exponent = -14;
+  const unsigned places = unsigned(__builtin_rintf(__builtin_ldexpf(a, 10 - exponent)));  // 1024 is the leading one
+  return sign | (unsigned(exponent + 14) * 1024 + places);
+}
+DEVICE unsigned round_tf32(float x) { return x != x ? to_bits(x) : (to_bits(x) + 0x1000) & 0xffffe000; }
+
+struct Board {  // [thread][register]
+  unsigned a[32][4], b[32][2];
+};
+/// `value(register, half)` is the number in a half of a register, or in all of it where there are `halves` 1.
+template <int halves, class Value>
+void mma(float* sums, const Fragment& w, unsigned x, unsigned y, Value value) {
+  Board& board = *(Board*)emulator->warp_board();
+  const int thread = thread_number() % 32, group = thread / 4, place = thread % 4;
+  for (int r = 0; r < 4; ++r) board.a[thread][r] = w.part[r];
+  board.b[thread][0] = x, board.b[thread][1] = y;
+  emulator->sync_warp();
+  for (int e = 0; e < 4; ++e) {
+    const int output = group + 8 * (e / 2), row = place * 2 + e % 2;
+    double sum = sums[e];
+    for (int k = 0; k < 8 * halves; ++k) {
+      const int holder = k / halves % 4, half = k % halves, upper = k / (4 * halves);
+      const unsigned a = board.a[output % 8 * 4 + holder][output / 8 + 2 * upper], b = board.b[row * 4 + holder][upper];
+      sum += double(value(a, half)) * double(value(b, half));
+    }
+    sums[e] = float(sum);
+  }
+  emulator->sync_warp();
+}
+DEVICE void mma_bf16(float* sums, const Fragment& w, float x0, float x1, float x8, float x9) {
+  mma<2>(sums, w, round_bf16(x0) | round_bf16(x1) << 16, round_bf16(x8) | round_bf16(x9) << 16,
+         [](unsigned pair, int half) { return of_bits((half ? pair >> 16 : pair & 0xffff) << 16); });
+}
+DEVICE void mma_f16(float* sums, const Fragment& w, float x0, float x1, float x8, float x9) {
+  mma<2>(sums, w, round_f16(x0) | round_f16(x1) << 16, round_f16(x8) | round_f16(x9) << 16,
+         [](unsigned pair, int half) { return from_f16((unsigned short)(half ? pair >> 16 : pair & 0xffff)); });
+}
+DEVICE void mma_tf32(float* sums, const Fragment& w, float x0, float x4) {
+  mma<1>(sums, w, round_tf32(x0), round_tf32(x4), [](unsigned whole, int) { return of_bits(whole & 0xffffe000); });
+}

@@ -8,8 +8,9 @@
 namespace cortex {
 
 /// Expressions are of the first five. The others are what weights can be stored as: they are widened to f32 where they
-/// are read (`Schedule::store`).
-enum class DType : std::uint8_t { boolean, i32, i64, f32, f64, bf16, f16, i8 };
+/// are read (`Schedule::store`). A cast of f32 to bf16, f16 or tf32 rounds what tensor cores multiply; tf32 is f32 with
+/// the fraction of f16.
+enum class DType : std::uint8_t { boolean, i32, i64, f32, f64, bf16, f16, i8, tf32 };
 
 constexpr bool is_float(DType type) { return type == DType::f32 || type == DType::f64; }
 constexpr bool is_int(DType type) { return type == DType::i32 || type == DType::i64; }
@@ -23,7 +24,8 @@ constexpr std::size_t size_of(DType type) {
     case DType::bf16:
     case DType::f16: return 2;
     case DType::i32:
-    case DType::f32: return 4;
+    case DType::f32:
+    case DType::tf32: return 4;
     case DType::i64:
     case DType::f64: return 8;
   }
@@ -40,6 +42,7 @@ constexpr std::string_view to_string(DType type) {
     case DType::bf16: return "bf16";
     case DType::f16: return "f16";
     case DType::i8: return "i8";
+    case DType::tf32: return "tf32";
   }
   return "?";
 }

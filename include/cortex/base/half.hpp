@@ -1,4 +1,4 @@
-// The 16-bit formats that weights are stored in, in files and in memory, as numbers: IEEE binary16 and bfloat16.
+// The formats that weights are stored in, in files and in memory, as numbers: IEEE binary16, bfloat16, and tf32.
 #pragma once
 
 #include <bit>
@@ -38,6 +38,13 @@ inline std::uint16_t to_bf16(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return std::uint16_t((bits >> 16) | 0x40u);
   return std::uint16_t((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
+/// The nearest number whose fraction has 10 bits, ties away from zero, as the hardware rounds to tf32; beyond the range
+/// of f32 infinity, NaN stays NaN.
+inline float round_tf32(float value) {
+  if (value != value) return value;
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000u) & ~0x1FFFu);
 }
 
 }  // namespace cortex

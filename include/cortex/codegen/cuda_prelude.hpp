@@ -15,11 +15,17 @@ inline constexpr std::string_view cuda_device_prelude =
     "  extern \"C\" __global__ void __launch_bounds__(threads, 1) name(const Launch launch)\n"
     "#define UNROLL(how) _Pragma(how)\n"
     "#define SHARED(chip) extern __shared__ __align__(16) char chip[]\n"
+    "#define MMA(shape, type, sums, a, b0, b1) \\\n"
+    "  asm volatile(\"mma.sync.aligned.\" shape \".row.col.f32.\" type \".\" type \".f32 \" \\\n"
+    "               \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\" \\\n"
+    "               : \"+f\"(sums[0]), \"+f\"(sums[1]), \"+f\"(sums[2]), \"+f\"(sums[3]) \\\n"
+    "               : \"r\"(a.x), \"r\"(a.y), \"r\"(a.z), \"r\"(a.w), \"r\"(b0), \"r\"(b1))\n"
     R"cuda(typedef unsigned long long u64;
 
 DEVICE int thread_number() { return threadIdx.x; }
 DEVICE int block_number() { return blockIdx.x; }
 DEVICE void sync_block() { __syncthreads(); }
+DEVICE void sync_warp() { __syncwarp(); }
 DEVICE void sync_cluster() {
   // Not `.aligned`: nothing promises that a warp is together again behind a condition.
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
@@ -50,6 +56,46 @@ DEVICE float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __fma_rn(a, b, c); }
 DEVICE float bits_to_real(int bits) { return __int_as_float(bits); }
 DEVICE double bits_to_real(long long bits) { return __longlong_as_double(bits); }
+DEVICE float from_f16(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+// Tensor cores: a warp's sums += weights * x, as `ir::Mma` says which thread has what. Of a tile's weights each thread
+// has 16 bytes, in the order of the threads.
+typedef uint4 Fragment;
+template <class T> DEVICE Fragment load_fragment(const T* p, long long i) {
+  return __ldg((const Fragment*)(p + i) + thread_number() % 32);
+}
+template <class T> DEVICE Fragment load_chip_fragment(const T* p, int i) {
+  return ((const Fragment*)(p + i))[thread_number() % 32];
+}
+DEVICE unsigned pair_bf16(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+DEVICE unsigned pair_f16(float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+DEVICE unsigned round_tf32(float x) {
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+}
+DEVICE void mma_bf16(float* sums, Fragment w, float x0, float x1, float x8, float x9) {
+  MMA("m16n8k16", "bf16", sums, w, pair_bf16(x0, x1), pair_bf16(x8, x9));
+}
+DEVICE void mma_f16(float* sums, Fragment w, float x0, float x1, float x8, float x9) {
+  MMA("m16n8k16", "f16", sums, w, pair_f16(x0, x1), pair_f16(x8, x9));
+}
+DEVICE void mma_tf32(float* sums, Fragment w, float x0, float x4) {
+  MMA("m16n8k8", "tf32", sums, w, round_tf32(x0), round_tf32(x4));
+}
+
 DEVICE float abs_(float a) { return fabsf(a); }
 DEVICE double abs_(double a) { return fabs(a); }
 DEVICE float sqrt_(float a) { return __fsqrt_rn(a); }
@@ -66,6 +112,7 @@ DEVICE double tanh_(double a) { return tanh(a); }
 
 /// What is made of them: arithmetic that IEEE 754 does not spell, and barriers.
 inline constexpr std::string_view cuda_common_prelude = R"cuda(// ---- what is made of it ----
+DEVICE float from_bf16(unsigned short bits) { return bits_to_real(int(unsigned(bits) << 16)); }
 DEVICE float ldexp_(float a, float b) { return a * bits_to_real((int(b) + 127) << 23); }
 DEVICE double ldexp_(double a, double b) { return a * bits_to_real(((long long)(b) + 1023) << 52); }
 template <class T> DEVICE T relu_(T a) { return a < T(0) ? T(0) : a; }

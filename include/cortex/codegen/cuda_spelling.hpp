@@ -1,5 +1,5 @@
-// How types, constants and operations are written in CUDA C++. Every rounding is spelled out, by the prelude's functions
-// where C++ does not say which: results are what the program says, with `-fmad=false`.
+// How types, constants and operations are written in CUDA C++. Every rounding is spelled out, by the prelude's
+// functions where C++ does not say which: results are what the program says, with `-fmad=false`.
 #pragma once
 
 #include <cmath>
@@ -17,11 +17,12 @@ constexpr std::string_view cuda_scalar(DType type) {
     case DType::boolean: return "bool";
     case DType::i32: return "int";
     case DType::i64: return "long long";
-    case DType::f32: return "float";
+    case DType::f32:
+    case DType::tf32: return "float";
     case DType::f64: return "double";
     case DType::bf16:
-    case DType::f16:
-    case DType::i8: break;  // stored weights are for CPUs alone
+    case DType::f16: return "unsigned short";  // bits; `cuda_cast` makes numbers of them
+    case DType::i8: return "signed char";
   }
   return "?";
 }
@@ -65,6 +66,13 @@ inline std::string cuda_unary(ir::UnaryOp op, DType type, const std::string& a) 
   if (!is_float(type)) refuse_cuda("arithmetic on booleans");
   constexpr std::string_view names[] = {"", "abs_", "exp_", "log_", "sqrt_", "tanh_", "sigmoid_", "relu_", "round_"};
   return std::string(names[std::size_t(op)]) + "(" + a + ")";
+}
+
+inline std::string cuda_cast(DType to, DType from, const std::string& a) {
+  if (from == DType::bf16) return "from_bf16(" + a + ")";  // weights as they are stored: to f32, exactly
+  if (from == DType::f16) return "from_f16(" + a + ")";
+  if (to == DType::boolean) return a + " != 0";
+  return "(" + std::string(cuda_scalar(to)) + ")" + a;
 }
 
 /// `type` is that of the operands.

@@ -138,6 +138,7 @@ class CudaTextPrinter {
         for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
         return;
       case ir::StmtKind::alloc: return alloc(*s.as<ir::Alloc>());
+      case ir::StmtKind::mma: return mma(*s.as<ir::Mma>());
       case ir::StmtKind::barrier: return barrier(*s.as<ir::Barrier>());
     }
     refuse_cuda("a statement of an unknown kind");
@@ -158,7 +159,10 @@ class CudaTextPrinter {
   void loop(const ir::For& n) {
     if (n.loop != ir::ForKind::serial) refuse_cuda("a loop over " + n.dim.name() + " that is not serial");
     const std::string extent = expr(n.extent).text, var = fresh('i'), type(cuda_scalar(n.var.dtype()));
-    if (is_contraction(n)) line("UNROLL(\"unroll 4\")");
+    if (indexes_registers(n))
+      line("UNROLL(\"unroll\")");
+    else if (is_contraction(n))
+      line("UNROLL(\"unroll 4\")");
     line("for (", type, " ", var, " = 0; ", var, " < ", extent, "; ++", var, ") {");
     scoped([&] {
       memo_.add(n.var.get(), {var});
@@ -166,11 +170,22 @@ class CudaTextPrinter {
     });
   }
 
+  /// Whether the loop's variable indexes a local array, which is in registers only where the loop is copied out.
+  static bool indexes_registers(const ir::For& n) {
+    bool found = false;
+    ir::visit_with(n.body, [&](const ir::Load& load) {
+      for (const ir::Expr& index : load.indices)
+        found |= load.buffer->scope == ir::Scope::local && ir::uses(index, n.var);
+    });
+    return found;
+  }
+
   /// Whether several iterations at once hide the latency of the loads: an innermost loop that multiplies and adds.
   static bool is_contraction(const ir::For& n) {
     bool innermost = true, fma = false;
     ir::visit_with(
-        n.body, [&](const ir::For&) { innermost = false; }, [&](const ir::Fma&) { fma = true; });
+        n.body, [&](const ir::For&) { innermost = false; }, [&](const ir::Fma&) { fma = true; },
+        [&](const ir::Mma&) { fma = true; });
     return innermost && fma && n.extent.as<ir::IntImm>();
   }
 
@@ -205,6 +220,17 @@ class CudaTextPrinter {
     memo_.forget_loads();
   }
 
+  /// Rounding is the hardware's: the casts of the operands are part of the product.
+  void mma(const ir::Mma& n) {
+    const auto& weights = *n.weights.as<ir::Load>();
+    const std::string offset = index_of(weights.buffer, weights.indices);
+    std::string x;
+    for (const ir::Expr& e : n.x) x += ", " + expr(e.as<ir::Cast>()->a).text;
+    const char* how = weights.buffer->scope == ir::Scope::chip ? "load_chip_fragment(" : "load_fragment(";
+    line("mma_", to_string(weights.buffer->dtype), "(", name_of(n.sum), ", ", how, name_of(weights.buffer), ", ",
+         offset, ")", x, ");");
+  }
+
   void branch(const ir::If& n) {
     line("if (", expr(n.condition).text, ") {");
     scoped([&] { stmt(n.then_body); });
@@ -214,7 +240,8 @@ class CudaTextPrinter {
   }
 
   void barrier(const ir::Barrier& n) {
-    if (n.of_threads || options_.blocks == 1) return line("sync_block();");
+    if (n.among == ir::Meeting::warp) return line("sync_warp();");
+    if (n.among == ir::Meeting::threads || options_.blocks == 1) return line("sync_block();");
     if (options_.barrier == CudaBarrier::none) refuse_cuda("blocks that never meet have a barrier");
     line(options_.barrier == CudaBarrier::cluster ? "sync_cluster();" : "sync_grid(own, worker);");
   }
@@ -259,9 +286,9 @@ class CudaTextPrinter {
         return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed};
       }
       case ir::ExprKind::cast: {
-        const Operand a = expr(e.as<ir::Cast>()->a);
-        const std::string type(cuda_scalar(e.dtype()));
-        return {e.dtype() == DType::boolean ? a.text + " != 0" : "(" + type + ")" + a.text, a.fixed};
+        const ir::Expr& from = e.as<ir::Cast>()->a;
+        const Operand a = expr(from);
+        return {cuda_cast(e.dtype(), from.dtype(), a.text), a.fixed};
       }
       case ir::ExprKind::load: return load(*e.as<ir::Load>());
       case ir::ExprKind::let: {

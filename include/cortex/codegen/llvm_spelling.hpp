@@ -21,6 +21,7 @@ constexpr std::string_view llvm_scalar(DType type) {
     case DType::bf16:
     case DType::f16: return "i16";
     case DType::i8: return "i8";
+    case DType::tf32: break;  // for tensor cores
   }
   return "?";
 }

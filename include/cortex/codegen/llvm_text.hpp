@@ -148,6 +148,7 @@ class LlvmTextPrinter {
         if (is_tile(*s.as<ir::Alloc>())) return call_function(s);
         memory_.allocate(s.as<ir::Alloc>()->buffer);
         return stmt(s.as<ir::Alloc>()->body);
+      case ir::StmtKind::mma: refuse("a product of tensor cores");
       case ir::StmtKind::barrier: return barrier();
     }
     refuse("a statement of an unknown kind");

@@ -86,6 +86,7 @@ struct BufferInfo {
   Buffer stored_in;
   std::uint32_t channels = 0;
   bool is_scales = false;
+  bool fragments = false;  // laid out in tiles, as the threads of a warp hold them: `schedule::fragment_layout`
 };
 
 struct Buffer::Node : Counted {

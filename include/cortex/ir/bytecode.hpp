@@ -54,6 +54,9 @@ enum class Opcode : std::uint8_t {
   round,
   negate,
   truncate,
+  to_bf16,
+  to_f16,
+  to_tf32,
   to_bool,  // dst = op(a)
   fma,
   blend,  // dst = op(a, b, c)
@@ -207,6 +210,8 @@ class Compiler {
         for (const Stmt& child : s.as<Block>()->stmts) stmt(child);
         return;
       case StmtKind::barrier: return void(emit({Opcode::barrier}));
+      case StmtKind::mma:
+        throw Error(Code::internal, "the interpreter has no warps, whose threads hold parts of a tile");
       case StmtKind::for_: return scoped(true, [&] { loop(*s.as<For>()); });
       case StmtKind::store: return scoped(true, [&] { store(*s.as<Store>()); });
       case StmtKind::if_: return scoped(true, [&] { branch(*s.as<If>()); });
@@ -386,9 +391,13 @@ class Compiler {
     return dst;
   }
 
-  /// Arithmetic is in double at every type, so that only casts to integers and booleans change a value.
+  /// Arithmetic is in double at every type, so that only casts to integers and booleans change a value, and those that
+  /// round what tensor cores multiply.
   Register cast(const Cast& n) {
     const Register a = expr(n.a);
+    if (n.type.dtype == DType::bf16) return result(Opcode::to_bf16, n.type.lanes, a);
+    if (n.type.dtype == DType::f16) return result(Opcode::to_f16, n.type.lanes, a);
+    if (n.type.dtype == DType::tf32) return result(Opcode::to_tf32, n.type.lanes, a);
     if (n.type.dtype == DType::boolean) return result(Opcode::to_bool, n.type.lanes, a);
     return is_int(n.type.dtype) && is_float(n.a.dtype()) ? result(Opcode::truncate, n.type.lanes, a) : a;
   }

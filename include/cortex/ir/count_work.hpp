@@ -80,7 +80,7 @@ class WorkCounter {
       items_.push_back({WorkItem::Kind::loop, depth, inside.unit, {}, false, 0, {}, {}});
       top(loop->body, inside, depth + 1);
     } else if (const auto* barrier = stmt.as<Barrier>()) {
-      if (barrier->of_threads) return;  // inside a worker
+      if (barrier->among != Meeting::workers) return;  // inside a worker
       items_.push_back({WorkItem::Kind::barrier, depth, place.unit, {}, false, 0, {}, {}});
     } else {
       items_.push_back({WorkItem::Kind::nest, depth, place.unit, {}, false, 0, {}, {}});
@@ -112,6 +112,7 @@ class WorkCounter {
         walk(loop.body, inside);
         break;
       }
+      case StmtKind::mma:
       case StmtKind::barrier: break;
     }
   }

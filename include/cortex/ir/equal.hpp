@@ -54,7 +54,10 @@ class Equality {
       case StmtKind::if_: return of(*a.as<If>(), *b.as<If>());
       case StmtKind::block: return all(a.as<Block>()->stmts, b.as<Block>()->stmts);
       case StmtKind::alloc: return of(*a.as<Alloc>(), *b.as<Alloc>());
-      case StmtKind::barrier: return a.as<Barrier>()->of_threads == b.as<Barrier>()->of_threads;
+      case StmtKind::mma:
+        return same(a.as<Mma>()->sum.id(), b.as<Mma>()->sum.id()) &&
+               (*this)(a.as<Mma>()->weights, b.as<Mma>()->weights) && all(a.as<Mma>()->x, b.as<Mma>()->x);
+      case StmtKind::barrier: return a.as<Barrier>()->among == b.as<Barrier>()->among;
     }
     return false;
   }

@@ -216,6 +216,9 @@ class Machine {
       case Opcode::round: return map(i, r, [](double a) { return std::nearbyint(a); });
       case Opcode::negate: return map(i, r, [](double a) { return double(a == 0); });
       case Opcode::truncate: return map(i, r, [](double a) { return std::trunc(a); });
+      case Opcode::to_bf16: return map(i, r, [](double a) { return double(from_bf16(to_bf16(float(a)))); });
+      case Opcode::to_f16: return map(i, r, [](double a) { return double(from_f16(to_f16(float(a)))); });
+      case Opcode::to_tf32: return map(i, r, [](double a) { return double(round_tf32(float(a))); });
       case Opcode::to_bool: return map(i, r, [](double a) { return double(a != 0); });
       case Opcode::copy: return map(i, r, [](double a) { return a; });
       case Opcode::broadcast: std::fill_n(r + i.dst, i.lanes, double(r[i.a])); return;
@@ -315,6 +318,7 @@ class Machine {
       case DType::bf16: return from_bf16(static_cast<const std::uint16_t*>(binding.data)[offset]);
       case DType::f16: return from_f16(static_cast<const std::uint16_t*>(binding.data)[offset]);
       case DType::i8: return static_cast<const std::int8_t*>(binding.data)[offset];
+      case DType::tf32: return static_cast<const float*>(binding.data)[offset];
     }
     return 0;
   }
@@ -328,7 +332,8 @@ class Machine {
       case DType::boolean: static_cast<std::uint8_t*>(binding.data)[offset] = value != 0; return;
       case DType::bf16:
       case DType::f16:
-      case DType::i8: fail("a store to elements that are only read");
+      case DType::i8:
+      case DType::tf32: fail("a store to elements that are only read");
     }
   }
 

@@ -167,6 +167,12 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       Stmt body = fs(n.body);
       return body.same_as(n.body) ? self() : Alloc::make(n.buffer, body);
     }
+    case StmtKind::mma: {
+      const auto& n = static_cast<const Mma&>(s);
+      Vector<Expr> x;
+      const Expr weights = fe(n.weights);
+      return !rewrite_all(n.x, x, fe) && weights.same_as(n.weights) ? self() : Mma::make(n.sum, weights, std::move(x));
+    }
     case StmtKind::barrier: return self();
   }
   throw Error(Code::internal, "a statement of an unknown kind");

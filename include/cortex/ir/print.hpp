@@ -245,9 +245,19 @@ class Printer {
         stmt(s.as<Alloc>()->body, indent);
         break;
       }
-      case StmtKind::barrier:
-        out_ << pad << (s.as<Barrier>()->of_threads ? "barrier of threads\n" : "barrier\n");
+      case StmtKind::mma: {
+        const auto& n = *s.as<Mma>();
+        out_ << pad << unique(n.sum.id(), n.sum->name) << " += mma(";
+        expr(n.weights, 0);
+        for (const Expr& x : n.x) out_ << ",", expr(x, 0);
+        out_ << ")\n";
         break;
+      }
+      case StmtKind::barrier: {
+        constexpr std::string_view among[] = {"barrier\n", "barrier of threads\n", "barrier of a warp\n"};
+        out_ << pad << among[std::size_t(s.as<Barrier>()->among)];
+        break;
+      }
     }
   }
 

@@ -10,7 +10,7 @@
 
 namespace cortex::ir {
 
-enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, barrier };
+enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, mma, barrier };
 
 struct StmtNode : Counted {
   const StmtKind kind;
@@ -161,15 +161,47 @@ struct Alloc : StmtNode {
   Alloc(Buffer buffer, Stmt body) : StmtNode(tag), buffer(std::move(buffer)), body(std::move(body)) {}
 };
 
-/// Every worker of the group arrives before any goes on, and sees what the others wrote before it. `of_threads`: the
-/// same among the threads of each worker alone. A barrier of workers is one of their threads, too.
-struct Barrier : StmtNode {
-  static constexpr StmtKind tag = StmtKind::barrier;
-  bool of_threads;
-  static Stmt make(bool of_threads = false) { return Stmt(new Barrier(of_threads)); }
+/// A warp's product of a tile, made by tensor cores: sum[i,n] += W[i,k] * x[k,n] for 16 outputs i, 8 rows n and K
+/// indices k, which are 16 of bf16 or f16, and 8 of tf32. All 32 threads of the warp run it together. Thread l has
+///   sum       outputs l / 4 and l / 4 + 8 of rows l % 4 * 2 and l % 4 * 2 + 1, output by output: a local buffer, [4]
+///   x         of row l / 4, rounded by casts: k = l % 4 * 2 + {0, 1, 8, 9}; of tf32 k = l % 4 + {0, 4}
+/// and `weights` is a load of the tile's first element, in a layout that tiles lie in one after the other
+/// (`schedule::fragment_layout`). Products are exact, and added in f32.
+struct Mma : StmtNode {
+  static constexpr StmtKind tag = StmtKind::mma;
+  Buffer sum;
+  Expr weights;
+  Vector<Expr> x;
+  static Stmt make(Buffer sum, Expr weights, Vector<Expr> x) {
+    require(sum && sum->scope == Scope::local && sum->dims.size() == 1 && sum->dims[0].extent() == 4 &&
+                sum->dtype == DType::f32,
+            "a tile's sums that are no four elements of f32");
+    require(weights && weights.as<Load>() && weights.lanes() == 1, "a tile's weights that are not loaded");
+    require(x.size() == (weights.dtype() == DType::tf32 ? 2u : 4u), "a tile of another shape than its type's");
+    for (const Expr& e : x) require(e && e.as<Cast>() && e.type() == weights.type(), "a tile's operand is not rounded");
+    return Stmt(new Mma(std::move(sum), std::move(weights), std::move(x)));
+  }
 
  private:
-  explicit Barrier(bool of_threads) : StmtNode(tag), of_threads(of_threads) {}
+  Mma(Buffer sum, Expr weights, Vector<Expr> x)
+      : StmtNode(tag), sum(std::move(sum)), weights(std::move(weights)), x(std::move(x)) {}
+};
+
+/// Whom a barrier is among.
+enum class Meeting : std::uint8_t {
+  workers,  // of the group: a barrier of their threads, too
+  threads,  // of each worker
+  warp,     // the 32 threads of each warp: on one way with each other again, and nothing that others wait for
+};
+
+/// All arrive before any goes on, and see what the others wrote before it.
+struct Barrier : StmtNode {
+  static constexpr StmtKind tag = StmtKind::barrier;
+  Meeting among;
+  static Stmt make(Meeting among = Meeting::workers) { return Stmt(new Barrier(among)); }
+
+ private:
+  explicit Barrier(Meeting among) : StmtNode(tag), among(among) {}
 };
 
 }  // namespace cortex::ir

@@ -1,6 +1,7 @@
 // The elements of a weight as they are stored: rounded to 16-bit floats, or to whole numbers times scales.
 //
 //   bf16, f16   the nearest, ties to even; infinity and NaN stay
+//   tf32        the nearest, ties away from zero; for tensor cores alone
 //   i8          s * q, q in [-127, 127] the nearest to w / s, ties to even, with one scale s a channel: a power of two
 //               if with it all of the channel are exact, else the channel's largest |w| / 127
 //
@@ -87,6 +88,8 @@ inline Vector<float> stored_elements(const BufferInfo& buffer, const float* valu
     for (float& x : result) x = from_bf16(to_bf16(x));
   if (buffer.dtype == DType::f16)
     for (float& x : result) x = from_f16(to_f16(x));
+  if (buffer.dtype == DType::tf32)
+    for (float& x : result) x = round_tf32(x);
   if (buffer.dtype != DType::i8 && !buffer.is_scales) return result;
   const Vector<std::size_t> channel = detail::channels_of(extents, buffer.channels, count);
   const Vector<float> scales = detail::scales_of(values, channel, count);

@@ -64,6 +64,7 @@ class Verifier {
         for (const Stmt& child : s.as<Block>()->stmts) stmt(child);
         return;
       case StmtKind::alloc: return alloc(*s.as<Alloc>());
+      case StmtKind::mma: return mma(*s.as<Mma>());
       case StmtKind::barrier: return barrier(s);
     }
   }
@@ -118,10 +119,19 @@ class Verifier {
     allocated_.erase(n.buffer.id());
   }
 
+  void mma(const Mma& n) {
+    const Stmt self = handle_of(n);
+    if (!vectors_allowed()) fail("there are no warps before work is shared", self);
+    if (!allocated_.contains(n.sum.id())) fail("a local buffer is used inside its allocation", self);
+    expr(n.weights);
+    for (const Expr& x : n.x) expr(x);
+  }
+
   void barrier(const Stmt& s) {
     if (!vectors_allowed()) fail("there are no barriers before work is shared", s);
-    // The threads of a worker run its iterations of a parallel loop together.
-    const bool together = s.as<Barrier>()->of_threads;
+    // The threads of a worker run its iterations of a parallel loop together; those of a warp may be asked the same.
+    if (s.as<Barrier>()->among == Meeting::warp) return;
+    const bool together = s.as<Barrier>()->among == Meeting::threads;
     if (vectorized_ || (apart_ && !together)) fail("no barrier stands inside a parallel or vectorized loop", s);
     if (conditions_ && !together) fail("no barrier stands inside a conditional", s);
     if (by_thread_) fail("a barrier stands where all threads of a block come", s);

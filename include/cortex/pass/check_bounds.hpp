@@ -90,6 +90,7 @@ class BoundsChecker {
         expr(n.value);
         return access(n.buffer, n.indices, true, report_.stores);
       }
+      case ir::StmtKind::mma:  // of GPUs, made behind such passes
       case ir::StmtKind::barrier: return;
     }
   }

@@ -12,7 +12,8 @@
 namespace cortex::pass {
 
 /// The compiler's schedule of a program's loops on a GPU: a worker is a thread block.
-inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const Target& target) {
+inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedule::GpuShape& shape,
+                             const Target& target) {
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
 
@@ -29,6 +30,9 @@ inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const
   p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
 
   // Weights where they are read fast, and work for each thread
+  p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
+  if (shape.products != DType::f32)
+    p.run("tensor_products", [&](const ir::Stmt& s) { return schedule::tensor_products(s, shape.products); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
   p.run("insert_thread_barriers", insert_thread_barriers);
@@ -41,7 +45,7 @@ inline void schedule_for_gpu(Pipeline& p, const schedule::GpuShape& shape, const
 inline void schedule_by_hand_for_gpu(Pipeline& p, const Schedule& schedule, const schedule::GpuShape& shape,
                                      const Target& target) {
   p.run("zero_absent_rows", zero_absent_rows);
-  p.by_hand(*schedule.by_hand, schedule, target, schedule::slice_unit);
+  p.by_hand(*schedule.by_hand, schedule, target, shape.slice_unit);
   p.run("rest_for_first_thread", schedule::rest_for_first_thread);
   p.run("insert_thread_barriers", insert_thread_barriers_by_hand);
   p.run("share_bound_loops", [&](const ir::Stmt& s) { return schedule::share_bound_loops(s, shape.threads); });
@@ -55,7 +59,7 @@ inline ir::Program run_gpu_pipeline(const ir::Program& lowered, const Schedule& 
   if (schedule.by_hand)
     schedule_by_hand_for_gpu(p, schedule, shape, target);
   else
-    schedule_for_gpu(p, shape, target);
+    schedule_for_gpu(p, schedule, shape, target);
 
   // Down to the machine
   p.run("resolve_structure",

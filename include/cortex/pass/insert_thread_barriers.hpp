@@ -88,7 +88,7 @@ class ThreadBarriers {
   /// A barrier before what begins with `head` and ends with `tail`, if one is needed.
   static void step(Sequence& all, Vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
     if (all.since.meets(head)) {
-      out.push_back(ir::Barrier::make(true));
+      out.push_back(ir::Barrier::make(ir::Meeting::threads));
       all.since = {};
       all.any = true;
     }
@@ -117,7 +117,7 @@ class ThreadBarriers {
         Sequence inside;
         ir::Stmt body = sequence(loop->body, inside);
         if (inside.since.meets(inside.head) && !are_apart(*loop)) {
-          body = ir::Block::make({body, ir::Barrier::make(true)});
+          body = ir::Block::make({body, ir::Barrier::make(ir::Meeting::threads)});
           inside.since = {};
         }
         step(all, out, inside.head, inside.since);

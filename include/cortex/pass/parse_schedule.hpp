@@ -100,6 +100,12 @@ inline constexpr std::array decisions{
                  gpu.weights = GpuSchedule::Weights(choice(step, {"automatic", "streamed", "resident"}));
                });
              }},
+    Decision{"gpu_tensor_cores", "o",
+             [](const Schedule& s, const LoopStep& step) {
+               return with_gpu(s, [&](GpuSchedule& gpu) {
+                 gpu.tensor_cores = GpuSchedule::TensorCores(choice(step, {"off", "bf16", "f16", "tf32"}));
+               });
+             }},
     Decision{"gpu_lock_based_barrier", "",
              [](const Schedule& s, const LoopStep&) {
                return with_gpu(s, [](GpuSchedule& gpu) { gpu.lock_based = true; });

@@ -99,6 +99,7 @@ class RegionFinder {
         expr(n.value);
         return access(n.buffer, n.indices, true);
       }
+      case ir::StmtKind::mma:  // of GPUs, made behind such passes
       case ir::StmtKind::barrier: return;
     }
   }

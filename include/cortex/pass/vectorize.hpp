@@ -55,6 +55,7 @@ class Vectorizer {
         return ir::Alloc::make(wide, stmt(alloc.body));
       }
       case ir::StmtKind::store: return store(*s.as<ir::Store>());
+      case ir::StmtKind::mma:
       case ir::StmtKind::barrier: return s;
     }
     throw Error(Code::internal, "a statement of an unknown kind");

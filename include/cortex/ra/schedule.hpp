@@ -65,7 +65,7 @@ enum class Sharing : unsigned char { off, where_it_pays, on };
 enum class Tabulating : unsigned char { off, where_it_pays, on };
 
 /// How a GPU shares a call among its threads. What is not said, the compiler chooses from the model's shapes and the
-/// device. None of it changes a result, not even in its last bit.
+/// device. None of it changes a result, not even in its last bit, but `tensor_cores`.
 struct GpuSchedule {
   /// Who is a group, which computes some of the trees and whose blocks meet at a barrier a level.
   enum class Group : std::uint8_t {
@@ -79,8 +79,15 @@ struct GpuSchedule {
     streamed,  // read from the L2 cache at every level
     resident,  // each block's slice in its shared memory, for the time of a call
   };
+  /// What tensor cores multiply, from compute capability 8.0 on. All products of a model's matrices with what nodes
+  /// have are theirs, at every level, however small; matrices are rounded to the type when they are bound, and stored
+  /// so, what they multiply where it is read; sums are f32, and all else is as it was. bf16 and f16 round to 8 and 11
+  /// bits, tf32 to 11 with the range of f32; of f16 what is above 65504 becomes infinite. A model with other sums of
+  /// products at nodes, such as of a matrix at each, is refused.
+  enum class TensorCores : std::uint8_t { off, bf16, f16, tf32 };
   Group group = Group::automatic;
   Weights weights = Weights::automatic;
+  TensorCores tensor_cores = TensorCores::off;
   bool lock_based = false;  // the barrier of a grid: an atomic counter, and not a flag for each block
   int blocks = 0;           // of a group; 0: the compiler's choice, as below
   int threads = 0;          // of a block

@@ -72,6 +72,9 @@ inline std::string to_string(const Schedule& schedule) {
   if (gpu.rows) line("gpu_rows", std::to_string(gpu.rows));
   if (gpu.weights != GpuSchedule::Weights::automatic)
     line("gpu_weights", gpu.weights == GpuSchedule::Weights::resident ? "resident" : "streamed");
+  constexpr const char* products[] = {"off", "bf16", "f16", "tf32"};
+  if (gpu.tensor_cores != GpuSchedule::TensorCores::off)
+    line("gpu_tensor_cores", products[std::size_t(gpu.tensor_cores)]);
   if (gpu.lock_based) line("gpu_lock_based_barrier");
   if (!schedule.by_hand) return text;
   line("loops");

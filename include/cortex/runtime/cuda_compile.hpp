@@ -15,6 +15,7 @@
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
+#include "cortex/runtime/store_weight.hpp"
 
 namespace cortex::runtime {
 
@@ -27,8 +28,6 @@ inline void check_gpu_schedule(const Schedule& schedule) {
       throw Error(Code::invalid_schedule, std::string(decision) + " is for CPUs; leave it out for a GPU, " + instead);
   };
   refuse(schedule.tabulating == Tabulating::on, "tabulate", "which computes all that follows from words");
-  refuse(schedule.weight_type != DType::f32, "store_weights", "where weights are f32");
-  refuse(!schedule.stored.empty(), "store", "where weights are f32");
   refuse(schedule.tiling != Tiling{}, "the shape of register tiles", "whose threads GpuSchedule::rows tiles");
 }
 
@@ -41,6 +40,8 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
     throw Error(Code::invalid_schedule, what + "; leave it out, or the loop schedule");
   };
   if (wish.rows) refuse("GpuSchedule::rows shapes the compiler's own tiles, and with loops() there are none");
+  if (wish.tensor_cores != GpuSchedule::TensorCores::off)
+    refuse("GpuSchedule::tensor_cores: products become tiles where the loops are the compiler's own");
   if (wish.weights == GpuSchedule::Weights::resident)
     refuse(
         "GpuSchedule::Weights::resident: slices of weights stay in shared memory where the loops are the compiler's "
@@ -60,11 +61,13 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   const auto start = std::chrono::steady_clock::now();
   ra::check(graph);
   detail::check_gpu_schedule(schedule);
+  schedule::check_stored(graph, schedule);
   auto result = std::make_shared<CudaExecutable>();
-  result->shape = schedule::gpu_shape(detail::gpu_schedule(schedule), gpu, schedule::gpu_problem(graph));
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
-  executable->schedule = schedule;
+  executable->schedule = schedule::with_tensor_cores(schedule);
+  result->shape = schedule::gpu_shape(detail::gpu_schedule(executable->schedule), gpu,
+                                      schedule::gpu_problem(graph, executable->schedule));
   executable->schedule.max_workers = result->shape.blocks;  // what `refactor` cuts its sums into
   GpuSchedule& chosen = executable->schedule.gpu;
   chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;
@@ -82,6 +85,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
   plan_checks(*executable);
   detail::describe_tensors(*executable);
+  executable->store = store_weight;
   executable->times.lower = detail::since(start);
   codegen::CudaTextOptions text;
   text.barrier = barrier_of(result->shape);

@@ -17,6 +17,7 @@
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/tables.hpp"
 #include "cortex/schedule/cost.hpp"
+#include "cortex/schedule/gpu_shape.hpp"
 
 namespace cortex::runtime {
 
@@ -145,7 +146,8 @@ class Explainer {
     };
     if (s.weight_type != DType::f32) as("those that sums of products read", s.weight_type);
     for (const auto& [name, type] : s.stored) as(name, type);
-    return types.empty() ? "" : "stored: " + joined(types) + "; arithmetic is in f32";
+    if (types.empty()) return "";
+    return "stored: " + joined(types) + (schedule::products_of(s.gpu) == DType::f32 ? "; arithmetic is in f32" : "");
   }
 
   static std::string tiling(const Tiling& tiling) {
@@ -172,11 +174,15 @@ class Explainer {
     lines.row({"threads", executable_.schedule.by_hand ? threads
                                                        : threads + ", each with a column of the output for up to " +
                                                              std::to_string(gpu.rows) + " nodes side by side"});
+    if (const DType type = schedule::products_of(gpu); type != DType::f32)
+      lines.row({"tensor cores", "multiply " + std::string(to_string(type)) +
+                                     " and add in f32, in tiles of 16 columns and 8 nodes a warp: " + joined(tiled())});
     Vector<std::string> kept, streamed;
     double bytes = 0;
     for (const ir::Buffer& buffer : executable_.scheduled.buffers)
       if (buffer->scope == ir::Scope::chip)
-        bytes += size_of_buffer(buffer).bytes, kept.push_back(buffer->name.substr(0, buffer->name.rfind("_packed")));
+        bytes += size_of_buffer(buffer).bytes,
+            kept.push_back(buffer->name.substr(0, buffer->name.rfind(buffer->fragments ? "_fragments" : "_packed")));
     for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
       const bool matrix = buffer->role == ir::Role::weight && buffer->packed_from;
       if (!matrix || std::find(kept.begin(), kept.end(), buffer->packed_from->name) != kept.end()) continue;
@@ -187,6 +193,17 @@ class Explainer {
           {"resident", bytes_text(bytes) +
                            " of weights stay in each block's shared memory for the time of a call: " + joined(kept)});
     if (!streamed.empty()) lines.row({"streamed", "from the L2 cache, as they are read: " + joined(streamed)});
+  }
+
+  /// The matrices whose products are made by tensor cores, in the order of their first use.
+  Vector<std::string> tiled() const {
+    Vector<std::string> names;
+    for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
+      if (!buffer->fragments || !buffer->packed_from) continue;
+      const std::string& name = buffer->packed_from->name;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
   }
 
   std::string branches() const {

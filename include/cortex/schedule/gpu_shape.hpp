@@ -21,24 +21,37 @@ struct GpuShape {
   std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
   bool resident = false;        // it is an error if they do not fit
   int accumulators = 32;        // that a thread keeps in registers, for all its nodes and gates
+  DType products = DType::f32;  // what tensor cores multiply: bf16, f16, tf32; f32: threads multiply, without them
+  std::int64_t slice_unit = 8;  // columns that blocks' slices are cut between: whole sectors of memory, 32 bytes each,
+                                // or of tensor cores' tiles
 };
+
+/// What tensor cores multiply; f32 without them.
+inline DType products_of(const GpuSchedule& wish) {
+  constexpr DType types[] = {DType::f32, DType::bf16, DType::f16, DType::tf32};
+  return types[std::size_t(wish.tensor_cores)];
+}
 
 /// What the choice depends on.
 struct GpuProblem {
-  std::int64_t weight_bytes = 0;  // of matrices, embeddings not included
+  std::int64_t weight_bytes = 0;  // of matrices as they are stored, embeddings not included
   std::int64_t columns = 1;       // of the widest result
 };
 
-inline GpuProblem gpu_problem(const ra::Graph& graph) {
+inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule = {}) {
   GpuProblem problem;
   for (const ra::Op& op : graph.ops) {
-    std::int64_t bytes = std::int64_t(size_of(op.buffer ? op.buffer->dtype : DType::f32));
+    if (op.kind != ra::OpKind::input || op.dims.size() < 2) continue;
+    DType type = op.buffer->dtype == DType::f32 ? schedule.weight_type : op.buffer->dtype;
+    for (const auto& [name, own] : schedule.stored)
+      if (name == op.name()) type = own;
+    std::int64_t bytes = std::int64_t(size_of(type));
     bool dense = true;
     for (const Dim& dim : op.dims) {
       dense &= dim.kind() == DimKind::dense;
       if (dim.kind() == DimKind::dense) bytes *= dim.extent();
     }
-    if (op.kind == ra::OpKind::input && dense && op.dims.size() > 1) problem.weight_bytes += bytes;
+    if (dense) problem.weight_bytes += bytes;
   }
   for (const ra::State& state : graph.states) {
     const ra::Op& op = graph.ops[std::size_t(state.placeholder)];
@@ -46,8 +59,6 @@ inline GpuProblem gpu_problem(const ra::Graph& graph) {
   }
   return problem;
 }
-
-inline constexpr std::int64_t slice_unit = 8;  // columns: a block's slice is of whole sectors of memory, 32 bytes each
 
 namespace detail {
 
@@ -69,6 +80,9 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   const std::string device =
       "a GPU of compute capability " + std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10);
   if (gpu.sm < 70) refuse_gpu(device + " is older than what is supported, 7.0 and later");
+  if (wish.tensor_cores != GpuSchedule::TensorCores::off && gpu.sm < 80)
+    refuse_gpu(device + " has no tensor cores for " + std::string(to_string(products_of(wish))) +
+               " that add in f32; 8.0 and later have");
   if (wish.threads && (!is_power_of_two(wish.threads) || wish.threads < 32 || wish.threads > 1024))
     refuse_gpu(std::to_string(wish.threads) + " threads a block: it takes a power of two from 32 to 1024");
   if (wish.rows && (!is_power_of_two(wish.rows) || wish.rows > 8))
@@ -95,8 +109,10 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   using Group = GpuSchedule::Group;
   detail::check_gpu(wish, gpu);
   const std::int64_t room = wish.weights == GpuSchedule::Weights::streamed ? 0 : gpu.shared_bytes;
-  const std::int64_t slices = std::max<std::int64_t>(problem.columns / slice_unit, 1);
   GpuShape shape;
+  shape.products = products_of(wish);
+  if (shape.products != DType::f32) shape.slice_unit = 16;
+  const std::int64_t slices = std::max<std::int64_t>(problem.columns / shape.slice_unit, 1);
   shape.lock_based = wish.lock_based;
   shape.threads = wish.threads ? wish.threads : 256;
   shape.rows = wish.rows ? wish.rows : 4;

@@ -14,7 +14,8 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/schedule/share_threads.hpp"
+#include "cortex/schedule/block_slice.hpp"
+#include "cortex/schedule/tensor_products.hpp"
 
 namespace cortex::schedule {
 
@@ -77,6 +78,25 @@ class WeightKeeper {
     return nullptr;
   }
 
+  /// The dimension that a weight in fragments is summed over: the one beside `column` in a tile.
+  static int summed_dim(const ir::BufferInfo& fragments, int column) {
+    std::size_t a = 0;
+    while (fragments.layout.axes[a].source == column) ++a;
+    return fragments.layout.axes[a].source;
+  }
+
+  static ir::Layout columns_side_by_side(const Vector<Dim>& dims, int column) {
+    ir::Layout layout;
+    layout.axes.push_back({column, 1, 0, 1});
+    layout.fixed_size = dims[std::size_t(column)].extent();
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      if (int(d) == column) continue;
+      layout.axes.push_back({int(d), 1, 0, layout.fixed_size});
+      layout.fixed_size *= dims[d].extent();
+    }
+    return layout;
+  }
+
   void choose(const Nest& nest) {
     ir::visit_with(nest.inner, [&](const ir::Load& load) {
       const int dim = column_dim(nest, load);
@@ -84,22 +104,17 @@ class WeightKeeper {
       const LoopHeader& loop = nest.loops.back();
       const bool shared = loop.kind == ir::ForKind::parallel && shape_.blocks > 1;
       if (loop.piece > 1 || find(load.buffer, dim, shared)) return;
-      Kept kept{load.buffer, {}, std::size_t(dim), shared, slice_of(loop, shape_.blocks)};
+      Kept kept{load.buffer, {}, std::size_t(dim), shared, slice_of(loop, shape_)};
       ir::BufferInfo info;
       info.name = load.buffer->name + "_slice";
       info.dtype = load.buffer->dtype;
       info.dims = load.buffer->dims;
       if (kept.slice.most != info.dims[kept.dim].extent()) info.dims[kept.dim] = Dim("slice", kept.slice.most);
       info.scope = ir::Scope::chip;
-      info.layout.axes.push_back({dim, 1, 0, 1});
-      std::int64_t size = kept.slice.most;
-      for (std::size_t d = info.dims.size(); d-- > 0;) {
-        if (int(d) == dim) continue;
-        info.layout.axes.push_back({int(d), 1, 0, size});
-        size *= info.dims[d].extent();
-      }
-      info.layout.fixed_size = size;
-      const std::int64_t bytes = (size * std::int64_t(size_of(info.dtype)) + 15) / 16 * 16;
+      info.fragments = load.buffer->fragments;
+      info.layout = info.fragments ? fragment_layout(info.dims, info.dtype, dim, summed_dim(*load.buffer, dim))
+                                   : columns_side_by_side(info.dims, dim);
+      const std::int64_t bytes = (info.layout.fixed_size * std::int64_t(size_of(info.dtype)) + 15) / 16 * 16;
       if (bytes > room_) {
         if (left_out_.empty())
           left_out_ = "a slice of '" + load.buffer->name + "', " + std::to_string(bytes) + " bytes,";
@@ -125,21 +140,32 @@ class WeightKeeper {
     return result.inner.same_as(nest.inner) ? ir::Stmt() : build_nest(result);
   }
 
-  /// The copy, element by element: neighbouring threads take neighbouring columns.
+  /// The indices of the element that lies at `at`.
+  static Vector<ir::Expr> indices_at(const ir::BufferInfo& buffer, const ir::Expr& at) {
+    Vector<ir::Expr> indices(buffer.dims.size());
+    for (const ir::Axis& axis : buffer.layout.axes) {
+      const std::int64_t extent = buffer.dims[std::size_t(axis.source)].extent();
+      ir::Expr part = at;
+      if (axis.stride != 1) part = part / axis.stride;
+      part = part % (axis.modulus ? axis.modulus : (extent + axis.divisor - 1) / axis.divisor);
+      if (axis.divisor != 1) part = part * axis.divisor;
+      ir::Expr& index = indices[std::size_t(axis.source)];
+      index = index ? index + part : part;
+    }
+    return indices;
+  }
+
+  /// The copy, element by element, in the order in which they lie there: neighbouring threads take neighbours, of
+  /// columns or of a tile, which are neighbours in the weight too.
   ir::Stmt fill(const Kept& kept) const {
     const ir::Expr thread = ir::call(ir::UfKind::thread, "thread"), e = ir::Var::make("e"), at = ir::Var::make("at");
-    Vector<ir::Expr> to(kept.copy->dims.size()), from(to.size());
-    ir::Expr rest = at / kept.slice.most;
-    to[kept.dim] = at % kept.slice.most;
+    const Vector<ir::Expr> to = indices_at(*kept.copy, at);
+    Vector<ir::Expr> from = to;
     from[kept.dim] = kept.slice.begin + to[kept.dim];
-    for (std::size_t d = to.size(); d-- > 0;) {
-      if (d == kept.dim) continue;
-      const std::int64_t extent = kept.copy->dims[d].extent();
-      to[d] = from[d] = rest % extent;
-      rest = rest / extent;
-    }
     ir::Stmt copy = ir::Store::make(kept.copy, to, ir::Load::make(kept.weight, from));
-    if (kept.shared) copy = ir::If::make(ir::binary(ir::BinaryOp::lt, from[kept.dim], kept.slice.end), copy);
+    const std::int64_t unit = kept.copy->fragments ? TensorTile::outputs : 1;  // tiles are copied whole
+    const ir::Expr first = unit == 1 ? from[kept.dim] : from[kept.dim] / unit * unit;
+    if (kept.shared) copy = ir::If::make(ir::binary(ir::BinaryOp::lt, first, kept.slice.end), copy);
     const ir::Expr count = (ir::imm(kept.copy->layout.fixed_size + shape_.threads - 1) - thread) / shape_.threads;
     copy = ir::LetStmt::make(at, e * shape_.threads + thread, copy);
     return ir::For::make(e, Dim("element", kept.copy->layout.fixed_size), count, ir::ForKind::serial, copy);

@@ -16,36 +16,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "cortex/schedule/gpu_shape.hpp"
-#include "cortex/schedule/share_iterations.hpp"
+#include "cortex/schedule/block_slice.hpp"
+#include "cortex/schedule/tensor_tiles.hpp"
 #include "cortex/schedule/tile_nests.hpp"
 
 namespace cortex::schedule {
-
-/// The part of a loop of constant extent that one block runs.
-struct BlockSlice {
-  ir::Expr begin, end;
-  std::int64_t most = 0;  // of any block
-};
-
-/// As `share_iterations` cuts the loop; `shared`: the blocks of a group share it, else each runs all of it.
-inline BlockSlice slice_of(std::int64_t extent, std::int64_t unit, int blocks, bool shared) {
-  if (!shared || blocks == 1) return {ir::imm(0), ir::imm(extent), extent};
-  const std::int64_t units = extent / unit, rest = extent - units * unit;
-  const Share own = share_of(ir::imm(extent), unit, ir::imm(blocks));
-  BlockSlice slice{own.begin, own.end};
-  for (int w = 0; w < blocks; ++w) {
-    const std::int64_t count = ((w + 1) * units / blocks - w * units / blocks) * unit + (w + 1 == blocks ? rest : 0);
-    slice.most = std::max(slice.most, count);
-  }
-  return slice;
-}
-
-/// The slice of a nest's innermost loop.
-inline BlockSlice slice_of(const LoopHeader& loop, int blocks) {
-  return slice_of(loop.dim.extent(), loop.piece == 1 ? slice_unit : loop.piece, blocks,
-                  loop.kind == ir::ForKind::parallel);
-}
 
 namespace detail {
 
@@ -62,7 +37,7 @@ class ThreadSharer {
       return rows(shape_.threads, thread_, 1, [&](const ir::Expr& row, const ir::Expr&) { return element(row, {}); });
     }
     const LoopHeader& loop = nest_.loops.back();
-    const BlockSlice slice = slice_of(loop, shape_.blocks);
+    const BlockSlice slice = slice_of(loop, shape_);
     int across = shape_.threads;  // threads side by side in a row of outputs
     while (nest_.rows && !rows_repeat() && across / 2 >= slice.most) across /= 2;
     const ir::Expr lane = across == shape_.threads ? thread_ : thread_ % across;
@@ -102,7 +77,7 @@ class ThreadSharer {
   /// Whether all blocks have slices of the same size.
   bool even() const {
     const LoopHeader& loop = nest_.loops.back();
-    const std::int64_t unit = loop.piece == 1 ? slice_unit : loop.piece;
+    const std::int64_t unit = loop.piece == 1 ? shape_.slice_unit : loop.piece;
     return shape_.blocks == 1 || loop.dim.extent() % (unit * shape_.blocks) == 0;
   }
 
@@ -189,8 +164,10 @@ class ThreadSharer {
 }  // namespace detail
 
 inline ir::Stmt share_threads(const ir::Stmt& body, const GpuShape& shape) {
-  const ir::Stmt shared = map_nests(body, [&](const Nest& nest) { return detail::ThreadSharer(nest, shape).run(); });
-  return share_iterations(shared, slice_unit);
+  const ir::Stmt shared = map_nests(body, [&](const Nest& nest) {
+    return is_tensor_product(nest) ? share_tiles(nest, shape) : detail::ThreadSharer(nest, shape).run();
+  });
+  return share_iterations(shared, shape.slice_unit);
 }
 
 }  // namespace cortex::schedule
