@@ -10,6 +10,7 @@
 
 #include <utility>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/pass/prove.hpp"
 
@@ -61,6 +62,7 @@ class RegionFinder {
         expr(n.extent);
         return scope_.within(
             [&] {
+              entered_.insert(n.var.get());
               scope_.enter_loop(n.var, n.extent);
               stmt(n.body);
             },
@@ -140,8 +142,9 @@ class RegionFinder {
   /// Whether the value of the atom differs from one execution inside of the body to the next.
   bool varies(int number) {
     const Atom& atom = scope_.atoms()[number];
-    if (number >= outer_ && (atom.symbol == Symbol::variable || atom.symbol == Symbol::unknown || atom.expr))
-      return true;
+    // A statement seen before with this scope may have loops with the same variables.
+    const bool inner = number >= outer_ || atom.symbol == Symbol::choice || entered_.contains(atom.expr.get());
+    if (inner && (atom.symbol == Symbol::variable || atom.symbol == Symbol::unknown || atom.expr)) return true;
     for (const Linear& arg : atom.args)
       for (const Linear::Term& term : arg.terms)
         if (varies(term.atom)) return true;
@@ -190,6 +193,7 @@ class RegionFinder {
 
   Scope& scope_;
   int outer_;
+  PointerSet entered_;  // variables of loops inside
   Vector<Region> regions_;
 };
 
