@@ -20,16 +20,15 @@ namespace cortex::pass {
 
 namespace detail {
 
-/// Whether all that `whole` asks for is among what `part` asks for.
-inline bool implies(const ir::Expr& part, const ir::Expr& whole) {
-  if (ir::equal(part, whole)) return true;
-  const auto splits = [](const ir::Expr& e) {
-    const auto* n = e.as<ir::Binary>();
-    return n && n->op == ir::BinaryOp::logical_and ? n : nullptr;
-  };
-  if (const auto* both = splits(whole)) return implies(part, both->a) && implies(part, both->b);
-  if (const auto* both = splits(part)) return implies(both->a, whole) || implies(both->b, whole);
-  return false;
+/// Whether `given` asks for all that `wanted` asks for.
+inline bool implies(const ir::Expr& given, const ir::Expr& wanted) {
+  const Vector<ir::Expr> all = schedule::conjuncts(given);
+  for (const ir::Expr& part : schedule::conjuncts(wanted)) {
+    bool found = false;
+    for (const ir::Expr& other : all) found |= ir::equal(part, other);
+    if (!found) return false;
+  }
+  return true;
 }
 
 /// Whether `nest`, in the same iteration of all loops around both, stores every element that `load`, in the later nest
