@@ -177,6 +177,11 @@ TEST_CASE("a store stays if the one in between is of less than what is read", "[
   const ir::Stmt read = leaves(writing(h, of_t));
   CHECK(stays(with(leaves(where(leaf, writing(t, one))), read)));
   CHECK_FALSE(stays(with(leaves(where(leaf, writing(t, one))), leaves(where(leaf, writing(h, of_t))))));
+  const auto both = [&](auto& n, auto& node) {
+    const ir::Expr low = ir::binary(ir::BinaryOp::lt, node, ir::imm(3));
+    return ir::If::make(ir::Binary::make(ir::BinaryOp::logical_and, call(leaf, {node}), low), writing(t, one)(n, node));
+  };
+  CHECK(stays(with(leaves(both), leaves(where(leaf, writing(h, of_t))))));
   CHECK(stays(with(rows(call(ir::UfKind::num_roots), ir::UfKind::leaf_node, {}, writing(t, one)), read)));
   const ir::Expr j = var("j");
   const Dim part("part", 3);
