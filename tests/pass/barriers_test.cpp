@@ -143,8 +143,9 @@ TEST_CASE("no barrier is missing from the device's program", "[pass][races]") {
     hold_device(odd::matrix_rows(37), schedule, 7);  // nine vectors a row
 }
 
-// Those that no forest needs part a node from children that it cannot have (the second of a chain, a leaf's), or nodes
-// of one branch from nodes of another: the pass does not reason about which nodes there are.
+// Those that no forest needs part a node from children that it cannot have (the second of a chain, those of an inner
+// node on a condition that leaves alone fulfil), or rows of a batch's parts that happen to have no nodes: of which
+// nodes there are, the pass knows what the loops number and what conditions exclude, not what forests look like.
 TEST_CASE("of a random model's barriers, few are needed on no forest, and none is missing", "[pass][races][random]") {
   BarrierTally tally;
   std::uint64_t seed = first_seed(30000);

@@ -75,26 +75,6 @@ TEST_CASE("what is computed once for all leaves is not computed again at each le
   CHECK(text.find("tanh(") < text.find("leaf_batch(n_idx)"));
 }
 
-// ---- remove_dead ----
-
-TEST_CASE("temporaries that nothing reads are gone, with their loops", "[pass][golden]") {
-  check_golden("pass/remove_dead/tree_rnn.ilir", text_after("remove_dead", tree_rnn(8).graph(), standard));
-}
-
-TEST_CASE("results are not dead", "[pass]") {
-  const ir::Stmt s = Small().nest();
-  CHECK(pass::remove_dead(s).same_as(s));
-}
-
-TEST_CASE("an accumulator that only feeds itself is dead, with its loop, its let and its condition", "[pass]") {
-  const Small p;
-  const ir::Stmt sum = sum_over(
-      p.H, [&](auto& r) { return load(p.w, {r}); }, [&](auto&) { return block({}); });
-  const ir::Stmt dead = for_nodes(p.node, ir::If::make(ir::call(ir::UfKind::is_leaf, "is_leaf", {p.node}), sum));
-  const ir::Stmt s = p.nest();
-  CHECK(ir::equal(pass::remove_dead(block({dead, s})), s));
-}
-
 // ---- distribute_rows ----
 
 TEST_CASE("each nest of a batch gets its own loop over nodes, and each side of a branch its own condition",

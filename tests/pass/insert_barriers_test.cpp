@@ -91,10 +91,68 @@ TEST_CASE("the barrier that ends a loop's last iteration stands behind the loop 
   CHECK(barriers(block({recursion(), after})) == 1);
 }
 
-TEST_CASE("a loop that may not run parts nothing that stands around it", "[pass][races]") {
+TEST_CASE("a loop parts what stands around it if it always runs", "[pass][races]") {
   const auto before = at_all(a, [](auto&, auto&) { return number(1); });
   const auto after = at_all(b, [](auto& node, auto& i) { return load(a, {node, turned(i)}); });
-  CHECK(barriers(block({before, recursion(), after})) == 2);
+  CHECK(barriers(block({before, recursion(), after})) == 1);
+  const auto may_not_run = [](const ir::Stmt& s) {
+    const ir::For& n = *s.as<ir::For>();
+    const ir::Expr extent = ir::call(ir::UfKind::num_internal_batches, "num_internal_batches");
+    return ir::For::make(n.var, n.dim, extent, n.loop, n.body);
+  };
+  CHECK(barriers(block({before, may_not_run(recursion()), after})) == 2);
+}
+
+TEST_CASE("the parts of a batch have different nodes, and inner batches others than the leaves", "[pass]") {
+  const ir::Expr b_idx = var("b_idx");
+  const auto at = [&](const ir::Expr& part, bool write) {
+    const ir::Expr n = var("n_idx"), node = var("node"), i = var("i");
+    const ir::Expr value = write ? number(1) : load(a, {node, turned(i)});
+    const ir::Stmt nest = loop(i, H, store(write ? a : b, {node, i}, value), parallel);
+    return ir::For::make(n, dims::batch, ir::call(ir::UfKind::part_length, "part_sizes", {part}), ir::ForKind::serial,
+                         ir::LetStmt::make(node, ir::call(ir::UfKind::part_node, "parts", {part, n}), nest));
+  };
+  const auto batches = [&](std::vector<ir::Stmt> body) {
+    return ir::For::make(b_idx, dims::all_batches, ir::call(ir::UfKind::num_internal_batches, "num_internal_batches"),
+                         ir::ForKind::serial, block(std::move(body)));
+  };
+  const auto count = [](const ir::Stmt& s) { return count_barriers(pass::insert_barriers(s)); };
+  const ir::Expr first = (b_idx + 1) * 3, second = (b_idx + 1) * 3 + 1;
+  CHECK(count(batches({at(first, false), at(second, true)})) == 0);
+  CHECK(count(batches({at(first, false), at(first, true)})) == 1);
+  CHECK(count(block({batches({at(first, false)}), batches({at(second, true)})})) == 1);  // b_idx of two loops
+  CHECK(count(block({at(ir::imm(3), false), batches({at(second, true)})})) == 0);
+  CHECK(count(block({at(ir::imm(4), false), batches({at(second, true)})})) == 1);
+  CHECK(count(block({at(ir::imm(1), false), at(ir::imm(2), true)})) == 0);
+  CHECK(count(block({at(ir::imm(1), false), at(ir::imm(1), true)})) == 1);
+}
+
+TEST_CASE("leaves are no inner nodes, and what a condition excludes does not meet", "[pass][races]") {
+  const auto at = [](ir::UfKind number, ir::UfKind count, const ir::Buffer& to, const ir::Expr& node, auto value,
+                     const ir::Expr& condition) {
+    const ir::Expr n = var("n_idx"), i = var("i");
+    const ir::Stmt nest = loop(i, H, store(to, {node, i}, value(node, i)), parallel);
+    return ir::For::make(
+        n, dims::batch, ir::call(count, "count"), ir::ForKind::serial,
+        ir::LetStmt::make(node, ir::call(number, "number", {n}), condition ? ir::If::make(condition, nest) : nest));
+  };
+  using enum ir::UfKind;
+  const ir::Expr x = var("node"), y = var("node");
+  const auto write = [](auto&, auto&) { return number(1); };
+  const auto read = [](auto& node, auto& i) { return load(a, {node, turned(i)}); };
+  const ir::Stmt leaves = at(leaf_node, num_leaves, b, x, read, {});
+  CHECK(barriers(block({leaves, at(internal_node, num_internal, a, y, write, {})})) == 0);
+  CHECK(barriers(block({leaves, at(all_node, num_nodes, a, y, write, {})})) == 1);
+
+  const auto leaf = [](const ir::Expr& node) { return ir::call(ir::UfKind::is_leaf, "is_leaf", {node}); };
+  const auto is_not = [](const ir::Expr& e) { return ir::Unary::make(ir::UnaryOp::logical_not, e); };
+  const ir::Stmt some = at(all_node, num_nodes, b, x, read, leaf(x));
+  CHECK(barriers(block({some, at(all_node, num_nodes, a, y, write, is_not(leaf(y)))})) == 0);
+  CHECK(barriers(block({some, at(all_node, num_nodes, a, y, write, leaf(y))})) == 1);
+  // Of the children's parents alone is known that they are no leaves.
+  const auto of_child = [](auto& node, auto& i) { return load(a, {left_of(node), turned(i)}); };
+  const ir::Stmt parents = at(all_node, num_nodes, b, x, of_child, is_not(leaf(x)));
+  CHECK(barriers(block({parents, at(all_node, num_nodes, a, y, write, leaf(y))})) == 1);
 }
 
 TEST_CASE("what stands behind a loop's first barrier needs none in front of the loop", "[pass][races]") {

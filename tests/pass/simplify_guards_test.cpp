@@ -88,6 +88,19 @@ TEST_CASE("a branch that is never taken goes, and a loop that never runs", "[pas
   CHECK(ir::print(simplify_guards(block({never, store(z, {ir::imm(0)}, number(3))}))) == "z[0] = 3.0\n");
 }
 
+TEST_CASE("without knowing how many parts a batch has, a part's nodes may be leaves", "[pass]") {
+  const ir::Buffer y = buffer("y", {dims::node});
+  const ir::Expr b = var("b"), n = var("n"), node = var("node"), part = b * 2 + 1;
+  const ir::Stmt body = ir::If::make(call(ir::UfKind::is_leaf, {node}), store(y, {node}, number(1)));
+  const ir::Stmt s = loop_to(b, call(ir::UfKind::num_batches),
+                             loop_to(n, call(ir::UfKind::part_length, {part}),
+                                     ir::LetStmt::make(node, call(ir::UfKind::part_node, {part, n}), body)));
+  CHECK(simplify_guards(s).same_as(s));
+  pass::KnownNodes known;
+  known.parts = 1;  // so that these are the nodes of inner batches
+  CHECK_FALSE(simplify_guards(s, known).same_as(s));
+}
+
 TEST_CASE("the part of a condition that is known goes alone", "[pass]") {
   const ir::Buffer y = buffer("y", {H});
   const ir::Expr i = var("i"), w = call(ir::UfKind::worker);

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/ir/print.hpp"
+#include "cortex/pass/prove.hpp"
 #include "cortex/pass/regions.hpp"
 
 namespace cortex::pass {
@@ -26,94 +26,21 @@ struct BoundsReport {
 
 namespace detail {
 
-class BoundsChecker {
+class BoundsChecker final : ScopeWalk {
  public:
-  explicit BoundsChecker(const ir::Program& program, bool use_z3)
-      : program_(program), prover_(KnownNodes(program), use_z3) {}
+  BoundsChecker(const ir::Program& program, Prover& prover)
+      : ScopeWalk(prover.scope(), false), program_(program), prover_(prover) {}
 
   BoundsReport run() {
-    stmt(program_.body);
+    walk(program_.body);
     return std::move(report_);
   }
 
  private:
-  Scope& scope() { return prover_.scope(); }
-  Atoms& atoms() { return prover_.scope().atoms(); }
-
-  // ---- the walk ----
-
-  void inside(const std::string& place, FunctionRef<void()> walk) {
-    places_.push_back(place);
-    scope().within([&] { walk(); });
-    places_.pop_back();
-  }
-
-  void stmt(const ir::Stmt& s) {
-    switch (s->kind) {
-      case ir::StmtKind::for_: {
-        const auto& n = *s.as<ir::For>();
-        expr(n.extent);
-        if (scope().never_negative(Linear() - scope().linear(n.extent), true)) return;  // never runs
-        return inside("for " + ir::print(n.var) + " = 0:" + ir::print(n.extent), [&] {
-          scope().enter_loop(n.var, n.extent);
-          stmt(n.body);
-        });
-      }
-      case ir::StmtKind::let: {
-        const auto& n = *s.as<ir::LetStmt>();
-        expr(n.value);
-        return inside(ir::print(n.var) + " = " + ir::print(n.value), [&] {
-          scope().enter_let(n.var, n.value);
-          stmt(n.body);
-        });
-      }
-      case ir::StmtKind::if_: {
-        const auto& n = *s.as<ir::If>();
-        expr(n.condition);
-        for (const bool taken : {true, false}) {
-          const ir::Stmt& side = taken ? n.then_body : n.else_body;
-          if (!side || scope().entails(n.condition, !taken, true)) continue;  // never runs
-          inside((taken ? "if " : "if not ") + ir::print(n.condition), [&] {
-            scope().assume(n.condition, taken);
-            stmt(side);
-          });
-        }
-        return;
-      }
-      case ir::StmtKind::block:
-        for (const ir::Stmt& part : s.as<ir::Block>()->stmts) stmt(part);
-        return;
-      case ir::StmtKind::alloc: return stmt(s.as<ir::Alloc>()->body);
-      case ir::StmtKind::store: {
-        const auto& n = *s.as<ir::Store>();
-        for (const ir::Expr& index : n.indices) expr(index);
-        expr(n.value);
-        return access(n.buffer, n.indices, true, report_.stores);
-      }
-      case ir::StmtKind::mma:  // of GPUs, made behind such passes
-      case ir::StmtKind::barrier: return;
-    }
-  }
-
-  /// All of `e`, both arms of selects included: generated code evaluates them both.
-  void expr(const ir::Expr& e) {
-    ir::visit_with(
-        e,
-        [&](const ir::Let& n) {
-          expr(n.value);
-          scope().within([&] {
-            scope().enter_let(n.var, n.value);
-            expr(n.body);
-          });
-          return false;
-        },
-        [&](const ir::Load& load) { access(load.buffer, load.indices, false, report_.loads); },
-        [&](const ir::UfCall& call) { function(call); });
-  }
-
   // ---- what is read and written ----
 
-  void access(const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool store, ProofCounts& counts) {
+  void access(const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool store) override {
+    ProofCounts& counts = store ? report_.stores : report_.loads;
     for (std::size_t d = 0; d < indices.size(); ++d) {
       const auto* ramp = indices[d].as<ir::Ramp>();
       const Linear low = scope().unchecked(ramp ? ramp->base : indices[d]);
@@ -165,7 +92,7 @@ class BoundsChecker {
   }
 
   /// What `resolve_structure` reads for the function, held against the arrays.
-  void function(const ir::UfCall& n) {
+  void function(const ir::UfCall& n) override {
     using K = ir::UfKind;
     Vector<Linear> a;
     for (const ir::Expr& arg : n.args) a.push_back(scope().unchecked(arg));
@@ -220,19 +147,13 @@ class BoundsChecker {
     report_.unproved.push_back(what() + place());
   }
 
-  std::string place() const {
-    std::string text;
-    for (const std::string& outer : places_) text += (text.empty() ? "; inside " : "; ") + outer;
-    return text;
-  }
   [[noreturn]] void refuse(const std::string& what) const {
     throw Error(Code::internal, "check_bounds: program '" + program_.name + "': " + what + place());
   }
 
   const ir::Program& program_;
-  Prover prover_;
+  Prover& prover_;
   BoundsReport report_;
-  Vector<std::string> places_;  // loops, lets and conditions around here
 };
 
 }  // namespace detail
@@ -242,7 +163,8 @@ class BoundsChecker {
 inline BoundsReport check_bounds(const ir::Program& program, bool use_z3 = true) {
   if (program.level == ir::Level::device)
     throw Error(Code::internal, "check_bounds: program '" + program.name + "' has offsets in place of indices");
-  return detail::BoundsChecker(program, use_z3).run();
+  Prover prover(KnownNodes(program), use_z3);
+  return detail::BoundsChecker(program, prover).run();
 }
 
 }  // namespace cortex::pass

@@ -7,7 +7,9 @@
 //
 // Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between
 // them if both are at the worker's own slice of the same dimension, or one worker does both nests alone. Of a loop with
-// barriers in it, only what stands before the first and behind the last can meet what stands around the loop. Where
+// barriers in it, only what stands before the first and behind the last can meet what stands around the loop; a loop
+// that always runs parts what is around it. Accesses at their own nodes do not meet if no node is in both their loops
+// and fulfils both their conditions. Where
 // nothing but temporaries of one batch would need the barrier at the loop's end, each gets a second copy instead, and
 // iterations take turns:
 //
@@ -19,7 +21,9 @@
 // missing from a run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "cortex/base/pointer_map.hpp"
@@ -41,10 +45,12 @@ struct Doer {
   friend bool operator==(const Doer&, const Doer&) = default;
 };
 
-/// An access, and who does it.
+/// An access, who does it, and for which nodes: those that a loop numbers so, if it is its nest's, on a condition.
 struct SharedAccess {
   schedule::Access access;
   Doer doer;
+  ir::Expr numbering, guard;
+  bool inside = false;  // of a loop in what is looked at, whose variables mean something else elsewhere
 };
 
 inline Doer doer_of(const schedule::Nest& nest, const schedule::Access& access) {
@@ -71,21 +77,45 @@ inline Vector<SharedAccess> reads_of(const ir::Expr& value) {
   Vector<SharedAccess> reads;
   ir::visit_with(value, [&](const ir::Load& load) {
     const bool changes = load.buffer->role == ir::Role::state || load.buffer->role == ir::Role::temp;
-    if (changes && load.buffer->scope == ir::Scope::shared) reads.push_back({{load.buffer, load.indices, false}, {}});
+    if (changes && load.buffer->scope == ir::Scope::shared)
+      reads.push_back({{load.buffer, load.indices, false}, {}, {}, {}});
   });
   return reads;
+}
+
+/// Whether workers meet at some barrier in `stmt` each time that they run it.
+inline bool always_meet(const ir::Stmt& stmt) {
+  if (stmt.as<ir::Barrier>()) return true;
+  if (const auto* let = stmt.as<ir::LetStmt>()) return always_meet(let->body);
+  if (const auto* block = stmt.as<ir::Block>())
+    return std::any_of(block->stmts.begin(), block->stmts.end(), always_meet);
+  const auto* loop = stmt.as<ir::For>();
+  const auto* extent = loop ? loop->extent.as<ir::UfCall>() : nullptr;
+  if (!extent || extent->uf.accessor >= 0) return false;
+  // A call without nodes runs no program, and no batch is empty; of the nodes that no table has there may be none.
+  using enum ir::UfKind;
+  const ir::UfKind kind = extent->uf.kind;
+  const bool runs = kind == num_nodes || kind == num_leaves || kind == num_batches || kind == batch_length ||
+                    kind == internal_batch_length;
+  return runs && always_meet(loop->body);
 }
 
 /// A loop's are those of its body: either it does not run, or what is in the middle is between barriers.
 inline Ends ends_of(const ir::Stmt& stmt) {
   Ends ends;
   if (const auto nest = schedule::parse_nest(stmt)) {
-    for (const schedule::Access& access : schedule::accesses_of(nest->inner))
-      if (access.buffer->scope != ir::Scope::worker) ends.head.push_back({access, doer_of(*nest, access)});
+    for (const schedule::Access& access : schedule::accesses_of(nest->inner)) {
+      if (access.buffer->scope == ir::Scope::worker) continue;
+      const bool own = nest->let_var && !access.indices.empty() && access.indices[0].same_as(nest->let_var);
+      ends.head.push_back({access, doer_of(*nest, access), own ? nest->let_value : ir::Expr(), nest->guard});
+    }
     ends.tail = ends.head;
   } else if (const auto* loop = stmt.as<ir::For>()) {
     if (loop->loop == ir::ForKind::vectorized) schedule::refuse_outside();
-    return ends_of(loop->body);
+    ends = ends_of(loop->body);
+    for (SharedAccess& access : ends.head) access.inside = true;
+    for (SharedAccess& access : ends.tail) access.inside = true;
+    return ends;
   } else if (const auto* let = stmt.as<ir::LetStmt>()) {
     ends = ends_of(let->body);
     const Vector<SharedAccess> reads = reads_of(let->value);
@@ -94,12 +124,9 @@ inline Ends ends_of(const ir::Stmt& stmt) {
   } else if (const auto* block = stmt.as<ir::Block>()) {
     bool any = false;
     for (const ir::Stmt& s : block->stmts) {
-      const bool barrier = s.as<ir::Barrier>();
-      any |= barrier;
-      if (barrier) ends.tail.clear();
-      if (barrier) continue;
       const Ends part = ends_of(s);
       if (!any) append(ends.head, part.head);
+      if (always_meet(s)) ends.tail.clear(), any = true;
       append(ends.tail, part.tail);
     }
   } else if (!stmt.as<ir::Barrier>()) {
@@ -108,12 +135,86 @@ inline Ends ends_of(const ir::Stmt& stmt) {
   return ends;
 }
 
+/// Whether two numbers of parts are not the same: p and q, p and (b + 1) * parts + q of a loop's b, or, if variables
+/// are the same in both, e + p and e + q.
+inline bool are_other_parts(const ir::Expr& x, const ir::Expr& y, bool same_variables) {
+  using enum ir::BinaryOp;
+  const auto split = [](const ir::Expr& e) {
+    const auto* sum = e.as<ir::Binary>();
+    const bool ends = sum && sum->op == add && ir::as_int(sum->b);
+    return ends ? std::pair(sum->a, *ir::as_int(sum->b)) : std::pair(e, std::int64_t(0));
+  };
+  const auto constant = ir::as_int(x), other = ir::as_int(y);
+  if (constant && other) return *constant != *other;
+  const auto [b, q] = split(y);
+  if (!constant) return same_variables && ir::equal(split(x).first, b) && split(x).second != q;
+  const auto* product = b.as<ir::Binary>();
+  const auto parts = product && product->op == mul ? ir::as_int(product->b) : std::nullopt;
+  if (!parts) return false;
+  const auto [batch, past] = split(product->a);
+  return batch.as<ir::Var>() && past > 0 && *constant < past * *parts + q;
+}
+
+/// Whether no node has a number by the loops of both.
+inline bool number_other_nodes(const SharedAccess& a, const SharedAccess& b) {
+  const auto* x = a.numbering ? a.numbering.as<ir::UfCall>() : nullptr;
+  const auto* y = b.numbering ? b.numbering.as<ir::UfCall>() : nullptr;
+  if (!x || !y) return false;
+  using enum ir::UfKind;
+  const auto is_inner = [](const ir::UfCall& call) {
+    return call.uf.kind == internal_node || call.uf.kind == internal_batch_node ||
+           call.uf.kind == internal_sequence_node;
+  };
+  if ((x->uf.kind == leaf_node && is_inner(*y)) || (y->uf.kind == leaf_node && is_inner(*x))) return true;
+  if (x->uf.kind != part_node || y->uf.kind != part_node) return false;
+  const bool same_variables = !a.inside && !b.inside;
+  return are_other_parts(x->args[0], y->args[0], same_variables) ||
+         are_other_parts(y->args[0], x->args[0], same_variables);
+}
+
+/// Whether `condition` is of `node` alone: the same for every worker, each time.
+inline bool is_of_node(const ir::Expr& condition, const ir::Expr& node) {
+  bool result = true;
+  ir::visit_with(
+      condition, [&](const ir::Var& var) { result &= &var == node.get(); },
+      [&](const ir::Load& load) { result &= load.buffer->role == ir::Role::index; },
+      [&](const ir::UfCall& call) {
+        using enum ir::UfKind;
+        result &= call.uf.kind != worker && call.uf.kind != num_workers && call.uf.kind != thread;
+      });
+  return result;
+}
+
+/// Whether what holds of `x` does not hold of `y` if they are one node.
+inline bool exclude(const ir::Expr& of_x, const ir::Expr& x, const ir::Expr& of_y, const ir::Expr& y) {
+  if (!of_x || !of_y) return false;
+  const auto negates = [](const ir::Expr& a, const ir::Expr& b) {
+    const auto* n = a.as<ir::Unary>();
+    return n && n->op == ir::UnaryOp::logical_not && ir::equal(n->a, b);
+  };
+  for (const ir::Expr& a : schedule::conjuncts(of_x))
+    for (const ir::Expr& b : schedule::conjuncts(of_y)) {
+      if (!is_of_node(a, x) || !is_of_node(b, y)) continue;
+      const ir::Expr of_one = ir::substitute(b, {{y.get(), x}});
+      if (negates(a, of_one) || negates(of_one, a)) return true;
+    }
+  return false;
+}
+
+/// Whether the accesses, each at a node that a variable stands for, are at different ones.
+inline bool at_other_nodes(const SharedAccess& x, const SharedAccess& y) {
+  if (x.access.indices.empty() || !(x.access.buffer->dims[0] == dims::node)) return false;
+  const ir::Expr &a = x.access.indices[0], &b = y.access.indices[0];
+  if (!a.as<ir::Var>() || !b.as<ir::Var>()) return false;
+  return number_other_nodes(x, y) || exclude(x.guard, a, y.guard, b);
+}
+
 /// Whether two workers may meet at some element, where `x` comes before `y`. A node's state is written once, and before
 /// anything reads it.
 inline bool may_meet(const SharedAccess& x, const SharedAccess& y) {
   if (!(x.access.buffer == y.access.buffer) || (!x.access.write && !y.access.write)) return false;
   if (x.access.buffer->role == ir::Role::state && (!x.access.write || y.access.write)) return false;
-  return x.doer.kind == Doer::anyone || x.doer != y.doer;
+  return (x.doer.kind == Doer::anyone || x.doer != y.doer) && !at_other_nodes(x, y);
 }
 
 /// What the statements of a block are.
@@ -193,13 +294,14 @@ struct Sequence {
   Vector<SharedAccess> head, since;  // before the first barrier, and behind the last
   bool any = false, nests = true;    // whether there is a barrier, and nothing but nests
 
-  /// Whether a barrier has to stand before what does `here`.
-  bool parts(const Ends& here) {
+  /// Whether a barrier has to stand before what does `here`. `inside`: workers meet there in any case.
+  bool parts(const Ends& here, bool inside) {
     const bool barrier = meet(since, here.head, in == In::dependence || in == In::batch);
-    if (barrier) since.clear();
+    if (barrier || inside) since.clear();
     any |= barrier;
     append(since, here.tail);
     if (!any) append(head, here.head);
+    any |= inside;
     return barrier;
   }
 };
@@ -217,7 +319,7 @@ inline ir::Stmt with_barriers(const ir::Stmt& block, Sequence& sequence) {
       here.head = here.tail = reads_of(let->value);
     else
       here = ends_of(stmt);
-    if (sequence.parts(here)) result.push_back(ir::Barrier::make()), changed = true;
+    if (sequence.parts(here, !let && always_meet(stmt))) result.push_back(ir::Barrier::make()), changed = true;
     const ir::Stmt inner = let ? with_barriers(let->body, sequence) : ir::Stmt();
     const bool same = !let || inner.same_as(let->body);
     result.push_back(same ? stmt : ir::LetStmt::make(let->var, let->value, inner));

@@ -12,6 +12,7 @@
 // read of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -24,7 +25,7 @@ namespace cortex::pass {
 
 /// What is known of the nodes of one program besides what holds for all.
 struct KnownNodes {
-  int parts = 1;                     // of each batch
+  int parts = 0;                     // of each batch; 0: not known
   Vector<bool> required;             // per named accessor: every inner node has that child
   Vector<int> components;            // per field: elements
   Vector<std::int64_t> field_limit;  // per field: its values are checked to be in [0, limit); below 0: they are not
@@ -59,7 +60,8 @@ class LinearizerFacts {
       case Symbol::num_nodes: return between(1, self, most_nodes);
       case Symbol::num_internal: return between(0, self, nodes - 1);
       // Parts have 32-bit numbers (structure/numbering.hpp, `lay_out_parts`).
-      case Symbol::num_batches: return fact(Linear(INT32_MAX / known_.parts) - self), between(1, self, nodes);
+      case Symbol::num_batches:
+        return fact(Linear(INT32_MAX / std::max(known_.parts, 1)) - self), between(1, self, nodes);
       case Symbol::num_roots: return between(1, self, most_nodes);
       case Symbol::num_groups: return between(0, self, internal);
       // structure/arrays.hpp: n + child_step is the child of each inner node n.
@@ -125,16 +127,17 @@ class LinearizerFacts {
   /// D3 of a batch, or of a part of one: `parts` of them in each batch, of which number 0 holds the leaves.
   void batch(const Linear& begin, const Linear& length, const Linear& number, int parts) {
     const Linear nodes = is(Symbol::num_nodes), internal = is(Symbol::num_internal);
+    // The closer bounds come first: who looks for some bound takes the first that there is.
+    if (parts > 0 && holds_(number - parts)) {
+      fact(internal - begin - length);
+    } else if (parts > 0 && holds_(Linear(parts - 1) - number)) {
+      fact(begin - internal);
+      if (parts == 1) fact(internal - begin), fact(begin + length - nodes);
+    }
     fact(begin);
     fact(length);
     fact(is(Symbol::max_batch) - length);
     fact(nodes - begin - length);
-    if (holds_(number - parts)) {
-      fact(internal - begin - length);
-    } else if (holds_(Linear(parts - 1) - number)) {
-      fact(begin - internal);
-      if (parts == 1) fact(internal - begin), fact(begin + length - nodes);
-    }
   }
 
   /// Offsets ascend; the last of them is at `end`.

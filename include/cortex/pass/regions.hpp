@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/pass/prove.hpp"
+#include "cortex/pass/scope_walk.hpp"
 
 namespace cortex::pass {
 
@@ -44,83 +44,17 @@ struct Region {
 
 namespace detail {
 
-class RegionFinder {
+class RegionFinder final : ScopeWalk {
  public:
-  explicit RegionFinder(Scope& scope) : scope_(scope), outer_(scope.atoms().size()) {}
+  explicit RegionFinder(Scope& scope) : ScopeWalk(scope, true), outer_(scope.atoms().size()) {}
 
   Vector<Region> run(const ir::Stmt& body) {
-    stmt(body);
+    walk(body);
     return std::move(regions_);
   }
 
  private:
-  void stmt(const ir::Stmt& s) {
-    switch (s->kind) {
-      case ir::StmtKind::for_: {
-        const auto& n = *s.as<ir::For>();
-        expr(n.extent);
-        return scope_.within(
-            [&] {
-              scope_.enter_loop(n.var, n.extent);
-              stmt(n.body);
-            },
-            true);
-      }
-      case ir::StmtKind::let: {
-        const auto& n = *s.as<ir::LetStmt>();
-        expr(n.value);
-        return scope_.within(
-            [&] {
-              scope_.enter_let(n.var, n.value);
-              stmt(n.body);
-            },
-            true);
-      }
-      case ir::StmtKind::if_: {
-        const auto& n = *s.as<ir::If>();
-        expr(n.condition);
-        for (const ir::Stmt& side : {n.then_body, n.else_body})
-          if (side)
-            scope_.within(
-                [&] {
-                  scope_.assume(n.condition, side.same_as(n.then_body));
-                  stmt(side);
-                },
-                true);
-        return;
-      }
-      case ir::StmtKind::block:
-        for (const ir::Stmt& part : s.as<ir::Block>()->stmts) stmt(part);
-        return;
-      case ir::StmtKind::alloc: return stmt(s.as<ir::Alloc>()->body);
-      case ir::StmtKind::store: {
-        const auto& n = *s.as<ir::Store>();
-        for (const ir::Expr& index : n.indices) expr(index);
-        expr(n.value);
-        return access(n.buffer, n.indices, true);
-      }
-      case ir::StmtKind::mma:  // of GPUs, made behind such passes
-      case ir::StmtKind::barrier: return;
-    }
-  }
-
-  void expr(const ir::Expr& e) {
-    ir::visit_with(
-        e,
-        [&](const ir::Let& n) {
-          expr(n.value);
-          scope_.within(
-              [&] {
-                scope_.enter_let(n.var, n.value);
-                expr(n.body);
-              },
-              true);
-          return false;
-        },
-        [&](const ir::Load& load) { access(load.buffer, load.indices, false); });
-  }
-
-  void access(const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool written) {
+  void access(const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool written) override {
     if (buffer->role == ir::Role::index || buffer->scope == ir::Scope::local) return;
     Region region{buffer, written, {}};
     for (std::size_t d = 0; d < indices.size(); ++d) region.dims.push_back(span(buffer, d, indices[d], written));
@@ -131,18 +65,19 @@ class RegionFinder {
 
   Span span(const ir::Buffer& buffer, std::size_t d, const ir::Expr& index, bool written) {
     const auto* ramp = index.as<ir::Ramp>();
-    const Linear form = scope_.unchecked(ramp ? ramp->base : index);
+    const Linear form = scope().unchecked(ramp ? ramp->base : index);
     Linear low, high;
     const bool bounded = outermost(form, false, low) && outermost(form + (ramp ? ramp->type.lanes - 1 : 0), true, high);
-    if (!bounded) return {0, extent_of(scope_.atoms(), buffer, d, written)};
+    if (!bounded) return {0, extent_of(atoms(), buffer, d, written)};
     return {low, high + 1 - low};
   }
 
   /// Whether the value of the atom differs from one execution inside of the body to the next.
   bool varies(int number) {
-    const Atom& atom = scope_.atoms()[number];
-    if (number >= outer_ && (atom.symbol == Symbol::variable || atom.symbol == Symbol::unknown || atom.expr))
-      return true;
+    const Atom& atom = atoms()[number];
+    // A statement seen before with this scope may have loops with the same variables.
+    const bool inner = number >= outer_ || atom.symbol == Symbol::choice || is_loop_around(atom.expr);
+    if (inner && (atom.symbol == Symbol::variable || atom.symbol == Symbol::unknown || atom.expr)) return true;
     for (const Linear& arg : atom.args)
       for (const Linear::Term& term : arg.terms)
         if (varies(term.atom)) return true;
@@ -157,7 +92,7 @@ class RegionFinder {
     while (inner > 0 && !varies(form.terms[inner - 1].atom)) --inner;
     if (inner == 0) return bound = form, true;
     const Linear::Term last = form.terms[inner - 1];
-    const Vector<Linear> own = scope_.facts_of(last.atom, true);
+    const Vector<Linear> own = scope().facts_of(last.atom, true);
     const auto try_fact = [&](const Linear& fact) {
       const std::int64_t by = fact.coefficient(last.atom);
       // form <= form + k * fact, and form >= form - k * fact, for k >= 0
@@ -166,8 +101,8 @@ class RegionFinder {
       const Linear next = form.plus(fact, upper ? (k < 0 ? -k : k) : (k < 0 ? k : -k));
       return outermost(next, upper, bound, depth + 1);
     };
-    for (std::size_t i = scope_.facts().size(); i-- > 0;)
-      if (const Linear fact = scope_.facts()[i]; try_fact(fact)) return true;
+    for (std::size_t i = scope().facts().size(); i-- > 0;)
+      if (const Linear fact = scope().facts()[i]; try_fact(fact)) return true;
     for (const Linear& fact : own)
       if (try_fact(fact)) return true;
     return false;
@@ -177,19 +112,18 @@ class RegionFinder {
     for (std::size_t d = 0; d < known.dims.size(); ++d) {
       Span &a = known.dims[d], b = other.dims[d];
       const Linear a_end = a.low + a.extent, b_end = b.low + b.extent;
-      const auto not_above = [&](const Linear& x, const Linear& y) { return scope_.never_negative(y - x, true); };
+      const auto not_above = [&](const Linear& x, const Linear& y) { return scope().never_negative(y - x, true); };
       const bool low_a = not_above(a.low, b.low), low_b = !low_a && not_above(b.low, a.low);
       const bool end_a = not_above(b_end, a_end), end_b = !end_a && not_above(a_end, b_end);
       if ((low_a || low_b) && (end_a || end_b)) {
         const Linear low = low_a ? a.low : b.low;
         a = {low, (end_a ? a_end : b_end) - low};
       } else {
-        a = {0, extent_of(scope_.atoms(), known.buffer, d, known.written)};
+        a = {0, extent_of(atoms(), known.buffer, d, known.written)};
       }
     }
   }
 
-  Scope& scope_;
   int outer_;
   Vector<Region> regions_;
 };

@@ -1,6 +1,7 @@
-// Removes what nothing reads: stores to temporaries without loads, then the loops, conditions and locals left empty.
+// Removes what nothing reads: stores to temporaries without loads, stores that no load sees (`reaching_stores.hpp`),
+// then the loops, conditions and locals left empty.
 //
-//   for i: lh[node,i] = rnn[left(node),i]      # lh is read nowhere
+//   for i: lh[node,i] = rnn[left(node),i]      # lh is read nowhere, or elsewhere alone
 //     ->
 //   (nothing)
 //
@@ -8,6 +9,7 @@
 #pragma once
 
 #include "cortex/ir/mutate.hpp"
+#include "cortex/pass/reaching_stores.hpp"
 
 namespace cortex::pass {
 
@@ -39,11 +41,13 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
       [&](const ir::If& branch) {
         ir::visit_with(branch.condition, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
       });
+  const PointerSet unseen = unseen_stores(body);
   return ir::mutate_with(
       body,
       [&](auto&, const ir::Store& store) -> ir::Stmt {
         const bool result = store.buffer->role != ir::Role::temp;
-        return result || read.contains(store.buffer.id()) ? handle_of(store) : ir::Block::make({});
+        const bool stays = result || (read.contains(store.buffer.id()) && !unseen.contains(&store));
+        return stays ? handle_of(store) : ir::Block::make({});
       },
       [](auto& self, const ir::For& loop) -> ir::Stmt {
         const ir::Stmt inner = self(loop.body);

@@ -104,6 +104,15 @@ inline bool has_shared_loop(const Nest& nest) {
   return shared;
 }
 
+/// The conditions that all hold where `condition` does.
+inline Vector<ir::Expr> conjuncts(const ir::Expr& condition) {
+  const auto* both = condition.as<ir::Binary>();
+  if (!both || both->op != ir::BinaryOp::logical_and) return {condition};
+  Vector<ir::Expr> all = conjuncts(both->a);
+  append(all, conjuncts(both->b));
+  return all;
+}
+
 /// Whether the nest's condition is on which worker runs it.
 inline bool is_one_workers(const Nest& nest) {
   bool found = false;
