@@ -1,5 +1,5 @@
-// Counts what each thread and all of them allocate by `new`, in this executable. In a file of its own: inlined into the code that
-// calls them, these operators look to the compiler like a mismatch of `new` and `free`.
+// Counts what each thread and all of them allocate by `new`, in this executable. In a file of its own: inlined into the
+// code that calls them, these operators look to the compiler like a mismatch of `new` and `free`.
 #include "runtime/count_allocations.hpp"
 
 #include <atomic>

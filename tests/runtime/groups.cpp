@@ -229,8 +229,8 @@ TEST_CASE("links that are indices are divided as pointers are", "[runtime][group
   e.graph.children_named[1].key = dsl::accessor_key<Right>();
   e.graph.fields[0].key = dsl::accessor_key<Id>();
   e.schedule = Schedule{}.workers(2).groups(2);
-  Functor<Item, structure::Accessors<Left, Right, Id>> m(
-      std::make_shared<const runtime::Executable>(e), CompileOptions{}.with_workers(std::make_shared<Workers>(1)));
+  Functor<Item, structure::Accessors<Left, Right, Id>> m(std::make_shared<const runtime::Executable>(e),
+                                                         CompileOptions{}.with_workers(std::make_shared<Workers>(1)));
   m.bind("Emb", embedding(8));
   std::vector<Item> items{{0}, {1}, {-1, 0, 1}, {2}, {3}, {-1, 3, 4}};
   const auto r = m(arena(items), {2, 5});
@@ -259,8 +259,8 @@ TEST_CASE("what the user's own nodes throw in a group reaches the caller", "[run
   e.graph.children_named[1].key = dsl::accessor_key<Right>();
   e.graph.fields[0].key = dsl::accessor_key<Id>();
   e.schedule = Schedule{}.workers(2).groups(2);
-  Functor<Moody, structure::Accessors<Left, Right, Id>> m(
-      std::make_shared<const runtime::Executable>(e), CompileOptions{}.with_workers(std::make_shared<Workers>(1)));
+  Functor<Moody, structure::Accessors<Left, Right, Id>> m(std::make_shared<const runtime::Executable>(e),
+                                                          CompileOptions{}.with_workers(std::make_shared<Workers>(1)));
   m.bind("Emb", embedding(8));
   const Moody a{1}, b{2}, c{3};
   for (int call = 0; call < 3; ++call) {
@@ -341,6 +341,66 @@ TEST_CASE("random models give the same bits in any number of groups", "[runtime]
   CHECK(divided_calls(1, 8, 2, 2, Target::interpreter()) > 8);
   CHECK(divided_calls(20, 6, 4, 2, Target::interpreter()) > 6);
   CHECK(divided_calls(40, 6, 3, 3, Target::interpreter(), Grammar::whole) > 6);
+}
+
+TEST_CASE("the compiler divides calls of narrow models, and explain tells when", "[runtime][groups]") {
+  const auto narrow = [](const Schedule& schedule) {
+    Dim V{"vocabulary"}, H{"hidden", 32};
+    Model<Word> m("narrow", cortex::sequence);
+    auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H);
+    auto h = m.placeholder<float>("h", H);
+    auto body = m.compute("body", H, [&](auto n, auto i) {
+      return tanh(Emb(word(n), i) +
+                  sum(H, [&](auto j) { return U(i, j) * h(cortex::optional_child<&Word::left>(n), j); }));
+    });
+    return compile(m.recursion_op(h, body), schedule,
+                   CompileOptions{}.on(Target::interpreter()).with_workers(std::make_shared<Workers>(1)));
+  };
+  auto model = narrow(Schedule::standard().workers(2));
+  model.bind("Emb", std::vector<float>(64 * 32, 0.5f)).bind("U", std::vector<float>(32 * 32, 0.1f));
+  const Vector<runtime::GroupRule>& rules = model.executable().group_rules;
+  REQUIRE(!rules.empty());
+  CHECK(rules[0] == runtime::GroupRule{2, 1, 1});
+  std::deque<Word> words;
+  std::vector<const Word*> roots;
+  for (int s = 0; s < 10; ++s) {
+    for (int i = 0; i < 5; ++i) words.push_back({i + s, i ? &words.back() : nullptr});
+    roots.push_back(&words.back());
+  }
+  CHECK(model(roots).num_groups() == 2);
+  CHECK(model(roots[0]).num_groups() == 1);
+  CHECK_THAT(explain(model), Contains("groups     1, from ") && Contains(" roots on 2, by the cost model;"));
+  CHECK_THAT(explain(narrow(Schedule::standard().workers(2).groups(2))),
+             Contains("groups     1, from 2 roots on 2; each with a share"));
+  CHECK_THAT(explain(narrow(Schedule::standard().workers(2).groups(1))), Contains("groups     one: every thread"));
+  CHECK_THAT(explain(narrow(Schedule::standard())), !Contains("\n  groups "));
+  CHECK(narrow(Schedule::standard().workers(2).groups(1)).executable().group_rules.empty());
+}
+
+TEST_CASE("numbers of groups that have no meaning are refused", "[runtime][groups][refusal]") {
+  const auto refused = [](int groups) {
+    return error_of(Code::invalid_schedule, [&] {
+      Dim H{"hidden", 8};
+      Model<Word> m("none", cortex::tree);
+      auto h = m.placeholder<float>("h", H);
+      auto body =
+          m.compute("body", H, [&](auto n, auto i) { return h(cortex::optional_child<&Word::left>(n), i) + 1; });
+      compile(m.recursion_op(h, body), Schedule{}.groups(groups), CompileOptions{}.on(Target::interpreter()));
+    });
+  };
+  CHECK(refused(-1) == "groups: -1 were asked for; give a number from 1 to 1024, or 0 to leave it to the compiler");
+  CHECK_THAT(refused(1025), Contains("groups: 1025 were asked for"));
+}
+
+TEST_CASE("a divided call tells how long both of its halves took", "[runtime][groups]") {
+  runtime::Executable e = sum_executable();
+  e.schedule = Schedule{}.workers(2).groups(2);
+  const SumFunctor m =
+      functor(e, CompileOptions{}.with_workers(std::make_shared<Workers>(1)).with_timings()).bind("Emb", embedding(64));
+  const auto r = m(Trees(8).roots);
+  CHECK(r.num_groups() == 2);
+  CHECK(r.linearize_ns() > 0);
+  CHECK(r.execute_ns() > 0);
 }
 
 #if CORTEX_LLVM

@@ -34,9 +34,8 @@ using Clock = std::chrono::steady_clock;
 
 inline int wanted_workers(const Workspace& workspace) {
   const Workers* const workers = workspace.workers();
-  return workers
-             ? std::min({workspace.plan().executable->schedule.max_workers, workers->size() + 1, max_call_workers})
-             : 1;
+  return workers ? std::min({workspace.plan().executable->schedule.max_workers, workers->size() + 1, max_call_workers})
+                 : 1;
 }
 
 /// One worker's part of what a group computes, after `prepare`.
@@ -45,8 +44,8 @@ inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& b
     group.place_rows(worker, num_workers);
     if (num_workers > 1) barrier.wait();
   }
-  run_kernel(*group.plan().executable, {group.pointers(worker), num_workers > 1 ? &Barrier::call : &no_barrier,
-                                        &barrier, worker, num_workers});
+  run_kernel(*group.plan().executable,
+             {group.pointers(worker), num_workers > 1 ? &Barrier::call : &no_barrier, &barrier, worker, num_workers});
 }
 
 /// A call in several groups, which are found once it is known how many threads are free.
@@ -119,7 +118,8 @@ class CallInGroups {
   /// Whether few enough of the group's nodes are also in groups before it. Waits until these are numbered.
   bool stands_apart(Workspace& group, int g) {
     for (int before = 0; before < g; ++before)
-      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is != unknown; }) == bad) return false;
+      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is != unknown; }) == bad)
+        return false;
     group.division.num_repeated = group.nodes.count_nodes([&](const void* node) {
       for (int before = 0; before < g; ++before) {
         const Workspace& other = workspace_.group(before);

@@ -161,8 +161,7 @@ class Functor {
   /// computed, so that only `Output::workspace()` has a meaning. Weights need not be bound.
   template <class Roots, class... ArenaIfAny>
   Output number(Roots&& roots, const ArenaIfAny&... arena) const {
-    return Output(
-        with_numbering([&](const auto& numbering) { return model_->number(numbering); }, roots, arena...));
+    return Output(with_numbering([&](const auto& numbering) { return model_->number(numbering); }, roots, arena...));
   }
 
   // ---- weights ----

@@ -16,7 +16,9 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable) {
   Schedule schedule = executable.schedule;
   const int most = schedule.max_workers;
   if (most == 1 || schedule.num_groups != 0 || schedule.by_hand) return {};
-  const Vector<ir::WorkItem> work = ir::count_work(executable.scheduled.body);
+  Vector<ir::WorkItem> work;
+  for (const ir::WorkItem& item : ir::count_work(executable.scheduled.body))
+    if (!item.tabulated) work.push_back(item);
   const schedule::MachineModel machine = machine_model(executable.target);
   Vector<GroupRule> rules;
   bool several = false;
@@ -25,9 +27,8 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable) {
     schedule.max_workers = workers;
     rules.push_back({workers, 1, 1});
     for (const int roots : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128}) {
-      const int groups =
-          schedule::choose_groups(work, schedule, executable.target, machine,
-                                  schedule::example_call(executable.graph.structure, double(roots)));
+      const int groups = schedule::choose_groups(work, schedule, executable.target, machine,
+                                                 schedule::example_call(executable.graph.structure, double(roots)));
       if (groups != rules.back().groups) rules.push_back({workers, roots, groups});
       several |= groups > 1;
     }

@@ -142,9 +142,7 @@ class Output {
   }
 
   /// A state at any node of the call, named by its address: `r.node(&word, c)`; the first state if none is named.
-  std::span<const First> node(const Node* node) const {
-    return view<First>(0, at_node(0, node, place_of(node)));
-  }
+  std::span<const First> node(const Node* node) const { return view<First>(0, at_node(0, node, place_of(node))); }
   template <runtime::StateHandle S>
   std::span<const typename S::Element> node(const Node* node, const S& state) const {
     const Place place = place_of(node);
@@ -224,7 +222,8 @@ class Output {
       runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (!shape.runs.contiguous()) [[unlikely]]
       runtime::detail::in_pieces(executable().states[state]);
-    return {reinterpret_cast<const T*>(node.group->row(shape, node.number)) + shape.runs.begin[0], std::size_t(shape.size)};
+    return {reinterpret_cast<const T*>(node.group->row(shape, node.number)) + shape.runs.begin[0],
+            std::size_t(shape.size)};
   }
 
   template <class T>

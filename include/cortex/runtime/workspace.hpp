@@ -68,7 +68,8 @@ class alignas(128) Workspace {
   }
   /// How many nodes the roots reached.
   std::size_t num_reached() const {
-    return sum_of_groups([](const Workspace& group) { return group.nodes.num_reached() - group.division.num_repeated; });
+    return sum_of_groups(
+        [](const Workspace& group) { return group.nodes.num_reached() - group.division.num_repeated; });
   }
   /// How many of them were computed, in each group.
   std::size_t num_computed() const {
@@ -102,7 +103,6 @@ class alignas(128) Workspace {
   } division;
 
   // ---- what a call computes with ----
-
 
   const Plan& plan() const { return *plan_; }
   const structure::Arrays& arrays() const { return nodes.arrays(); }
@@ -349,8 +349,8 @@ class alignas(128) Workspace {
   Counts counts_{};
   Published<const WeightSet>::View weights_;
   Published<Workers>::View workers_;
-  int num_workers_ = 1;  // of the last call
-  int num_groups_ = 1;   // likewise
+  int num_workers_ = 1;                        // of the last call
+  int num_groups_ = 1;                         // likewise
   Vector<std::unique_ptr<Workspace>> others_;  // of the groups behind the first
   CompiledModel* owner_ = nullptr;
 };

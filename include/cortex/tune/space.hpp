@@ -123,8 +123,8 @@ inline bool contracts(const ra::Op& op) {
 }  // namespace detail
 
 /// What there is to decide for a model without changing its functions: how many of `most_workers` threads share a call,
-/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product), and the shape of register
-/// tiles. Not all is legal for each model; what is not, a search notes and leaves out.
+/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product), and
+/// the shape of register tiles. Not all is legal for each model; what is not, a search notes and leaves out.
 inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
   Space space;
   Axis workers("workers");
