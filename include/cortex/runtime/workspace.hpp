@@ -186,6 +186,7 @@ class alignas(128) Workspace {
     CallMemory result;
     for (int g = 0; g < num_groups_; ++g) group(g).add_memory_to(result);
     for (std::size_t g = std::size_t(num_groups_); g <= others_.size(); ++g) result.held += group(int(g)).held();
+    result.arrays += division.roots.capacity() * sizeof(void*);
     result.held += division.roots.capacity() * sizeof(void*);
     return result;
   }
