@@ -58,6 +58,7 @@ const Schedule standard = Schedule::standard();
 TEST_CASE("bandwidth sinks from level to level", "[cost]") {
   const schedule::MachineModel m = machine();
   CHECK(m.bandwidth(1e3) == 400e9);
+  CHECK(m.bandwidth(50e3) == 50e9);
   CHECK(m.bandwidth(700e3) == 50e9);
   CHECK(m.bandwidth(8e6) == 20e9);
   CHECK(m.bandwidth(1e9) == 10e9);
