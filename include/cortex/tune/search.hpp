@@ -18,6 +18,7 @@
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/compile.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/tune/log.hpp"
 #include "cortex/tune/results.hpp"
 #include "cortex/tune/space.hpp"
