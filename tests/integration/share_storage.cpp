@@ -40,10 +40,11 @@ std::string difference(const RandomModel& model, const std::shared_ptr<const run
   const auto compiled =
       runtime::CompiledModel::make(executable, runtime::accessor_order<VertexSet>(model.graph), nullptr, false);
   for (const auto& [name, values] : model.weights) compiled->bind(name, DType::f32, values.data(), values.size(), {});
-  const runtime::Lease lease = compiled->call([&](runtime::Workspace& w) {
+  const auto linearize = [&](runtime::Workspace& w, auto...) {
     structure::Linearizer<Vertex, VertexSet>::run(w.nodes, runtime::structure_of(model.graph), w.checks(),
                                                   forest.roots);
-  });
+  };
+  const runtime::Lease lease = compiled->call({linearize, linearize, linearize});
   std::vector<std::int32_t> number;
   for (const Vertex* vertex : view.nodes) number.push_back(lease->nodes.find(vertex));
   const Reference reference(model.graph, view, env_of(lease->arrays(), compiled->plan().order), number,

@@ -38,6 +38,7 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.tabulate(-1); },
       [](const Schedule& s) { return s.tabulate_where_it_pays(); },
       [](const Schedule& s) { return s.workers(4); },
+      [](const Schedule& s) { return s.groups(2); },
       [](const Schedule& s) { return s.exact_activations(); },
       [](const Schedule& s) { return s.store_weights(DType::bf16); },
       [](const Schedule& s) { return s.store_weights(DType::i8).store("my W", DType::f32).store("bf16", DType::f16); },

@@ -1,7 +1,8 @@
-// Counts what each thread allocates by `new`, in this executable. In a file of its own: inlined into the code that
-// calls them, these operators look to the compiler like a mismatch of `new` and `free`.
+// Counts what each thread and all of them allocate by `new`, in this executable. In a file of its own: inlined into the
+// code that calls them, these operators look to the compiler like a mismatch of `new` and `free`.
 #include "runtime/count_allocations.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,9 +11,11 @@
 namespace {
 
 thread_local std::int64_t allocations = 0;
+std::atomic<std::int64_t> all_allocations{0};
 
 [[maybe_unused]] void* counted(std::size_t size, std::size_t alignment) {
   ++allocations;
+  all_allocations.fetch_add(1, std::memory_order_relaxed);
   void* const memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (!memory) throw std::bad_alloc();
   return memory;
@@ -22,6 +25,7 @@ thread_local std::int64_t allocations = 0;
 
 namespace cortex::test {
 std::int64_t allocations_of_this_thread() { return allocations; }
+std::int64_t allocations_of_all_threads() { return all_allocations; }
 }  // namespace cortex::test
 
 #if !defined(__SANITIZE_ADDRESS__)  // which has operators of its own, and then nothing is counted

@@ -138,9 +138,10 @@ TEST_CASE("replaced weights are freed when the calls that use them are over", "[
   const auto call = [&] {
     const Word leaf{1};
     const Word* const roots[] = {&leaf};
-    return model->call([&](runtime::Workspace& w) {
+    const auto number = [&](runtime::Workspace& w, auto...) {
       structure::Linearizer<Word, WordSet>::run(w.nodes, cortex::tree, w.checks(), roots);
-    });
+    };
+    return model->call({number, number, number});
   };
   std::weak_ptr<const runtime::Block> first;
   bind();

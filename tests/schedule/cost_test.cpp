@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "cortex/schedule/choose_groups.hpp"
+
 using namespace cortex;
 using schedule::CallShape;
 using schedule::CostTerms;
@@ -56,6 +58,7 @@ const Schedule standard = Schedule::standard();
 TEST_CASE("bandwidth sinks from level to level", "[cost]") {
   const schedule::MachineModel m = machine();
   CHECK(m.bandwidth(1e3) == 400e9);
+  CHECK(m.bandwidth(50e3) == 50e9);
   CHECK(m.bandwidth(700e3) == 50e9);
   CHECK(m.bandwidth(8e6) == 20e9);
   CHECK(m.bandwidth(1e9) == 10e9);
@@ -115,4 +118,50 @@ TEST_CASE("what each nest takes adds up to what the call takes", "[cost]") {
   CHECK(nests[1].rows == 10);
   CHECK(nests[1].vectors == 2);
   CHECK(sum == Approx(schedule::predict(items, standard.workers(2), target(), machine(), shape).total()));
+}
+
+namespace {
+
+/// The groups that four workers are best divided into, for so many sequences of 100 nodes, with a product of `columns`
+/// by as many at each.
+int groups_of(std::int64_t columns, double roots, double barrier = 0.2e-6) {
+  std::vector<ir::WorkItem> items = product();
+  items[2].operations[0].flops = 2.0 * double(columns * columns);
+  items[2].operations[0].functions = double(columns);
+  items[2].weights[0].bytes = 4.0 * double(columns * columns);
+  schedule::MachineModel m = machine();
+  m.barrier = barrier;
+  const CallShape shape{std::vector<CallShape::Level>(100, {roots, roots}), roots};
+  return schedule::choose_groups(items, standard.workers(4), target(), m, shape);
+}
+
+}  // namespace
+
+TEST_CASE("narrow models are divided among groups, and wide ones are not while weights are what a level waits for",
+          "[cost][groups]") {
+  CHECK(groups_of(64, 1) == 1);
+  CHECK(groups_of(64, 40) == 4);
+  CHECK(groups_of(2048, 8) == 1);     // 16 MB: a quarter of it is less to wait for
+  CHECK(groups_of(512, 40, 0) == 1);  // nothing to wait for
+  CHECK(groups_of(512, 40, 20e-6) == 4);
+  CHECK(groups_of(64, 2) == 2);  // a group has a root
+}
+
+TEST_CASE("a divided call takes as long as the group with the most roots, and a little more", "[cost][groups]") {
+  const auto seconds = [](double roots, int groups) {
+    const CallShape shape{std::vector<CallShape::Level>(20, {roots, roots}), roots};
+    return schedule::predict_in_groups(product(), standard.workers(2), target(), machine(), shape, groups).arithmetic;
+  };
+  CHECK(seconds(24, 2) > 1.02 * seconds(24, 1));
+  CHECK(seconds(24, 2) < 1.2 * seconds(24, 1));
+  CHECK(seconds(23, 2) == Approx(seconds(24, 2)));
+}
+
+TEST_CASE("an example call is of so many structures", "[cost][groups]") {
+  for (const auto kind : {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag}) {
+    const CallShape one = schedule::example_call(kind), seven = schedule::example_call(kind, 7);
+    CHECK(seven.nodes() == 7 * one.nodes());
+    CHECK(seven.levels.size() == one.levels.size());
+    CHECK(seven.roots == 7);
+  }
 }

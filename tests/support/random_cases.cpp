@@ -14,7 +14,11 @@ RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule, 
 }
 
 bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest) {
-  const auto x = a(forest.roots), y = b(forest.roots);
+  return same_bits(model, a(forest.roots), b(forest.roots), forest);
+}
+
+bool same_bits(const RandomModel& model, const RandomFunctor::Output& x, const RandomFunctor::Output& y,
+               const Forest& forest) {
   bool same = x.size() == y.size() && x.num_nodes() == y.num_nodes();
   for (const ra::State& state : model.graph.states) {
     if (model.graph.ops[std::size_t(state.body)].at_roots) continue;

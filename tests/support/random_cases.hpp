@@ -14,6 +14,8 @@ using RandomFunctor = Functor<Vertex, VertexSet, float>;
 RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule, const Target& target = best_target());
 
 /// Whether every state of every node has the same bits in both; a readout has none away from the roots.
+bool same_bits(const RandomModel& model, const RandomFunctor::Output& x, const RandomFunctor::Output& y,
+               const Forest& forest);
 bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest);
 
 /// The first value outside its bound, as text; nothing if all are right.

@@ -38,7 +38,7 @@ struct Called {
 TEST_CASE("schedules that round alike give one fingerprint", "[tune]") {
   const auto expected = tuning::fingerprint(Called(Schedule::standard()).call());
   CHECK(expected.size() == 2 * 6);  // two states at six nodes
-  CHECK(tuning::round_alike(Schedule::standard().workers(2), Schedule::standard(), Target::interpreter()));
+  CHECK(tuning::round_alike(Schedule::standard().workers(2).groups(2), Schedule::standard(), Target::interpreter()));
   CHECK(tuning::fingerprint(Called(Schedule::standard().workers(2)).call()) == expected);
 }
 

@@ -42,6 +42,7 @@ struct WorkItem {
   std::string unit;             // loop: what one iteration is; nest: what its rows are
   Vector<Buffer> stored;        // what outlives the nest
   bool by_each_worker = false;  // each worker does all of it for itself
+  bool tabulated = false;       // calls do none of it where there are tables
   int gates = 0;                // how many sums it accumulates side by side at most; 0: it has no contraction
   Vector<Operations> operations;
   Vector<WeightRead> weights;
@@ -77,13 +78,13 @@ class WorkCounter {
     } else if (const auto* loop = stmt.as<For>(); loop && carries(*loop)) {
       Place inside = in_loop(*loop, place);
       inside.iteration = inside.unit;
-      items_.push_back({WorkItem::Kind::loop, depth, inside.unit, {}, false, 0, {}, {}});
+      add_item(WorkItem::Kind::loop, depth, inside.unit);
       top(loop->body, inside, depth + 1);
     } else if (const auto* barrier = stmt.as<Barrier>()) {
       if (barrier->among != Meeting::workers) return;  // inside a worker
-      items_.push_back({WorkItem::Kind::barrier, depth, place.unit, {}, false, 0, {}, {}});
+      add_item(WorkItem::Kind::barrier, depth, place.unit);
     } else {
-      items_.push_back({WorkItem::Kind::nest, depth, place.unit, {}, false, 0, {}, {}});
+      add_item(WorkItem::Kind::nest, depth, place.unit);
       reads_.clear();
       walk(stmt, place);
       sum_reads();
@@ -91,6 +92,19 @@ class WorkCounter {
   }
 
   WorkItem& item() { return items_.back(); }
+
+  void add_item(WorkItem::Kind kind, int depth, const std::string& unit) {
+    items_.emplace_back();
+    item().kind = kind, item().depth = depth, item().unit = unit;
+  }
+
+  /// Whether `e` counts rows that tables may hold.
+  static bool is_of_tables(const Expr& e) {
+    const auto* call = e.as<UfCall>();
+    using enum UfKind;
+    return call && call->uf.accessor >= 0 &&
+           (call->uf.kind == num_nodes || call->uf.kind == num_leaves || call->uf.kind == num_internal);
+  }
 
   void walk(const Stmt& stmt, const Place& place) {
     switch (stmt->kind) {
@@ -137,6 +151,8 @@ class WorkCounter {
 
   void branch(const If& n, const Place& place) {
     value(n.condition, place);
+    const auto* compared = n.condition.as<Binary>();
+    item().tabulated |= compared && is_of_tables(compared->a);
     Place yes = place, no = place;
     const auto* negation = n.condition.as<Unary>();
     const bool negated = negation && negation->op == UnaryOp::logical_not;
@@ -163,6 +179,7 @@ class WorkCounter {
 
   Place in_loop(const For& loop, const Place& place) {
     Place inside = place;
+    if (!items_.empty()) item().tabulated |= is_of_tables(loop.extent);
     inside.one_worker |= loop.loop == ForKind::parallel;
     if (const auto extent = as_int(loop.extent)) {
       extents_.insert_or_assign(loop.var.get(), double(*extent));

@@ -110,6 +110,7 @@ struct Schedule {
   LoopsByHand by_hand;             // of the lowered program
   Tiling tiling;                   // where loops are not scheduled by hand
   int max_workers = 1;             // threads that may share one call
+  int num_groups = 0;              // of these threads, each with some of a call's roots; 0: the compiler's choice
   DType weight_type = DType::f32;  // of weights that sums of products read
   Vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
   Sharing sharing = Sharing::off;                // of equal subtrees
@@ -200,6 +201,14 @@ struct Schedule {
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
   [[nodiscard]] Schedule workers(int count) const {
     return with([&](Schedule& s) { s.max_workers = count; });
+  }
+  /// The threads that share a call stand in at most `count` groups of one size, from 1 to 1024. Each group numbers and
+  /// computes its own share of the call's roots, and its threads own slices; groups do not wait for each other. 1: all
+  /// threads compute all roots. 0 leaves it to the compiler, which compares barriers with weights that each group reads
+  /// again. What a call has of roots and threads bounds its groups; a call whose roots share nodes has one, but for a
+  /// DAG whose groups share few. Several threads read the nodes at the same time. No number changes results.
+  [[nodiscard]] Schedule groups(int count) const {
+    return with([&](Schedule& s) { s.num_groups = count; });
   }
   /// Stores the input `input` of f32 as `type`: f32, bf16, f16, or i8, whole numbers times a scale for each index of
   /// the dimensions that no sum runs over (a row of a matrix that multiplies a vector, a row of a table). What is bound

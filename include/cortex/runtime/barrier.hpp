@@ -97,6 +97,9 @@ class Barrier {
   Barrier(BarrierLine* const* lines, int worker, int num_workers, std::atomic<bool>& broken)
       : lines_(lines), broken_(broken), worker_(worker), num_workers_(num_workers) {}
 
+  /// This worker's end of a barrier of the call's workers [first, first + count) alone, which then use no other one.
+  Barrier among(int first, int count) const { return Barrier(lines_ + first, worker_ - first, count, broken_); }
+
   /// Throws BrokenBarrier if a worker has failed.
   void wait() {
     ++epoch_;

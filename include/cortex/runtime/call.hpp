@@ -1,38 +1,185 @@
-// The second half of a call: from the linearizer's arrays to the states.
+// A call: from the user's nodes to the linearizer's arrays, and from these to the states.
+//
+// Where several workers take part, they share the call in one of two ways. In one group: the caller numbers all nodes,
+// and each worker owns a slice of every operator, with a barrier a level. In several groups: each numbers and computes
+// its own share of the roots at the same time as the others, with a barrier only where a group has several workers.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
+#include "cortex/base/function_ref.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/guards.hpp"
 #include "cortex/runtime/run_kernel.hpp"
 #include "cortex/runtime/workspace.hpp"
 
 namespace cortex::runtime {
 
+/// What numbers the nodes of a call, apart from the types of nodes and roots. Throws what the linearizer throws.
+struct Numbering {
+  FunctionRef<void(Workspace&)> all;   // those that the roots reach
+  FunctionRef<void(Workspace&)> list;  // none: writes the roots to the workspace's list
+  /// Those that some of the listed roots reach. By several threads at the same time, each with its workspace.
+  FunctionRef<void(Workspace&, std::span<const void* const> roots)> some;
+};
+
+namespace detail {
+
+using Clock = std::chrono::steady_clock;
+
+inline int wanted_workers(const Workspace& workspace) {
+  const Workers* const workers = workspace.workers();
+  return workers ? std::min({workspace.plan().executable->schedule.max_workers, workers->size() + 1, max_call_workers})
+                 : 1;
+}
+
+/// One worker's part of what a group computes, after `prepare`.
+inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& barrier) {
+  if (group.has_tables()) {
+    group.place_rows(worker, num_workers);
+    if (num_workers > 1) barrier.wait();
+  }
+  run_kernel(*group.plan().executable,
+             {group.pointers(worker), num_workers > 1 ? &Barrier::call : &no_barrier, &barrier, worker, num_workers});
+}
+
+/// A call in several groups, which are found once it is known how many threads are free.
+///
+/// Groups know nothing of each other's nodes. So where a structure could mean something else as a whole (a node of two
+/// trees is an error; a node of a DAG may have parents in several groups), and where anything is wrong with it, the
+/// call is undone: it is made once more in one group, with the errors that belong to it.
+class CallInGroups {
+ public:
+  CallInGroups(Workspace& workspace, const Numbering& numbering, Clock::time_point* numbered)
+      : workspace_(workspace), numbering_(numbering), numbered_(numbered) {
+    const ra::Graph& graph = workspace.plan().executable->graph;
+    may_repeat_ = graph.structure == ra::StructureKind::dag &&
+                  std::all_of(graph.containers.begin(), graph.containers.end(),
+                              [](const auto& container) { return container.relation == ra::Relation::children; });
+  }
+
+  /// Whether the call is made, and not undone.
+  bool run(int wanted) {
+    const int most = int(std::min(std::size_t(wanted), workspace_.division.num_roots));
+    workspace_.make_groups(most);
+    for (int g = 0; g < most; ++g) workspace_.group(g).division.numbered.reset(unknown);
+    workspace_.workers()->run(
+        wanted, [&](int worker, int num_workers, Barrier& barrier) { take_part(worker, num_workers, barrier); });
+    if (overlap_.load(std::memory_order_relaxed)) workspace_.division.calls_in_one = 15;  // they may be alike
+    if (undone_.load(std::memory_order_relaxed)) return false;
+    workspace_.set_groups(groups_);
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t unknown = 0, good = 1, bad = 2;
+
+  void take_part(int worker, int num_workers, Barrier& barrier) {
+    const Executable& executable = *workspace_.plan().executable;
+    const int groups =
+        groups_of(executable.group_rules, executable.schedule.num_groups, num_workers, workspace_.division.num_roots);
+    if (worker == 0) groups_ = groups;
+    if (groups == 1) return undo();
+    const int size = num_workers / groups, first = worker / size * size;
+    Workspace& group = workspace_.group(worker / size);
+    Barrier own = barrier.among(first, size);
+    if (worker == first && !begin(group, worker / size, groups, size)) group.division.numbered.set(bad);
+    if (size > 1) own.wait();
+    if (group.division.numbered.get() == good) run_worker(group, worker - first, size, own);
+  }
+
+  /// Numbers the nodes of a group and provides what its workers need; false if the call is undone. Throws nothing:
+  /// others may be in generated code, and wait at barriers there.
+  bool begin(Workspace& group, int g, int groups, int size) noexcept {
+    try {
+      const std::size_t first = first_of(g, groups), last = first_of(g + 1, groups);
+      group.use_weights_of(workspace_);
+      numbering_.some(group, {workspace_.division.roots.data() + first, last - first});
+      if (g == 0 && numbered_) *numbered_ = Clock::now();
+      check_guarded(group.plan(), group.arrays(), group.weights());
+      group.prepare(size);
+    } catch (...) {
+      return undo(), false;
+    }
+    group.division.bounds = group.nodes.bounds();
+    group.division.numbered.set(good);
+    return stands_apart(group, g);
+  }
+
+  std::size_t first_of(int g, int groups) const {
+    return first_root_of(std::size_t(g), std::size_t(groups), workspace_.division.num_roots);
+  }
+
+  /// Whether few enough of the group's nodes are also in groups before it. Waits until these are numbered.
+  bool stands_apart(Workspace& group, int g) {
+    for (int before = 0; before < g; ++before)
+      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is != unknown; }) == bad)
+        return false;
+    group.division.num_repeated = group.nodes.count_nodes([&](const void* node) {
+      for (int before = 0; before < g; ++before) {
+        const Workspace& other = workspace_.group(before);
+        if (other.division.bounds.contain(node) && other.nodes.find(node) >= 0) return true;
+      }
+      return false;
+    });
+    if (group.division.num_repeated <= (may_repeat_ ? group.nodes.num_reached() / 8 : 0)) return true;
+    overlap_.store(true, std::memory_order_relaxed);
+    return undo(), false;
+  }
+
+  void undo() { undone_.store(true, std::memory_order_relaxed); }
+
+  Workspace& workspace_;
+  const Numbering& numbering_;
+  Clock::time_point* const numbered_;
+  bool may_repeat_ = false;
+  int groups_ = 1;
+  std::atomic<bool> undone_{false}, overlap_{false};
+};
+
+}  // namespace detail
+
 /// Runs the kernel on what the workspace's linearizer has numbered, with the workspace's weights. Takes as many workers
 /// as the schedule allows and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
 inline void run(Workspace& workspace) {
   const structure::Arrays& arrays = workspace.arrays();
   if (arrays.num_nodes == 0) return;
-  const Executable& executable = *workspace.plan().executable;
   check_guarded(workspace.plan(), arrays, workspace.weights());
-  Workers* const workers = workspace.workers();
-  const int wanted = workers ? std::min({executable.schedule.max_workers, workers->size() + 1, max_call_workers}) : 1;
+  const int wanted = detail::wanted_workers(workspace);
   workspace.prepare(wanted);
-  const bool tabulated = workspace.has_tables();
-  if (wanted <= 1) {
-    if (tabulated) workspace.place_rows(0, 1);
-    detail::run_kernel(executable, {workspace.pointers(0), &detail::no_barrier, nullptr, 0, 1});
-    return;
+  if (wanted > 1)
+    return workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
+      detail::run_worker(workspace, worker, num_workers, barrier);
+    });
+  if (workspace.has_tables()) workspace.place_rows(0, 1);
+  detail::run_kernel(*workspace.plan().executable, {workspace.pointers(0), &detail::no_barrier, nullptr, 0, 1});
+}
+
+/// Numbers the nodes of a call and runs the kernel on them, in as many groups as the schedule says or the compiler
+/// chose for so many roots, and as threads are free. `numbered` becomes the moment between the two, unless null.
+/// Throws what `numbering` and `run` throw.
+inline void number_and_run(Workspace& workspace, const Numbering& numbering, detail::Clock::time_point* numbered) {
+  const Executable& executable = *workspace.plan().executable;
+  const int wanted = detail::wanted_workers(workspace), asked = executable.schedule.num_groups;
+  workspace.set_groups(1);
+  const bool may_divide = wanted > 1 && (asked > 1 || (asked == 0 && !executable.group_rules.empty()));
+  int& calls_in_one = workspace.division.calls_in_one;
+  if (!may_divide || (calls_in_one > 0 && calls_in_one-- > 0)) {
+    numbering.all(workspace);
+  } else {
+    numbering.list(workspace);
+    if (groups_of(executable.group_rules, asked, wanted, workspace.division.num_roots) > 1 &&
+        detail::CallInGroups(workspace, numbering, numbered).run(wanted))
+      return;
+    numbering.some(workspace, {workspace.division.roots.data(), workspace.division.num_roots});
   }
-  workers->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
-    if (tabulated) {
-      workspace.place_rows(worker, num_workers);
-      if (num_workers > 1) barrier.wait();
-    }
-    detail::run_kernel(executable, {workspace.pointers(worker), num_workers > 1 ? &Barrier::call : &detail::no_barrier,
-                                    &barrier, worker, num_workers});
-  });
+  if (numbered) *numbered = detail::Clock::now();
+  run(workspace);
 }
 
 }  // namespace cortex::runtime

@@ -14,6 +14,7 @@
 #include "cortex/ra/share_subtrees.hpp"
 #include "cortex/runtime/compile_steps.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/group_rules.hpp"
 #include "cortex/runtime/interpret_kernel.hpp"
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
@@ -81,6 +82,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->partition = partition_of(graph, ra::questions(graph, schedule));
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
+  executable->group_rules = group_rules_of(*executable);
   plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);

@@ -52,12 +52,13 @@ inline void check_schedule(const Schedule& schedule) {
   if (schedule.max_workers < 1 || schedule.max_workers > 1024)
     throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
                                             " workers were asked for; give a number from 1 to 1024");
-  const auto check = [](const char* decision, int count, int most) {  // each size of a tile is code of its own
+  const auto check = [](const char* decision, int count, int most) {
     if (count < 0 || count > most)
       throw Error(Code::invalid_schedule, std::string(decision) + ": " + std::to_string(count) +
                                               " were asked for; give a number from 1 to " + std::to_string(most) +
                                               ", or 0 to leave it to the compiler");
   };
+  check("groups", schedule.num_groups, 1024);
   check("tile_rows", schedule.tiling.rows, 24);
   check("tile_vectors", schedule.tiling.vectors, 8);
   check("tile_gates", schedule.tiling.gates, 16);

@@ -85,27 +85,25 @@ class CompiledModel {
     return result;
   }
 
-  /// One call: `linearize(workspace)` fills the arrays. Throws what that throws, `Error{invalid_weights}` if weights
-  /// are missing, and what `run` throws; the workspace goes back then.
-  template <class Linearize>
-  Lease call(Linearize linearize) {
+  /// One call. Throws what `numbering` throws, `Error{invalid_weights}` if weights are missing, and what `run` throws;
+  /// the workspace goes back then.
+  Lease call(const Numbering& numbering) {
     Lease lease = take();
     lease->refresh(weights_.published(), workers_);
     if (!lease->weights().fault.empty()) [[unlikely]]
       throw Error(Code::invalid_weights, lease->weights().fault);
     if (timed_) [[unlikely]]
-      return timed(std::move(lease), linearize);
-    linearize(*lease);
-    run(*lease);
+      return timed(std::move(lease), numbering);
+    number_and_run(*lease, numbering, nullptr);
     return lease;
   }
 
-  /// The first half of a call: nodes are numbered, nothing is computed. Weights need not be bound.
-  template <class Linearize>
-  Lease number(Linearize linearize) {
+  /// The first half of a call: nodes are numbered, in one group, and nothing is computed. Weights need not be bound.
+  Lease number(const Numbering& numbering) {
     Lease lease = take();
     lease->refresh(weights_.published(), workers_);
-    linearize(*lease);
+    lease->set_groups(1);
+    numbering.all(*lease);
     return lease;
   }
 
@@ -121,12 +119,10 @@ class CompiledModel {
         timed_(timed) {}
   ~CompiledModel() = default;
 
-  template <class Linearize>
-  Lease timed(Lease lease, Linearize& linearize) {
+  static Lease timed(Lease lease, const Numbering& numbering) {
     const auto begin = Clock::now();
-    linearize(*lease);
-    const auto middle = Clock::now();
-    run(*lease);
+    Clock::time_point middle;
+    number_and_run(*lease, numbering, &middle);
     const auto end = Clock::now();
     lease->linearize_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(middle - begin).count();
     lease->execute_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - middle).count();

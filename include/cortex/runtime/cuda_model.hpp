@@ -18,6 +18,7 @@
 #include "cortex/runtime/cuda_loaded.hpp"
 #include "cortex/runtime/cuda_seam.hpp"
 #include "cortex/runtime/functor.hpp"
+#include "cortex/runtime/groups.hpp"
 
 namespace cortex::cuda {
 
@@ -182,14 +183,11 @@ class Result {
   const runtime::StateView& view_of(std::string_view state) const {
     return plan().states[state.empty() ? 0 : runtime::detail::find_state(executable(), state)];
   }
-  /// The group that has a root, and its number there: group g of G has the roots [R g / G, R (g + 1) / G).
+  /// The group that has a root, and its number there.
   std::pair<std::size_t, std::size_t> find(std::size_t root) const {
     if (root >= roots_) runtime::detail::no_root(root, roots_);
-    const std::size_t groups = call_->num_groups();
-    std::size_t group = root * groups / roots_;
-    while (root >= roots_ * (group + 1) / groups) ++group;
-    while (root < roots_ * group / groups) --group;
-    return {group, root - roots_ * group / groups};
+    const std::size_t groups = call_->num_groups(), group = runtime::group_of_root(root, groups, roots_);
+    return {group, root - runtime::first_root_of(group, groups, roots_)};
   }
 
   runtime::CudaCall call_;
@@ -298,8 +296,8 @@ class OnDevice {
     for (;;) {
       try {
         for (std::size_t g = 0; g < groups; ++g) {
-          const std::size_t begin = count * g / groups, end = count * (g + 1) / groups;
-          number(call->group(g), all.subspan(begin, end - begin));
+          const std::size_t begin = runtime::first_root_of(g, groups, count);
+          number(call->group(g), all.subspan(begin, runtime::first_root_of(g + 1, groups, count) - begin));
         }
       } catch (const Error&) {
         if (groups <= 1) throw;

@@ -13,6 +13,7 @@
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/structure/arrays.hpp"
 #include "cortex/structure/partition.hpp"
 
@@ -100,6 +101,7 @@ struct Executable {
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
   bool shares_subtrees = false;    // equal ones are computed once
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
+  Vector<GroupRule> group_rules;   // where the schedule leaves groups to the compiler
   ir::Program lowered;             // at level loops: what lowering makes of the graph
   ir::Program scheduled;           // the last one before register tiles write each nest out for each number of rows
   ir::Program tiled;               // the last one with functions of the structure in place of arrays

@@ -16,7 +16,7 @@
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/tables.hpp"
-#include "cortex/schedule/cost.hpp"
+#include "cortex/schedule/choose_groups.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
 
 namespace cortex::runtime {
@@ -127,6 +127,7 @@ class Explainer {
                                                : "up to " + workers +
                                                      " threads share a call, each with its own slice of every "
                                                      "operator's last dimension"});
+    if (s.max_workers > 1 && executable_.target.backend != Backend::cuda) lines.row({"groups", groups()});
     if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
@@ -135,6 +136,23 @@ class Explainer {
                                 : "tanh, sigmoid and exp in f32 are approximations of a few units in the last place"});
     lines.row({"target", target()});
     return "schedule\n" + lines.text();
+  }
+
+  /// "each with its own share of a call's roots: 1, from 8 roots on 2", for as many threads as may share a call
+  std::string groups() const {
+    const Schedule& s = executable_.schedule;
+    const int most = std::min(s.max_workers, 256);
+    std::string text;
+    int last = 0;
+    for (const int roots : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256}) {
+      const int count = groups_of(executable_.group_rules, s.num_groups, most, std::size_t(roots));
+      if (count == last) continue;
+      text += (last ? ", from " + std::to_string(roots) + " roots on " : "") + std::to_string(count);
+      last = count;
+    }
+    if (last == 1) return "one: every thread takes part in all of a call's roots";
+    return text + (s.num_groups ? "" : ", by the cost model") +
+           "; each with a share of a call's roots, and no barrier beyond it";
   }
 
   /// "matrices as bf16, Emb as i8; arithmetic is in f32"
@@ -307,22 +325,6 @@ class Explainer {
 
   // ---- predicted time ----
 
-  /// A call to give an example of, for each kind of structure.
-  static schedule::CallShape example(ra::StructureKind kind) {
-    schedule::CallShape shape;
-    if (kind == ra::StructureKind::tree)
-      for (double nodes = 32, edges = 0; nodes >= 1; nodes /= 2, edges = 2 * nodes)
-        shape.levels.push_back({nodes, edges});
-    if (kind == ra::StructureKind::sequence)
-      for (int step = 0; step < 32; ++step) shape.levels.push_back({1, step ? 1.0 : 0.0});
-    if (kind == ra::StructureKind::dag)
-      for (int level = 0; level < 11; ++level) {
-        const double nodes = level < 6 ? level + 1 : 11 - level;
-        shape.levels.push_back({nodes, level ? 2 * nodes : 0});
-      }
-    return shape;
-  }
-
   static std::string microseconds(double seconds) {
     char text[32];
     std::snprintf(text, sizeof text, "%.2f", seconds * 1e6);
@@ -339,7 +341,7 @@ class Explainer {
     constexpr const char* examples[] = {"a sequence of 32 nodes", "a balanced tree of 32 leaves",
                                         "a grid of 6 x 6 nodes"};
     const ra::StructureKind kind = executable_.graph.structure;
-    const schedule::CallShape shape = example(kind);
+    const schedule::CallShape shape = schedule::example_call(kind);
     const schedule::MachineModel machine = machine_model(executable_.target);
     Table table(1, 7);
     table.row({"microseconds", "tile", "arithmetic", "weights", "functions", "barriers", "in all"});

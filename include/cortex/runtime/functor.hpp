@@ -161,7 +161,7 @@ class Functor {
   /// computed, so that only `Output::workspace()` has a meaning. Weights need not be bound.
   template <class Roots, class... ArenaIfAny>
   Output number(Roots&& roots, const ArenaIfAny&... arena) const {
-    return Output(model_->number(linearized(roots, arena...)));
+    return Output(with_numbering([&](const auto& numbering) { return model_->number(numbering); }, roots, arena...));
   }
 
   // ---- weights ----
@@ -238,17 +238,24 @@ class Functor {
 
   template <class Roots, class... ArenaIfAny>
   runtime::Lease lease(Roots& roots, const ArenaIfAny&... arena) const {
-    return model_->call(linearized(roots, arena...));
+    return with_numbering([&](const auto& numbering) { return model_->call(numbering); }, roots, arena...);
   }
 
-  /// What numbers the nodes at `roots` and below in a workspace.
-  template <class Roots, class... ArenaIfAny>
-  auto linearized(Roots& roots, const ArenaIfAny&... arena) const {
-    return [&](runtime::Workspace& workspace) {
-      with_range(roots, [&](auto& range) {
+  /// Calls `take` with what numbers the nodes at `roots` and below.
+  template <class Take, class Roots, class... ArenaIfAny>
+  runtime::Lease with_numbering(Take take, Roots& roots, const ArenaIfAny&... arena) const {
+    return with_range(roots, [&](auto& range) {
+      const auto all = [&](runtime::Workspace& workspace) {
         Linearizer::run(workspace.nodes, structure_, workspace.checks(), range, arena...);
-      });
-    };
+      };
+      const auto list = [&](runtime::Workspace& workspace) {
+        workspace.division.num_roots = Linearizer::list(workspace.division.roots, range, arena...);
+      };
+      const auto some = [&](runtime::Workspace& workspace, std::span<const void* const> listed) {
+        Linearizer::run_listed(workspace.nodes, structure_, workspace.checks(), listed, arena...);
+      };
+      return take(runtime::Numbering{all, list, some});
+    });
   }
 
   /// Calls `take` with the roots as a range.
@@ -288,8 +295,10 @@ class Functor {
     const std::size_t size = std::size_t(state.size);
     if (out.size() / size < count) runtime::detail::small_span(spec, count * size, out.size());
     const runtime::Lease done = lease(roots, arena...);
-    for (std::size_t i = 0; i < count; ++i)
-      runtime::detail::copy_dense(state, done->row(state, done->arrays().root[i]), out.data() + i * size);
+    for (std::size_t i = 0; i < count; ++i) {
+      const runtime::Workspace::Place root = done->root(i);
+      runtime::detail::copy_dense(state, root.group->row(state, root.number), out.data() + i * size);
+    }
     return count;
   }
 

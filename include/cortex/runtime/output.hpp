@@ -118,52 +118,55 @@ class Output {
   Output& operator=(Output&&) noexcept = default;
 
   /// How many roots the call had, repeated ones included.
-  std::size_t size() const { return lease_ ? std::size_t(lease_->arrays().num_roots) : 0; }
+  std::size_t size() const { return lease_ ? lease_->num_roots() : 0; }
   bool empty() const { return size() == 0; }
   /// How many nodes the roots reached.
-  std::size_t num_nodes() const { return lease_ ? std::size_t(lease_->nodes.num_reached()) : 0; }
-  /// How many of them were computed: of nodes that are equal, where the schedule shares them, one.
-  std::size_t num_computed() const { return lease_ ? std::size_t(lease_->arrays().num_nodes) : 0; }
+  std::size_t num_nodes() const { return lease_ ? lease_->num_reached() : 0; }
+  /// How many of them were computed: of nodes that are equal, where the schedule shares them, one in each group of
+  /// workers.
+  std::size_t num_computed() const { return lease_ ? lease_->num_computed() : 0; }
+  /// How many groups of workers computed a share of the roots each.
+  int num_groups() const { return lease_ ? lease_->num_groups() : 0; }
 
   /// The first state at root `i`, in the order in which the roots were given.
-  std::span<const First> operator[](std::size_t i) const { return view<First>(0, root_number(i)); }
+  std::span<const First> operator[](std::size_t i) const { return view<First>(0, place_of_root(i)); }
 
   /// A state at root `i`: `r.root(0, c)` by placeholder, `r.root<float>(0, "c")` by name.
   template <runtime::StateHandle S>
   std::span<const typename S::Element> root(std::size_t i, const S& state) const {
-    return view<typename S::Element>(number_of(i, state), root_number(i));
+    return view<typename S::Element>(number_of(i, state), place_of_root(i));
   }
   template <class T = First>
   std::span<const T> root(std::size_t i, std::string_view state) const {
-    return view<T>(number_of(i, state), root_number(i));
+    return view<T>(number_of(i, state), place_of_root(i));
   }
 
   /// A state at any node of the call, named by its address: `r.node(&word, c)`; the first state if none is named.
-  std::span<const First> node(const Node* node) const {
-    const std::int32_t number = node_number(node);
-    return view<First>(at_node(0, number), number);
-  }
+  std::span<const First> node(const Node* node) const { return view<First>(0, at_node(0, node, place_of(node))); }
   template <runtime::StateHandle S>
   std::span<const typename S::Element> node(const Node* node, const S& state) const {
-    const std::int32_t number = node_number(node);
-    return view<typename S::Element>(at_node(runtime::detail::find_state(executable(), state), number), number);
+    const Place place = place_of(node);
+    const std::size_t number = runtime::detail::find_state(executable(), state);
+    return view<typename S::Element>(number, at_node(number, node, place));
   }
   template <class T = First>
   std::span<const T> node(const Node* node, std::string_view state) const {
-    const std::int32_t number = node_number(node);
-    return view<T>(at_node(runtime::detail::find_state(executable(), state), number), number);
+    const Place place = place_of(node);
+    const std::size_t number = runtime::detail::find_state(executable(), state);
+    return view<T>(number, at_node(number, node, place));
   }
 
   /// Writes a state, named by placeholder or by name, as a dense row-major tensor to a contiguous container or span,
   /// which needs room for all of it.
   template <class S, runtime::OutputRange Out>
   void copy_root(std::size_t i, const S& state, Out&& out) const {
-    copy(number_of(i, state), root_number(i), runtime::writable(out));
+    copy(number_of(i, state), place_of_root(i), runtime::writable(out));
   }
   template <class S, runtime::OutputRange Out>
   void copy_node(const Node* node, const S& state, Out&& out) const {
-    const std::int32_t number = node_number(node);
-    copy(at_node(runtime::detail::find_state(executable(), state), number), number, runtime::writable(out));
+    const Place place = place_of(node);
+    const std::size_t number = runtime::detail::find_state(executable(), state);
+    copy(number, at_node(number, node, place), runtime::writable(out));
   }
 
   /// What the call needed of memory, and what is held for it and later ones; nothing for an output without a call.
@@ -178,12 +181,14 @@ class Output {
   std::int64_t execute_ns() const { return lease_ ? lease_->execute_ns : 0; }
 
  private:
+  using Place = runtime::Workspace::Place;
+
   const runtime::Executable& executable() const { return *lease_->plan().executable; }
 
-  std::int32_t root_number(std::size_t i) const {
+  Place place_of_root(std::size_t i) const {
     if (i >= size()) [[unlikely]]
       runtime::detail::no_root(i, size());
-    return lease_->arrays().root[i];
+    return lease_->root(i);
   }
   template <class S>
   std::size_t number_of(std::size_t i, const S& state) const {
@@ -191,40 +196,43 @@ class Output {
       runtime::detail::no_root(i, size());
     return runtime::detail::find_state(executable(), state);
   }
-  std::int32_t node_number(const Node* node) const {
-    const std::int32_t number = lease_ ? lease_->nodes.find(node) : -1;
-    if (number < 0) [[unlikely]]
+  Place place_of(const Node* node) const {
+    const Place place = lease_ ? lease_->find(node, [](const Place&) { return true; }) : Place{};
+    if (place.number < 0) [[unlikely]]
       runtime::detail::no_node();
-    return number;
+    return place;
   }
 
-  /// `state`, which must have a value at that node: a readout has one at roots alone.
-  std::size_t at_node(std::size_t state, std::int32_t node) const {
-    if (executable().states[state].at_roots) [[unlikely]] {
-      const structure::Arrays& arrays = lease_->arrays();
-      if (std::find(arrays.root, arrays.root + arrays.num_roots, node) == arrays.root + arrays.num_roots)
-        runtime::detail::no_readout(executable().states[state]);
-    }
-    return state;
+  /// Where `state` has a value of a node that is at `place`: a readout has one at roots alone.
+  Place at_node(std::size_t state, const Node* node, Place place) const {
+    if (!executable().states[state].at_roots) [[likely]]
+      return place;
+    place = lease_->find(node, [](const Place& at) {
+      const structure::Arrays& arrays = at.group->arrays();
+      return std::find(arrays.root, arrays.root + arrays.num_roots, at.number) != arrays.root + arrays.num_roots;
+    });
+    if (place.number < 0) runtime::detail::no_readout(executable().states[state]);
+    return place;
   }
 
   template <class T>
-  std::span<const T> view(std::size_t state, std::int32_t node) const {
+  std::span<const T> view(std::size_t state, const Place& node) const {
     const runtime::StateView& shape = lease_->plan().states[state];
     if (shape.dtype != dtype_of<T>) [[unlikely]]
       runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (!shape.runs.contiguous()) [[unlikely]]
       runtime::detail::in_pieces(executable().states[state]);
-    return {reinterpret_cast<const T*>(lease_->row(shape, node)) + shape.runs.begin[0], std::size_t(shape.size)};
+    return {reinterpret_cast<const T*>(node.group->row(shape, node.number)) + shape.runs.begin[0],
+            std::size_t(shape.size)};
   }
 
   template <class T>
-  void copy(std::size_t state, std::int32_t node, std::span<T> out) const {
+  void copy(std::size_t state, const Place& node, std::span<T> out) const {
     const runtime::StateView& shape = lease_->plan().states[state];
     if (shape.dtype != dtype_of<T>) runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (out.size() < std::size_t(shape.size))
       runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());
-    runtime::detail::copy_dense(shape, lease_->row(shape, node), out.data());
+    runtime::detail::copy_dense(shape, node.group->row(shape, node.number), out.data());
   }
 
   runtime::Lease lease_;

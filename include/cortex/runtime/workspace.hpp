@@ -12,6 +12,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/counts.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/memory.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/published.hpp"
@@ -39,6 +40,70 @@ class alignas(128) Workspace {
   structure::Workspace nodes;  // of the linearizer
   std::int64_t linearize_ns = 0, execute_ns = 0;
 
+  // ---- groups ----
+  //
+  // Where a call's roots are divided among groups, each has a workspace with arrays and tensors of its own. This one is
+  // the first group's, and the others come and go with it.
+
+  /// A node's place in the results: its group, and its number there; -1 for a node that is not in the call.
+  struct Place {
+    const Workspace* group = nullptr;
+    std::int32_t number = -1;
+  };
+
+  /// Of the last call.
+  int num_groups() const { return num_groups_; }
+  const Workspace& group(int g) const { return g == 0 ? *this : *others_[std::size_t(g - 1)]; }
+  Workspace& group(int g) { return g == 0 ? *this : *others_[std::size_t(g - 1)]; }
+  /// From here on the results are those of so many groups, which have been made room for.
+  void set_groups(int count) { num_groups_ = count; }
+  /// Makes room for so many groups.
+  void make_groups(int count) {
+    while (int(others_.size()) < count - 1) others_.push_back(std::make_unique<Workspace>(plan_));
+  }
+
+  /// How many roots the call had, repeated ones included.
+  std::size_t num_roots() const {
+    return sum_of_groups([](const Workspace& group) { return group.arrays().num_roots; });
+  }
+  /// How many nodes the roots reached.
+  std::size_t num_reached() const {
+    return sum_of_groups(
+        [](const Workspace& group) { return group.nodes.num_reached() - group.division.num_repeated; });
+  }
+  /// How many of them were computed, in each group.
+  std::size_t num_computed() const {
+    return sum_of_groups([](const Workspace& group) { return group.arrays().num_nodes; });
+  }
+  Place root(std::size_t i) const {
+    if (num_groups_ == 1) [[likely]]
+      return {this, arrays().root[i]};
+    const std::size_t roots = num_roots(), groups = std::size_t(num_groups_), g = group_of_root(i, groups, roots);
+    const Workspace& in = group(int(g));
+    return {&in, in.arrays().root[i - first_root_of(g, groups, roots)]};
+  }
+  /// A node by its address, where `is_wanted(place)`.
+  template <class IsWanted>
+  Place find(const void* node, IsWanted is_wanted) const {
+    for (int g = 0; g < num_groups_; ++g) {
+      const Place place{&group(g), group(g).nodes.find(node)};
+      if (place.number >= 0 && is_wanted(place)) return place;
+    }
+    return {};
+  }
+
+  /// What `CallInGroups` keeps of a group.
+  struct Division {
+    structure::Block<const void*> roots;  // of the whole call, in its first group
+    std::size_t num_roots = 0;
+    int calls_in_one = 0;  // so many calls to come have one group
+    Flag numbered;         // set once the group's nodes are
+    structure::Bounds bounds;
+    std::int32_t num_repeated = 0;  // nodes that stand in a group before this one as well
+  } division;
+
+  // ---- what a call computes with ----
+
   const Plan& plan() const { return *plan_; }
   const structure::Arrays& arrays() const { return nodes.arrays(); }
   /// [field accessors, in the set's order] for the linearizer.
@@ -57,10 +122,18 @@ class alignas(128) Workspace {
     workers.refresh(workers_);
   }
 
+  /// Makes the weights those that `first` has.
+  void use_weights_of(const Workspace& first) {
+    if (weights_.version == first.weights_.version) return;
+    weights_ = first.weights_;
+    use_weights();
+  }
+
   /// Lets go of weights and workers that have been replaced, so that a workspace at rest does not keep their memory.
   void forget_replaced(const Published<const WeightSet>& weights, const Published<Workers>& workers) {
     if (!weights.is_current(weights_)) weights_ = {};
     if (!workers.is_current(workers_)) workers_ = {};
+    for (const auto& other : others_) other->forget_replaced(weights, workers);
   }
 
   /// Gives every buffer its memory for a call on `arrays()` by at most `num_workers` workers, and zeroes row num_nodes
@@ -111,24 +184,44 @@ class alignas(128) Workspace {
   /// What the last call needed, and what is held since the largest one.
   CallMemory memory() const {
     CallMemory result;
-    result.arrays = result.held = nodes.bytes();
-    for (std::size_t s = 0; s < memory_.size(); ++s) {
-      const Storage& storage = plan_->storage[s];
-      const std::size_t copies = storage.per_worker ? std::size_t(num_workers_) : 1;
-      if (arrays().num_nodes > 0)
-        (is_state(*plan_, storage) ? result.states : result.temporaries) +=
-            copies * rows_of(storage, arrays()) * storage.row_bytes;
-      for (const Block& block : memory_[s].blocks) result.held += block.size() + slack_bytes;
-    }
+    for (int g = 0; g < num_groups_; ++g) group(g).add_memory_to(result);
+    for (std::size_t g = std::size_t(num_groups_); g <= others_.size(); ++g) result.held += group(int(g)).held();
+    result.arrays += division.roots.capacity() * sizeof(void*);
+    result.held += division.roots.capacity() * sizeof(void*);
     return result;
   }
 
-  /// Row `node` of a state.
+  /// Row `node` of a state, of this group alone.
   const std::byte* row(const StateView& state, std::int32_t node) const {
     return static_cast<const std::byte*>(pointers_[std::size_t(state.buffer)]) + std::size_t(node) * state.row_bytes;
   }
 
  private:
+  template <class Count>
+  std::size_t sum_of_groups(Count count) const {
+    std::size_t sum = 0;
+    for (int g = 0; g < num_groups_; ++g) sum += std::size_t(count(group(g)));
+    return sum;
+  }
+
+  /// What this group has needed.
+  void add_memory_to(CallMemory& result) const {
+    result.arrays += nodes.bytes();
+    result.held += held();
+    for (std::size_t s = 0; s < memory_.size() && arrays().num_nodes > 0; ++s) {
+      const Storage& storage = plan_->storage[s];
+      const std::size_t copies = storage.per_worker ? std::size_t(num_workers_) : 1;
+      (is_state(*plan_, storage) ? result.states : result.temporaries) +=
+          copies * rows_of(storage, arrays()) * storage.row_bytes;
+    }
+  }
+  std::size_t held() const {
+    std::size_t sum = nodes.bytes();
+    for (const Memory& memory : memory_)
+      for (const Block& block : memory.blocks) sum += block.size() + slack_bytes;
+    return sum;
+  }
+
   friend class CompiledModel;
   friend class Lease;
 
@@ -257,7 +350,9 @@ class alignas(128) Workspace {
   Counts counts_{};
   Published<const WeightSet>::View weights_;
   Published<Workers>::View workers_;
-  int num_workers_ = 1;  // of the last call
+  int num_workers_ = 1;                        // of the last call
+  int num_groups_ = 1;                         // likewise
+  Vector<std::unique_ptr<Workspace>> others_;  // of the groups behind the first
   CompiledModel* owner_ = nullptr;
 };
 

@@ -30,61 +30,10 @@
 #include "cortex/structure/partition.hpp"
 #include "cortex/structure/share_subtrees.hpp"
 #include "cortex/structure/subtrees.hpp"
+#include "cortex/structure/tape.hpp"
 #include "cortex/structure/workspace.hpp"
 
 namespace cortex::structure {
-
-namespace detail {
-
-/// The arrays of a walk and its table, as values of the loop that fills them: stores through them cannot change them,
-/// so they stay in registers.
-template <std::size_t num_rows>
-struct Tape {
-  const void** node;
-  std::int32_t* parent;
-  std::array<std::int32_t*, num_rows> row;
-  Probe table;
-  std::int32_t limit;
-
-  explicit Tape(const WalkState& walk) { load(walk); }
-  void load(const WalkState& walk) {
-    node = walk.node.data();
-    parent = walk.parent.data();
-    for (std::size_t r = 0; r < num_rows; ++r) row[r] = walk.row[r].data();
-    table = walk.probe();
-    limit = walk.limit;
-  }
-};
-
-/// Makes room for `more` places, or refuses a structure that has grown past the workspace's bound.
-[[gnu::noinline]] inline void make_room(WalkState& walk, std::int32_t entered, std::int32_t tail, std::int32_t more) {
-  walk.tail = tail;
-  if (tail - 1 > walk.max_visits) fail::too_many_visits(walk);
-  walk.make_room(entered, more);
-}
-
-/// The values that an integer field may have, as [low, low + span) in wrapping 64-bit arithmetic.
-struct IntegerRange {
-  std::uint64_t low, span;
-  template <class T>
-  static IntegerRange of(std::int64_t limit) {
-    constexpr std::uint64_t half = std::uint64_t(1) << 31;
-    if (limit >= 0) return {0, std::min(std::uint64_t(limit), half)};
-    return is_signed<T>() ? IntegerRange{std::uint64_t(0) - half, 2 * half} : IntegerRange{0, half};
-  }
-  bool contains(std::uint64_t value) const { return value - low < span; }
-
- private:
-  template <class T>
-  static constexpr bool is_signed() {
-    if constexpr (std::is_enum_v<T>)
-      return std::is_signed_v<std::underlying_type_t<T>>;
-    else
-      return std::is_signed_v<T>;
-  }
-};
-
-}  // namespace detail
 
 /// Linearizes structures of `Node` for the accessors of `Set`, a type `Accessors<...>`. Stateless.
 template <class Node, class Set>
@@ -149,17 +98,45 @@ class Linearizer {
     return run_in(workspace, structure, checks, roots, arena);
   }
 
+  /// Writes the addresses of `roots` to `list` and returns how many there are: `run_listed` takes any of them. Throws
+  /// what `run` throws for roots that are null or past the arena's end.
+  template <class Roots>
+  static std::size_t list(Block<const void*>& list, Roots& roots, Arena<Node> arena = {}) {
+    std::size_t count = 0;
+    for_each_root(roots, arena, [&](const Node* node) {
+      list.extend(count + 1, count)[count] = node;
+      ++count;
+    });
+    return count;
+  }
+  static const Arrays& run_listed(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
+                                  std::span<const void* const> roots, Arena<Node> arena = {}) {
+    begin(workspace, checks);
+    enter_each(workspace.state_, [&](auto enter) {
+      for (const void* const root : roots) enter(root);
+    });
+    return number(workspace, structure, checks, arena);
+  }
+
  private:
   template <class Roots>
   static const Arrays& run_in(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
                               Roots& roots, Arena<Node> arena) {
-    static_assert(LinkTo<decltype(*begin_of(roots)), Node>,
-                  "roots must be pointers to nodes, nodes, or indices into an arena");
+    begin(workspace, checks);
+    enter_each(workspace.state_, [&](auto enter) { for_each_root(roots, arena, enter); });
+    return number(workspace, structure, checks, arena);
+  }
+
+  static void begin(Workspace& workspace, std::span<const FieldCheck> checks) {
     if (checks.size() != num_fields)
       throw Error(Code::internal, "the linearizer needs one FieldCheck per field accessor");
+    workspace.state_.begin(num_named, num_containers, Derived::size, num_fields);
+  }
+
+  /// All that follows once the roots are entered: the same code however they were given.
+  [[gnu::noinline]] static const Arrays& number(Workspace& workspace, const Structure& structure,
+                                                std::span<const FieldCheck> checks, const Arena<Node>& arena) {
     WalkState& walk = workspace.state_;
-    walk.begin(num_named, num_containers, Derived::size, num_fields);
-    enter_roots(walk, roots, arena);
     discover(walk, structure, arena, Named{}, Containers{});
     const std::int32_t heights = walk.num_repeats == 0 ? numbering::measure_forest(walk)
                                                        : numbering::resolve_sharing(walk, structure.kind, link_names());
@@ -206,25 +183,37 @@ class Linearizer {
     }
   }
 
-  template <class Roots>
-  static void enter_roots(WalkState& walk, Roots& roots, const Arena<Node>& arena) {
+  /// Calls `take` with the node of each root.
+  template <class Roots, class Take>
+  static void for_each_root(Roots& roots, const Arena<Node>& arena, Take take) {
+    static_assert(LinkTo<decltype(*begin_of(roots)), Node>,
+                  "roots must be pointers to nodes, nodes, or indices into an arena");
+    std::int64_t number = 0;
+    auto at = begin_of(roots);
+    for (const auto end = end_of(roots); at != end; ++at, ++number) {
+      auto&& link = *at;
+      const Node* node = follow<decltype(*at)>(
+          link, arena, [&](const std::string& index) { fail::root_index(number, index, arena.size); });
+      if (node == nullptr) [[unlikely]]
+        fail::null_root(number);
+      take(node);
+    }
+  }
+
+  /// Gives each root a place: `give(enter)` calls `enter(root)` for each.
+  template <class Give>
+  static void enter_each(WalkState& walk, Give give) {
     Tape tape(walk);
     std::int32_t tail = 1;
-    auto at = begin_of(roots);
-    for (const auto end = end_of(roots); at != end; ++at) {
+    give([&](const void* root) {
       if (tail >= tape.limit) [[unlikely]] {
         detail::make_room(walk, 0, tail, 1);
         tape.load(walk);
       }
-      auto&& link = *at;
-      const Node* node = follow<decltype(*at)>(
-          link, arena, [&](const std::string& index) { fail::root_index(tail - 1, index, arena.size); });
-      if (node == nullptr) [[unlikely]]
-        fail::null_root(tail - 1);
-      tape.node[tail] = node;
+      tape.node[tail] = root;
       tape.parent[tail] = 0;
       ++tail;
-    }
+    });
     walk.tail = tail;
     walk.num_roots = tail - 1;
   }

@@ -225,6 +225,15 @@ struct WalkState {
   }
 };
 
+/// Addresses of nodes: those of different structures mostly lie apart.
+struct Bounds {
+  std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
+  bool contain(const void* node) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(node);
+    return address >= lowest && address <= highest;
+  }
+};
+
 /// Memory for one call at a time; a server keeps one per thread. It grows to the largest call it has seen and
 /// then allocates nothing. After an exception it can be used again at once.
 class Workspace {
@@ -265,6 +274,28 @@ class Workspace {
 
   /// How many nodes the roots of the last run reached; `arrays().num_nodes` is how many values these are.
   std::int32_t num_reached() const { return state_.finished ? state_.tail - 1 - state_.num_repeats : 0; }
+
+  /// What the addresses of these nodes lie between.
+  Bounds bounds() const {
+    Bounds result;
+    for (std::int32_t place = 1; state_.finished && place < state_.tail; ++place) {
+      const auto address = reinterpret_cast<std::uintptr_t>(state_.node.data()[place]);
+      result.lowest = std::min(result.lowest, address), result.highest = std::max(result.highest, address);
+    }
+    return result;
+  }
+
+  /// How many of these nodes `is_known`, a function of a node's address, says yes to.
+  template <class IsKnown>
+  std::int32_t count_nodes(IsKnown is_known) const {
+    std::int32_t count = 0;
+    for (std::int32_t place = 1; state_.finished && place < state_.tail; ++place) {
+      const void* const node = state_.node.data()[place];
+      if (state_.num_repeats > 0 && state_.probe().find(node, state_.node.data()) != place) continue;
+      count += is_known(node);
+    }
+    return count;
+  }
 
   /// The arrays of the last run; empty before the first and after a failed one.
   const Arrays& arrays() const { return state_.arrays; }

@@ -13,22 +13,22 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ra/interpret.hpp"
 #include "cortex/runtime/output.hpp"
-#include "cortex/schedule/cost.hpp"
+#include "cortex/schedule/choose_groups.hpp"
 
 namespace cortex::tuning {
 
-/// Whether both schedules round alike, so that their results have to be the same. Workers, batches, versions of
+/// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
 /// branches and the shape of tiles change nothing; where sums are cut, how functions are computed and what is scheduled
 /// by hand may. The interpreter of loops computes in double, and rounds whatever a schedule keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   if (target.backend == Backend::llvm)
     return a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact && a.by_hand == b.by_hand;
-  a.max_workers = b.max_workers;
+  a.max_workers = b.max_workers, a.num_groups = b.num_groups;
   return a == b;
 }
 
-/// What the nodes of a call are for its time.
+/// What the nodes of a call in one group are for its time.
 inline schedule::CallShape shape_of(const runtime::Workspace& call) {
   const structure::Arrays& arrays = call.arrays();
   schedule::CallShape shape;
@@ -58,20 +58,20 @@ inline schedule::CallShape shape_of(const runtime::Workspace& call) {
 
 namespace detail {
 
-/// The nodes of a call in an order that only they decide, whatever numbers a schedule gives them: roots first, then
-/// breadth first through the children.
-inline Vector<std::int32_t> nodes_in_order(const runtime::Workspace& call) {
-  const structure::Arrays& arrays = call.arrays();
-  const runtime::AccessorOrder& order = call.plan().order;
-  const ra::Graph& graph = call.plan().executable->graph;
+/// The nodes that root `r` of a group reaches, in an order that only they decide, whatever numbers a schedule gives
+/// them: breadth first through the children. `seen`, [node], says for each the last root that has reached it, plus one.
+inline Vector<std::int32_t> nodes_in_order(const runtime::Workspace& group, std::int32_t r,
+                                           Vector<std::int32_t>& seen) {
+  const structure::Arrays& arrays = group.arrays();
+  const runtime::AccessorOrder& order = group.plan().order;
+  const ra::Graph& graph = group.plan().executable->graph;
   Vector<std::int32_t> result;
-  Vector<bool> seen(std::size_t(arrays.num_nodes) + 1);
   const auto visit = [&](std::int32_t node) {
-    if (node >= arrays.num_nodes || seen[std::size_t(node)]) return;
-    seen[std::size_t(node)] = true;
+    if (node >= arrays.num_nodes || seen[std::size_t(node)] == r + 1) return;
+    seen[std::size_t(node)] = r + 1;
     result.push_back(node);
   };
-  for (std::int32_t r = 0; r < arrays.num_roots; ++r) visit(arrays.root[r]);
+  visit(arrays.root[r]);
   for (std::size_t at = 0; at < result.size(); ++at) {
     const std::int32_t node = result[at];
     for (const int position : order.child)
@@ -97,16 +97,18 @@ inline Vector<double> row_of(const runtime::Workspace& call, std::size_t state, 
   return view.dtype == DType::f64 ? read(double()) : read(float());
 }
 
-/// Calls `take(state, node)` for each state of each node that has one, in the same order for all schedules.
+/// Calls `take(state, node)` for each state of each node of a group that has one, root by root: group by group that is
+/// the same order for all schedules, however they number nodes and divide roots. What several roots reach comes once
+/// for each.
 template <class Take>
-void for_each_result(const runtime::Workspace& call, Take take) {
-  const structure::Arrays& arrays = call.arrays();
-  const auto& states = call.plan().executable->states;
-  Vector<bool> is_root(std::size_t(arrays.num_nodes));
-  for (std::int32_t r = 0; r < arrays.num_roots; ++r) is_root[std::size_t(arrays.root[r])] = true;
-  for (const std::int32_t node : nodes_in_order(call))
-    for (std::size_t s = 0; s < states.size(); ++s)
-      if (!states[s].at_roots || is_root[std::size_t(node)]) take(s, node);
+void for_each_result(const runtime::Workspace& group, Take take) {
+  const auto& states = group.plan().executable->states;
+  const structure::Arrays& arrays = group.arrays();
+  Vector<std::int32_t> seen(std::size_t(arrays.num_nodes));
+  for (std::int32_t r = 0; r < arrays.num_roots; ++r)
+    for (const std::int32_t node : nodes_in_order(group, r, seen))
+      for (std::size_t s = 0; s < states.size(); ++s)
+        if (!states[s].at_roots || node == arrays.root[r]) take(s, node);
 }
 
 /// The arrays of a call with the accessors in the graph's order, as the interpreter of the graph asks for them.
@@ -167,39 +169,39 @@ inline ra::Weights weights_of(const runtime::Workspace& call) {
 /// sign are one, and all NaNs.
 inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
   Vector<std::uint64_t> result;
-  detail::for_each_result(call, [&](std::size_t state, std::int32_t node) {
-    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
-    for (const double value : detail::row_of(call, state, node)) {
-      const double one = value == 0 ? 0.0 : std::isnan(value) ? NAN : value;
-      std::uint64_t bits = 0;
-      std::memcpy(&bits, &one, sizeof bits);
-      hash = (hash ^ bits) * 0x100000001b3u;
-      hash ^= hash >> 29;
-    }
-    result.push_back(hash);
-  });
+  for (int g = 0; g < call.num_groups(); ++g)
+    detail::for_each_result(call.group(g), [&](std::size_t state, std::int32_t node) {
+      std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
+      for (const double value : detail::row_of(call.group(g), state, node)) {
+        const double one = value == 0 ? 0.0 : std::isnan(value) ? NAN : value;
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &one, sizeof bits);
+        hash = (hash ^ bits) * 0x100000001b3u;
+        hash ^= hash >> 29;
+      }
+      result.push_back(hash);
+    });
   return result;
 }
 
-/// What is wrong with the results of a call by the model's equations; nothing if each node's states lie within the
-/// error bound of what they should be by its children's. If every node is right by its children, all are; so the bounds
-/// stay as tight at the root of a high tree as at its leaves. Costs about 50 ns a multiply-add.
-inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
+namespace detail {
+
+/// What `mismatch` says of one group.
+inline std::optional<std::string> mismatch_of(const runtime::Workspace& call, const ra::Weights& weights) {
   const runtime::Executable& executable = *call.plan().executable;
-  const detail::OrderedArrays ordered(call);
+  const OrderedArrays ordered(call);
   const ra::ArraysView view(ordered.arrays, executable.graph);
   ra::States<double> given(executable.states.size());
   for (std::size_t s = 0; s < given.size(); ++s) given[s].resize(std::size_t(call.arrays().num_nodes));
   for (std::size_t s = 0; s < given.size(); ++s)
     for (auto& row : given[s]) row.resize(std::size_t(call.plan().states[s].size));
-  detail::for_each_result(
-      call, [&](std::size_t s, std::int32_t n) { given[s][std::size_t(n)] = detail::row_of(call, s, n); });
+  for_each_result(call, [&](std::size_t s, std::int32_t n) { given[s][std::size_t(n)] = row_of(call, s, n); });
   ra::Rounding rounding;
   rounding.any_order = true;
-  const auto right = ra::interpret_from<ra::Bounded>(given, executable.graph, view, detail::weights_of(call),
-                                                     ra::Arithmetic<ra::Bounded>(rounding));
+  const auto right =
+      ra::interpret_from<ra::Bounded>(given, executable.graph, view, weights, ra::Arithmetic<ra::Bounded>(rounding));
   std::optional<std::string> wrong;
-  detail::for_each_result(call, [&](std::size_t s, std::int32_t n) {
+  for_each_result(call, [&](std::size_t s, std::int32_t n) {
     const Vector<double>& is = given[s][std::size_t(n)];
     for (std::size_t i = 0; i < is.size() && !wrong; ++i) {
       const ra::Bounded& bounded = right[s][std::size_t(n)][i];
@@ -210,6 +212,18 @@ inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
       wrong = "state '" + executable.states[s].name + "': " + text;
     }
   });
+  return wrong;
+}
+
+}  // namespace detail
+
+/// What is wrong with the results of a call by the model's equations; nothing if each node's states lie within the
+/// error bound of what they should be by its children's. If every node is right by its children, all are; so the bounds
+/// stay as tight at the root of a high tree as at its leaves. Costs about 50 ns a multiply-add.
+inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
+  const ra::Weights weights = detail::weights_of(call);
+  std::optional<std::string> wrong;
+  for (int g = 0; g < call.num_groups() && !wrong; ++g) wrong = detail::mismatch_of(call.group(g), weights);
   return wrong;
 }
 

@@ -18,6 +18,7 @@
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/compile.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/tune/log.hpp"
 #include "cortex/tune/results.hpp"
 #include "cortex/tune/space.hpp"
@@ -244,8 +245,12 @@ class Search {
   /// By the cost model, in seconds for all batches.
   double predicted(const Vector<ir::WorkItem>& work, const Schedule& schedule) const {
     double seconds = 0;
-    for (const schedule::CallShape& shape : shapes_)
-      seconds += schedule::predict(work, schedule, subject_.target, machine_, shape).total();
+    for (const schedule::CallShape& shape : shapes_) {
+      const int asked = schedule.num_groups, workers = schedule.max_workers;
+      const int groups = asked ? runtime::most_groups(asked, workers, std::size_t(shape.roots))
+                               : schedule::choose_groups(work, schedule, subject_.target, machine_, shape);
+      seconds += schedule::predict_in_groups(work, schedule, subject_.target, machine_, shape, groups).total();
+    }
     return seconds;
   }
 
@@ -363,7 +368,7 @@ class Search {
           why = "its results are not those of the default, bit by bit";
         } else if (nodes < options_.checked_nodes) {
           why = mismatch(call);
-          nodes += call.arrays().num_nodes;
+          nodes += std::int32_t(call.num_computed());
         }
         if (why) *why = "batch " + std::to_string(b) + ": " + *why;
       });

@@ -123,12 +123,14 @@ inline bool contracts(const ra::Op& op) {
 }  // namespace detail
 
 /// What there is to decide for a model without changing its functions: how many of `most_workers` threads share a call,
-/// how the recursion is run (unrolled, with a version for each branch, cut at a product), and the shape of register
-/// tiles. Not all is legal for each model; what is not, a search notes and leaves out.
+/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product), and
+/// the shape of register tiles. Not all is legal for each model; what is not, a search notes and leaves out.
 inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
   Space space;
   Axis workers("workers");
   for (int count = 1; count < most_workers; count *= 2) workers.numbers({count}, &Schedule::workers);
+  workers.add("in one group", [](const Schedule& s) { return s.groups(1); });
+  workers.add("a group each", [](const Schedule& s) { return s.groups(s.max_workers); });
   if (most_workers > 1) space.add(std::move(workers));
 
   Axis recursion("recursion");

@@ -1,0 +1,68 @@
+// Into how many groups a call is best divided: as many as the cost model takes the least time for.
+//
+// Workers of one group own slices of each operator: they wait for each other at every level, and read weights once
+// between them. Groups of fewer workers wait less, and each reads its weights again, from a larger slice that may not
+// fit the core's cache; their levels have fewer nodes, so register tiles may not be full; and the call waits for the
+// group with the most work. Section 4 of the design: "parallel group g".
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "cortex/base/vector.hpp"
+#include "cortex/ra/graph.hpp"
+#include "cortex/schedule/cost.hpp"
+
+namespace cortex::schedule {
+
+/// A call to give an example of, for each kind of structure: a sequence of 32 nodes, a balanced tree of 32 leaves, a
+/// grid of 6 x 6 nodes; so many of them.
+inline CallShape example_call(ra::StructureKind kind, double roots = 1) {
+  CallShape shape;
+  shape.roots = roots;
+  if (kind == ra::StructureKind::tree)
+    for (double nodes = 32, edges = 0; nodes >= 1; nodes /= 2, edges = 2 * nodes)
+      shape.levels.push_back({nodes * roots, edges * roots});
+  if (kind == ra::StructureKind::sequence)
+    for (int step = 0; step < 32; ++step) shape.levels.push_back({roots, step ? roots : 0.0});
+  if (kind == ra::StructureKind::dag)
+    for (int level = 0; level < 11; ++level) {
+      const double nodes = roots * (level < 6 ? level + 1 : 11 - level);
+      shape.levels.push_back({nodes, level ? 2 * nodes : 0});
+    }
+  return shape;
+}
+
+/// What the group with the most work takes of a call that is divided into `groups`, which have to divide the workers.
+inline CostTerms predict_in_groups(const Vector<ir::WorkItem>& items, Schedule schedule, const Target& target,
+                                   const MachineModel& machine, CallShape shape, int groups) {
+  if (groups <= 1) return predict(items, schedule, target, machine, shape);
+  schedule.max_workers /= groups;
+  const double most = std::ceil(shape.roots / groups);
+  // Structures are of different sizes, by a third of their mean or so: the sum of `most` of them is by less, and the
+  // largest of the sums stands above their mean by some of that.
+  const double uneven = 1 + (1.2 * std::sqrt(std::log(groups)) - 0.4) / 3 / std::sqrt(most);
+  const double share = most / shape.roots * uneven;
+  for (CallShape::Level& level : shape.levels) level.nodes *= share, level.edges *= share;
+  shape.roots = most;
+  CostTerms terms = predict(items, schedule, target, machine, shape);
+  terms.barriers += 2 * machine.barrier;  // until the groups before are numbered, and at the end
+  return terms;
+}
+
+/// The number of groups that a call of that shape is predicted to be fastest in: one that divides the schedule's
+/// workers. More than one have to gain at least a twentieth.
+inline int choose_groups(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                         const MachineModel& machine, const CallShape& shape) {
+  int best = 1;
+  double least = predict(items, schedule, target, machine, shape).total() * 0.95;
+  for (int groups = 2; groups <= schedule.max_workers && groups <= shape.roots; ++groups) {
+    if (schedule.max_workers % groups != 0) continue;
+    const double seconds = predict_in_groups(items, schedule, target, machine, shape, groups).total();
+    if (seconds < least) best = groups, least = seconds;
+  }
+  return best;
+}
+
+}  // namespace cortex::schedule
