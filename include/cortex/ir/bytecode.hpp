@@ -207,6 +207,7 @@ class Compiler {
         for (const Stmt& child : s.as<Block>()->stmts) stmt(child);
         return;
       case StmtKind::barrier: return void(emit({Opcode::barrier}));
+      case StmtKind::prefetch: return;
       case StmtKind::for_: return scoped(true, [&] { loop(*s.as<For>()); });
       case StmtKind::store: return scoped(true, [&] { store(*s.as<Store>()); });
       case StmtKind::if_: return scoped(true, [&] { branch(*s.as<If>()); });

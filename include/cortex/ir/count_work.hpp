@@ -112,7 +112,8 @@ class WorkCounter {
         walk(loop.body, inside);
         break;
       }
-      case StmtKind::barrier: break;
+      case StmtKind::barrier:
+      case StmtKind::prefetch: break;
     }
   }
 

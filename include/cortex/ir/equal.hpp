@@ -55,6 +55,7 @@ class Equality {
       case StmtKind::block: return all(a.as<Block>()->stmts, b.as<Block>()->stmts);
       case StmtKind::alloc: return of(*a.as<Alloc>(), *b.as<Alloc>());
       case StmtKind::barrier: return a.as<Barrier>()->of_threads == b.as<Barrier>()->of_threads;
+      case StmtKind::prefetch: return (*this)(a.as<Prefetch>()->place, b.as<Prefetch>()->place);
     }
     return false;
   }

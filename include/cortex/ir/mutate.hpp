@@ -168,6 +168,11 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       return body.same_as(n.body) ? self() : Alloc::make(n.buffer, body);
     }
     case StmtKind::barrier: return self();
+    case StmtKind::prefetch: {
+      const auto& n = static_cast<const Prefetch&>(s);
+      const Expr place = fe(n.place);
+      return place.same_as(n.place) ? self() : Prefetch::make(place);
+    }
   }
   throw Error(Code::internal, "a statement of an unknown kind");
 }
@@ -222,7 +227,7 @@ class Mutator {
   }
 
   std::array<Rule<Expr, ExprNode>, std::size_t(ExprKind::broadcast) + 1> exprs_{};
-  std::array<Rule<Stmt, StmtNode>, std::size_t(StmtKind::barrier) + 1> stmts_{};
+  std::array<Rule<Stmt, StmtNode>, std::size_t(StmtKind::prefetch) + 1> stmts_{};
 };
 
 /// Rewrites `root` by lambdas `[](auto& self, const For& f) -> Stmt` and `[](auto& self, const Load& l) -> Expr`, any
@@ -284,7 +289,7 @@ class Visitor {
   }
 
   std::array<Rule<ExprNode>, std::size_t(ExprKind::broadcast) + 1> exprs_{};
-  std::array<Rule<StmtNode>, std::size_t(StmtKind::barrier) + 1> stmts_{};
+  std::array<Rule<StmtNode>, std::size_t(StmtKind::prefetch) + 1> stmts_{};
 };
 
 /// Walks top-down, calling the lambdas `[](const For& f)` that fit; a lambda that returns false keeps its node's

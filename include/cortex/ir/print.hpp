@@ -245,7 +245,14 @@ class Printer {
         stmt(s.as<Alloc>()->body, indent);
         break;
       }
-      case StmtKind::barrier: out_ << pad << (s.as<Barrier>()->of_threads ? "barrier of threads\n" : "barrier\n"); break;
+      case StmtKind::prefetch:
+        out_ << pad << "prefetch ";
+        expr(s.as<Prefetch>()->place, 0);
+        out_ << "\n";
+        break;
+      case StmtKind::barrier:
+        out_ << pad << (s.as<Barrier>()->of_threads ? "barrier of threads\n" : "barrier\n");
+        break;
     }
   }
 

@@ -63,6 +63,9 @@ class Verifier {
         return;
       case StmtKind::alloc: return alloc(*s.as<Alloc>());
       case StmtKind::barrier: return barrier(s);
+      case StmtKind::prefetch:
+        if (!vectors_allowed()) fail("nothing is prefetched before work is shared", s);
+        return expr(s.as<Prefetch>()->place);
     }
   }
 
@@ -231,7 +234,7 @@ class Verifier {
   bool free_variables_ = false, whole_program_ = false;
   // How many loops or conditionals, around here, do not let a barrier stand.
   int apart_ = 0, vectorized_ = 0, conditions_ = 0;
-  PointerMap<const For*> bound_;    // the loop of a loop's variable; null for a let's
+  PointerMap<const For*> bound_;  // the loop of a loop's variable; null for a let's
   PointerSet listed_, allocated_;
 };
 

@@ -90,7 +90,8 @@ class BoundsChecker {
         expr(n.value);
         return access(n.buffer, n.indices, true, report_.stores);
       }
-      case ir::StmtKind::barrier: return;
+      case ir::StmtKind::barrier:
+      case ir::StmtKind::prefetch: return;
     }
   }
 

@@ -79,7 +79,8 @@ class TempUses {
         if (stmt.as<ir::If>()->else_body) walk(stmt.as<ir::If>()->else_body, local, true);
         break;
       case ir::StmtKind::store: store(*stmt.as<ir::Store>(), local, guarded); break;
-      case ir::StmtKind::barrier: break;
+      case ir::StmtKind::barrier:
+      case ir::StmtKind::prefetch: break;
     }
   }
 

@@ -27,6 +27,7 @@
 #include "cortex/pass/tabulate.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/merge_rows.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
 #include "cortex/schedule/store_weights.hpp"
@@ -172,6 +173,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling); });
+  p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
 }
 

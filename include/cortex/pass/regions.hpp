@@ -99,7 +99,8 @@ class RegionFinder {
         expr(n.value);
         return access(n.buffer, n.indices, true);
       }
-      case ir::StmtKind::barrier: return;
+      case ir::StmtKind::barrier:
+      case ir::StmtKind::prefetch: return;
     }
   }
 
