@@ -50,7 +50,7 @@ TEST_CASE("without a store at leaves, nobody waits for them", "[pass]") {
   CHECK(count(after, "barrier") == count(before, "barrier") - 1);
 }
 
-TEST_CASE("only rows as they are, of children that are there, are read in place", "[pass]") {
+TEST_CASE("only rows as they are, of children with a name, are read in place", "[pass]") {
   CHECK(!stays(phrases(its_row, left_of)));
   CHECK(stays(phrases([](auto& Emb, auto n, auto i) { return 2 * Emb(word(n), i); }, left_of)));
   CHECK(stays(phrases([](auto& Emb, auto n, auto i) { return Emb(word(n) + 1, i); }, left_of)));

@@ -4,7 +4,7 @@
 //   for n_idx = 0:leaf_batch_size:                    ->   (gone)
 //     node = leaf_batch(n_idx)
 //     for i: h[node,i] = Emb[word(node),i]
-//   .. h[left(node),i] ..                             ->   left_is_leaf = is_leaf(left(node))
+//   .. h[left(node),i] ..                             ->   left_is_leaf = left(node) < num_nodes && is_leaf(left(node))
 //                                                          left_row = select(left_is_leaf,word(left(node)),0)
 //                                                          .. select(left_is_leaf,Emb[left_row,i],h[left(node),i]) ..
 //
@@ -12,8 +12,8 @@
 // about the reads of a state as such. The printer makes one load of the two, from an address that is chosen once a row.
 // Results find rows by the list that the program keeps (`Program::in_place`).
 //
-// What the state needs: at leaves no other store, rows of the weight's shape and type, and readers that have the child
-// that they read: the row of zeros that stands for an absent one has no field.
+// What the state needs: at leaves no other store, rows of the weight's shape and type, and readers of named children
+// alone. The row of zeros that stands for an absent one is the state's own.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class RowFinder {
     const bool by_field = field && field->uf.kind == K::field && field->args.size() == 1 &&
                           field->args[0].same_as(nest.let_var) &&
                           program_.field_components.at(std::size_t(field->uf.accessor)) == 1;
-    if (by_field && stores_at_leaves(store.buffer) == 1 && is_read_where_present(store.buffer))
+    if (by_field && stores_at_leaves(store.buffer) == 1 && is_read_at_children(store.buffer))
       found.push_back({store.buffer, load->buffer, field->uf});
   }
 
@@ -102,17 +102,16 @@ class RowFinder {
     return count;
   }
 
-  /// Whether it is read at all, and only at children that are there.
-  bool is_read_where_present(const ir::Buffer& state) const {
-    bool read = false, present = true;
+  /// Whether it is read at all, and only at children with a name.
+  bool is_read_at_children(const ir::Buffer& state) const {
+    bool read = false, named = true;
     ir::visit_with(program_.body, [&](const ir::Load& load) {
       if (!(load.buffer == state)) return;
       const auto* call = load.indices[0].as<ir::UfCall>();
       read = true;
-      present &= call && call->uf.kind == K::child && program_.required_children.at(std::size_t(call->uf.accessor)) &&
-                 call->args[0].as<ir::Var>();
+      named &= call && call->uf.kind == K::child && call->args[0].as<ir::Var>();
     });
-    return read && present;
+    return read && named;
   }
 
   const ir::Program& program_;
@@ -170,7 +169,9 @@ class PlaceChooser {
   }
 
   static Place place_of(const ir::Expr& child, const RowsInPlace& rows) {
-    const ir::Expr leaf = ir::call(ir::UfKind::is_leaf, "is_leaf", {child});
+    const ir::Expr present = ir::binary(ir::BinaryOp::lt, child, ir::call(ir::UfKind::num_nodes, "num_nodes")),
+                   leaf = ir::Binary::make(ir::BinaryOp::logical_and, present,
+                                           ir::call(ir::UfKind::is_leaf, "is_leaf", {child}));
     return {child, leaf, ir::Select::make(leaf, ir::UfCall::make(rows.field, {child}), ir::imm(0)), rows.field};
   }
 
