@@ -8,6 +8,7 @@
 //   ablation     E5   without batching, specialization, fusion, packed weights
 //   unroll       E6   recursions unrolled once, TreeLSTM and TreeRNN
 //   refactor     E7   recursions cut at the matrix product behind the reset gate, TreeGRU and SimpleTreeGRU
+//   gated             a model that is in no zoo, beside its floor
 //   memory       E9   what a call takes of memory
 //   compile           how long compiling takes
 //
@@ -149,6 +150,17 @@ class Experiments {
           schedules(rows, model, 256, batch, threads,
                     {{"as it is", standard}, {"refactored", standard.refactor("candidate")}});
         }
+    return rows;
+  }
+
+  // ---- a model that nobody has tuned anything for ----
+
+  std::vector<Json> gated() {
+    std::vector<Json> rows;
+    for (const int hidden : {256, 512})
+      for (const std::size_t batch : {1, 10})
+        contest(rows, Model::gated, hidden, batches_for(Model::gated, batch),
+                {"cortex", "cortex_nodedup", "recursion"});
     return rows;
   }
 
@@ -342,6 +354,7 @@ const std::vector<Experiment> all{
     {"ablation", "E5: ablation", &Experiments::ablation},
     {"unroll", "E6: unrolling", &Experiments::unroll},
     {"refactor", "E7: refactoring", &Experiments::refactor},
+    {"gated", "a gated cell of nobody's, beside its floor", &Experiments::gated},
     {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},
     {"compile", "compile time", &Experiments::compile},
     {"hidden", "E3: latency over hidden size, batches of 10", &Experiments::hidden},

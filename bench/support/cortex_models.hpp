@@ -64,6 +64,38 @@ inline auto mv_rnn(int hidden) {
   return m.recursion_op(v, v_body, M, M_body);
 }
 
+/// A cell that is in no zoo: gates of both children, whose mixture a candidate is made of.
+inline auto gated(int hidden) {
+  const cortex::Dim V("vocabulary", vocabulary), H("hidden", hidden);
+  cortex::Model<Node> m("gated", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto W = m.input<float>("W", H, H), C = m.input<float>("C", H, H);
+  auto A_l = m.input<float>("A_l", H, H), A_r = m.input<float>("A_r", H, H);
+  auto Z_l = m.input<float>("Z_l", H, H), Z_r = m.input<float>("Z_r", H, H);
+  auto b_a = m.input<float>("b_a", H), b_z = m.input<float>("b_z", H), b_c = m.input<float>("b_c", H);
+  auto h = m.placeholder<float>("h", H);
+  const auto gate = [&](const char* name, auto& of_left, auto& of_right, auto& b) {
+    return m.compute(name, H, [&](auto n, auto i) {
+      return sigmoid(sum(H, [&](auto j) { return of_left(i, j) * h(left(n), j); }) +
+                     sum(H, [&](auto j) { return of_right(i, j) * h(right(n), j); }) + b(i));
+    });
+  };
+  auto a = gate("a", A_l, A_r, b_a), z = gate("z", Z_l, Z_r, b_z);
+  auto mixed =
+      m.compute("mixed", H, [&](auto n, auto i) { return a(n, i) * h(left(n), i) + (1 - a(n, i)) * h(right(n), i); });
+  auto candidate = m.compute("candidate", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return C(i, j) * mixed(n, j); }) + b_c(i));
+  });
+  auto inner = m.compute("inner", H, [&](auto n, auto i) {
+    return z(n, i) * candidate(n, i) + (1 - z(n, i)) * max(h(left(n), i), h(right(n), i));
+  });
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }) + b_c(i));
+  });
+  return m.recursion_op(h, m.if_then_else(
+                               "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+}
+
 /// Calls `take` with the program of a model.
 template <class Take>
 decltype(auto) with_program(Model model, int hidden, Take take) {
@@ -75,6 +107,7 @@ decltype(auto) with_program(Model model, int hidden, Take take) {
     case Model::treegru: return take(tree_gru<Node>(at_leaves(word), kids, sizes).program);
     case Model::treelstm: return take(tree_lstm<Node>(at_leaves(word), kids, sizes).program);
     case Model::mvrnn: return take(mv_rnn(hidden));
+    case Model::gated: return take(gated(hidden));
     case Model::lstm: return take(cortex::models::lstm<Node>(word, previous, sizes).program);
     case Model::treernn: return take(tree_rnn<Node>(at_leaves(word), kids, sizes).program);
     case Model::simpletreegru: return take(simple_tree_gru<Node>(at_leaves(word), kids, sizes).program);

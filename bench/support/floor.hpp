@@ -32,6 +32,9 @@ inline Work work_of_level(Model model, double H, bool leaves, double nodes, doub
     case Model::simpletreegru:
       return leaves ? Work{4 * H * H * nodes, 8 * H * H, 2 * H * nodes, 1}
                     : Work{6 * H * H * nodes, 12 * H * H, 3 * H * nodes, 2};
+    case Model::gated:
+      return leaves ? Work{2 * H * H * nodes, 4 * H * H, H * nodes, 1}
+                    : Work{10 * H * H * nodes, 20 * H * H, 3 * H * nodes, 2};
     case Model::treelstm:
       return leaves ? Work{6 * H * H * nodes, 12 * H * H, 4 * H * nodes, 1}
                     : Work{(6 * nodes + 2 * children) * H * H, 16 * H * H, (4 * nodes + children) * H, 1};

@@ -9,6 +9,9 @@
 //   gru       the GRU of torch.nn, likewise
 //   treernn   h = tanh(U s + b), at a leaf tanh(W x + b); and
 //   simpletreegru, the TreeGRU with h = (1 - z) h': two that experiments with schedules are about
+//   gated     a cell of nobody's: a = sigmoid(A [h_left; h_right] + b_a), z = sigmoid(Z [h_left; h_right] + b_z),
+//             c = tanh(C (a h_left + (1 - a) h_right) + b_c), h = z c + (1 - z) max(h_left, h_right); at a leaf
+//             tanh(W x + b_c)
 //
 // There are 1000 words, and word vectors are as long as states.
 #pragma once
@@ -27,10 +30,10 @@
 
 namespace bench {
 
-enum class Model { treefc, dagrnn, treegru, treelstm, mvrnn, lstm, gru, treernn, simpletreegru };
+enum class Model { treefc, dagrnn, treegru, treelstm, mvrnn, lstm, gru, treernn, simpletreegru, gated };
 
-inline constexpr std::array<const char*, 9> model_names{"treefc", "dagrnn", "treegru", "treelstm",     "mvrnn",
-                                                        "lstm",   "gru",    "treernn", "simpletreegru"};
+inline constexpr std::array<const char*, 10> model_names{"treefc", "dagrnn", "treegru", "treelstm",      "mvrnn",
+                                                         "lstm",   "gru",    "treernn", "simpletreegru", "gated"};
 inline const char* name_of(Model model) { return model_names[std::size_t(model)]; }
 inline Model model_named(std::string_view name) {
   for (std::size_t i = 0; i < model_names.size(); ++i)
@@ -107,6 +110,11 @@ inline Weights random_weights(Model model, int hidden) {
       add("W", H * H, unit);
       add("U", H * H, unit);
       add("b", H, 0.1F);
+      break;
+    case Model::gated:
+      add("Emb", V * H, 1);
+      for (const char* matrix : {"A_l", "A_r", "Z_l", "Z_r", "C", "W"}) add(matrix, H * H, unit);
+      for (const char* bias : {"b_a", "b_z", "b_c"}) add(bias, H, 0.1F);
       break;
     case Model::treegru:
     case Model::simpletreegru:

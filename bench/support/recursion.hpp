@@ -21,6 +21,10 @@ class Recursion : public System {
       case Model::treefc: W_ = forth({"W"}, 2 * H_), b_ = row({"b"}); break;
       case Model::treernn: W_ = forth({"W"}, H_), U_ = forth({"U"}, H_), b_ = row({"b"}); break;
       case Model::dagrnn: U_ = forth({"U"}, H_), b_ = row({"b"}); break;
+      case Model::gated:
+        W_ = forth({"W"}, H_), b_ = row({"b_a", "b_z", "b_c"});
+        U_ = forth({"A_l", "Z_l"}, H_), U_right_ = forth({"A_r", "Z_r"}, H_), U_last_ = forth({"C"}, H_);
+        break;
       case Model::treegru:
       case Model::simpletreegru:
         W_ = forth({"W_z", "W_h"}, H_), b_ = row({"b_r", "b_z", "b_h"});
@@ -126,6 +130,10 @@ class Recursion : public System {
         times(word_vector(n), W_.data(), H_, H_, b_.data(), out);
         for (std::size_t i = 0; i < H_; ++i) out[i] = std::tanh(out[i]);
         break;
+      case Model::gated:
+        times(word_vector(n), W_.data(), H_, H_, b_.data() + 2 * H_, out);
+        for (std::size_t i = 0; i < H_; ++i) out[i] = std::tanh(out[i]);
+        break;
       case Model::treegru:
       case Model::simpletreegru:
         times(word_vector(n), W_.data(), H_, 2 * H_, b_.data() + H_, gates);
@@ -157,6 +165,20 @@ class Recursion : public System {
         times(sum, U_.data(), H_, H_, b_.data(), out);
         for (std::size_t i = 0; i < H_; ++i) out[i] = std::tanh(out[i]);
         break;
+      case Model::gated: {
+        times(left, U_.data(), H_, 2 * H_, b_.data(), gates);
+        examples::detail::add_product(right, U_right_.data(), H_, 2 * H_, gates);
+        for (std::size_t i = 0; i < H_; ++i) {
+          const Real a = sigmoid(gates[i]);
+          sum[i] = a * left[i] + (1 - a) * right[i];
+        }
+        times(sum, U_last_.data(), H_, H_, b_.data() + 2 * H_, out);
+        for (std::size_t i = 0; i < H_; ++i) {
+          const Real z = sigmoid(gates[H_ + i]);
+          out[i] = z * std::tanh(out[i]) + (1 - z) * std::max(left[i], right[i]);
+        }
+        break;
+      }
       case Model::treegru:
       case Model::simpletreegru: {
         times(sum, U_.data(), H_, 2 * H_, b_.data(), gates);
@@ -258,7 +280,7 @@ class Recursion : public System {
 
   const Weights& w_;
   std::size_t H_;
-  Vector W_, U_, U_last_, b_, b_last_;
+  Vector W_, U_, U_right_, U_last_, b_, b_last_;
   Vector scratch_, word_, result_;
   std::vector<std::unique_ptr<Frame>> frames_;
   std::vector<Vector> states_;  // of graphs

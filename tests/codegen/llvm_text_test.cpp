@@ -193,6 +193,33 @@ TEST_CASE("a ramp is one vector access, a broadcast one scalar access, another v
   CHECK(count(text_of(program({w, a}, set(a, steps, at(w, wide(imm(0)))))), "store float") == 16);
 }
 
+TEST_CASE("a choice of two elements is one load from the chosen address", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight), u = buffer("u", Role::weight);
+  const Expr first = Binary::make(BinaryOp::eq, call(UfKind::worker, "worker"), imm(0)), i = Var::make("i");
+  const auto either = [&](const Expr& x, const Expr& y) {
+    const Expr test = x.lanes() > 1 ? Broadcast::make(first, x.lanes()) : first;
+    return Select::make(test, at(w, x), at(u, y));
+  };
+  const auto in_loop = [&](const Expr& value) {
+    return text_of(program({w, u, a}, For::make(i, rows, imm(4), ForKind::serial, set(a, i, value))));
+  };
+  const std::string scalar = in_loop(either(imm(64) + i, i));
+  CHECK(count(scalar, "load float") == 1);
+  CHECK(count(scalar, ", ptr %b1\n") == 1);  // the choice, behind which the common index is added
+  CHECK(line_with(scalar, "load float").find("alias") == std::string::npos);  // it may be of either
+  CHECK(count(text_of(program({w, u, a}, set(a, wide(imm(0)), either(wide(imm(0)), wide(imm(32)))))),
+              "load <16 x float>") == 1);
+  CHECK(count(in_loop(Select::make(first, at(w, i), constant(0, {DType::f32}))), ", float 0x") == 1);
+}
+
+TEST_CASE("a prefetch asks for the first of what it names", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight);
+  const std::string text =
+      text_of(program({w, a}, Block::make({Prefetch::make(at(w, wide(imm(32)))), set(a, imm(0), at(w, imm(0)))})));
+  CHECK(count(text, "call void @llvm.prefetch.p0(ptr %v1, i32 0, i32 3, i32 1)") == 1);
+  CHECK(count(text, "load <16 x float>") == 0);
+}
+
 TEST_CASE("local buffers are allocated in the entry block, wherever they stand", "[llvm_text]") {
   const Buffer a = buffer("a"), t = local("t", 16);
   const Expr i = Var::make("i");

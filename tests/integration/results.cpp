@@ -11,9 +11,12 @@ namespace {
 struct Item {
   int kind = 0;
   std::vector<const Item*> kids;
+  const Item *first = nullptr, *second = nullptr;
 };
 constexpr auto kids = cortex::children<&Item::kids>;
 constexpr auto kind = cortex::field<&Item::kind>;
+constexpr auto first = cortex::child<&Item::first>;
+constexpr auto second = cortex::child<&Item::second>;
 
 /// The sum of all kinds below each node, twice it, and the greatest kind of an input.
 struct Sums {
@@ -45,6 +48,29 @@ TEST_CASE("outputs are there for every node, readouts for every root", "[runtime
   CHECK(result.root(1, most)[0] == 3);
   CHECK(result.node(&a, most)[0] == 3);  // a root too
   CHECK_THROWS_WITH(result.node(&b, most), Catch::Contains("readout 'most' is asked for at a node that is no root"));
+}
+
+TEST_CASE("a leaf's state that is a row of a table is that of the call, whatever is bound later", "[runtime]") {
+  const Dim V{"vocabulary"}, H{"hidden", 3};
+  Model<Item> m("rows", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(kind(n), i); });
+  auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); });
+  auto model = compile_here(m.recursion_op(h, m.if_then_else(
+                                                  "body", [](auto n) { return is_leaf(n); }, leaf, rec)));
+  model.bind("Emb", std::vector<float>{1, 2, 3, 10, 20, 30});
+  const Item a{1, {}}, b{0, {}}, top{7, {}, &a, &b};
+  const auto result = model({&top, &b});
+  model.bind("Emb", std::vector<float>{-1, -1, -1, -1, -1, -1});
+  const auto later = model(top);
+  CHECK(result[0][1] == 22);
+  CHECK(result[1][2] == 3);  // a root that is a leaf
+  CHECK(result.node(&a)[0] == 10);
+  CHECK(later.node(&a)[0] == -1);
+  std::vector<float> copied(3);
+  result.copy_node(&a, h, copied);
+  CHECK(copied == std::vector<float>{10, 20, 30});
 }
 
 TEST_CASE("a placeholder of a complete recursion is refused in favour of its result", "[runtime][refusal]") {

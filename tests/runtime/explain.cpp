@@ -125,6 +125,9 @@ TEST_CASE("an explanation tells every decision of the schedule", "[explain]") {
   CHECK_THAT(explain(compile_fixed(program, Schedule::standard().workers(2).refactor("candidate"))),
              Contains("cut at the product of candidate") && Contains("up to 2 threads"));
   CHECK_THAT(explain(compile_fixed(program, Schedule::standard().unroll("h", 2))), Contains("h: subtrees of 2 levels"));
+  const auto phrases = models::mv_rnn<Pair>(cortex::field<&Pair::word>, cortex::child<&Pair::left>,
+                                            cortex::child<&Pair::right>, {.hidden = 8});
+  CHECK_THAT(explain(compile_fixed(phrases.program)), Contains("v at leaves is read from Emb_v, by word, where it is"));
 }
 
 TEST_CASE("a model's memory is that of its states, of the temporaries that live at once, and of its weights",

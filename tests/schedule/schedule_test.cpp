@@ -282,6 +282,27 @@ TEST_CASE("workers own rows of matrices, which tiles divide between them", "[sch
                text_after("tile_nests", odd::matrix_rows(8), standard.workers(2)));
 }
 
+TEST_CASE("what a matrix and a vector need of the same child is read for both at once", "[schedule][golden]") {
+  check_golden("schedule/merge_rows/matrix_rows.ilir",
+               text_after("merge_rows", odd::matrix_rows(4), standard.workers(2)));
+}
+
+TEST_CASE("rows are merged only if they read the same and neither needs the other", "[schedule]") {
+  const Small p;
+  const ir::Expr other = var("other"), i = var("i");
+  const ir::Buffer b{ir::BufferInfo(*p.a)};
+  const auto rows = [&](const ir::Expr& node, const ir::Expr& at, const ir::Buffer& to, const ir::Buffer& from) {
+    return for_nodes(node, loop(at, p.H, store(to, {node, at}, load(from, {node, at}))));
+  };
+  const auto merges = [&](const ir::Stmt& a, const ir::Stmt& b) {
+    const ir::Stmt both = block({a, b});
+    return !schedule::merge_rows(both).same_as(both);
+  };
+  CHECK(merges(rows(p.node, p.i, p.a, p.h), rows(other, i, b, p.h)));
+  CHECK(!merges(rows(p.node, p.i, p.a, p.h), rows(other, i, b, p.a)));
+  CHECK(!merges(rows(p.node, p.i, p.h, p.a), rows(other, i, p.a, b)));
+}
+
 TEST_CASE("work that is shared already stays as it is", "[schedule]") {
   const Small p;
   const ir::Stmt s =

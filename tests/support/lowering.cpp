@@ -1,5 +1,6 @@
 #include "support/lowering.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>
@@ -76,6 +77,18 @@ std::string Reference::difference(const ir::Program& program, const ir::Interpre
     ir::interpret(program, env, storage, options);
   } catch (const Error& error) {
     return error.message;
+  }
+  for (const ir::InPlace& rows : program.in_place) {  // as a result finds them
+    const auto is_weight = [&](const ra::Op& op) {
+      return op.kind == ra::OpKind::input && op.buffer->slot == rows.weight;
+    };
+    const auto& weight = weights.at(std::find_if(graph.ops.begin(), graph.ops.end(), is_weight)->name()).values;
+    std::vector<double>& state = storage[program.buffers[std::size_t(rows.state)]->name];
+    const std::size_t size = states[std::size_t(rows.state)].empty() ? 0 : states[std::size_t(rows.state)][0].size();
+    for (int node = 0; node < view.num_nodes(); ++node)
+      if (view.is_leaf(node))
+        std::copy_n(weight.begin() + std::ptrdiff_t(view.field(rows.field, node, 0) * double(size)), size,
+                    state.begin() + std::ptrdiff_t(number[std::size_t(node)]) * std::ptrdiff_t(size));
   }
   for (std::size_t s = 0; s < states.size(); ++s) {
     const std::string& name = graph.ops[std::size_t(graph.states[s].placeholder)].name();

@@ -51,6 +51,29 @@ inline auto tree_fc(int extent) {
   return m.recursion_op(h, body);
 }
 
+/// A matrix and a vector a phrase, which at words are rows of tables; matrices lie by columns.
+inline auto mv_phrases(int extent) {
+  Dim V{"vocabulary"}, H = hidden(extent);
+  Model<Word> m("mv_phrases", cortex::tree);
+  auto Emb_v = m.input<float>("Emb_v", V, H);
+  auto Emb_M = m.input<float>("Emb_M", V, H, H);
+  auto W = m.input<float>("W", H, H), U = m.input<float>("U", H, H);
+  auto v = m.placeholder<float>("v", H);
+  auto M = m.placeholder<float>("M", H, H);
+  auto leaf_v = m.compute("leaf_v", H, [&](auto n, auto i) { return Emb_v(word(n), i); });
+  auto leaf_M = m.compute("leaf_M", H, H, [&](auto n, auto j, auto i) { return Emb_M(word(n), j, i); });
+  auto inner_v = m.compute("inner_v", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return M(left(n), j, i) * v(right(n), j); }));
+  });
+  auto inner_M = m.compute("inner_M", H, H, [&](auto n, auto j, auto i) {
+    return sum(H, [&](auto k) { return W(i, k) * M(left(n), j, k); }) +
+           sum(H, [&](auto k) { return U(i, k) * M(right(n), j, k); });
+  });
+  const auto leaf = [](auto n) { return is_leaf(n); };
+  return m.recursion_op(v, m.if_then_else("v_body", leaf, leaf_v, inner_v), M,
+                        m.if_then_else("M_body", leaf, leaf_M, inner_M));
+}
+
 /// Child-sum TreeLSTM (Tai et al. 2015) with words at leaves; states h and c.
 inline auto tree_lstm(int extent) {
   Dim V{"vocabulary"}, H = hidden(extent);

@@ -140,6 +140,7 @@ class CudaTextPrinter {
       case ir::StmtKind::alloc: return alloc(*s.as<ir::Alloc>());
       case ir::StmtKind::mma: return mma(*s.as<ir::Mma>());
       case ir::StmtKind::barrier: return barrier(*s.as<ir::Barrier>());
+      case ir::StmtKind::prefetch: return;  // other threads' work hides the wait
     }
     refuse_cuda("a statement of an unknown kind");
   }

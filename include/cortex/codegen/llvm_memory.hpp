@@ -78,6 +78,23 @@ class LlvmMemory {
     return result;
   }
 
+  /// Where an element of the program's buffer is; `offset` is of 64 bits, and empty for the first.
+  std::string address(const ir::Buffer& buffer, const std::string& offset) {
+    const Place& place = place_of(buffer);
+    return offset.empty() ? place.pointer : gep(place, {DType::i64, 1}, offset);
+  }
+
+  /// So many elements from `row`, whichever buffer that is in.
+  std::string address_from(ir::Type type, const std::string& row, const std::string& offset) {
+    const Place nowhere{row, std::string(llvm_scalar(type.dtype)), 1, "", "", -1};
+    return offset.empty() ? row : gep(nowhere, {DType::i64, 1}, offset);
+  }
+
+  /// The value of `type` there.
+  std::string load_from(ir::Type type, const std::string& address) {
+    return load_at({"", "", 1, "", "", -1}, type, address);
+  }
+
   /// Stores a value of `type`; a scalar goes to every lane of a vector's place.
   void store(const ir::Buffer& buffer, const ir::Expr& index, const std::string& offset, ir::Type type,
              std::string operand) {

@@ -8,14 +8,17 @@
 // The text needs no LLVM to be made, read or compared, names no target, and is the same each time.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/codegen/llvm_memory.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
+#include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -150,6 +153,7 @@ class LlvmTextPrinter {
         return stmt(s.as<ir::Alloc>()->body);
       case ir::StmtKind::mma: refuse("a product of tensor cores");
       case ir::StmtKind::barrier: return barrier();
+      case ir::StmtKind::prefetch: return prefetch(*s.as<ir::Prefetch>());
     }
     refuse("a statement of an unknown kind");
   }
@@ -217,6 +221,23 @@ class LlvmTextPrinter {
     start(done);
   }
 
+  /// Of what several lanes read, the first one's: they lie in its line.
+  void prefetch(const ir::Prefetch& n) {
+    std::string at;
+    if (const auto* load = n.place.as<ir::Load>()) {
+      const ir::Expr index = LlvmMemory::offset_of(index_of(load->buffer, load->indices));
+      if (index.lanes() > 1) return;
+      at = memory_.address(load->buffer, ops_.cast(index.type(), DType::i64, expr(index).text));
+    } else {
+      const auto& choice = *n.place.as<ir::Select>();
+      const auto *a = choice.then_value.as<ir::Load>(), *b = choice.else_value.as<ir::Load>();
+      if (a && b) at = either(choice.condition, *a, *b);
+    }
+    if (at.empty()) return;
+    ops_.declare("declare void @llvm.prefetch.p0(ptr nocapture readonly, i32 immarg, i32 immarg, i32 immarg)");
+    ops_.line("call void @llvm.prefetch.p0(ptr ", at, ", i32 0, i32 3, i32 1)");
+  }
+
   // --- Blocks -------------------------------------------------------------------------------------------------------
 
   /// A name for a block, with the sign that a reference to it has.
@@ -271,6 +292,10 @@ class LlvmTextPrinter {
       }
       case ir::ExprKind::select: {
         const auto& n = *e.as<ir::Select>();
+        const auto *then_load = n.then_value.as<ir::Load>(), *else_load = n.else_value.as<ir::Load>();
+        if (then_load && else_load)
+          if (const std::string at = either(n.condition, *then_load, *else_load); !at.empty())
+            return {memory_.load_from(e.type(), at)};
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
         return {ops_.select(e.type(), c.text, a.text, b.text), c.fixed && a.fixed && b.fixed};
       }
@@ -300,6 +325,60 @@ class LlvmTextPrinter {
     const ir::Expr index = index_of(n.buffer, n.indices);
     const Operand at = offset(index);
     return {memory_.load(n.buffer, n.type, index, at.text), at.fixed && is_invariant(n.buffer)};
+  }
+
+  /// The address that a choice of two loads reads from, so that one load is enough; nothing where that cannot be. What
+  /// both indices add is added behind the choice, so that all loads of two rows share one.
+  std::string either(const ir::Expr& condition, const ir::Load& a, const ir::Load& b) {
+    const auto* same = condition.as<ir::Broadcast>();
+    const ir::Expr& test = same ? same->value : condition;
+    const bool plain = a.buffer->scope != ir::Scope::local && b.buffer->scope != ir::Scope::local && a.type == b.type &&
+                       a.indices.size() == 1 && b.indices.size() == 1 && test.lanes() == 1;
+    if (!plain || a.indices[0]->kind == ir::ExprKind::broadcast) return {};
+    const ir::Expr &at_a = LlvmMemory::offset_of(a.indices[0]), &at_b = LlvmMemory::offset_of(b.indices[0]);
+    const bool consecutive = bool(a.indices[0].as<ir::Ramp>()) == bool(b.indices[0].as<ir::Ramp>());
+    if (!consecutive || at_a.lanes() > 1 || at_b.lanes() > 1) return {};
+    Vector<ir::Expr> own_a = terms_of(at_a), own_b = terms_of(at_b), common;
+    erase_where(own_a, [&](const ir::Expr& term) {
+      const auto other =
+          std::find_if(own_b.begin(), own_b.end(), [&](const ir::Expr& t) { return same_but_width(t, term); });
+      if (other == own_b.end()) return false;
+      common.push_back(term.dtype() == DType::i64 ? term : *other);
+      own_b.erase(other);
+      return true;
+    });
+    const std::string c = expr(test).text, row_a = memory_.address(a.buffer, sum(own_a)),
+                      row_b = memory_.address(b.buffer, sum(own_b));
+    const std::string row = ops_.value("select i1 ", c, ", ptr ", row_a, ", ptr ", row_b);
+    return memory_.address_from(a.type, row, sum(common));
+  }
+
+  static Vector<ir::Expr> terms_of(const ir::Expr& e) {
+    const auto* add = e.as<ir::Binary>();
+    if (!add || add->op != ir::BinaryOp::add) return {e};
+    Vector<ir::Expr> terms = terms_of(add->a);
+    append(terms, terms_of(add->b));
+    return terms;
+  }
+
+  /// Whether two integers are the same but for the width that they are computed in.
+  static bool same_but_width(const ir::Expr& a, const ir::Expr& b) {
+    if (const auto* cast = a.as<ir::Cast>()) return same_but_width(cast->a, b);
+    if (const auto* cast = b.as<ir::Cast>()) return same_but_width(a, cast->a);
+    const auto *x = a.as<ir::Binary>(), *y = b.as<ir::Binary>();
+    if (x && y) return x->op == y->op && same_but_width(x->a, y->a) && same_but_width(x->b, y->b);
+    if (a.as<ir::IntImm>() && b.as<ir::IntImm>()) return ir::as_int(a) == ir::as_int(b);
+    return ir::equal(a, b);
+  }
+
+  /// The terms' sum, of 64 bits.
+  std::string sum(const Vector<ir::Expr>& terms) {
+    std::string total;
+    for (const ir::Expr& term : terms) {
+      const std::string value = ops_.cast(term.type(), DType::i64, expr(term).text);
+      total = total.empty() ? value : ops_.value("add nsw i64 ", total, ", ", value);
+    }
+    return total;
   }
 
   Operand let(const ir::Let& n) {

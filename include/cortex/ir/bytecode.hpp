@@ -7,8 +7,8 @@
 //                           next  r1, 1
 //
 // Variables are resolved to registers once, so that running needs no look-up. An expression that a statement shares by
-// handle is evaluated once. `select`, `and` and `or` of scalars evaluate only the side that they need, as the recursive
-// API means them: what a guard keeps from being read is not read.
+// handle is evaluated once. `select` by a scalar, and `and` and `or` of scalars, evaluate only the side that they need,
+// as the recursive API means them: what a guard keeps from being read is not read.
 #pragma once
 
 #include <algorithm>
@@ -212,6 +212,7 @@ class Compiler {
       case StmtKind::barrier: return void(emit({Opcode::barrier}));
       case StmtKind::mma:
         throw Error(Code::internal, "the interpreter has no warps, whose threads hold parts of a tile");
+      case StmtKind::prefetch: return;
       case StmtKind::for_: return scoped(true, [&] { loop(*s.as<For>()); });
       case StmtKind::store: return scoped(true, [&] { store(*s.as<Store>()); });
       case StmtKind::if_: return scoped(true, [&] { branch(*s.as<If>()); });
@@ -376,17 +377,20 @@ class Compiler {
   }
 
   Register select(const Select& n) {
-    const Register condition = expr(n.condition);
-    if (n.condition.lanes() > 1) {
+    const auto* same = n.condition.as<Broadcast>();
+    const Expr& test = same ? same->value : n.condition;
+    const Register condition = expr(test);
+    if (test.lanes() > 1) {
       const Register a = expr(n.then_value), b = expr(n.else_value);
       return result(Opcode::blend, n.type.lanes, condition, a, b);
     }
-    const Register dst = fresh(1);
+    const auto lanes = std::uint16_t(n.type.lanes);
+    const Register dst = fresh(n.type.lanes);
     const int skip = emit({Opcode::jump_unless, 1, 0, condition});
-    scoped(true, [&] { emit({Opcode::copy, 1, dst, expr(n.then_value)}); });
+    scoped(true, [&] { emit({Opcode::copy, lanes, dst, expr(n.then_value)}); });
     const int leave = emit({Opcode::jump});
     land(skip);
-    scoped(true, [&] { emit({Opcode::copy, 1, dst, expr(n.else_value)}); });
+    scoped(true, [&] { emit({Opcode::copy, lanes, dst, expr(n.else_value)}); });
     land(leave);
     return dst;
   }

@@ -127,7 +127,8 @@ class WorkCounter {
         break;
       }
       case StmtKind::mma:
-      case StmtKind::barrier: break;
+      case StmtKind::barrier:
+      case StmtKind::prefetch: break;
     }
   }
 

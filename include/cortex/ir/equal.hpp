@@ -58,6 +58,7 @@ class Equality {
         return same(a.as<Mma>()->sum.id(), b.as<Mma>()->sum.id()) &&
                (*this)(a.as<Mma>()->weights, b.as<Mma>()->weights) && all(a.as<Mma>()->x, b.as<Mma>()->x);
       case StmtKind::barrier: return a.as<Barrier>()->among == b.as<Barrier>()->among;
+      case StmtKind::prefetch: return (*this)(a.as<Prefetch>()->place, b.as<Prefetch>()->place);
     }
     return false;
   }

@@ -174,6 +174,11 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       return !rewrite_all(n.x, x, fe) && weights.same_as(n.weights) ? self() : Mma::make(n.sum, weights, std::move(x));
     }
     case StmtKind::barrier: return self();
+    case StmtKind::prefetch: {
+      const auto& n = static_cast<const Prefetch&>(s);
+      const Expr place = fe(n.place);
+      return place.same_as(n.place) ? self() : Prefetch::make(place);
+    }
   }
   throw Error(Code::internal, "a statement of an unknown kind");
 }
@@ -228,7 +233,7 @@ class Mutator {
   }
 
   std::array<Rule<Expr, ExprNode>, std::size_t(ExprKind::broadcast) + 1> exprs_{};
-  std::array<Rule<Stmt, StmtNode>, std::size_t(StmtKind::barrier) + 1> stmts_{};
+  std::array<Rule<Stmt, StmtNode>, std::size_t(StmtKind::prefetch) + 1> stmts_{};
 };
 
 /// Rewrites `root` by lambdas `[](auto& self, const For& f) -> Stmt` and `[](auto& self, const Load& l) -> Expr`, any
@@ -290,7 +295,7 @@ class Visitor {
   }
 
   std::array<Rule<ExprNode>, std::size_t(ExprKind::broadcast) + 1> exprs_{};
-  std::array<Rule<StmtNode>, std::size_t(StmtKind::barrier) + 1> stmts_{};
+  std::array<Rule<StmtNode>, std::size_t(StmtKind::prefetch) + 1> stmts_{};
 };
 
 /// Walks top-down, calling the lambdas `[](const For& f)` that fit; a lambda that returns false keeps its node's

@@ -258,6 +258,11 @@ class Printer {
         out_ << pad << among[std::size_t(s.as<Barrier>()->among)];
         break;
       }
+      case StmtKind::prefetch:
+        out_ << pad << "prefetch ";
+        expr(s.as<Prefetch>()->place, 0);
+        out_ << "\n";
+        break;
     }
   }
 

@@ -37,6 +37,13 @@ struct Tabulation {
   Vector<int> temps;    // of its results: `BufferInfo::kept`
 };
 
+/// A state whose rows at leaves are not stored: they are rows of a weight, which a field of the node chooses.
+struct InPlace {
+  int state = 0;   // its number in `Program::buffers`
+  int weight = 0;  // the weight's slot; its rows lie as the state's do
+  int field = 0;
+};
+
 /// A program. `buffers` are all that outlive a loop iteration, in the order in which the code is given them.
 struct Program {
   std::string name;
@@ -47,6 +54,7 @@ struct Program {
   bool chains = false;           // the nodes are sequences, linked by one accessor alone
   int parts = 1;                 // of each batch, one for each way through the specialized branches
   Vector<Tabulation> tabulations;
+  Vector<InPlace> in_place;
   Vector<bool> required_children;  // per named accessor: every inner node has that child
 };
 

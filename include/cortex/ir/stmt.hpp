@@ -10,7 +10,7 @@
 
 namespace cortex::ir {
 
-enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, mma, barrier };
+enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, mma, barrier, prefetch };
 
 struct StmtNode : Counted {
   const StmtKind kind;
@@ -202,6 +202,20 @@ struct Barrier : StmtNode {
 
  private:
   explicit Barrier(Meeting among) : StmtNode(tag), among(among) {}
+};
+
+/// Asks for the memory that `place` reads, a load or a choice of two, since it is wanted soon. Changes nothing, and may
+/// ask for what is not there.
+struct Prefetch : StmtNode {
+  static constexpr StmtKind tag = StmtKind::prefetch;
+  Expr place;
+  static Stmt make(Expr place) {
+    require(place && (place.as<Load>() || place.as<Select>()), "a prefetch of what is not read from memory");
+    return Stmt(new Prefetch(std::move(place)));
+  }
+
+ private:
+  explicit Prefetch(Expr place) : StmtNode(tag), place(std::move(place)) {}
 };
 
 }  // namespace cortex::ir

@@ -66,6 +66,9 @@ class Verifier {
       case StmtKind::alloc: return alloc(*s.as<Alloc>());
       case StmtKind::mma: return mma(*s.as<Mma>());
       case StmtKind::barrier: return barrier(s);
+      case StmtKind::prefetch:
+        if (!vectors_allowed()) fail("nothing is prefetched before work is shared", s);
+        return expr(s.as<Prefetch>()->place);
     }
   }
 

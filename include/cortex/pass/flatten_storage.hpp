@@ -182,6 +182,7 @@ inline ir::Program flatten_storage(const ir::Program& program) {
   result.level = ir::Level::device;
   result.field_components = program.field_components;
   result.tabulations = program.tabulations;
+  result.in_place = program.in_place;
   for (const ir::Buffer& buffer : program.buffers)
     if (!buffer->stored_in) result.buffers.push_back(flattener.planned(buffer));
   return result;

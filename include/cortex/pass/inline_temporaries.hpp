@@ -80,7 +80,8 @@ class TempUses {
         break;
       case ir::StmtKind::store: store(*stmt.as<ir::Store>(), local, guarded); break;
       case ir::StmtKind::mma:
-      case ir::StmtKind::barrier: break;
+      case ir::StmtKind::barrier:
+      case ir::StmtKind::prefetch: break;
     }
   }
 

@@ -20,6 +20,7 @@
 #include "cortex/pass/index_densely.hpp"
 #include "cortex/pass/inline_temporaries.hpp"
 #include "cortex/pass/insert_barriers.hpp"
+#include "cortex/pass/read_in_place.hpp"
 #include "cortex/pass/remove_dead.hpp"
 #include "cortex/pass/resolve_structure.hpp"
 #include "cortex/pass/share_loads.hpp"
@@ -27,6 +28,7 @@
 #include "cortex/pass/tabulate.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/merge_rows.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
 #include "cortex/schedule/store_weights.hpp"
@@ -88,6 +90,14 @@ class Pipeline {
     if (program_.body.same_as(before)) return;
     collect_buffers();
     report("tabulate");
+  }
+
+  Vector<RowsInPlace> rows_in_place() const { return find_rows_in_place(program_); }
+  void read_in_place(const Vector<RowsInPlace>& rows) {
+    if (rows.empty()) return;
+    pass::read_in_place(program_, rows);
+    collect_buffers();
+    report("read_in_place");
   }
 
   void enter(ir::Level level) { program_.level = level; }
@@ -161,6 +171,10 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   // What is a function of weights, or of a word, is read and not computed
   if (tabulates(schedule, target)) p.find_tables(tables_of(schedule));
 
+  // What leaves copy from a weight as it is, is read from there
+  const bool as_bound = schedule.weight_type == DType::f32 && schedule.stored.empty();
+  const Vector<RowsInPlace> in_place = as_bound ? p.rows_in_place() : Vector<RowsInPlace>();
+
   // Work for each worker
   p.enter(ir::Level::scheduled);
   if (shared) p.run("share_work", [](const ir::Stmt& s) { return schedule::share_work(s); });
@@ -171,7 +185,9 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling); });
+  p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
+  p.read_in_place(in_place);
 }
 
 /// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed

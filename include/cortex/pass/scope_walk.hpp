@@ -63,7 +63,8 @@ class ScopeWalk {
         return access(n.buffer, n.indices, true);
       }
       case ir::StmtKind::mma:  // of GPUs, made behind such passes
-      case ir::StmtKind::barrier: return;
+      case ir::StmtKind::barrier:
+      case ir::StmtKind::prefetch: return;
     }
   }
 

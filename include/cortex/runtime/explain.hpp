@@ -97,7 +97,7 @@ class Explainer {
 
   std::string text() const {
     return "model " + executable_.graph.name + "\n\n" + schedule() + "\n" + work() + "\n" + prediction() + "\n" +
-           memory() + "\n" + tables() + "\n" + checks() + "\n" + programs() + "\n" + times();
+           memory() + "\n" + tables() + in_place() + "\n" + checks() + "\n" + programs() + "\n" + times();
   }
 
  private:
@@ -490,6 +490,17 @@ class Explainer {
     }
     return head + table.text() + "  all of them up to " + std::to_string(executable_.schedule.table_megabytes) +
            " MB, in this order; what does not fit is computed in calls, see Functor::memory()\n";
+  }
+
+  /// States whose rows at leaves nobody copies.
+  std::string in_place() const {
+    std::string text;
+    for (const ir::InPlace& rows : executable_.program.in_place)
+      for (const ra::Op& op : executable_.graph.ops)
+        if (op.kind == ra::OpKind::input && op.buffer->slot == rows.weight)
+          text += "  " + executable_.program.buffers[std::size_t(rows.state)]->name + " at leaves is read from " +
+                  op.name() + ", by " + field_name(rows.field) + ", where it is bound\n";
+    return text;
   }
 
   std::string field_name(int field) const { return executable_.graph.fields[std::size_t(field)].name; }

@@ -71,6 +71,8 @@ struct StateView {
   std::size_t row_bytes = 0;
   std::int64_t size = 0;  // elements of the dense tensor
   Runs runs;              // within a row
+  int leaf_rows = -1;     // the buffer whose rows are the leaves', where that is a weight
+  int leaf_field = -1;    // the position of the field that chooses them
 };
 
 /// The plan of an executable, immutable. Throws `Error{internal}` for a program that the runtime cannot serve.
@@ -215,7 +217,20 @@ class Plan {
     view.size = view.runs.size();
     if (reach_of(view.runs) > layout.row_size || offset_along(layout, 0, 1) != layout.row_size)
       fail(buffer, "is a state whose rows do not hold it");
+    for (const ir::InPlace& in_place : executable->program.in_place)
+      if (in_place.state == state.buffer) read_in_place(in_place, buffer, view);
     return view;
+  }
+
+  void read_in_place(const ir::InPlace& in_place, const ir::BufferInfo& state, StateView& view) const {
+    const Vector<ir::Buffer>& buffers = executable->program.buffers;
+    view.leaf_field = position(order.field, in_place.field, state);
+    for (std::size_t b = 0; b < buffers.size(); ++b)
+      if (buffers[b]->role == ir::Role::weight && buffers[b]->slot == in_place.weight && !buffers[b]->packed_from)
+        view.leaf_rows = int(b);
+    if (view.leaf_rows < 0) fail(state, "has rows in a weight that the program does not read");
+    const ir::Layout rows = layout_of(*buffers[std::size_t(view.leaf_rows)]), own = layout_of(state);
+    if (!(rows.axes == own.axes)) fail(state, "has rows in a weight that lie in another way");
   }
 };
 

@@ -193,7 +193,13 @@ class alignas(128) Workspace {
 
   /// Row `node` of a state, of this group alone.
   const std::byte* row(const StateView& state, std::int32_t node) const {
-    return static_cast<const std::byte*>(pointers_[std::size_t(state.buffer)]) + std::size_t(node) * state.row_bytes;
+    int buffer = state.buffer;
+    if (state.leaf_rows >= 0 && node >= arrays().num_internal) {
+      const structure::FieldArray& field = arrays().field[state.leaf_field];
+      node = static_cast<const std::int32_t*>(field.data)[std::size_t(node) * std::size_t(field.stride)];
+      buffer = state.leaf_rows;
+    }
+    return static_cast<const std::byte*>(pointers_[std::size_t(buffer)]) + std::size_t(node) * state.row_bytes;
   }
 
  private:

@@ -140,7 +140,7 @@ class NestTiler {
   ir::Stmt run() {
     if (!slice_var(nest_) || has_vectors()) return {};
     if (contracts_ && is_matrix()) return rows_of_matrix();
-    if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row()) {
+    if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row() && rows_share_operand()) {
       row_ = &*nest_.rows;
       return split_evenly(row_->extent, shape_.most_rows, row_->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;
@@ -169,6 +169,21 @@ class NestTiler {
   bool has_loops_of_its_row() const {
     return std::any_of(nest_.loops.begin(), nest_.loops.end(),
                        [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
+  }
+
+  /// Whether the contractions read something that is the same for all rows, such as weights. Where all is the row's
+  /// own, rows side by side would save nothing, and each takes the other's cache.
+  bool rows_share_operand() const {
+    bool shared = false;
+    ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
+      if (contraction.dim.kind() != DimKind::dense) return;
+      ir::visit_with(contraction.body, [&](const ir::Load& load) {
+        const ir::Expr e = ir::handle_of(load);
+        const bool of_row = ir::uses(e, nest_.rows->var) || (nest_.let_var && ir::uses(e, nest_.let_var));
+        shared |= load.buffer->scope != ir::Scope::local && !of_row;
+      });
+    });
+    return shared;
   }
 
   /// Whether a node's outputs are a matrix whose rows are products with the same columns: then they can be the rows of
@@ -203,8 +218,43 @@ class NestTiler {
     Nest result = nest_;
     result.loops.pop_back();
     result.loops.pop_back();
+    find_wanted_next();
     result.inner = columns(each);
+    if (!wanted_next_.empty()) result.inner = ir::LetStmt::make(next_node_, node_after(), result.inner);
     return build_nest(result);
+  }
+
+  /// What the contractions read of children's matrices: the next node's come from far away, and have the time of this
+  /// node's arithmetic to do so. A tile asks for as many lines as it has vectors of outputs, so that all tiles together
+  /// ask for a matrix.
+  void find_wanted_next() {
+    if (!nest_.let_var || !node_after()) return;
+    const LoopHeader& column = nest_.loops.back();
+    ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
+      if (contraction.dim.kind() != DimKind::dense || !ir::equal(contraction.extent, column.extent)) return;
+      ir::visit_with(contraction.body, [&](const ir::Load& load) {
+        const auto* child = load.buffer->role == ir::Role::state ? load.indices[0].as<ir::UfCall>() : nullptr;
+        const std::size_t n = load.indices.size();
+        if (n < 3 || !child || child->uf.kind != ir::UfKind::child || !load.indices[n - 2].same_as(row_->var) ||
+            !load.indices[n - 1].same_as(contraction.var))
+          return;
+        if (!next_node_) next_node_ = ir::Var::make("next_" + nest_.let_var.as<ir::Var>()->name);
+        wanted_next_.push_back(ir::substitute(
+            ir::handle_of(load), {{nest_.let_var.get(), next_node_}, {contraction.var.get(), column.var}}));
+      });
+    });
+  }
+
+  /// The node that comes after the nest's, in the next batch where this one ends; the last has itself. Nothing for rows
+  /// in another order.
+  ir::Expr node_after() const {
+    const auto* node = nest_.let_value.as<ir::UfCall>();
+    if (!node || node->uf.kind != ir::UfKind::internal_batch_node || !node->args[1].same_as(nest_.rows->var)) return {};
+    const ir::Expr batch = node->args[0], n = node->args[1] + 1,
+                   more = ir::binary(ir::BinaryOp::lt, n, nest_.rows->extent);
+    const ir::Expr last = ir::call(ir::UfKind::num_internal_batches, "num_internal_batches") - 1;
+    const ir::Expr at = ir::Select::make(more, batch, ir::binary(ir::BinaryOp::min, batch + 1, last));
+    return ir::UfCall::make(node->uf, {at, ir::Select::make(more, n, ir::imm(0))});
   }
 
   ir::Stmt outer_loops(ir::Stmt body) const {
@@ -279,8 +329,10 @@ class NestTiler {
     const ir::Expr column = first + v * lanes + lane;
     const Halves halves(nest_.inner);
     const bool together = !contracts_ || !halves.plain || halves.only_stores() || rows * vectors == 1;
-    const ir::Stmt body =
+    ir::Stmt body =
         together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
+    for (const ir::Expr& wanted : wanted_next_)
+      body = ir::Block::make({jammed(ir::Prefetch::make(wanted), r, v, column, rows, vectors), body});
     if (lanes == 1) return ir::substitute(body, {{lane.get(), ir::imm(0)}});
     return ir::For::make(lane, nest_.loops.back().dim, ir::imm(lanes), ir::ForKind::vectorized, body);
   }
@@ -343,6 +395,8 @@ class NestTiler {
   const LoopHeader* row_ = nullptr;  // the loop over the rows of tiles, if there is one
   ir::Expr base_;                    // the first row of the tile
   ir::Expr first_row_, num_rows_;    // of a matrix
+  ir::Expr next_node_;               // whose children's matrices are asked for in time, where there are any
+  Vector<ir::Expr> wanted_next_;     // elements of these, at the nest's row and column
   bool row_tiles_divide_ = false;    // there are no rows but those of whole tiles
   int lanes_;
   int slice_unit_;
