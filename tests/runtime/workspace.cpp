@@ -110,6 +110,15 @@ TEST_CASE("results keep their values while others are made", "[runtime]") {
   CHECK(m(root)[0][0] == sum_of_ids(32));
 }
 
+TEST_CASE("a functor that was moved from works on", "[runtime]") {
+  SumFunctor first = functor(sum_executable());
+  const SumFunctor second = std::move(first);
+  first.bind("Emb", embedding(4));
+  const Word leaf{2};
+  CHECK(first(leaf)[0][0] == 3);
+  CHECK(second(leaf)[0][0] == 3);
+}
+
 TEST_CASE("a result can be moved, and outlives the functor and the nodes", "[runtime]") {
   SumFunctor::Output kept;
   {

@@ -25,6 +25,9 @@ class Program {
   using First = FirstElement;
 
   explicit Program(std::shared_ptr<const ra::Graph> graph) : graph_(std::move(graph)) {}
+  // Moving copies: what is left behind is complete still.
+  Program(const Program&) = default;
+  Program& operator=(const Program&) = default;
 
   const std::string& name() const { return graph_->name; }
   const ra::Graph& graph() const { return *graph_; }

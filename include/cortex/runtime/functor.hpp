@@ -98,7 +98,7 @@ AccessorOrder accessor_order(const ra::Graph& graph) {
 
 /// A compiled model over nodes of type `Node` that reads the accessors in `Set`. Calling it is const, and any number of
 /// threads may call it, and bind weights to it, at the same time. Copies are handles to the same model: they share
-/// weights, workers and memory. `First` is the element type of the first state.
+/// weights, workers and memory; what was moved from is one too. `First` is the element type of the first state.
 ///
 /// A call takes roots: a node, a pointer to one (raw or smart), or a range of pointers or of nodes; where links are
 /// indices, an arena and indices or pointers. It throws, or returns from its `try_` form,
@@ -120,6 +120,10 @@ class Functor {
     structure_ = runtime::structure_of(executable->graph);
     model_ = runtime::CompiledModel::make(std::move(executable), std::move(order), options.workers, options.timings);
   }
+
+  // Moving copies: what is left behind is a handle still, and not one to nothing.
+  Functor(const Functor&) = default;
+  Functor& operator=(const Functor&) = default;
 
   // ---- calls ----
 
