@@ -56,6 +56,17 @@ TEST_CASE("comparisons and conditions choose values") {
         "0.0,f32(id(n)),leaf[n,i])");
 }
 
+TEST_CASE("integers of the structure are compared with enumerators") {
+  enum class Kind : unsigned char { scan = 3, join = 250 };
+  enum { sort = -1 };
+  Words w;
+  CHECK(w.text([&](auto n, auto i) {
+    auto x = w.leaf(n, i);
+    return select(word(n) == Kind::scan || Kind::join == word(n), x, 1) +
+           select(word(n) != sort && Kind::scan != word(n), x, 2);
+  }) == "select(id(n) == 3 or id(n) == 250,leaf[n,i],1.0) + select(id(n) != -1 and id(n) != 3,leaf[n,i],2.0)");
+}
+
 TEST_CASE("integers of the structure stay integers among themselves and become data with data") {
   Words w;
   CHECK(w.text([&](auto n, auto i) { return w.leaf(n, i) * ((word(n) + 2 * i - 1) % 3) + i; }) ==

@@ -112,6 +112,16 @@ template <class A, class B>
 requires Symbolic<A, B>
 auto operator>=(const A& a, const B& b) { return detail::binary(ir::BinaryOp::ge, a, b); }
 
+/// An integer of the structure beside an enumerator, such as a kind of the node: `kind(n) == Kind::join`.
+template <class A, class E>
+requires(is_structure<A>&& std::is_enum_v<E>) auto operator==(const A& a, E e) { return a == std::int64_t(e); }
+template <class A, class E>
+requires(is_structure<A>&& std::is_enum_v<E>) auto operator==(E e, const A& a) { return a == std::int64_t(e); }
+template <class A, class E>
+requires(is_structure<A>&& std::is_enum_v<E>) auto operator!=(const A& a, E e) { return a != std::int64_t(e); }
+template <class A, class E>
+requires(is_structure<A>&& std::is_enum_v<E>) auto operator!=(E e, const A& a) { return a != std::int64_t(e); }
+
 /// Both sides are evaluated: there is no control flow inside an operator.
 template <class A, class B>
 requires Symbolic<A, B>
