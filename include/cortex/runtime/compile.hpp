@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cortex/base/config.hpp"
 #include "cortex/runtime/executable.hpp"
@@ -17,11 +18,13 @@
 namespace cortex::runtime {
 
 /// What headers and the library `cortex::compiled` have to agree on, in the seam's name: where they do not, the linker
-/// misses `compile_graph(..., Abi<...>)`.
+/// misses `compile_graph(..., Abi<...>)`. The size of a std::vector tells whether the standard library checks itself
+/// (-D_GLIBCXX_DEBUG), with which its containers are others.
 template <int version, std::size_t... sizes>
 struct Abi {};
-using ThisAbi = Abi<CORTEX_ABI, sizeof(Executable), sizeof(ra::Graph), sizeof(ra::Op), sizeof(ra::Accessor),
-                    sizeof(Schedule), sizeof(Target), sizeof(ir::BufferInfo), sizeof(ir::Program)>;
+using ThisAbi =
+    Abi<CORTEX_ABI, sizeof(Executable), sizeof(ra::Graph), sizeof(ra::Op), sizeof(ra::Accessor), sizeof(Schedule),
+        sizeof(Target), sizeof(ir::BufferInfo), sizeof(ir::Program), sizeof(std::vector<int>)>;
 
 #if CORTEX_COMPILED
 
