@@ -11,6 +11,11 @@ target_compile_definitions(cortex_headers INTERFACE CORTEX_LLVM=$<BOOL:${CORTEX_
 target_include_directories(cortex_headers INTERFACE
                            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 target_link_libraries(cortex_headers INTERFACE Threads::Threads Boost::headers ${CMAKE_DL_LIBS})
+# The warnings that a project asks for are about its own code, whichever way it takes the library: what find_package gives
+# is a system's anyway.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set_target_properties(cortex_headers PROPERTIES SYSTEM ON)
+endif()
 
 add_library(cortex INTERFACE)
 add_library(cortex::cortex ALIAS cortex)
