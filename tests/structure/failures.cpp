@@ -112,7 +112,8 @@ TEST_CASE("a node that lacks a named child but has another is refused", "[struct
 
 TEST_CASE("a null element of a container is refused", "[structure]") {
   const Kids leaf, top{{&leaf, nullptr}};
-  check_says(kids_error(cortex::tree, {&top}), {"element 1", "'kids'", "null", "node 0", "root 0"});
+  check_says(kids_error(cortex::tree, {&top}),
+             {"element 1", "'kids'", "null", "node 0", "root 0", "cortex::children<first, second>"});
 }
 
 TEST_CASE("more children than declared are refused, as many are not", "[structure]") {

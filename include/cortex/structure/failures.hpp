@@ -38,9 +38,10 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_element(const WalkState& walk, std::int32_t place,
                                                                 std::string_view name, std::int64_t element) {
-  throw Error(Code::invalid_structure, "element " + std::to_string(element) + " of " + in_quotes(name) +
-                                           " is null at " + at_node(walk, place) +
-                                           ": a container holds only children that exist; remove the element");
+  throw Error(Code::invalid_structure,
+              "element " + std::to_string(element) + " of " + in_quotes(name) + " is null at " + at_node(walk, place) +
+                  ": a container holds only children that exist; remove the element, or, where places may stay "
+                  "empty, name each as a member of its own, cortex::children<first, second>");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void root_index(std::int64_t root, std::string_view index,
