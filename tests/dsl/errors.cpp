@@ -95,6 +95,8 @@ TEST_CASE("numbers that do not fit are refused") {
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * 1e300; }), Contains("does not fit f32"));
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, word(n) + 5000000000) + w.leaf(n, i); }),
              Contains("the integer 5000000000 does not fit 32 bits"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return select(word(n) == SIZE_MAX, w.leaf(n, i), 0); }),
+             Contains("the integer 18446744073709551615 does not fit 32 bits"));
 }
 
 TEST_CASE("integers are divided by what is positive, and are not negative") {

@@ -157,6 +157,8 @@ inline ir::Expr literal(const Operand& x, DType type) {
   if (!x.whole)
     fail("the number " + std::to_string(x.number) +
          " meets an integer of the structure; convert that with cast<float>(...)");
+  if (x.number > 0 && x.integer < 0)  // an unsigned number of 64 bits, which -1 is not
+    fail("the integer " + std::to_string(std::uint64_t(x.integer)) + " does not fit 32 bits");
   if (x.integer != std::int32_t(x.integer)) fail("the integer " + std::to_string(x.integer) + " does not fit 32 bits");
   return ir::IntImm::make(x.integer, type);
 }
