@@ -92,8 +92,17 @@ auto over(ir::ReduceOp op, const ChildRange<Owner, A, Set>& children, F&& body) 
     return Data<>{};
 }
 
+/// A node stands where a range is expected: refused in words.
+template <class Ref, class F>
+requires is_node<Ref> Data<> over(ir::ReduceOp, const Ref&, F&&) {
+  static_assert(!is_node<Ref>,
+                "a reduction runs over a dimension or over a container of children, such as kids(n), not over a node; "
+                "the state of one child is read without one, as in h(left(n), i)");
+  return {};
+}
+
 template <class T>
-inline constexpr bool is_range = std::is_same_v<T, Dim> || is_children<T>;
+inline constexpr bool is_range = std::is_same_v<T, Dim> || is_children<T> || is_node<T>;
 
 }  // namespace detail
 
