@@ -1,5 +1,6 @@
 // Tensor cores in the emulation, where their products are made by PTX's definition: tiles are matrix products, models
 // give what the interpreter gives for the program whose operands are rounded, and what the model lacks is named.
+#include "cortex/base/half.hpp"
 #include "cortex/explain.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/models/dag_rnn.hpp"
@@ -10,6 +11,12 @@
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
 #include "cortex/pass/gpu_pipeline.hpp"
+#include "cortex/runtime/compile_steps.hpp"
+#include "cortex/runtime/interpret_kernel.hpp"
+#include "cortex/runtime/partition.hpp"
+#include "cortex/runtime/plan_checks.hpp"
+#include "cortex/runtime/store_weight.hpp"
+#include "cortex/schedule/tensor_products.hpp"
 #include "cuda/check.hpp"
 #include "support/golden.hpp"
 
