@@ -3,7 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <sstream>
+#include <concepts>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,31 @@ inline std::string_view spelling(ReduceOp op) {
   return names[std::size_t(op)];
 }
 
+namespace detail {
+
+/// A text that grows. Streams of the standard library would take longer to include than all of this file.
+class Text {
+ public:
+  Text& operator<<(std::string_view part) {
+    text_ += part;
+    return *this;
+  }
+  Text& operator<<(char c) {
+    text_ += c;
+    return *this;
+  }
+  Text& operator<<(std::integral auto number) {
+    text_ += std::to_string(number);
+    return *this;
+  }
+  std::string take() { return std::exchange(text_, {}); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace detail
+
 /// Prints expressions and statements. Variables and buffers of one name are told apart by a number from the second
 /// on, in order of first appearance, so the text is the same each time. What two statements bind is another in each.
 class Printer {
@@ -57,11 +83,7 @@ class Printer {
   }
 
  private:
-  std::string take() {
-    std::string result = out_.str();
-    out_.str({});
-    return result;
-  }
+  std::string take() { return out_.take(); }
 
   const std::string& unique(const void* id, const std::string& name) {
     auto [it, fresh] = names_.emplace(id, {});
@@ -166,11 +188,10 @@ class Printer {
   }
 
   void number(double value) {
-    std::ostringstream digits;
-    digits.precision(9);
-    digits << value;
-    out_ << digits.str();
-    if (digits.str().find_first_of(".en") == std::string::npos) out_ << ".0";
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", value);
+    out_ << digits;
+    if (std::string_view(digits).find_first_of(".en") == std::string_view::npos) out_ << ".0";
   }
 
   void unary(const Unary& n) {
@@ -287,7 +308,7 @@ class Printer {
     stmt(n.body, indent + 1);
   }
 
-  std::ostringstream out_;
+  detail::Text out_;
   PointerMap<std::string> names_;
   PointerSet bound_;
   Vector<std::pair<std::string, int>> seen_;  // how many bear a name

@@ -172,9 +172,15 @@ class CodeCache {
       total += all.back().bytes;
     }
     ::closedir(directory);
-    std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used_ns < b.used_ns; });
-    for (std::size_t i = 0; total > most_bytes && i + 1 < all.size(); ++i)
-      if (::unlink(all[i].path.c_str()) == 0) total -= all[i].bytes;
+    while (total > most_bytes && all.size() > 1) {
+      std::size_t oldest = 0;
+      for (std::size_t i = 1; i < all.size(); ++i)
+        if (all[i].used_ns < all[oldest].used_ns) oldest = i;
+      ::unlink(all[oldest].path.c_str());
+      total -= all[oldest].bytes;
+      all[oldest] = std::move(all.back());
+      all.pop_back();
+    }
   }
 
   std::string directory_;

@@ -6,7 +6,6 @@
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/error.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
@@ -73,12 +73,12 @@ class Stopwatch {
  public:
   /// Milliseconds since the last call, or since construction.
   double lap() {
-    const auto now = std::chrono::steady_clock::now(), before = std::exchange(since_, now);
-    return std::chrono::duration<double, std::milli>(now - before).count();
+    const std::int64_t now = now_ns(), before = std::exchange(since_, now);
+    return double(now - before) / 1e6;
   }
 
  private:
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  std::int64_t since_ = now_ns();
 };
 
 /// One module on its way from text to an object. Everything of one compilation lives in one context, so any number of

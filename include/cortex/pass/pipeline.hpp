@@ -1,7 +1,6 @@
 // The list of passes from lowered ILIR to code for the device: the only place where their order is written.
 #pragma once
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -3,9 +3,10 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+
+#include "cortex/base/clock.hpp"
 
 namespace cortex::runtime {
 
@@ -18,7 +19,7 @@ inline void relax() {
 }
 
 /// How long a thread spins before it sleeps: longer than the imbalance of a batch, shorter than what a wake-up costs.
-inline constexpr std::chrono::microseconds spin_time{20};
+inline constexpr std::int64_t spin_ns = 20000;
 
 /// A number that one thread sets and another waits for. Values are below 2^31: the top bit says that someone sleeps, so
 /// setting enters the kernel only then.
@@ -46,13 +47,13 @@ class Flag {
     // most.
     for (int i = 0; i < 256; ++i)
       if (const std::uint32_t value = get(); met(value)) return value;
-    const auto end = std::chrono::steady_clock::now() + spin_time;
+    const std::int64_t end = now_ns() + spin_ns;
     do {
       for (int i = 0; i < 32; ++i) {
         if (const std::uint32_t value = get(); met(value)) return value;
         relax();
       }
-    } while (std::chrono::steady_clock::now() < end);
+    } while (now_ns() < end);
     return sleep(met);
   }
 

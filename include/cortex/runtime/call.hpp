@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/function_ref.hpp"
 #include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/guards.hpp"
@@ -29,8 +29,6 @@ struct Numbering {
 };
 
 namespace detail {
-
-using Clock = std::chrono::steady_clock;
 
 inline int wanted_workers(const Workspace& workspace) {
   const Workers* const workers = workspace.workers();
@@ -55,7 +53,7 @@ inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& b
 /// call is undone: it is made once more in one group, with the errors that belong to it.
 class CallInGroups {
  public:
-  CallInGroups(Workspace& workspace, const Numbering& numbering, Clock::time_point* numbered)
+  CallInGroups(Workspace& workspace, const Numbering& numbering, std::int64_t* numbered)
       : workspace_(workspace), numbering_(numbering), numbered_(numbered) {
     const ra::Graph& graph = workspace.plan().executable->graph;
     may_repeat_ = graph.structure == ra::StructureKind::dag &&
@@ -100,7 +98,7 @@ class CallInGroups {
       const std::size_t first = first_of(g, groups), last = first_of(g + 1, groups);
       group.use_weights_of(workspace_);
       numbering_.some(group, {workspace_.division.roots.data() + first, last - first});
-      if (g == 0 && numbered_) *numbered_ = Clock::now();
+      if (g == 0 && numbered_) *numbered_ = now_ns();
       check_guarded(group.plan(), group.arrays(), group.weights());
       group.prepare(size);
     } catch (...) {
@@ -136,7 +134,7 @@ class CallInGroups {
 
   Workspace& workspace_;
   const Numbering& numbering_;
-  Clock::time_point* const numbered_;
+  std::int64_t* const numbered_;  // when
   bool may_repeat_ = false;
   int groups_ = 1;
   std::atomic<bool> undone_{false}, overlap_{false};
@@ -163,7 +161,7 @@ inline void run(Workspace& workspace) {
 /// Numbers the nodes of a call and runs the kernel on them, in as many groups as the schedule says or the compiler
 /// chose for so many roots, and as threads are free. `numbered` becomes the moment between the two, unless null.
 /// Throws what `numbering` and `run` throw.
-inline void number_and_run(Workspace& workspace, const Numbering& numbering, detail::Clock::time_point* numbered) {
+inline void number_and_run(Workspace& workspace, const Numbering& numbering, std::int64_t* numbered) {
   const Executable& executable = *workspace.plan().executable;
   const int wanted = detail::wanted_workers(workspace), asked = executable.schedule.num_groups;
   workspace.set_groups(1);
@@ -178,7 +176,7 @@ inline void number_and_run(Workspace& workspace, const Numbering& numbering, det
       return;
     numbering.some(workspace, {workspace.division.roots.data(), workspace.division.num_roots});
   }
-  if (numbered) *numbered = detail::Clock::now();
+  if (numbered) *numbered = now_ns();
   run(workspace);
 }
 

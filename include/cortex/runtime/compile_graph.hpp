@@ -1,12 +1,12 @@
 // What stands behind the compile seam: check, lower, schedule, print, compile.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/config.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/ra/check.hpp"
@@ -36,7 +36,7 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
 #else
   constexpr bool sanitize = false;
 #endif
-  auto start = std::chrono::steady_clock::now();
+  std::int64_t start = now_ns();
   codegen::LlvmTextOptions text;
   text.symbol = "cortex_kernel";
   text.vector_bytes = executable.target.vector_bytes;
@@ -45,7 +45,7 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
   text.converts_f16 = features.find("+f16c") != features.npos || features.find("+avx512f") != features.npos;
   executable.llvm_text = codegen::llvm_text(executable.program, text);
   executable.times.codegen = since(start);
-  start = std::chrono::steady_clock::now();
+  start = now_ns();
   jit::LlvmOptions options;
   options.sanitize_address = sanitize;
   jit::Compiled compiled = jit::compile_llvm(executable.llvm_text, text.symbol, executable.target, options);
@@ -67,7 +67,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
                                                           const pass::PipelineOptions& options = {}) {
   if (target.backend == Backend::cuda)
     throw Error(Code::unavailable, "for a GPU compile with cortex::cuda::compile, of cortex/cuda.hpp");
-  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t start = now_ns();
   ra::check(graph);
   detail::check_schedule(schedule);
   schedule::check_stored(graph, schedule);

@@ -1,18 +1,17 @@
 // What compiling for a CPU and for a GPU have in common, beside lowering and passes.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/runtime/executable.hpp"
 
 namespace cortex::runtime::detail {
 
-inline double since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
+/// Milliseconds since `start`, of `now_ns`.
+inline double since(std::int64_t start) { return double(now_ns() - start) / 1e6; }
 
 inline void describe_tensors(Executable& executable) {
   for (const ra::Op& op : executable.graph.ops)

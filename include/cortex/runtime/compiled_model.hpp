@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/call.hpp"
 
@@ -109,7 +109,6 @@ class CompiledModel {
 
  private:
   friend class Lease;
-  using Clock = std::chrono::steady_clock;
 
   CompiledModel(std::shared_ptr<const Executable> executable, AccessorOrder order, std::shared_ptr<Workers> workers,
                 bool timed)
@@ -120,12 +119,12 @@ class CompiledModel {
   ~CompiledModel() = default;
 
   static Lease timed(Lease lease, const Numbering& numbering) {
-    const auto begin = Clock::now();
-    Clock::time_point middle;
+    const std::int64_t begin = now_ns();
+    std::int64_t middle = begin;
     number_and_run(*lease, numbering, &middle);
-    const auto end = Clock::now();
-    lease->linearize_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(middle - begin).count();
-    lease->execute_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end - middle).count();
+    const std::int64_t end = now_ns();
+    lease->linearize_ns = middle - begin;
+    lease->execute_ns = end - middle;
     return lease;
   }
 

@@ -3,13 +3,13 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <thread>
 
 #include "cortex/base/vector.hpp"
 
@@ -96,7 +96,7 @@ inline bool pin(pthread_t thread, int cpu) {
 /// The CPUs that this process may use: those of its affinity mask, as far as the CPU limits of its control groups
 /// (versions 1 and 2) allow. At least 1.
 inline int usable_cpus() {
-  int cpus = int(std::thread::hardware_concurrency());
+  int cpus = int(::sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t mask;
   if (::sched_getaffinity(0, sizeof mask, &mask) == 0) cpus = CPU_COUNT(&mask);
   const int limits[] = {detail::cpus_of_cgroup("/sys/fs/cgroup", detail::cgroup_path(true), true),

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/pass/gpu_pipeline.hpp"
 #include "cortex/ra/check.hpp"
@@ -58,7 +58,7 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
 inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Graph& graph, const Schedule& schedule,
                                                                    const Gpu& gpu,
                                                                    const CudaCompileOptions& options = {}) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t start = now_ns();
   ra::check(graph);
   detail::check_gpu_schedule(schedule);
   schedule::check_stored(graph, schedule);

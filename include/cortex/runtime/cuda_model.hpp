@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -14,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_loaded.hpp"
 #include "cortex/runtime/cuda_seam.hpp"
@@ -234,11 +234,9 @@ class OnDevice {
   template <class... Roots>
   Result prepare(const Roots&... roots) const {
     runtime::CudaCall call(loaded_);
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = call->is_timed() ? Clock::now() : Clock::time_point();
+    const std::int64_t start = call->is_timed() ? now_ns() : 0;
     const std::size_t count = lay_out(call, roots...);
-    if (call->is_timed())
-      call->count_linearization(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+    if (call->is_timed()) call->count_linearization(now_ns() - start);
     return Result(std::move(call), count);
   }
 

@@ -1,16 +1,17 @@
 // Threads that take part in calls: a bounded pool, shared by any number of models.
 #pragma once
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -42,12 +43,8 @@ class Workers {
                                               "; 0 chooses one that fits this machine");
     slots_ = std::vector<Slot>(std::size_t(threads ? threads : runtime::usable_cpus() - 1));
     try {
-      for (Slot& slot : slots_) slot.thread = std::thread([&slot] { work(slot); });
+      for (Slot& slot : slots_) start(slot);
       if (placement == Placement::pinned) pin();
-    } catch (const std::system_error& error) {
-      stop();
-      throw Error(Code::unavailable, "Workers: the system refuses a thread (" + std::string(error.what()) +
-                                         "); ask for fewer than " + std::to_string(slots_.size()));
     } catch (...) {
       stop();
       throw;
@@ -111,10 +108,22 @@ class Workers {
     runtime::Flag state;
     Job* job = nullptr;
     int worker = 0;
-    std::thread thread;
+    pthread_t thread{};  // std::thread would cost each user who includes this ten milliseconds
+    bool started = false;
     runtime::BarrierLine line;
     alignas(128) std::atomic<bool> taken{false};  // apart: other callers look at it while this thread spins on `state`
   };
+
+  void start(Slot& slot) {
+    const auto run = [](void* at) -> void* {
+      work(*static_cast<Slot*>(at));
+      return nullptr;
+    };
+    if (const int failed = ::pthread_create(&slot.thread, nullptr, run, &slot))
+      throw Error(Code::unavailable, "Workers: the system refuses a thread (" + std::string(std::strerror(failed)) +
+                                         "); ask for fewer than " + std::to_string(slots_.size()));
+    slot.started = true;
+  }
 
   /// Takes the first free threads, so that worker w of a lone caller is the same thread, with the same cache, each
   /// time.
@@ -155,7 +164,7 @@ class Workers {
     const std::vector<int> cpus = runtime::usable_cpu_numbers();
     for (std::size_t t = 0; t < slots_.size(); ++t) {
       const int cpu = cpus.empty() ? -1 : cpus[(t + 1) % cpus.size()];
-      if (!runtime::pin(slots_[t].thread.native_handle(), cpu))
+      if (!runtime::pin(slots_[t].thread, cpu))
         throw Error(Code::unavailable, "Workers: the system does not let thread " + std::to_string(t) +
                                            " stay on CPU " + std::to_string(cpu) + "; ask for Placement::anywhere");
     }
@@ -163,9 +172,10 @@ class Workers {
 
   void stop() {
     for (Slot& slot : slots_) {
-      if (!slot.thread.joinable()) continue;
+      if (!slot.started) continue;
       slot.state.set(stopped);
-      slot.thread.join();
+      ::pthread_join(slot.thread, nullptr);
+      slot.started = false;
     }
   }
 
