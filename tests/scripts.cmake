@@ -47,7 +47,6 @@ if(CORTEX_TEST_PART STREQUAL full)
   foreach(mode installed moved subdirectory)
     script_test(packaging/${mode} 300 packaging
                 bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check.sh ${flags} ${work}/${mode} ${mode})
-    set_tests_properties(packaging/${mode} PROPERTIES PROCESSORS 2)
   endforeach()
 
   script_test(packaging/abi 120 packaging

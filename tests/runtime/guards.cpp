@@ -56,6 +56,8 @@ TEST_CASE("an index that is computed from a field is checked at every node", "[r
           "operator 'leaf' of model 'sum' reads 'Emb' at index 9 of dimension 'vocabulary', which has 9 elements"));
   const Word negative{-1};
   CHECK_THAT(refusal(e, negative), Contains("at index -1"));
+  const auto m = functor(e).bind("Emb", embedding(9));
+  CHECK(m.try_call(p.top).error().node == &p.b);
 }
 
 TEST_CASE("an index is checked only where its guard holds", "[runtime]") {

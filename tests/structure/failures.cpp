@@ -24,6 +24,32 @@ TEST_CASE("a node that is its own child is a cycle in every kind", "[structure]"
     check_says(kids_error(structure, {&self}), {"cycle", "node 0", "root 0", "its own child", "'kids'"});
 }
 
+TEST_CASE("an error about a node holds the node", "[structure]") {
+  const auto node_of = [](auto&& run) -> const void* {
+    try {
+      run();
+    } catch (const cortex::Error& error) {
+      return error.node;
+    }
+    FAIL("nothing is wrong");
+    return nullptr;
+  };
+  cs::Workspace workspace;
+  Kids self, other, null{{nullptr}};
+  self.kids = {&self};
+  const Kids shared, a{{&shared}}, b{{&shared}};
+  const auto kids = [&](std::vector<const Kids*> roots) {
+    return node_of([&] { KidsLinearizer::run(workspace, cortex::tree, {}, roots); });
+  };
+  CHECK(kids({&other, &self}) == &self);
+  CHECK(kids({&other, &null}) == &null);
+  CHECK(kids({&a, &b}) == &shared);
+  CHECK(kids({nullptr}) == nullptr);
+  const Word leaf{1}, half{0, &leaf, nullptr}, top{0, &leaf, &half};
+  const std::vector<const Word*> words{&top};
+  CHECK(node_of([&] { WordLinearizer::run(workspace, cortex::dag, any_id, words); }) == &half);
+}
+
 TEST_CASE("a longer cycle below the root is found in every kind, with its length", "[structure]") {
   Kids a, b, c, other;
   a.kids = {&b};

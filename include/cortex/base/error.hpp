@@ -46,8 +46,10 @@ inline std::string_view to_string(Code code) {
 struct Error : std::exception {
   Code code;
   std::string message;
+  const void* node = nullptr;  // the one of the user's nodes that the message is about, where it is about one
 
-  Error(Code code, std::string message) : code(code), message(std::move(message)) {}
+  Error(Code code, std::string message, const void* node = nullptr)
+      : code(code), message(std::move(message)), node(node) {}
   const char* what() const noexcept override { return message.c_str(); }
 };
 

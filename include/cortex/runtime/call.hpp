@@ -99,7 +99,7 @@ class CallInGroups {
       group.use_weights_of(workspace_);
       numbering_.some(group, {workspace_.division.roots.data() + first, last - first});
       if (g == 0 && numbered_) *numbered_ = now_ns();
-      check_guarded(group.plan(), group.arrays(), group.weights());
+      check_guarded(group.plan(), group.nodes, group.weights());
       group.prepare(size);
     } catch (...) {
       return undo(), false;
@@ -147,7 +147,7 @@ class CallInGroups {
 inline void run(Workspace& workspace) {
   const structure::Arrays& arrays = workspace.arrays();
   if (arrays.num_nodes == 0) return;
-  check_guarded(workspace.plan(), arrays, workspace.weights());
+  check_guarded(workspace.plan(), workspace.nodes, workspace.weights());
   const int wanted = detail::wanted_workers(workspace);
   workspace.prepare(wanted);
   if (wanted > 1)

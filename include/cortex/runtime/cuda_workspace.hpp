@@ -100,7 +100,7 @@ class CudaWorkspace {
     weights_ = std::move(weights);
     counts_.resize(count);
     for (std::size_t g = 0; g < count; ++g) {
-      check_guarded(*source_->plan, arrays(g), *weights_->host.value);
+      check_guarded(*source_->plan, groups_[g]->nodes, *weights_->host.value);
       counts_[g] = counts_of(arrays(g));
     }
     provide_tensors();

@@ -10,6 +10,7 @@
 #include "cortex/ir/build.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/weights.hpp"
+#include "cortex/structure/workspace.hpp"
 
 namespace cortex::runtime {
 
@@ -117,14 +118,15 @@ class StructureEvaluator {
 namespace detail {
 
 /// One check at one node: the values of the ranges' variables are run through from range `r` on.
-inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int64_t node,
-                         const Executable& executable, StructureEvaluator& evaluator) {
+inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int32_t node,
+                         const Executable& executable, const structure::Workspace& nodes,
+                         StructureEvaluator& evaluator) {
   if (r < check.ranges.size()) {
     const std::int64_t end = evaluator.value(check.ranges[r].extent);
     evaluator.push(check.ranges[r].var, 0);
     for (std::int64_t i = 0; i < end; ++i) {
       evaluator.set(i);
-      check_ranges(check, r + 1, extent, node, executable, evaluator);
+      check_ranges(check, r + 1, extent, node, executable, nodes, evaluator);
     }
     return evaluator.pop();
   }
@@ -138,22 +140,24 @@ inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t 
           "' of model '" + executable.graph.name + "' reads '" + weight.name + "' at index " + std::to_string(index) +
           " of dimension '" + weight.dims[std::size_t(check.dim)].name() + "', which has " + std::to_string(extent) +
           " elements: valid values are 0 to " + std::to_string(extent - 1) +
-          "; correct the field of the node that the index is made of, or keep the index inside with min and max");
+          "; correct the field of the node that the index is made of, or keep the index inside with min and max",
+      nodes.node(node));
 }
 
 }  // namespace detail
 
 /// Makes the plan's guarded checks on a call's arrays; throws `Error{out_of_range}` that names the operator, the
 /// weight, the dimension and the node.
-inline void check_guarded(const Plan& plan, const structure::Arrays& arrays, const WeightSet& weights) {
+inline void check_guarded(const Plan& plan, const structure::Workspace& nodes, const WeightSet& weights) {
   const Executable& executable = *plan.executable;
   if (executable.guarded.empty()) return;
+  const structure::Arrays& arrays = nodes.arrays();
   StructureEvaluator evaluator(plan.order, arrays);
   for (const GuardedCheck& check : executable.guarded) {
     const std::int64_t extent = weights.shapes[std::size_t(check.weight)][std::size_t(check.dim)];
-    for (std::int64_t node = 0; node < arrays.num_nodes; ++node) {
+    for (std::int32_t node = 0; node < arrays.num_nodes; ++node) {
       evaluator.push(check.node, node);
-      detail::check_ranges(check, 0, extent, node, executable, evaluator);
+      detail::check_ranges(check, 0, extent, node, executable, nodes, evaluator);
       evaluator.pop();
     }
   }

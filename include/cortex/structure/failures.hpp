@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cortex/base/error.hpp"
 #include "cortex/structure/kind.hpp"
@@ -20,6 +21,11 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
   return "node " + std::to_string(place - 1) + " of the walk (reached from root " + std::to_string(root - 1) + ")";
 }
 
+/// Throws an error that is about the node at a place.
+[[noreturn]] inline void refuse(Code code, const WalkState& walk, std::int32_t place, std::string message) {
+  throw Error(code, std::move(message), walk.node.data()[place]);
+}
+
 inline std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_root(std::int64_t index) {
@@ -29,19 +35,19 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_child(const WalkState& walk, std::int32_t place,
                                                               std::string_view name) {
-  throw Error(Code::invalid_structure,
-              at_node(walk, place) + " has no " + in_quotes(name) +
-                  " although it has another child: an internal node has all its named children, a leaf has neither one "
-                  "nor any other; set " +
-                  in_quotes(name) + ", or read it through cortex::optional_child");
+  refuse(Code::invalid_structure, walk, place,
+         at_node(walk, place) + " has no " + in_quotes(name) +
+             " although it has another child: an internal node has all its named children, a leaf has neither one "
+             "nor any other; set " +
+             in_quotes(name) + ", or read it through cortex::optional_child");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_element(const WalkState& walk, std::int32_t place,
                                                                 std::string_view name, std::int64_t element) {
-  throw Error(Code::invalid_structure,
-              "element " + std::to_string(element) + " of " + in_quotes(name) + " is null at " + at_node(walk, place) +
-                  ": a container holds only children that exist; remove the element, or, where places may stay "
-                  "empty, name each as a member of its own, cortex::children<first, second>");
+  refuse(Code::invalid_structure, walk, place,
+         "element " + std::to_string(element) + " of " + in_quotes(name) + " is null at " + at_node(walk, place) +
+             ": a container holds only children that exist; remove the element, or, where places may stay "
+             "empty, name each as a member of its own, cortex::children<first, second>");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void root_index(std::int64_t root, std::string_view index,
@@ -54,9 +60,10 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
 [[noreturn, gnu::cold, gnu::noinline]] inline void link_index(const WalkState& walk, std::int32_t place,
                                                               std::string_view name, std::string_view index,
                                                               std::size_t size) {
-  throw Error(Code::out_of_range, in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) +
-                                      ", but the arena holds " + std::to_string(size) +
-                                      " nodes; use -1 (or the greatest value of an unsigned type) for no child");
+  refuse(Code::out_of_range, walk, place,
+         in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) +
+             ", but the arena holds " + std::to_string(size) +
+             " nodes; use -1 (or the greatest value of an unsigned type) for no child");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_visits(const WalkState& walk) {
@@ -81,21 +88,22 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
   const std::string what =
       at_node(walk, place) + " has " + std::to_string(count) + " children (through " + through + ")";
   if (structure.kind == Kind::sequence)
-    throw Error(Code::invalid_structure, what +
-                                             ", but the model is declared for a sequence, in which a node has at most "
-                                             "one; declare it for cortex::tree or cortex::dag");
-  throw Error(Code::invalid_structure, what + ", but the model is declared for at most " +
-                                           std::to_string(structure.max_children) +
-                                           "; raise the bound given to with_max_children, or split the node");
+    refuse(Code::invalid_structure, walk, place,
+           what +
+               ", but the model is declared for a sequence, in which a node has at most "
+               "one; declare it for cortex::tree or cortex::dag");
+  refuse(Code::invalid_structure, walk, place,
+         what + ", but the model is declared for at most " + std::to_string(structure.max_children) +
+             "; raise the bound given to with_max_children, or split the node");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void cycle(const WalkState& walk, std::int32_t place, std::int64_t length,
                                                          std::string_view name) {
   const std::string again =
       length == 1 ? "its own child" : "its own descendant, " + std::to_string(length) + " links away";
-  throw Error(Code::invalid_structure, "a cycle: " + at_node(walk, place) + " is " + again +
-                                           ", and the link back to it is " + in_quotes(name) +
-                                           "; a recursion over it would not end; remove the link that leads back");
+  refuse(Code::invalid_structure, walk, place,
+         "a cycle: " + at_node(walk, place) + " is " + again + ", and the link back to it is " + in_quotes(name) +
+             "; a recursion over it would not end; remove the link that leads back");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void shared_child(const WalkState& walk, std::int32_t place, Kind kind,
@@ -106,17 +114,19 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
           ? "twice a child of " + at_node(walk, parent_a) + ", by " + in_quotes(name_a) + " and by " + in_quotes(name_b)
           : "a child of " + at_node(walk, parent_a) + " by " + in_quotes(name_a) + " and of " +
                 at_node(walk, parent_b) + " by " + in_quotes(name_b);
-  throw Error(Code::invalid_structure, "a shared child: " + at_node(walk, place) + " is " + where +
-                                           ", but the model is declared for a " + to_string(kind) +
-                                           ", in which a node is the child of one parent, once; copy the node, or "
-                                           "declare the model for cortex::dag");
+  refuse(Code::invalid_structure, walk, place,
+         "a shared child: " + at_node(walk, place) + " is " + where + ", but the model is declared for a " +
+             to_string(kind) +
+             ", in which a node is the child of one parent, once; copy the node, or "
+             "declare the model for cortex::dag");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void unreachable_field(const WalkState& walk, std::int32_t place,
                                                                      std::string_view name) {
-  throw Error(Code::invalid_structure, "field " + in_quotes(name) + " of " + at_node(walk, place) +
-                                           " lies behind a null pointer; set the pointer, or read the field only at "
-                                           "nodes that have it");
+  refuse(Code::invalid_structure, walk, place,
+         "field " + in_quotes(name) + " of " + at_node(walk, place) +
+             " lies behind a null pointer; set the pointer, or read the field only at "
+             "nodes that have it");
 }
 
 /// `element` is -1 for scalar fields.
@@ -130,28 +140,28 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
                                                                std::string_view name, int element,
                                                                const std::string& value, const FieldCheck& check) {
   const std::string table = check.table ? " '" + std::string(check.table) + "'" : "";
-  throw Error(Code::out_of_range, field_value(walk, place, name, element, value) + ", but it indexes the table" +
-                                      table + ", which has " + std::to_string(check.limit) +
-                                      " rows: valid values are 0 to " + std::to_string(check.limit - 1) +
-                                      "; map unknown values to a row of their own");
+  refuse(Code::out_of_range, walk, place,
+         field_value(walk, place, name, element, value) + ", but it indexes the table" + table + ", which has " +
+             std::to_string(check.limit) + " rows: valid values are 0 to " + std::to_string(check.limit - 1) +
+             "; map unknown values to a row of their own");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void field_width(const WalkState& walk, std::int32_t place,
                                                                std::string_view name, int element,
                                                                const std::string& value) {
-  throw Error(Code::out_of_range,
-              field_value(walk, place, name, element, value) +
-                  ", which does not fit the 32 bits that fields have in generated code; renumber the "
-                  "values");
+  refuse(Code::out_of_range, walk, place,
+         field_value(walk, place, name, element, value) +
+             ", which does not fit the 32 bits that fields have in generated code; renumber the "
+             "values");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_case(const WalkState& walk, std::int32_t place,
                                                            const Selector& selector, std::int64_t value) {
   std::string cases;
   for (const std::int64_t c : selector.values) cases += (cases.empty() ? "" : ", ") + std::to_string(c);
-  throw Error(Code::out_of_range, at_node(walk, place) + " has kind " + std::to_string(value) + ", for which switch '" +
-                                      selector.name + "' has no case; it has cases for " + cases +
-                                      "; give the node one of these, or the switch an otherwise");
+  refuse(Code::out_of_range, walk, place,
+         at_node(walk, place) + " has kind " + std::to_string(value) + ", for which switch '" + selector.name +
+             "' has no case; it has cases for " + cases + "; give the node one of these, or the switch an otherwise");
 }
 
 }  // namespace cortex::structure::fail

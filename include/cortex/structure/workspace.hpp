@@ -275,6 +275,9 @@ class Workspace {
   /// How many nodes the roots of the last run reached; `arrays().num_nodes` is how many values these are.
   std::int32_t num_reached() const { return state_.finished ? state_.tail - 1 - state_.num_repeats : 0; }
 
+  /// The node that has a number in the last run; of equal ones that share it, the first.
+  const void* node(std::int32_t number) const { return state_.node.data()[state_.order.data()[number]]; }
+
   /// What the addresses of these nodes lie between.
   Bounds bounds() const {
     Bounds result;
