@@ -1,18 +1,29 @@
 #!/usr/bin/env bash
 # Every public header compiles alone and without a warning. Usage: check_headers.sh <flags.sh>
+#
+# A header that includes another brings all of that itself. So a file may include the one before the other and both are
+# seen to stand alone, the first by itself, the second with nothing that it would lack: a chain of headers, each of which
+# includes the one before it, is compiled in the time of its last.
 set -u
 . "$1"
 export CXX
 export FLAGS="${header_only[*]} -fsyntax-only -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror"
 
-compile_alone() {
-  # Through a file that includes it, as users do: given directly, `#pragma once` is worth a warning.
-  if ! said=$(echo "#include \"$1\"" | $CXX $FLAGS -x c++ - 2>&1); then
-    printf '%s does not compile alone:\n%s\n' "$1" "$(head -n 6 <<<"$said")"
-    return 1
-  fi
+compile() {  # a file that includes them, as users do: given directly, `#pragma once` is worth a warning
+  printf '#include "%s"\n' "$@" | $CXX $FLAGS -x c++ - 2>&1
 }
-export -f compile_alone
+compile_chain() {
+  if compile "$@" >/dev/null; then return; fi
+  for header in "$@"; do
+    if ! said=$(compile "$header"); then
+      printf '%s does not compile alone:\n%s\n' "$header" "$(head -n 6 <<<"$said")"
+      return 1
+    fi
+  done
+  printf 'these compile alone, but not one after the other: %s\n' "$*"
+  return 1
+}
+export -f compile compile_chain
 
 cd "$SOURCE_DIR/include" || exit 1
 find cortex -name '*.hpp' | sort | while read -r file; do
@@ -22,4 +33,40 @@ find cortex -name '*.hpp' | sort | while read -r file; do
   # Without LLVM most are what they are with it: not those that ask for it, nor what users include.
   if [ "$WITH_LLVM" != 1 ] && [ "${file%/*}" != cortex ] && ! grep -q CORTEX_LLVM "$file"; then continue; fi
   echo "$file"
-done | xargs -P 2 -I{} bash -c 'compile_alone {}'
+done | awk '
+  { headers[++count] = $0; wanted[$0] = 1 }
+  # How many headers stand below one in its longest chain.
+  function depth(file,  line, next_one, deep) {
+    if (file in known) return known[file]
+    known[file] = 0
+    while ((getline line < file) > 0)
+      if (match(line, /^#include "cortex\/[^"]*"/)) includes[file] = includes[file] " " substr(line, 11, RLENGTH - 11)
+    close(file)
+    number[file] = split(includes[file], list, " ")
+    for (next_one = 1; next_one <= number[file]; ++next_one) {
+      split(includes[file], list, " ")  # anew: the call below has lists of its own
+      deep = depth(list[next_one]) + 1
+      if (deep > known[file]) known[file] = deep
+    }
+    return known[file]
+  }
+  END {
+    for (i = 1; i <= count; ++i) depth(headers[i])
+    for (;;) {  # the longest chains first, each of headers that stand in no other
+      best = ""
+      for (i = 1; i <= count; ++i)
+        if (!(headers[i] in done) && (best == "" || known[headers[i]] > known[best])) best = headers[i]
+      if (best == "") break
+      chain = best
+      done[best] = 1
+      for (file = best; file != "";) {
+        found = ""
+        n = split(includes[file], list, " ")
+        for (k = 1; k <= n; ++k)
+          if (list[k] in wanted && !(list[k] in done) && (found == "" || known[list[k]] > known[found])) found = list[k]
+        if (found != "") { chain = found " " chain; done[found] = 1 }
+        file = found
+      }
+      print chain
+    }
+  }' | xargs -P 2 -I{} bash -c 'compile_chain {}'
