@@ -80,6 +80,12 @@ std::uint64_t first_seed(std::uint64_t usual) {
 
 }  // namespace
 
+TEST_CASE("a nest that reads a group's results and finds it full stands behind it", "[differential]") {
+  Tally tally;
+  run_model(4021042, 2, tally);  // where it once stood before
+  CHECK(tally.applied > 0);
+}
+
 TEST_CASE("random loop schedules keep what random models compute", "[differential][slow]") {
   const int cases = wanted_cases(50000);
   Tally tally;

@@ -186,7 +186,7 @@ class NestFuser {
   /// shared.
   void add(const schedule::Nest& nest, bool late) {
     const bool contracts = schedule::has_contraction(nest.inner);
-    std::size_t earliest = 0;
+    std::size_t earliest = 0, behind = 0;  // where it may join a group, and where one of its own may stand
     Vector<schedule::SameLoops> maps;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       // What each worker does for itself and what workers share stay apart.
@@ -195,7 +195,8 @@ class NestFuser {
       const ir::Stmt inner = maps[g].same ? ir::substitute(nest.inner, maps[g].variables) : nest.inner;
       const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner), carried_);
       if (depends == schedule::Dependence::none) continue;
-      earliest = depends == schedule::Dependence::pointwise && maps[g].same ? g : g + 1;
+      behind = g + 1;
+      earliest = depends == schedule::Dependence::pointwise && maps[g].same ? g : behind;
     }
     Vector<std::size_t> fitting;
     for (std::size_t g = earliest; g < groups_.size(); ++g)
@@ -204,7 +205,7 @@ class NestFuser {
       const std::size_t g = contracts || feeds_contraction(nest) ? fitting.front() : fitting.back();
       return join(groups_[g], ir::substitute(nest.inner, maps[g].variables), contracts);
     }
-    const std::size_t place = late && schedule::is_replicated(nest) ? groups_.size() : earliest;
+    const std::size_t place = late && schedule::is_replicated(nest) ? groups_.size() : behind;
     const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(place), Group{nest, {}, {}, 0});
     join(*at, nest.inner, contracts);
   }
