@@ -24,6 +24,7 @@
 #include "support/floor.hpp"
 #include "support/json.hpp"
 #include "support/recursion.hpp"
+#include "support/system.hpp"
 
 namespace {
 
@@ -59,10 +60,7 @@ struct Options {
   int rounds = 30;
   bool levels = false;
 
-  std::vector<int> hidden_of(Model model) const {
-    if (!hidden.empty()) return hidden;
-    return model == Model::mvrnn ? std::vector{64, 128} : std::vector{256, 512};
-  }
+  std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
 };
 
 /// A model on the device, under one schedule.
@@ -174,9 +172,9 @@ class Case {
       for (std::size_t i = 0; i < contenders_.size(); ++i) {
         Contender& one = contenders_[(i + std::size_t(round)) % contenders_.size()];
         for (const Roots& roots : batches_.roots) {
-          const double start = now();
+          const double start = now_us();
           one.system->run(roots, out_.data());
-          one.times.push_back(now() - start);
+          one.times.push_back(now_us() - start);
         }
       }
     for (Contender& one : contenders_) take_apart(one, rounds);
@@ -186,12 +184,8 @@ class Case {
   const std::vector<std::vector<double>>& reference() const { return reference_; }
 
  private:
-  static double now() {
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  }
-
   void check(Contender& one) {
-    double size = 1;
+    double size = 0;
     for (std::size_t b = 0; b < batches_.roots.size(); ++b) {
       std::fill(out_.begin(), out_.end(), NAN);
       one.system->run(batches_.roots[b], out_.data());
@@ -201,7 +195,7 @@ class Case {
         if (std::isnan(off) || off > one.error) one.error = off;
       }
     }
-    one.right = one.error <= 1e-5 * size * std::sqrt(double(weights_.hidden) / 64 + 1);
+    one.right = one.error <= allowed_error(size, weights_.hidden);
   }
 
   void take_apart(Contender& one, int rounds) {

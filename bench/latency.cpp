@@ -33,10 +33,7 @@ struct Options {
   bool quick = false;
   int rounds = 0;
 
-  std::vector<int> hidden_of(Model model) const {
-    if (!hidden.empty()) return hidden;
-    return model == Model::mvrnn ? std::vector{64, 128} : std::vector{256, 512};
-  }
+  std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
   Effort effort() const {
     if (rounds) return {0, rounds, rounds};
     return quick ? Effort{0.25, 1, 20} : Effort{1.2, 5, 100};

@@ -145,8 +145,7 @@ class Contest {
         if (std::isnan(one.error)) break;
       }
     }
-    // Rounding of sums of up to 2 H products, in the mean, and of activations, over the levels of a tree.
-    one.right = one.error <= 1e-5 * std::max(size, 1.0) * std::sqrt(double(weights_.hidden) / 64 + 1);
+    one.right = one.error <= allowed_error(size, weights_.hidden);
     std::vector<double> linearize;
     const double start = now_us();
     for (const Roots& roots : batches_.roots) one.system->run(roots, out_.data());

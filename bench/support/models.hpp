@@ -16,6 +16,7 @@
 // There are 1000 words, and word vectors are as long as states.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -51,6 +52,17 @@ inline std::size_t state_size(Model model, std::size_t hidden) {
     case Model::mvrnn: return hidden + hidden * hidden;
     default: return hidden;
   }
+}
+
+/// What a model is timed at where nothing else is said: the sizes of the paper's tables.
+inline std::vector<int> usual_hidden(Model model) {
+  return model == Model::mvrnn ? std::vector{64, 128} : std::vector{256, 512};
+}
+
+/// How far a state may be from the reference, the greatest element of which is `size`: rounding of sums of up to 2 H
+/// products, in the mean, and of activations, over the levels of a tree.
+inline double allowed_error(double size, std::size_t hidden) {
+  return 1e-5 * std::max(size, 1.0) * std::sqrt(double(hidden) / 64 + 1);
 }
 
 /// The weights of a model, row-major, by the names that the model gives them. A matrix is [output, input].

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -64,7 +63,6 @@ class CodeCache {
   }
 
   bool is_on() const { return !directory_.empty(); }
-  const std::string& directory() const { return directory_; }
 
   /// The code that was kept under a key; nothing if there is none.
   std::optional<std::string> find(const Fingerprint& key) const {

@@ -35,6 +35,13 @@ struct Compiled {
   bool from_cache = false;  // of code that was compiled before
 };
 
+/// The version of the LLVM that this process runs, `19.1.7`.
+inline std::string llvm_version() {
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
 namespace detail {
 
 /// Makes the host's code generator known to LLVM, once in the process.
@@ -117,10 +124,7 @@ class LlvmModule {
 
   /// All that the object depends on.
   Fingerprint key() const {
-    unsigned major = 0, minor = 0, patch = 0;
-    LLVMGetVersion(&major, &minor, &patch);
-    std::string all = "LLVM";
-    for (const unsigned part : {major, minor, patch}) all += ' ' + std::to_string(part);
+    std::string all = "LLVM " + llvm_version();
     all += '\n' + llvm::taken(LLVMGetTargetMachineTriple(machine_.get()));
     all += '\n' + llvm::taken(LLVMGetTargetMachineCPU(machine_.get()));
     all += '\n' + llvm::taken(LLVMGetTargetMachineFeatureString(machine_.get()));
@@ -234,13 +238,6 @@ inline bool link_kept(const std::string& object, const std::string& symbol, cons
 }
 
 }  // namespace detail
-
-/// The version of the LLVM that this process runs, `19.1.7`.
-inline std::string llvm_version() {
-  unsigned major = 0, minor = 0, patch = 0;
-  LLVMGetVersion(&major, &minor, &patch);
-  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
-}
 
 /// This machine.
 inline Target host_target() {
