@@ -89,17 +89,33 @@ int divided_calls(std::uint64_t first, int count, int workers, int groups, const
 
 }  // namespace
 
-TEST_CASE("each root has one group, and each group a run of roots", "[runtime][groups]") {
+TEST_CASE("each root has one place, and groups have as many roots as each other, or one more", "[runtime][groups]") {
   for (std::size_t roots = 1; roots < 40; ++roots)
     for (std::size_t groups = 1; groups <= roots; ++groups) {
-      std::size_t root = 0;
+      std::size_t all = 0;
       for (std::size_t g = 0; g < groups; ++g) {
-        REQUIRE(runtime::first_root_of(g, groups, roots) == root);
-        for (; root < runtime::first_root_of(g + 1, groups, roots); ++root)
-          REQUIRE(runtime::group_of_root(root, groups, roots) == g);
+        const std::size_t own = runtime::num_roots_of(g, groups, roots);
+        REQUIRE((own == roots / groups || own == roots / groups + 1));
+        all += own;
+        for (std::size_t r = 0; r < own; ++r) {
+          const std::size_t root = runtime::root_at({g, r}, groups);
+          REQUIRE(root < roots);
+          REQUIRE(runtime::place_of_root(root, groups) == runtime::RootPlace{g, r});
+        }
       }
-      REQUIRE(root == roots);
+      REQUIRE(all == roots);
     }
+}
+
+TEST_CASE("groups of roots sorted by size have about as much to do", "[runtime][groups]") {
+  for (const std::size_t groups : {2, 4, 8})
+    for (std::size_t roots = 2 * groups; roots < 100; roots += 2 * groups)
+      for (std::size_t g = 0; g < groups; ++g) {
+        std::size_t sum = 0;
+        for (std::size_t r = 0; r < runtime::num_roots_of(g, groups, roots); ++r)
+          sum += runtime::root_at({g, r}, groups);
+        CHECK(sum * groups == roots * (roots - 1) / 2);
+      }
 }
 
 TEST_CASE("groups are of one size, and no more than roots, workers or what was asked for", "[runtime][groups]") {
@@ -202,18 +218,18 @@ TEST_CASE("groups of a DAG may share some nodes, and count them once", "[runtime
   const SumFunctor m = divided(2, 2, 1, e);
   Trees trees(4);
   auto* const last = const_cast<Word*>(trees.roots[3]->left);
-  last->left = trees.roots[0]->left->left;
+  last->left = trees.roots[1]->left->left;
   const auto few = m(trees.roots);
   CHECK(few.num_groups() == 2);
   CHECK(few.num_nodes() == 4 * 7 - 1);
   CHECK(few.num_computed() == 4 * 7);
-  CHECK(few[3][0] == 13 + 14 + 15 + 16 - 12);
-  CHECK(few.node(last->left)[0] == 1);
-  last->left = trees.roots[0];
+  CHECK(few[3][0] == 13 + 14 + 15 + 16 - 8);
+  CHECK(few.node(last->left)[0] == 5);
+  last->left = trees.roots[1];
   const auto many = m(trees.roots);
   CHECK(many.num_groups() == 1);
   CHECK(many.num_nodes() == 4 * 7 - 1);
-  CHECK(many[3][0] == 10 + 14 + 15 + 16);
+  CHECK(many[3][0] == 26 + 14 + 15 + 16);
 }
 
 TEST_CASE("links that are indices are divided as pointers are", "[runtime][groups]") {

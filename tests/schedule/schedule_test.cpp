@@ -71,11 +71,20 @@ TEST_CASE("a loop of known extent splits into tiles and one rest", "[schedule][e
   }
 }
 
-TEST_CASE("a loop of unknown extent splits into tiles and single iterations", "[schedule][equality]") {
+TEST_CASE("a loop of unknown extent splits into tiles and halves of them", "[schedule][equality]") {
   const Visits v;
-  for (const int extent : {0, 1, 4, 11}) {
+  for (const int extent : {0, 1, 4, 6, 11}) {
     const std::vector<int> together = v.run(split_visits(v, num_nodes, 4), extent);
-    for (int e = 0; e < extent; ++e) CHECK(together[std::size_t(e)] == (e < extent / 4 * 4 ? 4 : 1));
+    for (int e = 0; e < extent; ++e)
+      CHECK(together[std::size_t(e)] == (e < extent / 4 * 4 ? 4 : e < extent / 2 * 2 ? 2 : 1));
+  }
+}
+
+TEST_CASE("a loop of unknown extent splits into tiles of three and single iterations", "[schedule][equality]") {
+  const Visits v;
+  for (const int extent : {0, 1, 3, 11}) {
+    const std::vector<int> together = v.run(split_visits(v, num_nodes, 3), extent);
+    for (int e = 0; e < extent; ++e) CHECK(together[std::size_t(e)] == (e < extent / 3 * 3 ? 3 : 1));
   }
 }
 
@@ -280,6 +289,26 @@ TEST_CASE("workers own rows of matrices, which tiles divide between them", "[sch
                text_after("share_work", odd::matrix_rows(8), standard.workers(2)));
   check_golden("schedule/tile_nests/matrix_rows.ilir",
                text_after("tile_nests", odd::matrix_rows(8), standard.workers(2)));
+}
+
+TEST_CASE("a sum over the rows of a child's matrix is added up from slices of the rows that workers own",
+          "[schedule][golden]") {
+  check_golden("schedule/slice_contractions/matrix_rows.ilir",
+               text_after("slice_contractions", odd::matrix_rows(32), standard));
+  const std::string shared = text_after("insert_barriers", odd::matrix_rows(32), standard.workers(2));
+  CHECK(count(shared, "\n  barrier") == 1);  // in the loop over levels
+}
+
+TEST_CASE("sums that are no sums over two slices of own rows stay whole", "[schedule]") {
+  const auto same = [](const ra::Graph& graph, const Schedule& schedule) {
+    const ir::Program p = lower::lower(graph, schedule);
+    return schedule::slice_contractions(p.body).same_as(p.body);
+  };
+  CHECK(!same(odd::matrix_rows(48), standard));
+  CHECK(same(odd::matrix_rows(16), standard));
+  CHECK(same(odd::matrix_rows(40), standard));
+  CHECK(same(tree_gru(32).graph(), standard));
+  CHECK(same(odd::matrix_state(32), standard));  // over columns
 }
 
 TEST_CASE("what a matrix and a vector need of the same child is read for both at once", "[schedule][golden]") {

@@ -30,6 +30,7 @@
 #include "cortex/schedule/merge_rows.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
+#include "cortex/schedule/slice_contractions.hpp"
 #include "cortex/schedule/store_weights.hpp"
 #include "cortex/schedule/tile_nests.hpp"
 
@@ -165,6 +166,7 @@ inline void make_nests(Pipeline& p, int gates) {
 /// The compiler's own schedule of a program's loops.
 inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
+  if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule::most_gates(target, schedule.tiling));
 
   // What is a function of weights, or of a word, is read and not computed

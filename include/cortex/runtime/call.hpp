@@ -95,9 +95,8 @@ class CallInGroups {
   /// others may be in generated code, and wait at barriers there.
   bool begin(Workspace& group, int g, int groups, int size) noexcept {
     try {
-      const std::size_t first = first_of(g, groups), last = first_of(g + 1, groups);
       group.use_weights_of(workspace_);
-      numbering_.some(group, {workspace_.division.roots.data() + first, last - first});
+      numbering_.some(group, roots_of(group, std::size_t(g), std::size_t(groups)));
       if (g == 0 && numbered_) *numbered_ = now_ns();
       check_guarded(group.plan(), group.nodes, group.weights());
       group.prepare(size);
@@ -109,8 +108,13 @@ class CallInGroups {
     return stands_apart(group, g);
   }
 
-  std::size_t first_of(int g, int groups) const {
-    return first_root_of(std::size_t(g), std::size_t(groups), workspace_.division.num_roots);
+  /// The roots of group `g`, listed in its workspace.
+  std::span<const void* const> roots_of(Workspace& group, std::size_t g, std::size_t groups) const {
+    const void* const* const all = workspace_.division.roots.data();
+    const std::size_t count = num_roots_of(g, groups, workspace_.division.num_roots);
+    const void** const own = group.division.own_roots.reserve(count);
+    for (std::size_t r = 0; r < count; ++r) own[r] = all[root_at({g, r}, groups)];
+    return {own, count};
   }
 
   /// Whether few enough of the group's nodes are also in groups before it. Waits until these are numbered.

@@ -186,8 +186,8 @@ class Result {
   /// The group that has a root, and its number there.
   std::pair<std::size_t, std::size_t> find(std::size_t root) const {
     if (root >= roots_) runtime::detail::no_root(root, roots_);
-    const std::size_t groups = call_->num_groups(), group = runtime::group_of_root(root, groups, roots_);
-    return {group, root - runtime::first_root_of(group, groups, roots_)};
+    const runtime::RootPlace place = runtime::place_of_root(root, call_->num_groups());
+    return {place.group, place.number};
   }
 
   runtime::CudaCall call_;
@@ -290,12 +290,14 @@ class OnDevice {
   std::size_t share(runtime::CudaCall& call, const Vector<Root>& roots, const Number& number) const {
     const std::size_t count = roots.size();
     std::size_t groups = std::min(count, std::size_t(loaded_->most_groups()));
-    const std::span<const Root> all(roots);
+    Vector<Root> own;
     for (;;) {
       try {
         for (std::size_t g = 0; g < groups; ++g) {
-          const std::size_t begin = runtime::first_root_of(g, groups, count);
-          number(call->group(g), all.subspan(begin, runtime::first_root_of(g + 1, groups, count) - begin));
+          own.clear();
+          for (std::size_t r = 0; r < runtime::num_roots_of(g, groups, count); ++r)
+            own.push_back(roots[runtime::root_at({g, r}, groups)]);
+          number(call->group(g), std::span<const Root>(own));
         }
       } catch (const Error&) {
         if (groups <= 1) throw;

@@ -14,14 +14,28 @@ struct GroupRule {
   friend bool operator==(const GroupRule&, const GroupRule&) = default;
 };
 
-/// The first root of group `group` of `groups`; of group `groups`, the number of all roots.
-inline std::size_t first_root_of(std::size_t group, std::size_t groups, std::size_t roots) {
-  return roots * group / groups;
+/// A root's place: its group, and its number there.
+struct RootPlace {
+  std::size_t group, number;
+  friend bool operator==(const RootPlace&, const RootPlace&) = default;
+};
+
+/// Where a root is. Groups take one root after the other, forth and back, so that they have as much to do as each other
+/// where users sort roots by size.
+inline RootPlace place_of_root(std::size_t root, std::size_t groups) {
+  const std::size_t turn = root / groups, at = root % groups;
+  return {turn % 2 ? groups - 1 - at : at, turn};
 }
 
-/// The group that has root `root` of `roots`.
-inline std::size_t group_of_root(std::size_t root, std::size_t groups, std::size_t roots) {
-  return ((root + 1) * groups - 1) / roots;
+/// The root at a place.
+inline std::size_t root_at(const RootPlace& place, std::size_t groups) {
+  return place.number * groups + (place.number % 2 ? groups - 1 - place.group : place.group);
+}
+
+/// How many roots a group has.
+inline std::size_t num_roots_of(std::size_t group, std::size_t groups, std::size_t roots) {
+  const std::size_t turns = roots / groups;
+  return turns + (root_at({group, turns}, groups) < roots);
 }
 
 /// How many groups a call of so many workers and roots has at most: groups are of one size, and each has a root.

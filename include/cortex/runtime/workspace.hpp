@@ -78,9 +78,9 @@ class alignas(128) Workspace {
   Place root(std::size_t i) const {
     if (num_groups_ == 1) [[likely]]
       return {this, arrays().root[i]};
-    const std::size_t roots = num_roots(), groups = std::size_t(num_groups_), g = group_of_root(i, groups, roots);
-    const Workspace& in = group(int(g));
-    return {&in, in.arrays().root[i - first_root_of(g, groups, roots)]};
+    const RootPlace place = place_of_root(i, std::size_t(num_groups_));
+    const Workspace& in = group(int(place.group));
+    return {&in, in.arrays().root[place.number]};
   }
   /// A node by its address, where `is_wanted(place)`.
   template <class IsWanted>
@@ -96,8 +96,9 @@ class alignas(128) Workspace {
   struct Division {
     structure::Block<const void*> roots;  // of the whole call, in its first group
     std::size_t num_roots = 0;
-    int calls_in_one = 0;  // so many calls to come have one group
-    Flag numbered;         // set once the group's nodes are
+    structure::Block<const void*> own_roots;  // of the group
+    int calls_in_one = 0;                     // so many calls to come have one group
+    Flag numbered;                            // set once the group's nodes are
     structure::Bounds bounds;
     std::int32_t num_repeated = 0;  // nodes that stand in a group before this one as well
   } division;
@@ -186,8 +187,6 @@ class alignas(128) Workspace {
     CallMemory result;
     for (int g = 0; g < num_groups_; ++g) group(g).add_memory_to(result);
     for (std::size_t g = std::size_t(num_groups_); g <= others_.size(); ++g) result.held += group(int(g)).held();
-    result.arrays += division.roots.capacity() * sizeof(void*);
-    result.held += division.roots.capacity() * sizeof(void*);
     return result;
   }
 
@@ -212,7 +211,7 @@ class alignas(128) Workspace {
 
   /// What this group has needed.
   void add_memory_to(CallMemory& result) const {
-    result.arrays += nodes.bytes();
+    result.arrays += array_bytes();
     result.held += held();
     for (std::size_t s = 0; s < memory_.size() && arrays().num_nodes > 0; ++s) {
       const Storage& storage = plan_->storage[s];
@@ -221,8 +220,11 @@ class alignas(128) Workspace {
           copies * rows_of(storage, arrays()) * storage.row_bytes;
     }
   }
+  std::size_t array_bytes() const {
+    return nodes.bytes() + (division.roots.capacity() + division.own_roots.capacity()) * sizeof(void*);
+  }
   std::size_t held() const {
-    std::size_t sum = nodes.bytes();
+    std::size_t sum = array_bytes();
     for (const Memory& memory : memory_)
       for (const Block& block : memory.blocks) sum += block.size() + slack_bytes;
     return sum;

@@ -206,15 +206,16 @@ class CostModel {
   /// Rows of tables: they come from wherever there is room for a table.
   double far() const { return machine_.levels.size() < 2 ? 1e10 : machine_.levels[machine_.levels.size() - 2].rate; }
 
-  /// What other workers read of a row: states. Temporaries mostly stay with the worker that makes them.
+  /// What other workers read of a row: states. Temporaries mostly stay with the worker that makes them, and so do
+  /// matrices, whose rows workers own.
   static double stored_bytes(const ir::WorkItem& item) {
     double bytes = 0;
     for (const ir::Buffer& buffer : item.stored) {
-      if (buffer->role != ir::Role::state) continue;
       double elements = double(size_of(buffer->dtype));
+      int dense = 0;
       for (const Dim& dim : buffer->dims)
-        if (dim.extent() > 0) elements *= double(dim.extent());
-      bytes += elements;
+        if (dim.extent() > 0) elements *= double(dim.extent()), ++dense;
+      if (buffer->role == ir::Role::state && dense < 2) bytes += elements;
     }
     return bytes;
   }

@@ -100,14 +100,22 @@ ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
       });
 }
 
-/// How many elements a slice of each dimension has, where some nest runs over slices of it.
-inline PointerMap<std::int64_t> pieces_of(const ir::Stmt& body) {
-  PointerMap<std::int64_t> result;
+/// Where some nest runs over slices of a dimension.
+struct Pieces {
+  PointerMap<std::int64_t> elements;  // of a slice of each dimension
+  PointerSet of_rows;                 // dimensions of which slices are rows of matrices
+};
+
+inline Pieces pieces_of(const ir::Stmt& body) {
+  Pieces result;
   for_each_nest(body, [&](const Nest& nest) {
     for (const Access& access : accesses_of(nest.inner))
-      for (std::size_t d = 0; d < access.indices.size(); ++d)
-        if (const std::int64_t piece = piece_of(nest, access.indices[d]))
-          result.insert_or_assign(access.buffer->dims[d].id(), piece);
+      for (std::size_t d = 0; d < access.indices.size(); ++d) {
+        const std::int64_t piece = piece_of(nest, access.indices[d]);
+        if (!piece) continue;
+        result.elements.insert_or_assign(access.buffer->dims[d].id(), piece);
+        if (d >= 1 && d + 2 == access.indices.size()) result.of_rows.insert(access.buffer->dims[d].id());
+      }
   });
   return result;
 }
@@ -155,11 +163,13 @@ inline ir::Stmt share_work(const ir::Stmt& whole, SlicesOfMatrices slices = Slic
         Nest result = nest;
         if (replicate || has_shared_loop(nest) || is_one_workers(nest)) return ir::Stmt();
         const LoopHeader* rows = slices == SlicesOfMatrices::rows ? matrix_rows(nest) : nullptr;
-        if (const LoopHeader* own_share = rows && !pieces.contains(rows->dim.id()) ? rows : shared_loop(nest)) {
+        const bool by_rows =
+            rows && (!pieces.elements.contains(rows->dim.id()) || pieces.of_rows.contains(rows->dim.id()));
+        if (const LoopHeader* own_share = by_rows ? rows : shared_loop(nest)) {
           LoopHeader& loop = result.loops[std::size_t(own_share - nest.loops.data())];
-          const auto piece = pieces.find(loop.dim.id());
+          const auto piece = pieces.elements.find(loop.dim.id());
           loop.kind = ir::ForKind::parallel;
-          if (piece != pieces.end()) loop.piece = piece->second;
+          if (piece != pieces.elements.end()) loop.piece = piece->second;
         } else {
           // Nothing to slice: the first worker alone.
           const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));

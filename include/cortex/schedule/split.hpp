@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/schedule/unroll_and_jam.hpp"
 
 namespace cortex::schedule {
@@ -14,7 +15,8 @@ namespace cortex::schedule {
 ///   for o = 0:extent%factor: single(extent/factor*factor + o)
 ///
 /// A rest that is known to be empty is left out; one of known size is given to `rest` whole (peeling, I11): from its
-/// first index, so many. `tile` is from the tile's first index, `single` for one index.
+/// first index, so many. One of unknown size, of a factor that is a power of two, is done in halves: if there are
+/// factor/2 or more, these, then factor/4, and so on. `tile` is from the tile's first index, `single` for one index.
 inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, FunctionRef<ir::Stmt(ir::Expr)> tile,
                       FunctionRef<ir::Stmt(ir::Expr)> single, FunctionRef<ir::Stmt(ir::Expr, int)> rest) {
   const auto loop = [&](const ir::Expr& count, const auto& body) -> ir::Stmt {
@@ -27,7 +29,15 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, Functi
   const ir::Stmt main = loop(tiles, [&](const ir::Expr& o) { return tile(o * factor); });
   if (const auto known = ir::as_int(left))
     return *known ? ir::Block::make({main, rest(tiles * factor, int(*known))}) : main;
-  return ir::Block::make({main, loop(left, [&](const ir::Expr& o) { return single(tiles * factor + o); })});
+  if ((factor & (factor - 1)) != 0)
+    return ir::Block::make({main, loop(left, [&](const ir::Expr& o) { return single(tiles * factor + o); })});
+  Vector<ir::Stmt> stmts{main};
+  for (int half = factor / 2; half >= 1; half /= 2) {
+    const ir::Expr twice = ir::imm(2 * half), first = extent / twice * twice;
+    stmts.push_back(ir::If::make(ir::binary(ir::BinaryOp::ge, extent % twice, ir::imm(half)),
+                                 half == 1 ? single(first) : rest(first, half)));
+  }
+  return ir::Block::make(stmts);
 }
 
 /// A loop over `extent` rows as the fewest tiles of at most `most` rows, of sizes that differ by at most one, and for

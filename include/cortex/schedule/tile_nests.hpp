@@ -191,7 +191,7 @@ class NestTiler {
   bool is_matrix() const {
     if (nest_.loops.size() < 2) return false;
     const LoopHeader& row = nest_.loops[nest_.loops.size() - 2];
-    bool same_columns = row.dim.kind() == DimKind::dense && row.piece == 1 && ir::as_int(row.extent).value_or(0) > 1;
+    bool same_columns = row.dim.kind() == DimKind::dense && ir::as_int(row.extent).value_or(0) > 1;
     ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
       ir::visit_with(contraction.body, [&](const ir::Load& load) {
         const ir::Expr e = ir::handle_of(load);
@@ -208,11 +208,12 @@ class NestTiler {
     row_ = &nest_.loops[nest_.loops.size() - 2];
     const bool shared = row_->kind == ir::ForKind::parallel;
     const int extent = int(*ir::as_int(row_->extent)), most = std::min(shape_.most_rows, extent);
-    const int whole = shared ? slice_unit_ : extent;  // what tiles should divide
+    const int unit = row_->piece > 1 ? int(row_->piece) : slice_unit_;
+    const int whole = shared ? unit : extent;  // what tiles should divide
     int each = most;
     while (each > 1 && whole % each) --each;
     if (3 * each < 2 * most) each = most;
-    const Share own = shared ? share_of(row_->extent, slice_unit_) : Share{ir::imm(0), row_->extent};
+    const Share own = shared ? share_of(row_->extent, unit) : Share{ir::imm(0), row_->extent};
     first_row_ = own.begin, num_rows_ = own.end - own.begin;
     row_tiles_divide_ = shared && whole % each == 0 && extent % whole == 0;
     Nest result = nest_;
@@ -263,12 +264,13 @@ class NestTiler {
   }
 
   /// The innermost output loop as vectors, several of them at once, of the whole dimension or of the worker's slice.
-  /// Slices are cut at vectors of f32 for all types, so that a worker's slice is the same in every nest.
+  /// Slices are cut at vectors of f32 for all types, or at the loop's pieces, so that a worker's slice is the same in
+  /// every nest.
   ir::Stmt columns(int rows) {
     const LoopHeader& loop = nest_.loops.back();
     const int extent = int(loop.dim.extent());
     const auto tiles = [&](const ir::Expr& panel, int vectors) { return tile(panel * lanes_, lanes_, rows, vectors); };
-    if (loop.piece > 1) return piece_loop(rows);
+    if (loop.piece % lanes_ && loop.piece > 1) return piece_loop(rows);
     const auto rest_from = [&](int first) {  // what does not fill a vector of f32, or of the own type
       const int panels = (extent - first) / lanes_, tail = (extent - first) % lanes_;
       Vector<ir::Stmt> stmts;
@@ -276,19 +278,19 @@ class NestTiler {
       if (tail) stmts.push_back(tile(ir::imm(extent - tail), tail, rows, 1));
       return ir::Block::make(stmts);
     };
-    const int vectors = contracts_ ? shape_.vectors(rows) : 1;
+    const int vectors = contracts_ ? std::clamp(extent / lanes_, 1, shape_.vectors(rows)) : 1;
     if (loop.kind != ir::ForKind::parallel)
       return split_panels(ir::imm(0), ir::imm(extent / lanes_), vectors, tiles, rest_from(extent / lanes_ * lanes_));
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
                    workers = ir::call(ir::UfKind::num_workers, "num_workers");
-    const int unit = std::max(slice_unit_, lanes_), blocks = extent / unit;
+    const int unit = loop.piece > 1 ? int(loop.piece) : std::max(slice_unit_, lanes_), blocks = extent / unit;
     const ir::Expr begin = worker * blocks / workers, end = (worker + 1) * blocks / workers;
     ir::Stmt last = rest_from(blocks * unit);
     if (extent % unit) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
     return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last);
   }
 
-  /// The worker's pieces of the innermost output loop, one after the other.
+  /// The worker's pieces of the innermost output loop, one after the other: they are not of whole vectors.
   ir::Stmt piece_loop(int rows) {
     const LoopHeader& loop = nest_.loops.back();
     const int piece = int(loop.piece), panels = piece / lanes_, tail = piece % lanes_;
