@@ -32,7 +32,7 @@ int main() try {
   using namespace examples;
   cortex::CompileOptions compiled;
   compiled.target = target();
-  const int hidden = compiled.target->backend == cortex::Backend::interpreter ? 8 : 128;
+  const int hidden = compiled.target->backend == cortex::Backend::interpreter ? 8 : 64;
   const auto program = tree_lstm(hidden, hidden);
 
   // What to measure with: inputs like those of every day, here sentences, ten a call.
