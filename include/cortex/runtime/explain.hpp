@@ -362,6 +362,7 @@ class Explainer {
          schedule::predict_nests(work_, executable_.schedule, executable_.target, machine, shape)) {
       const ir::WorkItem& item = work_[cost.item];
       all += cost.terms;
+      if (!item.stored.empty() && is_gone(item.stored.front())) continue;
       if (item.kind == ir::WorkItem::Kind::barrier) {
         barriers += cost.terms;
         continue;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "cortex/base/vectors.hpp"
@@ -55,6 +56,7 @@ class RegisterKeeper {
   struct Kept {
     ir::Buffer weight;
     Vector<ir::Expr> indices;
+    Dim dim;                     // of the loop
     std::int64_t extent, count;  // of the loop; of it in registers
     ir::Buffer registers;
   };
@@ -115,11 +117,10 @@ class RegisterKeeper {
     return own;
   }
 
-  /// What a load in the loop over `var` reads, without count and registers; without a weight if it is nothing to keep.
-  Kept read_by(const ir::Load& load, const ir::For& loop) const {
+  /// What a load in the loop reads, without count and registers; nothing if it is nothing to keep.
+  std::optional<Kept> read_by(const ir::Load& load, const ir::For& loop) const {
     const bool chip = load.buffer->scope == ir::Scope::chip;
-    const auto source = sources_.find(load.buffer.id());
-    Kept read{chip && source != sources_.end() ? source->second : load.buffer, {}, *ir::as_int(loop.extent), 0, {}};
+    Kept read{source_of(load.buffer), {}, loop.dim, *ir::as_int(loop.extent), 0, {}};
     if (read.weight->role != ir::Role::weight || read.weight->fragments || load.indices.size() < 2) return {};
     bool own = true, moves = false, differs = false;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
@@ -129,7 +130,13 @@ class RegisterKeeper {
       moves |= ir::uses(index, at_);
       ir::visit_with(index, [&](const ir::UfCall&) { differs = true; });
     }
-    return own && moves && differs ? read : Kept{};
+    return own && moves && differs ? std::optional(read) : std::nullopt;
+  }
+
+  /// The weight of which a buffer is a slice in shared memory, or else the buffer.
+  ir::Buffer source_of(const ir::Buffer& buffer) const {
+    const auto source = sources_.find(buffer.id());
+    return source == sources_.end() ? buffer : source->second;
   }
 
   /// The index of the weight that a block's slice in shared memory is indexed for by index `d`.
@@ -151,12 +158,13 @@ class RegisterKeeper {
 
   void collect(const ir::For& loop) {
     ir::visit_with(loop.body, [&](const ir::Load& load) {
-      Kept read = read_by(load, loop);
-      if (!read.weight) {
-        const bool matrix = load.buffer->role == ir::Role::weight && load.indices.size() > 1;
-        if (matrix && left_out_.empty()) left_out_ = "'" + load.buffer->name + "'";
-      } else if (!find(read)) {
-        kept_.push_back(std::move(read));
+      const std::optional<Kept> read = read_by(load, loop);
+      if (!read) {
+        const ir::Buffer source = source_of(load.buffer);
+        const bool matrix = source->role == ir::Role::weight && load.indices.size() > 1;
+        if (matrix && left_out_.empty()) left_out_ = "'" + source->name + "'";
+      } else if (!find(*read)) {
+        kept_.push_back(*read);
       }
     });
   }
@@ -164,35 +172,43 @@ class RegisterKeeper {
   /// Registers of an element; those of less than 32 bits have one for themselves.
   static std::int64_t registers_of(const Kept& kept) { return size_of(kept.weight->dtype) > 4 ? 2 : 1; }
 
-  /// Gives each matrix its share of the thread's registers: what a small one does not need, the others get.
+  /// Gives each matrix its share of the thread's registers, those of one extent the same: a loop reads them together.
+  /// What small ones do not need, the others get.
   void divide() {
+    Vector<std::int64_t> extents;
+    for (const Kept& kept : kept_)
+      if (std::find(extents.begin(), extents.end(), kept.extent) == extents.end()) extents.push_back(kept.extent);
+    std::sort(extents.begin(), extents.end());
     std::int64_t room = shape_.weight_registers, waiting = 0;
     for (const Kept& kept : kept_) waiting += registers_of(kept);
-    Vector<Kept*> by_size;
-    for (Kept& kept : kept_) by_size.push_back(&kept);
-    std::stable_sort(by_size.begin(), by_size.end(),
-                     [](const Kept* a, const Kept* b) { return a->extent < b->extent; });
-    for (Kept* kept : by_size) {
-      const std::int64_t share = room / waiting;
-      kept->count = share < kept->extent ? share / piece * piece : kept->extent;
-      if (kept->count == 0)
-        refuse_gpu("weights are to stay in registers, but a thread has room for " +
-                   std::to_string(shape_.weight_registers) + " elements beside what it works with, and of " +
-                   std::to_string(kept_.size()) + " matrices '" + kept->weight->name + "' would get " +
-                   std::to_string(share) + " of " + std::to_string(kept->extent) +
-                   "; take fewer threads, or keep the weights in shared memory");
-      room -= kept->count * registers_of(*kept), waiting -= registers_of(*kept);
+    for (const std::int64_t extent : extents) {
+      const std::int64_t share = room / waiting, count = share < extent ? share / 4 * 4 : extent;
+      for (Kept& kept : kept_) {
+        if (kept.extent != extent) continue;
+        if (count < std::min(extent, least)) refuse_share(kept, share);
+        kept.count = count, kept.registers = registers(kept);
+        room -= count * registers_of(kept), waiting -= registers_of(kept);
+      }
     }
-    for (Kept& kept : kept_) {
-      ir::BufferInfo info;
-      info.name = kept.weight->name + "_registers";
-      info.dtype = kept.weight->dtype;
-      info.role = ir::Role::weight;
-      info.scope = ir::Scope::local;
-      info.dims = {Dim("element", kept.count)};
-      info.packed_from = kept.weight;
-      kept.registers = ir::Buffer(std::move(info));
-    }
+  }
+
+  [[noreturn]] void refuse_share(const Kept& kept, std::int64_t share) const {
+    refuse_gpu("weights are to stay in registers, but a thread has room for " +
+               std::to_string(shape_.weight_registers) + " elements beside what it works with, and of " +
+               std::to_string(kept_.size()) + " matrices '" + kept.weight->name + "' would get " +
+               std::to_string(share) + " of " + std::to_string(kept.extent) +
+               "; take fewer threads, or keep the weights in shared memory");
+  }
+
+  static ir::Buffer registers(const Kept& kept) {
+    ir::BufferInfo info;
+    info.name = kept.weight->name + "_registers";
+    info.dtype = kept.weight->dtype;
+    info.role = ir::Role::weight;
+    info.scope = ir::Scope::local;
+    info.dims = {Dim("element", kept.count)};
+    info.packed_from = kept.weight;
+    return ir::Buffer(std::move(info));
   }
 
   /// The loop, its first part over registers.
@@ -201,12 +217,12 @@ class RegisterKeeper {
     std::int64_t count = extent;
     bool any = false;
     ir::visit_with(loop.body, [&](const ir::Load& load) {
-      if (const Kept read = read_by(load, loop); read.weight) any = true, count = std::min(count, find(read)->count);
+      if (const auto read = read_by(load, loop)) any = true, count = std::min(count, find(*read)->count);
     });
     if (!any) return ir::handle_of(loop);
     const ir::Stmt first = ir::mutate_with(loop.body, [&](auto& self, const ir::Load& load) -> ir::Expr {
-      const Kept read = read_by(load, loop);
-      return read.weight ? ir::Load::make(find(read)->registers, {loop.var}) : self.children(load);
+      const auto read = read_by(load, loop);
+      return read ? ir::Load::make(find(*read)->registers, {loop.var}) : self.children(load);
     });
     Vector<ir::Stmt> parts{ir::For::make(loop.var, loop.dim, ir::imm(count), loop.loop, first)};
     if (count < extent) {
@@ -228,7 +244,7 @@ class RegisterKeeper {
       from.push_back(inside ? index : ir::binary(ir::BinaryOp::min, index, last));
     }
     const ir::Stmt copy = ir::Store::make(kept.registers, {e}, ir::Load::make(kept.weight, from));
-    return ir::For::make(e, Dim("element", kept.count), ir::imm(kept.count), ir::ForKind::serial, copy);
+    return ir::For::make(e, kept.dim, ir::imm(kept.count), ir::ForKind::serial, copy);
   }
 
   /// `body` without filling shared memory of which nothing is read.
@@ -245,7 +261,7 @@ class RegisterKeeper {
     });
   }
 
-  static constexpr std::int64_t piece = 8;  // of a loop, at least, for a part of it to be worth code of its own
+  static constexpr std::int64_t least = 8;  // of a loop, for a part of it to be worth code of its own
 
   const GpuShape& shape_;
   const ir::Expr at_ = ir::Var::make("at");
