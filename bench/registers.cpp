@@ -4,8 +4,10 @@
 //
 //   registers [--models treelstm,...] [--architectures 80,90] [--hidden N]
 //
-// Prints a table for each architecture. `peeled` kernels have code of their own for 4, 2 and 1 nodes that a thread
-// computes side by side, so that guards stand in the last ones alone; the others have code for one node.
+// Prints a table for each architecture: registers of a thread and how many of them hold weights, shared memory of a
+// block, and bytes that are spilled. `peeled` kernels have code of their own for 4, 2 and 1 nodes that a thread
+// computes side by side, the last of a level being fewer; the others have code for one node. What is unrolled is so by
+// two levels, and goes node by node. A model's kernels all have the same blocks and threads.
 #include <CLI/CLI.hpp>
 #include <cortex/cuda.hpp>
 #include <cstdio>
@@ -34,30 +36,51 @@ int number_before(const std::string& log, const std::string& what) {
   return std::atoi(log.c_str() + begin);
 }
 
-/// "56, 37 KB", spills behind it: registers of a thread, shared memory of a block. "-" where the schedule is refused.
-std::string report(const cortex::ra::Graph& graph, const cortex::Schedule& schedule, const cortex::Gpu& gpu,
-                   const cortex::jit::Nvrtc& nvrtc, std::vector<std::string>& refusals) {
-  std::shared_ptr<const cortex::runtime::CudaExecutable> code;
-  try {
-    code = cortex::runtime::compile_cuda_graph(graph, schedule, gpu, {});
-  } catch (const cortex::Error& error) {
-    if (error.code != cortex::Code::invalid_schedule) throw;
-    refusals.push_back(error.message);
-    return "- (" + std::to_string(refusals.size()) + ")";
-  }
-  const auto image = cortex::jit::compile_cuda(nvrtc, code->text.source(), gpu.sm, {.report = true});
+/// Where the weights of a kernel are: as schedules say it, or all in registers, whether they fit or not.
+enum class Kept { streamed, on_chip, as_fits, all };
+constexpr Kept all_places[] = {Kept::streamed, Kept::on_chip, Kept::as_fits, Kept::all};
+
+/// A program under one schedule, as the compiler makes it but for `Kept::all`.
+struct Kernel {
+  cortex::codegen::CudaText text;
+  int weights = 0;  // of a thread, in registers
+};
+
+Kernel kernel_of(const cortex::ra::Graph& graph, const cortex::Schedule& standard, int rows, Kept kept,
+                 const cortex::Gpu& gpu) {
+  using Where = GpuSchedule::Weights;
+  const auto problem = cortex::schedule::gpu_problem(graph, standard);
+  const auto usual = cortex::schedule::gpu_shape({}, gpu, problem);
+  GpuSchedule how{.group = usual.group, .blocks = usual.blocks, .rows = rows};  // the same for all places
+  how.weights = kept == Kept::streamed ? Where::streamed : kept == Kept::on_chip ? Where::automatic : Where::registers;
+  auto shape = cortex::schedule::gpu_shape(how, gpu, problem);
+  if (kept == Kept::all) shape.weight_registers = 1 << 20;
+  const cortex::Schedule schedule = standard.on_gpu(how).workers(shape.blocks);
+  const auto program =
+      cortex::pass::run_gpu_pipeline(cortex::lower::lower(graph, schedule), schedule, shape, cortex::Target::cuda(gpu));
+  Kernel kernel;
+  kernel.text = cortex::codegen::cuda_text(program, {cortex::runtime::barrier_of(shape), shape.blocks, shape.threads});
+  cortex::ir::visit_with(program.body, [&](const cortex::ir::Alloc& alloc) {
+    if (alloc.buffer->role == cortex::ir::Role::weight) kernel.weights += int(alloc.buffer->dims[0].extent());
+  });
+  return kernel;
+}
+
+/// "254 (96 weights), 32 KB, spills 8 B": registers of a thread, shared memory of a block.
+std::string report(const Kernel& kernel, int sm, const cortex::jit::Nvrtc& nvrtc) {
+  const auto image = cortex::jit::compile_cuda(nvrtc, kernel.text.source(), sm, {.report = true});
   std::string text = std::to_string(number_before(image.log, " registers"));
-  if (code->text.chip_bytes) text += ", " + std::to_string((code->text.chip_bytes + 1023) / 1024) + " KB";
+  if (kernel.weights) text += " (" + std::to_string(kernel.weights) + " weights)";
+  if (kernel.text.chip_bytes) text += ", " + std::to_string((kernel.text.chip_bytes + 1023) / 1024) + " KB";
   const int spills = number_before(image.log, " bytes spill stores") + number_before(image.log, " bytes spill loads");
   return spills ? text + ", spills " + std::to_string(spills) + " B" : text;
 }
 
 void print_table(const Options& options, int sm, const cortex::jit::Nvrtc& nvrtc) {
-  using Kept = GpuSchedule::Weights;
   const cortex::Gpu gpu = cortex::Gpu::of(sm);
-  std::printf("\n%d.%d: registers of a thread, shared memory of a block\n\n", sm / 10, sm % 10);
-  std::printf("| | | weights streamed | in shared memory | in registers |\n|---|---|---|---|---|\n");
-  std::vector<std::string> refusals;
+  std::printf("\n| %d.%d | | streamed | in shared memory | in registers, as fits | all in registers |\n", sm / 10,
+              sm % 10);
+  std::printf("|---|---|---|---|---|---|\n");
   for (const std::string& name : options.models) {
     const Model model = model_named(name);
     const int hidden = options.hidden ? options.hidden : model == Model::mvrnn ? 64 : 256;
@@ -65,12 +88,14 @@ void print_table(const Options& options, int sm, const cortex::jit::Nvrtc& nvrtc
       for (const bool unrolled : {false, true}) {
         if (unrolled && model == Model::dagrnn) continue;  // nodes of a DAG have several parents
         for (const bool peeled : {true, false}) {
-          std::printf("| %s %d | %s%s |", name.c_str(), hidden, unrolled ? "unrolled" : "",
-                      peeled ? (unrolled ? ", peeled" : "peeled") : "");
-          for (const Kept kept : {Kept::streamed, Kept::automatic, Kept::registers}) {
-            auto schedule = cortex::Schedule::standard().on_gpu({.weights = kept, .rows = peeled ? 0 : 1});
-            if (unrolled) schedule = schedule.unroll(program, 2);
-            std::printf(" %s |", report(program.graph(), schedule, gpu, nvrtc, refusals).c_str());
+          if (unrolled && peeled) continue;  // its subtrees are computed node by node
+          const auto standard = cortex::Schedule::standard();
+          const auto schedule = unrolled ? standard.unroll(program, 2) : standard;
+          std::printf("| %s %d | %s |", name.c_str(), hidden, unrolled ? "unrolled" : peeled ? "peeled" : "");
+          for (const Kept kept : all_places) {
+            const Kernel kernel = kernel_of(program.graph(), schedule, peeled ? 4 : 1, kept, gpu);
+            const bool fits = kept != Kept::on_chip || kernel.text.chip_bytes;
+            std::printf(" %s |", fits ? report(kernel, sm, nvrtc).c_str() : "does not fit");
             std::fflush(stdout);
           }
           std::printf("\n");
@@ -78,7 +103,6 @@ void print_table(const Options& options, int sm, const cortex::jit::Nvrtc& nvrtc
       }
     });
   }
-  for (std::size_t i = 0; i < refusals.size(); ++i) std::printf("\n(%zu) %s\n", i + 1, refusals[i].c_str());
 }
 
 int run(const Options& options) {

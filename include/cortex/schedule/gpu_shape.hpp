@@ -125,7 +125,7 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   if (wish.weights == GpuSchedule::Weights::registers) {
     // With more, loads ahead of their use make the assembler spill. Nodes side by side share no reading of weights
     // here.
-    shape.weight_registers = std::max(std::min(gpu.registers / shape.threads, 255) - 64, 0) / 2;
+    shape.weight_registers = std::max(std::min(gpu.registers / shape.threads, 256) - 64, 0) / 2;
     shape.accumulators = std::min(shape.accumulators, 8);
     if (!shape.weight_registers)
       detail::refuse_gpu("weights are to stay in registers, but a thread of " + std::to_string(shape.threads) +
