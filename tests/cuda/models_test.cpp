@@ -117,7 +117,8 @@ TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]
   bind_all<double>(cpu, weights);
   const auto right = cpu(items.roots);
   FakeCuda fake;
-  auto model = cuda::compile(program, on_gpu(Group::cluster, 2, Weights::registers).exact_activations(), fake.gpu);
+  auto model =
+      cuda::compile(program, on_gpu(Group::cluster, 2, GpuSchedule::Weights::registers).exact_activations(), fake.gpu);
   bind_all<double>(model, weights);
   cuda::Result result = model.to(cuda::Device(fake.device()))(items.roots);
   CHECK(fake.problem == "");
