@@ -61,7 +61,9 @@ void check_on(const cuda::Device& device, const Program& program, Shape shape) {
   const Items items = forest(shape, 300, 40, 5);
   const std::vector<float> right = interpreted(program, weights, items);
   std::vector<float> first;
-  for (const auto& [name, schedule] : all_ways()) {
+  std::vector<Sharing> ways = all_ways();
+  ways.push_back({"grid, weights in registers", on_gpu(Group::grid, 3, GpuSchedule::Weights::registers)});
+  for (const auto& [name, schedule] : ways) {
     GpuSchedule how = schedule.gpu;
     if (how.group == Group::cluster && !device.gpu().has_clusters()) continue;
     for (const int threads : {32, 256}) {

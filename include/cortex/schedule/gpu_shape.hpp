@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
 
@@ -39,10 +40,25 @@ struct GpuProblem {
   std::int64_t columns = 1;       // of the widest result
 };
 
+/// Whether nodes decide what is read of an input, as a word decides the row of an embedding.
+inline bool is_looked_up(const ra::Graph& graph, const ir::Buffer& input) {
+  bool found = false;
+  for (const ra::Op& op : graph.ops) {
+    if (!op.body) continue;
+    ir::visit_with(op.body, [&](const ir::Load& load) {
+      if (load.buffer != input) return;
+      for (const ir::Expr& index : load.indices)
+        ir::visit_with(
+            index, [&](const ir::UfCall&) { found = true; }, [&](const ir::Load&) { found = true; });
+    });
+  }
+  return found;
+}
+
 inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule = {}) {
   GpuProblem problem;
   for (const ra::Op& op : graph.ops) {
-    if (op.kind != ra::OpKind::input || op.dims.size() < 2) continue;
+    if (op.kind != ra::OpKind::input || op.dims.size() < 2 || is_looked_up(graph, op.buffer)) continue;
     DType type = op.buffer->dtype == DType::f32 ? schedule.weight_type : op.buffer->dtype;
     for (const auto& [name, own] : schedule.stored)
       if (name == op.name()) type = own;
