@@ -47,6 +47,7 @@ const std::vector<Way>& all_ways() {
       {"cortex_grid_locks", {.group = Group::grid, .lock_based = true}},
       {"cortex_streamed", {.weights = Kept::streamed}},
       {"cortex_resident", {.weights = Kept::resident}},
+      {"cortex_registers", {.weights = Kept::registers}},
   };
   return ways;
 }

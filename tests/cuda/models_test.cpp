@@ -61,7 +61,9 @@ void check_on(const cuda::Device& device, const Program& program, Shape shape) {
   const Items items = forest(shape, 300, 40, 5);
   const std::vector<float> right = interpreted(program, weights, items);
   std::vector<float> first;
-  for (const auto& [name, schedule] : all_ways()) {
+  std::vector<Sharing> ways = all_ways();
+  ways.push_back({"grid, weights in registers", on_gpu(Group::grid, 3, GpuSchedule::Weights::registers)});
+  for (const auto& [name, schedule] : ways) {
     GpuSchedule how = schedule.gpu;
     if (how.group == Group::cluster && !device.gpu().has_clusters()) continue;
     for (const int threads : {32, 256}) {
@@ -117,7 +119,8 @@ TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]
   bind_all<double>(cpu, weights);
   const auto right = cpu(items.roots);
   FakeCuda fake;
-  auto model = cuda::compile(program, on_gpu(Group::cluster, 2).exact_activations(), fake.gpu);
+  auto model =
+      cuda::compile(program, on_gpu(Group::cluster, 2, GpuSchedule::Weights::registers).exact_activations(), fake.gpu);
   bind_all<double>(model, weights);
   cuda::Result result = model.to(cuda::Device(fake.device()))(items.roots);
   CHECK(fake.problem == "");

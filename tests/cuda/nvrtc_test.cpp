@@ -107,6 +107,20 @@ TEST_CASE("products on tensor cores do not spill", "[cuda][nvrtc]") {
   check_default(models::tree_fc<Item>(word, left, right, sizes(0, 256)).program, {90}, with(tf32));
 }
 
+TEST_CASE("weights in registers take as many as do not make the others spill", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto with = [](int threads = 0) {
+    GpuSchedule how;
+    how.weights = GpuSchedule::Weights::registers, how.threads = threads;
+    return Schedule::standard().on_gpu(how);
+  };
+  const auto tree_lstm = models::tree_lstm<Item>(word, kids, sizes(256, 256)).program;
+  check_default(tree_lstm, {80, 90}, with());
+  check_default(tree_lstm, {90}, with(512));
+  check_default(tree_lstm, {90}, with().unroll(tree_lstm, 2));
+  check_default(models::mv_rnn<Item>(word, left, right, sizes(0, 64)).program, {80}, with());
+}
+
 TEST_CASE("more threads a block take fewer accumulators each, and do not spill", "[cuda][nvrtc]") {
   nvrtc();
   for (const int threads : {512, 1024}) {

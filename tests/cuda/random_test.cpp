@@ -26,7 +26,8 @@ GpuSchedule way(int number) {
   how.rows = 1 << (number % 4);
   how.group = number % 3 == 0 ? Group::block : number % 3 == 1 ? Group::cluster : Group::grid;
   how.blocks = number % 3 == 0 ? 1 : number % 3 == 1 ? 2 : 2 + number % 2;
-  how.weights = number % 5 < 2 ? GpuSchedule::Weights::streamed : GpuSchedule::Weights::automatic;
+  using Weights = GpuSchedule::Weights;
+  how.weights = number % 5 < 2 ? Weights::streamed : number % 5 < 4 ? Weights::automatic : Weights::registers;
   how.lock_based = number % 2;
   return how;
 }

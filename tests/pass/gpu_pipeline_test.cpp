@@ -109,6 +109,91 @@ TEST_CASE("share_threads makes of a TreeGRU what its golden file shows", "[sched
                text_after("share_threads", tree_gru(16).graph(), how(Group::cluster, 2)));
 }
 
+TEST_CASE("keep_registers makes of a TreeGRU what its golden file shows", "[schedule][gpu]") {
+  GpuSchedule wish = how(Group::cluster, 2, 512);
+  wish.weights = GpuSchedule::Weights::registers;
+  check_golden("schedule/keep_registers/tree_gru.ilir", text_after("keep_registers", tree_gru(16).graph(), wish));
+}
+
+namespace {
+
+/// `for b: for n: a = 0; for r: a += W[worker,r] * x[b,r] + W[3 - worker,r]; y[b,worker] = a`, with `columns` workers.
+ir::Program sums_of_levels(int columns) {
+  const Dim H("hidden", columns), R("input", 20), B("level", 3);
+  const ir::Buffer W = buffer("W", {H, R}, ir::Role::weight), x = buffer("x", {B, R}, ir::Role::weight);
+  const ir::Buffer y = buffer("y", {B, H}, ir::Role::state);
+  const ir::Expr b = var("b"), i = var("i"), j = var("j"), worker = ir::call(ir::UfKind::worker, "worker");
+  const ir::Stmt sum = sum_over(
+      R,
+      [&](const ir::Expr& r) {
+        return load(W, {i, r}) * load(x, {b, r}) + load(W, {j, r});
+      },
+      [&](const ir::Expr& sum) {
+        return store(y, {b, i}, sum);
+      });
+  const ir::Stmt level = ir::LetStmt::make(i, worker, ir::LetStmt::make(j, ir::imm(columns - 1) - i, sum));
+  const ir::Stmt body = ir::For::make(b, dims::all_batches, ir::imm(3), ir::ForKind::serial, level);
+  return {"sums", {y, W, x}, body, ir::Level::scheduled};
+}
+
+schedule::GpuShape with_registers(int count) {
+  schedule::GpuShape shape;
+  shape.weight_registers = count;
+  return shape;
+}
+
+}  // namespace
+
+TEST_CASE("elements in registers and the rest give the sums that memory gives", "[schedule][gpu]") {
+  for (const int room : {16, 24, 100}) {
+    ir::Program program = sums_of_levels(4);
+    ir::Storage storage;
+    for (int e = 0; e < 80; ++e) storage["W"].push_back(e % 7 - 3), storage["x"].push_back(e % 5 - 2);
+    storage["x"].resize(60);
+    ir::Storage kept = storage;
+    ir::InterpretOptions four;
+    four.workers = 4;
+    ir::interpret(program, {}, storage, four);
+    program.body = schedule::keep_registers(program.body, with_registers(room));
+    ir::verify(program, ir::Level::scheduled);
+    ir::interpret(program, {}, kept, four);
+    CAPTURE(room, ir::print(program));
+    CHECK(kept.at("y") == storage.at("y"));
+    std::int64_t held = 0;
+    ir::visit_with(program.body, [&](const ir::Alloc& alloc) {
+      if (alloc.buffer->role == ir::Role::weight) held += alloc.buffer->dims[0].extent();
+    });
+    CHECK(held == (room == 100 ? 40 : room));
+  }
+}
+
+TEST_CASE("keep_registers does nothing twice: what it has made it refuses, as there is nothing left",
+          "[schedule][gpu][refusal]") {
+  const ir::Stmt once = schedule::keep_registers(sums_of_levels(4).body, with_registers(100));
+  CHECK_THROWS_WITH(schedule::keep_registers(once, with_registers(100)),
+                    Contains("at no level a thread reads the same elements of a matrix"));
+}
+
+TEST_CASE("keep_registers refuses matrices of which registers hold next to nothing", "[schedule][gpu][refusal]") {
+  CHECK_THROWS_WITH(schedule::keep_registers(sums_of_levels(4).body, with_registers(15)),
+                    Contains("a thread has room for 15 elements beside what it works with, and of 2 matrices 'W' "
+                             "would get 7 of 20; take fewer threads"));
+}
+
+TEST_CASE("what weights in registers do not go with is refused with the reason", "[schedule][gpu][refusal]") {
+  GpuSchedule wish = how(Group::block, 1);
+  wish.weights = GpuSchedule::Weights::registers;
+  CHECK_THAT(refusal(wish, tree_gru(64).graph()),
+             Contains("'Ur_packed' has more columns in a slice than a block has threads") &&
+                 Contains("take more blocks or threads"));
+  wish.threads = 1024;
+  CHECK_THAT(refusal(wish, tree_gru(64).graph()),
+             Contains("a thread of 1024 a block has 64, all for what it works with; take 512 threads or fewer"));
+  wish = how(Group::block, 1);
+  wish.weights = GpuSchedule::Weights::registers, wish.tensor_cores = GpuSchedule::TensorCores::bf16;
+  CHECK_THAT(refusal(wish, tree_gru(64).graph()), Contains("weights in registers are for threads that multiply them"));
+}
+
 TEST_CASE("tensor_products makes of a TreeGRU what its golden file shows", "[schedule][gpu]") {
   GpuSchedule wish = how(Group::cluster, 2);
   wish.tensor_cores = GpuSchedule::TensorCores::bf16;

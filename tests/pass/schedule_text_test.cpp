@@ -47,6 +47,7 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) {
         GpuSchedule gpu = s.gpu;
         gpu.group = GpuSchedule::Group::cluster, gpu.blocks = 4, gpu.threads = 128, gpu.rows = 2;
+        gpu.weights = GpuSchedule::Weights::registers;
         return s.on_gpu(gpu);
       },
       [](const Schedule& s) {
@@ -126,5 +127,5 @@ TEST_CASE("text that is no schedule is refused, with its line and what there is"
 TEST_CASE("what a GPU's schedule cannot be is refused with what it can", "[schedule][text]") {
   CHECK_THAT(refusal("gpu_group(warp, 2)"),
              Contains("has no choice 'warp'; there are automatic, block, cluster, grid"));
-  CHECK_THAT(refusal("gpu_weights(here)"), Contains("has no choice 'here'; there are automatic, streamed, resident"));
+  CHECK_THAT(refusal("gpu_weights(here)"), Contains("has no choice 'here'; there are automatic, streamed, resident, registers"));
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "cortex/models/tree_rnn.hpp"
 #include "support/models.hpp"
 
 using namespace cortex;
@@ -36,6 +37,11 @@ TEST_CASE("a model's problem is its matrices and its widest result", "[schedule]
   const GpuProblem problem = gpu_problem(tree_gru(64).graph());
   CHECK(problem.weight_bytes == 3 * 64 * 64 * 4);
   CHECK(problem.columns == 64);
+}
+
+TEST_CASE("a table of which nodes read their own row is none of a model's matrices", "[schedule][gpu]") {
+  const auto program = models::tree_rnn<Word>(word, kids, {.vocabulary = 1000, .input = 64, .hidden = 64}).program;
+  CHECK(gpu_problem(program.graph()).weight_bytes == 2 * 64 * 64 * 4);
 }
 
 TEST_CASE("a model's matrices count as they are stored", "[schedule][gpu]") {

@@ -108,7 +108,8 @@ class FakeCuda {
   int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0;
   std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
-  std::string problem;                                 // that the emulation found first
+  std::string problem;         // that the emulation found first
+  std::uint64_t meetings = 0;  // at a lock-free barrier in memory, of the first group, until the last launch ended
   std::vector<jit::cuda::LaunchAttribute> attributes;  // of the last launch
 
   /// From here to `end_capture` what streams are given is kept, and nothing that a capture forbids is allowed.
@@ -339,6 +340,9 @@ class FakeCuda {
       Emulation emulation(memory_, shape, order);
       const std::string found = emulation.run([&] { entry(launch); });
       if (problem.empty()) problem = found;
+      const auto block = allocated_.upper_bound(launch.words);
+      if (block != allocated_.begin() && launch.words + 8 <= std::prev(block)->first + std::prev(block)->second)
+        meetings = *reinterpret_cast<const std::uint64_t*>(launch.words);
     });
   }
 

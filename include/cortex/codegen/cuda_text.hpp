@@ -174,10 +174,12 @@ class CudaTextPrinter {
   /// Whether the loop's variable indexes a local array, which is in registers only where the loop is copied out.
   static bool indexes_registers(const ir::For& n) {
     bool found = false;
-    ir::visit_with(n.body, [&](const ir::Load& load) {
-      for (const ir::Expr& index : load.indices)
-        found |= load.buffer->scope == ir::Scope::local && ir::uses(index, n.var);
-    });
+    const auto look = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
+      for (const ir::Expr& index : indices) found |= buffer->scope == ir::Scope::local && ir::uses(index, n.var);
+    };
+    ir::visit_with(
+        n.body, [&](const ir::Load& load) { look(load.buffer, load.indices); },
+        [&](const ir::Store& store) { look(store.buffer, store.indices); });
     return found;
   }
 

@@ -25,7 +25,7 @@ enum class Role : std::uint8_t {
 enum class Scope : std::uint8_t {
   shared,  // all workers of a call
   worker,  // each worker has its own copy
-  local,   // one loop iteration: registers, once the loops around its uses are unrolled
+  local,   // one loop iteration, or what a thread keeps: registers, once the loops around its uses are unrolled
   chip,    // each worker has its own copy, in fast memory for the time of a call: the shared memory of a GPU's block
 };
 

@@ -5,6 +5,7 @@
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/pass/zero_absent_rows.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
+#include "cortex/schedule/keep_registers.hpp"
 #include "cortex/schedule/keep_weights.hpp"
 #include "cortex/schedule/share_bound_loops.hpp"
 #include "cortex/schedule/share_threads.hpp"
@@ -37,6 +38,8 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
   p.run("insert_thread_barriers", insert_thread_barriers);
   p.run("share_threads", [&](const ir::Stmt& s) { return schedule::share_threads(s, shape); });
+  if (shape.weight_registers)
+    p.run("keep_registers", [&](const ir::Stmt& s) { return schedule::keep_registers(s, shape); });
   p.run("share_loads", share_loads);
 }
 

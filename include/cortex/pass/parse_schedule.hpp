@@ -98,7 +98,7 @@ inline constexpr std::array decisions{
     Decision{"gpu_weights", "o",
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) {
-                 gpu.weights = GpuSchedule::Weights(choice(step, {"automatic", "streamed", "resident"}));
+                 gpu.weights = GpuSchedule::Weights(choice(step, {"automatic", "streamed", "resident", "registers"}));
                });
              }},
     Decision{"gpu_tensor_cores", "o",

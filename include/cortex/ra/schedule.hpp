@@ -76,8 +76,10 @@ struct GpuSchedule {
   };
   enum class Weights : std::uint8_t {
     automatic,
-    streamed,  // read from the L2 cache at every level
-    resident,  // each block's slice in its shared memory, for the time of a call
+    streamed,   // read from the L2 cache at every level
+    resident,   // each block's slice in its shared memory, for the time of a call
+    registers,  // what a thread multiplies at every level in its registers, as much as they hold of it; the rest as if
+                // automatic
   };
   /// What tensor cores multiply, from compute capability 8.0 on. All products of a model's matrices with what nodes
   /// have are theirs, at every level, however small; matrices are rounded to the type when they are bound, and stored

@@ -71,8 +71,8 @@ inline std::string to_string(const Schedule& schedule) {
     line("gpu_group", std::string(groups[std::size_t(gpu.group)]) + ", " + std::to_string(gpu.blocks));
   if (gpu.threads) line("gpu_threads", std::to_string(gpu.threads));
   if (gpu.rows) line("gpu_rows", std::to_string(gpu.rows));
-  if (gpu.weights != GpuSchedule::Weights::automatic)
-    line("gpu_weights", gpu.weights == GpuSchedule::Weights::resident ? "resident" : "streamed");
+  constexpr const char* places[] = {"automatic", "streamed", "resident", "registers"};
+  if (gpu.weights != GpuSchedule::Weights::automatic) line("gpu_weights", places[std::size_t(gpu.weights)]);
   constexpr const char* products[] = {"off", "bf16", "f16", "tf32"};
   if (gpu.tensor_cores != GpuSchedule::TensorCores::off)
     line("gpu_tensor_cores", products[std::size_t(gpu.tensor_cores)]);

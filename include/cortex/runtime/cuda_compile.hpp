@@ -46,6 +46,10 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
     refuse(
         "GpuSchedule::Weights::resident: slices of weights stay in shared memory where the loops are the compiler's "
         "own, and with loops() they are not");
+  if (wish.weights == GpuSchedule::Weights::registers)
+    refuse(
+        "GpuSchedule::Weights::registers: what threads read at every level stays in registers where the loops are the "
+        "compiler's own, and with loops() they are not");
   using Group = GpuSchedule::Group;
   if (wish.group == Group::automatic && !wish.blocks && !schedule.by_hand->has_barriers()) wish.group = Group::block;
   wish.weights = GpuSchedule::Weights::streamed;

@@ -16,6 +16,7 @@
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/tables.hpp"
+#include "cortex/runtime/weight_places.hpp"
 #include "cortex/schedule/choose_groups.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
 
@@ -195,22 +196,29 @@ class Explainer {
     if (const DType type = schedule::products_of(gpu); type != DType::f32)
       lines.row({"tensor cores", "multiply " + std::string(to_string(type)) +
                                      " and add in f32, in tiles of 16 columns and 8 nodes a warp: " + joined(tiled())});
-    Vector<std::string> kept, streamed;
+    const WeightPlaces places = weight_places(executable_.tiled);
+    Vector<std::string> whole, parts;
+    for (const InRegisters& some : places.in_registers)
+      (some.all ? whole : parts).push_back(std::to_string(some.elements) + " of " + some.name);
+    const char* const elements =
+        "elements that each thread multiplies at every level stay in its registers for a call: ";
+    if (!whole.empty()) lines.row({"registers", elements + joined(whole)});
+    if (!parts.empty())
+      lines.row({"registers", elements + joined(parts) + "; they hold no more, and the others are read as below"});
     double bytes = 0;
-    for (const ir::Buffer& buffer : executable_.scheduled.buffers)
-      if (buffer->scope == ir::Scope::chip)
-        bytes += size_of_buffer(buffer).bytes,
-            kept.push_back(buffer->name.substr(0, buffer->name.rfind(buffer->fragments ? "_fragments" : "_packed")));
-    for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
-      const bool matrix = buffer->role == ir::Role::weight && buffer->packed_from;
-      if (!matrix || std::find(kept.begin(), kept.end(), buffer->packed_from->name) != kept.end()) continue;
-      streamed.push_back(buffer->packed_from->name);
-    }
-    if (!kept.empty())
-      lines.row(
-          {"resident", bytes_text(bytes) +
-                           " of weights stay in each block's shared memory for the time of a call: " + joined(kept)});
-    if (!streamed.empty()) lines.row({"streamed", "from the L2 cache, as they are read: " + joined(streamed)});
+    for (const ir::Buffer& buffer : places.on_chip) bytes += size_of_buffer(buffer).bytes;
+    if (!places.on_chip.empty())
+      lines.row({"resident", bytes_text(bytes) +
+                                 " of weights stay in each block's shared memory for the time of a call: " +
+                                 joined(places.on_chip_names)});
+    if (!places.streamed.empty())
+      lines.row({"streamed", "from the L2 cache, as they are read: " + joined(places.streamed)});
+  }
+
+  /// Whether the slice on chip that was to hold some of a weight is there no more: registers hold all of it.
+  bool is_gone(const ir::Buffer& buffer) const {
+    const auto& there = executable_.tiled.buffers;
+    return buffer->scope == ir::Scope::chip && std::find(there.begin(), there.end(), buffer) == there.end();
   }
 
   /// The matrices whose products are made by tensor cores, in the order of their first use.
@@ -260,7 +268,7 @@ class Explainer {
         table.line(pad + "barrier");
       else if (item.kind == ir::WorkItem::Kind::loop)
         table.line(pad + "for each " + item.unit + ":");
-      else
+      else if (item.stored.empty() || !is_gone(item.stored.front()))
         add_nest(table, item, pad);
     }
     return "work, nest by nest\n" + table.text() +
@@ -354,6 +362,7 @@ class Explainer {
          schedule::predict_nests(work_, executable_.schedule, executable_.target, machine, shape)) {
       const ir::WorkItem& item = work_[cost.item];
       all += cost.terms;
+      if (!item.stored.empty() && is_gone(item.stored.front())) continue;
       if (item.kind == ir::WorkItem::Kind::barrier) {
         barriers += cost.terms;
         continue;
@@ -425,7 +434,7 @@ class Explainer {
     Vector<Sum> sums;
     for (const ir::Role role : {ir::Role::state, ir::Role::temp, ir::Role::field, ir::Role::weight})
       for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
-        if (buffer->role != role) continue;
+        if (buffer->role != role || is_gone(buffer)) continue;
         const Size size = size_of_buffer(buffer);
         table.row({buffer->name, this->role(*buffer), shape(buffer), bytes_text(size.bytes),
                    size.unit.empty() ? "" : per(size.unit), note(buffer)});

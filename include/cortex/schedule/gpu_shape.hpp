@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
 
@@ -20,6 +21,7 @@ struct GpuShape {
   int rows = 0;                 // nodes that a thread computes side by side, at most
   std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
   bool resident = false;        // it is an error if they do not fit
+  int weight_registers = 0;     // of a thread, for weights; 0: none are kept there
   int accumulators = 32;        // that a thread keeps in registers, for all its nodes and gates
   DType products = DType::f32;  // what tensor cores multiply: bf16, f16, tf32; f32: threads multiply, without them
   std::int64_t slice_unit = 8;  // columns that blocks' slices are cut between: whole sectors of memory, 32 bytes each,
@@ -38,10 +40,25 @@ struct GpuProblem {
   std::int64_t columns = 1;       // of the widest result
 };
 
+/// Whether nodes decide what is read of an input, as a word decides the row of an embedding.
+inline bool is_looked_up(const ra::Graph& graph, const ir::Buffer& input) {
+  bool found = false;
+  for (const ra::Op& op : graph.ops) {
+    if (!op.body) continue;
+    ir::visit_with(op.body, [&](const ir::Load& load) {
+      if (load.buffer != input) return;
+      for (const ir::Expr& index : load.indices)
+        ir::visit_with(
+            index, [&](const ir::UfCall&) { found = true; }, [&](const ir::Load&) { found = true; });
+    });
+  }
+  return found;
+}
+
 inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule = {}) {
   GpuProblem problem;
   for (const ra::Op& op : graph.ops) {
-    if (op.kind != ra::OpKind::input || op.dims.size() < 2) continue;
+    if (op.kind != ra::OpKind::input || op.dims.size() < 2 || is_looked_up(graph, op.buffer)) continue;
     DType type = op.buffer->dtype == DType::f32 ? schedule.weight_type : op.buffer->dtype;
     for (const auto& [name, own] : schedule.stored)
       if (name == op.name()) type = own;
@@ -83,6 +100,10 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   if (wish.tensor_cores != GpuSchedule::TensorCores::off && gpu.sm < 80)
     refuse_gpu(device + " has no tensor cores for " + std::string(to_string(products_of(wish))) +
                " that add in f32; 8.0 and later have");
+  if (wish.tensor_cores != GpuSchedule::TensorCores::off && wish.weights == GpuSchedule::Weights::registers)
+    refuse_gpu(
+        "weights in registers are for threads that multiply them one by one, and tensor cores read them in tiles; take "
+        "weights resident, or leave tensor_cores out");
   if (wish.threads && (!is_power_of_two(wish.threads) || wish.threads < 32 || wish.threads > 1024))
     refuse_gpu(std::to_string(wish.threads) + " threads a block: it takes a power of two from 32 to 1024");
   if (wish.rows && (!is_power_of_two(wish.rows) || wish.rows > 8))
@@ -117,6 +138,16 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   shape.threads = wish.threads ? wish.threads : 256;
   shape.rows = wish.rows ? wish.rows : 4;
   shape.accumulators = std::clamp((gpu.registers / shape.threads - 32) / 8, 4, 32);
+  if (wish.weights == GpuSchedule::Weights::registers) {
+    // With more, loads ahead of their use make the assembler spill. Nodes side by side share no reading of weights
+    // here.
+    shape.weight_registers = std::max(std::min(gpu.registers / shape.threads, 256) - 64, 0) / 2;
+    shape.accumulators = std::min(shape.accumulators, 8);
+    if (!shape.weight_registers)
+      detail::refuse_gpu("weights are to stay in registers, but a thread of " + std::to_string(shape.threads) +
+                         " a block has " + std::to_string(gpu.registers / shape.threads) +
+                         ", all for what it works with; take 512 threads or fewer");
+  }
   shape.chip_bytes = room;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;
