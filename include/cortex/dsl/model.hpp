@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/dsl/functions.hpp"
 #include "cortex/dsl/handles.hpp"
 #include "cortex/dsl/reduce.hpp"
 #include "cortex/dsl/switch.hpp"
