@@ -115,7 +115,7 @@ struct Var : ExprNode {
 };
 
 /// `exponent` and `significand` take a positive normal number apart: x = significand * 2^exponent, the significand in
-/// [2/3, 4/3). They are the compiler's own, and what they give of other numbers is no secret of anything.
+/// [2/3, 4/3). Of other numbers they give something, which nothing may depend on. They are the compiler's own.
 enum class UnaryOp : std::uint8_t {
   neg,
   abs,
