@@ -120,8 +120,8 @@ TEST_CASE("no instruction has a fast-math flag", "[llvm_text]") {
   std::vector<Stmt> body;
   for (const BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::min, BinaryOp::max})
     body.push_back(set(a, wide(imm(0)), Binary::make(op, x, y)));
-  for (const UnaryOp op :
-       {UnaryOp::neg, UnaryOp::abs, UnaryOp::exp, UnaryOp::sqrt, UnaryOp::sigmoid, UnaryOp::relu, UnaryOp::round})
+  for (const UnaryOp op : {UnaryOp::neg, UnaryOp::abs, UnaryOp::exp, UnaryOp::sqrt, UnaryOp::sigmoid, UnaryOp::relu,
+                           UnaryOp::round, UnaryOp::floor, UnaryOp::erf, UnaryOp::exponent, UnaryOp::significand})
     body.push_back(set(a, wide(imm(0)), Unary::make(op, x)));
   const std::string text = text_of(program({a}, Block::make(body)));
   for (const char* flag : {"fast", "contract", "reassoc", "nnan", "ninf", "nsz", "arcp", "afn", "fmuladd"})

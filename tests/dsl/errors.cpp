@@ -186,7 +186,17 @@ TEST_CASE("branches are alike") {
   CHECK_THAT(branch(w.leaf, narrow),
              Contains("operator 'b' of model 'words': branch 'narrow' has other dimensions: [input], not [hidden]"));
   CHECK_THAT(branch(w.leaf, precise), Contains("branch 'precise' is f64, not f32"));
-  CHECK_THAT(branch(narrow, x), Contains("branch 'x' is not computed; read it in a compute"));
+  CHECK_THAT(branch(w.leaf, x), Contains("branch 'x_read' has other dimensions: [input], not [hidden]"));
+}
+
+TEST_CASE("a dimension has a name") {
+  try {
+    cortex::Dim("", 4);
+    FAIL("it needs none");
+  } catch (const cortex::Error& error) {
+    CHECK(error.code == cortex::Code::invalid_argument);
+    CHECK(error.message == "a Dim has no name; errors name it, as in Dim(\"hidden\", 256)");
+  }
 }
 
 TEST_CASE("states are defined once each, by operators of their dimensions and type") {
@@ -225,8 +235,10 @@ TEST_CASE("a model is as it was after states that are refused") {
 TEST_CASE("a complete model takes nothing more") {
   Words w;
   w.m.recursion_op(w.h, w.leaf);
-  CHECK_THAT(refusal([&] { w.m.recursion_op(w.h, w.leaf); }), Contains("recursion_op or program is the last call on it"));
-  CHECK_THAT(refusal([&] { w.m.input<float>("late", w.H); }), Contains("recursion_op or program is the last call on it"));
+  CHECK_THAT(refusal([&] { w.m.recursion_op(w.h, w.leaf); }),
+             Contains("recursion_op or program is the last call on it"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("late", w.H); }),
+             Contains("recursion_op or program is the last call on it"));
   CHECK_THAT(refusal([&] { w.m.compute("late", w.H, [&](auto n, auto i) { return w.leaf(n, i); }); }),
              Contains("recursion_op or program is the last call on it"));
 }

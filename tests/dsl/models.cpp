@@ -116,6 +116,32 @@ TEST_CASE("a branch without a name is named after its sides, each time different
   static_assert(std::is_same_v<decltype(second)::Set, SetOf<word, left>>);
 }
 
+TEST_CASE("data of the node is a branch: an operator reads it") {
+  Words w;
+  auto x = w.m.field("x", features, w.E);
+  auto other = w.m.compute("other", w.E, [&](auto n, auto i) { return w.leaf(n, i + 4); });
+  auto either = w.m.if_then_else(
+      "either", [](auto n) { return is_leaf(n); }, x, other);
+  const auto& graph = w.m.graph();
+  CHECK(body(graph, "x_read") == "x[n,i]");
+  CHECK(graph.ops[std::size_t(op(graph, "either").then_op)].name() == "x_read");
+  static_assert(std::is_same_v<decltype(either)::Set, SetOf<features, word>>);
+}
+
+TEST_CASE("elements are float unless it is said") {
+  Words w;
+  auto W = w.m.input("more", w.H, w.E);
+  auto c = w.m.placeholder("c", w.E);
+  auto body = w.m.compute("body", w.E, [&](auto n, auto i) { return W(0, i) * c(left(n), i); });
+  auto h = w.m.recursion(w.h, w.leaf);
+  auto state = w.m.recursion(c, body);
+  auto twice = w.m.output("twice", w.E, [&](auto n, auto i) { return 2 * state(n, i); });
+  auto total = w.m.readout("total", w.E,
+                           [&](auto r, auto i) { return sum(cortex::nodes(r), [&](auto n) { return twice(n, i); }); });
+  static_assert(std::is_same_v<decltype(total)::Element, float> && std::is_same_v<decltype(c)::Element, float>);
+  CHECK(w.m.program(total, h).graph().ops[std::size_t(w.m.graph().find("more"))].buffer->dtype == cortex::DType::f32);
+}
+
 TEST_CASE("an integer field is a condition, true where it is not 0") {
   Words w;
   auto rec = w.m.compute("rec", w.H, [&](auto n, auto i) { return w.h(left(n), i); });

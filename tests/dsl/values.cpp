@@ -22,6 +22,44 @@ TEST_CASE("functions of data") {
     return exp(x) + log(x) + sqrt(x) + tanh(x) + sigmoid(x) + relu(x) + abs(x);
   }) == "exp(leaf[n,i]) + log(leaf[n,i]) + sqrt(leaf[n,i]) + tanh(leaf[n,i]) + sigmoid(leaf[n,i]) + relu(leaf[n,i]) + "
         "abs(leaf[n,i])");
+  Words v;
+  CHECK(v.text([&](auto n, auto i) {
+    auto x = v.leaf(n, i);
+    return erf(x) + sin(x) + cos(x) + log1p(x) + expm1(x) + floor(x);
+  }) == "erf(leaf[n,i]) + sin(leaf[n,i]) + cos(leaf[n,i]) + log1p(leaf[n,i]) + expm1(leaf[n,i]) + floor(leaf[n,i])");
+}
+
+TEST_CASE("functions made of others") {
+  const auto text = [](auto f) {
+    Words w;
+    return w.text([&](auto n, auto i) { return f(w.leaf(n, i)); });
+  };
+  CHECK(text([](auto x) { return square(x) + rsqrt(x) + ceil(x); }) ==
+        "leaf[n,i] * leaf[n,i] + 1.0 / sqrt(leaf[n,i]) + -floor(-leaf[n,i])");
+  CHECK(text([](auto x) { return silu(x) + gelu(x) + softplus(x); }) ==
+        "leaf[n,i] * sigmoid(leaf[n,i]) + leaf[n,i] * (0.5 * (1.0 + erf(leaf[n,i] * 0.707106769))) + "
+        "(relu(leaf[n,i]) + log1p(exp(-abs(leaf[n,i]))))");
+  CHECK(text([](auto x) { return leaky_relu(x, 0.25) + elu(x); }) ==
+        "select(leaf[n,i] < 0.0,0.25 * leaf[n,i],leaf[n,i]) + "
+        "select(leaf[n,i] < 0.0,1.0 * expm1(leaf[n,i]),leaf[n,i])");
+}
+
+TEST_CASE("a power by a number is made of products where it can be") {
+  const auto text = [](auto f) {
+    Words w;
+    return w.text([&](auto n, auto i) { return f(w.leaf(n, i)); });
+  };
+  CHECK(text([](auto x) { return pow(x, 2) + pow(x, 3.0) + pow(x, 1); }) ==
+        "leaf[n,i] * leaf[n,i] + leaf[n,i] * (leaf[n,i] * leaf[n,i]) + leaf[n,i]");
+  CHECK(text([](auto x) { return pow(x, -2) + pow(x, 0) + pow(x, 0.5); }) ==
+        "1.0 / (leaf[n,i] * leaf[n,i]) + 1.0 + sqrt(leaf[n,i])");
+  CHECK(text([](auto x) { return pow(x, 1.5) + pow(2, x); }) ==
+        "exp(1.5 * log(leaf[n,i])) + exp(leaf[n,i] * 0.693147182)");
+  CHECK(refusal([&] { text([](auto x) { return pow(-2, x); }); }) ==
+        "operator 'x': pow of the number -2.000000: a number is raised to data if it is positive and finite");
+  CHECK(refusal([] { Words().text([](auto n, auto) { return pow(age(n), weight(n)); }); }) ==
+        "operator 'x': 'node_age' (f32) meets 'node_weight' (f64): f32 and f64 do not mix; convert one side with "
+        "cast<float>(...) or cast<double>(...)");
 }
 
 TEST_CASE("max and min combine data with data, with numbers and with the structure") {

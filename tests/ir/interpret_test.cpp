@@ -89,6 +89,22 @@ TEST_CASE("functions are those of the C library, exact or not", "[interpret]") {
   CHECK(value_of(Unary::make(UnaryOp::exp, f32(0.3), true)) == std::exp(0.3));
   CHECK(value_of(Unary::make(UnaryOp::log, f32(0.3))) == std::log(0.3));
   CHECK(value_of(Unary::make(UnaryOp::sqrt, f32(0.3))) == std::sqrt(0.3));
+  CHECK(value_of(Unary::make(UnaryOp::erf, f32(0.3))) == std::erf(0.3));
+  CHECK(value_of(Unary::make(UnaryOp::sin, f32(0.3))) == std::sin(0.3));
+  CHECK(value_of(Unary::make(UnaryOp::cos, f32(0.3))) == std::cos(0.3));
+  CHECK(value_of(Unary::make(UnaryOp::log1p, f32(0.3))) == std::log1p(0.3));
+  CHECK(value_of(Unary::make(UnaryOp::expm1, f32(0.3))) == std::expm1(0.3));
+  CHECK(value_of(Unary::make(UnaryOp::floor, f32(-0.3))) == -1);
+}
+
+TEST_CASE("a positive number is taken apart about 1", "[interpret]") {
+  for (const double x : {1.0, 0.66, 0.67, 1.33, 1.34, 100.0, 3e-30}) {
+    const double exponent = value_of(Unary::make(UnaryOp::exponent, f32(x)));
+    const double significand = value_of(Unary::make(UnaryOp::significand, f32(x)));
+    CHECK(significand * std::exp2(exponent) == x);
+    CHECK(significand >= 2.0 / 3);
+    CHECK(significand < 4.0 / 3);
+  }
 }
 
 TEST_CASE("rounding is to the nearest even integer", "[interpret]") {

@@ -98,6 +98,17 @@ TEMPLATE_TEST_CASE("unary operators of floats mean what they mean in C++", "[llv
   check<T>(UnaryOp::abs, [](T a) { return std::abs(a); });
   check<T>(UnaryOp::sqrt, [](T a) { return std::sqrt(a); });
   check<T>(UnaryOp::round, [](T a) { return std::nearbyint(a); });
+  check<T>(UnaryOp::floor, [](T a) { return std::floor(a); });
+}
+
+TEMPLATE_TEST_CASE("a normal number is taken apart about 1", "[llvm_jit]", float, double) {
+  using T = TestType;
+  std::vector<T> x;
+  for (int i = 0; i < 16; ++i) x.push_back(std::ldexp(T(1) + T(i) / 16, 13 * i - 100));
+  const auto exponent = [](T a) { return std::floor(std::log2(a * T(1.5))); };
+  check<T>(UnaryOp::exponent, exponent, x);
+  check<T>(
+      UnaryOp::significand, [&](T a) { return std::ldexp(a, -int(exponent(a))); }, x);
 }
 
 TEMPLATE_TEST_CASE("transcendental functions are the C library's", "[llvm_jit]", float, double) {
@@ -105,6 +116,11 @@ TEMPLATE_TEST_CASE("transcendental functions are the C library's", "[llvm_jit]",
   check<T>(UnaryOp::exp, [](T a) { return std::exp(a); });
   check<T>(UnaryOp::log, [](T a) { return std::log(a); });
   check<T>(UnaryOp::tanh, [](T a) { return std::tanh(a); });
+  check<T>(UnaryOp::erf, [](T a) { return std::erf(a); });
+  check<T>(UnaryOp::sin, [](T a) { return std::sin(a); });
+  check<T>(UnaryOp::cos, [](T a) { return std::cos(a); });
+  check<T>(UnaryOp::log1p, [](T a) { return std::log1p(a); });
+  check<T>(UnaryOp::expm1, [](T a) { return std::expm1(a); });
   check<T>(UnaryOp::sigmoid, [](T a) { return 1 / (1 + std::exp(-a)); });
 }
 

@@ -119,6 +119,18 @@ TEST_CASE("a sum over two dimensions is one nest with one accumulator", "[lower]
   CHECK(count(text, "local both_acc[]") == 1);
 }
 
+TEST_CASE("a sum that is read twice is computed once", "[lower][equality]") {
+  Model m;
+  const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+    const ir::Expr once = m.product(i[0], [&](auto& r) { return m.sum_of_kids(n, r); });
+    return m.emb(n, i[0]) + once * tanh_of(once);
+  });
+  const ra::Graph graph = m.with(body);
+  const std::string text = lowered(graph, together);
+  CHECK(count(text, "W[") == 2);  // declared, and read
+  CHECK(difference(graph, together) == "");
+}
+
 TEST_CASE("a reduction inside another kind of reduction has a row per edge", "[lower]") {
   const std::string text = lowered(odd::extremes(4), together);
   CHECK(count(text, "[d_edge,hidden=4]") >= 1);

@@ -29,7 +29,7 @@ class RandomExpression {
     if (depth == 0)
       return below(5) == 0 ? ir::constant(0.1 * (below(40) - 20), type)
                            : ir::Load::make(x_, {node_, ir::imm(below(size_))});
-    switch (below(12)) {
+    switch (below(15)) {
       case 0: return ir::Unary::make(tanh, number(depth - 1));
       case 1: return ir::Unary::make(sigmoid, number(depth - 1));
       case 2: return ir::Unary::make(relu, number(depth - 1));
@@ -42,7 +42,12 @@ class RandomExpression {
         return ir::Select::make(ir::Binary::make(below(2) ? B::lt : B::ge, number(depth - 1), number(depth - 1)),
                                 number(depth - 1), number(depth - 1));
       case 9: return number(depth - 1) * number(depth - 1);
-      case 10: return ir::Unary::make(round, number(depth - 1));
+      case 10: return ir::Unary::make(below(2) ? round : floor, number(depth - 1));
+      case 11: return ir::Unary::make(below(2) ? sin : cos, number(depth - 1));
+      case 12: return ir::Unary::make(erf, number(depth - 1));
+      case 13:
+        return ir::Unary::make(log1p, below(2) ? positive(depth - 1) : ir::Unary::make(sigmoid, number(depth - 1)));
+      case 14: return ir::Unary::make(expm1, ir::Unary::make(tanh, number(depth - 1)));
       default: return below(2) ? number(depth - 1) + number(depth - 1) : number(depth - 1) - number(depth - 1);
     }
   }
@@ -82,6 +87,12 @@ float in_float(const ir::Expr& e, const std::vector<float>& x) {
       case ir::UnaryOp::tanh: return std::tanh(a);
       case ir::UnaryOp::sigmoid: return 1 / (1 + std::exp(-a));
       case ir::UnaryOp::round: return std::nearbyint(a);
+      case ir::UnaryOp::floor: return std::floor(a);
+      case ir::UnaryOp::erf: return std::erf(a);
+      case ir::UnaryOp::sin: return std::sin(a);
+      case ir::UnaryOp::cos: return std::cos(a);
+      case ir::UnaryOp::log1p: return std::log1p(a);
+      case ir::UnaryOp::expm1: return std::expm1(a);
       default: return relu(a);
     }
   }
@@ -259,6 +270,22 @@ TEST_CASE("the square root and logarithm of what may be negative have no bound",
   CHECK(math.unary(ir::UnaryOp::sqrt, {1e-9, 1e-8}, DType::f32).error == inf);
   CHECK(math.unary(ir::UnaryOp::log, {1e-9, 1e-8}, DType::f32).error == inf);
   CHECK(math.unary(ir::UnaryOp::sqrt, {0, 0}, DType::f32).error == 0);
+}
+
+TEST_CASE("log1p of what may be -1 has no bound, at -1 itself it is minus infinity", "[bounded]") {
+  CHECK(math.unary(ir::UnaryOp::log1p, {-1 + 1e-9, 1e-8}, DType::f32).error == inf);
+  const Bounded at = math.unary(ir::UnaryOp::log1p, {-1, 0}, DType::f32);
+  CHECK((at.value == -inf && at.error == 0));
+}
+
+TEST_CASE("a sine has the bound of its argument, and never leaves [-1, 1]", "[bounded]") {
+  const Bounded near = math.unary(ir::UnaryOp::cos, {1.5, 1e-3}, DType::f32);
+  CHECK(near.covers(std::cos(1.501)));
+  CHECK(near.error < 1.1e-3);
+  for (const Bounded wild : {Bounded{0.5, 10}, Bounded{0x1p17, 1}}) {
+    const Bounded any = math.unary(ir::UnaryOp::sin, wild, DType::f32);
+    CHECK((any.covers(1) && any.covers(-1) && any.error <= 2));
+  }
 }
 
 TEST_CASE("a square root near 0 has the bound of its steepest place", "[bounded]") {

@@ -93,6 +93,42 @@ TEST_CASE("nodes in an arena are named by index or by address", "[runtime]") {
   CHECK_THAT(error_of(Code::out_of_range, [&] { m(arena(items), 3); }), Contains("3"));
 }
 
+TEST_CASE("a functor's type need not say what its model reads", "[runtime]") {
+  struct Adder {
+    AnyFunctor<Word> model;
+  };
+  const SumFunctor known = bound_functor();
+  const Adder adder{known};
+  const AnyFunctor<Word>& m = adder.model;
+  const Phrase p;
+  CHECK(m(p.all)[0][0] == 6);
+  CHECK(m(std::make_unique<Word>(p.all))[0][0] == 6);
+  CHECK(m(std::vector<const Word*>{&p.c, &p.all})[1][0] == 6);
+  CHECK(m({&p.c, &p.all})[1][0] == 6);
+  CHECK(m(std::vector<Word>{p.a, p.all})[1][0] == 6);
+  std::vector<float> out(16);
+  CHECK(m(std::vector<const Word*>{&p.all, &p.a}, out) == 2);
+  CHECK(out[0] == 6);
+  CHECK(m.number(p.all).num_nodes() == 5);
+  CHECK_THAT(error_of(Code::invalid_structure, [&] { m(static_cast<const Word*>(nullptr)); }),
+             Contains("root 0 is null"));
+  AnyFunctor<Word> copy = m;  // a handle to the same model
+  copy.bind("Emb", std::vector<float>(64, 2));
+  CHECK(known(p.a)[0][0] == 2);
+  copy.use(std::make_shared<Workers>(1));
+  CHECK(copy(p.all)[0][0] == 6);
+}
+
+TEST_CASE("an AnyFunctor asks for the arena that links index when it is called", "[runtime]") {
+  AnyFunctor<Item> m = Functor<Item, ItemSet>(std::make_shared<const runtime::Executable>(item_executable()));
+  m.bind("Emb", embedding(8));
+  const std::vector<Item> items{{0}, {1}, {-1, 0, 1}};
+  CHECK(m(arena(items), {2, 0})[1][0] == 1);
+  CHECK(m(arena(items), &items[2])[0][0] == 3);
+  CHECK(error_of(Code::invalid_argument, [&] { m(items[2]); }) ==
+        "children are indices here: call with the arena that they index, model(cortex::arena(nodes), roots)");
+}
+
 TEST_CASE("a result gives states by root, by node, by position and by name", "[runtime]") {
   const auto m = bound_functor();
   const Phrase p;

@@ -55,7 +55,7 @@ TEST_CASE("an index that is computed from a field is checked at every node", "[r
       Contains(
           "operator 'leaf' of model 'sum' reads 'Emb' at index 9 of dimension 'vocabulary', which has 9 elements"));
   const Word negative{-1};
-  CHECK_THAT(refusal(e, negative), Contains("at index -1"));
+  CHECK_THAT(refusal(e, negative), Contains("at index -1") && Contains("correct field 'id' of node 0 (-1), or"));
   const auto m = functor(e).bind("Emb", embedding(9));
   CHECK(m.try_call(p.top).error().node == &p.b);
 }
@@ -79,7 +79,9 @@ TEST_CASE("an index may read the fields of named children", "[runtime]") {
   const auto e = guarded({n, {}, internal, id_of(child_of(0, n)) + id_of(child_of(1, n)), 0, 0, {}});
   const Pair p;
   CHECK(refusal(e, p.top, 8) == "");
-  CHECK_THAT(refusal(e, p.top, 7), Contains("at index 7"));
+  CHECK_THAT(refusal(e, p.top, 7), Contains("node 0 of the call (numbered parents first): operator") &&
+                                       Contains("at index 7") &&
+                                       Contains("correct field 'id' of node 2 (3) and field 'id' of node 1 (4), or"));
 }
 
 TEST_CASE("an index may range over dense dimensions", "[runtime]") {
@@ -108,5 +110,8 @@ TEST_CASE("an index may range over the children of a container", "[runtime]") {
   m.bind("Emb", embedding(11));
   CHECK(m.try_call(top));
   m.bind("Emb", embedding(10));
-  CHECK_THAT(m.try_call(top).error().message, Contains("at index 10"));
+  const Error error = m.try_call(top).error();
+  CHECK_THAT(error.message, Contains("node 3 of the call (numbered parents first), read by node 0: operator") &&
+                                Contains("at index 10") && Contains("correct field 'id' of node 3 (8), or"));
+  CHECK(error.node == &c);  // and not the parent, which reads it
 }

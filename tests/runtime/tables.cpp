@@ -337,3 +337,21 @@ TEST_CASE("an index that is checked before each run leaves a model without table
   CHECK(model(top).size() == 1);
   CHECK_THAT(explain(model), Catch::Contains("indices that are checked before each run"));
 }
+
+TEST_CASE("explain says by which indices there are no tables, and what to do", "[runtime][tables]") {
+  Dim V{"vocabulary"}, H{"hidden", 16};
+  Model<Vertex> m("shifted", cortex::tree);
+  auto Emb = m.input("Emb", V, H), U = m.input("U", H, H);
+  auto h = m.placeholder("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return sum(H, [&](auto j) { return U(i, j) * Emb(word(n) + 1, j); }) +
+           sum(kids(n), [&](auto k) { return h(k, i); });
+  });
+  const auto program = m.recursion_op(h, body);
+  const auto text = [&](const Schedule& s) {
+    return explain(compile(program, s, Lstm::options(Target::interpreter())));
+  };
+  CHECK_THAT(text(tabulated), Catch::Contains("not by word(node) + 1, at which body reads Emb: tables go by a field of "
+                                              "the node itself, as it stands; shift the weight's rows, or the field"));
+  CHECK_THAT(text(computed), !Catch::Contains("not by word"));
+}

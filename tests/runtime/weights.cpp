@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "cortex/explain.hpp"
 #include "runtime/hand_made.hpp"
 
 using namespace cortex;
@@ -167,6 +168,51 @@ TEST_CASE("a call before all weights are bound names those that are missing", "[
   const Word leaf;
   CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }),
              Contains("model 'sum' is called before these weights are bound: 'Emb', 'U'"));
+}
+
+TEST_CASE("a weight that no result depends on need not be bound", "[runtime]") {
+  const Dim V{"vocabulary"}, H{"hidden", 8};
+  Model<Word> m("spare", cortex::tree);
+  auto Emb = m.input("Emb", V, H), Spare = m.input("Spare", V, H);
+  m.input("Unused", H);
+  auto h = m.placeholder("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) { return Emb(word(n), i) + h(left(n), i) + h(right(n), i); });
+  m.compute("nowhere", H, [&](auto n, auto i) { return Spare(word(n), i); });  // read by an operator that is not
+  auto model = compile(m.recursion_op(h, body), Schedule::standard(), CompileOptions{}.on(Target::interpreter()));
+  const Word leaf{1};
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { model(leaf); }),
+             Contains("model 'spare' is called before these weights are bound: 'Emb'"));
+  model.bind("Emb", embedding(3));
+  const float before = model(leaf)[0][3];
+  model.bind("Spare", embedding(7)).bind("Unused", std::vector<float>(8));  // but may be: of any number of rows
+  CHECK(model(leaf)[0][3] == before);
+  CHECK_THAT(explain(model), Contains("Spare, Unused: no result depends on it, so it need not be bound"));
+}
+
+TEST_CASE("the handle of another model's input is refused, whatever its name", "[runtime]") {
+  const auto make = [](const char* name, const char* input) {
+    const Dim V{"vocabulary"}, H{"hidden", 8};
+    Model<Word> m(name, cortex::tree);
+    auto Emb = m.input(input, V, H);
+    auto h = m.placeholder("h", H);
+    auto body = m.compute("body", H, [&](auto n, auto i) { return Emb(word(n), i) + h(left(n), i) + h(right(n), i); });
+    return std::pair{Emb, m.recursion_op(h, body)};
+  };
+  const auto [own, program] = make("first", "Emb");
+  const auto [namesake, second] = make("second", "Emb");
+  const auto [stranger, third] = make("third", "Table");
+  auto model = compile(program, Schedule::standard(), CompileOptions{}.on(Target::interpreter()));
+  const std::vector<float> values = embedding(3);
+  const auto refusal = [&](const auto& handle) {
+    return error_of(Code::invalid_weights, [&] { model.bind(handle, values); });
+  };
+  CHECK(refusal(namesake) ==
+        "'Emb' belongs to another model than 'first', which has one of that name: bind it by the name, or by its own "
+        "handle");
+  CHECK(refusal(stranger) == "'Table' belongs to another model than 'first': bind what belongs to this one");
+  CHECK(model.try_bind(namesake, values).error().code == Code::invalid_weights);
+  model.bind(own, values);
+  model.bind("Emb", values);
 }
 
 TEST_CASE("weights that share an open dimension must agree on its extent when the model is called", "[runtime]") {

@@ -139,6 +139,5 @@ TEST_CASE("an accessor is numbered within its own group", "[structure]") {
 TEST_CASE("a declared kind keeps its bound on children", "[structure]") {
   static_assert(cortex::tree.with_max_children(5).max_children == 5);
   static_assert(cortex::tree.with_max_children(5).kind == cs::Kind::tree);
-  static_assert(cortex::tree.with_max_children(5).with_max_children(0) == cortex::tree);
   static_assert(cortex::sequence.child_bound() == 1);
 }

@@ -139,7 +139,8 @@ TEST_CASE("a node that lacks a named child but has another is refused", "[struct
 TEST_CASE("a null element of a container is refused", "[structure]") {
   const Kids leaf, top{{&leaf, nullptr}};
   check_says(kids_error(cortex::tree, {&top}),
-             {"element 1", "'kids'", "null", "node 0", "root 0", "cortex::children<first, second>"});
+             {"element 1", "'kids'", "null", "node 0", "root 0", "cortex::optional_child<&Node::kids, 0>",
+              "cortex::children<first, second>"});
 }
 
 TEST_CASE("more children than declared are refused, as many are not", "[structure]") {
@@ -173,7 +174,9 @@ TEST_CASE("a null root is refused by its index", "[structure]") {
   check_says(word_error(cortex::tree, {&a, nullptr}), {"root 1 is null"});
 }
 
-TEST_CASE("a negative bound on children is refused", "[structure]") {
+TEST_CASE("a bound of less than one child is refused", "[structure]") {
+  check_says(error_of(Code::invalid_argument, [] { return cortex::tree.with_max_children(0); }),
+             {"with_max_children: the bound is 0; the least is 1, and cortex::tree by itself has none"});
   error_of(Code::invalid_argument, [] { return cortex::tree.with_max_children(-1); });
 }
 
@@ -196,4 +199,32 @@ TEST_CASE("a binary tree of exactly as many nodes as the workspace takes is numb
   cs::Workspace exact(255), narrow(254);
   CHECK(WordLinearizer::run(exact, cortex::tree, any_id, {&words[0]}).num_nodes == 255);
   error_of(Code::out_of_range, [&] { WordLinearizer::run(narrow, cortex::tree, any_id, {&words[0]}); });
+}
+
+TEST_CASE("an array's places may be empty where each is a child of its own", "[structure]") {
+  struct Gaps {
+    std::array<const Gaps*, 3> kids{};
+    const Gaps* more[2] = {};
+    int id = 0;
+  };
+  using First = cs::OptionalChild<&Gaps::kids, 0>;
+  using Third = cs::OptionalChild<&Gaps::kids, 2>;
+  using Last = cs::Child<&Gaps::more, 1>;
+  static_assert(cs::AccessorOf<Third, Gaps> && cs::AccessorOf<Last, Gaps>);
+  static_assert(!cs::AccessorOf<cs::OptionalChild<&Gaps::kids, 3>, Gaps>);  // past the end
+  static_assert(!cs::AccessorOf<cs::OptionalChild<&Gaps::kids, -1>, Gaps>);
+  static_assert(!cs::AccessorOf<cs::OptionalChild<&Kids::kids, 0>, Kids>);  // a vector's size is not known
+  static_assert(Third::name() == "kids[2]" && Last::name() == "more[1]");
+  Gaps a, b, top;
+  top.kids[2] = &a, top.more[1] = &b;
+  cs::Workspace workspace;
+  using Linearizer = cs::Linearizer<Gaps, cs::Accessors<First, Third, Last>>;
+  const cs::Arrays& arrays = Linearizer::run(workspace, cortex::tree, {}, std::array{&top});
+  CHECK(arrays.num_nodes == 3);
+  CHECK(arrays.child[0][0] == 3);  // none
+  CHECK(workspace.node(arrays.child[1][0]) == &a);
+  CHECK(workspace.node(arrays.child[2][0]) == &b);
+  top.more[1] = nullptr;
+  check_says(error_of(Code::invalid_structure, [&] { Linearizer::run(workspace, cortex::tree, {}, std::array{&top}); }),
+             {"'more[1]'"});
 }

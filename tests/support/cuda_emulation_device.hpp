@@ -76,6 +76,8 @@ DEVICE float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
 DEVICE float bits_to_real(int bits) { return __builtin_bit_cast(float, bits); }
 DEVICE double bits_to_real(long long bits) { return __builtin_bit_cast(double, bits); }
+DEVICE unsigned real_to_bits(float a) { return __builtin_bit_cast(unsigned, a); }
+DEVICE u64 real_to_bits(double a) { return __builtin_bit_cast(u64, a); }
 DEVICE float from_f16(
     unsigned short bits) {  // a binary16 has 5 bits of exponent, which begin at -14, and 10 of fraction
   const int sign = (bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -95,6 +97,18 @@ DEVICE float log_(float a) { return __builtin_logf(a); }
 DEVICE double log_(double a) { return __builtin_log(a); }
 DEVICE float tanh_(float a) { return __builtin_tanhf(a); }
 DEVICE double tanh_(double a) { return __builtin_tanh(a); }
+DEVICE float floor_(float a) { return __builtin_floorf(a); }
+DEVICE double floor_(double a) { return __builtin_floor(a); }
+DEVICE float erf_(float a) { return __builtin_erff(a); }
+DEVICE double erf_(double a) { return __builtin_erf(a); }
+DEVICE float sin_(float a) { return __builtin_sinf(a); }
+DEVICE double sin_(double a) { return __builtin_sin(a); }
+DEVICE float cos_(float a) { return __builtin_cosf(a); }
+DEVICE double cos_(double a) { return __builtin_cos(a); }
+DEVICE float log1p_(float a) { return __builtin_log1pf(a); }
+DEVICE double log1p_(double a) { return __builtin_log1p(a); }
+DEVICE float expm1_(float a) { return __builtin_expm1f(a); }
+DEVICE double expm1_(double a) { return __builtin_expm1(a); }
 
 // Tensor cores by the definition of PTX's mma: which register of which thread of a warp holds which element of A (16
 // outputs times K), B (K times 8) and of the sums (16 times 8).

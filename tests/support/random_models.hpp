@@ -308,10 +308,13 @@ class RandomModel {
     if (depth == 0) return random_.chance(0.45) ? contraction(dim, recursive) : term(dim, recursive);
     const Term a = expression(dim, recursive, depth - 1);
     if (random_.chance(0.4)) {
-      const ir::UnaryOp ops[] = {ir::UnaryOp::tanh, ir::UnaryOp::sigmoid, ir::UnaryOp::relu, ir::UnaryOp::abs,
-                                 ir::UnaryOp::neg};
-      const ir::UnaryOp op = ops[random_.below(5)];
-      return [=](const ir::Expr& n, const ir::Expr& i) { return apply(op, a(n, i)); };
+      using enum ir::UnaryOp;
+      const ir::UnaryOp ops[] = {tanh, sigmoid, relu, abs, neg, erf, sin, cos, log1p, expm1};
+      const ir::UnaryOp op = ops[random_.below(10)];
+      return [=](const ir::Expr& n, const ir::Expr& i) {
+        const ir::Expr x = a(n, i);  // log1p of what is above -1, expm1 of what is not large
+        return apply(op, op == log1p ? apply(abs, x) : op == expm1 ? apply(tanh, x) : x);
+      };
     }
     const Term b = expression(dim, recursive, random_.below(depth));
     const int pick = random_.below(7);

@@ -332,6 +332,19 @@ TEST_CASE("a search needs inputs, and weights for the default", "[tune][refusal]
   CHECK_THROWS_WITH(tuning({}), "tune: there are no batches to measure with; give some of your own inputs");
 }
 
+TEST_CASE("options of a search that mean nothing are refused by their names", "[tune][refusal]") {
+  Tuning tuning;
+  CHECK_THROWS_WITH(tuning({.seconds = -1}), "tune: TuneOptions::seconds is -1; give 0 or more");
+  CHECK_THROWS_WITH(tuning({.seconds_a_candidate = -0.5}),
+                    "tune: TuneOptions::seconds_a_candidate is -0.5; give 0 or more");
+  CHECK_THROWS_WITH(tuning({.least_gain = -0.01}),
+                    "tune: TuneOptions::least_gain is -0.01; give 0 or more, a share of the default's time");
+  CHECK_THROWS_WITH(tuning({.final_rounds = -1}), "tune: TuneOptions::final_rounds is -1; give 0 or more");
+  CHECK_THROWS_WITH(tuning({.checked_nodes = -1}), "tune: TuneOptions::checked_nodes is -1; give 0 or more");
+  CHECK_THROWS_WITH(tuning({.most_candidates = 0}),
+                    "tune: TuneOptions::most_candidates is 0; give 1 or more: the default is one of them");
+}
+
 TEST_CASE("nodes in an arena are tuned with", "[tune]") {
   struct Item {
     int id;

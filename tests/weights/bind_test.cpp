@@ -95,6 +95,19 @@ TEST_CASE("several inputs may share a tensor", "[weights]") {
   CHECK(model(leaf)[0][0] == 4);
 }
 
+TEST_CASE("an input that no result depends on may lack its tensor", "[weights]") {
+  Dim H{"hidden", 3};
+  Model<test::Word> m("spare", cortex::tree);
+  auto b = m.input("b", H);
+  m.input("unused", H);
+  auto h = m.placeholder("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) { return b(i) + h(test::left(n), i) + h(test::right(n), i); });
+  auto model = compile(m.recursion_op(h, body), Schedule::standard(), CompileOptions{}.on(Target::interpreter()));
+  bind(model, file_of({{"b", {3}, first_of(twos, 3)}}));
+  CHECK(model(test::Word{0, nullptr, nullptr})[0][1] == 2);
+  CHECK_THAT(unbound(model, file_of({{"unused", {3}, first_of(twos, 3)}})), Contains("it has no tensor 'b'"));
+}
+
 TEST_CASE("a tensor fits if its dimensions are split or joined, and not if they are regrouped", "[weights]") {
   Dim V{"vocabulary"}, A{"a", 4}, B{"b", 6}, C{"c", 5}, one{"one", 1};
   const auto fits = [](const std::vector<Dim>& dims, const std::vector<std::int64_t>& shape) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cortex/base/error.hpp"
 #include "cortex/base/handle.hpp"
 
 namespace cortex {
@@ -29,12 +30,16 @@ enum class DimKind : std::uint8_t {
 /// a tensor indexed by the loop of another dimension is refused even where the extents happen to be equal.
 class Dim {
  public:
-  /// A dimension of `extent` elements; an extent below 1 is refused when the model is compiled.
+  /// A dimension of `extent` elements. Throws `Error{invalid_argument}` without a name; an extent below 1 is refused
+  /// by the first operator that has it.
   Dim(std::string name, std::int64_t extent) : Dim(std::move(name), extent, DimKind::dense) {}
   /// An open dimension, such as a vocabulary: its extent is that of the weights bound. Only the first dimension of
   /// an input can be open.
   explicit Dim(std::string name) : Dim(std::move(name), 0, DimKind::open) {}
-  Dim(std::string name, std::int64_t extent, DimKind kind) : node_(new Info(std::move(name), extent, kind)) {}
+  Dim(std::string name, std::int64_t extent, DimKind kind) : node_(new Info(std::move(name), extent, kind)) {
+    if (info().name.empty())
+      throw Error(Code::invalid_argument, "a Dim has no name; errors name it, as in Dim(\"hidden\", 256)");
+  }
 
   const std::string& name() const { return info().name; }
   std::int64_t extent() const { return info().extent; }

@@ -56,6 +56,8 @@ DEVICE float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __fma_rn(a, b, c); }
 DEVICE float bits_to_real(int bits) { return __int_as_float(bits); }
 DEVICE double bits_to_real(long long bits) { return __longlong_as_double(bits); }
+DEVICE unsigned real_to_bits(float a) { return unsigned(__float_as_int(a)); }
+DEVICE u64 real_to_bits(double a) { return u64(__double_as_longlong(a)); }
 DEVICE float from_f16(unsigned short bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
@@ -108,6 +110,18 @@ DEVICE float log_(float a) { return logf(a); }
 DEVICE double log_(double a) { return log(a); }
 DEVICE float tanh_(float a) { return tanhf(a); }
 DEVICE double tanh_(double a) { return tanh(a); }
+DEVICE float floor_(float a) { return floorf(a); }
+DEVICE double floor_(double a) { return floor(a); }
+DEVICE float erf_(float a) { return erff(a); }
+DEVICE double erf_(double a) { return erf(a); }
+DEVICE float sin_(float a) { return sinf(a); }
+DEVICE double sin_(double a) { return sin(a); }
+DEVICE float cos_(float a) { return cosf(a); }
+DEVICE double cos_(double a) { return cos(a); }
+DEVICE float log1p_(float a) { return log1pf(a); }
+DEVICE double log1p_(double a) { return log1p(a); }
+DEVICE float expm1_(float a) { return expm1f(a); }
+DEVICE double expm1_(double a) { return expm1(a); }
 )cuda";
 
 /// What is made of them: arithmetic that IEEE 754 does not spell, and barriers.
@@ -115,6 +129,13 @@ inline constexpr std::string_view cuda_common_prelude = R"cuda(// ---- what is m
 DEVICE float from_bf16(unsigned short bits) { return bits_to_real(int(unsigned(bits) << 16)); }
 DEVICE float ldexp_(float a, float b) { return a * bits_to_real((int(b) + 127) << 23); }
 DEVICE double ldexp_(double a, double b) { return a * bits_to_real(((long long)(b) + 1023) << 52); }
+// x = significand * 2^exponent: what lies above the bits of 2/3, the exponent's part of it.
+DEVICE unsigned above_2_3(float a) { return real_to_bits(a) - 0x3f2aaaabu; }
+DEVICE u64 above_2_3(double a) { return real_to_bits(a) - 0x3fe5555555555555ull; }
+DEVICE float exponent_(float a) { return float(int(above_2_3(a)) >> 23); }
+DEVICE double exponent_(double a) { return double((long long)(above_2_3(a)) >> 52); }
+DEVICE float significand_(float a) { return bits_to_real(int(real_to_bits(a) - (above_2_3(a) >> 23 << 23))); }
+DEVICE double significand_(double a) { return bits_to_real((long long)(real_to_bits(a) - (above_2_3(a) >> 52 << 52))); }
 template <class T> DEVICE T relu_(T a) { return a < T(0) ? T(0) : a; }
 template <class T> DEVICE T sigmoid_(T a) { return T(1) / (T(1) + exp_(-a)); }
 // NaN where either side is, and -0 below 0.

@@ -64,7 +64,9 @@ inline std::string cuda_unary(ir::UnaryOp op, DType type, const std::string& a) 
     refuse_cuda("a transcendental function of integers");
   }
   if (!is_float(type)) refuse_cuda("arithmetic on booleans");
-  constexpr std::string_view names[] = {"", "abs_", "exp_", "log_", "sqrt_", "tanh_", "sigmoid_", "relu_", "round_"};
+  constexpr std::string_view names[] = {"",         "abs_",  "exp_",   "log_",   "sqrt_",     "tanh_",
+                                        "sigmoid_", "relu_", "round_", "",       "floor_",    "erf_",
+                                        "sin_",     "cos_",  "log1p_", "expm1_", "exponent_", "significand_"};
   return std::string(names[std::size_t(op)]) + "(" + a + ")";
 }
 

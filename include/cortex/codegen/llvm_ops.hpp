@@ -91,9 +91,17 @@ class LlvmOps {
         const std::string zero = llvm_constant(0, type);
         return select(type, value("fcmp olt ", t, " ", a, ", ", zero), zero, a);
       }
-      case UnaryOp::exp: return library(type.dtype == DType::f32 ? "expf" : "exp", type, a);
-      case UnaryOp::log: return library(type.dtype == DType::f32 ? "logf" : "log", type, a);
-      case UnaryOp::tanh: return library(type.dtype == DType::f32 ? "tanhf" : "tanh", type, a);
+      case UnaryOp::floor: return intrinsic("floor", type, {a});
+      case UnaryOp::exp: return library("exp", type, a);
+      case UnaryOp::log: return library("log", type, a);
+      case UnaryOp::tanh: return library("tanh", type, a);
+      case UnaryOp::erf: return library("erf", type, a);
+      case UnaryOp::sin: return library("sin", type, a);
+      case UnaryOp::cos: return library("cos", type, a);
+      case UnaryOp::log1p: return library("log1p", type, a);
+      case UnaryOp::expm1: return library("expm1", type, a);
+      case UnaryOp::exponent: return taken_apart(type, a, true);
+      case UnaryOp::significand: return taken_apart(type, a, false);
       case UnaryOp::sigmoid: {
         const std::string one = llvm_constant(1, type), power = unary(UnaryOp::exp, type, unary(UnaryOp::neg, type, a));
         return value("fdiv ", t, " ", one, ", ", value("fadd ", t, " ", one, ", ", power));
@@ -239,6 +247,22 @@ class LlvmOps {
     return value("shl ", llvm_type(bits), " ", a, ", ", llvm_constant(by, bits));
   }
 
+  /// The exponent or the significand of a positive normal number: of what its bits lie above those of 2/3, the part
+  /// that is the exponent's.
+  std::string taken_apart(ir::Type type, const std::string& a, bool exponent) {
+    const bool narrow = type.dtype == DType::f32;
+    const ir::Type bits{narrow ? DType::i32 : DType::i64, type.lanes};
+    const std::string t = llvm_type(type), i = llvm_type(bits);
+    const auto constant = [&](std::int64_t x) { return llvm_splat(std::to_string(x), bits); };
+    const std::string places = constant(narrow ? 23 : 52);
+    const std::string all = value("bitcast ", t, " ", a, " to ", i);
+    const std::string above = value("sub ", i, " ", all, ", ", constant(narrow ? 0x3f2aaaab : 0x3fe5555555555555));
+    const std::string whole = value("ashr ", i, " ", above, ", ", places);
+    if (exponent) return value("sitofp ", i, " ", whole, " to ", t);
+    const std::string left = value("sub ", i, " ", all, ", ", value("shl ", i, " ", whole, ", ", places));
+    return value("bitcast ", i, " ", left, " to ", t);
+  }
+
   /// a * 2^b by building 2^b in the exponent's bits. For a NaN b, where the conversion gives nothing definite, a is NaN
   /// too: the freeze keeps the product from becoming indefinite with it.
   std::string ldexp(ir::Type type, const std::string& a, const std::string& b) {
@@ -266,7 +290,8 @@ class LlvmOps {
   }
 
   /// A function of the C library, lane by lane. Attribute group 1 says that it has no effect but its result.
-  std::string library(const std::string& name, ir::Type type, const std::string& a) {
+  std::string library(std::string name, ir::Type type, const std::string& a) {
+    if (type.dtype == DType::f32) name += "f";
     const std::string scalar(llvm_scalar(type.dtype));
     declare("declare " + scalar + " @" + name + "(" + scalar + ") #1");
     if (type.lanes == 1) return value("call ", scalar, " @", name, "(", scalar, " ", a, ")");

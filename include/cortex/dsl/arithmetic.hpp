@@ -50,11 +50,17 @@ Joined<A, B> logic(ir::BinaryOp op, const A& a, const B& b) {
 }
 
 template <class A>
-Data<SetOf<A>> function(ir::UnaryOp op, const A& a) {
+constexpr bool valid_function_operand() {
   static_assert(valid_scalar<A>());
   static_assert(
       !is_structure<A>,
       "a function of an integer of the structure: convert that first, with cast<float>(...) or cast<double>(...)");
+  return true;
+}
+
+template <class A>
+Data<SetOf<A>> function(ir::UnaryOp op, const A& a) {
+  static_assert(valid_function_operand<A>());
   return {ir::Unary::make(op, number(operand(a).expr))};
 }
 
@@ -164,15 +170,40 @@ requires(is_symbol<X> || is_literal<X>) Data<SetOf<X>> cast(const X& x) {
 template <class A>
 requires Symbolic<A>
 auto exp(const A& a) { return detail::function(ir::UnaryOp::exp, a); }
+/// exp(a) - 1, precise near 0.
+template <class A>
+requires Symbolic<A>
+auto expm1(const A& a) { return detail::function(ir::UnaryOp::expm1, a); }
 template <class A>
 requires Symbolic<A>
 auto log(const A& a) { return detail::function(ir::UnaryOp::log, a); }
+/// log(1 + a), precise near 0.
+template <class A>
+requires Symbolic<A>
+auto log1p(const A& a) { return detail::function(ir::UnaryOp::log1p, a); }
 template <class A>
 requires Symbolic<A>
 auto sqrt(const A& a) { return detail::function(ir::UnaryOp::sqrt, a); }
 template <class A>
 requires Symbolic<A>
 auto tanh(const A& a) { return detail::function(ir::UnaryOp::tanh, a); }
+/// The error function.
+template <class A>
+requires Symbolic<A>
+auto erf(const A& a) { return detail::function(ir::UnaryOp::erf, a); }
+/// The sine of an angle in radians. In f32 it is an approximation for |a| up to 131072 = 2^17: beyond, where floats are
+/// too far apart to be angles, it is some number in [-1, 1], unless the schedule asks for exact functions.
+template <class A>
+requires Symbolic<A>
+auto sin(const A& a) { return detail::function(ir::UnaryOp::sin, a); }
+/// The cosine, as `sin`.
+template <class A>
+requires Symbolic<A>
+auto cos(const A& a) { return detail::function(ir::UnaryOp::cos, a); }
+/// The greatest whole number that is not above a.
+template <class A>
+requires Symbolic<A>
+auto floor(const A& a) { return detail::function(ir::UnaryOp::floor, a); }
 /// 1 / (1 + exp(-a)).
 template <class A>
 requires Symbolic<A>
@@ -203,6 +234,6 @@ auto min(const A& a, const A& b) { return detail::binary(ir::BinaryOp::min, a, b
 }  // namespace cortex::dsl
 
 namespace cortex {
-using dsl::abs, dsl::cast, dsl::exp, dsl::log, dsl::max, dsl::min, dsl::relu, dsl::select, dsl::sigmoid, dsl::sqrt,
-    dsl::tanh;
+using dsl::abs, dsl::cast, dsl::cos, dsl::erf, dsl::exp, dsl::expm1, dsl::floor, dsl::log, dsl::log1p, dsl::max,
+    dsl::min, dsl::relu, dsl::select, dsl::sigmoid, dsl::sin, dsl::sqrt, dsl::tanh;
 }  // namespace cortex

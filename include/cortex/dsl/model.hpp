@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/dsl/functions.hpp"
 #include "cortex/dsl/handles.hpp"
 #include "cortex/dsl/reduce.hpp"
 #include "cortex/dsl/switch.hpp"
@@ -100,9 +101,9 @@ class Model {
   /// The operators added so far.
   const ra::Graph& graph() const { return state().graph; }
 
-  /// R1: weights of that name, `[dims...]` of `T`, bound by name before calls. The first dimension may be open, such as
-  /// a vocabulary.
-  template <class T, class... Dims>
+  /// R1: weights of that name, `[dims...]` of `T` (float unless it is said), bound by name before calls. The first
+  /// dimension may be open, such as a vocabulary. An input that no result depends on need not be bound.
+  template <class T = float, class... Dims>
   auto input(std::string name, const Dims&... dims) {
     static_assert(dsl::valid_element<T>());
     static_assert(dsl::valid_dims<Dims...>());
@@ -112,7 +113,7 @@ class Model {
   }
 
   /// R2: the results of the recursive calls for one state, `[node, dims...]` of `T`, read at children.
-  template <class T, class... Dims>
+  template <class T = float, class... Dims>
   auto placeholder(std::string name, const Dims&... dims) {
     static_assert(dsl::valid_element<T>());
     static_assert(dsl::valid_dims<Dims...>());
@@ -152,7 +153,7 @@ class Model {
 
   /// R5: the operator `then_op` at nodes where the condition holds, `else_op` at the others; of the same dimensions and
   /// type. The condition takes a node and depends on the structure alone (P.1): `[](auto n) { return is_leaf(n); }`; an
-  /// integer field holds where it is not 0. Branches may be branches themselves.
+  /// integer field holds where it is not 0. Branches may be branches themselves, or data of the node (`field`).
   template <class Condition, class Then, class Else>
   auto if_then_else(std::string name, Condition&& condition, const Then& then_op, const Else& else_op) {
     static_assert(dsl::is_op<Then> && dsl::is_op<Else>,
@@ -207,6 +208,7 @@ class Model {
         dsl::is_structure<Result>,
         "(P.1) control flow depends on the structure alone: the key of switch_ is an integer of the structure, "
         "such as a field of the node");
+    static_assert(dsl::of_one_kind<Cases...>, "the cases of switch_ are all integers, or enumerators of one type");
     dsl::Transaction transaction(state());
     dsl::detail::number_all<Node>(state(), dsl::SetOf<Result>());
     Vector<dsl::AnyCase> list{{cases.value, dsl::is_otherwise<Cases>, cases.op.buffer()}...};
@@ -234,7 +236,7 @@ class Model {
 
   /// A result at every node, `[node, dims...]` of `T`, that nothing recurses on, such as a classifier's:
   /// `m.output<float>("logits", C, [&](auto n, auto c) { ... })`. Its lambda reads the results of recursions.
-  template <class T, class... DimsThenLambda>
+  template <class T = float, class... DimsThenLambda>
   auto output(std::string name, DimsThenLambda&&... arguments) {
     return result_of<T>(std::move(name), false, std::forward_as_tuple(arguments...),
                         std::make_index_sequence<sizeof...(DimsThenLambda) - 1>());
@@ -244,7 +246,7 @@ class Model {
   /// input, `m.readout<float>("mean", H, [&](auto r, auto i) { return sum(cortex::nodes(r), [&](auto n) { return h(n,
   /// i);
   /// }) / num_children(cortex::nodes(r)); })`, and other readouts at the root.
-  template <class T, class... DimsThenLambda>
+  template <class T = float, class... DimsThenLambda>
   auto readout(std::string name, DimsThenLambda&&... arguments) {
     return result_of<T>(std::move(name), true, std::forward_as_tuple(arguments...),
                         std::make_index_sequence<sizeof...(DimsThenLambda) - 1>());

@@ -161,18 +161,32 @@ inline ir::Buffer add_compute(ModelState& state, std::string name, Vector<Dim> d
   return add(state, std::move(op));
 }
 
+/// What is branched to: an operator as it is, data of the node as an operator "<field>_read" that reads it.
+inline ir::Buffer as_branch(ModelState& state, const ir::Buffer& branch) {
+  const ra::Op op = state.op(branch);
+  if (op.kind != ra::OpKind::field) return branch;
+  const ir::Expr node = ir::Var::make("n");
+  Vector<ir::Expr> vars, indices{node};
+  for (std::size_t d = 0; d < op.dims.size(); ++d) {
+    vars.push_back(ir::Var::make(index_name(d)));
+    indices.push_back(vars.back());
+  }
+  return add_compute(state, free_name(state, branch->name + "_read"), op.dims, node, vars,
+                     ir::Load::make(branch, std::move(indices)));
+}
+
 /// R5: `then_branch` at the nodes where `condition` holds, `else_branch` at the others. An empty name becomes
 /// "<then>_or_<else>".
 inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node, ir::Expr condition,
                              const ir::Buffer& then_branch, const ir::Buffer& else_branch, bool of_switch = false,
                              ir::Expr key = {}, Vector<std::int64_t> cases = {}) {
-  const ra::Op& then_op = state.op(then_branch);
   if (name.empty()) name = free_name(state, then_branch->name + "_or_" + else_branch->name);
-  ra::Op op = new_op(ra::OpKind::if_then_else, std::move(name), then_branch->dtype, then_op.dims);
+  const ir::Buffer then_read = as_branch(state, then_branch), else_read = as_branch(state, else_branch);
+  ra::Op op = new_op(ra::OpKind::if_then_else, std::move(name), then_read->dtype, state.op(then_read).dims);
   op.node = std::move(node);
   op.condition = std::move(condition);
-  op.then_op = state.graph.find(then_branch);
-  op.else_op = state.graph.find(state.op(else_branch).buffer);
+  op.then_op = state.graph.find(then_read);
+  op.else_op = state.graph.find(else_read);
   op.of_switch = of_switch;
   op.key = std::move(key);
   op.cases = std::move(cases);

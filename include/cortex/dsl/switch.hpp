@@ -11,10 +11,11 @@
 
 namespace cortex::dsl {
 
-/// An operator for nodes of one kind.
-template <class OpT>
+/// An operator for nodes of one kind, an enumerator of type `V` or an integer.
+template <class V, class OpT>
 struct Case {
   using Operator = OpT;
+  using Kind = std::conditional_t<std::is_enum_v<V>, V, std::int64_t>;
   std::int64_t value;
   OpT op;
 };
@@ -22,14 +23,15 @@ struct Case {
 template <class OpT>
 struct Otherwise {
   using Operator = OpT;
+  using Kind = void;
   std::int64_t value;
   OpT op;
 };
 
 template <class T>
 inline constexpr bool is_case = false;
-template <class OpT>
-inline constexpr bool is_case<Case<OpT>> = true;
+template <class V, class OpT>
+inline constexpr bool is_case<Case<V, OpT>> = true;
 template <class T>
 inline constexpr bool is_otherwise = false;
 template <class OpT>
@@ -43,9 +45,14 @@ inline constexpr bool otherwise_is_last = [] {
   return true;
 }();
 
+/// Whether kinds are all integers or all enumerators of one type; what comes last may be `otherwise`.
+template <class First, class... Rest>
+inline constexpr bool of_one_kind = ((std::is_same_v<typename First::Kind, typename Rest::Kind> ||
+                                      is_otherwise<Rest>)&&...);
+
 /// The operator for nodes of kind `value`, an integer or an enumerator.
 template <class V, class OpT>
-Case<OpT> when(V value, const OpT& op) {
+Case<V, OpT> when(V value, const OpT& op) {
   static_assert(std::is_integral_v<V> || std::is_enum_v<V>, "a case of a switch is an integer or an enumerator");
   static_assert(is_op<OpT>, "a case of a switch gives an operator, as compute and if_then_else give them");
   return {std::int64_t(value), op};

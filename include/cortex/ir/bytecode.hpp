@@ -53,6 +53,14 @@ enum class Opcode : std::uint8_t {
   relu,
   round,
   negate,
+  floor,
+  erf,
+  sin,
+  cos,
+  log1p,
+  expm1,
+  exponent,
+  significand,
   truncate,
   to_bf16,
   to_f16,
@@ -333,8 +341,10 @@ class Compiler {
   }
 
   Register unary(const Unary& n) {
-    constexpr Opcode opcodes[] = {Opcode::neg,  Opcode::abs,     Opcode::exp,  Opcode::log,   Opcode::sqrt,
-                                  Opcode::tanh, Opcode::sigmoid, Opcode::relu, Opcode::round, Opcode::negate};
+    constexpr Opcode opcodes[] = {Opcode::neg,   Opcode::abs,      Opcode::exp,        Opcode::log,   Opcode::sqrt,
+                                  Opcode::tanh,  Opcode::sigmoid,  Opcode::relu,       Opcode::round, Opcode::negate,
+                                  Opcode::floor, Opcode::erf,      Opcode::sin,        Opcode::cos,   Opcode::log1p,
+                                  Opcode::expm1, Opcode::exponent, Opcode::significand};
     return result(opcodes[std::size_t(n.op)], n.type.lanes, expr(n.a));
   }
 

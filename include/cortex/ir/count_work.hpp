@@ -25,7 +25,7 @@ namespace cortex::ir {
 struct Operations {
   std::string unit;
   double flops = 0;      // floating-point operations; a multiply-add is 2
-  double functions = 0;  // tanh, sigmoid, exp, log, sqrt
+  double functions = 0;  // transcendental ones and sqrt
 };
 
 /// Elements of a weight that differ from each other, read for each `unit`.
@@ -250,8 +250,8 @@ class WorkCounter {
           if (!seen.insert(&n)) return false;
           if (!is_float(n.type.dtype)) return true;
           using enum UnaryOp;
-          if (n.op == exp || n.op == log || n.op == sqrt || n.op == tanh || n.op == sigmoid) sum.functions += 1;
-          if (n.op == relu) sum.flops += 1;
+          if (is_transcendental(n.op) || n.op == sqrt) sum.functions += 1;
+          if (n.op == relu || n.op == floor) sum.flops += 1;
           return true;
         },
         [&](const Binary& n) {

@@ -114,13 +114,40 @@ struct Var : ExprNode {
   Var(std::string name, Type type) : ExprNode(tag, type), name(std::move(name)) {}
 };
 
-enum class UnaryOp : std::uint8_t { neg, abs, exp, log, sqrt, tanh, sigmoid, relu, round, logical_not };
+/// `exponent` and `significand` take a positive normal number apart: x = significand * 2^exponent, the significand in
+/// [2/3, 4/3). Of other numbers they give something, which nothing may depend on. They are the compiler's own.
+enum class UnaryOp : std::uint8_t {
+  neg,
+  abs,
+  exp,
+  log,
+  sqrt,
+  tanh,
+  sigmoid,
+  relu,
+  round,
+  logical_not,
+  floor,
+  erf,
+  sin,
+  cos,
+  log1p,
+  expm1,
+  exponent,
+  significand
+};
+
+/// Whether `op` is a function that a call of the C library computes, or an approximation.
+constexpr bool is_transcendental(UnaryOp op) {
+  using enum UnaryOp;
+  return op == exp || op == log || op == tanh || op == sigmoid || (op >= erf && op <= expm1);
+}
 
 struct Unary : ExprNode {
   static constexpr ExprKind tag = ExprKind::unary;
   UnaryOp op;
   Expr a;
-  bool exact;  // transcendental functions: the C library's, not the rational approximation
+  bool exact;  // transcendental functions: the C library's, not the approximation
   static Expr make(UnaryOp op, Expr a, bool exact = false) {
     require(bool(a), "a unary operator without operand");
     return Expr(new Unary(op, std::move(a), exact));

@@ -182,6 +182,13 @@ class Machine {
   }
   /// a * 2^b for integral b; NaN and infinite b go their way.
   static double scaled(double a, double b) { return std::abs(b) < 5000 ? std::ldexp(a, int(b)) : a * std::exp2(b); }
+  /// The significand in [2/3, 4/3) and the exponent of a positive number.
+  static std::pair<double, double> taken_apart(double a) {
+    int exponent = 0;
+    const double significand = std::frexp(a, &exponent);
+    return 3 * significand >= 2 ? std::pair{significand, double(exponent)}
+                                : std::pair{2 * significand, double(exponent - 1)};
+  }
   /// Integers in doubles: division is exact below 2^52, and a divisor of 0 counts as 1, as in generated code.
   static double quotient(double a, double b) { return std::trunc(a / (b == 0 ? 1 : b)); }
 
@@ -215,6 +222,14 @@ class Machine {
       case Opcode::relu: return map(i, r, [](double a) { return a < 0 ? 0 : a; });
       case Opcode::round: return map(i, r, [](double a) { return std::nearbyint(a); });
       case Opcode::negate: return map(i, r, [](double a) { return double(a == 0); });
+      case Opcode::floor: return map(i, r, [](double a) { return std::floor(a); });
+      case Opcode::erf: return map(i, r, [](double a) { return std::erf(a); });
+      case Opcode::sin: return map(i, r, [](double a) { return std::sin(a); });
+      case Opcode::cos: return map(i, r, [](double a) { return std::cos(a); });
+      case Opcode::log1p: return map(i, r, [](double a) { return std::log1p(a); });
+      case Opcode::expm1: return map(i, r, [](double a) { return std::expm1(a); });
+      case Opcode::exponent: return map(i, r, [](double a) { return taken_apart(a).second; });
+      case Opcode::significand: return map(i, r, [](double a) { return taken_apart(a).first; });
       case Opcode::truncate: return map(i, r, [](double a) { return std::trunc(a); });
       case Opcode::to_bf16: return map(i, r, [](double a) { return double(from_bf16(to_bf16(float(a)))); });
       case Opcode::to_f16: return map(i, r, [](double a) { return double(from_f16(to_f16(float(a)))); });

@@ -23,7 +23,9 @@ inline std::string_view spelling(BinaryOp op) {
 }
 
 inline std::string_view spelling(UnaryOp op) {
-  constexpr std::string_view names[] = {"-", "abs", "exp", "log", "sqrt", "tanh", "sigmoid", "relu", "round", "not"};
+  constexpr std::string_view names[] = {"-",       "abs",  "exp",   "log",   "sqrt",     "tanh",
+                                        "sigmoid", "relu", "round", "not",   "floor",    "erf",
+                                        "sin",     "cos",  "log1p", "expm1", "exponent", "significand"};
   return names[std::size_t(op)];
 }
 

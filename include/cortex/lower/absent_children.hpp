@@ -98,11 +98,12 @@ class AbsenceFolder {
     using enum ir::UnaryOp;
     if (op.op == logical_not)
       if (const auto known = ir::as_int(a)) return ir::IntImm::make(!*known, DType::boolean);
-    const bool keeps_zero =
-        op.op == neg || op.op == abs || op.op == tanh || op.op == relu || op.op == sqrt || op.op == round;
+    const bool keeps_zero = op.op == neg || op.op == abs || op.op == tanh || op.op == relu || op.op == sqrt ||
+                            op.op == round || op.op == floor || op.op == erf || op.op == sin || op.op == log1p ||
+                            op.op == expm1;
     if (is_zero(a) && keeps_zero) return a;
     if (is_zero(a) && op.op == sigmoid) return ir::constant(0.5, op.type);
-    if (is_zero(a) && op.op == exp) return ir::constant(1, op.type);
+    if (is_zero(a) && (op.op == exp || op.op == cos)) return ir::constant(1, op.type);
     return ir::Unary::make(op.op, a, op.exact);
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/ir/equal.hpp"
 #include "cortex/lower/definition.hpp"
 
 namespace cortex::lower {
@@ -80,8 +81,11 @@ class ReductionSplitter {
     return call->uf.accessor;
   }
 
-  /// A new definition of `body` over the free variables that it has, and the read of it that replaces it.
+  /// A definition of `body` over the free variables that it has, and the read of it that replaces it: a new one, or
+  /// that of an equal body, such as a sum that an activation reads twice.
   ir::Expr define(const ir::Expr& body, const char* suffix) {
+    for (const Defined& known : defined_)
+      if (ir::equal(known.body, body)) return known.read;
     Definition part;
     part.guard = whole_.guard;
     part.op = whole_.op;
@@ -118,12 +122,18 @@ class ReductionSplitter {
     part.buffer = ir::Buffer(std::move(info));
     const ir::Buffer buffer = part.buffer;
     out_.push_back(std::move(part));
-    return ir::Load::make(buffer, std::move(read));
+    defined_.push_back({body, ir::Load::make(buffer, std::move(read))});
+    return defined_.back().read;
   }
+
+  struct Defined {
+    ir::Expr body, read;
+  };
 
   const Definition& whole_;
   Vector<Definition>& out_;
   Vector<IndexVar> scope_;
+  Vector<Defined> defined_;
   ir::Expr child_;
   int container_ = -1;
   int count_ = 0;

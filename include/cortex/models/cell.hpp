@@ -29,7 +29,7 @@ namespace cortex::models {
 struct Sizes {
   std::int64_t vocabulary = 0, input = 0, hidden = 0;
 
-  Dim words() const { return vocabulary > 0 ? Dim("vocabulary", vocabulary) : Dim("vocabulary"); }
+  Dim words() const { return vocabulary != 0 ? Dim("vocabulary", vocabulary) : Dim("vocabulary"); }
 };
 
 /// The dimensions of a cell, and what stands before the names of its weights, states and operators, which are unique in

@@ -1,4 +1,5 @@
-// Replaces tanh, sigmoid and exp of f32 by fused multiply-adds and at most one division, in scalars or vectors.
+// Replaces tanh, sigmoid, exp and the functions of `approximate_functions.hpp` in f32 by fused multiply-adds and at
+// most one division, in scalars or vectors.
 //
 //   h[n,i] = tanh(a)
 //     ->
@@ -14,79 +15,10 @@
 // counts as one operation, which it is on x86.
 #pragma once
 
-#include <initializer_list>
-#include <utility>
-
-#include "cortex/base/vector.hpp"
-#include "cortex/base/vectors.hpp"
-#include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
+#include "cortex/pass/approximate_functions.hpp"
 
 namespace cortex::pass {
-
-namespace detail {
-
-/// Gives names to values that are read more than once, so that each is evaluated once.
-class Steps {
- public:
-  /// A variable that stands for `value`; a variable stands for itself.
-  ir::Expr keep(const char* name, ir::Expr value) {
-    if (value.as<ir::Var>()) return value;
-    const ir::Expr var = ir::Var::make(name, value.type());
-    kept_.emplace_back(var, std::move(value));
-    return var;
-  }
-
-  /// `result` inside the lets of what was kept.
-  ir::Expr in_lets(ir::Expr result) const {
-    for (const auto& it : reversed(kept_)) result = ir::Let::make(it.first, it.second, result);
-    return result;
-  }
-
- private:
-  Vector<std::pair<ir::Expr, ir::Expr>> kept_;
-};
-
-inline ir::Expr less(const ir::Expr& a, const ir::Expr& b) { return ir::binary(ir::BinaryOp::lt, a, b); }
-
-/// The lesser of `x` and `limit`; for NaN, the NaN. Here and below the order of the operands is that of x86's minps and
-/// maxps, which a select becomes: one instruction, where ir's min and max take several.
-inline ir::Expr at_most(const ir::Expr& x, float limit) {
-  const ir::Expr c = ir::constant(limit, x.type());
-  return ir::Select::make(less(c, x), c, x);
-}
-
-/// The greater of `x` and `limit`; for NaN, the NaN.
-inline ir::Expr at_least(const ir::Expr& x, float limit) {
-  const ir::Expr c = ir::constant(limit, x.type());
-  return ir::Select::make(less(x, c), c, x);
-}
-
-/// The lesser of `x` and `limit`; for NaN, `limit`.
-inline ir::Expr number_at_most(const ir::Expr& x, float limit) {
-  const ir::Expr c = ir::constant(limit, x.type());
-  return ir::Select::make(less(x, c), x, c);
-}
-
-/// A polynomial of `x`, the coefficient of the highest power first.
-inline ir::Expr polynomial(const ir::Expr& x, std::initializer_list<float> coefficients) {
-  ir::Expr sum;
-  for (const float coefficient : coefficients) {
-    const ir::Expr c = ir::constant(coefficient, x.type());
-    sum = sum ? ir::Fma::make(sum, x, c) : c;
-  }
-  return sum;
-}
-
-inline void require_f32(const ir::Expr& x) {
-  ir::require(x && x.dtype() == DType::f32, "an approximate function of another type than f32");
-}
-
-inline constexpr float log2_e = 1.44269502f;
-// ln 2 in two parts, the first so short that its product with any exponent is exact.
-inline constexpr float ln_2_high = 0.693145752f, ln_2_low = 1.42860677e-06f;
-
-}  // namespace detail
 
 /// tanh(x) = 2 h / (1 + h^2), where h = tanh(x / 2) is an odd rational function (x / 2) P / (P + z S) of z = x^2: 14
 /// operations, one of them a division. Off by at most 3.9 ULP, and 2.9 where |x| > 0.55. Never beyond 1 in magnitude,
@@ -149,7 +81,7 @@ inline ir::Expr approximate_sigmoid(ir::Expr x) {
   return steps.in_lets(c(1.0f) / (c(1.0f) + ir::binary(ir::BinaryOp::ldexp, p, n)));
 }
 
-/// `stmt` with each tanh, sigmoid and exp of f32 that is not marked exact approximated.
+/// `stmt` with each function of f32 that is not marked exact approximated.
 inline ir::Stmt approximate_activations(const ir::Stmt& stmt) {
   return ir::mutate_with(stmt, [](auto& self, const ir::Unary& n) -> ir::Expr {
     if (n.exact || n.type.dtype != DType::f32) return self.children(n);
@@ -157,6 +89,12 @@ inline ir::Stmt approximate_activations(const ir::Stmt& stmt) {
       case ir::UnaryOp::tanh: return approximate_tanh(self(n.a));
       case ir::UnaryOp::sigmoid: return approximate_sigmoid(self(n.a));
       case ir::UnaryOp::exp: return approximate_exp(self(n.a));
+      case ir::UnaryOp::log: return approximate_log(self(n.a));
+      case ir::UnaryOp::log1p: return approximate_log1p(self(n.a));
+      case ir::UnaryOp::expm1: return approximate_expm1(self(n.a));
+      case ir::UnaryOp::erf: return approximate_erf(self(n.a));
+      case ir::UnaryOp::sin: return approximate_sin(self(n.a));
+      case ir::UnaryOp::cos: return approximate_cos(self(n.a));
       default: return self.children(n);
     }
   });

@@ -51,6 +51,14 @@ struct Arithmetic<double> {
       case ir::UnaryOp::sigmoid: return 1 / (1 + std::exp(-a));
       case ir::UnaryOp::relu: return a < 0 ? 0 : a;  // NaN stays
       case ir::UnaryOp::round: return std::nearbyint(a);
+      case ir::UnaryOp::floor: return std::floor(a);
+      case ir::UnaryOp::erf: return std::erf(a);
+      case ir::UnaryOp::sin: return std::sin(a);
+      case ir::UnaryOp::cos: return std::cos(a);
+      case ir::UnaryOp::log1p: return std::log1p(a);
+      case ir::UnaryOp::expm1: return std::expm1(a);
+      case ir::UnaryOp::exponent:
+      case ir::UnaryOp::significand: throw Error(Code::internal, "an operator of the compiler's own in a graph");
       case ir::UnaryOp::logical_not: break;
     }
     throw Error(Code::internal, "a number is negated like a condition");
@@ -107,7 +115,8 @@ struct Bounded {
 /// What rounding errors an evaluation may make: the standard model |fl(a op b) - (a op b)| <= u |a op b|.
 struct Rounding {
   double f32 = 0x1p-24, f64 = 0x1p-53;  // unit roundoff u of each type
-  double function_ulps = 4;             // the error of exp, log, tanh and sigmoid
+  double function_ulps = 4;             // the error of exp, log, tanh, sigmoid and their like
+  double sine_limit = 0x1p17;           // beyond which sin and cos are no more than numbers in [-1, 1]
   bool any_order = false;  // reductions may be in any order, not only one after the other: a looser bound, by about the
                            // root of their length
 };
@@ -157,9 +166,14 @@ struct Arithmetic<Bounded> {
       case neg: return {-a.value, a.error};
       case abs: return {std::abs(a.value), a.error};
       case relu:
+      case floor:
       case round: return monotone(f, a, 0, type);
       case sqrt: return is_zero(a) ? a : a.value < a.error ? undefined(f(a.value), a) : monotone(f, a, 1, type);
       case log: return a.value <= a.error ? undefined(f(a.value), a) : monotone(f, a, 2 * rounding.function_ulps, type);
+      case log1p:
+        return a.value <= a.error - 1 ? undefined(f(a.value), a) : monotone(f, a, 2 * rounding.function_ulps, type);
+      case sin:
+      case cos: return sine(f(a.value), a, type);
       default: return monotone(f, a, 2 * rounding.function_ulps, type);  // an ULP is at most two unit roundoffs
     }
   }
@@ -277,6 +291,13 @@ struct Arithmetic<Bounded> {
     const double own = units == 0 ? 0 : 0x1p-50 * std::max(std::abs(lo), std::abs(hi)) + tiny(type);
     const double carried = a.error == 0 ? 0 : std::max(hi - value, value - lo);
     return rounded(value, std::isfinite(hi) ? carried + own : infinity, units, type);
+  }
+
+  /// A function in [-1, 1] whose slope is too.
+  Bounded sine(double value, Bounded a, DType type) const {
+    const bool wild = type == DType::f32 && std::abs(a.value) + a.error > rounding.sine_limit;
+    if (wild || a.error > 2) return {value, 1 + std::abs(value)};
+    return rounded(value, a.error + tiny(type), 2 * rounding.function_ulps, type);
   }
 
   Bounded quotient(double value, Bounded a, Bounded b, DType type) const {

@@ -84,9 +84,9 @@ struct Graph {
     return -1;
   }
   /// The operator of that name, or -1.
-  int find(const std::string& name) const {
+  int find(const std::string& op) const {
     for (std::size_t i = 0; i < ops.size(); ++i)
-      if (ops[i].name() == name) return int(i);
+      if (ops[i].name() == op) return int(i);
     return -1;
   }
 };

@@ -118,7 +118,7 @@ struct Schedule {
   Sharing sharing = Sharing::off;                // of equal subtrees
   Tabulating tabulating = Tabulating::off;
   int table_megabytes = 64;  // at most so much for tables
-  bool exact = false;        // tanh, sigmoid, exp of the C library, not the approximations
+  bool exact = false;        // functions of the C library, not the approximations
   GpuSchedule gpu;           // CPUs do not look at it
 
   /// S1: nodes that do not depend on each other run as one batch.
@@ -234,8 +234,8 @@ struct Schedule {
   [[nodiscard]] Schedule loops(Steps steps) const {
     return with([&](Schedule& s) { s.by_hand = LoopsByHand(std::make_shared<const Steps>(std::move(steps))); });
   }
-  /// Register tiles of at most `count` nodes (or edges), 1 to 24. A number that registers do not hold is legal, and
-  /// slow.
+  /// Register tiles of at most `count` nodes (or edges), 1 to 24; 0, here and below, leaves it to the compiler. A
+  /// number that registers do not hold is legal, and slow.
   [[nodiscard]] Schedule tile_rows(int count) const {
     return with([&](Schedule& s) { s.tiling.rows = count; });
   }
@@ -247,7 +247,7 @@ struct Schedule {
   [[nodiscard]] Schedule tile_gates(int count) const {
     return with([&](Schedule& s) { s.tiling.gates = count; });
   }
-  /// The C library's tanh, sigmoid and exp in place of the approximations.
+  /// The C library's functions (tanh, sigmoid, exp, log, erf, sin, ...) in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {
     return with([](Schedule& s) { s.exact = true; });
   }

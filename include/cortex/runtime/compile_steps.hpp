@@ -6,6 +6,7 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/pass/pipeline.hpp"
+#include "cortex/ra/recursions.hpp"
 #include "cortex/runtime/executable.hpp"
 
 namespace cortex::runtime::detail {
@@ -14,8 +15,15 @@ namespace cortex::runtime::detail {
 inline double since(std::int64_t start) { return double(now_ns() - start) / 1e6; }
 
 inline void describe_tensors(Executable& executable) {
-  for (const ra::Op& op : executable.graph.ops)
-    if (op.kind == ra::OpKind::input) executable.weights.push_back({op.name(), op.buffer->dtype, op.dims});
+  const ra::Graph& graph = executable.graph;
+  Vector<bool> read(graph.ops.size());
+  for (int r = 0; r < ra::num_recursions(graph); ++r) {
+    const Vector<bool> needed = ra::operators_of(graph, r);
+    for (std::size_t i = 0; i < read.size(); ++i) read[i] = read[i] || needed[i];
+  }
+  for (std::size_t i = 0; i < graph.ops.size(); ++i)
+    if (const ra::Op& op = graph.ops[i]; op.kind == ra::OpKind::input)
+      executable.weights.push_back({op.name(), op.buffer->dtype, op.dims, read[i]});
   int position = 0;  // states stand first among the program's buffers, in this order
   for (const ra::State& state : executable.graph.states) {
     const ra::Op& op = executable.graph.ops[std::size_t(state.placeholder)];

@@ -24,6 +24,7 @@ struct WeightSpec {
   std::string name;
   DType dtype = DType::f32;
   Vector<Dim> dims;  // only the first may be open
+  bool read = true;  // by an operator that a result depends on; else it need not be bound
 };
 
 /// One result of the recursion: a tensor at every node.

@@ -132,9 +132,12 @@ class Explainer {
     if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
-    lines.row({"functions", s.exact
-                                ? "tanh, sigmoid and exp are the C library's"
-                                : "tanh, sigmoid and exp in f32 are approximations of a few units in the last place"});
+    lines.row({"functions",
+               s.exact ? "tanh, sigmoid, exp, log, erf, sin and their like are the C library's"
+                       : "tanh, sigmoid, exp, log, erf, sin and their like in f32 are approximations of a few units in "
+                         "the last place"});
+    if (const std::string names = unread(); !names.empty())
+      lines.row({"unread", names + ": no result depends on it, so it need not be bound"});
     lines.row({"target", target()});
     return "schedule\n" + lines.text();
   }
@@ -154,6 +157,14 @@ class Explainer {
     if (last == 1) return "one: every thread takes part in all of a call's roots";
     return text + (s.num_groups ? "" : ", by the cost model") +
            "; each with a share of a call's roots, and no barrier beyond it";
+  }
+
+  /// Weights that nothing reads.
+  std::string unread() const {
+    Vector<std::string> names;
+    for (const WeightSpec& weight : executable_.weights)
+      if (!weight.read) names.push_back(weight.name);
+    return joined(names);
   }
 
   /// "matrices as bf16, Emb as i8; arithmetic is in f32"
@@ -272,7 +283,7 @@ class Explainer {
         add_nest(table, item, pad);
     }
     return "work, nest by nest\n" + table.text() +
-           "  FLOPs: a multiply-add is 2; functions: tanh, sigmoid, exp, log, sqrt\n"
+           "  FLOPs: a multiply-add is 2; functions: exp, log, tanh and their like, sqrt\n"
            "  weights read: elements that differ; register tiles read them again, from cache, for every few rows\n\n" +
            totals();
   }
@@ -477,9 +488,10 @@ class Explainer {
     const ir::Program& program = executable_.program;
     const std::string head = "tables, made when weights are bound\n";
     if (program.tabulations.empty())
-      return head + "  none: all is computed in each call, by the schedule or for want of something to tabulate\n";
+      return head + "  none: all is computed in each call, by the schedule or for want of something to tabulate\n" +
+             not_by();
     if (!has_tables(executable_))
-      return head + "  none: the model has indices that are checked before each run, see below\n";
+      return head + "  none: the model has indices that are checked before each run, see below\n" + not_by();
     Table table(1, 2);
     for (const ir::Tabulation& tabulation : program.tabulations) {
       double bytes = 0;
@@ -498,7 +510,22 @@ class Explainer {
                  once ? "" : "a row, of which there are as many as fields have values"});
     }
     return head + table.text() + "  all of them up to " + std::to_string(executable_.schedule.table_megabytes) +
-           " MB, in this order; what does not fit is computed in calls, see Functor::memory()\n";
+           " MB, in this order; what does not fit is computed in calls, see Functor::memory()\n" + not_by();
+  }
+
+  /// Indices made of fields by which there are no tables.
+  std::string not_by() const {
+    std::string text;
+    if (executable_.schedule.tabulating == Tabulating::off) return text;
+    for (const ra::IndexCheck& check : ra::index_checks(executable_.graph).indices) {
+      bool of_field = false;
+      ir::visit_with(check.index, [&](const ir::UfCall& call) { of_field |= call.uf.kind == ir::UfKind::field; });
+      if (!of_field || ra::plain_field(check.index, check.node) >= 0) continue;
+      text += "  not by " + ir::print(check.index) + ", at which " + check.where + " reads " +
+              executable_.graph.ops[std::size_t(check.input)].name() +
+              ": tables go by a field of the node itself, as it stands; shift the weight's rows, or the field\n";
+    }
+    return text;
   }
 
   /// States whose rows at leaves nobody copies.

@@ -18,8 +18,8 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/dsl/model.hpp"
 #include "cortex/runtime/compile.hpp"
+#include "cortex/runtime/numberer.hpp"
 #include "cortex/runtime/output.hpp"
-#include "cortex/structure/linearizer.hpp"
 
 namespace cortex {
 
@@ -109,8 +109,6 @@ AccessorOrder accessor_order(const ra::Graph& graph) {
 /// What the user's own types throw passes through. After the first calls of a size, a call allocates nothing.
 template <class Node, class Set, class First = float>
 class Functor {
-  using Linearizer = structure::Linearizer<Node, Set>;
-
  public:
   using Output = cortex::Output<Node, First>;
 
@@ -120,6 +118,12 @@ class Functor {
     structure_ = runtime::structure_of(executable->graph);
     model_ = runtime::CompiledModel::make(std::move(executable), std::move(order), options.workers, options.timings);
   }
+
+  /// An `AnyFunctor` of a functor over the same nodes.
+  template <class Known>
+  requires(std::is_same_v<Set, runtime::AnyAccessors> && !std::is_same_v<Known, Set>)
+      Functor(const Functor<Node, Known, First>& known)
+      : structure_(known.structure_), numberer_(known.numberer_), model_(known.model_) {}
 
   // Moving copies: what is left behind is a handle still, and not one to nothing.
   Functor(const Functor&) = default;
@@ -172,9 +176,10 @@ class Functor {
 
   /// Binds the weight called `name`, which is copied: `model.bind("Emb", values)`, with the shape to be sure of it,
   /// `model.bind("Emb", values, {10000, 256})`. Without a shape an open dimension has as many elements as there are
-  /// values for. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown name and for another
-  /// type or shape. Calls in flight keep the weights that they started with; later ones have the new. Once all weights
-  /// are there, binding one that tables follow from makes these anew (`Schedule::tabulate`), before it is published.
+  /// values for. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown name, a handle of
+  /// another model (a name goes with any), and for another type or shape. Calls in flight keep the weights that they
+  /// started with; later ones have the new. Once all weights are there, binding one that tables follow from makes these
+  /// anew (`Schedule::tabulate`), before it is published.
   template <class Name, runtime::WeightRange Values>
   Functor& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
     return bind(name, values, std::span<const std::int64_t>(shape.begin(), shape.size()));
@@ -193,7 +198,7 @@ class Functor {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
                       std::is_same_v<T, std::int64_t>,
                   "weights are bound from float or double values: convert them first");
-    model_->bind(name_of(name), dtype_of<T>, values, count, shape);
+    model_->bind(own_name_of(name), dtype_of<T>, values, count, shape);
     return *this;
   }
 
@@ -237,8 +242,10 @@ class Functor {
   std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
  private:
-  static std::string_view name_of(std::string_view name) { return name; }
-  static std::string_view name_of(const dsl::Handle& input) { return input.name(); }
+  static std::string_view own_name_of(std::string_view name) { return name; }
+  std::string_view own_name_of(const dsl::Handle& input) const {
+    return runtime::own_name_of(executable().graph, input.buffer());
+  }
 
   template <class Roots, class... ArenaIfAny>
   runtime::Lease lease(Roots& roots, const ArenaIfAny&... arena) const {
@@ -250,13 +257,14 @@ class Functor {
   runtime::Lease with_numbering(Take take, Roots& roots, const ArenaIfAny&... arena) const {
     return with_range(roots, [&](auto& range) {
       const auto all = [&](runtime::Workspace& workspace) {
-        Linearizer::run(workspace.nodes, structure_, workspace.checks(), range, arena...);
+        numberer_.run(workspace.nodes, workspace.division.roots, structure_, workspace.checks(), range, arena...);
       };
       const auto list = [&](runtime::Workspace& workspace) {
-        workspace.division.num_roots = Linearizer::list(workspace.division.roots, range, arena...);
+        using List = structure::Linearizer<Node, structure::Accessors<>>;  // the same for all accessors
+        workspace.division.num_roots = List::list(workspace.division.roots, range, arena...);
       };
       const auto some = [&](runtime::Workspace& workspace, std::span<const void* const> listed) {
-        Linearizer::run_listed(workspace.nodes, structure_, workspace.checks(), listed, arena...);
+        numberer_.run_listed(workspace.nodes, structure_, workspace.checks(), listed, arena...);
       };
       return take(runtime::Numbering{all, list, some});
     });
@@ -306,9 +314,21 @@ class Functor {
     return count;
   }
 
+  template <class, class, class>
+  friend class Functor;
+
   Structure structure_;
+  [[no_unique_address]] runtime::Numberer<Node, Set> numberer_;
   std::shared_ptr<runtime::CompiledModel> model_;
 };
+
+/// A functor whose type does not say which accessors the model reads, so that it can be named: the type of a member, of
+/// a parameter, of what a function in another file returns. `Functor`s become one by themselves, and all that they do
+/// it does: `class Tagger { cortex::AnyFunctor<Word> model_; }`, `model_(cortex::compile(program))`. It costs a list of
+/// the roots and one call through a pointer for each call; where children are indices, that the arena is given is found
+/// out at the call, `Error{invalid_argument}`.
+template <class Node, class First = float>
+using AnyFunctor = Functor<Node, runtime::AnyAccessors, First>;
 
 /// Compiles a model for the nodes and accessors that its type names. The result is the same for the same program,
 /// schedule and target. Throws `Error`: invalid_schedule, unavailable (this build or machine lacks the target),

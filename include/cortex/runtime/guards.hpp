@@ -8,6 +8,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
+#include "cortex/ir/mutate.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/weights.hpp"
 #include "cortex/structure/workspace.hpp"
@@ -117,6 +118,49 @@ class StructureEvaluator {
 
 namespace detail {
 
+/// The fields that an index is made of, and the node that they are of: the one at which the index is read, a child of
+/// it, or, where they are of several nodes, the one at which it is read.
+struct IndexSource {
+  std::int32_t node;
+  std::string fields;  // "field 'word' of node 3 (12)"; empty: it is made of none
+};
+
+inline IndexSource source_of(const ir::Expr& index, std::int32_t reader, const Executable& executable,
+                             const structure::Workspace& nodes, const StructureEvaluator& evaluator) {
+  IndexSource source{reader, {}};
+  const auto exists = [&](std::int64_t n) { return n >= 0 && n < nodes.arrays().num_nodes; };
+  ir::visit_with(index, [&](const ir::UfCall& call) {
+    const std::int64_t of = call.uf.kind == ir::UfKind::field ? evaluator.value(call.args[0]) : -1;
+    if (!exists(of)) return;
+    source.node = source.fields.empty() || of == source.node ? std::int32_t(of) : reader;
+    std::string field = "field " + in_quotes(executable.graph.fields[std::size_t(call.uf.accessor)].name);
+    if (call.args.size() > 1) field += "[" + std::to_string(evaluator.value(call.args[1])) + "]";
+    field += " of node " + std::to_string(of) + " (" + std::to_string(evaluator.value(ir::handle_of(call))) + ")";
+    if (source.fields.find(field) == std::string::npos) source.fields += (source.fields.empty() ? "" : " and ") + field;
+  });
+  return source;
+}
+
+/// Throws that `check` fails at `node`, where the index is `index`.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const GuardedCheck& check, std::int64_t index,
+                                                                std::int64_t extent, std::int32_t node,
+                                                                const Executable& executable,
+                                                                const structure::Workspace& nodes,
+                                                                const StructureEvaluator& evaluator) {
+  const WeightSpec& weight = executable.weights[std::size_t(check.weight)];
+  const IndexSource source = source_of(check.index, node, executable, nodes, evaluator);
+  const std::string reader = source.node == node ? "" : ", read by node " + std::to_string(node);
+  const std::string what = source.fields.empty() ? "what the index is made of" : source.fields;
+  throw Error(Code::out_of_range,
+              "node " + std::to_string(source.node) + " of the call (numbered parents first)" + reader +
+                  ": operator '" + check.where + "' of model '" + executable.graph.name + "' reads '" + weight.name +
+                  "' at index " + std::to_string(index) + " of dimension '" +
+                  weight.dims[std::size_t(check.dim)].name() + "', which has " + std::to_string(extent) +
+                  " elements: valid values are 0 to " + std::to_string(extent - 1) + "; correct " + what +
+                  ", or keep the index inside with min and max",
+              nodes.node(source.node));
+}
+
 /// One check at one node: the values of the ranges' variables are run through from range `r` on.
 inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int32_t node,
                          const Executable& executable, const structure::Workspace& nodes,
@@ -132,16 +176,7 @@ inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t 
   }
   if (check.guard && !evaluator.value(check.guard)) return;
   const std::int64_t index = evaluator.value(check.index);
-  if (index >= 0 && index < extent) return;
-  const WeightSpec& weight = executable.weights[std::size_t(check.weight)];
-  throw Error(
-      Code::out_of_range,
-      "node " + std::to_string(node) + " of the call (numbered parents first): operator '" + check.where +
-          "' of model '" + executable.graph.name + "' reads '" + weight.name + "' at index " + std::to_string(index) +
-          " of dimension '" + weight.dims[std::size_t(check.dim)].name() + "', which has " + std::to_string(extent) +
-          " elements: valid values are 0 to " + std::to_string(extent - 1) +
-          "; correct the field of the node that the index is made of, or keep the index inside with min and max",
-      nodes.node(node));
+  if (index < 0 || index >= extent) refuse_index(check, index, extent, node, executable, nodes, evaluator);
 }
 
 }  // namespace detail

@@ -103,6 +103,16 @@ inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const v
 
 }  // namespace detail
 
+/// The name of the input of `graph` that a handle stands for. One of another model is refused even if the names agree.
+inline const std::string& own_name_of(const ra::Graph& graph, const ir::Buffer& handle) {
+  if (graph.find(handle) >= 0) return handle->name;
+  const bool namesake = graph.find(handle->name) >= 0;
+  throw Error(Code::invalid_weights,
+              detail::in_quotes(handle->name) + " belongs to another model than " + detail::in_quotes(graph.name) +
+                  (namesake ? ", which has one of that name: bind it by the name, or by its own handle"
+                            : ": bind what belongs to this one"));
+}
+
 /// Binds the weights of one executable. All member functions may be called from any number of threads.
 class Weights {
  public:
@@ -238,20 +248,20 @@ class Weights {
     return detail::packed(buffer, elements.data(), extents);
   }
 
-  /// Weights that are missing, or that disagree on the extent of an open dimension. Such a set may be bound, because
-  /// two weights are replaced one after the other, but not called with.
+  /// Weights that are read and missing, or that disagree on the extent of an open dimension. Such a set may be bound,
+  /// because two weights are replaced one after the other, but not called with.
   static std::string fault_of(const Executable& executable, const Vector<Vector<std::int64_t>>& shapes) {
     std::string missing;
     for (std::size_t slot = 0; slot < shapes.size(); ++slot)
-      if (shapes[slot].empty())
+      if (shapes[slot].empty() && executable.weights[slot].read)
         missing += (missing.empty() ? "" : ", ") + detail::in_quotes(executable.weights[slot].name);
     const std::string model = "model " + detail::in_quotes(executable.graph.name);
     if (!missing.empty()) return model + " is called before these weights are bound: " + missing;
     for (std::size_t b = 1; b < shapes.size(); ++b) {
       for (std::size_t a = 0; a < b; ++a) {
         const WeightSpec &first = executable.weights[a], &second = executable.weights[b];
-        if (first.dims.empty() || second.dims.empty() || first.dims[0] != second.dims[0] ||
-            shapes[a][0] == shapes[b][0])
+        if (!first.read || !second.read || first.dims.empty() || second.dims.empty() ||
+            first.dims[0] != second.dims[0] || shapes[a][0] == shapes[b][0])
           continue;
         return model + ": dimension " + detail::in_quotes(first.dims[0].name()) + " has " +
                std::to_string(shapes[a][0]) + " elements in weight " + detail::in_quotes(first.name) + " and " +

@@ -64,9 +64,7 @@ struct OneChild {
 
   /// The name of the path's last member; "child" for a lambda.
   static constexpr std::string_view name() {
-    std::string_view last;
-    ((last = step_name<Path>()), ...);
-    return last.empty() ? std::string_view("child") : last;
+    return path_name<Path...>().empty() ? std::string_view("child") : path_name<Path...>();
   }
 };
 
@@ -296,9 +294,7 @@ struct Field {
 
   /// The name of the path's last member; "field" for a lambda.
   static constexpr std::string_view name() {
-    std::string_view last;
-    ((last = step_name<Path>()), ...);
-    return last.empty() ? std::string_view("field") : last;
+    return path_name<Path...>().empty() ? std::string_view("field") : path_name<Path...>();
   }
 
   /// The field of the node, or element `index` of a fixed vector: `word(n)`, `ids(n, k)`.
@@ -324,13 +320,14 @@ concept AccessorOf = Accessor<A> && A::template fits<Node>();
 
 namespace cortex {
 
-/// One child, at the end of a path of member pointers, getters or captureless lambdas: `child<&Word::left>`,
-/// `child<&Parse::links, &Links::left>`, `child<[](const Word& w) { return w.left; }>`. A node with any other child
-/// must have this one.
+/// One child, at the end of a path of member pointers, getters, captureless lambdas or positions in arrays of fixed
+/// size: `child<&Word::left>`, `child<&Parse::links, &Links::left>`, `child<[](const Word& w) { return w.left; }>`,
+/// `child<&Node::kids, 0>`. A node with any other child must have this one.
 template <auto... Path>
 inline constexpr structure::Child<Path...> child{};
 
-/// The same, where null means "absent" and is legal at every node.
+/// The same, where null means "absent" and is legal at every node: `optional_child<&Node::kids, 2>` is the third place
+/// of an array some of whose places may be empty.
 template <auto... Path>
 inline constexpr structure::OptionalChild<Path...> optional_child{};
 

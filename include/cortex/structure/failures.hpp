@@ -47,7 +47,8 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
   refuse(Code::invalid_structure, walk, place,
          "element " + std::to_string(element) + " of " + in_quotes(name) + " is null at " + at_node(walk, place) +
              ": a container holds only children that exist; remove the element, or, where places may stay "
-             "empty, name each as a member of its own, cortex::children<first, second>");
+             "empty, name each place: of an array of fixed size cortex::optional_child<&Node::kids, 0>, of members "
+             "cortex::children<first, second>");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void root_index(std::int64_t root, std::string_view index,

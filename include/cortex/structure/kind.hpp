@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "cortex/base/error.hpp"
 
@@ -36,10 +37,12 @@ struct Structure {
 
   /// The same kind, where no node has more than `bound` children. The number of a node's children is the greatest of:
   /// how many of its named children (`child`, `optional_child`) are present; how many entries one `children` accessor
-  /// has; how many distinct nodes are reached through all accessors. 0 takes the bound away; a negative bound is
-  /// refused with Code::invalid_argument.
+  /// has; how many distinct nodes are reached through all accessors. Throws `Error{invalid_argument}` for a bound below
+  /// 1; without a bound the kinds stand by themselves, as in `cortex::tree`.
   constexpr Structure with_max_children(int bound) const {
-    if (bound < 0) throw Error(Code::invalid_argument, "with_max_children: a node cannot have fewer than 0 children");
+    if (bound < 1)
+      throw Error(Code::invalid_argument, "with_max_children: the bound is " + std::to_string(bound) +
+                                              "; the least is 1, and cortex::tree by itself has none");
     return {kind, bound};
   }
 

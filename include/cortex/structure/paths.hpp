@@ -1,7 +1,8 @@
 // Paths: how an accessor reaches a value from a node. A step is a member pointer, a getter's member function pointer,
-// or a captureless lambda; pointers on the way are followed.
+// a captureless lambda, or the position in an array of fixed size; pointers on the way are followed.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <string_view>
@@ -25,9 +26,21 @@ concept StepsByCall = std::is_class_v<decltype(Step)> && requires(const T& objec
   Step(object);
 };
 
+/// How many elements an array has whose type says so; 0 for anything else.
+template <class T>
+inline constexpr std::size_t array_size = 0;
+template <class T, std::size_t N>
+inline constexpr std::size_t array_size<T[N]> = N;
+template <class T, std::size_t N>
+inline constexpr std::size_t array_size<std::array<T, N>> = N;
+
+template <auto Step, class T>
+concept StepsByPosition = std::is_integral_v<decltype(Step)> && Step >= 0 && std::size_t(Step) < array_size<T>;
+
 /// A step that can be taken from an object of type T itself.
 template <auto Step, class T>
-concept StepsDirectly = StepsByMember<Step, T> || StepsByGetter<Step, T> || StepsByCall<Step, T>;
+concept StepsDirectly =
+    StepsByMember<Step, T> || StepsByGetter<Step, T> || StepsByCall<Step, T> || StepsByPosition<Step, T>;
 
 template <class T>
 concept ObjectPointer = PointerLike<T> && requires(const T& pointer) {
@@ -49,6 +62,8 @@ constexpr decltype(auto) take_step(const T& from) {
     return (from.*Step);  // the parentheses make it a reference
   else if constexpr (StepsByGetter<Step, T>)
     return (from.*Step)();
+  else if constexpr (StepsByPosition<Step, T>)
+    return (from[std::size_t(Step)]);
   else
     return Step(from);
 }
@@ -132,6 +147,48 @@ constexpr std::string_view step_name() {
     return spelling::last_name(spelling::signature<Step>());
   else
     return {};
+}
+
+namespace detail {
+
+/// "kids[2]" for the path <&Node::kids, 2>.
+template <auto... Path>
+struct NameWithPositions {
+  std::array<char, ((step_name<Path>().size() + 16) + ...)> text{};
+  std::size_t size = 0;
+
+  constexpr NameWithPositions() { (step<Path>(), ...); }
+  constexpr void append(std::string_view part) {
+    for (const char c : part) text[size++] = c;
+  }
+  template <auto Step>
+  constexpr void step() {
+    if constexpr (!std::is_integral_v<decltype(Step)>) {
+      size = 0;
+      append(step_name<Step>().empty() ? std::string_view("child") : step_name<Step>());
+    } else {
+      char digits[12] = {};
+      std::size_t count = 0;
+      for (auto rest = std::size_t(Step); count == 0 || rest > 0; rest /= 10) digits[count++] = char('0' + rest % 10);
+      append("[");
+      while (count > 0) text[size++] = digits[--count];
+      append("]");
+    }
+  }
+};
+template <auto... Path>
+inline constexpr NameWithPositions<Path...> name_with_positions{};
+
+}  // namespace detail
+
+/// The name of a path's last member, with the positions behind it; empty for a lambda.
+template <auto... Path>
+constexpr std::string_view path_name() {
+  std::string_view last;
+  ((last = step_name<Path>()), ...);
+  if constexpr ((std::is_integral_v<decltype(Path)> || ...))
+    last = {detail::name_with_positions<Path...>.text.data(), detail::name_with_positions<Path...>.size};
+  return last;
 }
 
 }  // namespace cortex::structure

@@ -146,6 +146,18 @@ class Search {
         machine_(runtime::machine_model(subject.target)) {
     if (subject.num_batches == 0)
       throw Error(Code::invalid_argument, "tune: there are no batches to measure with; give some of your own inputs");
+    const auto check = [](bool right, const char* option, double given, const char* least) {
+      if (right) return;
+      char text[160];
+      std::snprintf(text, sizeof text, "tune: TuneOptions::%s is %g; give %s", option, given, least);
+      throw Error(Code::invalid_argument, text);
+    };
+    check(options.seconds >= 0, "seconds", options.seconds, "0 or more");
+    check(options.seconds_a_candidate >= 0, "seconds_a_candidate", options.seconds_a_candidate, "0 or more");
+    check(options.least_gain >= 0, "least_gain", options.least_gain, "0 or more, a share of the default's time");
+    check(options.final_rounds >= 0, "final_rounds", options.final_rounds, "0 or more");
+    check(options.checked_nodes >= 0, "checked_nodes", options.checked_nodes, "0 or more");
+    check(options.most_candidates > 0, "most_candidates", 0, "1 or more: the default is one of them");
     result_.start = options.start ? *options.start : Schedule::standard().workers(subject.workers);
     result_.schedule = result_.start;
     space_ = options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers);

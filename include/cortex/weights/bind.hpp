@@ -110,6 +110,7 @@ class Binding {
   template <class Model>
   void bind_each(Model& model) const {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!file_.contains(tensors_[i])) continue;  // no result depends on it
       const std::span<const std::int64_t> extents(extents_[i]);
       if (inputs_[i].dtype == DType::f64)
         model.bind(inputs_[i].name, file_.read<double>(tensors_[i]), extents);
@@ -121,6 +122,7 @@ class Binding {
   /// What `tensor` is in the dimensions of `input`; empty where there is a problem.
   std::vector<std::int64_t> extents_of(const runtime::WeightSpec& input, const std::string& name) {
     const std::string wanted = "input " + in_quotes(input.name) + " " + runtime::detail::text(input.dims);
+    if (!file_.contains(name) && !input.read) return {};
     if (!file_.contains(name)) {
       problems_.push_back("it has no tensor " + in_quotes(name) + " for " + wanted + "; " +
                           near_names(name, file_.names()));
@@ -142,7 +144,8 @@ class Binding {
   void check_open_dimensions() {
     for (std::size_t b = 0; b < inputs_.size(); ++b) {
       for (std::size_t a = 0; a < b; ++a) {
-        if (extents_[a].empty() || extents_[b].empty() || inputs_[a].dims[0] != inputs_[b].dims[0]) continue;
+        if (!inputs_[a].read || !inputs_[b].read || extents_[a].empty() || extents_[b].empty()) continue;
+        if (inputs_[a].dims[0] != inputs_[b].dims[0]) continue;
         if (extents_[a][0] == extents_[b][0]) continue;
         problems_.push_back("dimension " + in_quotes(inputs_[b].dims[0].name()) + " has " +
                             std::to_string(extents_[a][0]) + " elements in tensor " + in_quotes(tensors_[a]) + " and " +
@@ -173,9 +176,10 @@ concept HasExecutable = requires(const Model& model) {
 /// fits [4, H, D], since elements lie in row-major order and stay where they are. Several inputs may share a tensor.
 ///
 /// All or nothing: throws `Error{invalid_weights}` before any is bound, with all that is wrong: inputs whose tensor is
-/// missing (with names that are near), of integers, or of another shape; open dimensions that disagree; names in
-/// `names` that the model does not have; with `UnusedTensors::refused` also tensors that no input asks for. Inputs are
-/// published one after the other: a call that begins on another thread meanwhile may see new and old ones.
+/// missing (with names that are near; one that no result depends on may be missing), of integers, or of another shape;
+/// open dimensions that disagree; names in `names` that the model does not have; with `UnusedTensors::refused` also
+/// tensors that no input asks for. Inputs are published one after the other: a call that begins on another thread
+/// meanwhile may see new and old ones.
 template <weights::HasExecutable Model>
 void bind(Model& model, const SafetensorsFile& file, const TensorNames& names = {},
           UnusedTensors unused = UnusedTensors::allowed) {
