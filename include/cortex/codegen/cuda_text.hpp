@@ -139,6 +139,7 @@ class CudaTextPrinter {
         return;
       case ir::StmtKind::alloc: return alloc(*s.as<ir::Alloc>());
       case ir::StmtKind::mma: return mma(*s.as<ir::Mma>());
+      case ir::StmtKind::join: return join(*s.as<ir::Join>());
       case ir::StmtKind::barrier: return barrier(*s.as<ir::Barrier>());
       case ir::StmtKind::prefetch: return;  // other threads' work hides the wait
     }
@@ -230,6 +231,12 @@ class CudaTextPrinter {
     const char* how = weights.buffer->scope == ir::Scope::chip ? "load_chip_fragment(" : "load_fragment(";
     line("mma_", to_string(weights.buffer->dtype), "(", name_of(n.sum), ", ", how, name_of(weights.buffer), ", ",
          offset, ")", x, ");");
+  }
+
+  void join(const ir::Join& n) {
+    line(name_of(n.sum), " = join<", std::to_string(n.threads), ", ", std::to_string(n.terms->dims[0].extent()), ">(",
+         name_of(n.terms), ");");
+    memo_.forget_loads();
   }
 
   void branch(const ir::If& n) {
