@@ -49,8 +49,14 @@ DEVICE void store_release(u64* p, u64 value) {
 }
 
 template <class T> DEVICE T load_constant(const T* p, long long i) { return __ldg(p + i); }
-template <class T> DEVICE T load(const T* p, long long i) { return p[i]; }
-template <class T> DEVICE void store(T* p, long long i, T value) { p[i] = value; }
+template <class T> DEVICE T load(const T* p, long long i) {
+  __builtin_assume(__isGlobal(p));
+  return p[i];
+}
+template <class T> DEVICE void store(T* p, long long i, T value) {
+  __builtin_assume(__isGlobal(p));
+  p[i] = value;
+}
 template <class T> DEVICE T load_chip(const T* p, int i) { return p[i]; }
 template <class T> DEVICE void store_chip(T* p, int i, T value) { p[i] = value; }
 

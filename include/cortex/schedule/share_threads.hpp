@@ -15,7 +15,7 @@
 // and up to R nodes, join them (`ir::Join`), and thread r of them does what follows for node r:
 //
 //   for t: column = min(begin + thread / P % C,end - 1)
-//     for j = 0:J/P: a_part[r] += W[column,j * P + thread % P] * x[node r,j * P + thread % P]
+//     for j = 0:J/P: a_part[r] += W[column,thread % P + j * P] * x[node r,thread % P + j * P]
 //     a = join(a_part of P threads)
 //     row = .. + thread % P * ..; if thread % P < R and row < N and ..: y[node,column] = a
 //

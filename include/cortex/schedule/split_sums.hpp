@@ -4,7 +4,7 @@
 //   parallel for i: {a = 0; for j = 0:J: a += W[i,j] * x[node,j]; y[node,i] = a}
 //     ->
 //   parallel for i: {
-//     parts for p = 0:4: {a_part[p] = 0; for j = 0:J/4: a_part[p] += W[i,j * 4 + p] * x[node,j * 4 + p]}
+//     parts for p = 0:4: {a_part[p] = 0; for j = 0:J/4: a_part[p] += W[i,p + j * 4] * x[node,p + j * 4]}
 //     a = (a_part[0] + a_part[1]) + (a_part[2] + a_part[3]); y[node,i] = a}
 //
 // A level of one node has no more sums than the columns of a block's slice: with a thread to each of them most threads
@@ -201,7 +201,7 @@ class SumSplitter {
       return ir::substitute(over_terms(loop.body), {{loop.var.get(), index}});
     };
     ir::Stmt most, rest;
-    if (whole) most = ir::For::make(loop.var, loop.dim, ir::imm(whole), loop.loop, at(loop.var * parts_ + p_));
+    if (whole) most = ir::For::make(loop.var, loop.dim, ir::imm(whole), loop.loop, at(p_ + loop.var * parts_));
     if (left) rest = ir::If::make(ir::binary(ir::BinaryOp::lt, p_, ir::imm(left)), at(p_ + whole * parts_));
     return ir::Block::make({most, rest});
   }
