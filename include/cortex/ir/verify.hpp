@@ -222,11 +222,11 @@ class Verifier {
   }
 
   /// I4: a loop over one dimension does not index another. The compiler's own dimensions are related by lets, and local
-  /// buffers are the compiler's own.
+  /// buffers are the compiler's own; the number of a part is an index where a sum has no more terms than parts.
   template <class Handle>
   void related(const Dim& dim, const Expr& index, const Buffer& buffer, const Handle& self) const {
     const auto found = index.as<Var>() ? bound_.find(index.get()) : bound_.end();
-    if (found == bound_.end() || !found->second) return;
+    if (found == bound_.end() || !found->second || found->second->loop == ForKind::parts) return;
     const Dim& loop = found->second->dim;
     if (loop.kind() != DimKind::dense || (dim.kind() != DimKind::dense && dim.kind() != DimKind::open) || loop == dim)
       return;

@@ -189,8 +189,12 @@ class Explainer {
                         " barrier in memory";
     lines.row({"groups", "of a call's roots; each is " + group});
     const std::string threads = std::to_string(gpu.threads) + " a block";
+    const std::string column =
+        gpu.parts > 1
+            ? std::to_string(gpu.parts) + " of a warp with a column of the output, each with a part of its sums,"
+            : "each with a column of the output";
     lines.row({"threads", executable_.schedule.by_hand ? threads
-                                                       : threads + ", each with a column of the output for up to " +
+                                                       : threads + ", " + column + " for up to " +
                                                              std::to_string(gpu.rows) + " nodes side by side"});
     if (const DType type = schedule::products_of(gpu); type != DType::f32)
       lines.row({"tensor cores", "multiply " + std::string(to_string(type)) +

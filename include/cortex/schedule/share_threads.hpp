@@ -194,15 +194,15 @@ class ThreadSharer {
     };
     ir::Stmt each = ir::substitute(sums_.loop->body, {{sums_.loop->var.get(), part}});
     for (std::size_t i = 0; i < terms.size(); ++i) each = with_terms(each, sums_.terms[i], terms[i], r);
-    if (end_) {
-      const ir::Expr inside = ir::binary(ir::BinaryOp::min, column, end_ - 1);
-      each = ir::substitute(each, {{nest_.loops.back().var.get(), inside}});
-    }
-    each = at_row(ir::binary(ir::BinaryOp::min, row + r * apart_, last), each);
-    Vector<ir::Stmt> stmts{unroll_and_jam(each, r, ir::imm(0), side_)};
+    const ir::Expr& var = nest_.loops.back().var;
+    const ir::Expr inside = ir::Var::make(var.as<ir::Var>()->name);
+    if (end_) each = ir::substitute(each, {{var.get(), inside}});
+    each = unroll_and_jam(at_row(ir::binary(ir::BinaryOp::min, row + r * apart_, last), each), r, ir::imm(0), side_);
+    if (end_) each = ir::LetStmt::make(inside, ir::binary(ir::BinaryOp::min, column, end_ - 1), each);
+    Vector<ir::Stmt> stmts{each};
     for (std::size_t i = 0; i < terms.size(); ++i) stmts.push_back(ir::Join::make(sums_.sums[i], terms[i], parts_));
     stmts.push_back(follows(row, total, column));
-    ir::Stmt result = ir::substitute(ir::Block::make(stmts), {{nest_.loops.back().var.get(), column}});
+    ir::Stmt result = ir::substitute(ir::Block::make(stmts), {{var.get(), column}});
     for (const auto* buffers : {&sums_.sums, &std::as_const(terms)})
       for (const ir::Buffer& buffer : reversed(*buffers)) result = ir::Alloc::make(buffer, result);
     return result;
@@ -210,7 +210,7 @@ class ThreadSharer {
 
   /// What follows from joined sums: of each row one of the threads does it.
   ir::Stmt follows(const ir::Expr& row, const ir::Expr& total, const ir::Expr& column) const {
-    const ir::Expr part = thread_ % parts_, own = ir::Var::make("row");
+    const ir::Expr part = thread_ % parts_, own = side_ == 1 ? row : ir::Var::make("row");
     ir::Stmt body = ir::Block::make(sums_.rest);
     for (const ir::Buffer& buffer : reversed(sums_.locals)) body = ir::Alloc::make(buffer, body);
     if (nest_.let_var) body = ir::LetStmt::make(nest_.let_var, nest_.let_value, body);
@@ -221,7 +221,8 @@ class ThreadSharer {
     };
     if (end_) also(ir::binary(ir::BinaryOp::lt, column, end_));
     if (side_ < parts_) also(ir::binary(ir::BinaryOp::lt, part, ir::imm(side_)));
-    return ir::LetStmt::make(own, side_ == 1 ? row : row + part * apart_, ir::If::make(there, body));
+    body = ir::If::make(there, body);
+    return side_ == 1 ? body : ir::LetStmt::make(own, row + part * apart_, body);
   }
 
   /// `body` with the terms of a sum in the place of row `r`.
