@@ -40,7 +40,7 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
     throw Error(Code::invalid_schedule, what + "; leave it out, or the loop schedule");
   };
   if (wish.rows) refuse("GpuSchedule::rows shapes the compiler's own tiles, and with loops() there are none");
-  if (wish.parts)
+  if (wish.parts > 1)
     refuse("GpuSchedule::parts splits sums where the loops are the compiler's own; rfactor(k, n) does by hand");
   if (wish.tensor_cores != GpuSchedule::TensorCores::off)
     refuse("GpuSchedule::tensor_cores: products become tiles where the loops are the compiler's own");
