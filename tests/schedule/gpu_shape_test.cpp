@@ -90,6 +90,8 @@ TEST_CASE("as many threads share a sum as a single node leaves idle, with eight 
   CHECK(parts(wish, 100000, 128) == 1);
   wish.parts = 0, wish.tensor_cores = GpuSchedule::TensorCores::bf16;
   CHECK(parts(wish, 100000, 128) == 1);
+  wish.threads = 256;
+  CHECK(parts(wish, 100000, 128) == 2);
 }
 
 TEST_CASE("what a GPU cannot do is refused with the reason", "[schedule][gpu]") {
@@ -108,8 +110,8 @@ TEST_CASE("what a GPU cannot do is refused with the reason", "[schedule][gpu]") 
   for (const int parts : {-1, 3, 64})
     CHECK_THAT(refusal(Gpu::of(90), [&](auto& g) { g.parts = parts; }),
                Contains(std::to_string(parts) + " parts of a sum: it takes 1, 2, 4, 8, 16 or 32, threads of one warp"));
-  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.parts = 4, g.tensor_cores = GpuSchedule::TensorCores::bf16; }),
-             Contains("4 parts of a sum: tensor cores add all products; leave one of them out"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.parts = 16, g.tensor_cores = GpuSchedule::TensorCores::bf16; }),
+             Contains("16 parts of a sum: with tensor cores it takes 1, 2, 4 or 8, tiles of one warp"));
   CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.blocks = -1; }), Contains("a group has no -1 blocks"));
   CHECK_THAT(refusal({.sm = 61}, [](auto&) {}), Contains("compute capability 6.1 is older than what is supported"));
 }

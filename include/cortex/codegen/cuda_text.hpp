@@ -197,9 +197,10 @@ class CudaTextPrinter {
     int loads = 0, many = 16;
     ir::visit_with(n.body, [&](const ir::Load& load) {
       const bool far = load.buffer->scope != ir::Scope::local && load.buffer->scope != ir::Scope::chip;
-      loads += far && ir::uses(load.indices.front(), n.var);
+      const int registers = load.buffer->fragments ? 4 : 1;
+      if (far && ir::uses(load.indices.front(), n.var)) loads += registers;
     });
-    while (many > 4 && many * loads > 16384 / options_.threads) many /= 2;
+    while (many > 1 && many * loads > 16384 / options_.threads) many /= 2;
     return many;
   }
 

@@ -93,8 +93,9 @@ struct GpuSchedule {
   int threads = 0;          // of a block
   int rows = 0;             // nodes that a thread computes side by side, at most: 1, 2, 4 or 8
   /// Threads that share the sum of one output: each adds up a part of the products, every so many-th, and the parts are
-  /// added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a thread has a sum to itself. Left
-  /// to the compiler it follows from the others: as many as keep the threads of a block at work for a single node.
+  /// added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a thread has a sum to itself. On
+  /// tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left to the compiler it follows from
+  /// the others: as many as keep the threads of a block at work for a single node.
   int parts = 0;
   friend bool operator==(const GpuSchedule&, const GpuSchedule&) = default;
 };

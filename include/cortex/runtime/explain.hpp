@@ -197,8 +197,11 @@ class Explainer {
                                                        : threads + ", " + column + " for up to " +
                                                              std::to_string(gpu.rows) + " nodes side by side"});
     if (const DType type = schedule::products_of(gpu); type != DType::f32)
-      lines.row({"tensor cores", "multiply " + std::string(to_string(type)) +
-                                     " and add in f32, in tiles of 16 columns and 8 nodes a warp: " + joined(tiled())});
+      lines.row({"tensor cores",
+                 "multiply " + std::string(to_string(type)) +
+                     " and add in f32, in tiles of 16 columns and 8 nodes a warp" +
+                     (gpu.parts > 1 ? ", " + std::to_string(gpu.parts) + " chains of products each: " : ": ") +
+                     joined(tiled())});
     Vector<std::string> kept, streamed;
     double bytes = 0;
     for (const ir::Buffer& buffer : executable_.scheduled.buffers)

@@ -18,7 +18,7 @@ struct GpuShape {
   int blocks = 1;               // of a group
   int threads = 0;              // of a block, a power of two
   int rows = 0;                 // nodes that a thread computes side by side, at most
-  int parts = 1;                // of a sum, each a thread's; a power of two
+  int parts = 1;                // of a sum, each a thread's, or a tile of a warp's; a power of two
   std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
   bool resident = false;        // it is an error if they do not fit
   int accumulators = 32;        // that a thread keeps in registers, for all its nodes and gates
@@ -90,8 +90,9 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
     refuse_gpu(std::to_string(wish.rows) + " nodes side by side: it takes 1, 2, 4 or 8");
   if (wish.parts && (!is_power_of_two(wish.parts) || wish.parts > 32))
     refuse_gpu(std::to_string(wish.parts) + " parts of a sum: it takes 1, 2, 4, 8, 16 or 32, threads of one warp");
-  if (wish.parts > 1 && wish.tensor_cores != GpuSchedule::TensorCores::off)
-    refuse_gpu(std::to_string(wish.parts) + " parts of a sum: tensor cores add all products; leave one of them out");
+  if (wish.parts > 8 && wish.tensor_cores != GpuSchedule::TensorCores::off)
+    refuse_gpu(std::to_string(wish.parts) +
+               " parts of a sum: with tensor cores it takes 1, 2, 4 or 8, tiles of one warp");
   if (wish.blocks < 0) refuse_gpu("a group has no " + std::to_string(wish.blocks) + " blocks");
   if (wish.group == Group::cluster && !gpu.has_clusters())
     refuse_gpu(device + " has no clusters of blocks; 9.0 and later have: take group block or grid");
@@ -104,10 +105,11 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
                std::to_string(gpu.multiprocessors) + " multiprocessors");
 }
 
-/// As many parts of a sum as leave no thread of a block idle where there is a single node, with at least eight terms
-/// each: a part is joined to the others in as many steps as it saves additions of two.
+/// On tensor cores two chains of products, where registers hold them: with gates side by side they hide what a product
+/// takes. Else as many parts of a sum as leave no thread of a block idle where there is a single node, with at least
+/// eight terms each: a part is joined to the others in as many steps as it saves additions of two.
 inline int parts_for(const GpuShape& shape, std::int64_t columns) {
-  if (shape.products != DType::f32) return 1;
+  if (shape.products != DType::f32) return shape.threads <= 256 ? 2 : 1;
   const std::int64_t units = (columns + shape.slice_unit - 1) / shape.slice_unit;
   const std::int64_t slice = (units + shape.blocks - 1) / shape.blocks * shape.slice_unit;
   int parts = 1;
