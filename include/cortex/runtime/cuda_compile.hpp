@@ -50,7 +50,7 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
         "own, and with loops() they are not");
   using Group = GpuSchedule::Group;
   if (wish.group == Group::automatic && !wish.blocks && !schedule.by_hand->has_barriers()) wish.group = Group::block;
-  wish.weights = GpuSchedule::Weights::streamed;
+  wish.weights = GpuSchedule::Weights::streamed, wish.parts = 1;
   return wish;
 }
 

@@ -189,10 +189,11 @@ class Explainer {
                         " barrier in memory";
     lines.row({"groups", "of a call's roots; each is " + group});
     const std::string threads = std::to_string(gpu.threads) + " a block";
+    bool in_parts = false;
+    for (const ir::Buffer& buffer : executable_.scheduled.buffers) in_parts |= buffer->parts > 1;
     const std::string column =
-        gpu.parts > 1
-            ? std::to_string(gpu.parts) + " of a warp with a column of the output, each with a part of its sums,"
-            : "each with a column of the output";
+        in_parts ? std::to_string(gpu.parts) + " of a warp with a column of the output, each with a part of its sums,"
+                 : "each with a column of the output";
     lines.row({"threads", executable_.schedule.by_hand ? threads
                                                        : threads + ", " + column + " for up to " +
                                                              std::to_string(gpu.rows) + " nodes side by side"});

@@ -105,9 +105,9 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
                std::to_string(gpu.multiprocessors) + " multiprocessors");
 }
 
-/// On tensor cores two chains of products, where registers hold them: with gates side by side they hide what a product
-/// takes. Else as many parts of a sum as leave no thread of a block idle where there is a single node, with at least
-/// eight terms each: a part is joined to the others in as many steps as it saves additions of two.
+/// Without tensor cores, as many parts of a sum as leave no thread of a block idle where there is a single node, with
+/// eight terms or more in each of sums as long as the widest result: joining them takes additions of its own. On tensor
+/// cores two chains of products where registers hold them, which with gates side by side hide how long a product takes.
 inline int parts_for(const GpuShape& shape, std::int64_t columns) {
   if (shape.products != DType::f32) return shape.threads <= 256 ? 2 : 1;
   const std::int64_t units = (columns + shape.slice_unit - 1) / shape.slice_unit;

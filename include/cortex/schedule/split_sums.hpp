@@ -245,7 +245,7 @@ struct SumsInParts {
     Vector<ir::Buffer> all;
     while (const auto* alloc = inner.as<ir::Alloc>()) all.push_back(alloc->buffer), inner = alloc->body;
     const Vector<ir::Stmt> stmts = stmts_of(inner);
-    loop = stmts.front().as<ir::For>();
+    if (!stmts.empty()) loop = stmts.front().as<ir::For>();
     if (loop && loop->loop != ir::ForKind::parts) loop = nullptr;
     if (!loop) return;
     std::size_t i = 1;
