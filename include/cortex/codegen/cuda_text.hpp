@@ -19,6 +19,7 @@
 #include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
+#include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -195,10 +196,14 @@ class CudaTextPrinter {
   /// hundreds of additions.
   int iterations_at_once(const ir::For& n) const {
     int loads = 0, many = 16;
+    Vector<ir::Expr> known;  // products of several gates have their operand in common
     ir::visit_with(n.body, [&](const ir::Load& load) {
       const bool far = load.buffer->scope != ir::Scope::local && load.buffer->scope != ir::Scope::chip;
-      const int registers = load.buffer->fragments ? 4 : 1;
-      if (far && ir::uses(load.indices.front(), n.var)) loads += registers;
+      if (!far || !ir::uses(load.indices.front(), n.var)) return;
+      for (const ir::Expr& other : known)
+        if (ir::equal(other, ir::handle_of(load))) return;
+      known.push_back(ir::handle_of(load));
+      loads += load.buffer->fragments ? 4 : 1;
     });
     while (many > 1 && many * loads > 16384 / options_.threads) many /= 2;
     return many;
