@@ -16,12 +16,13 @@ namespace cortex::test {
 
 using Group = GpuSchedule::Group;
 
-/// Few and small blocks: the emulation has a fibre for each thread.
+/// Few and small blocks: the emulation has a fibre for each thread. How many threads share a sum decides over rounding,
+/// and does not follow from the others.
 inline Schedule on_gpu(Group group, int blocks, GpuSchedule::Weights weights = GpuSchedule::Weights::automatic,
-                       bool lock_based = false, int threads = 32) {
+                       bool lock_based = false, int threads = 32, int parts = 1) {
   GpuSchedule how;
   how.group = group, how.blocks = blocks, how.weights = weights, how.lock_based = lock_based;
-  how.threads = threads;
+  how.threads = threads, how.parts = parts;
   return Schedule::standard().on_gpu(how);
 }
 

@@ -85,6 +85,17 @@ TEST_CASE("a warp whose threads do not all make a product is found", "[cuda]") {
   kernel.body.replace(kernel.body.find("if (t < 16) "), 12, "");
   CHECK(kernel.run() == "");
 }
+TEST_CASE("a warp whose threads do not all join their sums is found", "[cuda]") {
+  OneKernel kernel{"float terms[1] = {1.0f};\nif (t < 16) join<8, 1>(terms);"};
+  CHECK_THAT(kernel.run(), Contains("has ended, but"));
+  kernel.body.replace(kernel.body.find("if (t < 16) "), 12, "");
+  CHECK(kernel.run() == "");
+}
+TEST_CASE("what threads hand each other orders nothing in memory", "[cuda]") {
+  const std::string hand = "if (t == 0) store_chip(s, 0, 1.0f);\nfloat terms[1] = {1.0f};\njoin<32, 1>(terms);\n";
+  CHECK_THAT(OneKernel{hand + "if (t == 1) load_chip(s, 0);"}.run(), Contains("a race on word 0"));
+  CHECK(OneKernel{hand + "sync_warp();\nif (t == 1) load_chip(s, 0);"}.run() == "");
+}
 TEST_CASE("a barrier of a warp orders its threads, and not those of another", "[cuda]") {
   OneKernel kernel{"if (t == 0) store_chip(s, 0, 1.0f);\nsync_warp();\nload_chip(s, 0);"};
   CHECK(kernel.run() == "");

@@ -129,10 +129,12 @@ TEST_CASE("what a GPU cannot do of a schedule by hand is refused", "[cuda][loops
   CHECK_THAT(refusal(by_hand("bind(i.5, group)")), Contains("groups share the roots of a call"));
   CHECK_THAT(refusal(by_hand("split(i.5, 8); vectorize(i.5.i)")), Contains("a thread of a GPU has no vectors"));
   CHECK_THAT(refusal(by_hand("bind(i.5, block)", Group::grid, 3)), Contains("3 blocks of a group need the step"));
-  Schedule rows = by_hand(""), resident = by_hand(""), registers = by_hand("");
-  rows.gpu.rows = 2, resident.gpu.weights = GpuSchedule::Weights::resident;
+  Schedule rows = by_hand(""), parts = by_hand(""), resident = by_hand(""), registers = by_hand("");
+  rows.gpu.rows = 2, parts.gpu.parts = 2, resident.gpu.weights = GpuSchedule::Weights::resident;
   registers.gpu.weights = GpuSchedule::Weights::registers;
   CHECK_THAT(refusal(rows), Contains("GpuSchedule::rows shapes the compiler's own tiles"));
+  CHECK_THAT(refusal(parts), Contains("GpuSchedule::parts splits sums where the loops are the compiler's own; "
+                                      "rfactor(k, n) does by hand"));
   Schedule tensor_cores = by_hand("");
   tensor_cores.gpu.tensor_cores = GpuSchedule::TensorCores::bf16;
   CHECK_THAT(refusal(tensor_cores), Contains("GpuSchedule::tensor_cores: products become tiles where the loops are"));

@@ -22,29 +22,35 @@ struct Sharing {
   Schedule schedule;
 };
 
-/// Everything that a GPU's schedule can say.
-std::vector<Sharing> all_ways() {
-  return {{"block, weights streamed", on_gpu(Group::block, 1, Weights::streamed)},
-          {"block, weights resident", on_gpu(Group::block, 1, Weights::resident)},
-          {"cluster, weights streamed", on_gpu(Group::cluster, 2, Weights::streamed)},
-          {"cluster, weights resident", on_gpu(Group::cluster, 2, Weights::resident)},
-          {"grid, lock-free", on_gpu(Group::grid, 3, Weights::streamed)},
-          {"grid, lock-based, weights resident", on_gpu(Group::grid, 3, Weights::resident, true)}};
+/// Everything that a GPU's schedule can say, with so many threads to a sum.
+std::vector<Sharing> all_ways(int parts) {
+  const auto on = [&](Group group, int blocks, Weights weights, bool lock_based = false) {
+    return on_gpu(group, blocks, weights, lock_based, 32, parts);
+  };
+  return {{"block, weights streamed", on(Group::block, 1, Weights::streamed)},
+          {"block, weights resident", on(Group::block, 1, Weights::resident)},
+          {"cluster, weights streamed", on(Group::cluster, 2, Weights::streamed)},
+          {"cluster, weights resident", on(Group::cluster, 2, Weights::resident)},
+          {"grid, lock-free", on(Group::grid, 3, Weights::streamed)},
+          {"grid, lock-based, weights resident", on(Group::grid, 3, Weights::resident, true)}};
 }
 
+constexpr Interleaving every_order[] = {
+    {Interleaving::first_first}, {Interleaving::last_first}, {Interleaving::random, 11}};
+
 template <class Program>
-void check_model(const Program& program, Shape shape, std::vector<Sharing> ways = all_ways()) {
+void check_model(const Program& program, Shape shape, int parts) {
   const NamedNumbers weights = random_weights(program.graph(), 3);
   const Items items = forest(shape, 4, 12, 5);
   const std::vector<float> right = interpreted(program, weights, items);
   std::vector<float> first;
-  for (const auto& [name, schedule] : ways)
-    for (const Interleaving order : {Interleaving{Interleaving::first_first}, Interleaving{Interleaving::last_first},
-                                     Interleaving{Interleaving::random, 11}}) {
+  for (const auto& [name, schedule] : all_ways(parts))
+    for (const Interleaving order : every_order) {
+      if (parts > 1 && order.kind != Interleaving::random) continue;
       FakeCuda fake;
       fake.gpu.multiprocessors = 6;  // two groups of three blocks, or six of one
       fake.order = order;
-      CAPTURE(program.name(), name, int(order.kind));
+      CAPTURE(program.name(), name, parts, int(order.kind));
       const std::vector<float> got = emulated(fake, program, schedule, weights, items);
       CHECK(fake.problem == "");
       CHECK(difference(got, right) <= 1);
@@ -54,30 +60,38 @@ void check_model(const Program& program, Shape shape, std::vector<Sharing> ways 
     }
 }
 
+/// With a thread to a sum, and with four.
+template <class Program>
+void check_model(const Program& program, Shape shape) {
+  for (const int parts : {1, 4}) check_model(program, shape, parts);
+}
+
 /// The same on a device that is there, with more trees, and repeated: what an emulation cannot show is seen here alone.
 template <class Program>
 void check_on(const cuda::Device& device, const Program& program, Shape shape) {
   const NamedNumbers weights = random_weights(program.graph(), 3);
   const Items items = forest(shape, 300, 40, 5);
   const std::vector<float> right = interpreted(program, weights, items);
-  std::vector<float> first;
-  std::vector<Sharing> ways = all_ways();
-  ways.push_back({"grid, weights in registers", on_gpu(Group::grid, 3, GpuSchedule::Weights::registers)});
-  for (const auto& [name, schedule] : ways) {
-    GpuSchedule how = schedule.gpu;
-    if (how.group == Group::cluster && !device.gpu().has_clusters()) continue;
-    for (const int threads : {32, 256}) {
-      how.threads = threads;
-      auto model = cuda::compile(program, schedule.on_gpu(how), device.gpu());
-      bind_all<float>(model, weights);
-      const auto on = model.to(device);
-      for (int repeat = 0; repeat < 20; ++repeat) {
-        cuda::Result result = on(items.roots);
-        const std::vector<float> got = all_roots(result);
-        CAPTURE(program.name(), name, threads, repeat);
-        REQUIRE(difference(got, right) <= 1);
-        if (first.empty()) first = got;
-        REQUIRE(got == first);
+  std::map<int, std::vector<float>> first;  // by the threads of a sum
+  for (const int parts : {1, 4, 16}) {
+    std::vector<Sharing> ways = all_ways(parts);
+    if (parts == 1) ways.push_back({"grid, weights in registers", on_gpu(Group::grid, 3, Weights::registers)});
+    for (const auto& [name, schedule] : ways) {
+      GpuSchedule how = schedule.gpu;
+      if (how.group == Group::cluster && !device.gpu().has_clusters()) continue;
+      for (const int threads : {32, 256}) {
+        how.threads = threads;
+        auto model = cuda::compile(program, schedule.on_gpu(how), device.gpu());
+        bind_all<float>(model, weights);
+        const auto on = model.to(device);
+        for (int repeat = 0; repeat < 20; ++repeat) {
+          cuda::Result result = on(items.roots);
+          const std::vector<float> got = all_roots(result);
+          CAPTURE(program.name(), name, parts, threads, repeat);
+          REQUIRE(difference(got, right) <= 1);
+          if (first[parts].empty()) first[parts] = got;
+          REQUIRE(got == first[parts]);
+        }
       }
     }
   }

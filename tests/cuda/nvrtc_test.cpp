@@ -130,6 +130,16 @@ TEST_CASE("more threads a block take fewer accumulators each, and do not spill",
   }
 }
 
+TEST_CASE("however many threads share a sum, nothing spills", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto program = models::tree_lstm<Item>(word, kids, sizes(256, 256)).program;
+  for (const int parts : {1, 4, 32}) {
+    GpuSchedule how;
+    how.parts = parts;
+    check_default(program, {90}, Schedule::standard().on_gpu(how));
+  }
+}
+
 TEST_CASE("every barrier is code for every architecture that has it", "[cuda][nvrtc]") {
   nvrtc();
   const auto program = models::dag_rnn<Item>(word, kids, sizes(5, 64)).program;

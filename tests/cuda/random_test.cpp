@@ -24,6 +24,7 @@ GpuSchedule way(int number) {
   GpuSchedule how;
   how.threads = 32 << (number / 5 % 2);
   how.rows = 1 << (number % 4);
+  how.parts = 1 << (number % 6);
   how.group = number % 3 == 0 ? Group::block : number % 3 == 1 ? Group::cluster : Group::grid;
   how.blocks = number % 3 == 0 ? 1 : number % 3 == 1 ? 2 : 2 + number % 2;
   using Weights = GpuSchedule::Weights;
@@ -136,7 +137,7 @@ TEST_CASE("random models whose loops are bound by hand on a GPU equal their equa
     FakeCuda fake;
     shape(fake, seed);
     GpuSchedule how = way(seed);
-    how.threads = 32, how.rows = 0;
+    how.threads = 32, how.rows = 0, how.parts = 0;
     Schedule schedule;
     if (random.chance(0.7)) schedule = schedule.dynamic_batch().specialize_leaves_and_switches();
     schedule = schedule.workers(how.blocks);

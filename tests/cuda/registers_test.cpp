@@ -55,6 +55,13 @@ TEST_CASE("weights in registers give the bits of weights in memory, whole or in 
               {on_gpu(Group::block, 1, Where::resident), on_gpu(Group::block, 1, Where::registers)});
 }
 
+TEST_CASE("threads that share a sum keep their parts of its weights in registers", "[cuda]") {
+  check_equal(
+      models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged,
+      {on_gpu(Group::block, 1, Where::streamed, false, 64, 4), on_gpu(Group::block, 1, Where::registers, false, 128, 4),
+       on_gpu(Group::cluster, 2, Where::registers, false, 64, 4)});
+}
+
 TEST_CASE("of matrices that are read at several places each has registers of its own", "[cuda]") {
   check_equal(models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary,
               {on_gpu(Group::cluster, 2, Where::streamed), on_gpu(Group::cluster, 2, Where::registers)});

@@ -389,7 +389,10 @@ TEST_CASE("explain says how a GPU shares a call and which weights stay on chip",
   const auto model = cuda::compile(tree_rnn_program(), Schedule::standard().on_gpu(how), Gpu::of(90));
   const std::string text = explain(model);
   CHECK_THAT(text, Contains("each is a cluster of 2 blocks, which meet at the hardware's barrier"));
-  CHECK_THAT(text, Contains("256 a block, each with a column of the output for up to 4 nodes"));
+  CHECK_THAT(
+      text,
+      Contains(
+          "256 a block, 2 of a warp with a column of the output, each with a part of its sums, for up to 4 nodes"));
   CHECK_THAT(text, Contains("of weights stay in each block's shared memory for the time of a call: U"));
   CHECK_THAT(text, Contains("from the L2 cache, as they are read: W"));
   CHECK_THAT(text, Contains("a GPU of compute capability 9.0 with 132 multiprocessors"));

@@ -211,6 +211,14 @@ TEST_CASE("results of tensor cores do not depend on how a GPU shares the work", 
                on_gpu(Group::cluster, 2, Where::resident), on_gpu(Group::cluster, 2, Where::streamed),
                on_gpu(Group::grid, 3, Where::automatic, true)});
 }
+TEST_CASE("chains of products of a tile are one sum, of the same bits however the work is shared", "[cuda]") {
+  const auto tree_lstm = models::tree_lstm<Item>(word, kids, sizes(16, 48)).program;
+  check_model(tree_lstm, Shape::ragged, bf16,
+              {on_gpu(Group::block, 1, Where::streamed, false, 64, 2),
+               on_gpu(Group::cluster, 2, Where::resident, false, 32, 2)});
+  check_model(models::tree_gru<Item>(word, kids, sizes(5, 40)).program, Shape::ragged, tf32,
+              {on_gpu(Group::block, 1, Where::streamed, false, 64, 4)});
+}
 TEST_CASE("tensor cores multiply numbers of each type", "[cuda]") {
   for (const auto type : all_types)
     check_model(models::tree_lstm<Item>(word, kids, sizes(16, 32)).program, Shape::ragged, type);

@@ -105,6 +105,13 @@ TEST_CASE("a vectorized or unrolled loop of variable extent is refused", "[verif
                Contains("has a constant extent"));
 }
 
+TEST_CASE("parts of a sum are as many in every call", "[verify]") {
+  const Sample s;
+  CHECK_THAT(refusal(For::make(s.n, dims::batch, call(UfKind::num_nodes, "num_nodes"), ForKind::parts, Block::make({})),
+                     Level::scheduled),
+             Contains("a sum has a constant number of parts"));
+}
+
 TEST_CASE("verify refuses a variable outside of its scope by name", "[verify]") {
   const Sample s;
   CHECK_THAT(refusal(s.inner(ForKind::serial, H), Level::loops), Contains("a variable is used inside its scope: n"));
@@ -248,4 +255,21 @@ TEST_CASE("a barrier of a warp may stand where not all threads of a block come",
   CHECK_NOTHROW(verify(If::make(first, Barrier::make(Meeting::warp)), Level::scheduled));
   CHECK_THAT(refusal(If::make(first, Barrier::make(Meeting::threads)), Level::scheduled),
              Contains("a barrier stands where all threads of a block come"));
+}
+
+TEST_CASE("a join adds what the threads of a warp have for themselves", "[verify]") {
+  const auto own = [](Vector<Dim> dims) {
+    return Buffer(BufferInfo{"own", DType::f32, std::move(dims), Role::temp, Scope::local});
+  };
+  const Buffer sum = own({}), two = own({Dim("row", 2)}), three = own({Dim("row", 3)});
+  const Stmt join = Join::make(sum, two, 4);
+  CHECK_NOTHROW(verify(Alloc::make(sum, Alloc::make(two, join)), Level::scheduled));
+  CHECK_THAT(refusal(Alloc::make(sum, join), Level::scheduled),
+             Contains("a local buffer is used inside its allocation: own = join(own.2 of 4 threads)"));
+  CHECK_THAT(refusal(Alloc::make(sum, Alloc::make(two, join)), Level::loops),
+             Contains("no warps before work is shared"));
+  CHECK_THAT(refusal([&] { Join::make(two, sum, 4); }), Contains("a join of what threads do not have for themselves"));
+  CHECK_THAT(refusal([&] { Join::make(sum, three, 4); }), Contains("no powers of two of a warp"));
+  CHECK_THAT(refusal([&] { Join::make(sum, two, 64); }), Contains("no powers of two of a warp"));
+  CHECK_THAT(refusal([&] { Join::make(sum, own({Dim("row", 8)}), 4); }), Contains("no powers of two of a warp"));
 }

@@ -3,12 +3,15 @@
 
 #include <catch2/catch.hpp>
 #include <optional>
+#include <random>
+#include <set>
 
 #include "cortex/pass/loops.hpp"
 #include "support/golden.hpp"
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"
 #include "support/models.hpp"
+#include "support/node_tables.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -17,9 +20,10 @@ using Group = GpuSchedule::Group;
 
 namespace {
 
-GpuSchedule how(Group group, int blocks, int threads = 32) {
+GpuSchedule how(Group group, int blocks, int threads = 32, int parts = 1) {
   GpuSchedule wish;
   wish.group = group, wish.blocks = blocks, wish.threads = threads, wish.rows = 2;
+  wish.parts = parts;
   return wish;
 }
 
@@ -192,6 +196,75 @@ TEST_CASE("what weights in registers do not go with is refused with the reason",
   wish = how(Group::block, 1);
   wish.weights = GpuSchedule::Weights::registers, wish.tensor_cores = GpuSchedule::TensorCores::bf16;
   CHECK_THAT(refusal(wish, tree_gru(64).graph()), Contains("weights in registers are for threads that multiply them"));
+}
+
+TEST_CASE("split_sums makes of a TreeFC what its golden file shows", "[schedule][gpu]") {
+  check_golden("schedule/split_sums/tree_fc.ilir",
+               text_after("split_sums", tree_fc(18).graph(), how(Group::cluster, 2, 32, 4)));
+}
+
+TEST_CASE("split_sums and lay_out_parts leave a program alone that sums no products", "[schedule][gpu]") {
+  const ir::Program lowered = lower::lower(tree_rnn(8).graph(), Schedule::standard());
+  const ir::Stmt leaves = schedule::stmts_of(lowered.body)[0];
+  CHECK(schedule::split_sums(leaves).same_as(leaves));
+  CHECK(schedule::lay_out_parts(leaves, 4).same_as(leaves));
+}
+
+TEST_CASE("share_threads gives parts of sums to threads as its golden file shows", "[schedule][gpu]") {
+  check_golden("schedule/share_threads/parts_of_tree_fc.ilir",
+               text_after("share_threads", tree_fc(18).graph(), how(Group::cluster, 2, 32, 4)));
+}
+
+TEST_CASE("sums in parts are the sums", "[schedule][gpu]") {
+  const NodeTable table = [] {
+    std::mt19937 random(3);
+    return random_table(20, 2, 9, random, true);
+  }();
+  const Linear linear(table, 2);
+  for (const int parts : {2, 8, 32}) {
+    const ra::Graph graph = parts == 8 ? tree_lstm(19).graph() : tree_gru(16).graph();
+    const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 9, 1));
+    const pass::PipelineOptions options{.verify = true};
+    const ir::Program lowered = lower::lower(graph, Schedule::standard());
+    pass::Pipeline p(lowered, options);
+    pass::make_nests(p, 6);
+    p.enter(ir::Level::scheduled);
+    p.run("lay_out_parts", [&](const ir::Stmt& s) { return schedule::lay_out_parts(s, parts); });
+    p.run("split_sums", schedule::split_sums);
+    const ir::Program split = p.take();
+    CAPTURE(parts);
+    CHECK_THAT(ir::print(lowered), !Contains("_part["));
+    CHECK_THAT(ir::print(split), Contains("_part["));
+    CHECK(reference.difference(split) == "");
+  }
+}
+
+TEST_CASE("each warp reads parts of sums from 32 banks", "[schedule][gpu]") {
+  for (const int parts : {2, 4, 8, 16, 32}) {
+    const Vector<Dim> dims{Dim("output", 24), Dim("k", 70)};
+    const ir::Layout layout = schedule::part_layout(dims, 0, 1, parts);
+    const auto at = [&](std::int64_t column, std::int64_t k) {
+      std::int64_t offset = 0;
+      for (const ir::Axis& axis : layout.axes) {
+        const std::int64_t part = (axis.source ? k : column) / axis.divisor;
+        offset += (axis.modulus ? part % axis.modulus : part) * axis.stride;
+      }
+      return offset;
+    };
+    std::set<std::int64_t> places;
+    for (int column = 0; column < 24; ++column)
+      for (int k = 0; k < 70; ++k) places.insert(at(column, k));
+    CHECK(places.size() == 24 * 70);
+    CHECK(*places.rbegin() < layout.fixed_size);
+    for (int first = 0; first + 32 / parts <= 24; first += 32 / parts)
+      for (int k = 0; k + parts <= 70; k += parts) {
+        std::set<std::int64_t> banks;
+        for (int thread = 0; thread < 32; ++thread)
+          banks.insert(at(first + thread / parts, k + thread % parts) - at(first, k));
+        CAPTURE(parts, first, k);
+        CHECK((banks.size() == 32 && *banks.begin() == 0 && *banks.rbegin() == 31));
+      }
+  }
 }
 
 TEST_CASE("tensor_products makes of a TreeGRU what its golden file shows", "[schedule][gpu]") {

@@ -79,6 +79,27 @@ TEST_CASE("more threads leave fewer accumulators to each", "[schedule][gpu]") {
   CHECK(shape_of(wish, Gpu::of(90), 1000, 64).accumulators == 4);
 }
 
+TEST_CASE("as many threads share a sum as a single node leaves idle, with eight terms or more each",
+          "[schedule][gpu]") {
+  const auto parts = [](GpuSchedule wish, std::int64_t bytes, std::int64_t columns) {
+    return shape_of(wish, Gpu::of(90), bytes, columns).parts;
+  };
+  CHECK(parts({}, 2 << 20, 256) == 16);  // 16 blocks of 16 columns and 256 threads
+  CHECK(parts({}, 100000, 128) == 2);    // one block
+  CHECK(parts({}, 100000, 64) == 4);
+  CHECK(parts({}, 4 << 20, 64) == 8);  // 8 blocks of 8 columns: 32 would have two terms each
+  CHECK(parts({}, 100000, 300) == 1);
+  GpuSchedule wish;
+  wish.threads = 512;
+  CHECK(parts(wish, 100000, 128) == 4);
+  wish.parts = 1;
+  CHECK(parts(wish, 100000, 128) == 1);
+  wish.parts = 0, wish.tensor_cores = GpuSchedule::TensorCores::bf16;
+  CHECK(parts(wish, 100000, 128) == 1);
+  wish.threads = 256;
+  CHECK(parts(wish, 100000, 128) == 2);
+}
+
 TEST_CASE("what a GPU cannot do is refused with the reason", "[schedule][gpu]") {
   CHECK_THAT(refusal(Gpu::of(80), [](auto& g) { g.group = Group::cluster; }),
              Contains("a GPU of compute capability 8.0 has no clusters of blocks; 9.0 and later have"));
@@ -92,6 +113,11 @@ TEST_CASE("what a GPU cannot do is refused with the reason", "[schedule][gpu]") 
              Contains("96 threads a block: it takes a power of two from 32 to 1024"));
   CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.rows = 3; }),
              Contains("3 nodes side by side: it takes 1, 2, 4 or 8"));
+  for (const int parts : {-1, 3, 64})
+    CHECK_THAT(refusal(Gpu::of(90), [&](auto& g) { g.parts = parts; }),
+               Contains(std::to_string(parts) + " parts of a sum: it takes 1, 2, 4, 8, 16 or 32, threads of one warp"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.parts = 16, g.tensor_cores = GpuSchedule::TensorCores::bf16; }),
+             Contains("16 parts of a sum: with tensor cores it takes 1, 2, 4 or 8, tiles of one warp"));
   CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.blocks = -1; }), Contains("a group has no -1 blocks"));
   CHECK_THAT(refusal({.sm = 61}, [](auto&) {}), Contains("compute capability 6.1 is older than what is supported"));
 }

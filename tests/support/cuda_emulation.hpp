@@ -23,6 +23,7 @@ struct EmulatorTable {
   void (*sync_block)();
   void (*sync_cluster)();
   void (*sync_warp)();
+  void (*exchange)();
   char* (*warp_board)();
   void (*relax)();
   bool (*touch)(const void*, int, bool);
@@ -155,6 +156,7 @@ class Emulation {
         [] { active()->meet(State::block); },
         [] { active()->meet(State::cluster); },
         [] { active()->meet(State::warp); },
+        [] { active()->meet(State::exchange); },
         [] { return active()->boards_[std::size_t(active()->current_ / warp_threads)].bytes; },
         [] { active()->yield(); },
         [](const void* at, int bytes, bool write) { return active()->touch(at, bytes, write); },
@@ -164,7 +166,7 @@ class Emulation {
 
  private:
   using Clock = std::vector<std::uint32_t>;
-  enum class State { ready, warp, block, cluster, done };
+  enum class State { ready, warp, exchange, block, cluster, done };
   static constexpr int warp_threads = 32;
   struct alignas(16) Board {
     char bytes[1024];
@@ -249,8 +251,8 @@ class Emulation {
   // ---- barriers ----
 
   std::vector<int> peers(int thread, State kind) const {
-    const int size =
-        kind == State::warp ? warp_threads : shape_.threads * (kind == State::cluster ? shape_.cluster : 1);
+    const bool of_warp = kind == State::warp || kind == State::exchange;
+    const int size = of_warp ? warp_threads : shape_.threads * (kind == State::cluster ? shape_.cluster : 1);
     const int first = thread / size * size;
     std::vector<int> result;
     for (int t = first; t < first + size; ++t) result.push_back(t);
@@ -270,18 +272,22 @@ class Emulation {
       return suspend();
     }
     yields_ = 0;
+    if (kind != State::exchange) order(all);  // registers change hands, and memory is as it was
+    for (const int t : all) make_ready(t);
+    suspend();
+  }
+  /// What any of them did is before what all of them do from now on.
+  void order(const std::vector<int>& threads) {
     Clock joined(fibres_.size());
-    for (const int t : all) join(joined, clocks_[std::size_t(t)]);
-    for (const int t : all) {
+    for (const int t : threads) join(joined, clocks_[std::size_t(t)]);
+    for (const int t : threads) {
       clocks_[std::size_t(t)] = joined;
       ++clocks_[std::size_t(t)][std::size_t(t)];
-      make_ready(t);
     }
-    suspend();
   }
   /// Nobody may wait for a thread that has ended.
   void check_left(int thread) {
-    for (const State kind : {State::warp, State::block, State::cluster})
+    for (const State kind : {State::warp, State::exchange, State::block, State::cluster})
       for (const int t : peers(thread, kind))
         if (fibres_[std::size_t(t)].state == kind)
           problem(name(thread) + " has ended, but " + name(t) + " waits for it at a barrier");

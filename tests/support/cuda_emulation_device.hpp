@@ -13,6 +13,7 @@ struct Emulator {
   void (*sync_block)();
   void (*sync_cluster)();
   void (*sync_warp)();
+  void (*exchange)();     // the threads of a warp meet, and nothing is ordered by it
   char* (*warp_board)();  // 1024 bytes that the threads of a warp share, apart from the program's memory
   void (*relax)();
   bool (*touch)(const void* at, int bytes, bool write);  // false: the access is wrong, and not to be made
@@ -27,6 +28,15 @@ DEVICE int block_number() { return emulator->block(); }
 DEVICE void sync_block() { emulator->sync_block(); }
 DEVICE void sync_cluster() { emulator->sync_cluster(); }
 DEVICE void sync_warp() { emulator->sync_warp(); }
+template <class T>
+T from_thread(T value, int distance) {
+  T* const board = (T*)emulator->warp_board();
+  board[thread_number() % 32] = value;
+  emulator->exchange();
+  value = board[(thread_number() ^ distance) % 32];
+  emulator->exchange();
+  return value;
+}
 DEVICE void relax() { emulator->relax(); }
 
 DEVICE u64 add_acquire_release(u64* p, u64 value) {
@@ -152,7 +162,7 @@ void mma(float* sums, const Fragment& w, unsigned x, unsigned y, Value value) {
   const int thread = thread_number() % 32, group = thread / 4, place = thread % 4;
   for (int r = 0; r < 4; ++r) board.a[thread][r] = w.part[r];
   board.b[thread][0] = x, board.b[thread][1] = y;
-  emulator->sync_warp();
+  emulator->exchange();
   for (int e = 0; e < 4; ++e) {
     const int output = group + 8 * (e / 2), row = place * 2 + e % 2;
     double sum = sums[e];
@@ -163,7 +173,7 @@ void mma(float* sums, const Fragment& w, unsigned x, unsigned y, Value value) {
     }
     sums[e] = float(sum);
   }
-  emulator->sync_warp();
+  emulator->exchange();
 }
 DEVICE void mma_bf16(float* sums, const Fragment& w, float x0, float x1, float x8, float x9) {
   mma<2>(sums, w, round_bf16(x0) | round_bf16(x1) << 16, round_bf16(x8) | round_bf16(x9) << 16,

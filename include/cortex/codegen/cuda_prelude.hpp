@@ -31,6 +31,8 @@ DEVICE void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 DEVICE void relax() { __nanosleep(32); }
+// What the thread of the warp has whose number differs in the bits of `distance`. All 32 threads call it together.
+template <class T> DEVICE T from_thread(T value, int distance) { return __shfl_xor_sync(0xffffffffu, value, distance); }
 
 DEVICE u64 add_acquire_release(u64* p, u64 value) {
   u64 old;
@@ -47,8 +49,14 @@ DEVICE void store_release(u64* p, u64 value) {
 }
 
 template <class T> DEVICE T load_constant(const T* p, long long i) { return __ldg(p + i); }
-template <class T> DEVICE T load(const T* p, long long i) { return p[i]; }
-template <class T> DEVICE void store(T* p, long long i, T value) { p[i] = value; }
+template <class T> DEVICE T load(const T* p, long long i) {
+  __builtin_assume(__isGlobal(p));
+  return p[i];
+}
+template <class T> DEVICE void store(T* p, long long i, T value) {
+  __builtin_assume(__isGlobal(p));
+  p[i] = value;
+}
 template <class T> DEVICE T load_chip(const T* p, int i) { return p[i]; }
 template <class T> DEVICE void store_chip(T* p, int i, T value) { p[i] = value; }
 
@@ -150,6 +158,23 @@ DEVICE int div_(int a, int b) { return int(unsigned(a) / unsigned(b ? b : 1)); }
 DEVICE int mod_(int a, int b) { return int(unsigned(a) % unsigned(b ? b : 1)); }
 DEVICE long long div_(long long a, long long b) { return (long long)(u64(a) / u64(b ? b : 1)); }
 DEVICE long long mod_(long long a, long long b) { return (long long)(u64(a) % u64(b ? b : 1)); }
+
+// `ir::Join`. While there are several sums left, a thread hands its neighbour half of them and goes on with the others:
+// the additions are those of one sum alone.
+template <int THREADS_OF_SUM, int SUMS, class T> DEVICE T join(T* terms) {
+  UNROLL("unroll")
+  for (int distance = 1; distance < THREADS_OF_SUM; distance *= 2) {
+    const bool odd = thread_number() & distance;
+    UNROLL("unroll")
+    for (int i = 0; i < SUMS; ++i) {
+      if (i > 0 && i >= SUMS / (2 * distance)) continue;
+      const bool several = SUMS > distance;
+      const T a = terms[several ? 2 * i : 0], b = terms[several ? 2 * i + 1 : 0];
+      terms[i] = (odd ? b : a) + from_thread(odd ? a : b, distance);
+    }
+  }
+  return terms[0];
+}
 
 // The barriers of a group whose blocks meet in global memory. A debug build gives up after SPIN_LIMIT looks, says which
 // block is missing, and lets the kernel run to its end.

@@ -19,6 +19,7 @@
 #include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
+#include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -139,6 +140,7 @@ class CudaTextPrinter {
         return;
       case ir::StmtKind::alloc: return alloc(*s.as<ir::Alloc>());
       case ir::StmtKind::mma: return mma(*s.as<ir::Mma>());
+      case ir::StmtKind::join: return join(*s.as<ir::Join>());
       case ir::StmtKind::barrier: return barrier(*s.as<ir::Barrier>());
       case ir::StmtKind::prefetch: return;  // other threads' work hides the wait
     }
@@ -163,7 +165,7 @@ class CudaTextPrinter {
     if (indexes_registers(n))
       line("UNROLL(\"unroll\")");
     else if (is_contraction(n))
-      line("UNROLL(\"unroll 4\")");
+      line("UNROLL(\"unroll ", std::to_string(iterations_at_once(n)), "\")");
     line("for (", type, " ", var, " = 0; ", var, " < ", extent, "; ++", var, ") {");
     scoped([&] {
       memo_.add(n.var.get(), {var});
@@ -190,6 +192,23 @@ class CudaTextPrinter {
         n.body, [&](const ir::For&) { innermost = false; }, [&](const ir::Fma&) { fma = true; },
         [&](const ir::Mma&) { fma = true; });
     return innermost && fma && n.extent.as<ir::IntImm>();
+  }
+
+  /// So many that a quarter of the thread's registers wait for loads from far away, each of which takes as long as
+  /// hundreds of additions.
+  int iterations_at_once(const ir::For& n) const {
+    int loads = 0, many = 16;
+    Vector<ir::Expr> known;  // products of several gates have their operand in common
+    ir::visit_with(n.body, [&](const ir::Load& load) {
+      const bool far = load.buffer->scope != ir::Scope::local && load.buffer->scope != ir::Scope::chip;
+      if (!far || !ir::uses(load.indices.front(), n.var)) return;
+      for (const ir::Expr& other : known)
+        if (ir::equal(other, ir::handle_of(load))) return;
+      known.push_back(ir::handle_of(load));
+      loads += load.buffer->fragments ? 4 : 1;
+    });
+    while (many > 1 && many * loads > 16384 / options_.threads) many /= 2;
+    return many;
   }
 
   void let(const ir::LetStmt& n) {
@@ -234,6 +253,12 @@ class CudaTextPrinter {
          offset, ")", x, ");");
   }
 
+  void join(const ir::Join& n) {
+    line(name_of(n.sum), " = join<", std::to_string(n.threads), ", ", std::to_string(n.terms->dims[0].extent()), ">(",
+         name_of(n.terms), ");");
+    memo_.forget_loads();
+  }
+
   void branch(const ir::If& n) {
     line("if (", expr(n.condition).text, ") {");
     scoped([&] { stmt(n.then_body); });
@@ -275,6 +300,8 @@ class CudaTextPrinter {
       }
       case ir::ExprKind::binary: {
         const auto& n = *e.as<ir::Binary>();
+        const auto* wide = n.op == ir::BinaryOp::add && e.dtype() == DType::i64 ? n.b.as<ir::Cast>() : nullptr;
+        if (wide && wide->a.dtype() == DType::i32) return plus_widened(expr(n.a), wide->a);
         const Operand a = expr(n.a), b = expr(n.b);
         return {cuda_binary(n.op, n.a.dtype(), a.text, b.text), a.fixed && b.fixed};
       }
@@ -312,6 +339,15 @@ class CudaTextPrinter {
       }
       default: refuse_cuda("an expression that has no scalar meaning");
     }
+  }
+
+  /// `a + (long long)(b + c)` as `a + (long long)b + (long long)c`: where a loop over c is copied out, c is then a
+  /// constant of the instruction that loads, and not an addition before it.
+  Operand plus_widened(Operand sum, const ir::Expr& e) {
+    const auto* terms = e.as<ir::Binary>();
+    if (terms && terms->op == ir::BinaryOp::add) return plus_widened(plus_widened(sum, terms->a), terms->b);
+    const Operand term = expr(e);
+    return {sum.text + " + " + cuda_cast(DType::i64, DType::i32, term.text), sum.fixed && term.fixed};
   }
 
   Operand load(const ir::Load& n) {

@@ -152,6 +152,7 @@ class LlvmTextPrinter {
         memory_.allocate(s.as<ir::Alloc>()->buffer);
         return stmt(s.as<ir::Alloc>()->body);
       case ir::StmtKind::mma: refuse("a product of tensor cores");
+      case ir::StmtKind::join: refuse("a sum over threads");
       case ir::StmtKind::barrier: return barrier();
       case ir::StmtKind::prefetch: return prefetch(*s.as<ir::Prefetch>());
     }

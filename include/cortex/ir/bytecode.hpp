@@ -219,6 +219,7 @@ class Compiler {
         return;
       case StmtKind::barrier: return void(emit({Opcode::barrier}));
       case StmtKind::mma:
+      case StmtKind::join:
         throw Error(Code::internal, "the interpreter has no warps, whose threads hold parts of a tile");
       case StmtKind::prefetch: return;
       case StmtKind::for_: return scoped(true, [&] { loop(*s.as<For>()); });

@@ -127,6 +127,7 @@ class WorkCounter {
         break;
       }
       case StmtKind::mma:
+      case StmtKind::join:
       case StmtKind::barrier:
       case StmtKind::prefetch: break;
     }

@@ -57,6 +57,10 @@ class Equality {
       case StmtKind::mma:
         return same(a.as<Mma>()->sum.id(), b.as<Mma>()->sum.id()) &&
                (*this)(a.as<Mma>()->weights, b.as<Mma>()->weights) && all(a.as<Mma>()->x, b.as<Mma>()->x);
+      case StmtKind::join:
+        return same(a.as<Join>()->sum.id(), b.as<Join>()->sum.id()) &&
+               same(a.as<Join>()->terms.id(), b.as<Join>()->terms.id()) &&
+               a.as<Join>()->threads == b.as<Join>()->threads;
       case StmtKind::barrier: return a.as<Barrier>()->among == b.as<Barrier>()->among;
       case StmtKind::prefetch: return (*this)(a.as<Prefetch>()->place, b.as<Prefetch>()->place);
     }

@@ -173,6 +173,7 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       const Expr weights = fe(n.weights);
       return !rewrite_all(n.x, x, fe) && weights.same_as(n.weights) ? self() : Mma::make(n.sum, weights, std::move(x));
     }
+    case StmtKind::join:
     case StmtKind::barrier: return self();
     case StmtKind::prefetch: {
       const auto& n = static_cast<const Prefetch&>(s);

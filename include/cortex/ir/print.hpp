@@ -276,6 +276,12 @@ class Printer {
         out_ << ")\n";
         break;
       }
+      case StmtKind::join: {
+        const auto& n = *s.as<Join>();
+        out_ << pad << unique(n.sum.id(), n.sum->name) << " = join(" << unique(n.terms.id(), n.terms->name) << " of "
+             << n.threads << " threads)\n";
+        break;
+      }
       case StmtKind::barrier: {
         constexpr std::string_view among[] = {"barrier\n", "barrier of threads\n", "barrier of a warp\n"};
         out_ << pad << among[std::size_t(s.as<Barrier>()->among)];
@@ -301,7 +307,8 @@ class Printer {
   }
 
   void loop(const For& n, const std::string& pad, int indent) {
-    constexpr std::string_view kinds[] = {"for ", "parallel for ", "vectorized for ", "unrolled for ", "threads for "};
+    constexpr std::string_view kinds[] = {"for ",          "parallel for ", "vectorized for ",
+                                          "unrolled for ", "threads for ",  "parts for "};
     out_ << pad << kinds[std::size_t(n.loop)] << bound(n.var) << " = 0:";
     expr(n.extent, 0);
     out_ << ":  # " << n.dim.name();

@@ -10,7 +10,7 @@
 
 namespace cortex::ir {
 
-enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, mma, barrier, prefetch };
+enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, mma, join, barrier, prefetch };
 
 struct StmtNode : Counted {
   const StmtKind kind;
@@ -46,6 +46,7 @@ enum class ForKind : std::uint8_t {
   vectorized,  // all iterations at once, in the lanes of a vector; constant extent
   unrolled,    // copied out; constant extent
   threads,     // the threads of a GPU's block share its iterations: thread t of T runs t, t + T, t + 2 T, ...
+  parts,       // the parts of a sum, in whatever order; constant extent. Of a GPU neighbouring threads have one each
 };
 
 /// `for var in [0, extent)`. `dim` is the named dimension that the loop ranges over.
@@ -185,6 +186,30 @@ struct Mma : StmtNode {
  private:
   Mma(Buffer sum, Expr weights, Vector<Expr> x)
       : StmtNode(tag), sum(std::move(sum)), weights(std::move(weights)), x(std::move(x)) {}
+};
+
+/// Sums over `threads` neighbouring threads of a warp, a power of two, by halves: of 8 ((0 + 1) + (2 + 3)) + ((4 + 5) +
+/// (6 + 7)). Each thread has `terms[r]` of R sums, a local buffer, [R]; thread t of them is given sum t % R in `sum`, a
+/// local buffer without dimensions. R is a power of two of at most `threads`. All 32 threads of the warp run it
+/// together. `terms` is undefined afterwards. How many sums are joined at once does not change one of them.
+struct Join : StmtNode {
+  static constexpr StmtKind tag = StmtKind::join;
+  Buffer sum, terms;
+  int threads;
+  static Stmt make(Buffer sum, Buffer terms, int threads) {
+    require(sum && terms && sum->scope == Scope::local && terms->scope == Scope::local && sum->dims.empty() &&
+                terms->dims.size() == 1 && sum->dtype == terms->dtype && is_float(sum->dtype),
+            "a join of what threads do not have for themselves");
+    const std::int64_t sums = terms->dims[0].extent();
+    require(threads >= 2 && threads <= 32 && (threads & (threads - 1)) == 0 && sums >= 1 && sums <= threads &&
+                (sums & (sums - 1)) == 0,
+            "a join of numbers of threads or sums that are no powers of two of a warp");
+    return Stmt(new Join(std::move(sum), std::move(terms), threads));
+  }
+
+ private:
+  Join(Buffer sum, Buffer terms, int threads)
+      : StmtNode(tag), sum(std::move(sum)), terms(std::move(terms)), threads(threads) {}
 };
 
 /// Whom a barrier is among.

@@ -65,6 +65,7 @@ class Verifier {
         return;
       case StmtKind::alloc: return alloc(*s.as<Alloc>());
       case StmtKind::mma: return mma(*s.as<Mma>());
+      case StmtKind::join: return join(*s.as<Join>());
       case StmtKind::barrier: return barrier(s);
       case StmtKind::prefetch:
         if (!vectors_allowed()) fail("nothing is prefetched before work is shared", s);
@@ -84,6 +85,7 @@ class Verifier {
     if (n.loop != ForKind::serial && level_ != Level::scheduled) fail("loops are serial", self);
     const bool copied = n.loop == ForKind::vectorized || n.loop == ForKind::unrolled;
     if (copied && !n.extent.as<IntImm>()) fail("a vectorized or unrolled loop has a constant extent", self);
+    if (n.loop == ForKind::parts && !n.extent.as<IntImm>()) fail("a sum has a constant number of parts", self);
     if (const auto* extent = n.extent.as<IntImm>(); n.piece > 1 && (!extent || extent->value % n.piece))
       fail("a loop in pieces has a constant extent, a multiple of a piece", self);
     expr(n.extent);
@@ -128,6 +130,13 @@ class Verifier {
     if (!allocated_.contains(n.sum.id())) fail("a local buffer is used inside its allocation", self);
     expr(n.weights);
     for (const Expr& x : n.x) expr(x);
+  }
+
+  void join(const Join& n) {
+    const Stmt self = handle_of(n);
+    if (!vectors_allowed()) fail("there are no warps before work is shared", self);
+    if (!allocated_.contains(n.sum.id()) || !allocated_.contains(n.terms.id()))
+      fail("a local buffer is used inside its allocation", self);
   }
 
   void barrier(const Stmt& s) {
@@ -213,11 +222,11 @@ class Verifier {
   }
 
   /// I4: a loop over one dimension does not index another. The compiler's own dimensions are related by lets, and local
-  /// buffers are the compiler's own.
+  /// buffers are the compiler's own; the number of a part is an index where a sum has no more terms than parts.
   template <class Handle>
   void related(const Dim& dim, const Expr& index, const Buffer& buffer, const Handle& self) const {
     const auto found = index.as<Var>() ? bound_.find(index.get()) : bound_.end();
-    if (found == bound_.end() || !found->second) return;
+    if (found == bound_.end() || !found->second || found->second->loop == ForKind::parts) return;
     const Dim& loop = found->second->dim;
     if (loop.kind() != DimKind::dense || (dim.kind() != DimKind::dense && dim.kind() != DimKind::open) || loop == dim)
       return;

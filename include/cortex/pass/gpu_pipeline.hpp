@@ -34,8 +34,11 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   if (shape.products != DType::f32)
     p.run("tensor_products", [&](const ir::Stmt& s) { return schedule::tensor_products(s, shape.products); });
+  else if (shape.parts > 1)
+    p.run("lay_out_parts", [&](const ir::Stmt& s) { return schedule::lay_out_parts(s, shape.parts); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
+  if (shape.products == DType::f32 && shape.parts > 1) p.run("split_sums", schedule::split_sums);
   p.run("insert_thread_barriers", insert_thread_barriers);
   p.run("share_threads", [&](const ir::Stmt& s) { return schedule::share_threads(s, shape); });
   if (shape.weight_registers)

@@ -95,6 +95,10 @@ inline constexpr std::array decisions{
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) { gpu.rows = int(step.numbers[0]); });
              }},
+    Decision{"gpu_parts", "n",
+             [](const Schedule& s, const LoopStep& step) {
+               return with_gpu(s, [&](GpuSchedule& gpu) { gpu.parts = int(step.numbers[0]); });
+             }},
     Decision{"gpu_weights", "o",
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) {

@@ -180,6 +180,7 @@ class UnseenStores {
         return;
       }
       case ir::StmtKind::mma:  // of GPUs, made behind such passes
+      case ir::StmtKind::join:
       case ir::StmtKind::barrier:
       case ir::StmtKind::prefetch: return;
     }

@@ -63,6 +63,7 @@ class ScopeWalk {
         return access(n.buffer, n.indices, true);
       }
       case ir::StmtKind::mma:  // of GPUs, made behind such passes
+      case ir::StmtKind::join:
       case ir::StmtKind::barrier:
       case ir::StmtKind::prefetch: return;
     }

@@ -65,7 +65,7 @@ enum class Sharing : unsigned char { off, where_it_pays, on };
 enum class Tabulating : unsigned char { off, where_it_pays, on };
 
 /// How a GPU shares a call among its threads. What is not said, the compiler chooses from the model's shapes and the
-/// device. None of it changes a result, not even in its last bit, but `tensor_cores`.
+/// device. None of it changes a result, not even in its last bit, but `tensor_cores` and `parts`.
 struct GpuSchedule {
   /// Who is a group, which computes some of the trees and whose blocks meet at a barrier a level.
   enum class Group : std::uint8_t {
@@ -94,6 +94,11 @@ struct GpuSchedule {
   int blocks = 0;           // of a group; 0: the compiler's choice, as below
   int threads = 0;          // of a block
   int rows = 0;             // nodes that a thread computes side by side, at most: 1, 2, 4 or 8
+  /// Threads that share the sum of one output: each adds up a part of the products, every so many-th, and the parts are
+  /// added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a thread has a sum to itself. On
+  /// tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left to the compiler it follows from
+  /// the others: as many as keep the threads of a block at work for a single node.
+  int parts = 0;
   friend bool operator==(const GpuSchedule&, const GpuSchedule&) = default;
 };
 

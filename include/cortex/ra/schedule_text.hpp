@@ -71,6 +71,7 @@ inline std::string to_string(const Schedule& schedule) {
     line("gpu_group", std::string(groups[std::size_t(gpu.group)]) + ", " + std::to_string(gpu.blocks));
   if (gpu.threads) line("gpu_threads", std::to_string(gpu.threads));
   if (gpu.rows) line("gpu_rows", std::to_string(gpu.rows));
+  if (gpu.parts) line("gpu_parts", std::to_string(gpu.parts));
   constexpr const char* places[] = {"automatic", "streamed", "resident", "registers"};
   if (gpu.weights != GpuSchedule::Weights::automatic) line("gpu_weights", places[std::size_t(gpu.weights)]);
   constexpr const char* products[] = {"off", "bf16", "f16", "tf32"};

@@ -40,6 +40,8 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
     throw Error(Code::invalid_schedule, what + "; leave it out, or the loop schedule");
   };
   if (wish.rows) refuse("GpuSchedule::rows shapes the compiler's own tiles, and with loops() there are none");
+  if (wish.parts > 1)
+    refuse("GpuSchedule::parts splits sums where the loops are the compiler's own; rfactor(k, n) does by hand");
   if (wish.tensor_cores != GpuSchedule::TensorCores::off)
     refuse("GpuSchedule::tensor_cores: products become tiles where the loops are the compiler's own");
   if (wish.weights == GpuSchedule::Weights::resident)
@@ -52,7 +54,7 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
         "compiler's own, and with loops() they are not");
   using Group = GpuSchedule::Group;
   if (wish.group == Group::automatic && !wish.blocks && !schedule.by_hand->has_barriers()) wish.group = Group::block;
-  wish.weights = GpuSchedule::Weights::streamed;
+  wish.weights = GpuSchedule::Weights::streamed, wish.parts = 1;
   return wish;
 }
 
@@ -76,6 +78,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   GpuSchedule& chosen = executable->schedule.gpu;
   chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;
   chosen.threads = result->shape.threads, chosen.rows = result->shape.rows;
+  chosen.parts = result->shape.parts;
   // Where it pays is known of CPUs alone: a GPU waits while its host looks for equal subtrees.
   executable->shares_subtrees = schedule.sharing == Sharing::on && ra::shares_subtrees(graph, schedule);
   executable->target = Target::cuda(gpu);

@@ -201,12 +201,20 @@ class Explainer {
                         " barrier in memory";
     lines.row({"groups", "of a call's roots; each is " + group});
     const std::string threads = std::to_string(gpu.threads) + " a block";
+    bool in_parts = false;
+    for (const ir::Buffer& buffer : executable_.scheduled.buffers) in_parts |= buffer->parts > 1;
+    const std::string column =
+        in_parts ? std::to_string(gpu.parts) + " of a warp with a column of the output, each with a part of its sums,"
+                 : "each with a column of the output";
     lines.row({"threads", executable_.schedule.by_hand ? threads
-                                                       : threads + ", each with a column of the output for up to " +
+                                                       : threads + ", " + column + " for up to " +
                                                              std::to_string(gpu.rows) + " nodes side by side"});
     if (const DType type = schedule::products_of(gpu); type != DType::f32)
-      lines.row({"tensor cores", "multiply " + std::string(to_string(type)) +
-                                     " and add in f32, in tiles of 16 columns and 8 nodes a warp: " + joined(tiled())});
+      lines.row({"tensor cores",
+                 "multiply " + std::string(to_string(type)) +
+                     " and add in f32, in tiles of 16 columns and 8 nodes a warp" +
+                     (gpu.parts > 1 ? ", " + std::to_string(gpu.parts) + " chains of products each: " : ": ") +
+                     joined(tiled())});
     const WeightPlaces places = weight_places(executable_.tiled);
     Vector<std::string> whole, parts;
     for (const InRegisters& some : places.in_registers)

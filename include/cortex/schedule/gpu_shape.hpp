@@ -19,6 +19,7 @@ struct GpuShape {
   int blocks = 1;               // of a group
   int threads = 0;              // of a block, a power of two
   int rows = 0;                 // nodes that a thread computes side by side, at most
+  int parts = 1;                // of a sum, each a thread's, or a tile of a warp's; a power of two
   std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
   bool resident = false;        // it is an error if they do not fit
   int weight_registers = 0;     // of a thread, for weights; 0: none are kept there
@@ -108,6 +109,11 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
     refuse_gpu(std::to_string(wish.threads) + " threads a block: it takes a power of two from 32 to 1024");
   if (wish.rows && (!is_power_of_two(wish.rows) || wish.rows > 8))
     refuse_gpu(std::to_string(wish.rows) + " nodes side by side: it takes 1, 2, 4 or 8");
+  if (wish.parts && (!is_power_of_two(wish.parts) || wish.parts > 32))
+    refuse_gpu(std::to_string(wish.parts) + " parts of a sum: it takes 1, 2, 4, 8, 16 or 32, threads of one warp");
+  if (wish.parts > 8 && wish.tensor_cores != GpuSchedule::TensorCores::off)
+    refuse_gpu(std::to_string(wish.parts) +
+               " parts of a sum: with tensor cores it takes 1, 2, 4 or 8, tiles of one warp");
   if (wish.blocks < 0) refuse_gpu("a group has no " + std::to_string(wish.blocks) + " blocks");
   if (wish.group == Group::cluster && !gpu.has_clusters())
     refuse_gpu(device + " has no clusters of blocks; 9.0 and later have: take group block or grid");
@@ -118,6 +124,18 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   if (wish.group == Group::grid && wish.blocks > gpu.multiprocessors)
     refuse_gpu("a grid of " + std::to_string(wish.blocks) + " blocks cannot meet at a barrier on " +
                std::to_string(gpu.multiprocessors) + " multiprocessors");
+}
+
+/// Without tensor cores, as many parts of a sum as leave no thread of a block idle where there is a single node, with
+/// eight terms or more in each of sums as long as the widest result: joining them takes additions of its own. On tensor
+/// cores two chains of products where registers hold them, which with gates side by side hide how long a product takes.
+inline int parts_for(const GpuShape& shape, std::int64_t columns) {
+  if (shape.products != DType::f32) return shape.threads <= 256 ? 2 : 1;
+  const std::int64_t units = (columns + shape.slice_unit - 1) / shape.slice_unit;
+  const std::int64_t slice = (units + shape.blocks - 1) / shape.blocks * shape.slice_unit;
+  int parts = 1;
+  while (parts < 32 && 2 * parts * slice <= shape.threads && 2 * parts * 8 <= columns) parts *= 2;
+  return parts;
 }
 
 }  // namespace detail
@@ -164,6 +182,7 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
     shape.blocks = fit ? fit : int(most);
   }
   if (wish.blocks) shape.blocks = wish.blocks;
+  shape.parts = wish.parts ? wish.parts : detail::parts_for(shape, problem.columns);
   return shape;
 }
 

@@ -15,6 +15,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/block_slice.hpp"
+#include "cortex/schedule/split_sums.hpp"
 #include "cortex/schedule/tensor_products.hpp"
 
 namespace cortex::schedule {
@@ -78,7 +79,7 @@ class WeightKeeper {
     return nullptr;
   }
 
-  /// The dimension that a weight in fragments is summed over: the one beside `column` in a tile.
+  /// The dimension that a weight in fragments or parts is summed over: the one beside `column` in a tile.
   static int summed_dim(const ir::BufferInfo& fragments, int column) {
     std::size_t a = 0;
     while (fragments.layout.axes[a].source == column) ++a;
@@ -112,8 +113,10 @@ class WeightKeeper {
       if (kept.slice.most != info.dims[kept.dim].extent()) info.dims[kept.dim] = Dim("slice", kept.slice.most);
       info.scope = ir::Scope::chip;
       info.fragments = load.buffer->fragments;
-      info.layout = info.fragments ? fragment_layout(info.dims, info.dtype, dim, summed_dim(*load.buffer, dim))
-                                   : columns_side_by_side(info.dims, dim);
+      info.parts = load.buffer->parts;
+      info.layout = info.fragments   ? fragment_layout(info.dims, info.dtype, dim, summed_dim(*load.buffer, dim))
+                    : info.parts > 1 ? part_layout(info.dims, dim, summed_dim(*load.buffer, dim), info.parts)
+                                     : columns_side_by_side(info.dims, dim);
       const std::int64_t bytes = (info.layout.fixed_size * std::int64_t(size_of(info.dtype)) + 15) / 16 * 16;
       if (bytes > room_) {
         if (left_out_.empty())

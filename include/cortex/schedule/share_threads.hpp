@@ -10,6 +10,17 @@
 // Neighbours in a warp have neighbouring columns: weights are read in whole lines, a node's states once for all. The
 // last tile of nodes computes some of them twice, and stores them once. The order of j is the same whatever the shape,
 // so results do not depend on which nodes share a tile. Runs after both kinds of barriers stand.
+//
+// Where `split_sums` has cut the sums of an element into P parts, P neighbouring threads have a part each of one column
+// and up to R nodes, join them (`ir::Join`), and thread r of them does what follows for node r:
+//
+//   for t: column = min(begin + thread / P % C,end - 1)
+//     for j = 0:J/P: a_part[r] += W[column,thread % P + j * P] * x[node r,thread % P + j * P]
+//     a = join(a_part of P threads)
+//     row = .. + thread % P * ..; if thread % P < R and row < N and ..: y[node,column] = a
+//
+// All threads of a warp take part in the sums, those behind the last column or node in the last one's: they hand each
+// other what they have.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +28,10 @@
 #include <utility>
 
 #include "cortex/schedule/block_slice.hpp"
+#include "cortex/schedule/split_sums.hpp"
 #include "cortex/schedule/tensor_tiles.hpp"
 #include "cortex/schedule/tile_nests.hpp"
+#include "cortex/schedule/unroll_and_jam.hpp"
 
 namespace cortex::schedule {
 
@@ -26,7 +39,8 @@ namespace detail {
 
 class ThreadSharer {
  public:
-  ThreadSharer(const Nest& nest, const GpuShape& shape) : nest_(nest), shape_(shape) {}
+  ThreadSharer(const Nest& nest, const GpuShape& shape)
+      : nest_(nest), shape_(shape), sums_(nest.inner), parts_(sums_.loop ? int(*ir::as_int(sums_.loop->extent)) : 1) {}
 
   ir::Stmt run() {
     if (fills_chip()) return {};
@@ -38,9 +52,10 @@ class ThreadSharer {
     }
     const LoopHeader& loop = nest_.loops.back();
     const BlockSlice slice = slice_of(loop, shape_);
-    int across = shape_.threads;  // threads side by side in a row of outputs
+    const int threads = shape_.threads / parts_;  // of which each has sums
+    int across = threads;                         // of these side by side in a row of outputs
     while (nest_.rows && !rows_repeat() && across / 2 >= slice.most) across /= 2;
-    const ir::Expr lane = across == shape_.threads ? thread_ : thread_ % across;
+    const ir::Expr own = thread_ / parts_, lane = across == threads ? own : own % across;
     const std::int64_t count = (slice.most + across - 1) / across;
     const bool all_full = slice.most % across == 0 && (loop.kind != ir::ForKind::parallel || even());
     // Columns outside of the nodes that stand side by side: a condition inside would keep them apart.
@@ -48,15 +63,23 @@ class ThreadSharer {
       const ir::Expr tile = ir::Var::make("tile"), at = ir::Var::make(loop.var.as<ir::Var>()->name);
       const ir::Expr value = slice.begin + (count == 1 ? ir::imm(0) : tile * across) + lane;
       ir::Stmt one = body(at);
-      if (!all_full) one = ir::If::make(ir::binary(ir::BinaryOp::lt, at, slice.end), one);
+      if (!all_full && parts_ == 1) one = ir::If::make(ir::binary(ir::BinaryOp::lt, at, slice.end), one);
       one = ir::LetStmt::make(at, value, one);
       return count == 1 ? one : ir::For::make(tile, loop.dim, ir::imm(count), ir::ForKind::serial, one);
     };
     if (!nest_.rows) return columns([&](const ir::Expr& at) { return element({}, at); });
-    return rows(shape_.threads / across, across == shape_.threads ? ir::imm(0) : thread_ / across, side_by_side(),
-                [&](const ir::Expr& row, const ir::Expr& valid) {
-                  return columns([&](const ir::Expr& at) { return tile(row, valid, at); });
-                });
+    if (!all_full) end_ = slice.end;
+    const ir::Stmt shared = rows(threads / across, across == threads ? ir::imm(0) : own / across, side_by_side(),
+                                 [&](const ir::Expr& row, const ir::Expr& valid) {
+                                   return columns([&](const ir::Expr& at) { return tile(row, valid, at); });
+                                 });
+    if (parts_ == 1) return shared;
+    ir::Expr wanted = nest_.guard;
+    if (end_) {  // a block may have no column at all
+      const ir::Expr any = ir::binary(ir::BinaryOp::lt, slice.begin, slice.end);
+      wanted = wanted ? ir::binary(ir::BinaryOp::logical_and, wanted, any) : any;
+    }
+    return wanted ? ir::If::make(wanted, shared) : shared;
   }
 
  private:
@@ -85,8 +108,8 @@ class ThreadSharer {
   int side_by_side() const {
     const bool differ = std::any_of(nest_.loops.begin(), nest_.loops.end(),
                                     [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
-    if (!has_contraction(nest_.inner) || nest_.guard || differ || rows_repeat()) return 1;
-    int rows = shape_.rows;
+    if (!has_contraction(nest_.inner) || (nest_.guard && parts_ == 1) || differ || rows_repeat()) return 1;
+    int rows = parts_ == 1 ? shape_.rows : std::min(shape_.rows, parts_);
     while (rows > 1 && rows * gates_of(nest_.inner) > shape_.accumulators) rows /= 2;
     return rows;
   }
@@ -119,7 +142,7 @@ class ThreadSharer {
     begin_ = begin, total_ = total, apart_ = apart;
     const ir::Expr t = ir::Var::make("t");
     ir::Stmt inside;
-    if (most == 1) {
+    if (most == 1 && parts_ == 1) {
       side_ = 1;
       const ir::Expr trips = (total - first + (apart - 1)) / apart;
       inside = ir::For::make(t, loop.dim, trips, ir::ForKind::serial, body(t * apart + first, {}));
@@ -129,7 +152,7 @@ class ThreadSharer {
       for (int size = 1; size <= most; size *= 2) {
         side_ = size;
         ir::Stmt one = body(base, total);
-        if (size == 1) one = ir::If::make(ir::binary(ir::BinaryOp::lt, base, total), one);
+        if (size == 1 && parts_ == 1) one = ir::If::make(ir::binary(ir::BinaryOp::lt, base, total), one);
         cases = cases ? ir::If::make(ir::binary(ir::BinaryOp::gt, wanted, ir::imm(size / 2)), one, cases) : one;
       }
       const ir::Expr tiles = (total + (apart * most - 1)) / (apart * most);
@@ -143,6 +166,7 @@ class ThreadSharer {
 
   /// The work of one column for the rows that stand side by side.
   ir::Stmt tile(const ir::Expr& row, const ir::Expr& total, const ir::Expr& column) const {
+    if (parts_ > 1) return in_parts(row, total, column);
     if (side_ == 1) return element(begin_ + row, column);
     const ir::Expr r = ir::Var::make("r"), own = ir::Var::make("row"), there = row + r * apart_;
     const ir::Expr last = ir::binary(ir::BinaryOp::min, there, total - 1);
@@ -154,10 +178,72 @@ class ThreadSharer {
     return unroll_and_jam(ir::LetStmt::make(own, last, guarded), r, ir::imm(0), side_);
   }
 
+  /// The same where each thread has a part of the sums.
+  ir::Stmt in_parts(const ir::Expr& row, const ir::Expr& total, const ir::Expr& column) const {
+    const ir::Expr r = ir::Var::make("r"), part = thread_ % parts_, last = total - 1;
+    Vector<ir::Buffer> terms;
+    for (const ir::Buffer& one : sums_.terms) {
+      ir::BufferInfo info = *one;
+      info.dims = {Dim("row", side_)};
+      terms.emplace_back(std::move(info));
+    }
+    const auto at_row = [&](const ir::Expr& number, const ir::Stmt& body) {
+      const ir::Stmt let = nest_.let_var ? ir::LetStmt::make(nest_.let_var, nest_.let_value, body) : body;
+      const ir::Expr own = ir::Var::make("row");
+      return ir::LetStmt::make(own, number, ir::substitute(let, {{nest_.rows->var.get(), begin_ + own}}));
+    };
+    ir::Stmt each = ir::substitute(sums_.loop->body, {{sums_.loop->var.get(), part}});
+    for (std::size_t i = 0; i < terms.size(); ++i) each = with_terms(each, sums_.terms[i], terms[i], r);
+    const ir::Expr& var = nest_.loops.back().var;
+    const ir::Expr inside = ir::Var::make(var.as<ir::Var>()->name);
+    if (end_) each = ir::substitute(each, {{var.get(), inside}});
+    each = unroll_and_jam(at_row(ir::binary(ir::BinaryOp::min, row + r * apart_, last), each), r, ir::imm(0), side_);
+    if (end_) each = ir::LetStmt::make(inside, ir::binary(ir::BinaryOp::min, column, end_ - 1), each);
+    Vector<ir::Stmt> stmts{each};
+    for (std::size_t i = 0; i < terms.size(); ++i) stmts.push_back(ir::Join::make(sums_.sums[i], terms[i], parts_));
+    stmts.push_back(follows(row, total, column));
+    ir::Stmt result = ir::substitute(ir::Block::make(stmts), {{var.get(), column}});
+    for (const auto* buffers : {&sums_.sums, &std::as_const(terms)})
+      for (const ir::Buffer& buffer : reversed(*buffers)) result = ir::Alloc::make(buffer, result);
+    return result;
+  }
+
+  /// What follows from joined sums: of each row one of the threads does it.
+  ir::Stmt follows(const ir::Expr& row, const ir::Expr& total, const ir::Expr& column) const {
+    const ir::Expr part = thread_ % parts_, own = side_ == 1 ? row : ir::Var::make("row");
+    ir::Stmt body = ir::Block::make(sums_.rest);
+    for (const ir::Buffer& buffer : reversed(sums_.locals)) body = ir::Alloc::make(buffer, body);
+    if (nest_.let_var) body = ir::LetStmt::make(nest_.let_var, nest_.let_value, body);
+    body = ir::substitute(body, {{nest_.rows->var.get(), begin_ + own}});
+    ir::Expr there = ir::binary(ir::BinaryOp::lt, own, total);
+    const auto also = [&](const ir::Expr& condition) {
+      there = ir::binary(ir::BinaryOp::logical_and, condition, there);
+    };
+    if (end_) also(ir::binary(ir::BinaryOp::lt, column, end_));
+    if (side_ < parts_) also(ir::binary(ir::BinaryOp::lt, part, ir::imm(side_)));
+    body = ir::If::make(there, body);
+    return side_ == 1 ? body : ir::LetStmt::make(own, row + part * apart_, body);
+  }
+
+  /// `body` with the terms of a sum in the place of row `r`.
+  static ir::Stmt with_terms(const ir::Stmt& body, const ir::Buffer& from, const ir::Buffer& to, const ir::Expr& r) {
+    return ir::mutate_with(
+        body,
+        [&](auto& self, const ir::Load& load) -> ir::Expr {
+          return load.buffer == from ? ir::Load::make(to, {r}) : self.children(load);
+        },
+        [&](auto& self, const ir::Store& store) -> ir::Stmt {
+          const ir::Stmt inner = self.children(store);
+          return store.buffer == from ? ir::Store::make(to, {r}, inner.as<ir::Store>()->value) : inner;
+        });
+  }
+
   const Nest& nest_;
   const GpuShape& shape_;
+  const SumsInParts sums_;  // of the nest, where they are in parts
+  const int parts_;         // 1: they are not
   const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
-  ir::Expr begin_, total_;
+  ir::Expr begin_, total_, end_;  // of rows, how many there are; of columns, if a thread may be behind it
   int apart_ = 1, side_ = 1;
 };
 

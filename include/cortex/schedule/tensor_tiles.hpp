@@ -9,6 +9,10 @@
 //     for s: a += mma(W[column,s * 16],bf16(x[node,s * 16 + ..]),..)
 //     for e = 0:4: if row + .. < N: node = f(row + ..): y[node,column + ..] = a[e]
 //
+// With P parts of a sum a warp has P tiles of sums for the same 16 columns and 8 nodes, to each of which it adds every
+// P-th product: they do not wait for each other as one chain of products would. The tiles are added by halves at the
+// end.
+//
 // Rows past the last repeat it, and are not stored: a node's results are the same whatever else is in its level. What
 // follows from the sums is computed as without tensor cores, each thread for the elements that it holds. Called by
 // `share_threads`, for nests that `tensor_products` has made.
@@ -71,17 +75,19 @@ class TensorTiler {
   }
 
   ir::Stmt sums() {
-    for (const ir::Buffer& sum : halves_.sums) {
-      ir::BufferInfo info = *sum;
-      info.name += "_tile";
-      info.dims = {Dim("element", 4)};
-      tiles_.emplace_back(std::move(info));
-    }
-    Vector<ir::Stmt> stmts, starts;
+    for (const ir::Buffer& sum : halves_.sums)
+      for (int part = 0; part < shape_.parts; ++part) {
+        ir::BufferInfo info = *sum;
+        info.name += "_tile";
+        info.dims = {Dim("element", 4)};
+        tiles_.emplace_back(std::move(info));
+      }
+    Vector<ir::Stmt> stmts;
     for (const ir::Stmt& s : halves_.lead) {
       const auto* start = s.as<ir::Store>();
-      for (int e = 0; start && e < 4; ++e)
-        stmts.push_back(ir::Store::make(tile_of(start->buffer), {ir::imm(e)}, start->value));
+      for (int n = 0; start && n < 4 * shape_.parts; ++n)
+        stmts.push_back(ir::Store::make(tile_of(start->buffer, n / 4), {ir::imm(n % 4)},
+                                        n < 4 ? start->value : ir::FloatImm::make(0, DType::f32)));
       if (!start) stmts.push_back(for_row(s));
     }
     stmts.push_back(elements());
@@ -90,10 +96,10 @@ class TensorTiler {
     return body;
   }
 
-  const ir::Buffer& tile_of(const ir::Buffer& sum) const {
+  const ir::Buffer& tile_of(const ir::Buffer& sum, int part) const {
     std::size_t i = 0;
     while (halves_.sums[i] != sum) ++i;
-    return tiles_[i];
+    return tiles_[i * std::size_t(shape_.parts) + std::size_t(part)];
   }
 
   /// A loop of products for the row whose operands this thread has.
@@ -110,34 +116,42 @@ class TensorTiler {
   }
 
   ir::Stmt products(const ir::For& loop) {
+    Vector<ir::Stmt> inner;
+    for (const ir::Stmt& s : stmts_of(loop.body))
+      if (s.as<ir::For>()) inner.push_back(products(*s.as<ir::For>()));
+    if (!inner.empty()) return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make(inner));
+    const int depth = TensorTile::depth(shape_.products), parts = shape_.parts;
+    const std::int64_t count = (loop.dim.extent() + depth - 1) / depth, rounds = count / parts;
+    const ir::Expr step = ir::Var::make("step");
+    Vector<ir::Stmt> round, stmts;
+    for (int part = 0; part < parts; ++part) append(round, tile_products(loop, (step * parts + part) * depth, part));
+    if (rounds)
+      stmts.push_back(
+          ir::For::make(step, Dim("step", rounds), ir::imm(rounds), ir::ForKind::serial, ir::Block::make(round)));
+    for (int part = 0; part < count % parts; ++part)
+      append(stmts, tile_products(loop, ir::imm((rounds * parts + part) * depth), part));
+    return ir::Block::make(stmts);
+  }
+
+  /// The products of one tile's depth, from index `first` of the sum on, for each gate.
+  Vector<ir::Stmt> tile_products(const ir::For& loop, const ir::Expr& first, int part) const {
     Vector<ir::Stmt> stmts;
     Vector<std::pair<ir::Expr, Vector<ir::Expr>>> known;  // operands, which gates share
-    const int depth = TensorTile::depth(shape_.products);
-    const ir::Expr step = ir::Var::make("step");
-    bool steps = false;
     for (const ir::Stmt& s : stmts_of(loop.body)) {
-      if (s.as<ir::For>()) {
-        stmts.push_back(products(*s.as<ir::For>()));
-        continue;
-      }
       const auto& store = *s.as<ir::Store>();
       const TensorTerm term = tensor_term(store);
-      const ir::Expr weights = ir::substitute(
-          ir::handle_of(*term.weights), {{loop.var.get(), step * depth}, {nest_.loops.back().var.get(), column_}});
+      const ir::Expr weights = ir::substitute(ir::handle_of(*term.weights),
+                                              {{loop.var.get(), first}, {nest_.loops.back().var.get(), column_}});
       const Vector<ir::Expr>* x = nullptr;
       for (const auto& [other, operands] : known)
         if (ir::equal(other, term.x)) x = &operands;
       if (!x) {
-        known.emplace_back(term.x, operands(term.x, loop, step * depth));
+        known.emplace_back(term.x, operands(term.x, loop, first));
         x = &known.back().second;
       }
-      stmts.push_back(ir::Mma::make(tile_of(store.buffer), weights, *x));
-      steps = true;
+      stmts.push_back(ir::Mma::make(tile_of(store.buffer, part), weights, *x));
     }
-    const ir::Stmt body = ir::Block::make(stmts);
-    if (!steps) return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, body);
-    const std::int64_t count = (loop.dim.extent() + depth - 1) / depth;
-    return ir::For::make(step, Dim("step", count), ir::imm(count), ir::ForKind::serial, body);
+    return stmts;
   }
 
   /// What this thread has of the operand at `first` and behind it. Past the end of the sum it is 0, as the weights are:
@@ -159,12 +173,18 @@ class TensorTiler {
     return result;
   }
 
+  /// Element `e` of the tiles of a sum, added by halves.
+  ir::Expr joined(const ir::Buffer& sum, const ir::Expr& e, int first, int count) const {
+    if (count == 1) return ir::Load::make(tile_of(sum, first), {e});
+    return joined(sum, e, first, count / 2) + joined(sum, e, first + count / 2, count / 2);
+  }
+
   /// What follows from the sums, for the four elements that the thread holds.
   ir::Stmt elements() const {
     const ir::Expr e = ir::Var::make("e"), row = ir::Var::make("row"), column = ir::Var::make("column");
     Vector<ir::Stmt> stmts;
-    for (std::size_t i = 0; i < tiles_.size(); ++i)
-      stmts.push_back(ir::Store::make(halves_.sums[i], {}, ir::Load::make(tiles_[i], {e})));
+    for (const ir::Buffer& sum : halves_.sums)
+      stmts.push_back(ir::Store::make(sum, {}, joined(sum, e, 0, shape_.parts)));
     append(stmts, halves_.rest);
     ir::Stmt body = ir::Block::make(stmts);
     for (const auto* buffers : {&halves_.locals, &halves_.sums})
@@ -190,7 +210,7 @@ class TensorTiler {
   const Halves halves_;
   const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
   ir::Expr column_, row_, total_, begin_ = ir::imm(0);
-  Vector<ir::Buffer> tiles_;  // of halves_.sums
+  Vector<ir::Buffer> tiles_;  // [sum of halves_.sums][part]
 };
 
 }  // namespace detail
