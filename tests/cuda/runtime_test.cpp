@@ -1,50 +1,10 @@
 // The run time of GPUs on a driver without a GPU: streams, events, memory, errors, several devices, captured calls.
 #include "cortex/explain.hpp"
-#include "cortex/models/tree_rnn.hpp"
-#include "cuda/check.hpp"
+#include "cuda/bound.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
-
-namespace {
-
-auto tree_rnn_program() {
-  return models::tree_rnn<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 16}).program;
-}
-using Compiled = decltype(cuda::compile(tree_rnn_program(), Gpu{}));
-
-/// A TreeRNN with weights, trees, and what the interpreter says of them.
-struct Bound {
-  decltype(tree_rnn_program()) program = tree_rnn_program();
-  NamedNumbers weights = random_weights(program.graph(), 3);
-  Items items = forest(Shape::ragged, 5, 12, 5);
-  std::vector<float> right = interpreted(program, weights, items);
-
-  Compiled compile(const Schedule& schedule = on_gpu(Group::block, 1), const Gpu& gpu = Gpu::of(90),
-                   std::int64_t spin_limit = 0) const {
-    runtime::CudaCompileOptions options;
-    options.spin_limit = spin_limit;
-    auto model = cuda::compile(program, schedule, gpu, options);
-    bind_all<float>(model, weights);
-    return model;
-  }
-};
-
-/// The message of the error that `f` throws, behind its code.
-template <class F>
-std::string error_of_call(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return std::string(to_string(error.code)) + ": " + error.message;
-  }
-  return "no error";
-}
-
-cuda::Stream stream(int number) { return reinterpret_cast<cuda::Stream>(std::intptr_t(number)); }
-
-}  // namespace
 
 TEST_CASE("a machine without a GPU has no devices and says why", "[cuda]") {
   std::string why;
@@ -235,7 +195,7 @@ TEST_CASE("a prepared call is captured and replayed", "[cuda]") {
   FakeCuda fake;
   auto model = b.compile();
   cuda::Result call = model.to(cuda::Device(fake.device())).prepare(b.items.roots);
-  fake.begin_capture();
+  fake.begin_capture(stream(1));
   call.launch(stream(1));
   fake.end_capture();
   fake.replay();

@@ -28,7 +28,7 @@ struct CudaSource {
 
   const std::shared_ptr<const CudaExecutable> code;
   const std::shared_ptr<const Plan> plan;
-  Weights weights;
+  mutable Weights weights;  // which any number of threads bind and read
 };
 
 /// Weights as they lie on a device. Immutable: calls in flight keep the set that they began with.
@@ -103,29 +103,48 @@ class CudaWorkspace {
       check_guarded(*source_->plan, groups_[g]->nodes, *weights_->host.value);
       counts_[g] = counts_of(arrays(g));
     }
+    roots_.clear();
+    for (std::size_t g = 0; g < count; ++g)
+      for (std::int32_t r = 0; r < arrays(g).num_roots; ++r)
+        roots_.push_back({std::int32_t(g * blocks_ * num_buffers_), arrays(g).root[r]});
+    num_roots_ = roots_.size();
     provide_tensors();
     provide_words();
     write_upload();
     counters_.bytes_up = upload_bytes_;
   }
 
-  /// Sends the arrays up and launches the kernel, on `stream`. Does not wait, allocates nothing, and can be captured
-  /// into a graph.
+  /// Sends the arrays up and launches the kernel, on `stream`, behind what this workspace has been used for so far.
+  /// Does not wait, allocates nothing, and can be captured into a graph.
   void launch(jit::CudaHandle function, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
-    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
-    device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
-    });
-    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
-    void* parameters[] = {&launch};
-    jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
-    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
-    device_->call("a kernel's launch",
-                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
-    if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
+    in_order(stream, [&] { send(function, stream); });
     ++counters_.launches;
+  }
+
+  /// Writes a state's rows at the roots to `out` on the device, dense and one behind the other: on `stream`, in the
+  /// same way.
+  void gather(jit::CudaHandle function, const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
+    if (num_groups_ == 0) return;
+    const std::size_t words = size_of(state.dtype) / 4;
+    const Vector<std::int64_t>& begin = state.runs.begin;
+    codegen::CudaGather what;
+    what.tables = upload_.at(), what.roots = upload_.at() + roots_at_, what.out = out;
+    what.row = std::int64_t(state.row_bytes / 4), what.buffer = state.buffer;
+    what.run = std::int32_t(state.runs.length * std::int64_t(words)), what.runs = std::int32_t(begin.size());
+    what.stride = begin.size() > 1 ? std::int32_t(begin[1] * std::int64_t(words)) : 0;
+    for (std::size_t r = 0; r < begin.size(); ++r)
+      if (begin[r] * std::int64_t(words) != std::int64_t(r) * what.stride)
+        throw Error(Code::internal, "a state's rows do not lie at even distances");
+    void* parameters[] = {&what};
+    jit::cuda::LaunchConfig config{};
+    config.grid[0] = unsigned(num_roots_), config.grid[1] = config.grid[2] = 1;
+    config.block[0] = unsigned(codegen::cuda_gather_threads), config.block[1] = config.block[2] = 1;
+    config.stream = stream;
+    in_order(stream, [&] {
+      device_->call("a kernel's launch",
+                    [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+    });
   }
 
   /// Records the event behind what `stream` does now.
@@ -195,18 +214,60 @@ class CudaWorkspace {
     }
     grow(landing_, total);
     std::size_t landed = 0;
-    for (const Transfer& transfer : transfers) {
-      const std::size_t length = std::size_t(transfer.to - transfer.from);
-      enqueue_copy(landing_.data() + landed, transfer.from, length);
-      landed += length;
+    const auto finish_copies = [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); };
+    try {
+      for (const Transfer& transfer : transfers) {
+        const std::size_t length = std::size_t(transfer.to - transfer.from);
+        enqueue_copy(landing_.data() + landed, transfer.from, length);
+        landed += length;
+      }
+    } catch (...) {
+      device_->in_context(finish_copies);
+      throw;
     }
-    device_->call("a copy of results", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
+    device_->call("a copy of results", finish_copies);
     for (std::size_t i = 0; i < rows.size(); ++i) take(i, landing_.data() + at[i]);
   }
 
  private:
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  void send(jit::CudaHandle function, jit::CudaHandle stream) {
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
+    device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
+    });
+    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
+    void* parameters[] = {&launch};
+    jit::cuda::LaunchAttribute attribute;
+    const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
+    device_->call("a kernel's launch",
+                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
+  }
+
+  /// Does `work`, which gives `stream` something to do, behind what has used this workspace on other streams, and
+  /// records the event behind it; none of that in a capture, whose graph has an order of its own. If it fails nothing
+  /// of it goes on that would read or write here.
+  template <class DoWork>
+  void in_order(jit::CudaHandle stream, const DoWork& work) {
+    int captured = 0;
+    device_->call("cuStreamIsCapturing",
+                  [&](const jit::CudaDriver& d) { return d.StreamIsCapturing(stream, &captured); });
+    if (captured) return work();
+    if (pending_ && stream != stream_)
+      device_->call("cuStreamWaitEvent",
+                    [&](const jit::CudaDriver& d) { return d.StreamWaitEvent(stream, event_, 0); });
+    try {
+      work();
+      record(stream);
+    } catch (...) {
+      device_->in_context([&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream); });
+      throw;
+    }
+  }
 
   void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) {
     counters_.bytes_down += bytes;
@@ -265,15 +326,19 @@ class CudaWorkspace {
   /// What a barrier that was given up leaves, and the words of each group's barrier: zero at first.
   void provide_words() {
     const std::size_t bytes = fault_bytes + word_bytes();
-    if (words_.size() >= bytes) return;
-    grow(words_, bytes);
-    clear_words();
+    if (words_.size() < bytes) {
+      words_are_clear_ = false;
+      grow(words_, bytes);
+    }
+    if (!words_are_clear_) clear_words();
   }
   void clear_words() {
+    words_are_clear_ = false;
     device_->call("cuMemsetD8", [&](const jit::CudaDriver& d) {
       if (const jit::CudaResult failed = d.MemsetD8Async(words_.at(), 0, words_.size(), nullptr)) return failed;
       return d.StreamSynchronize(nullptr);
     });
+    words_are_clear_ = true;
   }
 
   /// The tables of pointers, then each group's arrays, which code may read past their ends as on CPUs: both arms of a
@@ -288,6 +353,8 @@ class CudaWorkspace {
     const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
     for (std::size_t g = 0; g < num_groups_; ++g)
       for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
+    roots_at_ = bytes;
+    bytes += num_roots_ * sizeof roots_[0];
     grow(staging_, bytes);
     grow(upload_, bytes);
     upload_bytes_ = bytes;
@@ -301,6 +368,7 @@ class CudaWorkspace {
         at += aligned(from.bytes + slack_bytes);
       }
     std::memcpy(staging_.data(), pointers_.data(), tables);
+    if (num_roots_) std::memcpy(staging_.data() + roots_at_, roots_.data(), num_roots_ * sizeof roots_[0]);
   }
 
   void check_barrier() {
@@ -322,7 +390,11 @@ class CudaWorkspace {
   Vector<std::unique_ptr<Workspace>> groups_;
   Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;
-  std::size_t num_groups_ = 0, upload_bytes_ = 0;
+  struct RootPlace {
+    std::int32_t table, node;  // as `codegen::CudaGather::roots`
+  };
+  Vector<RootPlace> roots_;
+  std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0;
   PinnedBlock staging_, landing_;  // of what goes up, and of what comes back
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;
@@ -330,7 +402,7 @@ class CudaWorkspace {
   Vector<CudaBlock> tensors_;          // [Plan::storage]
   Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
   jit::CudaHandle event_ = nullptr, stream_ = nullptr;
-  bool pending_ = false;
+  bool pending_ = false, words_are_clear_ = false;
 };
 
 }  // namespace cortex::runtime
