@@ -17,10 +17,14 @@ using Compiled = decltype(cuda::compile(tree_rnn_program(), Gpu{}));
 
 /// A TreeRNN with weights, trees, and what the interpreter says of them.
 struct Bound {
-  std::int64_t input = 5;
+  Bound() = default;
+  Bound(std::int64_t input, int num_roots, int largest) : input(input), num_roots(num_roots), largest(largest) {}
+
+  const std::int64_t input = 5;
+  const int num_roots = 5, largest = 12;
   decltype(tree_rnn_program()) program = tree_rnn_program(input);
   NamedNumbers weights = random_weights(program.graph(), 3);
-  Items items = forest(Shape::ragged, 5, 12, 5);
+  Items items = forest(Shape::ragged, num_roots, largest, 5);
   std::vector<float> right = interpreted(program, weights, items);
 
   Compiled compile(const Schedule& schedule = on_gpu(Group::block, 1), const Gpu& gpu = Gpu::of(90),

@@ -37,7 +37,7 @@ void bind_from(FakeCuda& fake, const OnDevice& on, const runtime::Executable& ex
 
 /// A device, a model on it, and an embedding table in its memory.
 struct OnFake {
-  Bound b{16};  // whose rows are whole cache lines, as the code reads them
+  Bound b{16, 5, 12};  // whose rows are whole cache lines, as the code reads them
   FakeCuda fake;
   Compiled model = b.compile();
   decltype(model.to(cuda::Device(fake.device()))) on = model.to(cuda::Device(fake.device()));

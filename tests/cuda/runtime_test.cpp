@@ -190,19 +190,6 @@ TEST_CASE("results have addresses on the device", "[cuda]") {
   CHECK(std::vector<float>(row, row + 16) == result.root(2));
 }
 
-TEST_CASE("a prepared call is captured and replayed", "[cuda]") {
-  const Bound b;
-  FakeCuda fake;
-  auto model = b.compile();
-  cuda::Result call = model.to(cuda::Device(fake.device())).prepare(b.items.roots);
-  fake.begin_capture(stream(1));
-  call.launch(stream(1));
-  fake.end_capture();
-  fake.replay();
-  fake.replay();
-  CHECK(difference(all_roots(call), b.right) <= 1);
-}
-
 TEST_CASE("one model runs on two devices", "[cuda]") {
   const Bound b;
   FakeCuda fake;
@@ -215,33 +202,6 @@ TEST_CASE("one model runs on two devices", "[cuda]") {
     cuda::Result result = model.to(device)(b.items.roots);
     CHECK(difference(all_roots(result), b.right) <= 1);
   }
-}
-
-TEST_CASE("running out of a device's memory loses nothing", "[cuda]") {
-  const Bound b;
-  FakeCuda fake;
-  auto model = b.compile();
-  const auto on = model.to(cuda::Device(fake.device()));
-  on(b.items.roots[0]);
-  fake.memory_limit = 40000;
-  const Items many = forest(Shape::ragged, 60, 40, 9);
-  CHECK_THAT(error_of_call([&] { on(many.roots); }),
-             Contains("out_of_memory: CUDA_ERROR_OUT_OF_MEMORY") && Contains("call with fewer roots"));
-  fake.memory_limit = std::size_t(1) << 30;
-  cuda::Result result = on(b.items.roots);
-  CHECK(difference(all_roots(result), b.right) <= 1);
-}
-
-TEST_CASE("an error of a kernel poisons its device, which says so from then on", "[cuda]") {
-  const Bound b;
-  FakeCuda fake;
-  auto model = b.compile();
-  const auto on = model.to(cuda::Device(fake.device()));
-  fake.launch_error = 700;
-  CHECK_THAT(error_of_call([&] { on(b.items.roots); }),
-             Contains("device_lost: the device is lost since CUDA_ERROR_ILLEGAL_ADDRESS"));
-  fake.launch_error = 0;
-  CHECK_THAT(error_of_call([&] { on(b.items.roots); }), Contains("device_lost") && Contains("ILLEGAL_ADDRESS"));
 }
 
 TEST_CASE("weights that are missing are named before anything is sent", "[cuda]") {

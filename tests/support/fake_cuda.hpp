@@ -88,6 +88,9 @@ class FakeCuda {
     flush(streams_[{device, stream}], tickets_);
   }
 
+  /// Of the calling thread; null if it has none.
+  static void* current_context() { return contexts().empty() ? nullptr : contexts().back(); }
+
   /// From here to `end_capture` what the stream of the first device is given is kept, and nothing that a capture
   /// forbids is allowed.
   void begin_capture(void* stream) {
@@ -491,6 +494,8 @@ class FakeCuda {
   void describe(int which, void* value, std::uint64_t at) const {
     using A = jit::cuda::PointerAttribute;
     const auto* in = find(at);
+    if (which == A::context)
+      *static_cast<void**>(value) = in ? reinterpret_cast<void*>(std::intptr_t(in->second.device + 1)) : nullptr;
     if (which == A::memory_type) *static_cast<unsigned*>(value) = in ? 2 : is_pinned(reinterpret_cast<void*>(at), 1);
     if (which == A::device_ordinal) *static_cast<int*>(value) = in ? in->second.device : -2;
     if (which == A::range_start) *static_cast<std::uint64_t*>(value) = in ? in->first : 0;

@@ -91,6 +91,13 @@ class CudaDevice {
     refuse_if_lost();
   }
 
+  /// Whether what the stream is given becomes part of a graph.
+  bool is_capturing(jit::CudaHandle stream) const {
+    int status = 0;
+    call("cuStreamIsCapturing", [&](const jit::CudaDriver& d) { return d.StreamIsCapturing(stream, &status); });
+    return status != 0;
+  }
+
   void refuse_if_lost() const {
     const std::lock_guard lock(mutex_);
     if (!lost_.empty())

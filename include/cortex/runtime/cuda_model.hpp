@@ -302,6 +302,10 @@ class OnDevice {
  private:
   template <class... Roots>
   Result run_on(Stream stream, const Roots&... roots) const {
+    if (loaded_->device()->is_capturing(stream))
+      throw Error(Code::invalid_argument,
+                  "a call on a stream that is being captured: its graph would use memory that the next call takes; "
+                  "prepare the call before, launch it on the stream, and keep what `prepare` gave");
     Result result = prepare(roots...);
     result.launch(stream);
     return result;

@@ -253,10 +253,7 @@ class CudaWorkspace {
   /// of it goes on that would read or write here.
   template <class DoWork>
   void in_order(jit::CudaHandle stream, const DoWork& work) {
-    int captured = 0;
-    device_->call("cuStreamIsCapturing",
-                  [&](const jit::CudaDriver& d) { return d.StreamIsCapturing(stream, &captured); });
-    if (captured) return work();
+    if (device_->is_capturing(stream)) return work();
     if (pending_ && stream != stream_)
       device_->call("cuStreamWaitEvent",
                     [&](const jit::CudaDriver& d) { return d.StreamWaitEvent(stream, event_, 0); });
@@ -277,8 +274,8 @@ class CudaWorkspace {
 
   void finish() {
     if (!pending_) return;
-    pending_ = false;
     device_->call("a kernel", [&](const jit::CudaDriver& d) { return d.EventSynchronize(event_); });
+    pending_ = false;  // not where the driver could not wait
   }
 
   /// Makes `block` at least so large; what it held is lost.
