@@ -183,10 +183,10 @@ class FakeCuda {
   };
   struct Function {
     const HostKernel* kernel;
-    bool gathers;
+    const char* name;
   };
   struct Module {
-    Function functions[2];
+    Function functions[3];
   };
   struct Memory {
     int device;
@@ -273,7 +273,7 @@ class FakeCuda {
       if (call.not_captured("cuModuleLoadData").error) return call.error;
       const HostKernel* kernel = nullptr;
       std::memcpy(&kernel, image, sizeof kernel);
-      *module = new Module{{{kernel, false}, {kernel, true}}};
+      *module = new Module{{{kernel, "cortex_kernel"}, {kernel, "cortex_gather"}, {kernel, "cortex_place"}}};
       return ++now().objects_, 0;
     };
     d.ModuleUnload = [](void* module) {
@@ -284,9 +284,9 @@ class FakeCuda {
     d.ModuleGetFunction = [](void** function, void* module, const char* name) {
       const Call call("cuModuleGetFunction");
       if (call.error) return call.error;
-      const bool gathers = std::string(name) == "cortex_gather";
-      *function = &static_cast<Module*>(module)->functions[gathers];
-      return gathers || std::string(name) == "cortex_kernel" ? 0 : 500;
+      for (Function& one : static_cast<Module*>(module)->functions)
+        if (std::string(one.name) == name) return *function = &one, 0;
+      return 500;
     };
     d.FuncSetAttribute = [](void*, int, int value) {
       const Call call("cuFuncSetAttribute");
@@ -573,10 +573,14 @@ class FakeCuda {
       if (one.id == jit::cuda::LaunchAttribute::cluster_dimension) shape.cluster = int(one.cluster[0]);
     ++launches;
     std::function<void()> body;
-    if (function.gathers)
-      body = [run = function.kernel->gather, with = *static_cast<const codegen::CudaGather*>(argument)] { run(with); };
+    const auto with = [&](auto entry, const auto& arguments) { body = [=] { entry(arguments); }; };
+    const std::string name = function.name;
+    if (name == "cortex_gather")
+      with(function.kernel->gather, *static_cast<const codegen::CudaGather*>(argument));
+    else if (name == "cortex_place")
+      with(function.kernel->place, *static_cast<const codegen::CudaPlace*>(argument));
     else
-      body = [run = function.kernel->entry, with = *static_cast<const codegen::CudaLaunch*>(argument)] { run(with); };
+      with(function.kernel->entry, *static_cast<const codegen::CudaLaunch*>(argument));
     return enqueue(config.stream, [this, shape, body, device = device_now()] {
       if (launch_error) {
         lost_[device] = launch_error;

@@ -23,6 +23,7 @@ class HostKernel {
  public:
   using Entry = void (*)(codegen::CudaLaunch);
   using Gather = void (*)(codegen::CudaGather);
+  using Place = void (*)(codegen::CudaPlace);
 
   /// Compiles a source in which the emulation stands for the device; its log in `log`, null if it is refused. What was
   /// compiled once is kept.
@@ -33,7 +34,8 @@ class HostKernel {
     return kernel;
   }
   Entry entry = nullptr;
-  Gather gather = nullptr;  // null in a source without one
+  Gather gather = nullptr;  // these two null in a source without them
+  Place place = nullptr;
 
  private:
   struct Directory {
@@ -71,6 +73,7 @@ class HostKernel {
     auto kernel = std::make_shared<HostKernel>();
     kernel->entry = reinterpret_cast<Entry>(::dlsym(library, "cortex_kernel"));
     kernel->gather = reinterpret_cast<Gather>(::dlsym(library, "cortex_gather"));
+    kernel->place = reinterpret_cast<Place>(::dlsym(library, "cortex_place"));
     return kernel;
   }
 };

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/codegen/cuda_gather.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
+#include "cortex/codegen/cuda_rows.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -48,7 +48,8 @@ inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
   return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
 }
 
-/// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` beside it.
+/// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` and `cortex_place`
+/// beside it.
 struct CudaText {
   std::string settings, kernel;  // before and behind the preludes
   CudaBarrier barrier = CudaBarrier::none;
@@ -60,7 +61,7 @@ struct CudaText {
     text += cuda_common_prelude;
     if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
     if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
-    text += cuda_gather;
+    text += cuda_rows;
     return text += kernel;
   }
 };

@@ -41,8 +41,9 @@ class CudaLoaded {
   const CudaSource& source() const { return *source_; }
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
   jit::CudaHandle function() const { return function_; }
-  /// Of `codegen::cuda_gather`.
+  /// Of `codegen::cuda_rows`.
   jit::CudaHandle gather() const { return gather_; }
+  jit::CudaHandle place() const { return place_; }
   /// Among how many groups the roots of a call can be shared.
   int most_groups() const { return most_groups_; }
 
@@ -86,6 +87,7 @@ class CudaLoaded {
         fresh->blocks[b] = brought(std::static_pointer_cast<const CudaBlock>(set.elsewhere[b]));
     }
     device_->call("a copy of weights", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(nullptr); });
+    make_tables_of(*fresh);
     return weights_ = std::move(fresh);
   }
 
@@ -110,13 +112,33 @@ class CudaLoaded {
     return copy;
   }
 
+  /// Those of the weights before, if they are the same on the device; where there is no room, calls go on without.
+  void make_tables_of(CudaWeights& fresh) const {
+    const Executable& executable = *source_->code->executable;
+    const std::size_t count = executable.program.tabulations.size();
+    fresh.tables.resize(count);
+    if (has_tables(executable) && weights_ && weights_->blocks == fresh.blocks) {
+      fresh.tables = weights_->tables;
+    } else if (has_tables(executable)) {
+      try {
+        make_tables(executable, fresh.host.value->shapes, fresh.tables,
+                    [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents) {
+                      return CudaTableRun(*source_->code, device_, function_, fresh.blocks, tabulation, extents);
+                    });
+      } catch (const Error& error) {
+        if (error.code != Code::out_of_memory) throw;
+      }
+    }
+    for (const auto& tables : fresh.tables) fresh.computes.push_back(!tables);
+  }
+
   void prepare_function() {
     const CudaExecutable& code = *source_->code;
     const auto find = [&](jit::CudaHandle& function, const char* name) {
       device_->call("cuModuleGetFunction",
                     [&](const jit::CudaDriver& d) { return d.ModuleGetFunction(&function, module_, name); });
     };
-    find(function_, "cortex_kernel"), find(gather_, "cortex_gather");
+    find(function_, "cortex_kernel"), find(gather_, "cortex_gather"), find(place_, "cortex_place");
     if (code.text.chip_bytes > device_->gpu().shared_bytes)
       throw Error(Code::unavailable, "the model keeps " + std::to_string(code.text.chip_bytes) +
                                          " bytes of weights in the shared memory of a block, but " + device_->name() +
@@ -160,7 +182,7 @@ class CudaLoaded {
   const std::shared_ptr<const CudaSource> source_;
   const std::shared_ptr<const CudaDevice> device_;
   jit::CudaImage image_;
-  jit::CudaHandle module_ = nullptr, function_ = nullptr, gather_ = nullptr;
+  jit::CudaHandle module_ = nullptr, function_ = nullptr, gather_ = nullptr, place_ = nullptr;
   int most_groups_ = 0;
   std::mutex mutex_;
   std::shared_ptr<const CudaWeights> weights_;
@@ -192,7 +214,7 @@ class CudaCall {
     workspace_->prepare(groups, weights);
     return true;
   }
-  void launch(jit::CudaHandle stream) { workspace_->launch(loaded_->function(), stream); }
+  void launch(jit::CudaHandle stream) { workspace_->launch(loaded_->function(), loaded_->place(), stream); }
   void gather(const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
     workspace_->gather(loaded_->gather(), state, out, stream);
   }

@@ -12,6 +12,8 @@
 #include "cortex/runtime/cuda_counters.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
+#include "cortex/runtime/cuda_launch.hpp"
+#include "cortex/runtime/cuda_tables.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
 #include "cortex/runtime/guards.hpp"
 #include "cortex/runtime/memory.hpp"
@@ -34,31 +36,10 @@ struct CudaSource {
 /// Weights as they lie on a device. Immutable: calls in flight keep the set that they began with.
 struct CudaWeights {
   Published<const WeightSet>::View host;
-  Vector<std::shared_ptr<const CudaBlock>> blocks;  // [buffers of the program]; null: no weight
+  Vector<std::shared_ptr<const CudaBlock>> blocks;   // [buffers of the program]; null: no weight
+  Vector<std::shared_ptr<const CudaTables>> tables;  // [tabulations] made of these weights; null: computed in calls
+  Vector<std::int32_t> computes;                     // [tabulations] 0 where there are tables, else 1
 };
-
-/// How a kernel is launched for so many groups. The result points to `attribute`.
-inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::size_t groups, jit::CudaHandle stream,
-                                             jit::cuda::LaunchAttribute& attribute) {
-  jit::cuda::LaunchConfig config{};
-  const unsigned blocks = unsigned(code.shape.blocks);
-  config.grid[0] = unsigned(groups) * blocks, config.grid[1] = config.grid[2] = 1;
-  config.block[0] = unsigned(code.shape.threads), config.block[1] = config.block[2] = 1;
-  config.shared_bytes = unsigned(code.text.chip_bytes);
-  config.stream = stream;
-  config.attributes = &attribute;
-  attribute = {};
-  if (code.text.barrier == codegen::CudaBarrier::none) return config;
-  config.num_attributes = 1;
-  const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
-  using A = jit::cuda::LaunchAttribute;
-  attribute.id = cluster ? A::cluster_dimension : A::cooperative;
-  if (cluster)
-    attribute.cluster[0] = blocks, attribute.cluster[1] = attribute.cluster[2] = 1;
-  else
-    attribute.cooperative_value = 1;
-  return config;
-}
 
 /// Used by one call at a time. It grows to the largest call that it has served; after that a call allocates nothing.
 class CudaWorkspace {
@@ -109,6 +90,7 @@ class CudaWorkspace {
         roots_.push_back({std::int32_t(g * blocks_ * num_buffers_), arrays(g).root[r]});
     num_roots_ = roots_.size();
     provide_tensors();
+    list_moves();
     provide_words();
     write_upload();
     counters_.bytes_up = upload_bytes_;
@@ -116,10 +98,10 @@ class CudaWorkspace {
 
   /// Sends the arrays up and launches the kernel, on `stream`, behind what this workspace has been used for so far.
   /// Does not wait, allocates nothing, and can be captured into a graph.
-  void launch(jit::CudaHandle function, jit::CudaHandle stream) {
+  void launch(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
-    in_order(stream, [&] { send(function, stream); });
-    ++counters_.launches;
+    in_order(stream, [&] { send(function, place, stream); });
+    counters_.launches += moves_.empty() ? 1 : 2;
   }
 
   /// Writes a state's rows at the roots to `out` on the device, dense and one behind the other: on `stream`, in the
@@ -233,7 +215,7 @@ class CudaWorkspace {
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-  void send(jit::CudaHandle function, jit::CudaHandle stream) {
+  void send(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
     device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
       return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
@@ -243,9 +225,19 @@ class CudaWorkspace {
     jit::cuda::LaunchAttribute attribute;
     const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
+    if (!moves_.empty()) place_rows(place, config);
     device_->call("a kernel's launch",
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
+  }
+
+  /// Puts the rows in place that tables have, by as many blocks and threads as the program has.
+  void place_rows(jit::CudaHandle function, jit::cuda::LaunchConfig config) {
+    config.shared_bytes = 0, config.num_attributes = 0;
+    codegen::CudaPlace what{upload_.at() + moves_at_, std::int32_t(moves_.size()), std::int32_t(config.grid[0])};
+    void* parameters[] = {&what};
+    device_->call("a kernel's launch",
+                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
   }
 
   /// Does `work`, which gives `stream` something to do, behind what has used this workspace on other streams, and
@@ -292,6 +284,12 @@ class CudaWorkspace {
     pointers_.assign(num_groups_ * blocks_ * num_buffers_, 0);
     for (std::size_t s = 0; s < plan.storage.size(); ++s) {
       const Storage& storage = plan.storage[s];
+      if (const CudaTables* tables = tables_of(storage.tabulation)) {  // the program does not write it
+        for (std::size_t g = 0; g < num_groups_; ++g)
+          for (std::size_t b = 0; b < blocks_; ++b)
+            pointer(g, b, storage.buffer) = tables->blocks[std::size_t(storage.result)]->at();
+        continue;
+      }
       const std::size_t copies = storage.per_worker ? blocks_ : 1;
       std::size_t bytes = 0;
       for (std::size_t g = 0; g < num_groups_; ++g)
@@ -309,6 +307,33 @@ class CudaWorkspace {
       if (weights_->blocks[buffer])
         for (std::size_t g = 0; g < num_groups_; ++g)
           for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, int(buffer)) = weights_->blocks[buffer]->at();
+  }
+
+  /// The tables that a tabulation has under the weights of this call, or null.
+  const CudaTables* tables_of(int tabulation) const {
+    return tabulation < 0 ? nullptr : weights_->tables[std::size_t(tabulation)].get();
+  }
+
+  /// The rows that calls find in tables: from where, and to where in each tensor, behind `provide_tensors`.
+  void list_moves() {
+    moves_.clear();
+    const Plan& plan = *source_->plan;
+    for (const PlacedRows& placed : plan.placed) {
+      const CudaTables* const tables = tables_of(placed.tabulation);
+      if (!tables) continue;
+      const ir::Tabulation& tabulation = plan.executable->program.tabulations[std::size_t(placed.tabulation)];
+      const jit::CudaPointer from = tables->blocks[std::size_t(placed.result)]->at();
+      for (std::size_t g = 0; g < num_groups_; ++g) {
+        const auto [begin, end] = tabulated_nodes(tabulation, arrays(g));
+        for (std::int64_t node = begin; node < end; ++node) {
+          const std::size_t row = table_row(tabulation, tables->extents, arrays(g), plan.order.field, node);
+          for (std::size_t b = 0; b < (placed.per_worker ? blocks_ : 1); ++b)
+            moves_.push_back({from + row * placed.row_bytes,
+                              pointer(g, b, placed.buffer) + std::uint64_t(node) * placed.row_bytes,
+                              placed.row_bytes / 4});
+        }
+      }
+    }
   }
 
   jit::CudaPointer& pointer(std::size_t group, std::size_t block, int buffer) {
@@ -344,14 +369,15 @@ class CudaWorkspace {
     const Plan& plan = *source_->plan;
     const auto& buffers = plan.executable->program.buffers;
     const auto array = [&](std::size_t g, const Link& link) {
-      return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g]);
+      return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g], weights_->computes);
     };
     std::size_t bytes = aligned(pointers_.size() * sizeof(jit::CudaPointer));
     const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
     for (std::size_t g = 0; g < num_groups_; ++g)
       for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
     roots_at_ = bytes;
-    bytes += num_roots_ * sizeof roots_[0];
+    moves_at_ = bytes + aligned(num_roots_ * sizeof roots_[0]);
+    bytes = moves_at_ + moves_.size() * sizeof moves_[0];
     grow(staging_, bytes);
     grow(upload_, bytes);
     upload_bytes_ = bytes;
@@ -366,6 +392,7 @@ class CudaWorkspace {
       }
     std::memcpy(staging_.data(), pointers_.data(), tables);
     if (num_roots_) std::memcpy(staging_.data() + roots_at_, roots_.data(), num_roots_ * sizeof roots_[0]);
+    if (!moves_.empty()) std::memcpy(staging_.data() + moves_at_, moves_.data(), moves_.size() * sizeof moves_[0]);
   }
 
   void check_barrier() {
@@ -390,8 +417,12 @@ class CudaWorkspace {
   struct RootPlace {
     std::int32_t table, node;  // as `codegen::CudaGather::roots`
   };
+  struct Move {
+    std::uint64_t from, to, words;  // as `codegen::CudaPlace::moves`
+  };
   Vector<RootPlace> roots_;
-  std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0;
+  Vector<Move> moves_;
+  std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0, moves_at_ = 0;
   PinnedBlock staging_, landing_;  // of what goes up, and of what comes back
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;

@@ -313,7 +313,9 @@ class Weights {
     set->elsewhere.resize(executable.program.buffers.size());
     set->shapes.resize(executable.weights.size());
     set->fault = fault_of(executable, set->shapes);
-    if (has_tables(executable)) set->tables.resize(executable.program.tabulations.size());
+    // A GPU's are made on it, since its kernel makes them.
+    if (has_tables(executable) && executable.target.backend != Backend::cuda)
+      set->tables.resize(executable.program.tabulations.size());
     set->computes.assign(executable.program.tabulations.size(), 1);
     return set;
   }

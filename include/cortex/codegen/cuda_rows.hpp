@@ -1,5 +1,5 @@
-// A kernel that every generated source has beside its own: it brings a state's rows at roots, which lie wherever their
-// nodes are, one behind the other and without what pads them.
+// Kernels that every generated source has beside its own, which move rows of tensors: a state's at the roots to one
+// behind the other, wherever their nodes are, and without what pads them; and those of tables to where nodes have them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,14 @@ struct CudaGather {
 
 inline constexpr int cuda_gather_threads = 128;  // of a block
 
-inline constexpr std::string_view cuda_gather = R"cuda(
+/// What `cortex_place` is given, by value; it runs with as many threads as the program.
+struct CudaPlace {
+  std::uint64_t moves;  // [rows][3] u64: from where, to where, and how many words
+  std::int32_t rows;
+  std::int32_t blocks;  // of the launch
+};
+
+inline constexpr std::string_view cuda_rows = R"cuda(
 // ---- rows of roots, one behind the other ----
 namespace gather {
 struct Launch {
@@ -39,6 +46,22 @@ KERNEL(cortex_gather, 128) {
     store(launch.out, (long long)root * words + i, load(from, i / launch.run * launch.stride + i % launch.run));
 }
 }  // namespace gather
+
+// ---- rows of tables, to where nodes have them ----
+namespace place {
+struct Launch {
+  const u64* moves;
+  int rows, blocks;
+};
+KERNEL(cortex_place, THREADS) {
+  for (long long row = block_number(); row < launch.rows; row += launch.blocks) {
+    const int* const from = (const int*)load(launch.moves, 3 * row);
+    int* const to = (int*)load(launch.moves, 3 * row + 1);
+    const int words = (int)load(launch.moves, 3 * row + 2);
+    for (int i = thread_number(); i < words; i += THREADS) store(to, i, load(from, i));
+  }
+}
+}  // namespace place
 )cuda";
 
 }  // namespace cortex::codegen
