@@ -158,7 +158,7 @@ TEST_CASE("random models on a GPU give the same bits from tables as computed", "
   const int first = number("CORTEX_SEED", 1), count = number("CORTEX_CASES", 10);
   int with_tables = 0;
   for (int seed = first; seed < first + count; ++seed) {
-    const RandomModel model(std::uint64_t(seed), seed % 2 ? Grammar::one_recursion : Grammar::whole);
+    const RandomModel model(std::uint64_t(seed), seed % 4 ? Grammar::one_recursion : Grammar::whole);
     const Schedule schedule = Schedule::standard().on_gpu(way(seed));
     INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
     FakeCuda fake;
@@ -178,11 +178,12 @@ TEST_CASE("random models on a GPU give the same bits from tables as computed", "
           values.insert(values.end(), row.begin(), row.end());
         }
       CHECK(fake.problem == "");
-      with_tables += result.counters().launches == 2;
+      with_tables += one.tabulating == Tabulating::on && !compiled.executable().program.tabulations.empty() &&
+                     runtime::has_tables(compiled.executable());
       if (one.tabulating == Tabulating::off) computed = values;
       CHECK(std::equal(values.begin(), values.end(), computed.begin(), computed.end(),
                        [](float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }));
     }
   }
-  CHECK(with_tables > count / 5);
+  CHECK(with_tables >= count / 5);
 }
