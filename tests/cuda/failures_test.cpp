@@ -97,7 +97,7 @@ TEST_CASE("a sticky error at any call of the driver poisons the device, and leav
     }
     use.check_nothing_left();
     use.fake.recover();
-    use.run(use.model.to(cuda::Device(use.fake.device())));
+    if (after % 8 == 0) use.run(use.model.to(cuda::Device(use.fake.device())));
   }
   CHECK(failures > 40);
 }

@@ -155,7 +155,7 @@ TEST_CASE("random models whose loops are bound by hand on a GPU equal their equa
 }
 
 TEST_CASE("random models on a GPU give the same bits from tables as computed", "[cuda][tables][differential]") {
-  const int first = number("CORTEX_SEED", 1), count = number("CORTEX_CASES", 10);
+  const int first = number("CORTEX_SEED", 1), count = number("CORTEX_CASES", 5);
   int with_tables = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const RandomModel model(std::uint64_t(seed), seed % 4 ? Grammar::one_recursion : Grammar::whole);
