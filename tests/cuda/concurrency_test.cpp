@@ -136,6 +136,38 @@ TEST_CASE("calls that go on while a weight is bound anew have the old one or the
   CHECK(s.fake.alive() == 0);
 }
 
+TEST_CASE("weights that are bound anew take no more memory, however many calls there have been at a time", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile(on_gpu(Group::block, 1).tabulate(1));
+  const auto on = model.to(cuda::Device(fake.device()));
+  const std::vector<float> table(b.weights.at("Emb").begin(), b.weights.at("Emb").end());
+  int alive = 0;
+  for (int turn = 0; turn < 3; ++turn) {
+    model.bind("Emb", table);
+    cuda::Result first = on(b.items.roots), second = on(b.items.roots);
+    if (turn == 0) alive = fake.alive();
+    CHECK(fake.alive() == alive);
+  }
+}
+
+TEST_CASE("a stream of the user's waits for results, and the host does not", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  cuda::Result result = model.to(cuda::Device(fake.device())).run(b.items.roots, stream(1));
+  const int waits = fake.waits;
+  std::vector<float> row;
+  result.let_wait(stream(2));
+  fake.enqueue_users(0, stream(2), [&] {
+    const auto* state = reinterpret_cast<const float*>(result.device_pointer(0));
+    row.assign(state, state + 16);
+  });
+  fake.users_wait(0, stream(2));
+  CHECK(fake.waits == waits);
+  CHECK(row == result.root(0));
+}
+
 TEST_CASE("the next calls are numbered and sent while the device is at work on the last", "[cuda]") {
   const Bound b;
   FakeCuda fake;

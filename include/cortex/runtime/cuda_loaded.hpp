@@ -88,7 +88,9 @@ class CudaLoaded {
     }
     device_->call("a copy of weights", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(nullptr); });
     make_tables_of(*fresh);
-    return weights_ = std::move(fresh);
+    weights_ = std::move(fresh);
+    for (const auto& workspace : resting_) workspace->forget_replaced(weights_.get());
+    return weights_;
   }
 
  private:
@@ -176,6 +178,7 @@ class CudaLoaded {
 
   void put(std::unique_ptr<CudaWorkspace> workspace) {
     const std::lock_guard lock(mutex_);
+    workspace->forget_replaced(weights_.get());
     resting_.push_back(std::move(workspace));
   }
 

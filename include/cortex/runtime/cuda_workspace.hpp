@@ -136,6 +136,20 @@ class CudaWorkspace {
     pending_ = true;
   }
 
+  /// What `stream` is given from now on stands behind what this workspace has been used for so far.
+  void let_wait(jit::CudaHandle stream) const {
+    if (!pending_ || stream == stream_) return;
+    device_->call("cuStreamWaitEvent", [&](const jit::CudaDriver& d) { return d.StreamWaitEvent(stream, event_, 0); });
+  }
+
+  /// Lets go of weights that have been replaced, so that a workspace at rest does not keep their memory: unless a
+  /// kernel may still read them.
+  void forget_replaced(const CudaWeights* current) {
+    if (weights_.get() == current || pending_) return;
+    weights_ = nullptr;
+    for (const auto& group : groups_) group->forget_replaced(source_->weights.published(), no_workers_);
+  }
+
   /// Until what stands before the last event is done. Throws for what went wrong on the device.
   void wait() {
     finish();
@@ -246,9 +260,7 @@ class CudaWorkspace {
   template <class DoWork>
   void in_order(jit::CudaHandle stream, const DoWork& work) {
     if (device_->is_capturing(stream)) return work();
-    if (pending_ && stream != stream_)
-      device_->call("cuStreamWaitEvent",
-                    [&](const jit::CudaDriver& d) { return d.StreamWaitEvent(stream, event_, 0); });
+    let_wait(stream);
     try {
       work();
       record(stream);
