@@ -67,7 +67,7 @@ TEST_CASE("out of memory at any call of the driver loses nothing, and the next c
       if (use.fake.failed().empty()) break;
       use.fake.recover();
       if (!on) on.emplace(use.model.to(device));
-      use.run(*on);
+      use.call(*on, use.b.items.roots);
     }
     use.check_nothing_left();
   }
@@ -232,6 +232,22 @@ TEST_CASE("a call that is not prepared is refused on a stream that is captured",
              Contains("invalid_argument: a call on a stream that is being captured") && Contains("prepare the call"));
   fake.end_capture();
   CHECK(fake.forbidden == "");
+}
+
+TEST_CASE("nothing is recorded in a capture, and what is recorded behind a graph's launch is waited for", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  const auto model = b.compile();
+  cuda::Result call = model.to(cuda::Device(fake.device())).prepare(b.items.roots);
+  fake.begin_capture(stream(1));
+  call.launch(stream(1));
+  CHECK_THAT(error_of_call([&] { call.record(stream(1)); }),
+             Contains("invalid_argument: a stream that is being captured does nothing yet"));
+  fake.end_capture();
+  fake.enqueue_users(0, stream(2), [&] { fake.replay(); });
+  call.record(stream(2));
+  CHECK(!call.ready());
+  CHECK(difference(all_roots(call), b.right) <= 1);
 }
 
 TEST_CASE("the emulated driver refuses what a capture forbids", "[cuda]") {

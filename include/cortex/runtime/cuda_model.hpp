@@ -116,8 +116,15 @@ class Result {
   /// streams. In a stream that is captured it becomes a part of the graph, which needs this object as long as it is
   /// launched.
   void launch(Stream stream) { call_.launch(stream); }
-  /// Lets `wait` wait for all that `stream` has been given: for a graph that holds the call, behind its launch.
-  void record(Stream stream) { call_->record(stream); }
+  /// Lets `wait` wait for all that `stream` has been given: for a graph that holds the call, behind its launch. Throws
+  /// `Error{invalid_argument}` for a stream that is being captured.
+  void record(Stream stream) {
+    if (call_.loaded().device()->is_capturing(stream))
+      throw Error(Code::invalid_argument,
+                  "a stream that is being captured does nothing yet that could be waited for: record behind the launch "
+                  "of its graph");
+    call_->record(stream);
+  }
 
   /// Writes a state of all roots to memory of the device's from address `to` on, dense and row-major [root, dims...],
   /// in elements of the state's type: on `stream`, behind the call and without waiting; it can be captured as `launch`.
