@@ -40,7 +40,9 @@ struct OnFake {
   Bound b{16, 5, 12};  // whose rows are whole cache lines, as the code reads them
   FakeCuda fake;
   Compiled model = b.compile();
-  decltype(model.to(cuda::Device(fake.device()))) on = model.to(cuda::Device(fake.device()));
+  // Two groups, of which each has several roots.
+  decltype(model.to(cuda::Device(fake.device()))) on =
+      (fake.gpu.multiprocessors = 2, model.to(cuda::Device(fake.device())));
   std::vector<float> table = floats(b.weights.at("Emb"));
   std::uint64_t there = fake.users_values(0, table);
 

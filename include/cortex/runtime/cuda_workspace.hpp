@@ -15,6 +15,7 @@
 #include "cortex/runtime/cuda_launch.hpp"
 #include "cortex/runtime/cuda_tables.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/guards.hpp"
 #include "cortex/runtime/memory.hpp"
 #include "cortex/runtime/workspace.hpp"
@@ -84,11 +85,7 @@ class CudaWorkspace {
       check_guarded(*source_->plan, groups_[g]->nodes, *weights_->host.value);
       counts_[g] = counts_of(arrays(g));
     }
-    roots_.clear();
-    for (std::size_t g = 0; g < count; ++g)
-      for (std::int32_t r = 0; r < arrays(g).num_roots; ++r)
-        roots_.push_back({std::int32_t(g * blocks_ * num_buffers_), arrays(g).root[r]});
-    num_roots_ = roots_.size();
+    list_roots();
     provide_tensors();
     list_moves();
     provide_words();
@@ -321,6 +318,17 @@ class CudaWorkspace {
           for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, int(buffer)) = weights_->blocks[buffer]->at();
   }
 
+  /// Where each root's rows are, in the order in which the caller gave the roots.
+  void list_roots() {
+    num_roots_ = 0;
+    for (std::size_t g = 0; g < num_groups_; ++g) num_roots_ += std::size_t(arrays(g).num_roots);
+    roots_.clear();
+    for (std::size_t r = 0; r < num_roots_; ++r) {
+      const RootPlace place = place_of_root(r, num_groups_);
+      roots_.push_back({std::int32_t(place.group * blocks_ * num_buffers_), arrays(place.group).root[place.number]});
+    }
+  }
+
   /// The tables that a tabulation has under the weights of this call, or null.
   const CudaTables* tables_of(int tabulation) const {
     return tabulation < 0 ? nullptr : weights_->tables[std::size_t(tabulation)].get();
@@ -426,13 +434,13 @@ class CudaWorkspace {
   Vector<std::unique_ptr<Workspace>> groups_;
   Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;
-  struct RootPlace {
+  struct GatheredRoot {
     std::int32_t table, node;  // as `codegen::CudaGather::roots`
   };
   struct Move {
     std::uint64_t from, to, words;  // as `codegen::CudaPlace::moves`
   };
-  Vector<RootPlace> roots_;
+  Vector<GatheredRoot> roots_;
   Vector<Move> moves_;
   std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0, moves_at_ = 0;
   PinnedBlock staging_, landing_;  // of what goes up, and of what comes back
