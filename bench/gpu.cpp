@@ -4,9 +4,10 @@
 //       [--json FILE] [--export DIR] [--levels]
 //
 // `bench/gpu` builds this and runs it, and PyTorch beside it. The systems are ways to share a call among the blocks of
-// a device. Each runs over the same ten batches and is first held against recursion in double; then they alternate
-// round by round. A time is of a whole call, from the roots to their first states on the host. --export writes what
-// was computed with, for peers in other languages: weights, structures and the states that are right.
+// a device, with tables of what words decide, and with weights and results in the device's memory. Each runs over the
+// same ten batches and is first held against recursion in double; then they alternate round by round. A time is of a
+// whole call, from the roots to their first states on the host. --export writes what was computed with, for peers in
+// other languages: weights, structures and the states that are right.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -35,6 +36,8 @@ using cortex::GpuSchedule;
 struct Way {
   const char* name;
   GpuSchedule schedule;
+  bool tables = false;     // of what words decide
+  bool on_device = false;  // weights come from the device's memory, and results go there before they come to the host
 };
 using Group = GpuSchedule::Group;
 using Kept = GpuSchedule::Weights;
@@ -48,6 +51,8 @@ const std::vector<Way>& all_ways() {
       {"cortex_streamed", {.weights = Kept::streamed}},
       {"cortex_resident", {.weights = Kept::resident}},
       {"cortex_registers", {.weights = Kept::registers}},
+      {"cortex_tables", {}, true},
+      {"cortex_on_device", {}, false, true},
   };
   return ways;
 }
@@ -77,13 +82,18 @@ class OnGpu {
 template <class Program>
 class Compiled : public OnGpu {
  public:
-  Compiled(const Program& program, const GpuSchedule& gpu, const cortex::cuda::Device& device, const Weights& weights)
-      : model_(compile(program, gpu, device, false, weights)),
-        timed_(compile(program, gpu, device, true, weights)),
+  Compiled(const Program& program, const Way& way, const cortex::cuda::Device& device, const Weights& weights)
+      : way_(way),
+        device_(device.shared()),
+        model_(compile(program, way, device, false, weights)),
+        timed_(compile(program, way, device, true, weights)),
         on_(model_.to(device)),
-        timed_on_(timed_.to(device)) {}
+        timed_on_(timed_.to(device)) {
+    if (way_.on_device) bind_on_device(weights);
+  }
 
   void run(const Roots& roots, float* out) override {
+    if (way_.on_device) return run_on_device(roots, out);
     const auto states = on_(roots).roots();
     std::copy(states.begin(), states.end(), out);
   }
@@ -102,16 +112,46 @@ class Compiled : public OnGpu {
   }
 
  private:
-  static auto compile(const Program& program, const GpuSchedule& gpu, const cortex::cuda::Device& device, bool timings,
+  static auto compile(const Program& program, const Way& way, const cortex::cuda::Device& device, bool timings,
                       const Weights& weights) {
     cortex::cuda::CompileOptions options;
     options.timings = timings;
-    auto model = cortex::cuda::compile(program, cortex::Schedule::standard().on_gpu(gpu), device.gpu(), options);
+    cortex::Schedule schedule = cortex::Schedule::standard().on_gpu(way.schedule);
+    if (way.tables) schedule = schedule.tabulate();
+    auto model = cortex::cuda::compile(program, schedule, device.gpu(), options);
     for (const auto& spec : model.executable().weights) model.bind(spec.name, weights(spec.name));
     return model;
   }
 
+  /// Each weight anew, from memory of the device that is given back.
+  void bind_on_device(const Weights& weights) {
+    for (const auto& spec : model_.executable().weights) {
+      const auto& values = weights(spec.name);
+      std::vector<std::int64_t> shape;
+      for (const cortex::Dim& dim : spec.dims) shape.push_back(dim.extent());
+      const cortex::runtime::CudaBlock there(device_, values.size() * sizeof(float));
+      device_->call("a copy", [&](const cortex::jit::CudaDriver& d) {
+        const int failed = d.MemcpyHtoDAsync(there.at(), values.data(), there.size(), nullptr);
+        return failed ? failed : d.StreamSynchronize(nullptr);
+      });
+      on_.bind_device(spec.name, there.at(), shape);
+    }
+  }
+  void run_on_device(const Roots& roots, float* out) {
+    std::size_t bytes = roots.size() * sizeof(float);
+    for (const cortex::Dim& dim : model_.executable().states.front().dims) bytes *= std::size_t(dim.extent());
+    if (results_.size() < bytes) results_ = cortex::runtime::CudaBlock(device_, bytes);
+    on_.run(roots, nullptr).roots_into(results_.at(), bytes, nullptr);
+    device_->call("a copy", [&](const cortex::jit::CudaDriver& d) {
+      const int failed = d.MemcpyDtoHAsync(out, results_.at(), bytes, nullptr);
+      return failed ? failed : d.StreamSynchronize(nullptr);
+    });
+  }
+
   using OneModel = decltype(cortex::cuda::compile(std::declval<Program>(), cortex::Gpu{}));
+  const Way way_;
+  const std::shared_ptr<const cortex::runtime::CudaDevice> device_;
+  cortex::runtime::CudaBlock results_;
   OneModel model_, timed_;  // the same code, the latter reading clocks
   decltype(std::declval<OneModel>().to(std::declval<cortex::cuda::Device>())) on_, timed_on_;
 };
@@ -125,7 +165,7 @@ struct Systems {
     for (const Way& way : ways) try {
         with_program(weights.model, int(weights.hidden), [&](const auto& program) {
           using Program = std::remove_cvref_t<decltype(program)>;
-          all.emplace_back(way.name, std::make_unique<Compiled<Program>>(program, way.schedule, device, weights));
+          all.emplace_back(way.name, std::make_unique<Compiled<Program>>(program, way, device, weights));
         });
       } catch (const cortex::Error& error) {
         std::printf("%s, hidden %zu: %s is left out: %s\n", name_of(weights.model), weights.hidden, way.name,

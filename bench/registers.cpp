@@ -69,10 +69,13 @@ Kernel kernel_of(const cortex::ra::Graph& graph, const cortex::Schedule& standar
 /// "254 (96 weights), 32 KB, spills 8 B": registers of a thread, shared memory of a block.
 std::string report(const Kernel& kernel, int sm, const cortex::jit::Nvrtc& nvrtc) {
   const auto image = cortex::jit::compile_cuda(nvrtc, kernel.text.source(), sm, {.report = true});
-  std::string text = std::to_string(number_before(image.log, " registers"));
+  const std::size_t own = image.log.find("'cortex_kernel'");  // not of those that move rows
+  if (own == std::string::npos) throw std::runtime_error("NVRTC's report does not tell of the kernel: " + image.log);
+  const std::string log = image.log.substr(own);
+  std::string text = std::to_string(number_before(log, " registers"));
   if (kernel.weights) text += " (" + std::to_string(kernel.weights) + " weights)";
   if (kernel.text.chip_bytes) text += ", " + std::to_string((kernel.text.chip_bytes + 1023) / 1024) + " KB";
-  const int spills = number_before(image.log, " bytes spill stores") + number_before(image.log, " bytes spill loads");
+  const int spills = number_before(log, " bytes spill stores") + number_before(log, " bytes spill loads");
   return spills ? text + ", spills " + std::to_string(spills) + " B" : text;
 }
 

@@ -1,5 +1,8 @@
 // Every model in the emulation of a GPU: each way to share the work gives what the interpreter gives, the same bits as
 // the others, in whatever order threads run, without a race and without an access outside of memory.
+#include <atomic>
+#include <thread>
+
 #include "cortex/models/dag_rnn.hpp"
 #include "cortex/models/gru.hpp"
 #include "cortex/models/lstm.hpp"
@@ -99,6 +102,47 @@ void check_on(const cuda::Device& device, const Program& program, Shape shape) {
 
 models::Sizes sizes(int D, int H) { return {.vocabulary = vocabulary, .input = D, .hidden = H}; }
 
+/// Weights in a device's memory, results that go there, tables, and threads with a stream each: the same bits as by way
+/// of the host.
+void check_memory_of(const cuda::Device& device, int roots, int repeats) {
+  const auto program = models::tree_lstm<Item>(word, kids, sizes(16, 24)).program;
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(Shape::ragged, roots, 20, 5);
+  const std::vector<float> table(weights.at("Emb").begin(), weights.at("Emb").end());
+  const runtime::CudaBlock words(device.shared(), table.size() * sizeof(float));
+  device.shared()->call("a copy", [&](const jit::CudaDriver& d) {
+    const int failed = d.MemcpyHtoDAsync(words.at(), table.data(), words.size(), nullptr);
+    return failed ? failed : d.StreamSynchronize(nullptr);
+  });
+  std::vector<float> first;
+  for (const Schedule& schedule : {Schedule::standard(), Schedule::standard().tabulate(1)}) {
+    auto model = cuda::compile(program, schedule.on_gpu(on_gpu(Group::block, 1).gpu), device.gpu());
+    bind_all<float>(model, weights);
+    const auto on = model.to(device);
+    if (first.empty()) first = on(items.roots).roots();
+    model.bind("Emb", std::vector<float>(table.size()));
+    on.bind_device("Emb", words.at(), {vocabulary, 16}, {.in_place = true});
+    std::atomic<int> wrong = 0;
+    const auto work = [&] {
+      const cuda::Stream own = reinterpret_cast<cuda::Stream>(2);  // CU_STREAM_PER_THREAD
+      const runtime::CudaBlock out(device.shared(), first.size() * sizeof(float));
+      std::vector<float> got(first.size());
+      for (int repeat = 0; repeat < repeats; ++repeat) {
+        on.run(items.roots, own).roots_into(out.at(), out.size(), own);
+        device.shared()->call("a copy", [&](const jit::CudaDriver& d) {
+          const int failed = d.MemcpyDtoHAsync(got.data(), out.at(), out.size(), own);
+          return failed ? failed : d.StreamSynchronize(own);
+        });
+        wrong += got != first;
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a GPU runs TreeRNN", "[cuda]") {
@@ -141,6 +185,20 @@ TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]
   const std::vector<double> got = result.roots<double>();
   for (std::size_t r = 0; r < items.roots.size(); ++r)
     for (std::size_t i = 0; i < 12; ++i) CHECK(std::abs(got[12 * r + i] - right[r][i]) < 1e-13);
+}
+
+TEST_CASE("weights, results and tables in a device's memory give the same bits to threads with streams of their own",
+          "[cuda]") {
+  FakeCuda fake;
+  fake.gpu.multiprocessors = 2;
+  check_memory_of(cuda::Device(fake.device()), 3, 2);
+  CHECK(fake.problem == "");
+}
+
+TEST_CASE("the devices of this machine have weights, results and tables in their memory", "[cuda][device]") {
+  const cuda::Devices devices = cuda::devices();
+  if (devices.empty()) skip(devices.why());
+  for (const cuda::Device& device : devices) check_memory_of(device, 200, 50);
 }
 
 TEST_CASE("the devices of this machine run every model", "[cuda][device]") {

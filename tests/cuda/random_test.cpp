@@ -155,3 +155,37 @@ TEST_CASE("random models whose loops are bound by hand on a GPU equal their equa
   CHECK(refused <= count / 3);
   CHECK(bound > 0);
 }
+
+TEST_CASE("random models on a GPU give the same bits from tables as computed", "[cuda][tables][differential]") {
+  const int first = number("CORTEX_SEED", 1), count = number("CORTEX_CASES", 5);
+  int with_tables = 0;
+  for (int seed = first; seed < first + count; ++seed) {
+    const RandomModel model(std::uint64_t(seed), seed % 4 ? Grammar::one_recursion : Grammar::whole);
+    const Schedule schedule = Schedule::standard().on_gpu(way(seed));
+    INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
+    FakeCuda fake;
+    shape(fake, seed);
+    Random random{std::uint64_t(seed) * 100};
+    const Forest forest = random_forest(random, model.graph.structure, 20);
+    const ForestView view(forest);
+    std::vector<float> computed;
+    for (const Schedule& one : {schedule.tabulate_nothing(), schedule.tabulate(1)}) {
+      cuda::Model<Vertex, VertexSet> compiled(runtime::compile_cuda_graph(model.graph, one, fake.gpu, {}));
+      for (const auto& [name, values] : model.weights) compiled.bind(name, values);
+      cuda::Result result = compiled.to(cuda::Device(fake.device())).run(forest.roots, nullptr);
+      std::vector<float> values;
+      for (const runtime::StateSpec& state : compiled.executable().states)
+        for (std::size_t n = 0; n < (state.at_roots ? 0 : view.nodes.size()); ++n) {
+          const std::vector<float> row = result.node<float>(view.nodes[n], state.name);
+          values.insert(values.end(), row.begin(), row.end());
+        }
+      CHECK(fake.problem == "");
+      with_tables += one.tabulating == Tabulating::on && !compiled.executable().program.tabulations.empty() &&
+                     runtime::has_tables(compiled.executable());
+      if (one.tabulating == Tabulating::off) computed = values;
+      CHECK(std::equal(values.begin(), values.end(), computed.begin(), computed.end(),
+                       [](float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }));
+    }
+  }
+  CHECK(with_tables >= count / 5);
+}

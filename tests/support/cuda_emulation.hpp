@@ -51,7 +51,8 @@ class WatchedMemory {
   }
   void forget_times() {
     for (auto& [begin, region] : regions_)
-      for (Word& word : region.words) word.write_time = word.read_time = 0, word.readers.clear();
+      for (Word& word : region.words)
+        word.write_time = word.read_time = 0, word.writer = word.reader = 0, word.readers.clear();
   }
 
  private:

@@ -1,17 +1,17 @@
 // A driver and an NVRTC without a GPU: memory is the host's, sources are compiled by the host's compiler, kernels run
-// in the emulation. Streams do nothing until they are waited for, as a device that is slow.
+// in the emulation. Streams do nothing until they are waited for, as a device that is slow, and are ordered among each
+// other by events alone. All may be called by any thread.
 #pragma once
 
-#include <dlfcn.h>
-#include <stdlib.h>
-
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <sstream>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,77 +19,16 @@
 #include "cortex/codegen/cuda_text.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "support/cuda_emulation.hpp"
-#include "support/skip.hpp"
+#include "support/host_kernel.hpp"
 
 namespace cortex::test {
-
-/// A kernel as the host's compiler made it.
-class HostKernel {
- public:
-  using Entry = void (*)(codegen::CudaLaunch);
-
-  /// Compiles a source in which the emulation stands for the device; its log in `log`, null if it is refused. What was
-  /// compiled once is kept.
-  static std::shared_ptr<const HostKernel> compile(const std::string& source, std::string& log) {
-    static std::map<std::string, std::shared_ptr<const HostKernel>> known;
-    std::shared_ptr<const HostKernel>& kernel = known[source];
-    if (!kernel) kernel = build(source, int(known.size()), log);
-    return kernel;
-  }
-  Entry entry = nullptr;
-
- private:
-  struct Directory {
-    std::filesystem::path path;
-    Directory() {
-      std::string name = (std::filesystem::temp_directory_path() / "cortex-kernels-XXXXXX").string();
-      if (!::mkdtemp(name.data())) skip("no directory for kernels can be made");
-      path = name;
-    }
-    ~Directory() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-  };
-
-  static std::shared_ptr<const HostKernel> build(const std::string& source, int number, std::string& log) {
-    static const Directory directory;
-    const std::string stem = (directory.path / ("kernel" + std::to_string(number))).string();
-    std::ofstream(stem + ".cpp") << source;
-    const char* compiler = std::getenv("CXX");
-    const std::string command = std::string(compiler && *compiler ? compiler : "c++") +
-                                " -std=c++17 -O0 -fPIC -shared -ffp-contract=off -I'" + tests_directory().string() +
-                                "' -o " + stem + ".so " + stem + ".cpp >" + stem + ".log 2>&1";
-    const int status = std::system(command.c_str());
-    std::ostringstream words;
-    words << std::ifstream(stem + ".log").rdbuf();
-    log = words.str();
-    if (status != 0) return nullptr;
-    void* library = ::dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      log = ::dlerror();
-      return nullptr;
-    }
-    *static_cast<const EmulatorTable**>(::dlsym(library, "emulator")) = Emulation::table();
-    auto kernel = std::make_shared<HostKernel>();
-    kernel->entry = reinterpret_cast<Entry>(::dlsym(library, "cortex_kernel"));
-    return kernel;
-  }
-};
-
-/// The source of a kernel as the emulation takes it.
-inline std::string for_emulation(std::string source) {
-  const std::size_t at = source.find(codegen::cuda_device_prelude);
-  if (at == std::string::npos) return "#error no device prelude\n";
-  return source.replace(at, codegen::cuda_device_prelude.size(), "#include \"support/cuda_emulation_device.hpp\"\n");
-}
 
 /// One machine with GPUs. While it lives, its driver and NVRTC work; there is one at a time.
 class FakeCuda {
  public:
   FakeCuda() { current() = this; }
   ~FakeCuda() {
-    for (auto& [at, bytes] : allocated_) std::free(reinterpret_cast<void*>(at));
+    for (auto& [at, memory] : allocated_) std::free(reinterpret_cast<void*>(at));
     current() = nullptr;
   }
   FakeCuda(const FakeCuda&) = delete;
@@ -97,7 +36,7 @@ class FakeCuda {
   // What the machine is like, and what shall go wrong.
   Gpu gpu = Gpu::of(90);
   int devices = 1;
-  std::size_t memory_limit = std::size_t(1) << 30;
+  std::size_t memory_limit = std::size_t(1) << 30;  // of each device
   Interleaving order;
   static constexpr double copy_ms = 0.25, kernel_ms = 2;  // that each takes by the device's clock
   int missing_block = -1;
@@ -105,19 +44,67 @@ class FakeCuda {
   std::function<std::string(std::string)> change;  // of a source before it is compiled
 
   // What has happened.
-  int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0;
+  int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0, waits = 0;
   std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
   std::string problem;         // that the emulation found first
   std::uint64_t meetings = 0;  // at a lock-free barrier in memory, of the first group, until the last launch ended
   std::vector<jit::cuda::LaunchAttribute> attributes;  // of the last launch
+  std::string forbidden;                               // the first call that was made though a capture forbids it
 
-  /// From here to `end_capture` what streams are given is kept, and nothing that a capture forbids is allowed.
-  void begin_capture() { capturing_ = true; }
-  void end_capture() { capturing_ = false; }
+  /// The call of the driver that is made after so many others fails with `error`, where that may happen to it: not
+  /// what gives back, which leaves nothing to do. One that poisons a context does so.
+  void fail(int after, int error) { calls_ = 0, fail_after_ = after, fail_with_ = error, failed_.clear(); }
+  /// The function that has failed, "" if none has.
+  const std::string& failed() const { return failed_; }
+  /// The device works again, as in a new context.
+  void recover() { lost_.clear(), fail_after_ = -1; }
+
+  /// What has been made and not given back: memory of devices and of the host, events, modules, contexts.
+  int alive() const { return int(allocated_.size() + pinned_.size()) + objects_ - users_; }
+
+  /// Memory of the user's on a device.
+  std::uint64_t users_memory(int device, std::size_t bytes) {
+    ++users_;
+    return place(device, bytes);
+  }
+  template <class T>
+  std::uint64_t users_values(int device, const std::vector<T>& values) {
+    const std::uint64_t at = users_memory(device, values.size() * sizeof(T));
+    std::memcpy(reinterpret_cast<void*>(at), values.data(), values.size() * sizeof(T));
+    written(at, values.size() * sizeof(T));
+    return at;
+  }
+  void give_back_users(std::uint64_t at) {
+    --users_;
+    release(at);
+  }
+  /// What a stream of a device is given behind all that it has been given.
+  void enqueue_users(int device, void* stream, std::function<void()> work) {
+    streams_[{device, stream}].queue.push_back({std::move(work), ++tickets_, {}});
+  }
+  /// Waits as the user does, for one stream or for all of all devices.
+  void users_wait(int device, void* stream) {
+    const std::lock_guard lock(mutex_);
+    flush(streams_[{device, stream}], tickets_);
+  }
+
+  /// Of the calling thread; null if it has none.
+  static void* current_context() { return contexts().empty() ? nullptr : contexts().back(); }
+
+  /// From here to `end_capture` what the stream of the first device is given is kept, and nothing that a capture
+  /// forbids is allowed.
+  void begin_capture(void* stream) {
+    capturing_ = &streams_[{0, stream}];
+    capturing_->captured.clear();
+    forbidden.clear();
+  }
+  void end_capture() {
+    graph_ = std::move(capturing_->captured);
+    capturing_ = nullptr;
+  }
   void replay() {
-    for (auto& work : captured_) queue_.push_back(work);
-    flush();
+    for (const auto& work : graph_) work();
   }
 
   runtime::CudaDevices devices_of() const { return runtime::cuda_devices(driver(), nvrtc()); }
@@ -127,89 +114,10 @@ class FakeCuda {
 
   static std::shared_ptr<const jit::CudaDriver> driver() {
     auto d = std::make_shared<jit::CudaDriver>();
-    d->Init = [](unsigned) { return 0; };
-    d->DriverGetVersion = [](int* v) { return *v = 13000, 0; };
-    d->GetErrorName = [](int e, const char** text) {
-      *text = e == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : e == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR";
-      return 0;
-    };
-    d->GetErrorString = [](int, const char** text) { return *text = "as the test asked", 0; };
-    d->DeviceGetCount = [](int* n) { return *n = now().devices, 0; };
-    d->DeviceGet = [](int* device, int number) { return *device = number, number < now().devices ? 0 : 101; };
-    d->DeviceGetName = [](char* name, int size, int number) {
-      return std::snprintf(name, std::size_t(size), "emulated GPU %d", number), 0;
-    };
-    d->DeviceGetAttribute = [](int* value, int which, int) { return *value = now().attribute(which), 0; };
-    d->DevicePrimaryCtxRetain = [](void** context, int number) {
-      return *context = reinterpret_cast<void*>(std::intptr_t(number + 1)), 0;
-    };
-    d->DevicePrimaryCtxRelease = [](int) { return 0; };
-    d->CtxPushCurrent = [](void* context) {
-      now().last_context = context;
-      return now().contexts_.push_back(context), 0;
-    };
-    d->CtxPopCurrent = [](void** context) {
-      *context = now().contexts_.back();
-      return now().contexts_.pop_back(), 0;
-    };
-    d->CtxGetDevice = [](int* number) { return *number = int(std::intptr_t(now().contexts_.back())) - 1, 0; };
-    d->ModuleLoadData = [](void** module, const void* image) { return now().load(module, image); };
-    d->ModuleUnload = [](void*) { return 0; };
-    d->ModuleGetFunction = [](void** function, void* module, const char* name) {
-      return *function = module, std::string(name) == "cortex_kernel" ? 0 : 500;
-    };
-    d->FuncSetAttribute = [](void*, int, int value) { return value <= now().gpu.shared_bytes ? 0 : 1; };
-    d->FuncGetAttribute = [](int* value, int, void*) { return *value = 0, 0; };
-    d->OccupancyMaxActiveBlocksPerMultiprocessor = [](int* count, void*, int threads, std::size_t shared) {
-      *count = shared > std::size_t(now().gpu.shared_bytes) ? 0 : 2048 / threads > 1 && shared == 0 ? 2 : 1;
-      return now().state();
-    };
-    d->OccupancyMaxActiveClusters = [](int* count, void*, const jit::cuda::LaunchConfig* config) {
-      return *count = now().gpu.multiprocessors / int(config->attributes->cluster[0]), now().state();
-    };
-    d->LaunchKernelEx = [](const jit::cuda::LaunchConfig* config, void* function, void** arguments, void**) {
-      return now().launch(*config, function, arguments);
-    };
-    d->MemAlloc = [](std::uint64_t* at, std::size_t bytes) { return now().allocate(at, bytes); };
-    d->MemFree = [](std::uint64_t at) { return now().free(at); };
-    d->MemHostAlloc = [](void** at, std::size_t bytes, unsigned) {
-      return now().capturing_ ? 900 : (*at = std::malloc(bytes), 0);
-    };
-    d->MemFreeHost = [](void* at) { return std::free(at), 0; };
-    d->MemcpyHtoDAsync = [](std::uint64_t to, const void* from, std::size_t bytes, void*) {
-      ++now().uploads;
-      now().last_upload = bytes;
-      return now().enqueue([=] {
-        now().clock_ms_ += copy_ms;
-        std::memcpy(reinterpret_cast<void*>(to), from, bytes);
-        now().memory_.written_by_host(reinterpret_cast<void*>(to), bytes);
-      });
-    };
-    d->MemcpyDtoHAsync = [](void* to, std::uint64_t from, std::size_t bytes, void*) {
-      ++now().downloads;
-      return now().enqueue([=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
-    };
-    d->MemsetD8Async = [](std::uint64_t at, unsigned char value, std::size_t bytes, void*) {
-      return now().enqueue([=] {
-        std::memset(reinterpret_cast<void*>(at), value, bytes);
-        now().memory_.written_by_host(reinterpret_cast<void*>(at), bytes);
-      });
-    };
-    d->StreamSynchronize = [](void*) { return now().synchronise(); };
-    d->EventCreate = [](void** event, unsigned) { return *event = new Event, 0; };
-    d->EventDestroy = [](void* event) { return delete static_cast<Event*>(event), 0; };
-    d->EventRecord = [](void* event, void*) {
-      static_cast<Event*>(event)->done = false;
-      return now().enqueue([=] { *static_cast<Event*>(event) = {true, now().clock_ms_}; });
-    };
-    d->EventQuery = [](void* event) {
-      return now().lost_ ? now().lost_ : static_cast<Event*>(event)->done ? 0 : jit::cuda::not_ready;
-    };
-    d->EventSynchronize = [](void*) { return now().synchronise(); };
-    d->EventElapsedTime = [](float* milliseconds, void* from, void* to) {
-      *milliseconds = float(static_cast<Event*>(to)->at_ms - static_cast<Event*>(from)->at_ms);
-      return 0;
-    };
+    about_devices(*d);
+    about_code(*d);
+    about_memory(*d);
+    about_streams(*d);
     return d;
   }
 
@@ -228,6 +136,7 @@ class FakeCuda {
     };
     n->DestroyProgram = [](void** program) { return delete static_cast<Source*>(*program), 0; };
     n->CompileProgram = [](void* program, int, const char* const*) {
+      const std::lock_guard lock(now().mutex_);
       ++now().compilations;
       auto& source = *static_cast<Source*>(program);
       std::string text = for_emulation(source.text);
@@ -253,18 +162,292 @@ class FakeCuda {
   }
 
  private:
+  struct Stream;
+  /// A place in the order of a stream's work.
+  struct Point {
+    Stream* stream = nullptr;
+    std::uint64_t ticket = 0;
+  };
+  struct Work {
+    std::function<void()> run;
+    std::uint64_t ticket;
+    Point behind;  // of another stream
+  };
+  struct Stream {
+    std::deque<Work> queue;
+    std::vector<std::function<void()>> captured;
+  };
   struct Event {
-    bool done = true;
+    Point recorded;
+    bool captured = false;
     double at_ms = 0;
   };
+  struct Function {
+    const HostKernel* kernel;
+    const char* name;
+  };
+  struct Module {
+    Function functions[3];
+  };
+  struct Memory {
+    int device;
+    std::size_t bytes;
+  };
+
+  // Errors that are named where they are returned.
+  enum : int { invalid_value = 1, invalid_context = 201, captured_event = 907, capture_forbids = 900, implicit = 906 };
 
   static FakeCuda*& current() {
     static FakeCuda* fake = nullptr;
     return fake;
   }
   static FakeCuda& now() { return *current(); }
+  static std::vector<void*>& contexts() {
+    static thread_local std::vector<void*> stack;
+    return stack;
+  }
+  /// Of the thread's context: a primary one is its number plus 1, and those of users are the first device's.
+  static int device_now() {
+    const int number = contexts().empty() ? -1 : int(reinterpret_cast<std::intptr_t>(contexts().back())) - 1;
+    return number >= now().devices ? 0 : number;
+  }
 
-  int state() const { return lost_; }
+  /// One call of the driver in a context, which holds the machine for its time.
+  struct Call {
+    explicit Call(const char* name) : lock(now().mutex_) {
+      FakeCuda& fake = now();
+      if (contexts().empty()) {
+        error = invalid_context;
+      } else if (fake.lost_.count(device_now())) {
+        error = fake.lost_[device_now()];
+      } else if (fake.calls_++ == fake.fail_after_) {
+        error = fake.fail_with_;
+        fake.failed_ = name;
+        if (jit::cuda::is_sticky(error)) fake.lost_[device_now()] = error;
+      }
+    }
+    /// Where a stream is captured, no thread may do this.
+    Call& not_captured(const char* name) {
+      if (error || !now().capturing_) return *this;
+      if (now().forbidden.empty()) now().forbidden = name;
+      error = capture_forbids;
+      return *this;
+    }
+    std::lock_guard<std::recursive_mutex> lock;
+    int error = 0;
+  };
+
+  static void about_devices(jit::CudaDriver& d) {
+    d.Init = [](unsigned) { return 0; };
+    d.DriverGetVersion = [](int* v) { return *v = 13000, 0; };
+    d.GetErrorName = [](int e, const char** text) {
+      *text = e == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : e == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR";
+      return 0;
+    };
+    d.GetErrorString = [](int, const char** text) { return *text = "as the test asked", 0; };
+    d.DeviceGetCount = [](int* n) { return *n = now().devices, 0; };
+    d.DeviceGet = [](int* device, int number) { return *device = number, number < now().devices ? 0 : 101; };
+    d.DeviceGetName = [](char* name, int size, int number) {
+      return std::snprintf(name, std::size_t(size), "emulated GPU %d", number), 0;
+    };
+    d.DeviceGetAttribute = [](int* value, int which, int) { return *value = now().attribute(which), 0; };
+    d.DevicePrimaryCtxRetain = [](void** context, int number) {
+      ++now().objects_;
+      return *context = reinterpret_cast<void*>(std::intptr_t(number + 1)), 0;
+    };
+    d.DevicePrimaryCtxRelease = [](int) { return --now().objects_, 0; };
+    d.CtxPushCurrent = [](void* context) {
+      const std::lock_guard lock(now().mutex_);
+      now().last_context = context;
+      return contexts().push_back(context), 0;
+    };
+    d.CtxPopCurrent = [](void** context) {
+      *context = contexts().back();
+      return contexts().pop_back(), 0;
+    };
+    d.CtxGetDevice = [](int* number) { return *number = device_now(), 0; };
+  }
+
+  static void about_code(jit::CudaDriver& d) {
+    d.ModuleLoadData = [](void** module, const void* image) {
+      Call call("cuModuleLoadData");
+      if (call.not_captured("cuModuleLoadData").error) return call.error;
+      const HostKernel* kernel = nullptr;
+      std::memcpy(&kernel, image, sizeof kernel);
+      *module = new Module{{{kernel, "cortex_kernel"}, {kernel, "cortex_gather"}, {kernel, "cortex_place"}}};
+      return ++now().objects_, 0;
+    };
+    d.ModuleUnload = [](void* module) {
+      const std::lock_guard lock(now().mutex_);
+      delete static_cast<Module*>(module);
+      return --now().objects_, 0;
+    };
+    d.ModuleGetFunction = [](void** function, void* module, const char* name) {
+      const Call call("cuModuleGetFunction");
+      if (call.error) return call.error;
+      for (Function& one : static_cast<Module*>(module)->functions)
+        if (std::string(one.name) == name) return *function = &one, 0;
+      return 500;
+    };
+    d.FuncSetAttribute = [](void*, int, int value) {
+      const Call call("cuFuncSetAttribute");
+      return call.error ? call.error : value <= now().gpu.shared_bytes ? 0 : int(invalid_value);
+    };
+    d.FuncGetAttribute = [](int* value, int, void*) { return *value = 0, 0; };
+    d.OccupancyMaxActiveBlocksPerMultiprocessor = [](int* count, void*, int threads, std::size_t shared) {
+      const Call call("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+      *count = shared > std::size_t(now().gpu.shared_bytes) ? 0 : 2048 / threads > 1 && shared == 0 ? 2 : 1;
+      return call.error;
+    };
+    d.OccupancyMaxActiveClusters = [](int* count, void*, const jit::cuda::LaunchConfig* config) {
+      const Call call("cuOccupancyMaxActiveClusters");
+      return *count = now().gpu.multiprocessors / int(config->attributes->cluster[0]), call.error;
+    };
+    d.LaunchKernelEx = [](const jit::cuda::LaunchConfig* config, void* function, void** arguments, void**) {
+      const Call call("cuLaunchKernelEx");
+      return call.error ? call.error : now().launch(*config, *static_cast<const Function*>(function), arguments[0]);
+    };
+  }
+
+  static void about_memory(jit::CudaDriver& d) {
+    d.MemAlloc = [](std::uint64_t* at, std::size_t bytes) {
+      Call call("cuMemAlloc");
+      if (call.not_captured("cuMemAlloc").error) return call.error;
+      std::size_t used = 0;
+      for (const auto& [begin, memory] : now().allocated_)
+        if (memory.device == device_now()) used += memory.bytes;
+      if (used + bytes > now().memory_limit) return int(jit::cuda::out_of_memory);
+      ++now().allocations;
+      return *at = now().place(device_now(), bytes), 0;
+    };
+    d.MemFree = [](std::uint64_t at) {
+      const std::lock_guard lock(now().mutex_);
+      if (now().capturing_) now().forbidden = "cuMemFree";
+      now().flush_all();
+      return now().release(at), 0;
+    };
+    d.MemHostAlloc = [](void** at, std::size_t bytes, unsigned) {
+      Call call("cuMemHostAlloc");
+      if (call.not_captured("cuMemHostAlloc").error) return call.error;
+      *at = std::malloc(bytes);
+      ++now().allocations;
+      return now().pinned_[reinterpret_cast<std::uintptr_t>(*at)] = bytes, 0;
+    };
+    d.MemFreeHost = [](void* at) {
+      const std::lock_guard lock(now().mutex_);
+      if (now().capturing_) now().forbidden = "cuMemFreeHost";
+      now().flush_all();
+      now().pinned_.erase(reinterpret_cast<std::uintptr_t>(at));
+      return std::free(at), 0;
+    };
+    d.MemcpyHtoDAsync = [](std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
+      const Call call("cuMemcpyHtoDAsync");
+      return call.error ? call.error : now().upload(to, from, bytes, stream);
+    };
+    d.MemcpyDtoHAsync = [](void* to, std::uint64_t from, std::size_t bytes, void* stream) {
+      const Call call("cuMemcpyDtoHAsync");
+      if (call.error) return call.error;
+      ++now().downloads;
+      const int failed = now().enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
+      if (failed || now().is_pinned(to, bytes)) return failed;
+      return now().synchronise(stream);  // the host waits where its memory may move
+    };
+    d.MemcpyDtoDAsync = [](std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
+      const Call call("cuMemcpyDtoDAsync");
+      return call.error ? call.error : now().copy(device_now(), to, device_now(), from, bytes, stream);
+    };
+    d.MemcpyPeerAsync = [](std::uint64_t to, void* to_context, std::uint64_t from, void* from_context,
+                           std::size_t bytes, void* stream) {
+      const Call call("cuMemcpyPeerAsync");
+      const auto number = [](void* context) { return int(reinterpret_cast<std::intptr_t>(context)) - 1; };
+      return call.error ? call.error : now().copy(number(to_context), to, number(from_context), from, bytes, stream);
+    };
+    d.MemsetD8Async = [](std::uint64_t at, unsigned char value, std::size_t bytes, void* stream) {
+      const Call call("cuMemsetD8Async");
+      if (call.error) return call.error;
+      return now().enqueue(stream, [=] {
+        std::memset(reinterpret_cast<void*>(at), value, bytes);
+        now().written(at, bytes);
+      });
+    };
+    d.PointerGetAttributes = [](unsigned count, const int* which, void** values, std::uint64_t at) {
+      const Call call("cuPointerGetAttributes");
+      if (call.error) return call.error;
+      for (unsigned i = 0; i < count; ++i) now().describe(which[i], values[i], at);
+      return 0;
+    };
+  }
+
+  static void about_streams(jit::CudaDriver& d) {
+    d.StreamSynchronize = [](void* stream) {
+      Call call("cuStreamSynchronize");
+      if (now().capturing_ == now().stream(stream)) call.not_captured("cuStreamSynchronize");
+      return call.error ? call.error : now().synchronise(stream);
+    };
+    d.StreamIsCapturing = [](void* stream, int* status) {
+      const Call call("cuStreamIsCapturing");
+      if (call.error) return call.error;
+      *status = now().capturing_ && now().capturing_ == now().stream(stream);
+      return now().capturing_ && !stream && !*status ? int(implicit) : 0;
+    };
+    d.StreamWaitEvent = [](void* stream, void* event, unsigned) {
+      const Call call("cuStreamWaitEvent");
+      if (call.error) return call.error;
+      const Event& on = *static_cast<Event*>(event);
+      if (on.captured || now().capturing_ == now().stream(stream)) return int(capture_forbids);
+      now().stream(stream)->queue.push_back({[] {}, ++now().tickets_, on.recorded});
+      return 0;
+    };
+    d.EventCreate = [](void** event, unsigned) {
+      const Call call("cuEventCreate");
+      if (call.error) return call.error;
+      ++now().objects_;
+      return *event = new Event, 0;
+    };
+    d.EventDestroy = [](void* event) {
+      const std::lock_guard lock(now().mutex_);
+      now().flush_all();
+      --now().objects_;
+      return delete static_cast<Event*>(event), 0;
+    };
+    d.EventRecord = [](void* event, void* stream) {
+      const Call call("cuEventRecord");
+      if (call.error) return call.error;
+      Event& on = *static_cast<Event*>(event);
+      on.captured = now().capturing_ == now().stream(stream);
+      on.recorded = {now().stream(stream), now().tickets_ + 1};
+      return now().enqueue(stream, [&on] { on.at_ms = now().clock_ms_; });
+    };
+    d.EventQuery = [](void* event) {
+      const Call call("cuEventQuery");
+      if (call.error) return call.error;
+      const Event& on = *static_cast<Event*>(event);
+      if (on.captured) return int(captured_event);
+      const bool waits = on.recorded.stream && !on.recorded.stream->queue.empty() &&
+                         on.recorded.stream->queue.front().ticket <= on.recorded.ticket;
+      return waits ? int(jit::cuda::not_ready) : 0;
+    };
+    d.EventSynchronize = [](void* event) {
+      const Call call("cuEventSynchronize");
+      if (call.error) return call.error;
+      const Event& on = *static_cast<Event*>(event);
+      if (on.captured) return int(captured_event);
+      ++now().waits;
+      if (on.recorded.stream) now().flush(*on.recorded.stream, on.recorded.ticket);
+      return now().state();
+    };
+    d.EventElapsedTime = [](float* milliseconds, void* from, void* to) {
+      const Call call("cuEventElapsedTime");
+      const Event &first = *static_cast<Event*>(from), &last = *static_cast<Event*>(to);
+      *milliseconds = float(last.at_ms - first.at_ms);
+      return call.error ? call.error : first.captured || last.captured ? int(captured_event) : 0;
+    };
+  }
+
+  int state() {
+    const auto lost = lost_.find(device_now());
+    return lost == lost_.end() ? 0 : lost->second;
+  }
   int attribute(int which) const {
     using A = jit::cuda::DeviceAttribute;
     switch (which) {
@@ -277,51 +460,111 @@ class FakeCuda {
     }
   }
 
-  int load(void** module, const void* image) {
-    std::memcpy(module, image, sizeof(void*));
-    return lost_;
-  }
+  // ---- memory ----
 
-  int allocate(std::uint64_t* at, std::size_t bytes) {
-    if (lost_) return lost_;
-    if (capturing_) return 900;
-    if (used_ + bytes > memory_limit) return jit::cuda::out_of_memory;
+  std::uint64_t place(int device, std::size_t bytes) {
     void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    memory_.add(memory, bytes);
-    *at = reinterpret_cast<std::uint64_t>(memory);
-    allocated_[*at] = bytes;
-    used_ += bytes;
-    ++allocations;
-    return 0;
+    memory_[device].add(memory, bytes);
+    allocated_[reinterpret_cast<std::uint64_t>(memory)] = {device, bytes};
+    return reinterpret_cast<std::uint64_t>(memory);
   }
-  int free(std::uint64_t at) {
-    synchronise();
-    used_ -= allocated_[at];
+  void release(std::uint64_t at) {
+    memory_[allocated_[at].device].remove(reinterpret_cast<void*>(at));
     allocated_.erase(at);
-    memory_.remove(reinterpret_cast<void*>(at));
     std::free(reinterpret_cast<void*>(at));
-    return 0;
+  }
+  /// The piece of memory that `at` lies in; null outside of all.
+  const std::pair<const std::uint64_t, Memory>* find(std::uint64_t at) const {
+    auto found = allocated_.upper_bound(at);
+    if (found == allocated_.begin()) return nullptr;
+    --found;
+    return at < found->first + found->second.bytes ? &*found : nullptr;
+  }
+  bool holds(int device, std::uint64_t at, std::size_t bytes) const {
+    const auto* in = find(at);
+    return in && in->second.device == device && at + bytes <= in->first + in->second.bytes;
+  }
+  bool is_pinned(const void* at, std::size_t bytes) const {
+    const auto begin = reinterpret_cast<std::uintptr_t>(at);
+    auto found = pinned_.upper_bound(begin);
+    return found != pinned_.begin() && (--found, begin + bytes <= found->first + found->second);
+  }
+  void written(std::uint64_t at, std::size_t bytes) {
+    if (const auto* in = find(at)) memory_[in->second.device].written_by_host(reinterpret_cast<void*>(at), bytes);
+  }
+  void describe(int which, void* value, std::uint64_t at) const {
+    using A = jit::cuda::PointerAttribute;
+    const auto* in = find(at);
+    if (which == A::context)
+      *static_cast<void**>(value) = in ? reinterpret_cast<void*>(std::intptr_t(in->second.device + 1)) : nullptr;
+    if (which == A::memory_type) *static_cast<unsigned*>(value) = in ? 2 : is_pinned(reinterpret_cast<void*>(at), 1);
+    if (which == A::device_ordinal) *static_cast<int*>(value) = in ? in->second.device : -2;
+    if (which == A::range_start) *static_cast<std::uint64_t*>(value) = in ? in->first : 0;
+    if (which == A::range_bytes) *static_cast<std::size_t*>(value) = in ? in->second.bytes : 0;
   }
 
-  int enqueue(std::function<void()> work) {
-    if (lost_) return lost_;
-    (capturing_ ? captured_ : queue_).push_back(std::move(work));
-    return 0;
+  int upload(std::uint64_t to, const void* from, std::size_t bytes, void* to_stream) {
+    ++uploads;
+    last_upload = bytes;
+    std::shared_ptr<std::vector<char>> staged;  // what is not pinned is taken at once
+    if (!is_pinned(from, bytes)) {
+      if (capturing_ == stream(to_stream)) return forbidden = "a copy from pageable memory", int(capture_forbids);
+      const char* const begin = static_cast<const char*>(from);
+      staged = std::make_shared<std::vector<char>>(begin, begin + bytes);
+    }
+    return enqueue(to_stream, [=, this, device = device_now()] {
+      clock_ms_ += copy_ms;
+      if (!holds(device, to, bytes)) return found("a copy to memory that is not there");
+      std::memcpy(reinterpret_cast<void*>(to), staged ? staged->data() : from, bytes);
+      written(to, bytes);
+    });
   }
-  int synchronise() {
-    if (capturing_) return 900;
-    flush();
-    return lost_;
+  int copy(int to_device, std::uint64_t to, int from_device, std::uint64_t from, std::size_t bytes, void* stream) {
+    return enqueue(stream, [=, this] {
+      if (!holds(to_device, to, bytes) || !holds(from_device, from, bytes))
+        return found("a copy between memories that are not there");
+      std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+      written(to, bytes);
+    });
   }
-  void flush() {
-    std::vector<std::function<void()>> work;
-    work.swap(queue_);
-    for (auto& one : work)
-      if (!lost_) one();
+  void found(const std::string& what) {
+    if (problem.empty()) problem = what;
   }
 
-  int launch(const jit::cuda::LaunchConfig& config, void* function, void** arguments) {
-    const auto launch = *static_cast<const codegen::CudaLaunch*>(arguments[0]);
+  // ---- streams ----
+
+  Stream* stream(void* handle) { return &streams_[{device_now(), handle}]; }
+
+  int enqueue(void* handle, std::function<void()> work) {
+    Stream* const to = stream(handle);
+    const auto guarded = [this, device = device_now(), work = std::move(work)] {
+      if (!lost_.count(device)) work();
+    };
+    if (capturing_ && !handle && to != capturing_) return forbidden = "work on the default stream", int(implicit);
+    if (to == capturing_)
+      to->captured.push_back(guarded);
+    else
+      to->queue.push_back({guarded, ++tickets_, {}});
+    return 0;
+  }
+  int synchronise(void* handle) {
+    ++waits;
+    flush(*stream(handle), tickets_);
+    return state();
+  }
+  void flush(Stream& stream, std::uint64_t up_to) {
+    while (!stream.queue.empty() && stream.queue.front().ticket <= up_to) {
+      const Work work = std::move(stream.queue.front());
+      stream.queue.pop_front();
+      if (work.behind.stream) flush(*work.behind.stream, work.behind.ticket);
+      work.run();
+    }
+  }
+  void flush_all() {
+    for (auto& [key, stream] : streams_) flush(stream, tickets_);
+  }
+
+  int launch(const jit::cuda::LaunchConfig& config, const Function& function, const void* argument) {
     attributes.assign(config.attributes, config.attributes + config.num_attributes);
     Emulation::Shape shape;
     shape.blocks = int(config.grid[0]), shape.threads = int(config.block[0]);
@@ -329,31 +572,43 @@ class FakeCuda {
     shape.missing_block = missing_block;
     for (const jit::cuda::LaunchAttribute& one : attributes)
       if (one.id == jit::cuda::LaunchAttribute::cluster_dimension) shape.cluster = int(one.cluster[0]);
-    const auto entry = static_cast<const HostKernel*>(function)->entry;
     ++launches;
-    return enqueue([this, shape, entry, launch] {
+    std::function<void()> body;
+    const auto with = [&](auto entry, const auto& arguments) { body = [=] { entry(arguments); }; };
+    const std::string name = function.name;
+    std::uint64_t words = 0;
+    if (name == "cortex_gather")
+      with(function.kernel->gather, *static_cast<const codegen::CudaGather*>(argument));
+    else if (name == "cortex_place")
+      with(function.kernel->place, *static_cast<const codegen::CudaPlace*>(argument));
+    else
+      with(function.kernel->entry, *static_cast<const codegen::CudaLaunch*>(argument)),
+          words = static_cast<const codegen::CudaLaunch*>(argument)->words;
+    return enqueue(config.stream, [this, shape, body, words, device = device_now()] {
       if (launch_error) {
-        lost_ = launch_error;
+        lost_[device] = launch_error;
         return;
       }
       clock_ms_ += kernel_ms;
-      Emulation emulation(memory_, shape, order);
-      const std::string found = emulation.run([&] { entry(launch); });
-      if (problem.empty()) problem = found;
-      const auto block = allocated_.upper_bound(launch.words);
-      if (block != allocated_.begin() && launch.words + 8 <= std::prev(block)->first + std::prev(block)->second)
-        meetings = *reinterpret_cast<const std::uint64_t*>(launch.words);
+      Emulation emulation(memory_[device], shape, order);
+      found(emulation.run([&] { body(); }));
+      if (words && holds(device, words, 8)) meetings = *reinterpret_cast<const std::uint64_t*>(words);
     });
   }
 
-  WatchedMemory memory_;
-  std::map<std::uint64_t, std::size_t> allocated_;
-  std::size_t used_ = 0;
-  std::vector<void*> contexts_;
-  std::vector<std::function<void()>> queue_, captured_;
+  std::recursive_mutex mutex_;
+  std::map<int, WatchedMemory> memory_;        // [device]
+  std::map<std::uint64_t, Memory> allocated_;  // on devices
+  std::map<std::uintptr_t, std::size_t> pinned_;
+  std::map<std::pair<int, void*>, Stream> streams_;  // [device, handle]
+  std::map<int, int> lost_;                          // [device] since which error
+  std::vector<std::function<void()>> graph_;
+  Stream* capturing_ = nullptr;
+  std::uint64_t tickets_ = 0;
   double clock_ms_ = 0;
-  bool capturing_ = false;
-  int lost_ = 0;
+  std::atomic<int> objects_ = 0;
+  int users_ = 0, calls_ = 0, fail_after_ = -1, fail_with_ = 0;
+  std::string failed_;
 };
 
 }  // namespace cortex::test

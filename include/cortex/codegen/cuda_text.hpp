@@ -17,6 +17,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
+#include "cortex/codegen/cuda_rows.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/ir/equal.hpp"
@@ -48,7 +49,8 @@ inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
   return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
 }
 
-/// The source of a kernel, `cortex_kernel`, and what a launch of it needs.
+/// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` and `cortex_place`
+/// beside it.
 struct CudaText {
   std::string settings, kernel;  // before and behind the preludes
   CudaBarrier barrier = CudaBarrier::none;
@@ -60,6 +62,7 @@ struct CudaText {
     text += cuda_common_prelude;
     if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
     if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
+    text += cuda_rows;
     return text += kernel;
   }
 };

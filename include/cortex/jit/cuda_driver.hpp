@@ -34,6 +34,8 @@ enum DeviceAttribute : int {
   cooperative_launch = 95,
   shared_bytes_optin = 97,
 };
+enum PointerAttribute : int { context = 1, memory_type = 2, device_ordinal = 9, range_start = 11, range_bytes = 12 };
+inline constexpr unsigned device_memory = 2, unified_memory = 4;  // as which `memory_type` counts what a GPU owns
 enum FunctionAttribute : int { local_bytes = 3, registers = 4, max_dynamic_shared_bytes = 8 };
 
 struct LaunchAttribute {
@@ -86,8 +88,13 @@ struct CudaDriver {
   CudaResult (*MemFreeHost)(void*);
   CudaResult (*MemcpyHtoDAsync)(CudaPointer, const void*, std::size_t, CudaHandle);
   CudaResult (*MemcpyDtoHAsync)(void*, CudaPointer, std::size_t, CudaHandle);
+  CudaResult (*MemcpyDtoDAsync)(CudaPointer, CudaPointer, std::size_t, CudaHandle);
+  CudaResult (*MemcpyPeerAsync)(CudaPointer, CudaHandle, CudaPointer, CudaHandle, std::size_t, CudaHandle);
   CudaResult (*MemsetD8Async)(CudaPointer, unsigned char, std::size_t, CudaHandle);
+  CudaResult (*PointerGetAttributes)(unsigned, const int*, void**, CudaPointer);
   CudaResult (*StreamSynchronize)(CudaHandle);
+  CudaResult (*StreamIsCapturing)(CudaHandle, int*);
+  CudaResult (*StreamWaitEvent)(CudaHandle, CudaHandle, unsigned);
   CudaResult (*EventCreate)(CudaHandle*, unsigned);
   CudaResult (*EventDestroy)(CudaHandle);
   CudaResult (*EventRecord)(CudaHandle, CudaHandle);
@@ -123,7 +130,10 @@ inline std::shared_ptr<const CudaDriver> find_cuda_driver(std::string& why) {
   bind(d.MemAlloc, "cuMemAlloc_v2"), bind(d.MemFree, "cuMemFree_v2");
   bind(d.MemHostAlloc, "cuMemHostAlloc"), bind(d.MemFreeHost, "cuMemFreeHost");
   bind(d.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2"), bind(d.MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
-  bind(d.MemsetD8Async, "cuMemsetD8Async"), bind(d.StreamSynchronize, "cuStreamSynchronize");
+  bind(d.MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"), bind(d.MemcpyPeerAsync, "cuMemcpyPeerAsync");
+  bind(d.MemsetD8Async, "cuMemsetD8Async"), bind(d.PointerGetAttributes, "cuPointerGetAttributes");
+  bind(d.StreamSynchronize, "cuStreamSynchronize"), bind(d.StreamIsCapturing, "cuStreamIsCapturing");
+  bind(d.StreamWaitEvent, "cuStreamWaitEvent");
   bind(d.EventCreate, "cuEventCreate"), bind(d.EventDestroy, "cuEventDestroy_v2");
   bind(d.EventRecord, "cuEventRecord"), bind(d.EventQuery, "cuEventQuery");
   bind(d.EventSynchronize, "cuEventSynchronize"), bind(d.EventElapsedTime, "cuEventElapsedTime");

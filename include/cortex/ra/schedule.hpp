@@ -195,8 +195,8 @@ struct Schedule {
   [[nodiscard]] Schedule tabulate(int megabytes = 64) const {
     return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
   }
-  /// The same with 64 MB, for machine code and not for the interpreter, which is slow to make tables, nor where loops
-  /// are scheduled by hand, for which `tabulate` is refused.
+  /// The same with 64 MB, for machine code of CPUs: not for the interpreter, which is slow to make tables, nor for GPUs,
+  /// of which it is not known, nor where loops are scheduled by hand, for which `tabulate` is refused.
   [[nodiscard]] Schedule tabulate_where_it_pays() const {
     return with([](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = 64; });
   }

@@ -55,6 +55,17 @@ class Keeper final : public pass::PassObserver {
   bool tiling_ = false, resolved_ = false;
 };
 
+inline void check_tabulating(const Schedule& schedule) {
+  if (schedule.tabulating != Tabulating::on) return;
+  if (schedule.table_megabytes < 1 || schedule.table_megabytes > 65536)
+    throw Error(Code::invalid_schedule, "tabulate: tables of at most " + std::to_string(schedule.table_megabytes) +
+                                            " MB were asked for; give a number from 1 to 65536");
+  if (schedule.by_hand)
+    throw Error(Code::invalid_schedule,
+                "tabulate: a loop schedule says how the loops of all that is computed run, and tables leave some of it "
+                "out; leave out tabulate, or the loop schedule");
+}
+
 inline void check_schedule(const Schedule& schedule) {
   if (schedule.max_workers < 1 || schedule.max_workers > 1024)
     throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
@@ -72,14 +83,7 @@ inline void check_schedule(const Schedule& schedule) {
   if (schedule.by_hand && schedule.tiling != Tiling{})
     throw Error(Code::invalid_schedule,
                 "tile_rows, tile_vectors and tile_gates shape the compiler's own tiles; with loops() there are none");
-  if (schedule.tabulating != Tabulating::on) return;
-  if (schedule.table_megabytes < 1 || schedule.table_megabytes > 65536)
-    throw Error(Code::invalid_schedule, "tabulate: tables of at most " + std::to_string(schedule.table_megabytes) +
-                                            " MB were asked for; give a number from 1 to 65536");
-  if (schedule.by_hand)
-    throw Error(Code::invalid_schedule,
-                "tabulate: a loop schedule says how the loops of all that is computed run, and tables leave some of it "
-                "out; leave out tabulate, or the loop schedule");
+  check_tabulating(schedule);
 }
 
 }  // namespace cortex::runtime::detail

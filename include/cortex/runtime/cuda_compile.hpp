@@ -27,8 +27,12 @@ inline void check_gpu_schedule(const Schedule& schedule) {
     if (asked)
       throw Error(Code::invalid_schedule, std::string(decision) + " is for CPUs; leave it out for a GPU, " + instead);
   };
-  refuse(schedule.tabulating == Tabulating::on, "tabulate", "which computes all that follows from words");
   refuse(schedule.tiling != Tiling{}, "the shape of register tiles", "whose threads GpuSchedule::rows tiles");
+  check_tabulating(schedule);
+  if (schedule.tabulating == Tabulating::on && schedule.gpu.tensor_cores != GpuSchedule::TensorCores::off)
+    throw Error(Code::invalid_schedule,
+                "tabulate: tensor cores take all products of a model, those in tables too, and tables are made without "
+                "them; leave out tabulate, or tensor_cores");
 }
 
 /// What a schedule of the loops by hand leaves to be said of a GPU: without barriers of blocks in it, a group is one

@@ -12,7 +12,7 @@ namespace cortex::runtime {
 
 /// Of one call. Times are 0 unless `CudaCompileOptions::timings` is set, and where a launch was captured into a graph.
 struct CudaCounters {
-  int launches = 0;               // of kernels: one for each time that the call is made
+  int launches = 0;               // of kernels: one each time that the call is made, and one if rows come from tables
   std::size_t bytes_up = 0;       // of structure that each launch sends to the device
   std::size_t bytes_down = 0;     // of results that have been copied to the host
   std::size_t device_bytes = 0;   // that the call holds on the device, beside the weights, which calls share

@@ -47,6 +47,7 @@ class CudaDevice {
   const std::string& name() const { return name_; }
   const Gpu& gpu() const { return gpu_; }
   int number() const { return number_; }
+  jit::CudaHandle context() const { return context_; }
 
   /// The compiler. Throws `Error{unavailable}` where NVRTC is not installed.
   const jit::Nvrtc& nvrtc() const {
@@ -90,6 +91,13 @@ class CudaDevice {
     refuse_if_lost();
   }
 
+  /// Whether what the stream is given becomes part of a graph.
+  bool is_capturing(jit::CudaHandle stream) const {
+    int status = 0;
+    call("cuStreamIsCapturing", [&](const jit::CudaDriver& d) { return d.StreamIsCapturing(stream, &status); });
+    return status != 0;
+  }
+
   void refuse_if_lost() const {
     const std::lock_guard lock(mutex_);
     if (!lost_.empty())
@@ -124,7 +132,7 @@ class CudaDevice {
   bool retained_ = false;
 };
 
-/// A piece of a device's memory, 256-byte aligned.
+/// A piece of a device's memory, 256-byte aligned; or of memory of someone else's, which is not given back.
 class CudaBlock {
  public:
   CudaBlock() = default;
@@ -132,22 +140,33 @@ class CudaBlock {
     device_->call("cuMemAlloc of " + std::to_string(bytes) + " bytes",
                   [&](const jit::CudaDriver& d) { return d.MemAlloc(&at_, bytes); });
   }
+  static CudaBlock of_others(std::shared_ptr<const CudaDevice> device, jit::CudaPointer at, std::size_t bytes) {
+    CudaBlock block;
+    block.device_ = std::move(device), block.at_ = at, block.size_ = bytes, block.own_ = false;
+    return block;
+  }
   CudaBlock(CudaBlock&& other) noexcept
-      : device_(std::move(other.device_)), at_(std::exchange(other.at_, 0)), size_(std::exchange(other.size_, 0)) {}
+      : device_(std::move(other.device_)),
+        at_(std::exchange(other.at_, 0)),
+        size_(std::exchange(other.size_, 0)),
+        own_(other.own_) {}
   CudaBlock& operator=(CudaBlock&& other) noexcept {
     std::swap(device_, other.device_), std::swap(at_, other.at_), std::swap(size_, other.size_);
+    std::swap(own_, other.own_);
     return *this;
   }
   ~CudaBlock() {
-    if (at_) device_->in_context([&](const jit::CudaDriver& d) { return d.MemFree(at_); });
+    if (at_ && own_) device_->in_context([&](const jit::CudaDriver& d) { return d.MemFree(at_); });
   }
   jit::CudaPointer at() const { return at_; }
   std::size_t size() const { return size_; }
+  const std::shared_ptr<const CudaDevice>& device() const { return device_; }
 
  private:
   std::shared_ptr<const CudaDevice> device_;
   jit::CudaPointer at_ = 0;
   std::size_t size_ = 0;
+  bool own_ = true;
 };
 
 /// Memory of the host that the device copies from and to without help.
@@ -183,6 +202,21 @@ struct CudaDevices {
   Vector<std::shared_ptr<const CudaDevice>> all;
   std::string why;  // there are none; empty if there are some
 };
+
+/// The device of a context of the caller's. Throws `Error{invalid_argument}` if it is none.
+inline std::shared_ptr<const CudaDevice> cuda_device_of(const std::shared_ptr<const jit::CudaDriver>& driver,
+                                                        jit::CudaHandle context,
+                                                        const std::shared_ptr<const jit::Nvrtc>& nvrtc = nullptr) {
+  int number = 0;
+  jit::CudaResult failed = context ? driver->CtxPushCurrent(context) : 1;
+  if (!failed) {
+    failed = driver->CtxGetDevice(&number);
+    jit::CudaHandle old = nullptr;
+    driver->CtxPopCurrent(&old);
+  }
+  if (failed) throw Error(Code::invalid_argument, "what is given as a context of CUDA is none");
+  return std::make_shared<const CudaDevice>(driver, nvrtc, number, context);
+}
 
 inline CudaDevices cuda_devices(const std::shared_ptr<const jit::CudaDriver>& driver,
                                 const std::shared_ptr<const jit::Nvrtc>& nvrtc = nullptr) {

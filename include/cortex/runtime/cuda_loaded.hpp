@@ -41,17 +41,26 @@ class CudaLoaded {
   const CudaSource& source() const { return *source_; }
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
   jit::CudaHandle function() const { return function_; }
+  /// Of `codegen::cuda_rows`.
+  jit::CudaHandle gather() const { return gather_; }
+  jit::CudaHandle place() const { return place_; }
   /// Among how many groups the roots of a call can be shared.
   int most_groups() const { return most_groups_; }
 
-  /// A workspace at rest, or a new one.
+  /// A workspace at rest, or a new one. At rest may be one whose call the device has still to make: where its results
+  /// have been sent on, nobody waits for them. Two of these are enough for the host and the device to work at the same
+  /// time, so it is then one that has to be waited for, the oldest.
   std::unique_ptr<CudaWorkspace> take() {
+    constexpr std::size_t most_unfinished = 2;
     device_->refuse_if_lost();
     {
       const std::lock_guard lock(mutex_);
-      if (!resting_.empty()) {
-        std::unique_ptr<CudaWorkspace> workspace = std::move(resting_.back());
-        resting_.pop_back();
+      std::size_t chosen = 0;
+      while (chosen < resting_.size() && !resting_[chosen]->ready()) ++chosen;
+      if (chosen == resting_.size() && chosen >= most_unfinished) chosen = 0;
+      if (chosen < resting_.size()) {
+        std::unique_ptr<CudaWorkspace> workspace = std::move(resting_[chosen]);
+        resting_.erase(resting_.begin() + std::ptrdiff_t(chosen));
         return workspace;
       }
     }
@@ -66,31 +75,72 @@ class CudaLoaded {
     auto fresh = std::make_shared<CudaWeights>();
     fresh->host = published.current();
     if (!fresh->host.value->fault.empty()) throw Error(Code::invalid_weights, fresh->host.value->fault);
-    const auto& blocks = fresh->host.value->blocks;
-    fresh->blocks.resize(blocks.size());
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-      if (!blocks[b]) continue;
-      if (weights_ && weights_->host.value->blocks[b] == blocks[b]) {
+    const WeightSet& set = *fresh->host.value;
+    fresh->blocks.resize(set.blocks.size());
+    for (std::size_t b = 0; b < set.blocks.size(); ++b) {
+      const WeightSet* const old = weights_ ? weights_->host.value.get() : nullptr;
+      if (old && old->blocks[b] == set.blocks[b] && old->elsewhere[b] == set.elsewhere[b])
         fresh->blocks[b] = weights_->blocks[b];
-        continue;
-      }
-      auto copy = std::make_shared<CudaBlock>(device_, std::max<std::size_t>(blocks[b]->size(), 16));
-      device_->call("a copy of weights", [&](const jit::CudaDriver& d) {
-        return d.MemcpyHtoDAsync(copy->at(), blocks[b]->data(), blocks[b]->size(), nullptr);
-      });
-      fresh->blocks[b] = std::move(copy);
+      else if (set.blocks[b])
+        fresh->blocks[b] = uploaded(*set.blocks[b]);
+      else if (set.elsewhere[b])
+        fresh->blocks[b] = brought(std::static_pointer_cast<const CudaBlock>(set.elsewhere[b]));
     }
     device_->call("a copy of weights", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(nullptr); });
-    return weights_ = std::move(fresh);
+    make_tables_of(*fresh);
+    weights_ = std::move(fresh);
+    for (const auto& workspace : resting_) workspace->forget_replaced(weights_.get());
+    return weights_;
   }
 
  private:
   friend class CudaCall;
 
+  std::shared_ptr<const CudaBlock> uploaded(const Block& block) const {
+    auto copy = std::make_shared<CudaBlock>(device_, std::max<std::size_t>(block.size(), 16));
+    device_->call("a copy of weights", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(copy->at(), block.data(), block.size(), nullptr);
+    });
+    return copy;
+  }
+  /// `block` itself, or if it is another device's or context's a copy of it.
+  std::shared_ptr<const CudaBlock> brought(const std::shared_ptr<const CudaBlock>& block) const {
+    if (block->device()->context() == device_->context()) return block;
+    auto copy = std::make_shared<CudaBlock>(device_, block->size());
+    device_->call("a copy of weights from " + block->device()->name(), [&](const jit::CudaDriver& d) {
+      return d.MemcpyPeerAsync(copy->at(), device_->context(), block->at(), block->device()->context(), block->size(),
+                               nullptr);
+    });
+    return copy;
+  }
+
+  /// Those of the weights before, if they are the same on the device; where there is no room, calls go on without.
+  void make_tables_of(CudaWeights& fresh) const {
+    const Executable& executable = *source_->code->executable;
+    const std::size_t count = executable.program.tabulations.size();
+    fresh.tables.resize(count);
+    if (has_tables(executable) && weights_ && weights_->blocks == fresh.blocks) {
+      fresh.tables = weights_->tables;
+    } else if (has_tables(executable)) {
+      try {
+        make_tables(executable, fresh.host.value->shapes, fresh.tables,
+                    [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents) {
+                      return CudaTableRun(*source_->code, device_, function_, fresh.blocks, tabulation, extents);
+                    });
+      } catch (const Error& error) {
+        if (error.code != Code::out_of_memory) throw;
+      }
+    }
+    for (const auto& tables : fresh.tables) fresh.computes.push_back(!tables);
+  }
+
   void prepare_function() {
     const CudaExecutable& code = *source_->code;
-    device_->call("cuModuleGetFunction",
-                  [&](const jit::CudaDriver& d) { return d.ModuleGetFunction(&function_, module_, "cortex_kernel"); });
+    const auto find = [&](jit::CudaHandle& function, const char* name) {
+      device_->call("cuModuleGetFunction",
+                    [&](const jit::CudaDriver& d) { return d.ModuleGetFunction(&function, module_, name); });
+    };
+    find(function_, "cortex_kernel"), find(gather_, "cortex_gather"), find(place_, "cortex_place");
     if (code.text.chip_bytes > device_->gpu().shared_bytes)
       throw Error(Code::unavailable, "the model keeps " + std::to_string(code.text.chip_bytes) +
                                          " bytes of weights in the shared memory of a block, but " + device_->name() +
@@ -128,13 +178,14 @@ class CudaLoaded {
 
   void put(std::unique_ptr<CudaWorkspace> workspace) {
     const std::lock_guard lock(mutex_);
+    workspace->forget_replaced(weights_.get());
     resting_.push_back(std::move(workspace));
   }
 
   const std::shared_ptr<const CudaSource> source_;
   const std::shared_ptr<const CudaDevice> device_;
   jit::CudaImage image_;
-  jit::CudaHandle module_ = nullptr, function_ = nullptr;
+  jit::CudaHandle module_ = nullptr, function_ = nullptr, gather_ = nullptr, place_ = nullptr;
   int most_groups_ = 0;
   std::mutex mutex_;
   std::shared_ptr<const CudaWeights> weights_;
@@ -166,7 +217,10 @@ class CudaCall {
     workspace_->prepare(groups, weights);
     return true;
   }
-  void launch(jit::CudaHandle stream) { workspace_->launch(loaded_->function(), stream); }
+  void launch(jit::CudaHandle stream) { workspace_->launch(loaded_->function(), loaded_->place(), stream); }
+  void gather(const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
+    workspace_->gather(loaded_->gather(), state, out, stream);
+  }
 
  private:
   std::shared_ptr<CudaLoaded> loaded_;

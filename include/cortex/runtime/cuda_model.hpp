@@ -15,6 +15,7 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/runtime/cuda_bind.hpp"
 #include "cortex/runtime/cuda_loaded.hpp"
 #include "cortex/runtime/cuda_seam.hpp"
 #include "cortex/runtime/functor.hpp"
@@ -28,8 +29,24 @@ using Stream = void*;
 /// How `cuda::compile` compiles.
 using CompileOptions = runtime::CudaCompileOptions;
 
+/// How a weight is bound from a device's memory: `{.dtype = ..., .stream = ..., .in_place = ...}`.
+using FromDevice = runtime::BindFromDevice;
+
 /// What a call has done, and how long it took.
 using Counters = runtime::CudaCounters;
+
+namespace detail {
+
+/// Of a weight that is named, or whose handle is given. Throws for the handle of another model.
+template <class Name>
+std::string_view weight_name(const runtime::CudaSource& source, const Name& name) {
+  if constexpr (std::is_convertible_v<const Name&, std::string_view>)
+    return name;
+  else
+    return runtime::own_name_of(source.code->executable->graph, name.buffer());
+}
+
+}  // namespace detail
 
 /// A GPU of this machine. Copies are handles to the same device.
 class Device {
@@ -80,11 +97,7 @@ inline Device device_of(void* context) {
   std::string why;
   const auto driver = jit::find_cuda_driver(why);
   if (!driver) throw Error(Code::unavailable, why);
-  int number = 0;
-  void* old = nullptr;
-  if (driver->CtxPushCurrent(context) || driver->CtxGetDevice(&number) || driver->CtxPopCurrent(&old))
-    throw Error(Code::invalid_argument, "what is given as a context of CUDA is none");
-  return Device(std::make_shared<const runtime::CudaDevice>(driver, nullptr, number, context));
+  return Device(runtime::cuda_device_of(driver, context));
 }
 
 /// What a call gives: the states of its nodes, on the device. It holds the memory of the call; rows are as dense on the
@@ -109,11 +122,44 @@ class Result {
   /// Until the results are there. Throws what went wrong on the device.
   void wait() { call_->wait(); }
   bool ready() const { return call_->ready(); }
+  /// What `stream` is given from now on waits for the results; the host does not.
+  void let_wait(Stream stream) const { call_->let_wait(stream); }
 
-  /// Makes the call, once more: sends it to `stream` without waiting. Wait for the stream before you read.
+  /// Makes the call, once more: sends it to `stream` without waiting, behind what this object has sent to other
+  /// streams. In a stream that is captured it becomes a part of the graph, which needs this object as long as it is
+  /// launched.
   void launch(Stream stream) { call_.launch(stream); }
-  /// Records on `stream` what `wait` waits for.
-  void record(Stream stream) { call_->record(stream); }
+  /// Lets `wait` wait for all that `stream` has been given: for a graph that holds the call, behind its launch. Throws
+  /// `Error{invalid_argument}` for a stream that is being captured.
+  void record(Stream stream) {
+    if (call_.loaded().device()->is_capturing(stream))
+      throw Error(Code::invalid_argument,
+                  "a stream that is being captured does nothing yet that could be waited for: record behind the launch "
+                  "of its graph");
+    call_->record(stream);
+  }
+
+  /// Writes a state of all roots to memory of the device's from address `to` on, dense and row-major [root, dims...],
+  /// in elements of the state's type: on `stream`, behind the call and without waiting; it can be captured as `launch`.
+  /// `bytes` is how much room there is. Throws `Error{invalid_argument}` if that is too little, or the memory not the
+  /// device's.
+  void roots_into(std::uint64_t to, std::size_t bytes, Stream stream, std::string_view state = {}) {
+    const runtime::StateView& view = view_of(state);
+    const runtime::StateSpec& spec = executable().states[std::size_t(&view - plan().states.data())];
+    const std::size_t needed = roots_ * std::size_t(view.size) * size_of(view.dtype);
+    if (bytes < needed)
+      throw Error(Code::invalid_argument, "the output needs room for " + std::to_string(needed) + " bytes of state '" +
+                                              spec.name + "', but has " + std::to_string(bytes));
+    if (!needed) return;
+    const std::string fault = fault_of_memory(*call_.loaded().device(), to, needed, size_of(view.dtype));
+    if (!fault.empty()) throw Error(Code::invalid_argument, "the output of state '" + spec.name + "' " + fault);
+    call_.gather(view, to, stream);
+  }
+  template <class T>
+  void roots_into(T* to, std::size_t count, Stream stream, std::string_view state = {}) {
+    view_as<T>(state);
+    roots_into(reinterpret_cast<std::uint64_t>(to), count * sizeof(T), stream, state);
+  }
 
   /// What the call has done so far, and how long it took. Waits for it.
   Counters counters() {
@@ -240,15 +286,45 @@ class OnDevice {
     return Result(std::move(call), count);
   }
 
+  /// Binds a weight of the model, as `Model::bind`, from this device's memory at `at`, where it lies dense and
+  /// row-major in `shape`. What the code reads as it lies, such as an embedding table whose rows are whole lines of 64
+  /// bytes, is copied on the device, or read in place if `how` says so: the memory and what is in it then have to stay
+  /// as long as the weight is bound and calls with it are under way. What is packed or stored in other elements comes
+  /// by way of the host. Other devices get copies. Waits for the stream on which the values are made. Throws
+  /// `Error{invalid_weights}` as `Model::bind`, and for memory that is not this device's, too little, not aligned or no
+  /// place to read from.
+  template <class Name>
+  const OnDevice& bind_device(const Name& name, std::uint64_t at, std::span<const std::int64_t> shape,
+                              const FromDevice& how = {}) const {
+    const runtime::CudaSource& source = loaded_->source();
+    runtime::bind_from_device(source.weights, loaded_->device(), detail::weight_name(source, name), at, shape, how);
+    return *this;
+  }
+  template <class Name>
+  const OnDevice& bind_device(const Name& name, std::uint64_t at, std::initializer_list<std::int64_t> shape,
+                              const FromDevice& how = {}) const {
+    return bind_device(name, at, std::span<const std::int64_t>(shape.begin(), shape.size()), how);
+  }
+  /// The same from a pointer, whose type is the elements'.
+  template <class Name, class T>
+  const OnDevice& bind_device(const Name& name, const T* at, std::initializer_list<std::int64_t> shape,
+                              FromDevice how = {}) const {
+    how.dtype = dtype_of<T>;
+    return bind_device(name, reinterpret_cast<std::uint64_t>(at), shape, how);
+  }
+
   /// How many groups of blocks run at the same time: so many calls share the device.
   int most_groups() const { return loaded_->most_groups(); }
 
  private:
   template <class... Roots>
   Result run_on(Stream stream, const Roots&... roots) const {
+    if (loaded_->device()->is_capturing(stream))
+      throw Error(Code::invalid_argument,
+                  "a call on a stream that is being captured: its graph would use memory that the next call takes; "
+                  "prepare the call before, launch it on the stream, and keep what `prepare` gave");
     Result result = prepare(roots...);
     result.launch(stream);
-    result.record(stream);
     return result;
   }
 
@@ -329,10 +405,7 @@ class Model {
   }
   template <class Name, class T>
   Model& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
-    if constexpr (std::is_convertible_v<const Name&, std::string_view>)
-      source_->weights.bind(name, dtype_of<T>, values, count, shape);
-    else
-      source_->weights.bind(name.name(), dtype_of<T>, values, count, shape);
+    source_->weights.bind(detail::weight_name(*source_, name), dtype_of<T>, values, count, shape);
     return *this;
   }
 

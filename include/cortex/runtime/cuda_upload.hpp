@@ -17,8 +17,10 @@ struct LinkedArray {
   std::size_t bytes;
 };
 
-/// The array that `link` stands for; `dtype` is the buffer's. `counts` has to outlive what is returned.
-inline LinkedArray linked_array(const Link& link, DType dtype, const structure::Arrays& in, const Counts& counts) {
+/// The array that `link` stands for; `dtype` is the buffer's. `computes`: [tabulations] 0 where there are tables. It
+/// and `counts` have to outlive what is returned.
+inline LinkedArray linked_array(const Link& link, DType dtype, const structure::Arrays& in, const Counts& counts,
+                                const Vector<std::int32_t>& computes) {
   const auto ints = [](const std::int32_t* data, std::int64_t count) -> LinkedArray {
     return {data, data ? std::size_t(count) * sizeof(std::int32_t) : 0};
   };
@@ -38,7 +40,7 @@ inline LinkedArray linked_array(const Link& link, DType dtype, const structure::
     case Source::child: return ints(in.child[link.position], in.num_nodes);
     case Source::edge_begin: return ints(in.children[link.position].begin, std::int64_t(in.num_nodes) + 1);
     case Source::edge_child: return ints(in.children[link.position].child, in.children[link.position].num_edges);
-    case Source::computes: throw Error(Code::internal, "tables are made for CPUs alone");
+    case Source::computes: return ints(computes.data(), std::int64_t(computes.size()));
     case Source::field: break;
   }
   const structure::FieldArray& field = in.field[link.position];

@@ -12,7 +12,10 @@
 #include "cortex/runtime/cuda_counters.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
+#include "cortex/runtime/cuda_launch.hpp"
+#include "cortex/runtime/cuda_tables.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/guards.hpp"
 #include "cortex/runtime/memory.hpp"
 #include "cortex/runtime/workspace.hpp"
@@ -28,37 +31,16 @@ struct CudaSource {
 
   const std::shared_ptr<const CudaExecutable> code;
   const std::shared_ptr<const Plan> plan;
-  Weights weights;
+  mutable Weights weights;  // which any number of threads bind and read
 };
 
 /// Weights as they lie on a device. Immutable: calls in flight keep the set that they began with.
 struct CudaWeights {
   Published<const WeightSet>::View host;
-  Vector<std::shared_ptr<const CudaBlock>> blocks;  // [buffers of the program]; null: no weight
+  Vector<std::shared_ptr<const CudaBlock>> blocks;   // [buffers of the program]; null: no weight
+  Vector<std::shared_ptr<const CudaTables>> tables;  // [tabulations] made of these weights; null: computed in calls
+  Vector<std::int32_t> computes;                     // [tabulations] 0 where there are tables, else 1
 };
-
-/// How a kernel is launched for so many groups. The result points to `attribute`.
-inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::size_t groups, jit::CudaHandle stream,
-                                             jit::cuda::LaunchAttribute& attribute) {
-  jit::cuda::LaunchConfig config{};
-  const unsigned blocks = unsigned(code.shape.blocks);
-  config.grid[0] = unsigned(groups) * blocks, config.grid[1] = config.grid[2] = 1;
-  config.block[0] = unsigned(code.shape.threads), config.block[1] = config.block[2] = 1;
-  config.shared_bytes = unsigned(code.text.chip_bytes);
-  config.stream = stream;
-  config.attributes = &attribute;
-  attribute = {};
-  if (code.text.barrier == codegen::CudaBarrier::none) return config;
-  config.num_attributes = 1;
-  const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
-  using A = jit::cuda::LaunchAttribute;
-  attribute.id = cluster ? A::cluster_dimension : A::cooperative;
-  if (cluster)
-    attribute.cluster[0] = blocks, attribute.cluster[1] = attribute.cluster[2] = 1;
-  else
-    attribute.cooperative_value = 1;
-  return config;
-}
 
 /// Used by one call at a time. It grows to the largest call that it has served; after that a call allocates nothing.
 class CudaWorkspace {
@@ -103,29 +85,45 @@ class CudaWorkspace {
       check_guarded(*source_->plan, groups_[g]->nodes, *weights_->host.value);
       counts_[g] = counts_of(arrays(g));
     }
+    list_roots();
     provide_tensors();
+    list_moves();
     provide_words();
     write_upload();
     counters_.bytes_up = upload_bytes_;
   }
 
-  /// Sends the arrays up and launches the kernel, on `stream`. Does not wait, allocates nothing, and can be captured
-  /// into a graph.
-  void launch(jit::CudaHandle function, jit::CudaHandle stream) {
+  /// Sends the arrays up and launches the kernel, on `stream`, behind what this workspace has been used for so far.
+  /// Does not wait, allocates nothing, and can be captured into a graph.
+  void launch(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
-    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
-    device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
+    in_order(stream, [&] { send(function, place, stream); });
+    counters_.launches += moves_.empty() ? 1 : 2;
+  }
+
+  /// Writes a state's rows at the roots to `out` on the device, dense and one behind the other: on `stream`, in the
+  /// same way.
+  void gather(jit::CudaHandle function, const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
+    if (num_groups_ == 0) return;
+    const std::size_t words = size_of(state.dtype) / 4;
+    const Vector<std::int64_t>& begin = state.runs.begin;
+    codegen::CudaGather what;
+    what.tables = upload_.at(), what.roots = upload_.at() + roots_at_, what.out = out;
+    what.row = std::int64_t(state.row_bytes / 4), what.buffer = state.buffer;
+    what.run = std::int32_t(state.runs.length * std::int64_t(words)), what.runs = std::int32_t(begin.size());
+    what.stride = begin.size() > 1 ? std::int32_t(begin[1] * std::int64_t(words)) : 0;
+    for (std::size_t r = 0; r < begin.size(); ++r)
+      if (begin[r] * std::int64_t(words) != std::int64_t(r) * what.stride)
+        throw Error(Code::internal, "a state's rows do not lie at even distances");
+    void* parameters[] = {&what};
+    jit::cuda::LaunchConfig config{};
+    config.grid[0] = unsigned(num_roots_), config.grid[1] = config.grid[2] = 1;
+    config.block[0] = unsigned(codegen::cuda_gather_threads), config.block[1] = config.block[2] = 1;
+    config.stream = stream;
+    in_order(stream, [&] {
+      device_->call("a kernel's launch",
+                    [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     });
-    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
-    void* parameters[] = {&launch};
-    jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
-    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
-    device_->call("a kernel's launch",
-                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
-    if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
-    ++counters_.launches;
   }
 
   /// Records the event behind what `stream` does now.
@@ -133,6 +131,20 @@ class CudaWorkspace {
     device_->call("cuEventRecord", [&](const jit::CudaDriver& d) { return d.EventRecord(event_, stream); });
     stream_ = stream;
     pending_ = true;
+  }
+
+  /// What `stream` is given from now on stands behind what this workspace has been used for so far.
+  void let_wait(jit::CudaHandle stream) const {
+    if (!pending_ || stream == stream_) return;
+    device_->call("cuStreamWaitEvent", [&](const jit::CudaDriver& d) { return d.StreamWaitEvent(stream, event_, 0); });
+  }
+
+  /// Lets go of weights that have been replaced, so that a workspace at rest does not keep their memory: unless a
+  /// kernel may still read them.
+  void forget_replaced(const CudaWeights* current) {
+    if (weights_.get() == current || pending_) return;
+    weights_ = nullptr;
+    for (const auto& group : groups_) group->forget_replaced(source_->weights.published(), no_workers_);
   }
 
   /// Until what stands before the last event is done. Throws for what went wrong on the device.
@@ -195,18 +207,65 @@ class CudaWorkspace {
     }
     grow(landing_, total);
     std::size_t landed = 0;
-    for (const Transfer& transfer : transfers) {
-      const std::size_t length = std::size_t(transfer.to - transfer.from);
-      enqueue_copy(landing_.data() + landed, transfer.from, length);
-      landed += length;
+    const auto finish_copies = [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); };
+    try {
+      for (const Transfer& transfer : transfers) {
+        const std::size_t length = std::size_t(transfer.to - transfer.from);
+        enqueue_copy(landing_.data() + landed, transfer.from, length);
+        landed += length;
+      }
+    } catch (...) {
+      device_->in_context(finish_copies);
+      throw;
     }
-    device_->call("a copy of results", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
+    device_->call("a copy of results", finish_copies);
     for (std::size_t i = 0; i < rows.size(); ++i) take(i, landing_.data() + at[i]);
   }
 
  private:
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  void send(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
+    device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
+    });
+    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
+    void* parameters[] = {&launch};
+    jit::cuda::LaunchAttribute attribute;
+    const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
+    if (!moves_.empty()) place_rows(place, config);
+    device_->call("a kernel's launch",
+                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+    if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
+  }
+
+  /// Puts the rows in place that tables have, by as many blocks and threads as the program has.
+  void place_rows(jit::CudaHandle function, jit::cuda::LaunchConfig config) {
+    config.shared_bytes = 0, config.num_attributes = 0;
+    codegen::CudaPlace what{upload_.at() + moves_at_, std::int32_t(moves_.size()), std::int32_t(config.grid[0])};
+    void* parameters[] = {&what};
+    device_->call("a kernel's launch",
+                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+  }
+
+  /// Does `work`, which gives `stream` something to do, behind what has used this workspace on other streams, and
+  /// records the event behind it; none of that in a capture, whose graph has an order of its own. If it fails nothing
+  /// of it goes on that would read or write here.
+  template <class DoWork>
+  void in_order(jit::CudaHandle stream, const DoWork& work) {
+    if (device_->is_capturing(stream)) return work();
+    let_wait(stream);
+    try {
+      work();
+      record(stream);
+    } catch (...) {
+      device_->in_context([&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream); });
+      throw;
+    }
+  }
 
   void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) {
     counters_.bytes_down += bytes;
@@ -216,8 +275,8 @@ class CudaWorkspace {
 
   void finish() {
     if (!pending_) return;
-    pending_ = false;
     device_->call("a kernel", [&](const jit::CudaDriver& d) { return d.EventSynchronize(event_); });
+    pending_ = false;  // not where the driver could not wait
   }
 
   /// Makes `block` at least so large; what it held is lost.
@@ -234,6 +293,12 @@ class CudaWorkspace {
     pointers_.assign(num_groups_ * blocks_ * num_buffers_, 0);
     for (std::size_t s = 0; s < plan.storage.size(); ++s) {
       const Storage& storage = plan.storage[s];
+      if (const CudaTables* tables = tables_of(storage.tabulation)) {  // the program does not write it
+        for (std::size_t g = 0; g < num_groups_; ++g)
+          for (std::size_t b = 0; b < blocks_; ++b)
+            pointer(g, b, storage.buffer) = tables->blocks[std::size_t(storage.result)]->at();
+        continue;
+      }
       const std::size_t copies = storage.per_worker ? blocks_ : 1;
       std::size_t bytes = 0;
       for (std::size_t g = 0; g < num_groups_; ++g)
@@ -253,6 +318,44 @@ class CudaWorkspace {
           for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, int(buffer)) = weights_->blocks[buffer]->at();
   }
 
+  /// Where each root's rows are, in the order in which the caller gave the roots.
+  void list_roots() {
+    num_roots_ = 0;
+    for (std::size_t g = 0; g < num_groups_; ++g) num_roots_ += std::size_t(arrays(g).num_roots);
+    roots_.clear();
+    for (std::size_t r = 0; r < num_roots_; ++r) {
+      const RootPlace place = place_of_root(r, num_groups_);
+      roots_.push_back({std::int32_t(place.group * blocks_ * num_buffers_), arrays(place.group).root[place.number]});
+    }
+  }
+
+  /// The tables that a tabulation has under the weights of this call, or null.
+  const CudaTables* tables_of(int tabulation) const {
+    return tabulation < 0 ? nullptr : weights_->tables[std::size_t(tabulation)].get();
+  }
+
+  /// The rows that calls find in tables: from where, and to where in each tensor, behind `provide_tensors`.
+  void list_moves() {
+    moves_.clear();
+    const Plan& plan = *source_->plan;
+    for (const PlacedRows& placed : plan.placed) {
+      const CudaTables* const tables = tables_of(placed.tabulation);
+      if (!tables) continue;
+      const ir::Tabulation& tabulation = plan.executable->program.tabulations[std::size_t(placed.tabulation)];
+      const jit::CudaPointer from = tables->blocks[std::size_t(placed.result)]->at();
+      for (std::size_t g = 0; g < num_groups_; ++g) {
+        const auto [begin, end] = tabulated_nodes(tabulation, arrays(g));
+        for (std::int64_t node = begin; node < end; ++node) {
+          const std::size_t row = table_row(tabulation, tables->extents, arrays(g), plan.order.field, node);
+          for (std::size_t b = 0; b < (placed.per_worker ? blocks_ : 1); ++b)
+            moves_.push_back({from + row * placed.row_bytes,
+                              pointer(g, b, placed.buffer) + std::uint64_t(node) * placed.row_bytes,
+                              placed.row_bytes / 4});
+        }
+      }
+    }
+  }
+
   jit::CudaPointer& pointer(std::size_t group, std::size_t block, int buffer) {
     return pointers_[(group * blocks_ + block) * num_buffers_ + std::size_t(buffer)];
   }
@@ -265,15 +368,19 @@ class CudaWorkspace {
   /// What a barrier that was given up leaves, and the words of each group's barrier: zero at first.
   void provide_words() {
     const std::size_t bytes = fault_bytes + word_bytes();
-    if (words_.size() >= bytes) return;
-    grow(words_, bytes);
-    clear_words();
+    if (words_.size() < bytes) {
+      words_are_clear_ = false;
+      grow(words_, bytes);
+    }
+    if (!words_are_clear_) clear_words();
   }
   void clear_words() {
+    words_are_clear_ = false;
     device_->call("cuMemsetD8", [&](const jit::CudaDriver& d) {
       if (const jit::CudaResult failed = d.MemsetD8Async(words_.at(), 0, words_.size(), nullptr)) return failed;
       return d.StreamSynchronize(nullptr);
     });
+    words_are_clear_ = true;
   }
 
   /// The tables of pointers, then each group's arrays, which code may read past their ends as on CPUs: both arms of a
@@ -282,12 +389,15 @@ class CudaWorkspace {
     const Plan& plan = *source_->plan;
     const auto& buffers = plan.executable->program.buffers;
     const auto array = [&](std::size_t g, const Link& link) {
-      return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g]);
+      return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g], weights_->computes);
     };
     std::size_t bytes = aligned(pointers_.size() * sizeof(jit::CudaPointer));
     const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
     for (std::size_t g = 0; g < num_groups_; ++g)
       for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
+    roots_at_ = bytes;
+    moves_at_ = bytes + aligned(num_roots_ * sizeof roots_[0]);
+    bytes = moves_at_ + moves_.size() * sizeof moves_[0];
     grow(staging_, bytes);
     grow(upload_, bytes);
     upload_bytes_ = bytes;
@@ -301,6 +411,8 @@ class CudaWorkspace {
         at += aligned(from.bytes + slack_bytes);
       }
     std::memcpy(staging_.data(), pointers_.data(), tables);
+    if (num_roots_) std::memcpy(staging_.data() + roots_at_, roots_.data(), num_roots_ * sizeof roots_[0]);
+    if (!moves_.empty()) std::memcpy(staging_.data() + moves_at_, moves_.data(), moves_.size() * sizeof moves_[0]);
   }
 
   void check_barrier() {
@@ -322,7 +434,15 @@ class CudaWorkspace {
   Vector<std::unique_ptr<Workspace>> groups_;
   Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;
-  std::size_t num_groups_ = 0, upload_bytes_ = 0;
+  struct GatheredRoot {
+    std::int32_t table, node;  // as `codegen::CudaGather::roots`
+  };
+  struct Move {
+    std::uint64_t from, to, words;  // as `codegen::CudaPlace::moves`
+  };
+  Vector<GatheredRoot> roots_;
+  Vector<Move> moves_;
+  std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0, moves_at_ = 0;
   PinnedBlock staging_, landing_;  // of what goes up, and of what comes back
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;
@@ -330,7 +450,7 @@ class CudaWorkspace {
   Vector<CudaBlock> tensors_;          // [Plan::storage]
   Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
   jit::CudaHandle event_ = nullptr, stream_ = nullptr;
-  bool pending_ = false;
+  bool pending_ = false, words_are_clear_ = false;
 };
 
 }  // namespace cortex::runtime

@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/run_kernel.hpp"
 #include "cortex/runtime/storage.hpp"
+#include "cortex/structure/arrays.hpp"
 
 namespace cortex::runtime {
 
@@ -83,46 +85,19 @@ inline std::size_t table_bytes(const Executable& executable, const ir::Tabulatio
 
 namespace detail {
 
-/// One run of a program over nodes that stand for the values of a tabulation's fields.
-class TableRun {
+/// Nodes that stand for the values of a tabulation's fields, one for each, as a program sees them.
+class TableNodes {
  public:
-  /// `weights`: [buffers of the program] the weights' blocks.
-  TableRun(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
-           const ir::Tabulation& tabulation, Vector<std::int64_t> extents)
-      : program_(executable.program), keys_(tabulation.keys), extents_(std::move(extents)) {
+  TableNodes(const ir::Program& program, const ir::Tabulation& tabulation, Vector<std::int64_t> extents)
+      : program_(program), keys_(tabulation.keys), extents_(std::move(extents)) {
     for (const std::int64_t extent : extents_) rows_ *= extent;
     internal_ = tabulation.rows == ir::Tabulation::Rows::internal ? rows_ : 0;
-    Vector<void*> pointers;
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      blocks_.push_back(weights[b] ? nullptr : memory_of(*program_.buffers[b]));
-      pointers.push_back(weights[b] ? weights[b]->data() : blocks_[b]->data());
-    }
-    run_kernel(executable, {pointers.data(), &no_barrier, nullptr, 0, 1});
   }
 
-  std::shared_ptr<const Tables> take(const ir::Tabulation& tabulation) {
-    auto tables = std::make_shared<Tables>();
-    if (tabulation.rows != ir::Tabulation::Rows::once) tables->extents = extents_;
-    for (const int buffer : results_of(program_, tabulation))
-      tables->blocks.push_back(std::move(blocks_[std::size_t(buffer)]));
-    return tables;
-  }
+  const Vector<std::int64_t>& extents() const { return extents_; }
 
- private:
-  std::shared_ptr<Block> memory_of(const ir::BufferInfo& buffer) const {
-    if (buffer.role == ir::Role::index) return array_of(buffer);
-    auto block = std::make_shared<Block>(row_bytes_of(buffer) * rows_of(buffer));
-    std::memset(block->data(), 0, block->size());
-    return block;
-  }
-
-  std::size_t rows_of(const ir::BufferInfo& buffer) const {
-    switch (buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind()) {
-      case DimKind::node: return std::size_t(rows_) + 1;
-      case DimKind::batch: return std::size_t(rows_);
-      default: return 1;  // all of it; or of edges, of which there are none
-    }
-  }
+  /// How large a state or a temporary is for a run over these nodes.
+  std::size_t bytes_of(const ir::BufferInfo& buffer) const { return row_bytes_of(buffer) * rows_of(buffer); }
 
   /// An array of the linearizer: nodes without children, all leaves or all inner nodes.
   std::shared_ptr<Block> array_of(const ir::BufferInfo& buffer) const {
@@ -139,6 +114,15 @@ class TableRun {
       case ir::slots::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
       case ir::slots::inner_begin: return array({}, rows_ + 1, 0);
       default: return array({}, std::max(program_.parts, 1), 0);  // parts, roots, subtrees: none
+    }
+  }
+
+ private:
+  std::size_t rows_of(const ir::BufferInfo& buffer) const {
+    switch (buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind()) {
+      case DimKind::node: return std::size_t(rows_) + 1;
+      case DimKind::batch: return std::size_t(rows_);
+      default: return 1;  // all of it; or of edges, of which there are none
     }
   }
 
@@ -167,6 +151,41 @@ class TableRun {
   const Vector<ir::Tabulation::Key>& keys_;
   const Vector<std::int64_t> extents_;
   std::int64_t rows_ = 1, internal_ = 0;
+};
+
+/// One run of an executable's kernel over such nodes.
+class TableRun {
+ public:
+  /// `weights`: [buffers of the program] the weights' blocks.
+  TableRun(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
+           const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents)
+      : program_(executable.program), nodes_(program_, tabulation, extents) {
+    Vector<void*> pointers;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      blocks_.push_back(weights[b] ? nullptr : memory_of(*program_.buffers[b]));
+      pointers.push_back(weights[b] ? weights[b]->data() : blocks_[b]->data());
+    }
+    run_kernel(executable, {pointers.data(), &no_barrier, nullptr, 0, 1});
+  }
+
+  std::shared_ptr<const Tables> take(const ir::Tabulation& tabulation) {
+    auto tables = std::make_shared<Tables>();
+    if (tabulation.rows != ir::Tabulation::Rows::once) tables->extents = nodes_.extents();
+    for (const int buffer : results_of(program_, tabulation))
+      tables->blocks.push_back(std::move(blocks_[std::size_t(buffer)]));
+    return tables;
+  }
+
+ private:
+  std::shared_ptr<Block> memory_of(const ir::BufferInfo& buffer) const {
+    if (buffer.role == ir::Role::index) return nodes_.array_of(buffer);
+    auto block = std::make_shared<Block>(nodes_.bytes_of(buffer));
+    std::memset(block->data(), 0, block->size());
+    return block;
+  }
+
+  const ir::Program& program_;
+  const TableNodes nodes_;
   Vector<std::shared_ptr<Block>> blocks_;
 };
 
@@ -177,14 +196,36 @@ inline bool same_fields(const ir::Tabulation& a, const ir::Tabulation& b) {
 
 }  // namespace detail
 
+/// The row of tables of these extents that stands for a node's fields, whose values lie below them.
+inline std::size_t table_row(const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents,
+                             const structure::Arrays& arrays, const Vector<int>& field_positions, std::int64_t node) {
+  std::int64_t row = 0;
+  for (std::size_t k = 0; k < tabulation.keys.size(); ++k) {
+    const structure::FieldArray& field = arrays.field[field_positions[std::size_t(tabulation.keys[k].field)]];
+    row = row * extents[k] + static_cast<const std::int32_t*>(field.data)[node * field.stride];
+  }
+  return std::size_t(row);
+}
+
+/// Which nodes of a call have rows in tables: [first, second).
+inline std::pair<std::int64_t, std::int64_t> tabulated_nodes(const ir::Tabulation& tabulation,
+                                                             const structure::Arrays& arrays) {
+  using Rows = ir::Tabulation::Rows;
+  return {tabulation.rows == Rows::leaves ? arrays.num_internal : 0,
+          tabulation.rows == Rows::internal ? arrays.num_internal : arrays.num_nodes};
+}
+
 /// Whether the model can have tables at all.
 inline bool has_tables(const Executable& executable) {
   return !executable.program.tabulations.empty() && executable.guarded.empty();
 }
 
 /// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order.
-inline void make_tables(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
-                        const Vector<Vector<std::int64_t>>& shapes, Vector<std::shared_ptr<const Tables>>& tables) {
+/// `start(tabulation, extents)` runs the program for the values of that tabulation's fields and gives what has
+/// `take(tabulation)` for each tabulation that is made in the same run.
+template <class AnyTables, class Start>
+void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>>& shapes,
+                 Vector<std::shared_ptr<const AnyTables>>& tables, const Start& start) {
   using Rows = ir::Tabulation::Rows;
   const Vector<ir::Tabulation>& all = executable.program.tabulations;
   const std::size_t budget = std::size_t(executable.schedule.table_megabytes) << 20;
@@ -202,7 +243,7 @@ inline void make_tables(const Executable& executable, const Vector<std::shared_p
       if (!fits[t]) tables[t] = nullptr;
       continue;
     }
-    detail::TableRun run(executable, weights, all[t], extents[t]);
+    auto run = start(all[t], extents[t]);
     for (std::size_t u = t; u < all.size(); ++u) {
       const bool inside = (all[u].rows == Rows::internal) == (all[t].rows == Rows::internal);
       const bool made = u == t || all[u].rows == Rows::once ||
@@ -210,6 +251,14 @@ inline void make_tables(const Executable& executable, const Vector<std::shared_p
       if (made && fits[u] && !tables[u]) tables[u] = run.take(all[u]);
     }
   }
+}
+
+/// The same by the executable's own kernel, of `weights`: [buffers of the program] the weights' blocks.
+inline void make_tables(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
+                        const Vector<Vector<std::int64_t>>& shapes, Vector<std::shared_ptr<const Tables>>& tables) {
+  make_tables(executable, shapes, tables, [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents) {
+    return detail::TableRun(executable, weights, tabulation, extents);
+  });
 }
 
 }  // namespace cortex::runtime

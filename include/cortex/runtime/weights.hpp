@@ -21,11 +21,12 @@ namespace cortex::runtime {
 
 /// The weights of a model at one moment. Sets share the blocks of weights that do not differ between them.
 struct WeightSet {
-  Vector<std::shared_ptr<const Block>> blocks;   // [buffers of the program]; null: no weight, or not bound
-  Vector<Vector<std::int64_t>> shapes;           // [weights] the extents bound; empty: not bound
-  Vector<std::shared_ptr<const Tables>> tables;  // [tabulations] made of these weights; null: computed in calls
-  Vector<std::int32_t> computes;                 // [tabulations] 0 where there are tables, else 1
-  std::string fault;                             // why no call is possible; empty: all bound, and they fit together
+  Vector<std::shared_ptr<const Block>> blocks;    // [buffers of the program]; null: no weight, or not bound here
+  Vector<std::shared_ptr<const void>> elsewhere;  // [buffers] in place of a block: a `CudaBlock` that holds the same
+  Vector<Vector<std::int64_t>> shapes;            // [weights] the extents bound; empty: not bound
+  Vector<std::shared_ptr<const Tables>> tables;   // [tabulations] made of these weights; null: computed in calls
+  Vector<std::int32_t> computes;                  // [tabulations] 0 where there are tables, else 1
+  std::string fault;                              // why no call is possible; empty: all bound, and they fit together
 };
 
 namespace detail {
@@ -125,21 +126,60 @@ class Weights {
   /// unknown name, another dtype or shape; nothing is changed then.
   void bind(std::string_view name, DType dtype, const void* values, std::size_t count,
             std::span<const std::int64_t> shape = {}) {
+    const Place place = place_of(name, dtype, count, shape);
+    if (!values) refuse(place, "was given a null pointer");
+    const Vector<ir::Buffer>& buffers = executable_->program.buffers;
+    Values copies{Vector<std::shared_ptr<const Block>>(buffers.size()),
+                  Vector<std::shared_ptr<const void>>(buffers.size())};
+    for (std::size_t b = 0; b < buffers.size(); ++b)
+      if (detail::weight_slot(buffers[b]) == int(place.slot)) copies.blocks[b] = copy_of(place, *buffers[b], values);
+    replace(place, std::move(copies));
+  }
+
+  // ---- binding step by step, for values that do not come from the host ----
+
+  /// A weight by its number, and the extents of what is bound to it.
+  struct Place {
+    std::size_t slot;
+    Vector<std::int64_t> extents;
+  };
+  /// What `bind` checks but for the values themselves. Without a count there are as many as the shape says.
+  Place place_of(std::string_view name, DType dtype, std::optional<std::size_t> count,
+                 std::span<const std::int64_t> shape) const {
     const std::size_t slot = slot_of(name);
     const WeightSpec& spec = executable_->weights[slot];
     if (dtype != spec.dtype) fail(spec, "was given " + std::string(to_string(dtype)) + " elements");
-    const Vector<std::int64_t> extents = shape.empty() ? inferred(spec, count) : checked(spec, count, shape);
-    if (!values) fail(spec, "was given a null pointer");
-    Vector<std::shared_ptr<const Block>> blocks = copies(slot, values, extents);
+    return {slot, shape.empty() ? inferred(spec, count) : checked(spec, count, shape)};
+  }
+  [[noreturn]] void refuse(const Place& place, const std::string& what) const {
+    fail(executable_->weights[place.slot], what);
+  }
+  /// The dense values at `values` as `buffer` holds them, which is one of the weight's. Throws for values that it does
+  /// not hold.
+  std::shared_ptr<const Block> copy_of(const Place& place, const ir::BufferInfo& buffer, const void* values) const {
+    if (is_narrow(buffer.dtype) || buffer.is_scales)
+      return stored(place.slot, buffer, static_cast<const float*>(values), place.extents);
+    return detail::packed(buffer, values, place.extents);
+  }
+  /// As the members of `WeightSet`; null for buffers of other weights.
+  struct Values {
+    Vector<std::shared_ptr<const Block>> blocks;
+    Vector<std::shared_ptr<const void>> elsewhere;
+  };
+  /// Publishes a set in which the weight has these values.
+  void replace(const Place& place, Values values) {
     const std::lock_guard lock(binding_);
     auto set = std::make_shared<WeightSet>(*published_.current().value);
-    for (std::size_t b = 0; b < blocks.size(); ++b)
-      if (blocks[b]) set->blocks[b] = blocks[b];
-    set->shapes[slot] = extents;
+    for (std::size_t b = 0; b < set->blocks.size(); ++b)
+      if (detail::weight_slot(executable_->program.buffers[b]) == int(place.slot))
+        set->blocks[b] = std::move(values.blocks[b]), set->elsewhere[b] = std::move(values.elsewhere[b]);
+    set->shapes[place.slot] = place.extents;
     set->fault = fault_of(*executable_, set->shapes);
-    drop_tables(*set, int(slot));
+    drop_tables(*set, int(place.slot));
     publish(std::move(set));
   }
+
+  const Executable& executable() const { return *executable_; }
 
   /// While one of these is there, tables are not made anew with each weight that is bound, but once at its end; calls
   /// in between compute what the tables would hold.
@@ -190,7 +230,7 @@ class Weights {
     throw Error(Code::invalid_weights, message + (all.empty() ? "; it has none" : "; its weights are " + all));
   }
 
-  Vector<std::int64_t> inferred(const WeightSpec& spec, std::size_t count) const {
+  Vector<std::int64_t> inferred(const WeightSpec& spec, std::optional<std::size_t> known) const {
     Vector<std::int64_t> extents;
     std::int64_t row = 1;
     for (const Dim& dim : spec.dims) {
@@ -198,6 +238,8 @@ class Weights {
       if (dim.kind() != DimKind::open) row *= dim.extent();
     }
     const bool open = !spec.dims.empty() && spec.dims[0].kind() == DimKind::open;
+    if (open && !known) fail(spec, "was given no shape, which says how many rows there are");
+    const std::size_t count = known.value_or(std::size_t(row));
     if (!open && count != std::size_t(row))
       fail(spec, "was given " + std::to_string(count) + " elements, not " + std::to_string(row));
     if (open && (count == 0 || count % std::size_t(row) != 0))
@@ -207,7 +249,8 @@ class Weights {
     return extents;
   }
 
-  Vector<std::int64_t> checked(const WeightSpec& spec, std::size_t count, std::span<const std::int64_t> shape) const {
+  Vector<std::int64_t> checked(const WeightSpec& spec, std::optional<std::size_t> count,
+                               std::span<const std::int64_t> shape) const {
     const std::string given = "was given the shape " + detail::text(shape);
     if (shape.size() != spec.dims.size()) fail(spec, given + " of " + std::to_string(shape.size()) + " dimensions");
     std::size_t product = 1;
@@ -218,25 +261,9 @@ class Weights {
       if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product))
         fail(spec, given + ", which no memory holds");
     }
-    if (count != product)
-      fail(spec, given + " of " + std::to_string(product) + " elements with " + std::to_string(count) + " elements");
+    if (count && *count != product)
+      fail(spec, given + " of " + std::to_string(product) + " elements with " + std::to_string(*count) + " elements");
     return {shape.begin(), shape.end()};
-  }
-
-  /// [buffers of the program] a copy for each that holds the weight.
-  Vector<std::shared_ptr<const Block>> copies(std::size_t slot, const void* values,
-                                              const Vector<std::int64_t>& extents) const {
-    const Vector<ir::Buffer>& buffers = executable_->program.buffers;
-    Vector<std::shared_ptr<const Block>> result(buffers.size());
-    for (std::size_t b = 0; b < buffers.size(); ++b) {
-      if (detail::weight_slot(buffers[b]) != int(slot)) continue;
-      const ir::BufferInfo& buffer = *buffers[b];
-      if (is_narrow(buffer.dtype) || buffer.is_scales)
-        result[b] = stored(slot, buffer, static_cast<const float*>(values), extents);
-      else
-        result[b] = detail::packed(buffer, values, extents);
-    }
-    return result;
   }
 
   /// A copy in elements of another type, or the scales of such a copy.
@@ -293,9 +320,12 @@ class Weights {
   static std::shared_ptr<const WeightSet> first(const Executable& executable) {
     auto set = std::make_shared<WeightSet>();
     set->blocks.resize(executable.program.buffers.size());
+    set->elsewhere.resize(executable.program.buffers.size());
     set->shapes.resize(executable.weights.size());
     set->fault = fault_of(executable, set->shapes);
-    if (has_tables(executable)) set->tables.resize(executable.program.tabulations.size());
+    // A GPU's are made on it, since its kernel makes them.
+    if (has_tables(executable) && executable.target.backend != Backend::cuda)
+      set->tables.resize(executable.program.tabulations.size());
     set->computes.assign(executable.program.tabulations.size(), 1);
     return set;
   }

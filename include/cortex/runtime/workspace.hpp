@@ -164,8 +164,7 @@ class alignas(128) Workspace {
       if (!tables) continue;
       const ir::Tabulation& tabulation = plan_->executable->program.tabulations[std::size_t(placed.tabulation)];
       const structure::Arrays& in = arrays();
-      std::int64_t begin = tabulation.rows == ir::Tabulation::Rows::leaves ? in.num_internal : 0;
-      std::int64_t end = tabulation.rows == ir::Tabulation::Rows::internal ? in.num_internal : in.num_nodes;
+      auto [begin, end] = tabulated_nodes(tabulation, in);
       if (!placed.per_worker) {
         const std::int64_t count = end - begin, first = begin;
         begin = first + count * worker / num_workers;
@@ -175,7 +174,8 @@ class alignas(128) Workspace {
       const std::byte* const from = tables->blocks[std::size_t(placed.result)]->data();
       for (std::int64_t node = begin; node < end; ++node)
         std::memcpy(to + std::size_t(node) * placed.row_bytes,
-                    from + table_row(tabulation, *tables, node) * placed.row_bytes, placed.row_bytes);
+                    from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
+                    placed.row_bytes);
     }
   }
 
@@ -272,17 +272,6 @@ class alignas(128) Workspace {
   const Tables* tables_of(int tabulation) const {
     if (tabulation < 0 || weights().tables.empty()) return nullptr;
     return weights().tables[std::size_t(tabulation)].get();
-  }
-
-  /// The row of the tables that stands for a node's fields, which index weights of the tables' extents there: they have
-  /// been checked against these.
-  std::size_t table_row(const ir::Tabulation& tabulation, const Tables& tables, std::int64_t node) const {
-    std::int64_t row = 0;
-    for (std::size_t k = 0; k < tabulation.keys.size(); ++k) {
-      const structure::FieldArray& field = arrays().field[plan_->order.field[std::size_t(tabulation.keys[k].field)]];
-      row = row * tables.extents[k] + static_cast<const std::int32_t*>(field.data)[node * field.stride];
-    }
-    return std::size_t(row);
   }
 
   void copy_table(int worker) {

@@ -1,0 +1,102 @@
+// Tables of what words decide, on a device: made there by the model's own kernel, so they hold the bits that a call
+// would compute.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "cortex/base/vector.hpp"
+#include "cortex/runtime/cuda_device.hpp"
+#include "cortex/runtime/cuda_launch.hpp"
+#include "cortex/runtime/tables.hpp"
+
+namespace cortex::runtime {
+
+/// The tables of one tabulation, immutable; as `Tables`.
+struct CudaTables {
+  Vector<std::int64_t> extents;
+  Vector<std::shared_ptr<const CudaBlock>> blocks;
+};
+
+/// One run of a model's kernel, by one group, over nodes that stand for the values of a tabulation's fields.
+class CudaTableRun {
+ public:
+  /// `weights`: [buffers of the program]. Waits for the run.
+  CudaTableRun(const CudaExecutable& code, std::shared_ptr<const CudaDevice> device, jit::CudaHandle function,
+               const Vector<std::shared_ptr<const CudaBlock>>& weights, const ir::Tabulation& tabulation,
+               const Vector<std::int64_t>& extents)
+      : program_(code.executable->program),
+        device_(std::move(device)),
+        blocks_(std::size_t(code.shape.blocks)),
+        nodes_(program_, tabulation, extents) {
+    const std::size_t num_buffers = program_.buffers.size();
+    Vector<jit::CudaPointer> pointers(blocks_ * num_buffers);
+    for (std::size_t b = 0; b < num_buffers; ++b) {
+      const ir::BufferInfo& buffer = *program_.buffers[b];
+      if (buffer.scope == ir::Scope::chip) {
+        memory_.push_back(nullptr);
+        continue;
+      }
+      memory_.push_back(weights[b] ? weights[b] : memory_of(buffer));
+      const std::size_t own = buffer.scope == ir::Scope::worker && !weights[b] ? memory_[b]->size() / blocks_ : 0;
+      for (std::size_t w = 0; w < blocks_; ++w) pointers[w * num_buffers + b] = memory_[b]->at() + w * own;
+    }
+    run(code, function, pointers);
+  }
+
+  std::shared_ptr<const CudaTables> take(const ir::Tabulation& tabulation) const {
+    auto tables = std::make_shared<CudaTables>();
+    if (tabulation.rows != ir::Tabulation::Rows::once) tables->extents = nodes_.extents();
+    for (const int buffer : results_of(program_, tabulation)) tables->blocks.push_back(memory_[std::size_t(buffer)]);
+    return tables;
+  }
+
+ private:
+  static constexpr std::size_t alignment = 256;
+  static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+  std::shared_ptr<CudaBlock> zeros(std::size_t bytes) const {
+    auto block = std::make_shared<CudaBlock>(device_, bytes);
+    device_->call("cuMemsetD8",
+                  [&](const jit::CudaDriver& d) { return d.MemsetD8Async(block->at(), 0, bytes, nullptr); });
+    return block;
+  }
+
+  /// Of zeros, or an array of the linearizer; with the slack that code may read behind it.
+  std::shared_ptr<const CudaBlock> memory_of(const ir::BufferInfo& buffer) const {
+    if (buffer.role != ir::Role::index)
+      return zeros(aligned(nodes_.bytes_of(buffer) + slack_bytes) * (buffer.scope == ir::Scope::worker ? blocks_ : 1));
+    const std::shared_ptr<Block> array = nodes_.array_of(buffer);
+    std::shared_ptr<CudaBlock> block = zeros(aligned(array->size() + slack_bytes));
+    device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(block->at(), array->data(), array->size(), nullptr);
+    });
+    return block;
+  }
+
+  void run(const CudaExecutable& code, jit::CudaHandle function, const Vector<jit::CudaPointer>& pointers) const {
+    const std::size_t words = std::size_t(codegen::cuda_barrier_words(code.text.barrier, int(blocks_))) * 8;
+    const std::shared_ptr<CudaBlock> table = zeros(aligned(pointers.size() * sizeof(jit::CudaPointer))),
+                                     barrier = zeros(alignment + words);
+    device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(table->at(), pointers.data(), pointers.size() * sizeof(jit::CudaPointer), nullptr);
+    });
+    codegen::CudaLaunch launch{table->at(), barrier->at() + alignment, barrier->at()};
+    void* parameters[] = {&launch};
+    jit::cuda::LaunchAttribute attribute;
+    const jit::cuda::LaunchConfig config = launch_config(code, 1, nullptr, attribute);
+    device_->call("a kernel's launch",
+                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+    device_->call("the making of tables", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(nullptr); });
+  }
+
+  const ir::Program& program_;
+  const std::shared_ptr<const CudaDevice> device_;
+  const std::size_t blocks_;  // of a group
+  const detail::TableNodes nodes_;
+  Vector<std::shared_ptr<const CudaBlock>> memory_;  // [buffers of the program]
+};
+
+}  // namespace cortex::runtime
