@@ -2,10 +2,10 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace cortex {
 
@@ -57,28 +57,33 @@ struct Error : std::exception {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : error_(std::move(error)) {}
 
-  explicit operator bool() const { return state_.index() == 0; }
-  bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return value_.has_value(); }
+  bool has_value() const { return value_.has_value(); }
 
   /// The value; throws the error if there is none.
-  T& value() & { return check(), std::get<0>(state_); }
-  const T& value() const& { return check(), std::get<0>(state_); }
-  T&& value() && { return check(), std::get<0>(std::move(state_)); }
+  T& value() & { return check(), *value_; }
+  const T& value() const& { return check(), *value_; }
+  T&& value() && { return check(), *std::move(value_); }
   T& operator*() & { return value(); }
   T* operator->() { return &value(); }
 
   /// The error; only when there is no value.
-  const Error& error() const { return std::get<1>(state_); }
+  const Error& error() const { return *error_; }
 
  private:
   void check() const {
-    if (state_.index() == 1) throw std::get<1>(state_);
+    if (error_) throw *error_;
   }
-  std::variant<T, Error> state_;
+  // One of the two; std::variant would cost each user who includes this several milliseconds.
+  std::optional<T> value_;
+  std::optional<Error> error_;
 };
+
+/// The value of what succeeds without one.
+struct Done {};
 
 /// Runs `make` and turns the `Error` it may throw into a returned one. Other exceptions (of the user's own types)
 /// pass through.

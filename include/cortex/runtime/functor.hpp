@@ -13,7 +13,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/dsl/model.hpp"
@@ -212,12 +211,12 @@ class Functor {
 
   /// `bind` in any of these forms, whose error is returned.
   template <class Name, class... Arguments>
-  Result<std::monostate> try_bind(const Name& name, Arguments&&... arguments) {
-    return attempt([&] { return bind(name, std::forward<Arguments>(arguments)...), std::monostate(); });
+  Result<Done> try_bind(const Name& name, Arguments&&... arguments) {
+    return attempt([&] { return bind(name, std::forward<Arguments>(arguments)...), Done(); });
   }
   template <class Name, class Values>
-  Result<std::monostate> try_bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape) {
-    return attempt([&] { return bind(name, values, shape), std::monostate(); });
+  Result<Done> try_bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape) {
+    return attempt([&] { return bind(name, values, shape), Done(); });
   }
 
   // ---- threads, and what the compiler made ----

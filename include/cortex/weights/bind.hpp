@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cortex/base/dim.hpp"
@@ -191,9 +190,9 @@ void bind(Model& model, const SafetensorsFile& file, const TensorNames& names = 
 
 /// `bind`, whose error is returned.
 template <weights::HasExecutable Model>
-Result<std::monostate> try_bind(Model& model, const SafetensorsFile& file, const TensorNames& names = {},
-                                UnusedTensors unused = UnusedTensors::allowed) {
-  return attempt([&] { return bind(model, file, names, unused), std::monostate(); });
+Result<Done> try_bind(Model& model, const SafetensorsFile& file, const TensorNames& names = {},
+                      UnusedTensors unused = UnusedTensors::allowed) {
+  return attempt([&] { return bind(model, file, names, unused), Done(); });
 }
 
 }  // namespace cortex

@@ -20,7 +20,6 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cortex/base/error.hpp"
@@ -187,10 +186,9 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
 }
 
 /// `write_safetensors`, whose error is returned.
-inline Result<std::monostate> try_write_safetensors(const std::filesystem::path& path,
-                                                    const std::vector<TensorToWrite>& tensors,
-                                                    const std::map<std::string, std::string>& metadata = {}) {
-  return attempt([&] { return write_safetensors(path, tensors, metadata), std::monostate(); });
+inline Result<Done> try_write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
+                                          const std::map<std::string, std::string>& metadata = {}) {
+  return attempt([&] { return write_safetensors(path, tensors, metadata), Done(); });
 }
 
 }  // namespace cortex
