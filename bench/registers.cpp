@@ -9,7 +9,10 @@
 // computes side by side, the last of a level being fewer; the others have code for one node. What is unrolled is so by
 // two levels, and goes node by node. A model's kernels all have the same blocks and threads.
 #include <CLI/CLI.hpp>
+#include <cortex/codegen/cuda_text.hpp>
 #include <cortex/cuda.hpp>
+#include <cortex/lower/lower.hpp>
+#include <cortex/pass/gpu_pipeline.hpp>
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -11,13 +11,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 
 namespace cortex::jit {
@@ -117,9 +117,9 @@ class CodeCache {
 
   /// Told apart from other threads' of this process.
   static std::string unique() {
-    static std::mutex mutex;
+    static Mutex mutex;
     static int count = 0;
-    const std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     return std::to_string(count++);
   }
 
@@ -187,7 +187,7 @@ class CodeCache {
 namespace detail {
 
 struct SharedCache {
-  std::mutex mutex;
+  Mutex mutex;
   std::optional<CodeCache> cache;  // nothing: not asked for yet
 };
 inline SharedCache& shared_cache() {
@@ -200,7 +200,7 @@ inline SharedCache& shared_cache() {
 /// The cache of this process: where `cache_code_in` says, else where the environment's CORTEX_CACHE does, else none.
 inline CodeCache code_cache() {
   detail::SharedCache& shared = detail::shared_cache();
-  const std::lock_guard lock(shared.mutex);
+  const Lock lock(shared.mutex);
   if (!shared.cache) {
     const char* const asked = std::getenv("CORTEX_CACHE");
     shared.cache.emplace(asked ? asked : "");
@@ -219,7 +219,7 @@ namespace cortex {
 inline void cache_code_in(std::string directory) {
   jit::CodeCache cache(std::move(directory));
   jit::detail::SharedCache& shared = jit::detail::shared_cache();
-  const std::lock_guard lock(shared.mutex);
+  const Lock lock(shared.mutex);
   shared.cache = std::move(cache);
 }
 

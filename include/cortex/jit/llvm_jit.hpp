@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,11 +45,9 @@ namespace detail {
 
 /// Makes the host's code generator known to LLVM, once in the process.
 inline void initialize_llvm() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (LLVMInitializeNativeTarget() || LLVMInitializeNativeAsmPrinter() || LLVMInitializeNativeAsmParser())
-      throw Error(Code::unavailable, "this LLVM cannot generate code for the machine that it runs on");
-  });
+  static const bool works =
+      !LLVMInitializeNativeTarget() && !LLVMInitializeNativeAsmPrinter() && !LLVMInitializeNativeAsmParser();
+  if (!works) throw Error(Code::unavailable, "this LLVM cannot generate code for the machine that it runs on");
 }
 
 inline bool has_feature(std::string_view features, std::string_view name) {

@@ -6,12 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "cortex/base/clock.hpp"
+#include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/call.hpp"
 
@@ -161,7 +161,7 @@ class CompiledModel {
 
   [[gnu::noinline]] Lease take_other() {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (!others_.empty()) {
         Workspace* const workspace = others_.back();
         others_.pop_back();
@@ -196,7 +196,7 @@ class CompiledModel {
 
   [[gnu::noinline]] void put_other(Workspace* workspace) noexcept {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (!closed_) return others_.push_back(workspace);
     }
     delete workspace;
@@ -207,7 +207,7 @@ class CompiledModel {
   void close() noexcept {
     Vector<Workspace*> resting;
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       closed_ = true;
       resting.swap(others_);
     }
@@ -225,7 +225,7 @@ class CompiledModel {
   /// Takes replaced weights and workers from the workspaces at rest. Those in use let go of them when they are put
   /// back.
   void forget_replaced() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     for (Workspace* workspace : others_) workspace->forget_replaced(weights_.published(), workers_);
     for (Place& at : places_) {
       Workspace* workspace = at.workspace.exchange(nullptr, std::memory_order_acquire);
@@ -243,7 +243,7 @@ class CompiledModel {
   Published<Workers> workers_;
   const bool timed_;
   std::array<Place, num_places> places_;
-  std::mutex mutex_;
+  Mutex mutex_;
   Vector<Workspace*> others_;
   std::size_t num_workspaces_ = 0;
   bool closed_ = false;

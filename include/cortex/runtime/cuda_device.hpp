@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "cortex/base/mutex.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/jit/cuda_driver.hpp"
@@ -51,7 +51,7 @@ class CudaDevice {
 
   /// The compiler. Throws `Error{unavailable}` where NVRTC is not installed.
   const jit::Nvrtc& nvrtc() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (nvrtc_) return *nvrtc_;
     std::string why;
     nvrtc_ = jit::find_nvrtc(why);
@@ -85,7 +85,7 @@ class CudaDevice {
       throw Error(Code::out_of_memory, text + ": nothing is lost; free memory of the device, or call with fewer roots");
     if (!jit::cuda::is_sticky(result)) throw Error(Code::unavailable, text);
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (lost_.empty()) lost_ = text;
     }
     refuse_if_lost();
@@ -99,7 +99,7 @@ class CudaDevice {
   }
 
   void refuse_if_lost() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (!lost_.empty())
       throw Error(Code::device_lost,
                   "the device is lost since " + lost_ +
@@ -123,7 +123,7 @@ class CudaDevice {
 
   std::shared_ptr<const jit::CudaDriver> driver_;
   mutable std::shared_ptr<const jit::Nvrtc> nvrtc_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::string lost_;
   std::string name_;
   Gpu gpu_;

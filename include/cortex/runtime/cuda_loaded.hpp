@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_workspace.hpp"
 
@@ -54,7 +54,7 @@ class CudaLoaded {
     constexpr std::size_t most_unfinished = 2;
     device_->refuse_if_lost();
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       std::size_t chosen = 0;
       while (chosen < resting_.size() && !resting_[chosen]->ready()) ++chosen;
       if (chosen == resting_.size() && chosen >= most_unfinished) chosen = 0;
@@ -69,7 +69,7 @@ class CudaLoaded {
 
   /// The weights bound now, on the device.
   std::shared_ptr<const CudaWeights> weights() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const Published<const WeightSet>& published = source_->weights.published();
     if (weights_ && published.is_current(weights_->host)) return weights_;
     auto fresh = std::make_shared<CudaWeights>();
@@ -177,7 +177,7 @@ class CudaLoaded {
   }
 
   void put(std::unique_ptr<CudaWorkspace> workspace) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     workspace->forget_replaced(weights_.get());
     resting_.push_back(std::move(workspace));
   }
@@ -187,7 +187,7 @@ class CudaLoaded {
   jit::CudaImage image_;
   jit::CudaHandle module_ = nullptr, function_ = nullptr, gather_ = nullptr, place_ = nullptr;
   int most_groups_ = 0;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::shared_ptr<const CudaWeights> weights_;
   Vector<std::unique_ptr<CudaWorkspace>> resting_;
 };

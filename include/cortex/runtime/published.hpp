@@ -4,8 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
+
+#include "cortex/base/mutex.hpp"
 
 namespace cortex::runtime {
 
@@ -33,7 +34,7 @@ class Published {
   bool is_current(const View& view) const { return view.version == version_.load(std::memory_order_relaxed); }
 
   View current() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return {value_, version_.load(std::memory_order_relaxed)};
   }
 
@@ -41,13 +42,13 @@ class Published {
   template <class Make>
   void replace(Make make) {
     std::shared_ptr<T> old;
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     old = std::exchange(value_, make(value_));
     version_.fetch_add(1, std::memory_order_release);
   }
 
  private:
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::shared_ptr<T> value_;
   std::atomic<std::uint64_t> version_{1};
 };

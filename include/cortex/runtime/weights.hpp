@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/published.hpp"
@@ -168,7 +168,7 @@ class Weights {
   };
   /// Publishes a set in which the weight has these values.
   void replace(const Place& place, Values values) {
-    const std::lock_guard lock(binding_);
+    const Lock lock(binding_);
     auto set = std::make_shared<WeightSet>(*published_.current().value);
     for (std::size_t b = 0; b < set->blocks.size(); ++b)
       if (detail::weight_slot(executable_->program.buffers[b]) == int(place.slot))
@@ -186,13 +186,13 @@ class Weights {
   class Together {
    public:
     explicit Together(Weights& weights) : weights_(&weights) {
-      const std::lock_guard lock(weights_->binding_);
+      const Lock lock(weights_->binding_);
       ++weights_->together_;
     }
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
     ~Together() {
-      const std::lock_guard lock(weights_->binding_);
+      const Lock lock(weights_->binding_);
       if (--weights_->together_ > 0) return;
       try {
         weights_->publish(std::make_shared<WeightSet>(*weights_->published_.current().value));
@@ -331,7 +331,7 @@ class Weights {
   }
 
   std::shared_ptr<const Executable> executable_;
-  std::mutex binding_;  // held while a set is made of the one before
+  Mutex binding_;  // held while a set is made of the one before
   int together_ = 0;
   Published<const WeightSet> published_;
 };
