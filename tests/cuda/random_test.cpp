@@ -161,7 +161,9 @@ TEST_CASE("random models on a GPU give the same bits from tables as computed", "
   int with_tables = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const RandomModel model(std::uint64_t(seed), seed % 4 ? Grammar::one_recursion : Grammar::whole);
-    const Schedule schedule = Schedule::standard().on_gpu(way(seed));
+    GpuSchedule how = way(seed);
+    if (how.weights == GpuSchedule::Weights::registers) how.weights = {};  // not all of these have some to keep there
+    const Schedule schedule = Schedule::standard().on_gpu(how);
     INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
     FakeCuda fake;
     shape(fake, seed);

@@ -11,6 +11,7 @@
 // names do not occur. The text needs no part of CUDA to be made, read or compared, and is the same each time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -71,7 +72,11 @@ namespace detail {
 
 class CudaTextPrinter {
  public:
-  CudaTextPrinter(const ir::Program& program, const CudaTextOptions& options) : program_(program), options_(options) {}
+  CudaTextPrinter(const ir::Program& program, const CudaTextOptions& options) : program_(program), options_(options) {
+    ir::visit_with(program.body, [&](const ir::Alloc& alloc) {
+      if (alloc.buffer->role == ir::Role::weight) weights_in_registers_ += int(alloc.buffer->dims[0].extent());
+    });
+  }
 
   CudaText text() {
     heading();
@@ -198,7 +203,7 @@ class CudaTextPrinter {
   }
 
   /// So many that a quarter of the thread's registers wait for loads from far away, each of which takes as long as
-  /// hundreds of additions.
+  /// hundreds of additions; fewer where some hold weights.
   int iterations_at_once(const ir::For& n) const {
     int loads = 0, many = 16;
     Vector<ir::Expr> known;  // products of several gates have their operand in common
@@ -210,7 +215,8 @@ class CudaTextPrinter {
       known.push_back(ir::handle_of(load));
       loads += load.buffer->fragments ? 4 : 1;
     });
-    while (many > 1 && many * loads > 16384 / options_.threads) many /= 2;
+    const int waiting = std::max(16384 / options_.threads - weights_in_registers_ / 2, 4);
+    while (many > 1 && many * loads > waiting) many /= 2;
     return many;
   }
 
@@ -381,6 +387,7 @@ class CudaTextPrinter {
 
   const ir::Program& program_;
   const CudaTextOptions& options_;
+  int weights_in_registers_ = 0;  // of a thread
   std::string text_;
   PointerMap<std::string> names_;
   Memo memo_;

@@ -13,6 +13,7 @@
 #include "cortex/ir/count_work.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/pass/flatten_storage.hpp"
+#include "cortex/ra/index_checks.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/tables.hpp"
