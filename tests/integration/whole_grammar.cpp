@@ -55,7 +55,7 @@ Tally run(std::uint64_t first, int count) {
 TEST_CASE("random models of the whole grammar equal their equations under random schedules", "[differential][slow]") {
   const char *asked = std::getenv("CORTEX_CASES"), *seed = std::getenv("CORTEX_SEED");
   const Tally tally = run(seed ? std::strtoull(seed, nullptr, 10) : 20000, asked         ? std::atoi(asked)
-                                                                           : CORTEX_LLVM ? 1200
+                                                                           : CORTEX_LLVM ? 1000
                                                                                          : 300);
   CHECK(tally.refused < tally.cases / 5);
   WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");

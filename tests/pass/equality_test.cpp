@@ -79,7 +79,7 @@ TEST_CASE("a state of one number a node is right after every pass", "[pass][equa
 TEST_CASE("a state that is a matrix is right after every pass", "[pass][equality]") {
   check_odd(test::odd::matrix_state);
   check_odd(test::odd::matrix_rows);
-  check_on(test::odd::matrix_rows(32), graph_table(9), 1);  // two slices of rows
+  check_on(test::odd::matrix_rows(32), graph_table(4), 1);  // two slices of rows
 }
 
 TEST_CASE("greatest, least and product are right after every pass", "[pass][equality]") {
