@@ -35,19 +35,6 @@ using FromDevice = runtime::BindFromDevice;
 /// What a call has done, and how long it took.
 using Counters = runtime::CudaCounters;
 
-namespace detail {
-
-/// Of a weight that is named, or whose handle is given. Throws for the handle of another model.
-template <class Name>
-std::string_view weight_name(const runtime::CudaSource& source, const Name& name) {
-  if constexpr (std::is_convertible_v<const Name&, std::string_view>)
-    return name;
-  else
-    return runtime::own_name_of(source.code->executable->graph, name.buffer());
-}
-
-}  // namespace detail
-
 /// A GPU of this machine. Copies are handles to the same device.
 class Device {
  public:
@@ -297,7 +284,8 @@ class OnDevice {
   const OnDevice& bind_device(const Name& name, std::uint64_t at, std::span<const std::int64_t> shape,
                               const FromDevice& how = {}) const {
     const runtime::CudaSource& source = loaded_->source();
-    runtime::bind_from_device(source.weights, loaded_->device(), detail::weight_name(source, name), at, shape, how);
+    const std::string_view own_name = runtime::name_of_weight(source.code->executable->graph, name);
+    runtime::bind_from_device(source.weights, loaded_->device(), own_name, at, shape, how);
     return *this;
   }
   template <class Name>
@@ -405,7 +393,8 @@ class Model {
   }
   template <class Name, class T>
   Model& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
-    source_->weights.bind(detail::weight_name(*source_, name), dtype_of<T>, values, count, shape);
+    const std::string_view own_name = runtime::name_of_weight(source_->code->executable->graph, name);
+    source_->weights.bind(own_name, dtype_of<T>, values, count, shape);
     return *this;
   }
 

@@ -197,7 +197,7 @@ class Functor {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
                       std::is_same_v<T, std::int64_t>,
                   "weights are bound from float or double values: convert them first");
-    model_->bind(own_name_of(name), dtype_of<T>, values, count, shape);
+    model_->bind(runtime::name_of_weight(executable().graph, name), dtype_of<T>, values, count, shape);
     return *this;
   }
 
@@ -241,11 +241,6 @@ class Functor {
   std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
  private:
-  static std::string_view own_name_of(std::string_view name) { return name; }
-  std::string_view own_name_of(const dsl::Handle& input) const {
-    return runtime::own_name_of(executable().graph, input.buffer());
-  }
-
   template <class Roots, class... ArenaIfAny>
   runtime::Lease lease(Roots& roots, const ArenaIfAny&... arena) const {
     return with_numbering([&](const auto& numbering) { return model_->call(numbering); }, roots, arena...);

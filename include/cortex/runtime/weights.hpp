@@ -114,6 +114,15 @@ inline const std::string& own_name_of(const ra::Graph& graph, const ir::Buffer& 
                             : ": bind what belongs to this one"));
 }
 
+/// Of a weight that is named, which is checked where it is bound, or whose handle is given.
+template <class Name>
+std::string_view name_of_weight(const ra::Graph& graph, const Name& name) {
+  if constexpr (std::is_convertible_v<const Name&, std::string_view>)
+    return name;
+  else
+    return own_name_of(graph, name.buffer());
+}
+
 /// Binds the weights of one executable. All member functions may be called from any number of threads.
 class Weights {
  public:

@@ -8,6 +8,7 @@
 // differs.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "cortex/base/target.hpp"
@@ -55,6 +56,37 @@ inline int lanes_of(const Target& target, DType dtype) { return target.vector_by
 
 namespace detail {
 
+/// The one dimension of an access that `var` indexes; -1 if none is, or several are.
+inline int dim_indexed_by(const ir::Load& load, const ir::Expr& var) {
+  int found = -1;
+  for (std::size_t d = 0; d < load.indices.size(); ++d)
+    if (load.indices[d].same_as(var)) found = found == -1 ? int(d) : -2;
+  return std::max(found, -1);
+}
+
+/// Copies of weights in layouts of their own, one for each weight and dimensions that the layout is made for.
+class PackedCopies {
+ public:
+  /// The copy of `weight` that `describe(info)` has described, once. `summed` is -1 where the layout has none.
+  template <class Describe>
+  ir::Buffer of(const ir::Buffer& weight, int column, int summed, Describe describe) {
+    for (const Known& known : known_)
+      if (known.copy->packed_from == weight && known.column == column && known.summed == summed) return known.copy;
+    ir::BufferInfo info = *weight;
+    info.packed_from = weight;
+    describe(info);
+    known_.push_back({ir::Buffer(std::move(info)), column, summed});
+    return known_.back().copy;
+  }
+
+ private:
+  struct Known {
+    ir::Buffer copy;
+    int column, summed;
+  };
+  Vector<Known> known_;
+};
+
 class WeightPacker {
  public:
   explicit WeightPacker(const Target& target) : target_(target) {}
@@ -81,13 +113,9 @@ class WeightPacker {
   static int panel_dim(const ir::Load& load, const ir::Expr& vector) {
     const auto& dims = load.buffer->dims;
     if (load.buffer->role != ir::Role::weight || !load.buffer->layout.empty() || dims.size() < 2) return -1;
-    int panel = -1, loops = 0;
-    for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      if (load.indices[d].same_as(vector))
-        panel = panel < 0 ? int(d) : -2;
-      else
-        loops += is_of_loops(load.indices[d]);
-    }
+    const int panel = dim_indexed_by(load, vector);
+    int loops = 0;
+    for (const ir::Expr& index : load.indices) loops += !index.same_as(vector) && is_of_loops(index);
     const bool open_inside = dims[0].kind() == DimKind::open && (panel == 0 || dims.size() == 2);
     return panel >= 0 && loops > 0 && !open_inside ? panel : -1;
   }
@@ -101,21 +129,15 @@ class WeightPacker {
   }
 
   ir::Buffer copy(const ir::Buffer& weight, int panel) {
-    for (std::size_t i = 0; i < copies_.size(); ++i)
-      if (panels_[i] == panel && copies_[i]->packed_from == weight) return copies_[i];
-    ir::BufferInfo info = *weight;
-    info.name += "_packed";
-    info.packed_from = weight;
-    info.layout =
-        panel_layout(info.dims, panel, lanes_of(target_, is_narrow(info.dtype) ? DType::f32 : info.dtype), info.dtype);
-    copies_.push_back(ir::Buffer(std::move(info)));
-    panels_.push_back(panel);
-    return copies_.back();
+    return copies_.of(weight, panel, -1, [&](ir::BufferInfo& info) {
+      info.name += "_packed";
+      const int lanes = lanes_of(target_, is_narrow(info.dtype) ? DType::f32 : info.dtype);
+      info.layout = panel_layout(info.dims, panel, lanes, info.dtype);
+    });
   }
 
   const Target& target_;
-  Vector<ir::Buffer> copies_;  // of weights, by columns of so many: [copy]
-  Vector<int> panels_;
+  PackedCopies copies_;
 };
 
 }  // namespace detail

@@ -11,9 +11,11 @@
 // workers: so results are the same bits for any number of workers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
 

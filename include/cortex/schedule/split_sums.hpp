@@ -20,6 +20,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
+#include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
 #include "cortex/schedule/tile_nests.hpp"
 
@@ -48,14 +49,6 @@ inline ir::Layout part_layout(const Vector<Dim>& dims, int column, int summed, i
 }
 
 namespace detail {
-
-/// The one dimension of an access that `var` indexes; -1 if none is, or several are.
-inline int dim_indexed_by(const ir::Load& load, const ir::Expr& var) {
-  int found = -1;
-  for (std::size_t d = 0; d < load.indices.size(); ++d)
-    if (load.indices[d].same_as(var)) found = found == -1 ? int(d) : -2;
-  return std::max(found, -1);
-}
 
 /// Finds the nests whose sums are worth parts, and gives them weights to match.
 class PartLayouts {
@@ -132,25 +125,16 @@ class PartLayouts {
     return plain;
   }
 
-  struct Copy {
-    ir::Buffer weight, copy;
-    int column, summed;
-  };
-
   ir::Buffer copy(const ir::Buffer& weight, int column, int summed) {
-    for (const Copy& known : copies_)
-      if (known.weight == weight && known.column == column && known.summed == summed) return known.copy;
-    ir::BufferInfo info = *weight;
-    info.name += "_packed";
-    info.packed_from = weight;
-    info.layout = part_layout(info.dims, column, summed, parts_);
-    info.parts = parts_;
-    copies_.push_back({weight, ir::Buffer(std::move(info)), column, summed});
-    return copies_.back().copy;
+    return copies_.of(weight, column, summed, [&](ir::BufferInfo& info) {
+      info.name += "_packed";
+      info.layout = part_layout(info.dims, column, summed, parts_);
+      info.parts = parts_;
+    });
   }
 
   const int parts_;
-  Vector<Copy> copies_;
+  PackedCopies copies_;
 };
 
 /// The parts of the sums that a nest's loops read weights for; 1 if it is none of those that `lay_out_parts` chose.

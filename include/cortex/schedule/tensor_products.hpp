@@ -17,6 +17,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
+#include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/tile_nests.hpp"
 
 namespace cortex::schedule {
@@ -72,14 +73,6 @@ struct TensorTerm {
   const ir::Load* weights = nullptr;
   ir::Expr x;
 };
-
-/// The dimension of a weight that `var` indexes; -1 if none is, or several are.
-inline int dim_of(const ir::Load& load, const ir::Expr& var) {
-  int found = -1;
-  for (std::size_t d = 0; d < load.indices.size(); ++d)
-    if (load.indices[d].same_as(var)) found = found == -1 ? int(d) : -2;
-  return std::max(found, -1);
-}
 
 class TensorProducts {
  public:
@@ -164,7 +157,7 @@ class TensorProducts {
         refuse("reads '" + weights->buffer->name + "' as " + std::string(to_string(weights->buffer->dtype)) +
                ", and not as " + std::string(to_string(type_)));
       if (ir::uses(x, nest_->loops.back().var)) refuse("multiplies each of its outputs with something else");
-      const int column = dim_of(*weights, nest_->loops.back().var), k = dim_of(*weights, summed);
+      const int column = dim_indexed_by(*weights, nest_->loops.back().var), k = dim_indexed_by(*weights, summed);
       const ir::Expr w = ir::Load::make(copy(weights->buffer, column, k), weights->indices);
       const ir::Expr rounded = ir::Cast::make(DType::f32, ir::Cast::make(type_, x));
       return ir::Store::make(store.buffer, {}, ir::Fma::make(ir::Cast::make(DType::f32, w), rounded, term->c));
@@ -175,7 +168,7 @@ class TensorProducts {
 
   /// Whether the nest's column and the loop's variable each index one dimension, and neither they nor the node others.
   bool is_matrix(const ir::Load& load, const ir::Expr& summed) const {
-    const int column = dim_of(load, nest_->loops.back().var), k = dim_of(load, summed);
+    const int column = dim_indexed_by(load, nest_->loops.back().var), k = dim_indexed_by(load, summed);
     if (column < 0 || k < 0) return false;
     bool plain = true;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
@@ -188,27 +181,18 @@ class TensorProducts {
     return plain;
   }
 
-  struct Copy {
-    ir::Buffer weight, copy;
-    int column, summed;
-  };
-
   ir::Buffer copy(const ir::Buffer& weight, int column, int summed) {
-    for (const Copy& known : copies_)
-      if (known.weight == weight && known.column == column && known.summed == summed) return known.copy;
-    ir::BufferInfo info = *weight;
-    info.name += "_fragments";
-    info.packed_from = weight;
-    info.layout = fragment_layout(info.dims, info.dtype, column, summed);
-    info.fragments = true;
-    copies_.push_back({weight, ir::Buffer(std::move(info)), column, summed});
-    return copies_.back().copy;
+    return copies_.of(weight, column, summed, [&](ir::BufferInfo& info) {
+      info.name += "_fragments";
+      info.layout = fragment_layout(info.dims, info.dtype, column, summed);
+      info.fragments = true;
+    });
   }
 
   const DType type_;
   const Nest* nest_ = nullptr;
   std::string name_;
-  Vector<Copy> copies_;
+  PackedCopies copies_;
 };
 
 }  // namespace detail
