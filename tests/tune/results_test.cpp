@@ -15,11 +15,18 @@ namespace {
 /// The TreeLSTM, whose two states depend on products, at a tree of three words and at one word.
 struct Called {
   explicit Called(const Schedule& schedule, const Target& target = Target::interpreter())
-      : model(compile(tree_lstm(6), schedule, {target})) {
+      : Called(schedule, CompileOptions{target}) {}
+  Called(const Schedule& schedule, const CompileOptions& options) : model(compile(tree_lstm(6), schedule, options)) {
     unsigned seed = 1;
     for (const runtime::WeightSpec& spec : model.executable().weights)
       model.bind(spec.name, uniform(spec.dims.size() == 1 ? 6 : spec.name == "Emb" ? 18 : 36, 0.5f, seed++));
     output = model(phrases.batches[0]);
+  }
+  /// The call anew, with these roots.
+  const runtime::Workspace& call(const std::vector<const Word*>& roots) {
+    output = {};
+    output = model(roots);
+    return call();
   }
   const runtime::Workspace& call() const { return output.workspace(); }
   /// An element of a state at the first root.
@@ -33,13 +40,27 @@ struct Called {
   decltype(model)::Output output;
 };
 
+CompileOptions two_threads() {
+  return CompileOptions{Target::interpreter()}.with_workers(std::make_shared<Workers>(1));
+}
+
 }  // namespace
 
 TEST_CASE("schedules that round alike give one fingerprint", "[tune]") {
   const auto expected = tuning::fingerprint(Called(Schedule::standard()).call());
   CHECK(expected.size() == 2 * 6);  // two states at six nodes
   CHECK(tuning::round_alike(Schedule::standard().workers(2).groups(2), Schedule::standard(), Target::interpreter()));
-  CHECK(tuning::fingerprint(Called(Schedule::standard().workers(2)).call()) == expected);
+  CHECK(tuning::fingerprint(Called(Schedule::standard().workers(2), two_threads()).call()) == expected);
+}
+
+TEST_CASE("roots have one fingerprint whichever groups of workers they are in", "[tune]") {
+  Phrases first, second;
+  const std::vector<const Word*> roots{&first.ab, &first.c, &second.d, &second.abc};
+  const auto expected = tuning::fingerprint(Called(Schedule::standard()).call(roots));
+  CHECK(expected.size() == 2 * (3 + 1 + 1 + 5));
+  Called divided(Schedule::standard().workers(2).groups(2), two_threads());
+  REQUIRE(divided.call(roots).num_groups() == 2);
+  CHECK(tuning::fingerprint(divided.call()) == expected);
 }
 
 #if CORTEX_LLVM

@@ -97,18 +97,20 @@ inline Vector<double> row_of(const runtime::Workspace& call, std::size_t state, 
   return view.dtype == DType::f64 ? read(double()) : read(float());
 }
 
-/// Calls `take(state, node)` for each state of each node of a group that has one, root by root: group by group that is
-/// the same order for all schedules, however they number nodes and divide roots. What several roots reach comes once
-/// for each.
+/// Calls `take(state, node)` for each state of each node that root `r` of a group reaches and that has one.
 template <class Take>
-void for_each_result(const runtime::Workspace& group, Take take) {
+void for_each_result_of(const runtime::Workspace& group, std::int32_t r, Vector<std::int32_t>& seen, Take take) {
   const auto& states = group.plan().executable->states;
-  const structure::Arrays& arrays = group.arrays();
-  Vector<std::int32_t> seen(std::size_t(arrays.num_nodes));
-  for (std::int32_t r = 0; r < arrays.num_roots; ++r)
-    for (const std::int32_t node : nodes_in_order(group, r, seen))
-      for (std::size_t s = 0; s < states.size(); ++s)
-        if (!states[s].at_roots || node == arrays.root[r]) take(s, node);
+  seen.resize(std::size_t(group.arrays().num_nodes));
+  for (const std::int32_t node : nodes_in_order(group, r, seen))
+    for (std::size_t s = 0; s < states.size(); ++s)
+      if (!states[s].at_roots || node == group.arrays().root[r]) take(s, node);
+}
+
+template <class Take>
+void for_each_result_in(const runtime::Workspace& group, Take take) {
+  Vector<std::int32_t> seen;
+  for (std::int32_t r = 0; r < group.arrays().num_roots; ++r) for_each_result_of(group, r, seen, take);
 }
 
 /// The arrays of a call with the accessors in the graph's order, as the interpreter of the graph asks for them.
@@ -166,13 +168,18 @@ inline ra::Weights weights_of(const runtime::Workspace& call) {
 }  // namespace detail
 
 /// A number for each state of each node of a call, equal where all elements are: bit by bit, but that zeros of either
-/// sign are one, and all NaNs.
+/// sign are one, and all NaNs. They come root by root, which is the same order for all schedules, however these number
+/// nodes and divide roots; what several roots reach comes once for each.
 inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
   Vector<std::uint64_t> result;
-  for (int g = 0; g < call.num_groups(); ++g)
-    detail::for_each_result(call.group(g), [&](std::size_t state, std::int32_t node) {
+  const std::size_t groups = std::size_t(call.num_groups());
+  Vector<Vector<std::int32_t>> seen(groups);
+  for (std::size_t i = 0; i < call.num_roots(); ++i) {
+    const runtime::RootPlace place = runtime::place_of_root(i, groups);
+    const runtime::Workspace& group = call.group(int(place.group));
+    detail::for_each_result_of(group, std::int32_t(place.number), seen[place.group], [&](std::size_t state, int node) {
       std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
-      for (const double value : detail::row_of(call.group(g), state, node)) {
+      for (const double value : detail::row_of(group, state, node)) {
         const double one = value == 0 ? 0.0 : std::isnan(value) ? NAN : value;
         std::uint64_t bits = 0;
         std::memcpy(&bits, &one, sizeof bits);
@@ -181,6 +188,7 @@ inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
       }
       result.push_back(hash);
     });
+  }
   return result;
 }
 
@@ -195,13 +203,13 @@ inline std::optional<std::string> mismatch_of(const runtime::Workspace& call, co
   for (std::size_t s = 0; s < given.size(); ++s) given[s].resize(std::size_t(call.arrays().num_nodes));
   for (std::size_t s = 0; s < given.size(); ++s)
     for (auto& row : given[s]) row.resize(std::size_t(call.plan().states[s].size));
-  for_each_result(call, [&](std::size_t s, std::int32_t n) { given[s][std::size_t(n)] = row_of(call, s, n); });
+  for_each_result_in(call, [&](std::size_t s, std::int32_t n) { given[s][std::size_t(n)] = row_of(call, s, n); });
   ra::Rounding rounding;
   rounding.any_order = true;
   const auto right =
       ra::interpret_from<ra::Bounded>(given, executable.graph, view, weights, ra::Arithmetic<ra::Bounded>(rounding));
   std::optional<std::string> wrong;
-  for_each_result(call, [&](std::size_t s, std::int32_t n) {
+  for_each_result_in(call, [&](std::size_t s, std::int32_t n) {
     const Vector<double>& is = given[s][std::size_t(n)];
     for (std::size_t i = 0; i < is.size() && !wrong; ++i) {
       const ra::Bounded& bounded = right[s][std::size_t(n)][i];
