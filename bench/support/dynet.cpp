@@ -1,6 +1,6 @@
 // `dynet`: the models on DyNet, in its own terms, with its automatic batching: a graph is built for each batch, node by
-// node, and run forward once. Written by DyNet 2.1's documentation; it is built only against an install of yours
-// (`bench/run --dynet PREFIX`) and is not part of any test.
+// node, and run forward once. It is built only against an install of yours (`bench/run --dynet PREFIX`), and is not part
+// of any test; tried with DyNet 2.1 on Eigen 3.4.
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/init.h>

@@ -67,6 +67,8 @@ inline constexpr std::array decisions{
              [](const Schedule& s, const LoopStep&) { return s.tabulate_where_it_pays(); }},
     Decision{"tabulate_nothing", "", [](const Schedule& s, const LoopStep&) { return s.tabulate_nothing(); }},
     Decision{"workers", "n", [](const Schedule& s, const LoopStep& step) { return s.workers(int(step.numbers[0])); }},
+    Decision{"workers_where_they_pay", "",
+             [](const Schedule& s, const LoopStep&) { return s.workers_where_they_pay(); }},
     Decision{"groups", "n", [](const Schedule& s, const LoopStep& step) { return s.groups(int(step.numbers[0])); }},
     Decision{"store_weights", "t",
              [](const Schedule& s, const LoopStep& step) { return s.store_weights(*type_named(step.names[0])); }},

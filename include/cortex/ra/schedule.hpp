@@ -117,6 +117,7 @@ struct Schedule {
   LoopsByHand by_hand;             // of the lowered program
   Tiling tiling;                   // where loops are not scheduled by hand
   int max_workers = 1;             // threads that may share one call
+  bool fewer_workers = false;      // in a call that is not worth as many
   int num_groups = 0;              // of these threads, each with some of a call's roots; 0: the compiler's choice
   DType weight_type = DType::f32;  // of weights that sums of products read
   Vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
@@ -195,8 +196,8 @@ struct Schedule {
   [[nodiscard]] Schedule tabulate(int megabytes = 64) const {
     return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
   }
-  /// The same with 64 MB, for machine code of CPUs: not for the interpreter, which is slow to make tables, nor for GPUs,
-  /// of which it is not known, nor where loops are scheduled by hand, for which `tabulate` is refused.
+  /// The same with 64 MB, for machine code of CPUs: not for the interpreter, which is slow to make tables, nor for
+  /// GPUs, of which it is not known, nor where loops are scheduled by hand, for which `tabulate` is refused.
   [[nodiscard]] Schedule tabulate_where_it_pays() const {
     return with([](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = 64; });
   }
@@ -205,9 +206,16 @@ struct Schedule {
   [[nodiscard]] Schedule tabulate_nothing() const {
     return with([](Schedule& s) { s.tabulating = Tabulating::off, s.table_megabytes = 64; });
   }
-  /// At most `count` threads share one call, each owning a slice of every operator's last dimension.
+  /// At most `count` threads share one call, each owning a slice of every operator's last dimension: as many of them as
+  /// are free.
   [[nodiscard]] Schedule workers(int count) const {
-    return with([&](Schedule& s) { s.max_workers = count; });
+    return with([&](Schedule& s) { s.max_workers = count, s.fewer_workers = false; });
+  }
+  /// A call takes fewer where the compiler predicts that more would not shorten it by a tenth: threads that wait for
+  /// each other at every level of a small model take longer than one. At most as many as `workers` says before; where
+  /// that says nothing, the caller and the threads of the pool that the model is compiled with.
+  [[nodiscard]] Schedule workers_where_they_pay() const {
+    return with([](Schedule& s) { s.fewer_workers = true; });
   }
   /// The threads that share a call stand in at most `count` groups of one size, from 1 to 1024. Each group numbers and
   /// computes its own share of the call's roots, and its threads own slices; groups do not wait for each other. 1: all
@@ -262,15 +270,16 @@ struct Schedule {
     return with([&](Schedule& s) { s.gpu = how; });
   }
 
-  /// Batched, every branch on is_leaf and every switch specialized, leaves apart, equal subtrees shared and words
-  /// tabulated where it pays.
+  /// Batched, every branch on is_leaf and every switch specialized, leaves apart, equal subtrees shared, words
+  /// tabulated and calls shared by several threads where it pays.
   static Schedule standard() {
     return Schedule{}
         .dynamic_batch()
         .specialize_leaves_and_switches()
         .specialize_leaves()
         .share_subtrees_where_it_pays()
-        .tabulate_where_it_pays();
+        .tabulate_where_it_pays()
+        .workers_where_they_pay();
   }
 
   friend bool operator==(const Schedule&, const Schedule&) = default;

@@ -56,6 +56,7 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.tabulating == Tabulating::on) line("tabulate", std::to_string(schedule.table_megabytes));
   if (schedule.tabulating == Tabulating::where_it_pays) line("tabulate_where_it_pays");
   if (schedule.max_workers != 1) line("workers", std::to_string(schedule.max_workers));
+  if (schedule.fewer_workers) line("workers_where_they_pay");
   if (schedule.num_groups) line("groups", std::to_string(schedule.num_groups));
   if (schedule.weight_type != DType::f32) line("store_weights", std::string(to_string(schedule.weight_type)));
   for (const auto& [name, type] : schedule.stored)

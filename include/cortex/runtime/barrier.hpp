@@ -98,8 +98,13 @@ class Barrier {
   Barrier(BarrierLine* const* lines, int worker, int num_workers, std::atomic<bool>& broken)
       : lines_(lines), broken_(broken), worker_(worker), num_workers_(num_workers) {}
 
-  /// This worker's end of a barrier of the call's workers [first, first + count) alone, which then use no other one.
-  Barrier among(int first, int count) const { return Barrier(lines_ + first, worker_ - first, count, broken_); }
+  /// This worker's end of a barrier of the workers [first, first + count) alone, who have met at this one equally often
+  /// and then use no other.
+  Barrier among(int first, int count) const {
+    Barrier own(lines_ + first, worker_ - first, count, broken_);
+    own.epoch_ = epoch_;
+    return own;
+  }
 
   /// Throws BrokenBarrier if a worker has failed.
   void wait() {

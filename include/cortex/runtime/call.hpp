@@ -36,6 +36,12 @@ inline int wanted_workers(const Workspace& workspace) {
                  : 1;
 }
 
+/// Of so many workers, those that are to compute what a workspace's linearizer has numbered.
+inline int team_of(const Workspace& group, int workers) {
+  const structure::Arrays& arrays = group.arrays();
+  return best_team(group.plan().executable->team_costs, workers, arrays.num_nodes, arrays.num_batches);
+}
+
 /// One worker's part of what a group computes, after `prepare`.
 inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& barrier) {
   if (group.has_tables()) {
@@ -88,7 +94,10 @@ class CallInGroups {
     Barrier own = barrier.among(first, size);
     if (worker == first && !begin(group, worker / size, groups, size)) group.division.numbered.set(bad);
     if (size > 1) own.wait();
-    if (group.division.numbered.get() == good) run_worker(group, worker - first, size, own);
+    if (group.division.numbered.get() != good) return;
+    const int team = team_of(group, size);
+    Barrier of_team = own.among(0, team);
+    if (worker - first < team) run_worker(group, worker - first, team, of_team);
   }
 
   /// Numbers the nodes of a group and provides what its workers need; false if the call is undone. Throws nothing:
@@ -147,12 +156,12 @@ class CallInGroups {
 }  // namespace detail
 
 /// Runs the kernel on what the workspace's linearizer has numbered, with the workspace's weights. Takes as many workers
-/// as the schedule allows and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
+/// as the schedule finds worth it and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
 inline void run(Workspace& workspace) {
   const structure::Arrays& arrays = workspace.arrays();
   if (arrays.num_nodes == 0) return;
   check_guarded(workspace.plan(), workspace.nodes, workspace.weights());
-  const int wanted = detail::wanted_workers(workspace);
+  const int wanted = detail::team_of(workspace, detail::wanted_workers(workspace));
   workspace.prepare(wanted);
   if (wanted > 1)
     return workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {

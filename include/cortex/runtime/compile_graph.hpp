@@ -83,6 +83,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
   executable->group_rules = group_rules_of(*executable);
+  executable->team_costs = team_costs_of(*executable);
   plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);

@@ -103,6 +103,7 @@ struct Executable {
   bool shares_subtrees = false;    // equal ones are computed once
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
   Vector<GroupRule> group_rules;   // where the schedule leaves groups to the compiler
+  Vector<TeamCost> team_costs;     // where it leaves workers out of calls that are not worth them
   ir::Program lowered;             // at level loops: what lowering makes of the graph
   ir::Program scheduled;           // the last one before register tiles write each nest out for each number of rows
   ir::Program tiled;               // the last one with functions of the structure in place of arrays

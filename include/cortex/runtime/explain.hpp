@@ -128,7 +128,8 @@ class Explainer {
       lines.row({"workers", s.max_workers == 1 ? "one thread runs a call"
                                                : "up to " + workers +
                                                      " threads share a call, each with its own slice of every "
-                                                     "operator's last dimension"});
+                                                     "operator's last dimension" +
+                                                     teams()});
     if (s.max_workers > 1 && executable_.target.backend != Backend::cuda) lines.row({"groups", groups()});
     if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
@@ -141,6 +142,26 @@ class Explainer {
       lines.row({"unread", names + ": no result depends on it, so it need not be bound"});
     lines.row({"target", target()});
     return "schedule\n" + lines.text();
+  }
+
+  /// "; of one tree of 63 nodes 1, from 2 trees on 2": as many as are worth it
+  std::string teams() const {
+    const Vector<TeamCost>& costs = executable_.team_costs;
+    if (costs.empty()) return "";
+    const auto kind = executable_.graph.structure;
+    const int most = costs.back().workers;  // all
+    std::string text;
+    int last = 0;
+    for (const int roots : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256}) {
+      const int groups = groups_of(executable_.group_rules, executable_.schedule.num_groups, most, std::size_t(roots));
+      const schedule::CallShape group = schedule::example_call(kind, std::ceil(double(roots) / groups));
+      const int team = groups * best_team(costs, most / groups, group.nodes(), double(group.levels.size()));
+      if (team == last) continue;
+      text += last ? ", from " + std::to_string(roots) + " on " + std::to_string(team) : std::to_string(team);
+      last = team;
+    }
+    return "; of one root of " + std::to_string(int(schedule::example_call(kind).nodes())) + " nodes " + text +
+           ", by the cost model";
   }
 
   /// "each with its own share of a call's roots: 1, from 8 roots on 2", for as many threads as may share a call

@@ -30,7 +30,7 @@ inline Target host_target() { return runtime::host_target(); }
 struct CompileOptions {
   std::optional<Target> target;  // none: the machine that the program runs on
   std::shared_ptr<Workers>
-      workers;           // threads that may help calls, if the schedule allows several; none: the caller alone
+      workers;           // threads that may help calls, unless the schedule wants one alone; none: the caller alone
   bool timings = false;  // fill in Output::linearize_ns and execute_ns, which reads clocks on every call
 
   [[nodiscard]] CompileOptions on(Target machine) const {
@@ -51,6 +51,13 @@ struct CompileOptions {
 };
 
 namespace runtime {
+
+/// The schedule with as many workers as there are, where it leaves their number to the compiler.
+inline Schedule with_pool(Schedule schedule, const Workers* pool) {
+  if (pool && schedule.fewer_workers && schedule.max_workers == 1 && !schedule.by_hand)
+    schedule.max_workers = std::min(pool->size() + 1, max_call_workers);
+  return schedule;
+}
 
 /// A contiguous container or span of numbers.
 template <class T>
@@ -330,9 +337,9 @@ using AnyFunctor = Functor<Node, runtime::AnyAccessors, First>;
 template <class... Types>
 Functor<Types...> compile(const Program<Types...>& program, const Schedule& schedule,
                           const CompileOptions& options = {}) {
-  return Functor<Types...>(
-      runtime::compile_graph(program.graph(), schedule, options.target ? *options.target : runtime::host_target()),
-      options);
+  return Functor<Types...>(runtime::compile_graph(program.graph(), runtime::with_pool(schedule, options.workers.get()),
+                                                  options.target ? *options.target : runtime::host_target()),
+                           options);
 }
 /// The same under `Schedule::standard()`.
 template <class... Types>

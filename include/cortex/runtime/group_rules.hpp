@@ -1,14 +1,59 @@
-// When calls of a model are divided among groups of workers, worked out once by the cost model: a call looks up what it
-// has of workers and roots.
+// When calls of a model are divided among groups of workers, and how many workers take part, worked out once by the
+// cost model: a call looks up what it has of workers and roots, nodes and levels.
 #pragma once
+
+#include <algorithm>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/count_work.hpp"
+#include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/schedule/choose_groups.hpp"
 
 namespace cortex::runtime {
+
+namespace detail {
+
+inline constexpr int team_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256};
+
+/// What calls do, but for what they read from tables.
+inline Vector<ir::WorkItem> work_of_calls(const Executable& executable) {
+  Vector<ir::WorkItem> work;
+  for (const ir::WorkItem& item : ir::count_work(executable.scheduled.body))
+    if (!item.tabulated) work.push_back(item);
+  return work;
+}
+
+}  // namespace detail
+
+/// What teams of workers take, for the executable's schedule; none if all that are free take part. What a node and what
+/// a level takes follows from two calls that differ in nodes alone.
+inline Vector<TeamCost> team_costs_of(const Executable& executable) {
+  Schedule schedule = executable.schedule;
+  const int most = std::min(schedule.max_workers, max_call_workers);
+  if (most == 1 || !schedule.fewer_workers || schedule.by_hand) return {};
+  const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
+  const schedule::MachineModel machine = machine_model(executable.target);
+  const schedule::CallShape one = schedule::example_call(executable.graph.structure),
+                            ten = schedule::example_call(executable.graph.structure, 10);
+  Vector<TeamCost> costs;
+  const auto add = [&](int workers) {
+    schedule.max_workers = workers;
+    const auto seconds = [&](const schedule::CallShape& shape) {
+      const schedule::CostTerms terms = predict(work, schedule, executable.target, machine, shape);
+      return terms.total() - terms.nodes;
+    };
+    TeamCost cost{workers, workers > 1 ? machine.start : 0, 0, 0};
+    cost.node = (seconds(ten) - seconds(one)) / (ten.nodes() - one.nodes());
+    cost.level = std::max(0.0, seconds(one) - cost.node * one.nodes()) / double(one.levels.size());
+    costs.push_back(cost);
+  };
+  for (const int workers : detail::team_sizes)
+    if (workers < most) add(workers);
+  add(most);
+  return costs;
+}
 
 /// The rules for the executable's schedule, by what calls of example structures take; none if calls always have one
 /// group, or the schedule says how many.
@@ -16,13 +61,12 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable) {
   Schedule schedule = executable.schedule;
   const int most = schedule.max_workers;
   if (most == 1 || schedule.num_groups != 0 || schedule.by_hand) return {};
-  Vector<ir::WorkItem> work;
-  for (const ir::WorkItem& item : ir::count_work(executable.scheduled.body))
-    if (!item.tabulated) work.push_back(item);
+  const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
   const schedule::MachineModel machine = machine_model(executable.target);
   Vector<GroupRule> rules;
   bool several = false;
-  for (const int workers : {2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256}) {
+  for (const int workers : detail::team_sizes) {
+    if (workers == 1) continue;
     if (workers > most) break;
     schedule.max_workers = workers;
     rules.push_back({workers, 1, 1});

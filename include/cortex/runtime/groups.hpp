@@ -38,6 +38,27 @@ inline std::size_t num_roots_of(std::size_t group, std::size_t groups, std::size
   return turns + (root_at({group, turns}, groups) < roots);
 }
 
+/// What so many workers take of a call, one group of them, by the cost model: in seconds, without numbering its nodes.
+struct TeamCost {
+  int workers = 1;
+  double start = 0, node = 0, level = 0;  // for the call, each of its nodes and each of its levels
+
+  double of(double nodes, double levels) const { return start + node * nodes + level * levels; }
+};
+
+/// How many of at most `most` workers are to compute so many nodes in so many levels: more only where they take a tenth
+/// off. `costs` are sorted by workers; without any, all take part.
+inline int best_team(const Vector<TeamCost>& costs, int most, double nodes, double levels) {
+  int best = costs.empty() ? most : 1;
+  double least = 0;
+  for (const TeamCost& cost : costs) {
+    if (cost.workers > most) break;
+    const double seconds = cost.of(nodes, levels);
+    if (cost.workers == 1 || seconds < 0.9 * least) best = cost.workers, least = seconds;
+  }
+  return best;
+}
+
 /// How many groups a call of so many workers and roots has at most: groups are of one size, and each has a root.
 inline int most_groups(int asked, int workers, std::size_t roots) {
   int groups = int(std::min({std::size_t(asked), std::size_t(workers), roots}));

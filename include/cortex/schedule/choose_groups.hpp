@@ -51,15 +51,31 @@ inline CostTerms predict_in_groups(const Vector<ir::WorkItem>& items, Schedule s
   return terms;
 }
 
+/// The least time that a call of that shape is predicted to take in so many groups: of all their workers, or where the
+/// schedule may leave some out, of 1, 2, 4, ... or all in each.
+inline double least_in_groups(const Vector<ir::WorkItem>& items, Schedule schedule, const Target& target,
+                              const MachineModel& machine, const CallShape& shape, int groups) {
+  const int all = schedule.max_workers / groups;
+  double least = HUGE_VAL;
+  const auto try_with = [&](int workers) {
+    schedule.max_workers = workers * groups;
+    const double start = schedule.max_workers > 1 ? machine.start : 0;
+    least = std::min(least, start + predict_in_groups(items, schedule, target, machine, shape, groups).total());
+  };
+  for (int workers = 1; schedule.fewer_workers && workers < all; workers *= 2) try_with(workers);
+  try_with(all);
+  return least;
+}
+
 /// The number of groups that a call of that shape is predicted to be fastest in: one that divides the schedule's
 /// workers. More than one have to gain at least a twentieth.
 inline int choose_groups(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
                          const MachineModel& machine, const CallShape& shape) {
   int best = 1;
-  double least = predict(items, schedule, target, machine, shape).total() * 0.95;
+  double least = least_in_groups(items, schedule, target, machine, shape, 1) * 0.95;
   for (int groups = 2; groups <= schedule.max_workers && groups <= shape.roots; ++groups) {
     if (schedule.max_workers % groups != 0) continue;
-    const double seconds = predict_in_groups(items, schedule, target, machine, shape, groups).total();
+    const double seconds = least_in_groups(items, schedule, target, machine, shape, groups);
     if (seconds < least) best = groups, least = seconds;
   }
   return best;

@@ -19,6 +19,7 @@ struct MachineModel {
   double flops = 0;           // of f32 multiply-adds (2 each) that wait for nothing
   Vector<Level> levels;       // smallest first; the last one is memory, and holds everything
   double barrier = 0.14e-6;   // until two workers have met
+  double start = 0.8e-6;      // until others work on a call, too
   double remote_line = 8e-9;  // to read a cache line that another worker has just written
   double activation = 0;      // a tanh, sigmoid or exp, approximated
   double library = 6e-9;      // the same, of the C library

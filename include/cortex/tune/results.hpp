@@ -24,7 +24,7 @@ inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   if (target.backend == Backend::llvm)
     return a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact && a.by_hand == b.by_hand;
-  a.max_workers = b.max_workers, a.num_groups = b.num_groups;
+  a.max_workers = b.max_workers, a.fewer_workers = b.fewer_workers, a.num_groups = b.num_groups;
   return a == b;
 }
 

@@ -68,7 +68,7 @@ struct TuneOptions {
   /// `guided`: in the order of the time that the cost model predicts, the neighbours of the best one first, until
   /// nothing is gained. `grid`: all, in the order of the axes.
   enum class Search : std::uint8_t { guided, grid } search = Search::guided;
-  std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for as many workers as there are
+  std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for at most the workers there are
   std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
   std::size_t most_candidates = 100;
   double seconds = 120;               // of search; then come the final rounds, of half of it if that is enough for nine
@@ -158,7 +158,8 @@ class Search {
     check(options.final_rounds >= 0, "final_rounds", options.final_rounds, "0 or more");
     check(options.checked_nodes >= 0, "checked_nodes", options.checked_nodes, "0 or more");
     check(options.most_candidates > 0, "most_candidates", 0, "1 or more: the default is one of them");
-    result_.start = options.start ? *options.start : Schedule::standard().workers(subject.workers);
+    result_.start = options.start ? *options.start
+                                   : Schedule::standard().workers(subject.workers).workers_where_they_pay();
     result_.schedule = result_.start;
     space_ = options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers);
     points_ = space_.points(result_.start);
@@ -261,7 +262,7 @@ class Search {
       const int asked = schedule.num_groups, workers = schedule.max_workers;
       const int groups = asked ? runtime::most_groups(asked, workers, std::size_t(shape.roots))
                                : schedule::choose_groups(work, schedule, subject_.target, machine_, shape);
-      seconds += schedule::predict_in_groups(work, schedule, subject_.target, machine_, shape, groups).total();
+      seconds += schedule::least_in_groups(work, schedule, subject_.target, machine_, shape, groups);
     }
     return seconds;
   }

@@ -129,8 +129,9 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   Space space;
   Axis workers("workers");
   for (int count = 1; count < most_workers; count *= 2) workers.numbers({count}, &Schedule::workers);
-  workers.add("in one group", [](const Schedule& s) { return s.groups(1); });
-  workers.add("a group each", [](const Schedule& s) { return s.groups(s.max_workers); });
+  const auto all = [most_workers](const Schedule& s) { return s.workers(most_workers); };
+  workers.add("in one group", [all](const Schedule& s) { return all(s).groups(1); });
+  workers.add("a group each", [all, most_workers](const Schedule& s) { return all(s).groups(most_workers); });
   if (most_workers > 1) space.add(std::move(workers));
 
   Axis recursion("recursion");

@@ -1,0 +1,137 @@
+// How many workers a call takes: as many as it is worth.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <memory>
+
+#include "cortex/explain.hpp"
+#include "runtime/hand_made.hpp"
+#include "support/random_cases.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+using runtime::TeamCost;
+
+namespace {
+
+std::atomic<int> most_workers;  // that have met in a kernel
+
+/// `sum_kernel` that meets the others before each node.
+void meeting_kernel(const codegen::KernelArgs* args) {
+  int seen = most_workers.load();
+  while (seen < args->num_workers && !most_workers.compare_exchange_weak(seen, args->num_workers)) {
+  }
+  const SumArgs all(args);
+  for (std::int32_t n = all.sizes[0] - 1; n >= 0; --n) {
+    args->barrier(args->barrier_context);
+    for (std::int32_t i = all.begin; i < all.end; ++i) {
+      const float sum = n >= all.sizes[1] ? 0 : all.h[all.l[n] * 16 + 7 - i] + all.h[all.r[n] * 16 + 7 - i];
+      all.h[n * 16 + i] = n >= all.sizes[1] ? all.emb[all.id[n] * 8 + i] : sum;
+    }
+  }
+}
+
+/// The model "sum" for four workers, whose calls of fewer than eight nodes a group are worth one, and others all.
+SumFunctor meeting(int groups) {
+  runtime::Executable e = sum_executable();
+  e.kernel = meeting_kernel;
+  e.schedule = Schedule{}.workers(4).groups(groups).workers_where_they_pay();
+  e.team_costs = {{1, 0, 1, 0}, {2, 7, 0.1, 0}, {4, 7, 0.01, 0}};
+  const auto pool = std::make_shared<Workers>(3);
+  return functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
+}
+
+/// A tree of so many levels.
+struct Tree {
+  explicit Tree(int depth) {
+    int id = 0;
+    root = tree_of_depth(nodes, depth, id);
+  }
+  std::deque<Word> nodes;
+  const Word* root;
+};
+
+/// A recursion with a product of `hidden` x `hidden` at each node.
+auto recursion_of(int hidden) {
+  Dim V{"vocabulary"}, H{"hidden", hidden};
+  Model<Word> m("plain", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(Emb(word(n), i) + sum(H, [&](auto j) {
+                  return U(i, j) *
+                         (h(cortex::optional_child<&Word::left>(n), j) + h(cortex::optional_child<&Word::right>(n), j));
+                }));
+  });
+  return m.recursion_op(h, body);
+}
+
+auto compiled(int hidden, const Schedule& schedule, int threads) {
+  CompileOptions options = CompileOptions{}.on(Target::interpreter());
+  if (threads) options = options.with_workers(std::make_shared<Workers>(threads));
+  return compile(recursion_of(hidden), schedule, options);
+}
+
+}  // namespace
+
+TEST_CASE("a team grows where that takes a tenth off, and never beyond those that are free", "[runtime][teams]") {
+  const Vector<TeamCost> costs{{1, 0, 10, 0}, {2, 8, 5, 1}, {4, 8, 4.9, 0.9}, {8, 9, 1, 4}};
+  CHECK(runtime::best_team({}, 5, 1, 1) == 5);
+  CHECK(runtime::best_team(costs, 8, 1, 1) == 1);
+  CHECK(runtime::best_team(costs, 8, 100, 200) == 2);  // by four a little sooner, by eight later
+  CHECK(runtime::best_team(costs, 8, 100, 1) == 8);
+  CHECK(runtime::best_team(costs, 7, 100, 1) == 2);
+  CHECK(runtime::best_team(costs, 1, 100, 1) == 1);
+}
+
+TEST_CASE("small calls have one worker and large ones all, with the same bits", "[runtime][teams]") {
+  const Tree small(2), large(5);
+  const SumFunctor m = meeting(1);
+  for (int call = 0; call < 20; ++call) {
+    most_workers = 0;
+    CHECK(m(small.root)[0][3] == 4);
+    CHECK(most_workers == 1);
+    CHECK(m(large.root)[0][3] == 32);
+    CHECK(most_workers == 4);
+  }
+}
+
+TEST_CASE("each group of a call has its own team", "[runtime][teams]") {
+  const Tree small(2), large(4), other(4);
+  const SumFunctor m = meeting(2);
+  for (int call = 0; call < 200; ++call) {
+    most_workers = 0;
+    const auto one_each = m({small.root, large.root->left->left});
+    REQUIRE(one_each.num_groups() == 2);
+    CHECK(most_workers == 1);
+    CHECK((one_each[0][0] == 4 && one_each[1][7] == 4));
+    const auto two_each = m({large.root, other.root});
+    CHECK(most_workers == 2);
+    CHECK((two_each[0][0] == 16 && two_each[1][7] == 16));
+    const auto mixed = m({large.root, small.root});
+    CHECK((mixed[0][0] == 16 && mixed[1][7] == 4));
+  }
+}
+
+TEST_CASE("without a schedule a model has the threads of its pool, where they pay", "[runtime][teams]") {
+  const auto narrow = compiled(8, Schedule::standard(), 3), wide = compiled(512, Schedule::standard(), 3);
+  for (const auto* model : {&narrow, &wide}) CHECK(model->executable().schedule.max_workers == 4);
+  const auto team = [](const auto& model, double nodes, double levels) {
+    return runtime::best_team(model.executable().team_costs, 4, nodes, levels);
+  };
+  CHECK(team(narrow, 63, 6) == 1);
+  CHECK(team(wide, 63, 6) == 4);
+  CHECK_THAT(explain(narrow), Contains("; of one root of 63 nodes 1"));
+  CHECK_THAT(explain(wide),
+             Contains("up to 4 threads share a call") && Contains("; of one root of 63 nodes 4, by the"));
+  CHECK(compiled(512, Schedule::standard().workers(3).workers_where_they_pay(), 7).executable().team_costs.size() == 3);
+}
+
+TEST_CASE("a number of workers that is asked for is kept, and without a pool there is one", "[runtime][teams]") {
+  CHECK(compiled(8, Schedule::standard().workers(2), 3).executable().team_costs.empty());
+  CHECK(compiled(8, Schedule{}, 3).executable().schedule.max_workers == 1);
+  const auto alone = compiled(512, Schedule::standard(), 0);
+  CHECK(alone.executable().schedule.max_workers == 1);
+  CHECK(alone.executable().team_costs.empty());
+  CHECK_THAT(explain(alone), Contains("one thread runs a call"));
+}
