@@ -101,6 +101,32 @@ TEST_CASE("workers share arithmetic and weights, and meet", "[cost]") {
   CHECK(two.arithmetic + two.weights == Approx((one.arithmetic + one.weights) / 2));
 }
 
+TEST_CASE("workers beyond the vectors of a state have no part in it", "[cost]") {
+  std::vector<ir::WorkItem> items = product();
+  ir::BufferInfo state;
+  state.name = "h", state.dims = {Dim("node"), Dim("h", 80)}, state.role = ir::Role::state;  // five vectors
+  items[2].stored = {ir::Buffer(state)};
+  const auto arithmetic = [&](int workers) {
+    return schedule::predict(items, standard.workers(workers), target(), machine(), {levels(10, 40), 1}).arithmetic;
+  };
+  CHECK(arithmetic(2) == Approx(arithmetic(1) * 3 / 5));
+  CHECK(arithmetic(4) == Approx(arithmetic(1) * 2 / 5));
+  CHECK(arithmetic(5) == Approx(arithmetic(1) / 5));
+  CHECK(arithmetic(64) == Approx(arithmetic(5)));
+}
+
+TEST_CASE("a schedule that may leave workers out takes the least of what teams take", "[cost][groups]") {
+  const CallShape shape{levels(20, 1), 1};
+  const auto seconds = [&](const Schedule& schedule) {
+    schedule::MachineModel slow = machine();
+    slow.barrier = 20e-6;
+    return schedule::least_in_groups(product(), schedule, target(), slow, shape, 1);
+  };
+  const double one = seconds(standard.workers(1)), eight = seconds(standard.workers(8));
+  CHECK(eight > 2 * one);
+  CHECK(seconds(standard.workers(8).workers_where_they_pay()) == one);
+}
+
 TEST_CASE("functions of the C library cost more than approximations", "[cost]") {
   const double approximated = cost(standard, levels(1, 10)).functions;
   CHECK(approximated == Approx(10 * 256 * 1e-9));

@@ -142,7 +142,7 @@ class CostModel {
 
   /// One execution of a nest, of which there are `times` with equal shares of the scope's rows.
   CostTerms nest(const ir::WorkItem& item, const Scope& scope, double times, bool tiled, const TileShape& tile) const {
-    const double rows = count(item.unit, scope) / times, share = item.by_each_worker ? 1 : workers_;
+    const double rows = count(item.unit, scope) / times, share = sharers(item);
     double flops = 0, functions = 0, once = 0, by_row = 0;
     for (const ir::Operations& operations : item.operations) {
       const double n = count(operations.unit, scope) / times;
@@ -162,6 +162,21 @@ class CostModel {
     if (workers_ > 1 && !item.by_each_worker)
       terms.barriers = rows * stored_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
     return terms;
+  }
+
+  /// Among how many workers a nest is divided: the columns of a vector go to them in whole vectors of the machine, so
+  /// that some may have none.
+  double sharers(const ir::WorkItem& item) const {
+    if (item.by_each_worker) return 1;
+    double result = workers_;
+    for (const ir::Buffer& buffer : item.stored) {
+      const auto is_dense = [](const Dim& dim) { return dim.extent() > 0; };
+      if (std::count_if(buffer->dims.begin(), buffer->dims.end(), is_dense) != 1) continue;
+      const double elements = double(std::find_if(buffer->dims.begin(), buffer->dims.end(), is_dense)->extent());
+      const double vectors = std::ceil(elements * double(size_of(buffer->dtype)) / target_.vector_bytes);
+      result = std::min(result, vectors / std::ceil(vectors / workers_));
+    }
+    return result;
   }
 
   /// The share of the peak that a tile of so many rows reaches: with few accumulators additions wait for each other,

@@ -158,8 +158,8 @@ class Search {
     check(options.final_rounds >= 0, "final_rounds", options.final_rounds, "0 or more");
     check(options.checked_nodes >= 0, "checked_nodes", options.checked_nodes, "0 or more");
     check(options.most_candidates > 0, "most_candidates", 0, "1 or more: the default is one of them");
-    result_.start = options.start ? *options.start
-                                   : Schedule::standard().workers(subject.workers).workers_where_they_pay();
+    result_.start =
+        options.start ? *options.start : Schedule::standard().workers(subject.workers).workers_where_they_pay();
     result_.schedule = result_.start;
     space_ = options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers);
     points_ = space_.points(result_.start);
