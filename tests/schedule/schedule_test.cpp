@@ -204,6 +204,20 @@ TEST_CASE("biases, embeddings and matrices read along a diagonal are not packed"
   CHECK(ir::equal(schedule::pack_weights(s, machine(16)), s));
 }
 
+TEST_CASE("a matrix that is added is packed where lanes read it a row apart, but not among what blocks keep",
+          "[schedule]") {
+  const Small p;
+  const Dim J("outer", 3);
+  const ir::Buffer M = buffer("M", {dims::node, J, p.H}, ir::Role::state), B = buffer("B", {p.H, J}, ir::Role::weight),
+                   C = buffer("C", {J, p.H}, ir::Role::weight);
+  const ir::Expr value = load(B, {p.i, p.j}) + load(C, {p.j, p.i});
+  const ir::Stmt s = for_nodes(p.node, loop(p.j, J, loop(p.i, p.H, store(M, {p.node, p.j, p.i}, value))));
+  Target gpu = machine(16);
+  gpu.backend = Backend::cuda;
+  CHECK(ir::print(schedule::pack_weights(s, machine(16))).find("= B_packed[i,j] + C[j,i]") != std::string::npos);
+  CHECK(schedule::pack_weights(s, gpu).same_as(s));
+}
+
 TEST_CASE("without weights worth a copy a program stays as it is", "[schedule]") {
   const Small p;
   const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i}))));

@@ -544,7 +544,10 @@ class Explainer {
       for (const ra::Op& op : executable_.graph.ops)
         if (op.kind == ra::OpKind::input && op.buffer->slot == rows.weight)
           text += "  " + executable_.program.buffers[std::size_t(rows.state)]->name + " at leaves is read from " +
-                  op.name() + ", by " + field_name(rows.field) + ", where it is bound\n";
+                  op.name() + ", by " + field_name(rows.field) +
+                  (std::is_sorted(rows.dims.begin(), rows.dims.end())
+                       ? ", where it is bound\n"
+                       : ", whose rows are laid out like its own when it is bound\n");
     return text;
   }
 
