@@ -5,6 +5,7 @@
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"
 #include "support/models.hpp"
+#include "support/node_tables.hpp"
 #include "support/odd_models.hpp"
 
 using namespace cortex;
@@ -222,6 +223,46 @@ TEST_CASE("without weights worth a copy a program stays as it is", "[schedule]")
   const Small p;
   const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i}))));
   CHECK(schedule::pack_weights(s, machine(16)).same_as(s));
+}
+
+// ---- alternate_sweeps ----
+
+TEST_CASE("every other sweep over the panels of weights goes backwards", "[schedule][golden]") {
+  const Schedule one_panel = standard.tile_rows(2).tile_vectors(1).alternate_sweeps();
+  check_golden("schedule/alternate_sweeps/tree_gru.ilir",
+               text_after("alternate_sweeps", tree_gru(12).graph(), one_panel));
+}
+
+TEST_CASE("sweeps that go there and back give the same, whoever makes them", "[schedule][equality]") {
+  std::mt19937 random(4);
+  const NodeTable table = random_table(20, 2, 9, random, true);
+  const Linear linear(table, 2);
+  const ra::Graph graph = tree_gru(40).graph();
+  const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 9, 1));
+  const Schedule swept = standard.workers(2).tile_rows(3).tile_vectors(2).alternate_sweeps();
+  CHECK(first_difference(reference, swept, machine(16)) == "");
+  CHECK(count(text_after("alternate_sweeps", graph, swept), "(b_idx + t") == 6);
+}
+
+TEST_CASE("sums, elements without sums and outputs that depend on each other keep their order", "[schedule]") {
+  const Small p;
+  const Dim batches("d_all_batches", 0, DimKind::all_batches);
+  ir::BufferInfo info = *p.W;
+  info.packed_from = p.W;
+  const ir::Buffer packed{info};
+  const auto unchanged = [&](const ir::Stmt& each) {
+    const ir::Stmt s = ir::For::make(p.n, batches, num_nodes, ir::ForKind::serial, loop(p.i, p.H, each));
+    return schedule::alternate_sweeps(s).same_as(s);
+  };
+  const ir::Expr W = load(packed, {p.i, p.j});
+  const auto sum = [&](const ir::Expr& more) {
+    return loop(p.j, p.H, store(p.a, {p.n, p.i}, load(p.a, {p.n, p.i}) + more));
+  };
+  CHECK(!unchanged(sum(W)));
+  CHECK(unchanged(store(p.a, {p.n, p.i}, load(packed, {p.i, p.i}))));
+  CHECK(unchanged(sum(load(packed, {p.j, p.j}))));
+  CHECK(unchanged(sum(load(p.W, {p.i, p.j}))));
+  CHECK(unchanged(loop(p.j, p.H, store(p.a, {p.n, p.j}, load(p.a, {p.n, p.j}) + W))));
 }
 
 // ---- tile_nests ----

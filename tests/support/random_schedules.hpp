@@ -31,6 +31,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   const Schedule sharing = schedule.share_subtrees();
   if (random.chance(0.5) && ra::detail::reason_against_sharing(graph, sharing).empty()) schedule = sharing;
   if (random.chance(0.4)) schedule = schedule.tabulate(1);
+  if (random.chance(0.2)) schedule = schedule.alternate_sweeps();
   return schedule;
 }
 

@@ -79,6 +79,7 @@ inline constexpr std::array decisions{
              [](const Schedule& s, const LoopStep& step) { return s.tile_vectors(int(step.numbers[0])); }},
     Decision{"tile_gates", "n",
              [](const Schedule& s, const LoopStep& step) { return s.tile_gates(int(step.numbers[0])); }},
+    Decision{"alternate_sweeps", "", [](const Schedule& s, const LoopStep&) { return s.alternate_sweeps(); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
     Decision{"gpu_group", "on",
              [](const Schedule& s, const LoopStep& step) {

@@ -27,6 +27,7 @@
 #include "cortex/pass/tabulate.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/alternate_sweeps.hpp"
 #include "cortex/schedule/merge_rows.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
@@ -188,6 +189,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling); });
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
+  if (schedule.tiling.alternating) p.run("alternate_sweeps", schedule::alternate_sweeps);
   p.read_in_place(in_place);
 }
 

@@ -51,9 +51,10 @@ class LoopsByHand {
 /// The shape of the register tiles that the compiler makes of products, where it is not left to the compiler. 0: it is;
 /// the numbers then follow from the target's registers. No shape changes results.
 struct Tiling {
-  int rows = 0;     // nodes (or edges) that a tile computes at most
-  int vectors = 0;  // vectors of each gate's outputs that a tile computes at most, where its rows are few
-  int gates = 0;    // products that a tile accumulates side by side at most
+  int rows = 0;              // nodes (or edges) that a tile computes at most
+  int vectors = 0;           // vectors of each gate's outputs that a tile computes at most, where its rows are few
+  int gates = 0;             // products that a tile accumulates side by side at most
+  bool alternating = false;  // every other sweep over a worker's weights goes backwards
 
   friend bool operator==(const Tiling&, const Tiling&) = default;
 };
@@ -195,8 +196,8 @@ struct Schedule {
   [[nodiscard]] Schedule tabulate(int megabytes = 64) const {
     return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
   }
-  /// The same with 64 MB, for machine code of CPUs: not for the interpreter, which is slow to make tables, nor for GPUs,
-  /// of which it is not known, nor where loops are scheduled by hand, for which `tabulate` is refused.
+  /// The same with 64 MB, for machine code of CPUs: not for the interpreter, which is slow to make tables, nor for
+  /// GPUs, of which it is not known, nor where loops are scheduled by hand, for which `tabulate` is refused.
   [[nodiscard]] Schedule tabulate_where_it_pays() const {
     return with([](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = 64; });
   }
@@ -251,6 +252,12 @@ struct Schedule {
   /// At most `count` products side by side in one pass over what they read, 1 to 16: the gates of a cell.
   [[nodiscard]] Schedule tile_gates(int count) const {
     return with([&](Schedule& s) { s.tiling.gates = count; });
+  }
+  /// Each worker reads its weights backwards in every other sweep over them, so that each sweep begins with what the
+  /// one before ended with, which its cache still holds. For caches that are smaller than the weights and drop what was
+  /// read longest ago: L2 of Intel's; on a Zen 5 it gains nothing, so no default has it.
+  [[nodiscard]] Schedule alternate_sweeps() const {
+    return with([](Schedule& s) { s.tiling.alternating = true; });
   }
   /// The C library's functions (tanh, sigmoid, exp, log, erf, sin, ...) in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {

@@ -82,7 +82,8 @@ inline void check_schedule(const Schedule& schedule) {
   check("tile_gates", schedule.tiling.gates, 16);
   if (schedule.by_hand && schedule.tiling != Tiling{})
     throw Error(Code::invalid_schedule,
-                "tile_rows, tile_vectors and tile_gates shape the compiler's own tiles; with loops() there are none");
+                "tile_rows, tile_vectors, tile_gates and alternate_sweeps shape the compiler's own tiles; with loops() "
+                "there are none");
   check_tabulating(schedule);
 }
 

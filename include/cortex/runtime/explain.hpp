@@ -187,6 +187,7 @@ class Explainer {
       if (count) asked.push_back("at most " + std::to_string(count) + what);
     };
     add(tiling.rows, " rows"), add(tiling.vectors, " vectors of each gate"), add(tiling.gates, " gates side by side");
+    if (tiling.alternating) asked.push_back("every other sweep over weights backwards");
     return joined(asked);
   }
 

@@ -240,7 +240,7 @@ class Search {
 
   /// Rows and vectors of tiles come later, so that schedules which differ in these share a program.
   const Scheduled& scheduled(Schedule schedule) {
-    schedule.tiling.rows = schedule.tiling.vectors = 0;
+    schedule.tiling.rows = schedule.tiling.vectors = 0, schedule.tiling.alternating = false;
     const std::string text = to_string(schedule);
     for (const Scheduled& known : scheduled_)
       if (known.schedule == text) return known;
