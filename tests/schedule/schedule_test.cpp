@@ -244,6 +244,21 @@ TEST_CASE("sweeps that go there and back give the same, whoever makes them", "[s
   CHECK(count(text_after("alternate_sweeps", graph, swept), "(b_idx + t") == 6);
 }
 
+TEST_CASE("sweeps alternate by themselves where a worker's slice of a level's weights exceeds the cache",
+          "[schedule]") {
+  // Three matrices of 40 x 40 in f32: 19200 bytes.
+  const ir::Stmt tiled = program_after("tile_nests", tree_gru(40).graph(), standard).body;
+  const auto alternates = [&](const Schedule& schedule, double cache) {
+    return schedule::alternates(schedule::alternate_sweeps(tiled, schedule, cache));
+  };
+  CHECK(alternates(standard, 19199));
+  CHECK(!alternates(standard, 19200));
+  CHECK(alternates(standard.workers(2), 9599));
+  CHECK(!alternates(standard.workers(2), 9600));
+  CHECK(!alternates(standard.sweep_forward(), 1));
+  CHECK(alternates(standard.alternate_sweeps(), 1e9));
+}
+
 TEST_CASE("sums, elements without sums and outputs that depend on each other keep their order", "[schedule]") {
   const Small p;
   const Dim batches("d_all_batches", 0, DimKind::all_batches);
@@ -252,7 +267,7 @@ TEST_CASE("sums, elements without sums and outputs that depend on each other kee
   const ir::Buffer packed{info};
   const auto unchanged = [&](const ir::Stmt& each) {
     const ir::Stmt s = ir::For::make(p.n, batches, num_nodes, ir::ForKind::serial, loop(p.i, p.H, each));
-    return schedule::alternate_sweeps(s).same_as(s);
+    return schedule::alternate_sweeps(s, standard.alternate_sweeps(), 0).same_as(s);
   };
   const ir::Expr W = load(packed, {p.i, p.j});
   const auto sum = [&](const ir::Expr& more) {

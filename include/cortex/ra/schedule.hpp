@@ -51,10 +51,12 @@ class LoopsByHand {
 /// The shape of the register tiles that the compiler makes of products, where it is not left to the compiler. 0: it is;
 /// the numbers then follow from the target's registers. No shape changes results.
 struct Tiling {
-  int rows = 0;              // nodes (or edges) that a tile computes at most
-  int vectors = 0;           // vectors of each gate's outputs that a tile computes at most, where its rows are few
-  int gates = 0;             // products that a tile accumulates side by side at most
-  bool alternating = false;  // every other sweep over a worker's weights goes backwards
+  int rows = 0;     // nodes (or edges) that a tile computes at most
+  int vectors = 0;  // vectors of each gate's outputs that a tile computes at most, where its rows are few
+  int gates = 0;    // products that a tile accumulates side by side at most
+  /// Whether every other sweep over a worker's weights goes backwards.
+  enum class Sweeps : std::uint8_t { where_it_pays, forward, alternating };
+  Sweeps sweeps = Sweeps::where_it_pays;
 
   friend bool operator==(const Tiling&, const Tiling&) = default;
 };
@@ -253,11 +255,15 @@ struct Schedule {
   [[nodiscard]] Schedule tile_gates(int count) const {
     return with([&](Schedule& s) { s.tiling.gates = count; });
   }
-  /// Each worker reads its weights backwards in every other sweep over them, so that each sweep begins with what the
-  /// one before ended with, which its cache still holds. For caches that are smaller than the weights and drop what was
-  /// read longest ago: L2 of Intel's; on a Zen 5 it gains nothing, so no default has it.
+  /// Each worker reads its weights backwards in every other sweep over them, so that a sweep begins with what the one
+  /// before ended with, which its cache still holds. Left to the compiler, it does so where its slice of the weights of
+  /// a level exceeds the second-level cache.
   [[nodiscard]] Schedule alternate_sweeps() const {
-    return with([](Schedule& s) { s.tiling.alternating = true; });
+    return with([](Schedule& s) { s.tiling.sweeps = Tiling::Sweeps::alternating; });
+  }
+  /// All sweeps over weights go the same way.
+  [[nodiscard]] Schedule sweep_forward() const {
+    return with([](Schedule& s) { s.tiling.sweeps = Tiling::Sweeps::forward; });
   }
   /// The C library's functions (tanh, sigmoid, exp, log, erf, sin, ...) in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {

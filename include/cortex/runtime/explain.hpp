@@ -133,6 +133,11 @@ class Explainer {
     if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
+    if (schedule::alternates(executable_.tiled.body))
+      lines.row({"sweeps", "every other one over a worker's weights goes backwards" +
+                               std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
+                                               ? ""
+                                               : ": its slice of a level's exceeds the second-level cache")});
     lines.row({"functions",
                s.exact ? "tanh, sigmoid, exp, log, erf, sin and their like are the C library's"
                        : "tanh, sigmoid, exp, log, erf, sin and their like in f32 are approximations of a few units in "
@@ -187,7 +192,7 @@ class Explainer {
       if (count) asked.push_back("at most " + std::to_string(count) + what);
     };
     add(tiling.rows, " rows"), add(tiling.vectors, " vectors of each gate"), add(tiling.gates, " gates side by side");
-    if (tiling.alternating) asked.push_back("every other sweep over weights backwards");
+    if (tiling.sweeps == Tiling::Sweeps::forward) asked.push_back("all sweeps over weights forward");
     return joined(asked);
   }
 

@@ -5,10 +5,14 @@
 //     .. W_packed[o * 16 + lane,r] ..            o.a = select((b_idx + t) % 2 == 1,n - 1 - o,o)
 //                                                .. W_packed[o.a * 16 + lane,r] ..
 //
-// For weights that exceed a cache which drops what was read longest ago: sweeps that all begin at the front find
-// nothing of them there. Runs when nests are tiled.
+// For weights that exceed the second-level cache, which drops what was read longest ago: sweeps that all begin at the
+// front find nothing of them there. Runs when nests are tiled.
 #pragma once
 
+#include <algorithm>
+
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/independence.hpp"
 
 namespace cortex::schedule {
@@ -35,9 +39,36 @@ inline ir::Stmt there_and_back(const ir::For& loop, const ir::Expr& count) {
                        ir::LetStmt::make(at, index, ir::substitute(loop.body, {{loop.var.get(), at}})), loop.piece);
 }
 
+/// Bytes of packed weights that a level reads.
+inline double bytes_of_level(const ir::For& level) {
+  double bytes = 0;
+  PointerSet seen;
+  ir::visit_with(level.body, [&](const ir::Load& load) {
+    if (!load.buffer->packed_from || !seen.insert(load.buffer.id())) return;
+    double own = double(size_of(load.buffer->dtype));
+    for (const Dim& dim : load.buffer->dims) own *= double(std::max<std::int64_t>(dim.extent(), 1));
+    bytes += own;
+  });
+  return bytes;
+}
+
+/// Whether a worker's slice of some level's weights exceeds the cache.
+inline bool overflows(const ir::Stmt& body, int workers, double cache) {
+  bool result = false;
+  ir::visit_with(body, [&](const ir::For& loop) {
+    result |= carries_recursion(loop) && bytes_of_level(loop) > cache * std::max(workers, 1);
+  });
+  return result;
+}
+
 }  // namespace detail
 
-inline ir::Stmt alternate_sweeps(const ir::Stmt& body) {
+/// `second_cache`: of a core, in bytes.
+inline ir::Stmt alternate_sweeps(const ir::Stmt& body, const Schedule& schedule, double second_cache) {
+  using enum Tiling::Sweeps;
+  const Tiling::Sweeps asked = schedule.tiling.sweeps;
+  if (asked == forward) return body;
+  if (asked == where_it_pays && !detail::overflows(body, schedule.max_workers, second_cache)) return body;
   ir::Expr count;  // of the sweeps before, up to an even number
   return ir::mutate_with(body, [&](auto& self, const ir::For& loop) -> ir::Stmt {
     if (count && detail::sweeps_over_panels(loop)) return detail::there_and_back(loop, count);
@@ -47,6 +78,17 @@ inline ir::Stmt alternate_sweeps(const ir::Stmt& body) {
     count = before;
     return inner;
   });
+}
+
+/// Whether `alternate_sweeps` has changed the program.
+inline bool alternates(const ir::Stmt& body) {
+  bool result = false;
+  ir::visit_with(body, [&](const ir::For& loop) {
+    const auto* let = loop.body.as<ir::LetStmt>();
+    const auto* choice = let ? let->value.as<ir::Select>() : nullptr;
+    result |= choice && choice->else_value.same_as(loop.var);
+  });
+  return result;
 }
 
 }  // namespace cortex::schedule
