@@ -5,6 +5,7 @@
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"
 #include "support/models.hpp"
+#include "support/node_tables.hpp"
 #include "support/odd_models.hpp"
 
 using namespace cortex;
@@ -204,10 +205,79 @@ TEST_CASE("biases, embeddings and matrices read along a diagonal are not packed"
   CHECK(ir::equal(schedule::pack_weights(s, machine(16)), s));
 }
 
+TEST_CASE("a matrix that is added is packed where lanes read it a row apart, but not among what blocks keep",
+          "[schedule]") {
+  const Small p;
+  const Dim J("outer", 3);
+  const ir::Buffer M = buffer("M", {dims::node, J, p.H}, ir::Role::state), B = buffer("B", {p.H, J}, ir::Role::weight),
+                   C = buffer("C", {J, p.H}, ir::Role::weight);
+  const ir::Expr value = load(B, {p.i, p.j}) + load(C, {p.j, p.i});
+  const ir::Stmt s = for_nodes(p.node, loop(p.j, J, loop(p.i, p.H, store(M, {p.node, p.j, p.i}, value))));
+  Target gpu = machine(16);
+  gpu.backend = Backend::cuda;
+  CHECK(ir::print(schedule::pack_weights(s, machine(16))).find("= B_packed[i,j] + C[j,i]") != std::string::npos);
+  CHECK(schedule::pack_weights(s, gpu).same_as(s));
+}
+
 TEST_CASE("without weights worth a copy a program stays as it is", "[schedule]") {
   const Small p;
   const ir::Stmt s = for_nodes(p.node, loop(p.i, p.H, store(p.h, {p.node, p.i}, load(p.w, {p.i}))));
   CHECK(schedule::pack_weights(s, machine(16)).same_as(s));
+}
+
+// ---- alternate_sweeps ----
+
+TEST_CASE("every other sweep over the panels of weights goes backwards", "[schedule][golden]") {
+  const Schedule one_panel = standard.tile_rows(2).tile_vectors(1).alternate_sweeps();
+  check_golden("schedule/alternate_sweeps/tree_gru.ilir",
+               text_after("alternate_sweeps", tree_gru(12).graph(), one_panel));
+}
+
+TEST_CASE("sweeps that go there and back give the same, whoever makes them", "[schedule][equality]") {
+  std::mt19937 random(4);
+  const NodeTable table = random_table(20, 2, 9, random, true);
+  const Linear linear(table, 2);
+  const ra::Graph graph = tree_gru(40).graph();
+  const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 9, 1));
+  const Schedule swept = standard.workers(2).tile_rows(3).tile_vectors(2).alternate_sweeps();
+  CHECK(first_difference(reference, swept, machine(16)) == "");
+  CHECK(count(text_after("alternate_sweeps", graph, swept), "(b_idx + t") == 6);
+}
+
+TEST_CASE("sweeps alternate by themselves where a worker's slice of a level's weights exceeds the cache",
+          "[schedule]") {
+  // Three matrices of 40 x 40 in f32: 19200 bytes.
+  const ir::Stmt tiled = program_after("tile_nests", tree_gru(40).graph(), standard).body;
+  const auto alternates = [&](const Schedule& schedule, double cache) {
+    return schedule::alternates(schedule::alternate_sweeps(tiled, schedule, cache));
+  };
+  CHECK(alternates(standard, 19199));
+  CHECK(!alternates(standard, 19200));
+  CHECK(alternates(standard.workers(2), 9599));
+  CHECK(!alternates(standard.workers(2), 9600));
+  CHECK(!alternates(standard.sweep_forward(), 1));
+  CHECK(alternates(standard.alternate_sweeps(), 1e9));
+}
+
+TEST_CASE("sums, elements without sums and outputs that depend on each other keep their order", "[schedule]") {
+  const Small p;
+  const Dim batches("d_all_batches", 0, DimKind::all_batches);
+  ir::BufferInfo info = *p.W;
+  info.packed_from = p.W;
+  const ir::Buffer packed{info};
+  const auto unchanged = [&](const ir::Stmt& each) {
+    const ir::Stmt s = ir::For::make(p.n, batches, num_nodes, ir::ForKind::serial, loop(p.i, p.H, each));
+    return schedule::alternate_sweeps(s, standard.alternate_sweeps(), 0).same_as(s);
+  };
+  const ir::Expr W = load(packed, {p.i, p.j});
+  const auto sum = [&](const ir::Expr& more) {
+    return loop(p.j, p.H, store(p.a, {p.n, p.i}, load(p.a, {p.n, p.i}) + more));
+  };
+  CHECK(!unchanged(sum(W)));
+  CHECK(unchanged(store(p.a, {p.n, p.i}, load(packed, {p.i, p.i}))));
+  CHECK(unchanged(sum(load(packed, {p.j, p.j}))));
+  CHECK(unchanged(sum(load(p.W, {p.i, p.j}))));
+  CHECK(unchanged(loop(p.j, p.H, store(p.a, {p.n, p.j}, load(p.a, {p.n, p.j}) + W))));
 }
 
 // ---- tile_nests ----

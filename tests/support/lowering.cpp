@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -63,6 +65,24 @@ Reference::Reference(const ra::Graph& graph, const ra::NodeView& view, ir::Struc
   for (const auto& [name, tensor] : this->weights) bound[name] = tensor.values;
 }
 
+namespace {
+
+/// Where a row of a tensor has the elements that are read with its dimensions in the order `dims`.
+std::vector<std::size_t> row_in_order(const std::vector<std::int64_t>& shape, const Vector<int>& dims) {
+  std::vector<std::size_t> at{0};
+  for (std::size_t d = 1; d < dims.size(); ++d) {
+    const auto own = shape.begin() + dims[d];
+    const auto stride = std::accumulate(own + 1, shape.end(), std::size_t(1), std::multiplies<>());
+    std::vector<std::size_t> longer;
+    for (const std::size_t begin : at)
+      for (std::size_t i = 0; i < std::size_t(*own); ++i) longer.push_back(begin + i * stride);
+    at = std::move(longer);
+  }
+  return at;
+}
+
+}  // namespace
+
 bool Reference::may_be(double value, std::size_t state, std::size_t node, std::size_t element) const {
   if (bounded.empty()) {
     const ra::Rounding in_doubles{.f32 = 0x1p-53, .any_order = true};
@@ -82,13 +102,13 @@ std::string Reference::difference(const ir::Program& program, const ir::Interpre
     const auto is_weight = [&](const ra::Op& op) {
       return op.kind == ra::OpKind::input && op.buffer->slot == rows.weight;
     };
-    const auto& weight = weights.at(std::find_if(graph.ops.begin(), graph.ops.end(), is_weight)->name()).values;
+    const ra::Tensor& weight = weights.at(std::find_if(graph.ops.begin(), graph.ops.end(), is_weight)->name());
     std::vector<double>& state = storage[program.buffers[std::size_t(rows.state)]->name];
-    const std::size_t size = states[std::size_t(rows.state)].empty() ? 0 : states[std::size_t(rows.state)][0].size();
+    const std::vector<std::size_t> at = row_in_order(weight.shape, rows.dims);
     for (int node = 0; node < view.num_nodes(); ++node)
-      if (view.is_leaf(node))
-        std::copy_n(weight.begin() + std::ptrdiff_t(view.field(rows.field, node, 0) * double(size)), size,
-                    state.begin() + std::ptrdiff_t(number[std::size_t(node)]) * std::ptrdiff_t(size));
+      for (std::size_t i = 0; view.is_leaf(node) && i < at.size(); ++i)
+        state[std::size_t(number[std::size_t(node)]) * at.size() + i] =
+            weight.values[std::size_t(view.field(rows.field, node, 0)) * at.size() + at[i]];
   }
   for (std::size_t s = 0; s < states.size(); ++s) {
     const std::string& name = graph.ops[std::size_t(graph.states[s].placeholder)].name();

@@ -51,8 +51,9 @@ inline auto tree_fc(int extent) {
   return m.recursion_op(h, body);
 }
 
-/// A matrix and a vector a phrase, which at words are rows of tables; matrices lie by columns.
-inline auto mv_phrases(int extent) {
+/// A matrix and a vector a phrase, which at words are rows of tables; matrices lie by columns, in their table too or
+/// there by rows.
+inline auto mv_phrases(int extent, bool table_by_rows = false) {
   Dim V{"vocabulary"}, H = hidden(extent);
   Model<Word> m("mv_phrases", cortex::tree);
   auto Emb_v = m.input<float>("Emb_v", V, H);
@@ -61,7 +62,9 @@ inline auto mv_phrases(int extent) {
   auto v = m.placeholder<float>("v", H);
   auto M = m.placeholder<float>("M", H, H);
   auto leaf_v = m.compute("leaf_v", H, [&](auto n, auto i) { return Emb_v(word(n), i); });
-  auto leaf_M = m.compute("leaf_M", H, H, [&](auto n, auto j, auto i) { return Emb_M(word(n), j, i); });
+  auto leaf_M = m.compute("leaf_M", H, H, [&](auto n, auto j, auto i) {
+    return table_by_rows ? Emb_M(word(n), i, j) : Emb_M(word(n), j, i);
+  });
   auto inner_v = m.compute("inner_v", H, [&](auto n, auto i) {
     return tanh(sum(H, [&](auto j) { return M(left(n), j, i) * v(right(n), j); }));
   });

@@ -26,6 +26,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
     if (op.kind == ra::OpKind::compute) schedule = schedule.refactor(op.name());
   }
   if (random.chance(0.3)) schedule = schedule.tile_rows(1 + random.below(12));
+  if (schedule.tiling.rows % 2) schedule = schedule.alternate_sweeps();
   if (random.chance(0.2)) schedule = schedule.tile_vectors(1 + random.below(8));
   if (random.chance(0.2)) schedule = schedule.tile_gates(1 + random.below(6));
   const Schedule sharing = schedule.share_subtrees();

@@ -182,7 +182,8 @@ TEST_CASE("the space of a model has what the model has", "[tune]") {
     return tuning::default_space(graph, Target::interpreter(), workers).text();
   };
   const auto lstm = tree_lstm(4);
-  CHECK_THAT(names(lstm.graph(), 1), !Contains("workers"));
+  CHECK_THAT(names(lstm.graph(), 1), !Contains("workers") && !Contains("sweeps"));
+  CHECK_THAT(names(tree_lstm(512).graph(), 1), Contains("sweeps: as it is, there and back, forward"));
   CHECK_THAT(names(lstm.graph(), 1), Contains("a version for each branch") && Contains("unrolled") && !Contains("cut"));
   CHECK_THAT(names(lstm.graph(), 4),
              Contains("workers: as it is, 1, 2, in one group, a group each;") && Contains("cut at leaf_c"));

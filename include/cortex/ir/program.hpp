@@ -42,6 +42,7 @@ struct InPlace {
   int state = 0;   // its number in `Program::buffers`
   int weight = 0;  // the weight's slot; its rows lie as the state's do
   int field = 0;
+  Vector<int> dims;  // the weight's, in the state's order
 };
 
 /// A program. `buffers` are all that outlive a loop iteration, in the order in which the code is given them.

@@ -27,6 +27,8 @@
 #include "cortex/pass/tabulate.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/alternate_sweeps.hpp"
+#include "cortex/schedule/machine_model.hpp"
 #include "cortex/schedule/merge_rows.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
@@ -47,8 +49,9 @@ class PassObserver {
 
 /// What a pipeline run does beside compiling.
 struct PipelineOptions {
-  bool verify = false;               // check the program after each pass
-  PassObserver* observer = nullptr;  // of the run, or none
+  bool verify = false;                                  // check the program after each pass
+  PassObserver* observer = nullptr;                     // of the run, or none
+  double second_cache = schedule::CacheSizes{}.second;  // bytes of a core's second-level cache
 };
 
 /// Runs passes one after another on a program.
@@ -164,7 +167,7 @@ inline void make_nests(Pipeline& p, int gates) {
 }
 
 /// The compiler's own schedule of a program's loops.
-inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target) {
+inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target, double second_cache) {
   const bool shared = schedule.max_workers > 1;
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule::most_gates(target, schedule.tiling));
@@ -188,6 +191,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling); });
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
+  p.run("alternate_sweeps", [&](const ir::Stmt& s) { return schedule::alternate_sweeps(s, schedule, second_cache); });
   p.read_in_place(in_place);
 }
 
@@ -199,7 +203,7 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
   if (schedule.by_hand)
     p.by_hand(*schedule.by_hand, schedule, target, schedule::lanes_of(target, DType::f32));
   else
-    schedule_loops(p, schedule, target);
+    schedule_loops(p, schedule, target, options.second_cache);
 
   // Down to the machine
   p.run("resolve_structure",

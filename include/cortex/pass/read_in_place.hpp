@@ -13,7 +13,13 @@
 // Results find rows by the list that the program keeps (`Program::in_place`).
 //
 // What the state needs: at leaves no other store, rows of the weight's shape and type, and readers of named children
-// alone. The row of zeros that stands for an absent one is the state's own.
+// alone. The row of zeros that stands for an absent one is the state's own. The dimensions of a row may have changed
+// places, as where matrices are kept by columns and their table by rows:
+//
+//   M[node,j,i] = Emb_M[word(node),i,j]   ->   .. select(left_is_leaf,Emb_M_as_M[left_row,i,j],M[left(node),j,i]) ..
+//
+// Emb_M_as_M is the table in the layout of M's rows, which it takes on when it is bound. Nothing else may read the
+// table then, since there would be two of them in memory.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +31,18 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/program.hpp"
+#include "cortex/pass/flatten_storage.hpp"
 #include "cortex/schedule/nest.hpp"
 
 namespace cortex::pass {
 
-/// A state whose rows at leaves are those of `weight`, and the field that chooses them.
+/// A state whose rows at leaves are those of `weight`, and the field that chooses them. `dims` are the weight's
+/// dimensions in the state's order; where that is not their own, `rows` is a copy of the weight laid out like the
+/// state.
 struct RowsInPlace {
-  ir::Buffer state, weight;
+  ir::Buffer state, weight, rows;
   ir::Uf field;
+  Vector<int> dims;
 };
 
 namespace detail {
@@ -64,28 +74,57 @@ class RowFinder {
 
   void consider(const schedule::Nest& nest, const ir::Store& store, Vector<RowsInPlace>& found) const {
     const auto* load = store.value.as<ir::Load>();
-    if (!is_over_leaves(nest) || store.buffer->role != ir::Role::state || !load || !is_copy_of_row(nest, store, *load))
-      return;
+    if (!is_over_leaves(nest) || store.buffer->role != ir::Role::state || !load) return;
+    const Vector<int> dims = copied_dims(nest, store, *load);
+    const bool as_bound = std::is_sorted(dims.begin(), dims.end());
+    if (dims.empty() || !(as_bound || is_read_once(load->buffer))) return;
     const auto* field = load->indices[0].as<ir::UfCall>();
     const bool by_field = field && field->uf.kind == K::field && field->args.size() == 1 &&
                           field->args[0].same_as(nest.let_var) &&
                           program_.field_components.at(std::size_t(field->uf.accessor)) == 1;
     if (by_field && stores_at_leaves(store.buffer) == 1 && is_read_at_children(store.buffer))
-      found.push_back({store.buffer, load->buffer, field->uf});
+      found.push_back({store.buffer, load->buffer, as_bound ? load->buffer : laid_out(load->buffer, store.buffer, dims),
+                       field->uf, dims});
   }
 
-  /// Whether the nest copies a whole row of the one to the row of the other, as it lies there.
-  static bool is_copy_of_row(const schedule::Nest& nest, const ir::Store& store, const ir::Load& load) {
+  /// If the nest copies a whole row of the one to the row of the other: which dimension of the weight each of the
+  /// state's is.
+  static Vector<int> copied_dims(const schedule::Nest& nest, const ir::Store& store, const ir::Load& load) {
     const ir::BufferInfo &state = *store.buffer, &weight = *load.buffer;
-    bool copy = weight.role == ir::Role::weight && weight.layout.empty() && state.layout.empty() &&
-                weight.dtype == state.dtype && weight.dims.size() == state.dims.size() && state.dims.size() > 1 &&
-                nest.loops.size() + 1 == state.dims.size() && store.indices[0].same_as(nest.let_var);
-    for (std::size_t d = 1; copy && d < state.dims.size(); ++d) {
+    const bool rows = weight.role == ir::Role::weight && weight.layout.empty() && state.layout.empty() &&
+                      weight.dtype == state.dtype && weight.dims.size() == state.dims.size() && state.dims.size() > 1 &&
+                      nest.loops.size() + 1 == state.dims.size() && store.indices[0].same_as(nest.let_var);
+    if (!rows) return {};
+    Vector<int> dims{0};
+    for (std::size_t d = 1; d < state.dims.size(); ++d) {
       const schedule::LoopHeader& loop = nest.loops[d - 1];
-      copy = store.indices[d].same_as(loop.var) && load.indices[d].same_as(loop.var) &&
-             weight.dims[d].extent() == state.dims[d].extent() && ir::as_int(loop.extent) == state.dims[d].extent();
+      const auto is_its = [&](const ir::Expr& index) { return index.same_as(loop.var); };
+      const auto at = std::find_if(load.indices.begin() + 1, load.indices.end(), is_its) - load.indices.begin();
+      const bool whole = store.indices[d].same_as(loop.var) && std::size_t(at) < weight.dims.size() &&
+                         weight.dims[std::size_t(at)].extent() == state.dims[d].extent() &&
+                         ir::as_int(loop.extent) == state.dims[d].extent();
+      if (!whole) return {};
+      dims.push_back(int(at));
     }
-    return copy;
+    return dims;
+  }
+
+  bool is_read_once(const ir::Buffer& weight) const {
+    int reads = 0;
+    ir::visit_with(program_.body, [&](const ir::Load& load) { reads += load.buffer == weight; });
+    return reads == 1;
+  }
+
+  /// The weight with its rows in the layout of the state's.
+  static ir::Buffer laid_out(const ir::Buffer& weight, const ir::Buffer& state, const Vector<int>& dims) {
+    ir::BufferInfo info = *weight;
+    for (std::size_t d = 0; d < dims.size(); ++d) info.dims[d] = weight->dims[std::size_t(dims[d])];
+    info.layout = padded_layout(ir::Buffer(info));
+    for (ir::Axis& axis : info.layout.axes) axis.source = dims[std::size_t(axis.source)];
+    info.dims = weight->dims;
+    info.name += "_as_" + state->name;
+    info.packed_from = weight;
+    return ir::Buffer(std::move(info));
   }
 
   /// How many stores there are to rows of the state that may be leaves'.
@@ -212,11 +251,12 @@ class PlaceChooser {
   }
 
   ir::Expr either(const RowsInPlace& rows, const ir::Load& own) const {
+    const Place* const known = find(places_, own.indices[0], rows.field);
+    const Place place = known ? *known : place_of(own.indices[0], rows);
     Vector<ir::Expr> indices = own.indices;
-    const Place* const known = find(places_, indices[0], rows.field);
-    const Place place = known ? *known : place_of(indices[0], rows);
-    indices[0] = place.row;
-    return ir::Select::make(place.leaf, ir::Load::make(rows.weight, indices), ir::handle_of(own));
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      indices[std::size_t(rows.dims[d])] = d ? own.indices[d] : place.row;
+    return ir::Select::make(place.leaf, ir::Load::make(rows.rows, indices), ir::handle_of(own));
   }
 
   static bool is_nothing(const ir::Stmt& s) { return s.as<ir::Block>() && s.as<ir::Block>()->stmts.empty(); }
@@ -231,7 +271,7 @@ class PlaceChooser {
 /// `program` without the stores of those rows, and with reads from where they are.
 inline void read_in_place(ir::Program& program, const Vector<RowsInPlace>& in_place) {
   for (const RowsInPlace& rows : in_place)
-    program.in_place.push_back({ir::index_of(program, rows.state), rows.weight->slot, rows.field.accessor});
+    program.in_place.push_back({ir::index_of(program, rows.state), rows.weight->slot, rows.field.accessor, rows.dims});
   program.body = detail::PlaceChooser(in_place).run(program.body);
   const auto* block = program.body.as<ir::Block>();
   if (!block || !block->stmts.front().as<ir::Barrier>()) return;

@@ -54,6 +54,9 @@ struct Tiling {
   int rows = 0;     // nodes (or edges) that a tile computes at most
   int vectors = 0;  // vectors of each gate's outputs that a tile computes at most, where its rows are few
   int gates = 0;    // products that a tile accumulates side by side at most
+  /// Whether every other sweep over a worker's weights goes backwards.
+  enum class Sweeps : std::uint8_t { where_it_pays, forward, alternating };
+  Sweeps sweeps = Sweeps::where_it_pays;
 
   friend bool operator==(const Tiling&, const Tiling&) = default;
 };
@@ -259,6 +262,16 @@ struct Schedule {
   /// At most `count` products side by side in one pass over what they read, 1 to 16: the gates of a cell.
   [[nodiscard]] Schedule tile_gates(int count) const {
     return with([&](Schedule& s) { s.tiling.gates = count; });
+  }
+  /// Each worker reads its weights backwards in every other sweep over them, so that a sweep begins with what the one
+  /// before ended with, which its cache still holds. Left to the compiler, it does so where its slice of the weights of
+  /// a level exceeds the second-level cache.
+  [[nodiscard]] Schedule alternate_sweeps() const {
+    return with([](Schedule& s) { s.tiling.sweeps = Tiling::Sweeps::alternating; });
+  }
+  /// All sweeps over weights go the same way.
+  [[nodiscard]] Schedule sweep_forward() const {
+    return with([](Schedule& s) { s.tiling.sweeps = Tiling::Sweeps::forward; });
   }
   /// The C library's functions (tanh, sigmoid, exp, log, erf, sin, ...) in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {

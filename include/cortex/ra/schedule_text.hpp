@@ -64,6 +64,8 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.tiling.rows) line("tile_rows", std::to_string(schedule.tiling.rows));
   if (schedule.tiling.vectors) line("tile_vectors", std::to_string(schedule.tiling.vectors));
   if (schedule.tiling.gates) line("tile_gates", std::to_string(schedule.tiling.gates));
+  if (schedule.tiling.sweeps == Tiling::Sweeps::alternating) line("alternate_sweeps");
+  if (schedule.tiling.sweeps == Tiling::Sweeps::forward) line("sweep_forward");
   if (schedule.exact) line("exact_activations");
   using enum GpuSchedule::Group;
   constexpr const char* groups[] = {"automatic", "block", "cluster", "grid"};

@@ -12,6 +12,7 @@
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/ra/share_subtrees.hpp"
+#include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/compile_steps.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/group_rules.hpp"
@@ -78,7 +79,9 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->shares_subtrees = ra::shares_subtrees(graph, schedule);
   executable->lowered = lower::lower(graph, schedule);
   detail::Keeper keeper(*executable, options);
-  executable->program = pass::run_pipeline(executable->lowered, schedule, target, keeper.observing());
+  pass::PipelineOptions of_machine = keeper.observing();
+  of_machine.second_cache = machine_model(target).levels[1].bytes;
+  executable->program = pass::run_pipeline(executable->lowered, schedule, target, of_machine);
   executable->partition = partition_of(graph, ra::questions(graph, schedule));
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);

@@ -81,8 +81,10 @@ inline void check_schedule(const Schedule& schedule) {
   check("tile_vectors", schedule.tiling.vectors, 8);
   check("tile_gates", schedule.tiling.gates, 16);
   if (schedule.by_hand && schedule.tiling != Tiling{})
-    throw Error(Code::invalid_schedule,
-                "tile_rows, tile_vectors and tile_gates shape the compiler's own tiles; with loops() there are none");
+    throw Error(
+        Code::invalid_schedule,
+        "tile_rows, tile_vectors, tile_gates, alternate_sweeps and sweep_forward shape the compiler's own tiles; "
+        "with loops() there are none");
   check_tabulating(schedule);
 }
 

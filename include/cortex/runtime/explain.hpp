@@ -134,6 +134,11 @@ class Explainer {
     if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
+    if (schedule::alternates(executable_.tiled.body))
+      lines.row({"sweeps", "every other one over a worker's weights goes backwards" +
+                               std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
+                                               ? ""
+                                               : ": its slice of a level's exceeds the second-level cache")});
     lines.row({"functions",
                s.exact ? "tanh, sigmoid, exp, log, erf, sin and their like are the C library's"
                        : "tanh, sigmoid, exp, log, erf, sin and their like in f32 are approximations of a few units in "
@@ -208,6 +213,7 @@ class Explainer {
       if (count) asked.push_back("at most " + std::to_string(count) + what);
     };
     add(tiling.rows, " rows"), add(tiling.vectors, " vectors of each gate"), add(tiling.gates, " gates side by side");
+    if (tiling.sweeps == Tiling::Sweeps::forward) asked.push_back("all sweeps over weights forward");
     return joined(asked);
   }
 
@@ -565,7 +571,10 @@ class Explainer {
       for (const ra::Op& op : executable_.graph.ops)
         if (op.kind == ra::OpKind::input && op.buffer->slot == rows.weight)
           text += "  " + executable_.program.buffers[std::size_t(rows.state)]->name + " at leaves is read from " +
-                  op.name() + ", by " + field_name(rows.field) + ", where it is bound\n";
+                  op.name() + ", by " + field_name(rows.field) +
+                  (std::is_sorted(rows.dims.begin(), rows.dims.end())
+                       ? ", where it is bound\n"
+                       : ", whose rows are laid out like its own when it is bound\n");
     return text;
   }
 

@@ -225,12 +225,14 @@ class Plan {
   void read_in_place(const ir::InPlace& in_place, const ir::BufferInfo& state, StateView& view) const {
     const Vector<ir::Buffer>& buffers = executable->program.buffers;
     view.leaf_field = position(order.field, in_place.field, state);
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-      if (buffers[b]->role == ir::Role::weight && buffers[b]->slot == in_place.weight && !buffers[b]->packed_from)
+    Vector<ir::Axis> axes = layout_of(state).axes;
+    for (ir::Axis& axis : axes) axis.source = in_place.dims.at(std::size_t(axis.source));
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      const ir::BufferInfo& rows = *buffers[b];
+      if (rows.role == ir::Role::weight && rows.slot == in_place.weight && layout_of(rows).axes == axes)
         view.leaf_rows = int(b);
-    if (view.leaf_rows < 0) fail(state, "has rows in a weight that the program does not read");
-    const ir::Layout rows = layout_of(*buffers[std::size_t(view.leaf_rows)]), own = layout_of(state);
-    if (!(rows.axes == own.axes)) fail(state, "has rows in a weight that lie in another way");
+    }
+    if (view.leaf_rows < 0) fail(state, "has rows in a weight that the program does not read, or in another layout");
   }
 };
 

@@ -72,32 +72,52 @@ inline int weight_slot(const ir::Buffer& buffer) {
   return info->role == ir::Role::weight ? info->slot : -1;
 }
 
+/// So many times the runs, the same distance apart.
+struct Rows {
+  Runs runs;
+  std::int64_t count = 1, stride = 0;
+  std::int64_t size() const { return count * runs.size(); }
+  std::int64_t reach() const { return (count - 1) * stride + reach_of(runs); }
+};
+
+/// Where a tensor has its elements, row by row where one stride leads to the next row: all runs of a large table would
+/// take more memory than the table.
+inline Rows rows_of(const ir::Layout& layout, const Vector<std::int64_t>& shape) {
+  const ir::Axis* outer = nullptr;
+  int parts = 0;
+  for (const ir::Axis& axis : layout.axes)
+    if (axis.source == 0) outer = &axis, ++parts;
+  if (parts != 1 || outer->divisor != 1 || outer->modulus) return {runs_of(layout, 0, shape)};
+  return {runs_of(layout, 1, Vector<std::int64_t>(shape.begin() + 1, shape.end())), shape[0], outer->stride};
+}
+
 template <class Element>
-void copy_runs(const Runs& runs, const void* from, std::byte* to) {
+void copy_rows(const Rows& rows, const void* from, std::byte* to) {
   const auto* source = static_cast<const Element*>(from);
   auto* target = reinterpret_cast<Element*>(to);
-  for (const std::int64_t begin : runs.begin) {
-    std::memcpy(target + begin, source, std::size_t(runs.length) * sizeof(Element));
-    source += runs.length;
-  }
+  for (std::int64_t row = 0; row < rows.count; ++row, target += rows.stride)
+    for (const std::int64_t begin : rows.runs.begin) {
+      std::memcpy(target + begin, source, std::size_t(rows.runs.length) * sizeof(Element));
+      source += rows.runs.length;
+    }
 }
 
 /// A copy of the dense row-major tensor at `values` in the layout of `buffer`; what the layout does not reach is zero.
 inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const void* values,
                                            const Vector<std::int64_t>& shape) {
   const ir::Layout layout = layout_of(buffer);
-  const Runs runs = runs_of(layout, 0, shape);
+  const Rows rows = rows_of(layout, shape);
   const std::int64_t elements =
-      layout.fixed_size ? layout.fixed_size : std::max(layout.row_size * shape[0], reach_of(runs));
-  if (reach_of(runs) > elements)
+      layout.fixed_size ? layout.fixed_size : std::max(layout.row_size * shape[0], rows.reach());
+  if (rows.reach() > elements)
     throw Error(Code::internal, "the layout of buffer '" + buffer.name + "' reaches past its size");
   auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype));
-  if (runs.size() != elements) std::memset(block->data(), 0, block->size());
+  if (rows.size() != elements) std::memset(block->data(), 0, block->size());
   switch (size_of(buffer.dtype)) {
-    case 1: copy_runs<std::uint8_t>(runs, values, block->data()); break;
-    case 2: copy_runs<std::uint16_t>(runs, values, block->data()); break;
-    case 4: copy_runs<std::uint32_t>(runs, values, block->data()); break;
-    default: copy_runs<std::uint64_t>(runs, values, block->data());
+    case 1: copy_rows<std::uint8_t>(rows, values, block->data()); break;
+    case 2: copy_rows<std::uint16_t>(rows, values, block->data()); break;
+    case 4: copy_rows<std::uint32_t>(rows, values, block->data()); break;
+    default: copy_rows<std::uint64_t>(rows, values, block->data());
   }
   return block;
 }

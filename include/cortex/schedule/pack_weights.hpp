@@ -4,8 +4,9 @@
 //   for i: for j: a += W[i,j] * x[j]     ->     the same over a copy of W whose element [i,j] lies at
 //                                               i / L * (J * L + pad) + j * L + i % L
 //
-// Runs before nests are tiled by vectors of L elements of i. The logical indices stay; only the layout of the copy
-// differs.
+// What is read once an element, such as a matrix that is added, is packed where the lanes of a vector would find it a
+// row apart. Runs before nests are tiled by vectors of L elements of i. The logical indices stay; only the layout of
+// the copy differs.
 #pragma once
 
 #include <algorithm>
@@ -95,15 +96,18 @@ class WeightPacker {
   ir::Stmt nest(const Nest& nest) {
     const ir::Expr vector = slice_var(nest);
     if (!vector) return {};
-    const auto to_copy = [&](auto& self, const ir::Load& load) -> ir::Expr {
-      const int panel = panel_dim(load, vector);
-      if (panel < 0) return self.children(load);
-      return ir::Load::make(copy(load.buffer, panel), load.indices);
+    const auto packing = [&](bool contracts) {
+      return [this, &vector, contracts](auto& self, const ir::Load& load) -> ir::Expr {
+        const int panel = panel_dim(load, vector);
+        if (panel < 0 || !(contracts || is_read_apart(load, panel))) return self.children(load);
+        return ir::Load::make(copy(load.buffer, panel), load.indices);
+      };
     };
-    Nest packed = nest;  // what is read once an element, and not once a step of a contraction, is worth no copy
-    packed.inner = ir::mutate_with(nest.inner, [&](auto&, const ir::For& loop) -> ir::Stmt {
-      return ir::mutate_with(ir::handle_of(loop), to_copy);
-    });
+    Nest packed = nest;
+    packed.inner = ir::mutate_with(
+        nest.inner,
+        [&](auto&, const ir::For& loop) -> ir::Stmt { return ir::mutate_with(ir::handle_of(loop), packing(true)); },
+        packing(false));
     return packed.inner.same_as(nest.inner) ? ir::Stmt() : build_nest(packed);
   }
 
@@ -118,6 +122,14 @@ class WeightPacker {
     for (const ir::Expr& index : load.indices) loops += !index.same_as(vector) && is_of_loops(index);
     const bool open_inside = dims[0].kind() == DimKind::open && (panel == 0 || dims.size() == 2);
     return panel >= 0 && loops > 0 && !open_inside ? panel : -1;
+  }
+
+  /// Whether lanes find elements a row apart, of all rows: a row that a node chooses is not worth a copy of its table.
+  /// Blocks of a GPU keep what is packed on chip, where there is room for the matrices of sums alone.
+  bool is_read_apart(const ir::Load& load, int panel) const {
+    bool all = panel + 1 < int(load.indices.size()) && target_.backend != Backend::cuda;
+    for (const ir::Expr& index : load.indices) all &= is_of_loops(index);
+    return all;
   }
 
   /// Arithmetic on loops' variables alone, and not an index that the nodes give.

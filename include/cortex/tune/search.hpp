@@ -239,9 +239,9 @@ class Search {
     std::string refused;
   };
 
-  /// Rows and vectors of tiles come later, so that schedules which differ in these share a program.
+  /// Rows and vectors of tiles and sweeps come later, so that schedules which differ in these share a program.
   const Scheduled& scheduled(Schedule schedule) {
-    schedule.tiling.rows = schedule.tiling.vectors = 0;
+    schedule.tiling.rows = schedule.tiling.vectors = 0, schedule.tiling.sweeps = Tiling::Sweeps::forward;
     const std::string text = to_string(schedule);
     for (const Scheduled& known : scheduled_)
       if (known.schedule == text) return known;

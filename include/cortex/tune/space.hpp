@@ -13,6 +13,7 @@
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/ra/schedule_text.hpp"
+#include "cortex/schedule/machine_model.hpp"
 
 namespace cortex::tuning {
 
@@ -120,11 +121,24 @@ inline bool contracts(const ra::Op& op) {
   return found;
 }
 
+/// Of all weights of two dimensions and more but tables.
+inline double bytes_of_matrices(const ra::Graph& graph) {
+  double bytes = 0;
+  for (const ra::Op& op : graph.ops) {
+    if (op.kind != ra::OpKind::input || op.dims.size() < 2 || op.dims[0].kind() == DimKind::open) continue;
+    double own = double(size_of(op.buffer->dtype));
+    for (const Dim& dim : op.dims) own *= double(dim.extent());
+    bytes += own;
+  }
+  return bytes;
+}
+
 }  // namespace detail
 
 /// What there is to decide for a model without changing its functions: how many of `most_workers` threads share a call,
-/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product), and
-/// the shape of register tiles. Not all is legal for each model; what is not, a search notes and leaves out.
+/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product), the
+/// shape of register tiles, and, where matrices are large, the direction of sweeps over them. Not all is legal for each
+/// model; what is not, a search notes and leaves out.
 inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
   Space space;
   Axis workers("workers");
@@ -152,6 +166,11 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   space.add(Axis("tile_gates").numbers(gates, &Schedule::tile_gates));
   space.add(Axis("tile_rows").numbers(rows, &Schedule::tile_rows));
   space.add(Axis("tile_vectors").numbers({1, 2, 4}, &Schedule::tile_vectors));
+
+  Axis sweeps("sweeps");
+  sweeps.add("there and back", [](const Schedule& s) { return s.alternate_sweeps(); });
+  sweeps.add("forward", [](const Schedule& s) { return s.sweep_forward(); });
+  if (detail::bytes_of_matrices(graph) > schedule::CacheSizes{}.second * most_workers) space.add(std::move(sweeps));
   return space;
 }
 
