@@ -133,7 +133,7 @@ class Explainer {
     if (s.max_workers > 1 && executable_.target.backend != Backend::cuda) lines.row({"groups", groups()});
     if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
-    if (s.tiling != Tiling{}) lines.row({"tiles", tiling(s.tiling)});
+    if (const std::string asked = tiling(s.tiling); !asked.empty()) lines.row({"tiles", asked});
     if (schedule::alternates(executable_.tiled.body))
       lines.row({"sweeps", "every other one over a worker's weights goes backwards" +
                                std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
