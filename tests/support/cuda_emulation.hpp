@@ -28,7 +28,13 @@ struct EmulatorTable {
   void (*relax)();
   bool (*touch)(const void*, int, bool);
   bool (*synchronise)(const void*, bool, bool);
+  bool (*sync_block_or)(bool);
+  bool (*touch_constant)(const void*, int);
+  bool (*synchronise_system)(const void*, bool, bool);
+  unsigned long long (*clock_ns)();
 };
+
+class Emulation;
 
 /// What is known of a piece of memory: which words have been written, and who touched them when. Words are of 4 bytes;
 /// where a kernel touches less at once, as small. Host code writes between launches, which order all.
@@ -57,6 +63,7 @@ class WatchedMemory {
 
  private:
   friend class Emulation;
+  const Emulation* user_ = nullptr;  // whose times words have
   struct Word {
     std::uint32_t write_time = 0, read_time = 0;
     std::uint16_t writer = 0, reader = 0;
@@ -100,7 +107,8 @@ struct Interleaving {
   std::uint32_t seed = 1;
 };
 
-/// One launch.
+/// One launch. It may be left and gone on with while its threads wait for the host, which is ordered with them by words
+/// of the system alone.
 class Emulation {
  public:
   struct Shape {
@@ -121,9 +129,12 @@ class Emulation {
       block.reset(new char[shape.shared_bytes + 16]);
       if (shape.shared_bytes) memory_.add(block.get(), shape.shared_bytes);
     }
+    host_.resize(std::size_t(total));
     memory_.forget_times();
+    memory_.user_ = this;
   }
   ~Emulation() {
+    if (memory_.user_ == this) memory_.user_ = nullptr;
     for (auto& block : shared_)
       if (shape_.shared_bytes) memory_.remove(block.get());
   }
@@ -131,22 +142,51 @@ class Emulation {
   /// Runs `kernel` on all threads; what went wrong first, "" if nothing did.
   template <class Kernel>
   std::string run(const Kernel& kernel) {
+    begin(kernel);
+    go_on(false);
+    return problem_;
+  }
+
+  /// Makes `kernel`, which has to stay, ready on all threads.
+  template <class Kernel>
+  void begin(const Kernel& kernel) {
     kernel_ = [](void* k) { (*static_cast<const Kernel*>(k))(); };
     argument_ = const_cast<Kernel*>(&kernel);
-    active() = this;
     for (int t = 0; t < int(fibres_.size()); ++t) start(t);
-    while (pick()) {
+  }
+
+  /// Runs the threads to their ends, or if `until_quiet`, until all that can run only look for what does not come.
+  /// Whether they have ended, or cannot go on.
+  bool go_on(bool until_quiet) {
+    if (memory_.user_ != this) memory_.forget_times();  // what others did meanwhile, the host has ordered
+    memory_.user_ = this;
+    active() = this;
+    yields_ = 0;
+    const auto is_quiet = [&] { return until_quiet && yields_ > 64 * (long(ready_.size()) + 1); };
+    while (!is_quiet() && pick()) {
       swapcontext(&scheduler_, &fibres_[std::size_t(current_)].context);
       if (!problem_.empty() && fatal_) break;
     }
-    if (problem_.empty())
-      for (std::size_t t = 0; t < fibres_.size(); ++t)
-        if (fibres_[t].state != State::ready && fibres_[t].state != State::done) {
-          problem(name(int(t)) + " waits at a barrier that others never reach");
-          break;
-        }
     active() = nullptr;
-    return problem_;
+    if (!ready_.empty() && !fatal_) return false;
+    for (std::size_t t = 0; t < fibres_.size() && problem_.empty(); ++t)
+      if (fibres_[t].state != State::ready && fibres_[t].state != State::done)
+        problem(name(int(t)) + " waits at a barrier that others never reach");
+    return true;
+  }
+  const std::string& what_went_wrong() const { return problem_; }
+
+  /// The clock that the threads read.
+  void set_clock(const std::uint64_t* ns) { clock_ns_ = ns; }
+
+  /// The host reads memory that threads have written: they have to have told it so.
+  void read_by_host(const void* at, std::size_t bytes) {
+    WatchedMemory::Region* region = memory_.user_ == this ? memory_.find(at) : nullptr;
+    if (!region) return;
+    const std::size_t size = region->word_bytes, from = WatchedMemory::address(at) - memory_.begin_;
+    for (std::size_t w = from / size; w < (from + bytes + size - 1) / size; ++w)
+      if (const auto& word = region->words[w]; word.write_time > host_[word.writer])
+        problem("the host reads what " + name(word.writer) + " writes, with nothing to order them");
   }
 
   static const EmulatorTable* table() {
@@ -161,7 +201,11 @@ class Emulation {
         [] { return active()->boards_[std::size_t(active()->current_ / warp_threads)].bytes; },
         [] { active()->yield(); },
         [](const void* at, int bytes, bool write) { return active()->touch(at, bytes, write); },
-        [](const void* at, bool acquire, bool release) { return active()->synchronise(at, acquire, release); }};
+        [](const void* at, bool acquire, bool release) { return active()->synchronise(at, acquire, release); },
+        [](bool any) { return active()->vote(any); },
+        [](const void* at, int bytes) { return active()->touch_constant(at, bytes); },
+        [](const void* at, bool acquire, bool release) { return active()->synchronise_system(at, acquire, release); },
+        []() -> unsigned long long { return active()->clock_ns_ ? *active()->clock_ns_ : 1; }};
     return &functions;
   }
 
@@ -176,6 +220,7 @@ class Emulation {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
     State state = State::ready;
+    bool vote = false, any = false;  // of a block that meets: the thread's, and what came of all
   };
   static constexpr std::size_t stack_bytes = 128 * 1024;
   static constexpr long most_yields = 2000000;
@@ -273,9 +318,18 @@ class Emulation {
       return suspend();
     }
     yields_ = 0;
+    const bool any = std::any_of(all.begin(), all.end(), [&](int t) { return fibres_[std::size_t(t)].vote; });
+    for (const int t : all) fibres_[std::size_t(t)].any = any;
     if (kind != State::exchange) order(all);  // registers change hands, and memory is as it was
     for (const int t : all) make_ready(t);
     suspend();
+  }
+  bool vote(bool mine) {
+    const int self = current_;
+    fibres_[std::size_t(self)].vote = mine;
+    meet(State::block);
+    fibres_[std::size_t(self)].vote = false;
+    return fibres_[std::size_t(self)].any;
   }
   /// What any of them did is before what all of them do from now on.
   void order(const std::vector<int>& threads) {
@@ -313,6 +367,32 @@ class Emulation {
       join(word, own);
       ++own[std::size_t(current_)];
     }
+    return true;
+  }
+
+  /// The same with the host, which passes on to all what any has told it.
+  bool synchronise_system(const void* at, bool acquire, bool release) {
+    if (!memory_.find(at)) {
+      problem(name(current_) + " synchronises outside of memory");
+      return false;
+    }
+    Clock& own = clocks_[std::size_t(current_)];
+    if (acquire) join(own, host_);
+    if (release) {
+      join(host_, own);
+      ++own[std::size_t(current_)];
+    }
+    return true;
+  }
+
+  /// What is read as constant stays the same for as long as the launch runs.
+  bool touch_constant(const void* at, int bytes) {
+    if (!touch(at, bytes, false)) return false;
+    const WatchedMemory::Region& region = *memory_.find(at);
+    const std::size_t offset = WatchedMemory::address(at) - memory_.begin_, size = region.word_bytes;
+    for (std::size_t w = offset / size; w < (offset + std::size_t(bytes)) / size; ++w)
+      if (region.words[w].write_time)
+        problem(name(current_) + " reads as constant what " + name(region.words[w].writer) + " has written");
     return true;
   }
 
@@ -364,6 +444,8 @@ class Emulation {
   std::uint32_t random_;
   std::vector<Fibre> fibres_;
   std::vector<Clock> clocks_;  // [thread][thread]
+  Clock host_;
+  const std::uint64_t* clock_ns_ = nullptr;
   std::map<const void*, Clock> words_;
   std::vector<std::unique_ptr<char[]>> shared_;
   std::vector<Board> boards_;  // [warp of the launch]

@@ -19,6 +19,8 @@
 #include "cortex/codegen/cuda_text.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "support/cuda_emulation.hpp"
+#include "support/fake_nvrtc.hpp"
+#include "support/fake_resident.hpp"
 #include "support/host_kernel.hpp"
 
 namespace cortex::test {
@@ -28,6 +30,7 @@ class FakeCuda {
  public:
   FakeCuda() { current() = this; }
   ~FakeCuda() {
+    streams_.clear();  // before the memory that kernels which stay have
     for (auto& [at, memory] : allocated_) std::free(reinterpret_cast<void*>(at));
     current() = nullptr;
   }
@@ -42,9 +45,12 @@ class FakeCuda {
   int missing_block = -1;
   int launch_error = 0;                            // of the next kernel, when it runs
   std::function<std::string(std::string)> change;  // of a source before it is compiled
+  bool deaf = false;                               // kernels that stay do not go on: others have the device
+  bool vanish = false;                             // they are gone, without a word
 
   // What has happened.
   int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0, waits = 0;
+  int stalls = 0;               // how often the driver has waited for a kernel that stays until it was idle for long
   std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
   std::string problem;         // that the emulation found first
@@ -59,6 +65,9 @@ class FakeCuda {
   const std::string& failed() const { return failed_; }
   /// The device works again, as in a new context.
   void recover() { lost_.clear(), fail_after_ = -1; }
+
+  /// Time passes for kernels that stay.
+  void pass(double ms) { resident_clock_ns_ += std::uint64_t(ms * 1e6); }
 
   /// What has been made and not given back: memory of devices and of the host, events, modules, contexts.
   int alive() const { return int(allocated_.size() + pinned_.size()) + objects_ - users_; }
@@ -122,43 +131,13 @@ class FakeCuda {
   }
 
   static std::shared_ptr<const jit::Nvrtc> nvrtc() {
-    struct Source {
-      std::string text, log;
-      std::shared_ptr<const HostKernel> kernel;
-    };
-    auto n = std::make_shared<jit::Nvrtc>();
-    n->GetErrorString = [](int) { return "NVRTC_ERROR_COMPILATION"; };
-    n->Version = [](int* a, int* b) { return *a = 13, *b = 0, 0; };
-    n->GetNumSupportedArchs = [](int* count) { return *count = 4, 0; };
-    n->GetSupportedArchs = [](int* all) { return all[0] = 75, all[1] = 80, all[2] = 90, all[3] = 100, 0; };
-    n->CreateProgram = [](void** program, const char* text, const char*, int, const char* const*, const char* const*) {
-      return *program = new Source{text, {}, {}}, 0;
-    };
-    n->DestroyProgram = [](void** program) { return delete static_cast<Source*>(*program), 0; };
-    n->CompileProgram = [](void* program, int, const char* const*) {
+    return fake_nvrtc([](const std::string& source, std::string& log) {
       const std::lock_guard lock(now().mutex_);
       ++now().compilations;
-      auto& source = *static_cast<Source*>(program);
-      std::string text = for_emulation(source.text);
+      std::string text = for_emulation(source);
       if (now().change) text = now().change(text);
-      source.kernel = HostKernel::compile(text, source.log);
-      return source.kernel ? 0 : 6;
-    };
-    n->GetProgramLogSize = [](void* program, std::size_t* size) {
-      return *size = static_cast<Source*>(program)->log.size() + 1, 0;
-    };
-    n->GetProgramLog = [](void* program, char* log) {
-      const std::string& text = static_cast<Source*>(program)->log;
-      return std::memcpy(log, text.c_str(), text.size() + 1), 0;
-    };
-    n->GetCUBINSize = [](void*, std::size_t* size) { return *size = sizeof(void*), 0; };
-    n->GetCUBIN = [](void* program, char* image) {
-      const HostKernel* kernel = static_cast<Source*>(program)->kernel.get();
-      return std::memcpy(image, &kernel, sizeof kernel), 0;
-    };
-    n->GetPTXSize = n->GetCUBINSize;
-    n->GetPTX = n->GetCUBIN;
-    return n;
+      return HostKernel::compile(text, log);
+    });
   }
 
  private:
@@ -171,7 +150,8 @@ class FakeCuda {
   struct Work {
     std::function<void()> run;
     std::uint64_t ticket;
-    Point behind;  // of another stream
+    Point behind;                              // of another stream
+    std::shared_ptr<FakeResident> resident{};  // goes on for longer than `run`, which makes it
   };
   struct Stream {
     std::deque<Work> queue;
@@ -187,7 +167,7 @@ class FakeCuda {
     const char* name;
   };
   struct Module {
-    Function functions[3];
+    Function functions[4];
   };
   struct Memory {
     int device;
@@ -274,11 +254,15 @@ class FakeCuda {
       if (call.not_captured("cuModuleLoadData").error) return call.error;
       const HostKernel* kernel = nullptr;
       std::memcpy(&kernel, image, sizeof kernel);
-      *module = new Module{{{kernel, "cortex_kernel"}, {kernel, "cortex_gather"}, {kernel, "cortex_place"}}};
+      *module = new Module{{{kernel, "cortex_kernel"},
+                            {kernel, "cortex_gather"},
+                            {kernel, "cortex_place"},
+                            {kernel, "cortex_resident"}}};
       return ++now().objects_, 0;
     };
     d.ModuleUnload = [](void* module) {
       const std::lock_guard lock(now().mutex_);
+      now().flush_all();
       delete static_cast<Module*>(module);
       return --now().objects_, 0;
     };
@@ -329,15 +313,20 @@ class FakeCuda {
     d.MemHostAlloc = [](void** at, std::size_t bytes, unsigned) {
       Call call("cuMemHostAlloc");
       if (call.not_captured("cuMemHostAlloc").error) return call.error;
-      *at = std::malloc(bytes);
+      *at = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
       ++now().allocations;
-      return now().pinned_[reinterpret_cast<std::uintptr_t>(*at)] = bytes, 0;
+      WatchedMemory& memory = now().memory_[device_now()];  // kernels reach it, too
+      memory.add(*at, bytes), memory.written_by_host(*at, bytes);
+      now().pinned_[reinterpret_cast<std::uintptr_t>(*at)] = {device_now(), bytes};
+      return 0;
     };
     d.MemFreeHost = [](void* at) {
       const std::lock_guard lock(now().mutex_);
       if (now().capturing_) now().forbidden = "cuMemFreeHost";
       now().flush_all();
-      now().pinned_.erase(reinterpret_cast<std::uintptr_t>(at));
+      const auto found = now().pinned_.find(reinterpret_cast<std::uintptr_t>(at));
+      now().memory_[found->second.device].remove(at);
+      now().pinned_.erase(found);
       return std::free(at), 0;
     };
     d.MemcpyHtoDAsync = [](std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
@@ -348,7 +337,10 @@ class FakeCuda {
       const Call call("cuMemcpyDtoHAsync");
       if (call.error) return call.error;
       ++now().downloads;
-      const int failed = now().enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
+      const int failed = now().enqueue(stream, [=] {
+        now().read_by_host(reinterpret_cast<void*>(from), bytes);
+        std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+      });
       if (failed || now().is_pinned(to, bytes)) return failed;
       return now().synchronise(stream);  // the host waits where its memory may move
     };
@@ -379,6 +371,24 @@ class FakeCuda {
   }
 
   static void about_streams(jit::CudaDriver& d) {
+    d.StreamCreate = [](void** stream, unsigned) {
+      const Call call("cuStreamCreate");
+      if (call.error) return call.error;
+      ++now().objects_;
+      return *stream = new int, 0;
+    };
+    d.StreamDestroy = [](void* stream) {
+      const std::lock_guard lock(now().mutex_);
+      now().streams_.erase({device_now(), stream});
+      delete static_cast<int*>(stream);
+      return --now().objects_, 0;
+    };
+    d.StreamQuery = [](void* stream) {
+      const Call call("cuStreamQuery");
+      if (call.error) return call.error;
+      const bool done = now().go_on(*now().stream(stream));
+      return now().state() ? now().state() : done ? 0 : int(jit::cuda::not_ready);
+    };
     d.StreamSynchronize = [](void* stream) {
       Call call("cuStreamSynchronize");
       if (now().capturing_ == now().stream(stream)) call.not_captured("cuStreamSynchronize");
@@ -487,7 +497,7 @@ class FakeCuda {
   bool is_pinned(const void* at, std::size_t bytes) const {
     const auto begin = reinterpret_cast<std::uintptr_t>(at);
     auto found = pinned_.upper_bound(begin);
-    return found != pinned_.begin() && (--found, begin + bytes <= found->first + found->second);
+    return found != pinned_.begin() && (--found, begin + bytes <= found->first + found->second.bytes);
   }
   void written(std::uint64_t at, std::size_t bytes) {
     if (const auto* in = find(at)) memory_[in->second.device].written_by_host(reinterpret_cast<void*>(at), bytes);
@@ -553,15 +563,57 @@ class FakeCuda {
     return state();
   }
   void flush(Stream& stream, std::uint64_t up_to) {
-    while (!stream.queue.empty() && stream.queue.front().ticket <= up_to) {
+    while (!stream.queue.empty() && stream.queue.front().ticket <= up_to) run_first(stream, true);
+  }
+  /// What a stream has to do next. Whether it is done: a kernel that stays may not be, unless it is waited for.
+  bool run_first(Stream& stream, bool wait) {
+    if (!stream.queue.front().resident) {
       const Work work = std::move(stream.queue.front());
       stream.queue.pop_front();
       if (work.behind.stream) flush(*work.behind.stream, work.behind.ticket);
       work.run();
+      return true;
     }
+    const std::shared_ptr<FakeResident> resident = stream.queue.front().resident;
+    constexpr int soon = 20, most = 10000;
+    for (int turn = 0; !go_on(*resident); ++turn) {
+      if (!wait) return false;
+      if (turn == soon) ++stalls;
+      if (turn > soon) pass(1);
+      if (turn < most) continue;
+      found("a kernel is waited for that never ends");
+      break;
+    }
+    if (!stream.queue.empty() && stream.queue.front().resident == resident) stream.queue.pop_front();
+    return true;
+  }
+  bool go_on(Stream& stream) {
+    while (!stream.queue.empty())
+      if (!run_first(stream, false)) return false;
+    return true;
   }
   void flush_all() {
     for (auto& [key, stream] : streams_) flush(stream, tickets_);
+  }
+
+  // ---- kernels that stay ----
+
+  bool go_on(FakeResident& resident) {
+    if (lost_.count(device_now()) || vanish) return true;
+    if (launch_error) return lost_[device_now()] = launch_error, true;
+    if (deaf) return false;
+    const bool ended = resident.go_on();
+    if (resident.done() != resident.seen) {
+      resident.seen = resident.done();
+      for (const auto& [at, memory] : pinned_) resident.read_by_host(reinterpret_cast<void*>(at), memory.bytes);
+    }
+    found(resident.what_went_wrong());
+    return ended;
+  }
+  void read_by_host(const void* at, std::size_t bytes) {
+    for (auto& [key, stream] : streams_)
+      if (!stream.queue.empty() && stream.queue.front().resident)
+        stream.queue.front().resident->read_by_host(at, bytes);
   }
 
   int launch(const jit::cuda::LaunchConfig& config, const Function& function, const void* argument) {
@@ -573,6 +625,18 @@ class FakeCuda {
     for (const jit::cuda::LaunchAttribute& one : attributes)
       if (one.id == jit::cuda::LaunchAttribute::cluster_dimension) shape.cluster = int(one.cluster[0]);
     ++launches;
+    if (function.name == std::string("cortex_resident")) {
+      // Behind all that the stream has to do before; it is run by nobody but who looks after the stream.
+      flush(*stream(config.stream), tickets_);
+      stream(config.stream)
+          ->queue.push_back({{},
+                             ++tickets_,
+                             {},
+                             std::make_shared<FakeResident>(
+                                 memory_[device_now()], shape, order, function.kernel->resident,
+                                 *static_cast<const codegen::CudaService*>(argument), &resident_clock_ns_)});
+      return 0;
+    }
     std::function<void()> body;
     const auto with = [&](auto entry, const auto& arguments) { body = [=] { entry(arguments); }; };
     const std::string name = function.name;
@@ -599,12 +663,12 @@ class FakeCuda {
   std::recursive_mutex mutex_;
   std::map<int, WatchedMemory> memory_;        // [device]
   std::map<std::uint64_t, Memory> allocated_;  // on devices
-  std::map<std::uintptr_t, std::size_t> pinned_;
+  std::map<std::uintptr_t, Memory> pinned_;
   std::map<std::pair<int, void*>, Stream> streams_;  // [device, handle]
   std::map<int, int> lost_;                          // [device] since which error
   std::vector<std::function<void()>> graph_;
   Stream* capturing_ = nullptr;
-  std::uint64_t tickets_ = 0;
+  std::uint64_t tickets_ = 0, resident_clock_ns_ = 1000;
   double clock_ms_ = 0;
   std::atomic<int> objects_ = 0;
   int users_ = 0, calls_ = 0, fail_after_ = -1, fail_with_ = 0;

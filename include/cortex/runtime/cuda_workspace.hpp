@@ -453,12 +453,12 @@ class CudaWorkspace {
 
   const StateView& first_state() const { return source_->plan->states[0]; }
 
-  /// Whether the first state of the roots comes with the answer: in the time in which a copy by the device's engine
-  /// would begin.
+  /// Whether the first state of the roots comes with the answer: if its elements lie side by side, and in the time in
+  /// which a copy by the device's engine would begin.
   void land_roots() {
     constexpr std::size_t worth = 128 << 10;
     const std::size_t bytes = num_roots_ * first_state().row_bytes;
-    num_landed_ = bytes <= worth ? num_roots_ : 0;
+    num_landed_ = bytes <= worth && first_state().runs.contiguous() ? num_roots_ : 0;
     if (num_landed_) grow(answer_, bytes);
   }
   std::size_t rows_of_letter(std::size_t group) const {
@@ -474,10 +474,11 @@ class CudaWorkspace {
     Move* to = reinterpret_cast<Move*>(staging_.data() + end) - rows;
     for (std::size_t m = 0; m < before; ++m) *to++ = moves_[first_move_[group] + m];
     const StateView& state = first_state();
+    const std::uint64_t words = std::uint64_t(state.size) * size_of(state.dtype) / 4;
     for (std::size_t number = 0; number < rows - before; ++number) {
       const std::size_t root = root_at({group, number}, num_groups_);
       *to++ = {this->state(group, state) + std::uint64_t(arrays(group).root[number]) * state.row_bytes,
-               reinterpret_cast<std::uint64_t>(answer_.data() + root * state.row_bytes), state.row_bytes / 4};
+               reinterpret_cast<std::uint64_t>(answer_.data() + root * state.row_bytes), words};
     }
     return end;
   }
