@@ -121,15 +121,14 @@ class Emulation {
       : memory_(memory), shape_(shape), order_(order), random_(order.seed | 1) {
     const int total = shape.blocks * shape.threads;
     fibres_.resize(std::size_t(total));
-    clocks_.assign(std::size_t(total), Clock(std::size_t(total)));
-    for (int t = 0; t < total; ++t) clocks_[std::size_t(t)][std::size_t(t)] = 1;
+    clocks_.assign(std::size_t(total) + 1, Clock(std::size_t(total) + 1));  // the last is the host's
+    for (int t = 0; t <= total; ++t) clocks_[std::size_t(t)][std::size_t(t)] = 1;
     boards_.resize(std::size_t(total + warp_threads - 1) / warp_threads);
     shared_.resize(std::size_t(shape.blocks));
     for (auto& block : shared_) {
       block.reset(new char[shape.shared_bytes + 16]);
       if (shape.shared_bytes) memory_.add(block.get(), shape.shared_bytes);
     }
-    host_.resize(std::size_t(total));
     memory_.forget_times();
     memory_.user_ = this;
   }
@@ -176,17 +175,18 @@ class Emulation {
   }
   const std::string& what_went_wrong() const { return problem_; }
 
-  /// The clock that the threads read.
-  void set_clock(const std::uint64_t* ns) { clock_ns_ = ns; }
+  /// The clock that the threads read, each time a nanosecond later.
+  void set_clock(std::uint64_t* ns) { clock_ns_ = ns; }
 
-  /// The host reads memory that threads have written: they have to have told it so.
-  void read_by_host(const void* at, std::size_t bytes) {
+  /// The host reads or writes memory while threads go on: what they have done there, they have to have told it.
+  void touch_by_host(const void* at, std::size_t bytes, bool write) {
     WatchedMemory::Region* region = memory_.user_ == this ? memory_.find(at) : nullptr;
     if (!region) return;
     const std::size_t size = region->word_bytes, from = WatchedMemory::address(at) - memory_.begin_;
+    current_ = host();
     for (std::size_t w = from / size; w < (from + bytes + size - 1) / size; ++w)
-      if (const auto& word = region->words[w]; word.write_time > host_[word.writer])
-        problem("the host reads what " + name(word.writer) + " writes, with nothing to order them");
+      if (write || region->words[w].written) check(region->words[w], w * size / 4, write);
+    ++clocks_[std::size_t(host())][std::size_t(host())];
   }
 
   static const EmulatorTable* table() {
@@ -205,7 +205,7 @@ class Emulation {
         [](bool any) { return active()->vote(any); },
         [](const void* at, int bytes) { return active()->touch_constant(at, bytes); },
         [](const void* at, bool acquire, bool release) { return active()->synchronise_system(at, acquire, release); },
-        []() -> unsigned long long { return active()->clock_ns_ ? *active()->clock_ns_ : 1; }};
+        []() -> unsigned long long { return active()->clock_ns_ ? ++*active()->clock_ns_ : 1; }};
     return &functions;
   }
 
@@ -238,7 +238,9 @@ class Emulation {
     setcontext(&self->scheduler_);
   }
 
+  int host() const { return int(fibres_.size()); }
   std::string name(int thread) const {
+    if (thread == host()) return "the host";
     return "thread " + std::to_string(thread % shape_.threads) + " of block " + std::to_string(thread / shape_.threads);
   }
   void problem(const std::string& what) {
@@ -333,7 +335,7 @@ class Emulation {
   }
   /// What any of them did is before what all of them do from now on.
   void order(const std::vector<int>& threads) {
-    Clock joined(fibres_.size());
+    Clock joined(clocks_.size());
     for (const int t : threads) join(joined, clocks_[std::size_t(t)]);
     for (const int t : threads) {
       clocks_[std::size_t(t)] = joined;
@@ -360,7 +362,7 @@ class Emulation {
       return false;
     }
     Clock& word = words_[at];
-    word.resize(fibres_.size());
+    word.resize(clocks_.size());
     Clock& own = clocks_[std::size_t(current_)];
     if (acquire) join(own, word);
     if (release) {
@@ -376,10 +378,10 @@ class Emulation {
       problem(name(current_) + " synchronises outside of memory");
       return false;
     }
-    Clock& own = clocks_[std::size_t(current_)];
-    if (acquire) join(own, host_);
+    Clock &own = clocks_[std::size_t(current_)], &host_now = clocks_[std::size_t(host())];
+    if (acquire) join(own, host_now);
     if (release) {
-      join(host_, own);
+      join(host_now, own);
       ++own[std::size_t(current_)];
     }
     return true;
@@ -423,7 +425,7 @@ class Emulation {
       if (!word.readers.empty()) {
         word.readers[std::size_t(current_)] = now;
       } else if (word.read_time > known[word.reader]) {
-        word.readers.resize(fibres_.size());
+        word.readers.resize(clocks_.size());
         word.readers[word.reader] = word.read_time;
         word.readers[std::size_t(current_)] = now;
       } else {
@@ -443,9 +445,8 @@ class Emulation {
   const Interleaving order_;
   std::uint32_t random_;
   std::vector<Fibre> fibres_;
-  std::vector<Clock> clocks_;  // [thread][thread]
-  Clock host_;
-  const std::uint64_t* clock_ns_ = nullptr;
+  std::vector<Clock> clocks_;  // [threads and the host][the same]
+  std::uint64_t* clock_ns_ = nullptr;
   std::map<const void*, Clock> words_;
   std::vector<std::unique_ptr<char[]>> shared_;
   std::vector<Board> boards_;  // [warp of the launch]

@@ -66,9 +66,21 @@ class FakeCuda {
   /// The device works again, as in a new context.
   void recover() { lost_.clear(), fail_after_ = -1; }
 
-  /// Time passes for kernels that stay.
-  void pass(double ms) { resident_clock_ns_ += std::uint64_t(ms * 1e6); }
+  /// Time passes for kernels that stay, and they see it if `look`.
+  void pass(double ms, bool look = true) {
+    resident_clock_ns_ += std::uint64_t(ms * 1e6);
+    if (!look) return;
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, stream] : streams_)
+      if (!stream.queue.empty() && stream.queue.front().resident) run_first(stream, false);
+  }
 
+  /// Of all devices.
+  std::size_t used_memory() const {
+    std::size_t used = 0;
+    for (const auto& [begin, memory] : allocated_) used += memory.bytes;
+    return used;
+  }
   /// What has been made and not given back: memory of devices and of the host, events, modules, contexts.
   int alive() const { return int(allocated_.size() + pinned_.size()) + objects_ - users_; }
 
@@ -416,7 +428,8 @@ class FakeCuda {
     };
     d.EventDestroy = [](void* event) {
       const std::lock_guard lock(now().mutex_);
-      now().flush_all();
+      const Point& recorded = static_cast<Event*>(event)->recorded;
+      if (recorded.stream) now().flush(*recorded.stream, recorded.ticket);
       --now().objects_;
       return delete static_cast<Event*>(event), 0;
     };
@@ -579,7 +592,7 @@ class FakeCuda {
     for (int turn = 0; !go_on(*resident); ++turn) {
       if (!wait) return false;
       if (turn == soon) ++stalls;
-      if (turn > soon) pass(1);
+      if (turn > soon) pass(1, false);
       if (turn < most) continue;
       found("a kernel is waited for that never ends");
       break;
@@ -599,14 +612,12 @@ class FakeCuda {
   // ---- kernels that stay ----
 
   bool go_on(FakeResident& resident) {
-    if (lost_.count(device_now()) || vanish) return true;
-    if (launch_error) return lost_[device_now()] = launch_error, true;
+    if (lost_.count(resident.device) || vanish) return true;
+    if (launch_error) return lost_[resident.device] = launch_error, true;
     if (deaf) return false;
-    const bool ended = resident.go_on();
-    if (resident.done() != resident.seen) {
-      resident.seen = resident.done();
-      for (const auto& [at, memory] : pinned_) resident.read_by_host(reinterpret_cast<void*>(at), memory.bytes);
-    }
+    const bool ended = resident.go_on([&](const auto& touch) {
+      for (const auto& [at, memory] : pinned_) touch(reinterpret_cast<void*>(at), memory.bytes);
+    });
     found(resident.what_went_wrong());
     return ended;
   }
@@ -633,7 +644,7 @@ class FakeCuda {
                              ++tickets_,
                              {},
                              std::make_shared<FakeResident>(
-                                 memory_[device_now()], shape, order, function.kernel->resident,
+                                 device_now(), memory_[device_now()], shape, order, function.kernel->resident,
                                  *static_cast<const codegen::CudaService*>(argument), &resident_clock_ns_)});
       return 0;
     }

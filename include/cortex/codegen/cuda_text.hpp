@@ -138,7 +138,10 @@ class CudaTextPrinter {
       buffers([&](const ir::Buffer& b) { return !is_weight(b) && b->scope != ir::Scope::chip; }, "letter.table");
       stmt(split.rest);
       line("if (letter.num_after) {");
-      scoped([&] { meet(ir::Meeting::workers), line("move_rows(letter.after, letter.num_after, worker);"); });
+      scoped([&] {
+        if (!have_met(split.rest, true)) meet(ir::Meeting::workers);
+        line("move_rows(letter.after, letter.num_after, worker);");
+      });
       line("end_call(launch);");
     });
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
@@ -147,6 +150,21 @@ class CudaTextPrinter {
 
  private:
   // --- The kernel ---------------------------------------------------------------------------------------------------
+
+  /// Whether all of a group see what all have done, behind a statement before which they do if `before`.
+  bool have_met(const ir::Stmt& s, bool before) const {
+    if (const auto* barrier = s.as<ir::Barrier>())
+      return before || barrier->among == ir::Meeting::workers ||
+             (barrier->among == ir::Meeting::threads && options_.blocks == 1);
+    if (const auto* block = s.as<ir::Block>()) {
+      for (const ir::Stmt& child : block->stmts) before = have_met(child, before);
+      return before;
+    }
+    if (const auto* let = s.as<ir::LetStmt>()) return have_met(let->body, before);
+    if (const auto* alloc = s.as<ir::Alloc>()) return have_met(alloc->body, before);
+    if (const auto* loop = s.as<ir::For>()) return before && have_met(loop->body, false);  // it may not run
+    return s.as<ir::Prefetch>() && before;
+  }
 
   void heading() {
     line("const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;");
