@@ -168,7 +168,7 @@ TEST_CASE("a kernel that stays needs each meeting between its calls", "[cuda]") 
 }
 
 TEST_CASE("results go to the host behind a meeting, where the program does not end with one", "[cuda]") {
-  const Schedule block = on_gpu(Group::block, 1, Where::automatic, false, 64);
+  const Schedule block = on_gpu(Group::block, 1, Where::automatic, false, 64, 4);
   const auto behind = [&](const auto& program) {
     const std::string text = cuda::compile(program, block, Gpu::of(90)).code().text.resident;
     return text.substr(text.find("if (letter.num_after)"));

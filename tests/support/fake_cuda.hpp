@@ -19,6 +19,7 @@
 #include "cortex/codegen/cuda_text.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "support/cuda_emulation.hpp"
+#include "support/fake_memory.hpp"
 #include "support/fake_nvrtc.hpp"
 #include "support/fake_resident.hpp"
 #include "support/host_kernel.hpp"
@@ -31,7 +32,6 @@ class FakeCuda {
   FakeCuda() { current() = this; }
   ~FakeCuda() {
     streams_.clear();  // before the memory that kernels which stay have
-    for (auto& [at, memory] : allocated_) std::free(reinterpret_cast<void*>(at));
     current() = nullptr;
   }
   FakeCuda(const FakeCuda&) = delete;
@@ -75,30 +75,25 @@ class FakeCuda {
       if (!stream.queue.empty() && stream.queue.front().resident) run_first(stream, false);
   }
 
-  /// Of all devices.
-  std::size_t used_memory() const {
-    std::size_t used = 0;
-    for (const auto& [begin, memory] : allocated_) used += memory.bytes;
-    return used;
-  }
+  std::size_t used_memory(int device = 0) const { return memory_.used(device); }
   /// What has been made and not given back: memory of devices and of the host, events, modules, contexts.
-  int alive() const { return int(allocated_.size() + pinned_.size()) + objects_ - users_; }
+  int alive() const { return int(memory_.pieces()) + objects_ - users_; }
 
   /// Memory of the user's on a device.
   std::uint64_t users_memory(int device, std::size_t bytes) {
     ++users_;
-    return place(device, bytes);
+    return memory_.place(device, bytes);
   }
   template <class T>
   std::uint64_t users_values(int device, const std::vector<T>& values) {
     const std::uint64_t at = users_memory(device, values.size() * sizeof(T));
     std::memcpy(reinterpret_cast<void*>(at), values.data(), values.size() * sizeof(T));
-    written(at, values.size() * sizeof(T));
+    memory_.written(at, values.size() * sizeof(T));
     return at;
   }
   void give_back_users(std::uint64_t at) {
     --users_;
-    release(at);
+    memory_.release(at);
   }
   /// What a stream of a device is given behind all that it has been given.
   void enqueue_users(int device, void* stream, std::function<void()> work) {
@@ -180,10 +175,6 @@ class FakeCuda {
   };
   struct Module {
     Function functions[4];
-  };
-  struct Memory {
-    int device;
-    std::size_t bytes;
   };
 
   // Errors that are named where they are returned.
@@ -309,37 +300,27 @@ class FakeCuda {
     d.MemAlloc = [](std::uint64_t* at, std::size_t bytes) {
       Call call("cuMemAlloc");
       if (call.not_captured("cuMemAlloc").error) return call.error;
-      std::size_t used = 0;
-      for (const auto& [begin, memory] : now().allocated_)
-        if (memory.device == device_now()) used += memory.bytes;
-      if (used + bytes > now().memory_limit) return int(jit::cuda::out_of_memory);
+      if (now().memory_.used(device_now()) + bytes > now().memory_limit) return int(jit::cuda::out_of_memory);
       ++now().allocations;
-      return *at = now().place(device_now(), bytes), 0;
+      return *at = now().memory_.place(device_now(), bytes), 0;
     };
     d.MemFree = [](std::uint64_t at) {
       const std::lock_guard lock(now().mutex_);
       if (now().capturing_) now().forbidden = "cuMemFree";
       now().flush_all();
-      return now().release(at), 0;
+      return now().memory_.release(at), 0;
     };
     d.MemHostAlloc = [](void** at, std::size_t bytes, unsigned) {
       Call call("cuMemHostAlloc");
       if (call.not_captured("cuMemHostAlloc").error) return call.error;
-      *at = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
       ++now().allocations;
-      WatchedMemory& memory = now().memory_[device_now()];  // kernels reach it, too
-      memory.add(*at, bytes), memory.written_by_host(*at, bytes);
-      now().pinned_[reinterpret_cast<std::uintptr_t>(*at)] = {device_now(), bytes};
-      return 0;
+      return *at = now().memory_.place_pinned(device_now(), bytes), 0;
     };
     d.MemFreeHost = [](void* at) {
       const std::lock_guard lock(now().mutex_);
       if (now().capturing_) now().forbidden = "cuMemFreeHost";
       now().flush_all();
-      const auto found = now().pinned_.find(reinterpret_cast<std::uintptr_t>(at));
-      now().memory_[found->second.device].remove(at);
-      now().pinned_.erase(found);
-      return std::free(at), 0;
+      return now().memory_.release_pinned(at), 0;
     };
     d.MemcpyHtoDAsync = [](std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
       const Call call("cuMemcpyHtoDAsync");
@@ -353,7 +334,7 @@ class FakeCuda {
         now().read_by_host(reinterpret_cast<void*>(from), bytes);
         std::memcpy(to, reinterpret_cast<void*>(from), bytes);
       });
-      if (failed || now().is_pinned(to, bytes)) return failed;
+      if (failed || now().memory_.is_pinned(to, bytes)) return failed;
       return now().synchronise(stream);  // the host waits where its memory may move
     };
     d.MemcpyDtoDAsync = [](std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
@@ -371,13 +352,13 @@ class FakeCuda {
       if (call.error) return call.error;
       return now().enqueue(stream, [=] {
         std::memset(reinterpret_cast<void*>(at), value, bytes);
-        now().written(at, bytes);
+        now().memory_.written(at, bytes);
       });
     };
     d.PointerGetAttributes = [](unsigned count, const int* which, void** values, std::uint64_t at) {
       const Call call("cuPointerGetAttributes");
       if (call.error) return call.error;
-      for (unsigned i = 0; i < count; ++i) now().describe(which[i], values[i], at);
+      for (unsigned i = 0; i < count; ++i) now().memory_.describe(which[i], values[i], at);
       return 0;
     };
   }
@@ -483,71 +464,30 @@ class FakeCuda {
     }
   }
 
-  // ---- memory ----
-
-  std::uint64_t place(int device, std::size_t bytes) {
-    void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    memory_[device].add(memory, bytes);
-    allocated_[reinterpret_cast<std::uint64_t>(memory)] = {device, bytes};
-    return reinterpret_cast<std::uint64_t>(memory);
-  }
-  void release(std::uint64_t at) {
-    memory_[allocated_[at].device].remove(reinterpret_cast<void*>(at));
-    allocated_.erase(at);
-    std::free(reinterpret_cast<void*>(at));
-  }
-  /// The piece of memory that `at` lies in; null outside of all.
-  const std::pair<const std::uint64_t, Memory>* find(std::uint64_t at) const {
-    auto found = allocated_.upper_bound(at);
-    if (found == allocated_.begin()) return nullptr;
-    --found;
-    return at < found->first + found->second.bytes ? &*found : nullptr;
-  }
-  bool holds(int device, std::uint64_t at, std::size_t bytes) const {
-    const auto* in = find(at);
-    return in && in->second.device == device && at + bytes <= in->first + in->second.bytes;
-  }
-  bool is_pinned(const void* at, std::size_t bytes) const {
-    const auto begin = reinterpret_cast<std::uintptr_t>(at);
-    auto found = pinned_.upper_bound(begin);
-    return found != pinned_.begin() && (--found, begin + bytes <= found->first + found->second.bytes);
-  }
-  void written(std::uint64_t at, std::size_t bytes) {
-    if (const auto* in = find(at)) memory_[in->second.device].written_by_host(reinterpret_cast<void*>(at), bytes);
-  }
-  void describe(int which, void* value, std::uint64_t at) const {
-    using A = jit::cuda::PointerAttribute;
-    const auto* in = find(at);
-    if (which == A::context)
-      *static_cast<void**>(value) = in ? reinterpret_cast<void*>(std::intptr_t(in->second.device + 1)) : nullptr;
-    if (which == A::memory_type) *static_cast<unsigned*>(value) = in ? 2 : is_pinned(reinterpret_cast<void*>(at), 1);
-    if (which == A::device_ordinal) *static_cast<int*>(value) = in ? in->second.device : -2;
-    if (which == A::range_start) *static_cast<std::uint64_t*>(value) = in ? in->first : 0;
-    if (which == A::range_bytes) *static_cast<std::size_t*>(value) = in ? in->second.bytes : 0;
-  }
+  // ---- copies ----
 
   int upload(std::uint64_t to, const void* from, std::size_t bytes, void* to_stream) {
     ++uploads;
     last_upload = bytes;
     std::shared_ptr<std::vector<char>> staged;  // what is not pinned is taken at once
-    if (!is_pinned(from, bytes)) {
+    if (!memory_.is_pinned(from, bytes)) {
       if (capturing_ == stream(to_stream)) return forbidden = "a copy from pageable memory", int(capture_forbids);
       const char* const begin = static_cast<const char*>(from);
       staged = std::make_shared<std::vector<char>>(begin, begin + bytes);
     }
     return enqueue(to_stream, [=, this, device = device_now()] {
       clock_ms_ += copy_ms;
-      if (!holds(device, to, bytes)) return found("a copy to memory that is not there");
+      if (!memory_.holds(device, to, bytes)) return found("a copy to memory that is not there");
       std::memcpy(reinterpret_cast<void*>(to), staged ? staged->data() : from, bytes);
-      written(to, bytes);
+      memory_.written(to, bytes);
     });
   }
   int copy(int to_device, std::uint64_t to, int from_device, std::uint64_t from, std::size_t bytes, void* stream) {
     return enqueue(stream, [=, this] {
-      if (!holds(to_device, to, bytes) || !holds(from_device, from, bytes))
+      if (!memory_.holds(to_device, to, bytes) || !memory_.holds(from_device, from, bytes))
         return found("a copy between memories that are not there");
       std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
-      written(to, bytes);
+      memory_.written(to, bytes);
     });
   }
   void found(const std::string& what) {
@@ -615,9 +555,7 @@ class FakeCuda {
     if (lost_.count(resident.device) || vanish) return true;
     if (launch_error) return lost_[resident.device] = launch_error, true;
     if (deaf) return false;
-    const bool ended = resident.go_on([&](const auto& touch) {
-      for (const auto& [at, memory] : pinned_) touch(reinterpret_cast<void*>(at), memory.bytes);
-    });
+    const bool ended = resident.go_on([&](const auto& touch) { memory_.each_pinned(touch); });
     found(resident.what_went_wrong());
     return ended;
   }
@@ -644,7 +582,7 @@ class FakeCuda {
                              ++tickets_,
                              {},
                              std::make_shared<FakeResident>(
-                                 device_now(), memory_[device_now()], shape, order, function.kernel->resident,
+                                 device_now(), memory_.of(device_now()), shape, order, function.kernel->resident,
                                  *static_cast<const codegen::CudaService*>(argument), &resident_clock_ns_)});
       return 0;
     }
@@ -665,16 +603,14 @@ class FakeCuda {
         return;
       }
       clock_ms_ += kernel_ms;
-      Emulation emulation(memory_[device], shape, order);
+      Emulation emulation(memory_.of(device), shape, order);
       found(emulation.run([&] { body(); }));
-      if (words && holds(device, words, 8)) meetings = *reinterpret_cast<const std::uint64_t*>(words);
+      if (words && memory_.holds(device, words, 8)) meetings = *reinterpret_cast<const std::uint64_t*>(words);
     });
   }
 
   std::recursive_mutex mutex_;
-  std::map<int, WatchedMemory> memory_;        // [device]
-  std::map<std::uint64_t, Memory> allocated_;  // on devices
-  std::map<std::uintptr_t, Memory> pinned_;
+  FakeMemory memory_;
   std::map<std::pair<int, void*>, Stream> streams_;  // [device, handle]
   std::map<int, int> lost_;                          // [device] since which error
   std::vector<std::function<void()>> graph_;
