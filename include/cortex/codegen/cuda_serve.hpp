@@ -17,6 +17,9 @@
 // for `done` or `ended`, knows then which calls were served, and gives the others to the next launch. No number is used
 // by two launches, so what the last one has left on the desk is never taken for news.
 //
+// What blocks have written, results in the host's memory too, they release to the first block with `finished`, for the
+// device, and it releases to the host with `done`, for the system: order is handed on, whatever the scope of each step.
+//
 // Of each call a group copies its own part of the letter, the tables of where buffers are and the linearizer's arrays,
 // from the host's memory to the device's, where it lies as a launch's upload does: all threads, 16 bytes at a time.
 // What is written while the kernel runs is never read as constant.

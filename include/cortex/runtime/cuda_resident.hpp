@@ -9,7 +9,8 @@
 //   ModuleUnload
 //   copies of results         do not: the kernel's stream is not blocked by the default one, nor blocks it
 //   weights bound anew        allocate, and may run the model's kernel to make tables: the kernel is ended before
-//   kernels of others         find the multiprocessors that are left: one, unless `groups` says otherwise
+//   kernels of others, and    find the multiprocessors that are left: one, unless `groups` says otherwise; where there
+//   what moves results        is none they wait for the kernel's end
 // Functions are loaded with their modules' (`cuModuleGetFunction`), before the kernel is launched.
 #pragma once
 
@@ -34,7 +35,8 @@ namespace cortex::runtime {
 struct ResidentOptions {
   int groups = 0;         // of blocks, among which a call's roots are shared; 0: all that leave a multiprocessor free
   double idle_ms = 10;    // without a call, after which the kernel ends; the next call launches it again
-  double life_ms = 1000;  // after which it ends behind a call, so that what waits for the whole device has its turn
+  double life_ms = 1000;  // after which it ends behind a call: what waits for the whole device has its turn, and no
+                          // watchdog of a display's takes it for hung
   double patience_ms = 10000;  // that a call waits for its answer, before it throws
 };
 

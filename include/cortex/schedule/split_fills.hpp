@@ -22,15 +22,15 @@ struct SplitFills {
 
 namespace detail {
 
-/// Whether a loop does nothing but copy weights to where a block or a thread keeps them.
-inline bool is_fill(const ir::For& loop) {
+/// Whether a statement does nothing but copy weights to where a block or a thread keeps them.
+inline bool is_fill(const ir::Stmt& s) {
   bool stores = false, other = false;
-  PointerSet own{loop.var.get()};
+  PointerSet own;
   const auto is_kept = [](const ir::BufferInfo& buffer) {
     return buffer.scope == ir::Scope::chip || (buffer.scope == ir::Scope::local && buffer.role == ir::Role::weight);
   };
   ir::visit_with(
-      ir::handle_of(loop), [&](const ir::For& inner) { own.insert(inner.var.get()); },
+      s, [&](const ir::For& inner) { own.insert(inner.var.get()); },
       [&](const ir::LetStmt& let) { own.insert(let.var.get()); },
       [&](const ir::Let& let) { own.insert(let.var.get()); },
       [&](const ir::Store& store) { (is_kept(*store.buffer) ? stores : other) = true; },
@@ -38,7 +38,7 @@ inline bool is_fill(const ir::For& loop) {
         other |= load.buffer->role != ir::Role::weight || load.buffer->scope == ir::Scope::local;
       },
       [&](const ir::Alloc&) { other = true; }, [&](const ir::Barrier&) { other = true; });
-  ir::visit_with(ir::handle_of(loop), [&](const ir::Var& var) { other |= !own.contains(&var); });
+  ir::visit_with(s, [&](const ir::Var& var) { other |= !own.contains(&var); });
   return stores && !other;
 }
 
@@ -48,7 +48,7 @@ inline ir::Stmt without_fills(const ir::Stmt& s, SplitFills& split, Vector<ir::S
     for (const ir::Stmt& child : block->stmts) stmts.push_back(without_fills(child, split, fills));
     return ir::Block::make(stmts);
   }
-  if (const auto* let = s.as<ir::LetStmt>())
+  if (const auto* let = s.as<ir::LetStmt>(); let && !is_fill(s))
     return ir::LetStmt::make(let->var, let->value, without_fills(let->body, split, fills));
   if (const auto* alloc = s.as<ir::Alloc>()) {
     ir::Stmt body = without_fills(alloc->body, split, fills);
@@ -56,19 +56,24 @@ inline ir::Stmt without_fills(const ir::Stmt& s, SplitFills& split, Vector<ir::S
     split.registers.push_back(alloc->buffer);
     return body;
   }
-  const auto* loop = s.as<ir::For>();
-  if (!loop || !is_fill(*loop)) return s;
+  if (!is_fill(s)) return s;
   fills.push_back(s);
   return ir::Block::make({});
 }
 
 }  // namespace detail
 
+/// Of a program's body. Where something else writes what a fill does, nothing is split off.
 inline SplitFills split_fills(const ir::Stmt& body) {
   SplitFills split;
   Vector<ir::Stmt> fills;
   split.rest = detail::without_fills(body, split, fills);
   split.fills = ir::Block::make(fills);
+  PointerSet written;
+  bool again = false;
+  ir::visit_with(split.rest, [&](const ir::Store& store) { written.insert(store.buffer.id()); });
+  ir::visit_with(split.fills, [&](const ir::Store& store) { again |= written.contains(store.buffer.id()); });
+  if (again) return {{}, ir::Block::make({}), body};
   return split;
 }
 
