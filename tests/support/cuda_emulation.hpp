@@ -163,7 +163,9 @@ class Emulation {
     yields_ = 0;
     const auto is_quiet = [&] { return until_quiet && yields_ > 64 * (long(ready_.size()) + 1); };
     while (!is_quiet() && pick()) {
+      in_thread_ = true;
       swapcontext(&scheduler_, &fibres_[std::size_t(current_)].context);
+      in_thread_ = false;
       if (!problem_.empty() && fatal_) break;
     }
     active() = nullptr;
@@ -175,6 +177,9 @@ class Emulation {
   }
   const std::string& what_went_wrong() const { return problem_; }
 
+  /// Threads end with the first thing that goes wrong: what they do then may take for ever.
+  void stop_at_problems() { stops_ = true; }
+
   /// The clock that the threads read, each time a nanosecond later.
   void set_clock(std::uint64_t* ns) { clock_ns_ = ns; }
 
@@ -183,7 +188,7 @@ class Emulation {
     WatchedMemory::Region* region = memory_.user_ == this ? memory_.find(at) : nullptr;
     if (!region) return;
     const std::size_t size = region->word_bytes, from = WatchedMemory::address(at) - memory_.begin_;
-    current_ = host();
+    current_ = host();  // no thread
     for (std::size_t w = from / size; w < (from + bytes + size - 1) / size; ++w)
       if (write || region->words[w].written) check(region->words[w], w * size / 4, write);
     ++clocks_[std::size_t(host())][std::size_t(host())];
@@ -245,6 +250,9 @@ class Emulation {
   }
   void problem(const std::string& what) {
     if (problem_.empty()) problem_ = what;
+    if (!in_thread_ || !stops_) return;
+    fatal_ = true;
+    suspend();
   }
 
   // ---- fibres ----
@@ -456,7 +464,7 @@ class Emulation {
   void* argument_ = nullptr;
   int current_ = 0;
   long yields_ = 0;
-  bool fatal_ = false;
+  bool fatal_ = false, stops_ = false, in_thread_ = false;
   std::string problem_;
 };
 

@@ -17,6 +17,7 @@ class FakeResident {
                HostKernel::Resident kernel, const codegen::CudaService& launch, std::uint64_t* clock_ns)
       : device(device), launch_(launch), body_{kernel, launch}, emulation_(memory, shape, order) {
     emulation_.set_clock(clock_ns);
+    emulation_.stop_at_problems();
     emulation_.begin(body_);
   }
   FakeResident(const FakeResident&) = delete;
