@@ -104,7 +104,7 @@ class CudaDevice {
   // --- Kernels that stay ---------------------------------------------------------------------------------------------
 
   /// A kernel that does not end with what it was launched for. The driver waits for it wherever it waits for all that
-  /// a device does, as where memory is given back.
+  /// a device does, as where memory is given back. Each object knows of those that were launched through it alone.
   class Occupant {
    public:
     virtual ~Occupant() = default;
