@@ -4,10 +4,11 @@
 //       [--json FILE] [--export DIR] [--levels]
 //
 // `bench/gpu` builds this and runs it, and PyTorch beside it. The systems are ways to share a call among the blocks of
-// a device, with tables of what words decide, and with weights and results in the device's memory. Each runs over the
-// same ten batches and is first held against recursion in double; then they alternate round by round. A time is of a
-// whole call, from the roots to their first states on the host. --export writes what was computed with, for peers in
-// other languages: weights, structures and the states that are right.
+// a device, with tables of what words decide, with weights and results in the device's memory, and with a kernel that
+// stays there from call to call (one call of a round launches it). Each runs over the same ten batches and is first
+// held against recursion in double; then they alternate round by round. A time is of a whole call, from the roots to
+// their first states on the host. --export writes what was computed with, for peers in other languages: weights,
+// structures and the states that are right.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -38,6 +39,7 @@ struct Way {
   GpuSchedule schedule;
   bool tables = false;     // of what words decide
   bool on_device = false;  // weights come from the device's memory, and results go there before they come to the host
+  bool stays = false;      // the kernel, from one call to the next: none is launched
 };
 using Group = GpuSchedule::Group;
 using Kept = GpuSchedule::Weights;
@@ -53,6 +55,7 @@ const std::vector<Way>& all_ways() {
       {"cortex_registers", {.weights = Kept::registers}},
       {"cortex_tables", {}, true},
       {"cortex_on_device", {}, false, true},
+      {"cortex_served", {}, false, false, true},
   };
   return ways;
 }
@@ -77,6 +80,8 @@ class OnGpu {
   virtual void run(const Roots& roots, float* out) = 0;
   virtual cortex::cuda::Counters counters(const Roots& roots) = 0;
   virtual std::string shape() const = 0;
+  /// Leaves the device to others.
+  virtual void rest() {}
 };
 
 template <class Program>
@@ -94,13 +99,19 @@ class Compiled : public OnGpu {
 
   void run(const Roots& roots, float* out) override {
     if (way_.on_device) return run_on_device(roots, out);
-    const auto states = on_(roots).roots();
+    if (way_.stays && !served_) served_.emplace(on_.resident());
+    const auto states = served_ ? (*served_)(roots).roots() : on_(roots).roots();
     std::copy(states.begin(), states.end(), out);
   }
   cortex::cuda::Counters counters(const Roots& roots) override {
-    auto result = timed_on_(roots);
+    if (way_.stays && !timed_served_) timed_served_.emplace(timed_on_.resident());
+    auto result = timed_served_ ? (*timed_served_)(roots) : timed_on_(roots);
     result.roots();
     return result.counters();
+  }
+  void rest() override {
+    if (served_) served_->stop();
+    if (timed_served_) timed_served_->stop();
   }
   std::string shape() const override {
     const auto& shape = model_.code().shape;
@@ -153,7 +164,9 @@ class Compiled : public OnGpu {
   const std::shared_ptr<const cortex::runtime::CudaDevice> device_;
   cortex::runtime::CudaBlock results_;
   OneModel model_, timed_;  // the same code, the latter reading clocks
-  decltype(std::declval<OneModel>().to(std::declval<cortex::cuda::Device>())) on_, timed_on_;
+  using OneOnDevice = decltype(std::declval<OneModel>().to(std::declval<cortex::cuda::Device>()));
+  OneOnDevice on_, timed_on_;
+  std::optional<decltype(std::declval<OneOnDevice>().resident())> served_, timed_served_;
 };
 
 /// A model compiled for each way to share its calls, but those that the device or the model refuses, which is said.
@@ -217,6 +230,7 @@ class Case {
           one.system->run(roots, out_.data());
           one.times.push_back(now_us() - start);
         }
+        one.system->rest();
       }
     for (Contender& one : contenders_) take_apart(one, rounds);
   }
@@ -236,6 +250,7 @@ class Case {
         if (std::isnan(off) || off > one.error) one.error = off;
       }
     }
+    one.system->rest();
     one.right = one.error <= allowed_error(size, weights_.hidden);
   }
 
@@ -247,6 +262,7 @@ class Case {
         linearize.push_back(double(one.counters.linearize_ns) / 1e3);
         copy.push_back(double(one.counters.copy_ns) / 1e3), kernel.push_back(double(one.counters.kernel_ns) / 1e3);
       }
+    one.system->rest();
     one.linearize_us = median(linearize), one.copy_us = median(copy), one.kernel_us = median(kernel);
   }
 
@@ -337,6 +353,7 @@ void print_levels(const cortex::cuda::Device& device, const std::vector<Way>& wa
     std::vector<double> us[2];
     for (int round = 0; round < 20; ++round)
       for (std::size_t b = 0; b < 2; ++b) us[b].push_back(double(system->counters(chains.roots[b]).kernel_ns) / 1e3);
+    system->rest();
     std::printf("  %-18s %6.2f us  %s\n", name, (median(us[1]) - median(us[0])) / 1000, system->shape().c_str());
   }
 }

@@ -36,6 +36,8 @@ std::string text_of(const Executable& executable, std::string_view form, ThisAbi
   return text_of_form(executable, form);
 }
 
-std::string explanation(const Executable& executable, ThisAbi) { return explain_executable(executable); }
+std::string explanation(const Executable& executable, const std::string& residence, ThisAbi) {
+  return explain_executable(executable, residence);
+}
 
 }  // namespace cortex::runtime

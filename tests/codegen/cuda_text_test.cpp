@@ -74,6 +74,16 @@ TEST_CASE("CUDA text of a level with weights on chip is the golden one", "[cuda_
   check_golden("cuda_text/product.cu", text_of(product(), codegen::CudaBarrier::lock_free, 4));
 }
 
+TEST_CASE("CUDA text of a kernel that stays, with weights on chip before its calls, is the golden one", "[cuda_text]") {
+  check_golden("cuda_text/resident.cu",
+               codegen::cuda_text(product(), {codegen::CudaBarrier::lock_free, 4, 64, 0}).resident);
+}
+
+TEST_CASE("a kernel that stays is a source of its own, which knows how many buffers a call brings", "[cuda_text]") {
+  const std::string text = codegen::cuda_text(product(), {}).resident_source();
+  CHECK_THAT(text, Contains("#define BUFFERS 4\n") && !Contains("cortex_kernel") && !Contains("#include"));
+}
+
 TEST_CASE("no name of the user's is in CUDA text", "[cuda_text]") {
   const std::string text = codegen::cuda_text(product(), {}).source();
   CHECK_THAT(text, !Contains("evil") && !Contains("weights\"") && !Contains("#include"));

@@ -216,3 +216,34 @@ TEST_CASE("the devices of this machine run every model", "[cuda][device]") {
     check_on(device, models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional);
   }
 }
+
+TEST_CASE("the devices of this machine serve resident models", "[cuda][device]") {
+  const cuda::Devices devices = cuda::devices();
+  if (devices.empty()) skip(devices.why());
+  const auto program = models::tree_lstm<Item>(word, kids, sizes(5, 24)).program;
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  for (const cuda::Device& device : devices)
+    for (const auto& [name, schedule] : all_ways(4)) {
+      if (schedule.gpu.group == Group::cluster && !device.gpu().has_clusters()) continue;
+      CAPTURE(name);
+      auto model = cuda::compile(program, schedule, device.gpu());
+      bind_all<float>(model, weights);
+      const auto on = model.to(device);
+      const auto resident = on.resident({.idle_ms = 5, .life_ms = 50});
+      std::vector<std::vector<float>> served;
+      const auto items_of = [](int turn) { return forest(Shape::ragged, 1 + turn % 40, 20, 5 + unsigned(turn)); };
+      for (int turn = 0; turn < 200; ++turn) {
+        const Items items = items_of(turn);
+        cuda::Result result = resident(items.roots);
+        served.push_back(all_roots(result));
+        if (turn % 50 == 49) bind_all<float>(model, weights);
+      }
+      CHECK(resident.launches() < 150);
+      resident.stop();  // the others want the whole device
+      for (int turn = 0; turn < 200; ++turn) {
+        const Items items = items_of(turn);
+        cuda::Result launched = on(items.roots);
+        REQUIRE(served[std::size_t(turn)] == all_roots(launched));
+      }
+    }
+}

@@ -41,15 +41,18 @@ int number_before(const std::string& log, const std::string& what) {
   return std::atoi(log.substr(begin, at - begin).c_str());
 }
 
+/// `resident`: the kernel that stays on the device.
 template <class Program>
-void check_default(const Program& program, std::initializer_list<int> architectures, const Schedule& schedule) {
+void check_default(const Program& program, std::initializer_list<int> architectures, const Schedule& schedule,
+                   bool resident = false) {
   const std::vector<int> known = jit::detail::architectures(nvrtc());
   for (const int sm : architectures) {
     if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
     const Gpu gpu = Gpu::of(sm);
     const auto code = runtime::compile_cuda_graph(program.graph(), schedule, gpu, {});
-    const jit::CudaImage image = jit::compile_cuda(nvrtc(), code->text.source(), sm, {.report = true});
-    const std::size_t own = image.log.find("'cortex_kernel'");  // not of those that move rows
+    const std::string source = resident ? code->text.resident_source() : code->text.source();
+    const jit::CudaImage image = jit::compile_cuda(nvrtc(), source, sm, {.report = true});
+    const std::size_t own = image.log.find(resident ? "'cortex_resident'" : "'cortex_kernel'");  // not what moves rows
     REQUIRE(own != std::string::npos);
     const std::string report = image.log.substr(own);
     CAPTURE(program.name(), sm, image.log);
@@ -122,6 +125,17 @@ TEST_CASE("weights in registers take as many as do not make the others spill", "
   check_default(tree_lstm, {90}, with(512));
   check_default(tree_lstm, {90}, with().unroll(tree_lstm, 2));
   check_default(models::mv_rnn<Item>(word, left, right, sizes(0, 64)).program, {80}, with());
+}
+
+TEST_CASE("kernels that stay on the device do not spill", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto tree_lstm = models::tree_lstm<Item>(word, kids, sizes(256, 256)).program;
+  check_default(tree_lstm, {80, 90}, Schedule::standard(), true);
+  GpuSchedule how;
+  how.weights = GpuSchedule::Weights::registers;
+  check_default(tree_lstm, {90}, Schedule::standard().on_gpu(how), true);
+  check_default(models::dag_rnn<Item>(word, kids, sizes(5, 64)).program, {75},
+                on_gpu(Group::grid, 4, GpuSchedule::Weights::streamed, true), true);
 }
 
 TEST_CASE("more threads a block take fewer accumulators each, and do not spill", "[cuda][nvrtc]") {
@@ -216,6 +230,7 @@ TEST_CASE("the structures that cross to the driver are those of cuda.h", "[cuda]
   CHECK(int(device_ordinal) == int(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL));
   CHECK(int(range_start) == int(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR));
   CHECK(int(range_bytes) == int(CU_POINTER_ATTRIBUTE_RANGE_SIZE));
+  CHECK(non_blocking == unsigned(CU_STREAM_NON_BLOCKING));
   CHECK(device_memory == unsigned(CU_MEMORYTYPE_DEVICE));
   CHECK(unified_memory == unsigned(CU_MEMORYTYPE_UNIFIED));
   CHECK(int(out_of_memory) == int(CUDA_ERROR_OUT_OF_MEMORY));

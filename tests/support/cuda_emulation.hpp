@@ -28,7 +28,13 @@ struct EmulatorTable {
   void (*relax)();
   bool (*touch)(const void*, int, bool);
   bool (*synchronise)(const void*, bool, bool);
+  bool (*sync_block_or)(bool);
+  bool (*touch_constant)(const void*, int);
+  bool (*synchronise_system)(const void*, bool, bool);
+  unsigned long long (*clock_ns)();
 };
+
+class Emulation;
 
 /// What is known of a piece of memory: which words have been written, and who touched them when. Words are of 4 bytes;
 /// where a kernel touches less at once, as small. Host code writes between launches, which order all.
@@ -57,6 +63,7 @@ class WatchedMemory {
 
  private:
   friend class Emulation;
+  const Emulation* user_ = nullptr;  // whose times words have
   struct Word {
     std::uint32_t write_time = 0, read_time = 0;
     std::uint16_t writer = 0, reader = 0;
@@ -100,7 +107,8 @@ struct Interleaving {
   std::uint32_t seed = 1;
 };
 
-/// One launch.
+/// One launch. It may be left and gone on with while its threads wait for the host, which is ordered with them by words
+/// of the system alone.
 class Emulation {
  public:
   struct Shape {
@@ -113,8 +121,8 @@ class Emulation {
       : memory_(memory), shape_(shape), order_(order), random_(order.seed | 1) {
     const int total = shape.blocks * shape.threads;
     fibres_.resize(std::size_t(total));
-    clocks_.assign(std::size_t(total), Clock(std::size_t(total)));
-    for (int t = 0; t < total; ++t) clocks_[std::size_t(t)][std::size_t(t)] = 1;
+    clocks_.assign(std::size_t(total) + 1, Clock(std::size_t(total) + 1));  // the last is the host's
+    for (int t = 0; t <= total; ++t) clocks_[std::size_t(t)][std::size_t(t)] = 1;
     boards_.resize(std::size_t(total + warp_threads - 1) / warp_threads);
     shared_.resize(std::size_t(shape.blocks));
     for (auto& block : shared_) {
@@ -122,8 +130,10 @@ class Emulation {
       if (shape.shared_bytes) memory_.add(block.get(), shape.shared_bytes);
     }
     memory_.forget_times();
+    memory_.user_ = this;
   }
   ~Emulation() {
+    if (memory_.user_ == this) memory_.user_ = nullptr;
     for (auto& block : shared_)
       if (shape_.shared_bytes) memory_.remove(block.get());
   }
@@ -131,22 +141,57 @@ class Emulation {
   /// Runs `kernel` on all threads; what went wrong first, "" if nothing did.
   template <class Kernel>
   std::string run(const Kernel& kernel) {
+    begin(kernel);
+    go_on(false);
+    return problem_;
+  }
+
+  /// Makes `kernel`, which has to stay, ready on all threads.
+  template <class Kernel>
+  void begin(const Kernel& kernel) {
     kernel_ = [](void* k) { (*static_cast<const Kernel*>(k))(); };
     argument_ = const_cast<Kernel*>(&kernel);
-    active() = this;
     for (int t = 0; t < int(fibres_.size()); ++t) start(t);
-    while (pick()) {
+  }
+
+  /// Runs the threads to their ends, or if `until_quiet`, until all that can run only look for what does not come.
+  /// Whether they have ended, or cannot go on.
+  bool go_on(bool until_quiet) {
+    if (memory_.user_ != this) memory_.forget_times();  // what others did meanwhile, the host has ordered
+    memory_.user_ = this;
+    active() = this;
+    yields_ = 0;
+    const auto is_quiet = [&] { return until_quiet && yields_ > 64 * (long(ready_.size()) + 1); };
+    while (!is_quiet() && pick()) {
+      in_thread_ = true;
       swapcontext(&scheduler_, &fibres_[std::size_t(current_)].context);
+      in_thread_ = false;
       if (!problem_.empty() && fatal_) break;
     }
-    if (problem_.empty())
-      for (std::size_t t = 0; t < fibres_.size(); ++t)
-        if (fibres_[t].state != State::ready && fibres_[t].state != State::done) {
-          problem(name(int(t)) + " waits at a barrier that others never reach");
-          break;
-        }
     active() = nullptr;
-    return problem_;
+    if (!ready_.empty() && !fatal_) return false;
+    for (std::size_t t = 0; t < fibres_.size() && problem_.empty(); ++t)
+      if (fibres_[t].state != State::ready && fibres_[t].state != State::done)
+        problem(name(int(t)) + " waits at a barrier that others never reach");
+    return true;
+  }
+  const std::string& what_went_wrong() const { return problem_; }
+
+  /// Threads end with the first thing that goes wrong: what they do then may take for ever.
+  void stop_at_problems() { stops_ = true; }
+
+  /// The clock that the threads read, each time a nanosecond later.
+  void set_clock(std::uint64_t* ns) { clock_ns_ = ns; }
+
+  /// The host reads or writes memory while threads go on: what they have done there, they have to have told it.
+  void touch_by_host(const void* at, std::size_t bytes, bool write) {
+    WatchedMemory::Region* region = memory_.user_ == this ? memory_.find(at) : nullptr;
+    if (!region) return;
+    const std::size_t size = region->word_bytes, from = WatchedMemory::address(at) - memory_.begin_;
+    current_ = host();  // no thread
+    for (std::size_t w = from / size; w < (from + bytes + size - 1) / size; ++w)
+      if (write || region->words[w].written) check(region->words[w], w * size / 4, write);
+    ++clocks_[std::size_t(host())][std::size_t(host())];
   }
 
   static const EmulatorTable* table() {
@@ -161,7 +206,11 @@ class Emulation {
         [] { return active()->boards_[std::size_t(active()->current_ / warp_threads)].bytes; },
         [] { active()->yield(); },
         [](const void* at, int bytes, bool write) { return active()->touch(at, bytes, write); },
-        [](const void* at, bool acquire, bool release) { return active()->synchronise(at, acquire, release); }};
+        [](const void* at, bool acquire, bool release) { return active()->synchronise(at, acquire, release); },
+        [](bool any) { return active()->vote(any); },
+        [](const void* at, int bytes) { return active()->touch_constant(at, bytes); },
+        [](const void* at, bool acquire, bool release) { return active()->synchronise_system(at, acquire, release); },
+        []() -> unsigned long long { return active()->clock_ns_ ? ++*active()->clock_ns_ : 1; }};
     return &functions;
   }
 
@@ -176,6 +225,7 @@ class Emulation {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
     State state = State::ready;
+    bool vote = false, any = false;  // of a block that meets: the thread's, and what came of all
   };
   static constexpr std::size_t stack_bytes = 128 * 1024;
   static constexpr long most_yields = 2000000;
@@ -193,11 +243,16 @@ class Emulation {
     setcontext(&self->scheduler_);
   }
 
+  int host() const { return int(fibres_.size()); }
   std::string name(int thread) const {
+    if (thread == host()) return "the host";
     return "thread " + std::to_string(thread % shape_.threads) + " of block " + std::to_string(thread / shape_.threads);
   }
   void problem(const std::string& what) {
     if (problem_.empty()) problem_ = what;
+    if (!in_thread_ || !stops_) return;
+    fatal_ = true;
+    suspend();
   }
 
   // ---- fibres ----
@@ -273,13 +328,22 @@ class Emulation {
       return suspend();
     }
     yields_ = 0;
+    const bool any = std::any_of(all.begin(), all.end(), [&](int t) { return fibres_[std::size_t(t)].vote; });
+    for (const int t : all) fibres_[std::size_t(t)].any = any;
     if (kind != State::exchange) order(all);  // registers change hands, and memory is as it was
     for (const int t : all) make_ready(t);
     suspend();
   }
+  bool vote(bool mine) {
+    const int self = current_;
+    fibres_[std::size_t(self)].vote = mine;
+    meet(State::block);
+    fibres_[std::size_t(self)].vote = false;
+    return fibres_[std::size_t(self)].any;
+  }
   /// What any of them did is before what all of them do from now on.
   void order(const std::vector<int>& threads) {
-    Clock joined(fibres_.size());
+    Clock joined(clocks_.size());
     for (const int t : threads) join(joined, clocks_[std::size_t(t)]);
     for (const int t : threads) {
       clocks_[std::size_t(t)] = joined;
@@ -306,13 +370,39 @@ class Emulation {
       return false;
     }
     Clock& word = words_[at];
-    word.resize(fibres_.size());
+    word.resize(clocks_.size());
     Clock& own = clocks_[std::size_t(current_)];
     if (acquire) join(own, word);
     if (release) {
       join(word, own);
       ++own[std::size_t(current_)];
     }
+    return true;
+  }
+
+  /// The same with the host, which passes on to all what any has told it.
+  bool synchronise_system(const void* at, bool acquire, bool release) {
+    if (!memory_.find(at)) {
+      problem(name(current_) + " synchronises outside of memory");
+      return false;
+    }
+    Clock &own = clocks_[std::size_t(current_)], &host_now = clocks_[std::size_t(host())];
+    if (acquire) join(own, host_now);
+    if (release) {
+      join(host_now, own);
+      ++own[std::size_t(current_)];
+    }
+    return true;
+  }
+
+  /// What is read as constant stays the same for as long as the launch runs.
+  bool touch_constant(const void* at, int bytes) {
+    if (!touch(at, bytes, false)) return false;
+    const WatchedMemory::Region& region = *memory_.find(at);
+    const std::size_t offset = WatchedMemory::address(at) - memory_.begin_, size = region.word_bytes;
+    for (std::size_t w = offset / size; w < (offset + std::size_t(bytes)) / size; ++w)
+      if (region.words[w].write_time)
+        problem(name(current_) + " reads as constant what " + name(region.words[w].writer) + " has written");
     return true;
   }
 
@@ -343,7 +433,7 @@ class Emulation {
       if (!word.readers.empty()) {
         word.readers[std::size_t(current_)] = now;
       } else if (word.read_time > known[word.reader]) {
-        word.readers.resize(fibres_.size());
+        word.readers.resize(clocks_.size());
         word.readers[word.reader] = word.read_time;
         word.readers[std::size_t(current_)] = now;
       } else {
@@ -363,7 +453,8 @@ class Emulation {
   const Interleaving order_;
   std::uint32_t random_;
   std::vector<Fibre> fibres_;
-  std::vector<Clock> clocks_;  // [thread][thread]
+  std::vector<Clock> clocks_;  // [threads and the host][the same]
+  std::uint64_t* clock_ns_ = nullptr;
   std::map<const void*, Clock> words_;
   std::vector<std::unique_ptr<char[]>> shared_;
   std::vector<Board> boards_;  // [warp of the launch]
@@ -373,7 +464,7 @@ class Emulation {
   void* argument_ = nullptr;
   int current_ = 0;
   long yields_ = 0;
-  bool fatal_ = false;
+  bool fatal_ = false, stops_ = false, in_thread_ = false;
   std::string problem_;
 };
 

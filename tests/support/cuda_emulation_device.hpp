@@ -18,6 +18,10 @@ struct Emulator {
   void (*relax)();
   bool (*touch)(const void* at, int bytes, bool write);  // false: the access is wrong, and not to be made
   bool (*synchronise)(const void* at, bool acquire, bool release);
+  bool (*sync_block_or)(bool any);
+  bool (*touch_constant)(const void* at, int bytes);
+  bool (*synchronise_system)(const void* at, bool acquire, bool release);  // with the host
+  u64 (*clock_ns)();
 };
 extern "C" {
 __attribute__((visibility("default"))) const Emulator* emulator;
@@ -26,6 +30,7 @@ __attribute__((visibility("default"))) const Emulator* emulator;
 DEVICE int thread_number() { return emulator->thread(); }
 DEVICE int block_number() { return emulator->block(); }
 DEVICE void sync_block() { emulator->sync_block(); }
+DEVICE bool sync_block_or(bool any) { return emulator->sync_block_or(any); }
 DEVICE void sync_cluster() { emulator->sync_cluster(); }
 DEVICE void sync_warp() { emulator->sync_warp(); }
 template <class T>
@@ -61,6 +66,27 @@ DEVICE u64 add_relaxed(u64* p, u64 value) {
   return old;
 }
 
+struct alignas(16) Wide {
+  u64 low, high;
+};
+DEVICE u64 load_acquire_system(const u64* p) {
+  return emulator->synchronise_system(p, true, false) ? __atomic_load_n(p, __ATOMIC_ACQUIRE) : 0;
+}
+DEVICE void store_release_system(u64* p, u64 value) {
+  if (emulator->synchronise_system(p, false, true)) __atomic_store_n(p, value, __ATOMIC_RELEASE);
+}
+DEVICE u64 load_relaxed_system(const u64* p) {
+  return emulator->synchronise_system(p, false, false) ? __atomic_load_n(p, __ATOMIC_ACQUIRE) : 0;
+}
+DEVICE void store_relaxed_system(u64* p, u64 value) {
+  if (emulator->synchronise_system(p, false, false)) __atomic_store_n(p, value, __ATOMIC_RELEASE);
+}
+template <class T>
+T load_far(const T* p, long long i) {
+  return emulator->touch(p + i, sizeof(T), false) ? p[i] : T{};
+}
+DEVICE u64 clock_ns() { return emulator->clock_ns(); }
+
 template <class T>
 T load(const T* p, long long i) {
   return emulator->touch(p + i, sizeof(T), false) ? p[i] : T(0);
@@ -71,7 +97,7 @@ void store(T* p, long long i, T value) {
 }
 template <class T>
 T load_constant(const T* p, long long i) {
-  return load(p, i);
+  return emulator->touch_constant(p + i, sizeof(T)) ? p[i] : T(0);
 }
 template <class T>
 T load_chip(const T* p, int i) {

@@ -19,6 +19,9 @@
 #include "cortex/codegen/cuda_text.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "support/cuda_emulation.hpp"
+#include "support/fake_memory.hpp"
+#include "support/fake_nvrtc.hpp"
+#include "support/fake_resident.hpp"
 #include "support/host_kernel.hpp"
 
 namespace cortex::test {
@@ -28,7 +31,7 @@ class FakeCuda {
  public:
   FakeCuda() { current() = this; }
   ~FakeCuda() {
-    for (auto& [at, memory] : allocated_) std::free(reinterpret_cast<void*>(at));
+    streams_.clear();  // before the memory that kernels which stay have
     current() = nullptr;
   }
   FakeCuda(const FakeCuda&) = delete;
@@ -42,9 +45,12 @@ class FakeCuda {
   int missing_block = -1;
   int launch_error = 0;                            // of the next kernel, when it runs
   std::function<std::string(std::string)> change;  // of a source before it is compiled
+  bool deaf = false;                               // kernels that stay do not go on: others have the device
+  bool vanish = false;                             // they are gone, without a word
 
   // What has happened.
   int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0, waits = 0;
+  int stalls = 0;               // how often the driver has waited for a kernel that stays until it was idle for long
   std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
   std::string problem;         // that the emulation found first
@@ -60,24 +66,34 @@ class FakeCuda {
   /// The device works again, as in a new context.
   void recover() { lost_.clear(), fail_after_ = -1; }
 
+  /// Time passes for kernels that stay, and they see it if `look`.
+  void pass(double ms, bool look = true) {
+    resident_clock_ns_ += std::uint64_t(ms * 1e6);
+    if (!look) return;
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, stream] : streams_)
+      if (!stream.queue.empty() && stream.queue.front().resident) run_first(stream, false);
+  }
+
+  std::size_t used_memory(int device = 0) const { return memory_.used(device); }
   /// What has been made and not given back: memory of devices and of the host, events, modules, contexts.
-  int alive() const { return int(allocated_.size() + pinned_.size()) + objects_ - users_; }
+  int alive() const { return int(memory_.pieces()) + objects_ - users_; }
 
   /// Memory of the user's on a device.
   std::uint64_t users_memory(int device, std::size_t bytes) {
     ++users_;
-    return place(device, bytes);
+    return memory_.place(device, bytes);
   }
   template <class T>
   std::uint64_t users_values(int device, const std::vector<T>& values) {
     const std::uint64_t at = users_memory(device, values.size() * sizeof(T));
     std::memcpy(reinterpret_cast<void*>(at), values.data(), values.size() * sizeof(T));
-    written(at, values.size() * sizeof(T));
+    memory_.written(at, values.size() * sizeof(T));
     return at;
   }
   void give_back_users(std::uint64_t at) {
     --users_;
-    release(at);
+    memory_.release(at);
   }
   /// What a stream of a device is given behind all that it has been given.
   void enqueue_users(int device, void* stream, std::function<void()> work) {
@@ -122,43 +138,13 @@ class FakeCuda {
   }
 
   static std::shared_ptr<const jit::Nvrtc> nvrtc() {
-    struct Source {
-      std::string text, log;
-      std::shared_ptr<const HostKernel> kernel;
-    };
-    auto n = std::make_shared<jit::Nvrtc>();
-    n->GetErrorString = [](int) { return "NVRTC_ERROR_COMPILATION"; };
-    n->Version = [](int* a, int* b) { return *a = 13, *b = 0, 0; };
-    n->GetNumSupportedArchs = [](int* count) { return *count = 4, 0; };
-    n->GetSupportedArchs = [](int* all) { return all[0] = 75, all[1] = 80, all[2] = 90, all[3] = 100, 0; };
-    n->CreateProgram = [](void** program, const char* text, const char*, int, const char* const*, const char* const*) {
-      return *program = new Source{text, {}, {}}, 0;
-    };
-    n->DestroyProgram = [](void** program) { return delete static_cast<Source*>(*program), 0; };
-    n->CompileProgram = [](void* program, int, const char* const*) {
+    return fake_nvrtc([](const std::string& source, std::string& log) {
       const std::lock_guard lock(now().mutex_);
       ++now().compilations;
-      auto& source = *static_cast<Source*>(program);
-      std::string text = for_emulation(source.text);
+      std::string text = for_emulation(source);
       if (now().change) text = now().change(text);
-      source.kernel = HostKernel::compile(text, source.log);
-      return source.kernel ? 0 : 6;
-    };
-    n->GetProgramLogSize = [](void* program, std::size_t* size) {
-      return *size = static_cast<Source*>(program)->log.size() + 1, 0;
-    };
-    n->GetProgramLog = [](void* program, char* log) {
-      const std::string& text = static_cast<Source*>(program)->log;
-      return std::memcpy(log, text.c_str(), text.size() + 1), 0;
-    };
-    n->GetCUBINSize = [](void*, std::size_t* size) { return *size = sizeof(void*), 0; };
-    n->GetCUBIN = [](void* program, char* image) {
-      const HostKernel* kernel = static_cast<Source*>(program)->kernel.get();
-      return std::memcpy(image, &kernel, sizeof kernel), 0;
-    };
-    n->GetPTXSize = n->GetCUBINSize;
-    n->GetPTX = n->GetCUBIN;
-    return n;
+      return HostKernel::compile(text, log);
+    });
   }
 
  private:
@@ -171,7 +157,8 @@ class FakeCuda {
   struct Work {
     std::function<void()> run;
     std::uint64_t ticket;
-    Point behind;  // of another stream
+    Point behind;                              // of another stream
+    std::shared_ptr<FakeResident> resident{};  // goes on for longer than `run`, which makes it
   };
   struct Stream {
     std::deque<Work> queue;
@@ -187,11 +174,7 @@ class FakeCuda {
     const char* name;
   };
   struct Module {
-    Function functions[3];
-  };
-  struct Memory {
-    int device;
-    std::size_t bytes;
+    Function functions[4];
   };
 
   // Errors that are named where they are returned.
@@ -274,11 +257,15 @@ class FakeCuda {
       if (call.not_captured("cuModuleLoadData").error) return call.error;
       const HostKernel* kernel = nullptr;
       std::memcpy(&kernel, image, sizeof kernel);
-      *module = new Module{{{kernel, "cortex_kernel"}, {kernel, "cortex_gather"}, {kernel, "cortex_place"}}};
+      *module = new Module{{{kernel, "cortex_kernel"},
+                            {kernel, "cortex_gather"},
+                            {kernel, "cortex_place"},
+                            {kernel, "cortex_resident"}}};
       return ++now().objects_, 0;
     };
     d.ModuleUnload = [](void* module) {
       const std::lock_guard lock(now().mutex_);
+      now().flush_all();
       delete static_cast<Module*>(module);
       return --now().objects_, 0;
     };
@@ -313,32 +300,27 @@ class FakeCuda {
     d.MemAlloc = [](std::uint64_t* at, std::size_t bytes) {
       Call call("cuMemAlloc");
       if (call.not_captured("cuMemAlloc").error) return call.error;
-      std::size_t used = 0;
-      for (const auto& [begin, memory] : now().allocated_)
-        if (memory.device == device_now()) used += memory.bytes;
-      if (used + bytes > now().memory_limit) return int(jit::cuda::out_of_memory);
+      if (now().memory_.used(device_now()) + bytes > now().memory_limit) return int(jit::cuda::out_of_memory);
       ++now().allocations;
-      return *at = now().place(device_now(), bytes), 0;
+      return *at = now().memory_.place(device_now(), bytes), 0;
     };
     d.MemFree = [](std::uint64_t at) {
       const std::lock_guard lock(now().mutex_);
       if (now().capturing_) now().forbidden = "cuMemFree";
       now().flush_all();
-      return now().release(at), 0;
+      return now().memory_.release(at), 0;
     };
     d.MemHostAlloc = [](void** at, std::size_t bytes, unsigned) {
       Call call("cuMemHostAlloc");
       if (call.not_captured("cuMemHostAlloc").error) return call.error;
-      *at = std::malloc(bytes);
       ++now().allocations;
-      return now().pinned_[reinterpret_cast<std::uintptr_t>(*at)] = bytes, 0;
+      return *at = now().memory_.place_pinned(device_now(), bytes), 0;
     };
     d.MemFreeHost = [](void* at) {
       const std::lock_guard lock(now().mutex_);
       if (now().capturing_) now().forbidden = "cuMemFreeHost";
       now().flush_all();
-      now().pinned_.erase(reinterpret_cast<std::uintptr_t>(at));
-      return std::free(at), 0;
+      return now().memory_.release_pinned(at), 0;
     };
     d.MemcpyHtoDAsync = [](std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
       const Call call("cuMemcpyHtoDAsync");
@@ -348,8 +330,11 @@ class FakeCuda {
       const Call call("cuMemcpyDtoHAsync");
       if (call.error) return call.error;
       ++now().downloads;
-      const int failed = now().enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
-      if (failed || now().is_pinned(to, bytes)) return failed;
+      const int failed = now().enqueue(stream, [=] {
+        now().read_by_host(reinterpret_cast<void*>(from), bytes);
+        std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+      });
+      if (failed || now().memory_.is_pinned(to, bytes)) return failed;
       return now().synchronise(stream);  // the host waits where its memory may move
     };
     d.MemcpyDtoDAsync = [](std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
@@ -367,18 +352,36 @@ class FakeCuda {
       if (call.error) return call.error;
       return now().enqueue(stream, [=] {
         std::memset(reinterpret_cast<void*>(at), value, bytes);
-        now().written(at, bytes);
+        now().memory_.written(at, bytes);
       });
     };
     d.PointerGetAttributes = [](unsigned count, const int* which, void** values, std::uint64_t at) {
       const Call call("cuPointerGetAttributes");
       if (call.error) return call.error;
-      for (unsigned i = 0; i < count; ++i) now().describe(which[i], values[i], at);
+      for (unsigned i = 0; i < count; ++i) now().memory_.describe(which[i], values[i], at);
       return 0;
     };
   }
 
   static void about_streams(jit::CudaDriver& d) {
+    d.StreamCreate = [](void** stream, unsigned) {
+      const Call call("cuStreamCreate");
+      if (call.error) return call.error;
+      ++now().objects_;
+      return *stream = new int, 0;
+    };
+    d.StreamDestroy = [](void* stream) {
+      const std::lock_guard lock(now().mutex_);
+      now().streams_.erase({device_now(), stream});
+      delete static_cast<int*>(stream);
+      return --now().objects_, 0;
+    };
+    d.StreamQuery = [](void* stream) {
+      const Call call("cuStreamQuery");
+      if (call.error) return call.error;
+      const bool done = now().go_on(*now().stream(stream));
+      return now().state() ? now().state() : done ? 0 : int(jit::cuda::not_ready);
+    };
     d.StreamSynchronize = [](void* stream) {
       Call call("cuStreamSynchronize");
       if (now().capturing_ == now().stream(stream)) call.not_captured("cuStreamSynchronize");
@@ -406,7 +409,8 @@ class FakeCuda {
     };
     d.EventDestroy = [](void* event) {
       const std::lock_guard lock(now().mutex_);
-      now().flush_all();
+      const Point& recorded = static_cast<Event*>(event)->recorded;
+      if (recorded.stream) now().flush(*recorded.stream, recorded.ticket);
       --now().objects_;
       return delete static_cast<Event*>(event), 0;
     };
@@ -460,71 +464,30 @@ class FakeCuda {
     }
   }
 
-  // ---- memory ----
-
-  std::uint64_t place(int device, std::size_t bytes) {
-    void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    memory_[device].add(memory, bytes);
-    allocated_[reinterpret_cast<std::uint64_t>(memory)] = {device, bytes};
-    return reinterpret_cast<std::uint64_t>(memory);
-  }
-  void release(std::uint64_t at) {
-    memory_[allocated_[at].device].remove(reinterpret_cast<void*>(at));
-    allocated_.erase(at);
-    std::free(reinterpret_cast<void*>(at));
-  }
-  /// The piece of memory that `at` lies in; null outside of all.
-  const std::pair<const std::uint64_t, Memory>* find(std::uint64_t at) const {
-    auto found = allocated_.upper_bound(at);
-    if (found == allocated_.begin()) return nullptr;
-    --found;
-    return at < found->first + found->second.bytes ? &*found : nullptr;
-  }
-  bool holds(int device, std::uint64_t at, std::size_t bytes) const {
-    const auto* in = find(at);
-    return in && in->second.device == device && at + bytes <= in->first + in->second.bytes;
-  }
-  bool is_pinned(const void* at, std::size_t bytes) const {
-    const auto begin = reinterpret_cast<std::uintptr_t>(at);
-    auto found = pinned_.upper_bound(begin);
-    return found != pinned_.begin() && (--found, begin + bytes <= found->first + found->second);
-  }
-  void written(std::uint64_t at, std::size_t bytes) {
-    if (const auto* in = find(at)) memory_[in->second.device].written_by_host(reinterpret_cast<void*>(at), bytes);
-  }
-  void describe(int which, void* value, std::uint64_t at) const {
-    using A = jit::cuda::PointerAttribute;
-    const auto* in = find(at);
-    if (which == A::context)
-      *static_cast<void**>(value) = in ? reinterpret_cast<void*>(std::intptr_t(in->second.device + 1)) : nullptr;
-    if (which == A::memory_type) *static_cast<unsigned*>(value) = in ? 2 : is_pinned(reinterpret_cast<void*>(at), 1);
-    if (which == A::device_ordinal) *static_cast<int*>(value) = in ? in->second.device : -2;
-    if (which == A::range_start) *static_cast<std::uint64_t*>(value) = in ? in->first : 0;
-    if (which == A::range_bytes) *static_cast<std::size_t*>(value) = in ? in->second.bytes : 0;
-  }
+  // ---- copies ----
 
   int upload(std::uint64_t to, const void* from, std::size_t bytes, void* to_stream) {
     ++uploads;
     last_upload = bytes;
     std::shared_ptr<std::vector<char>> staged;  // what is not pinned is taken at once
-    if (!is_pinned(from, bytes)) {
+    if (!memory_.is_pinned(from, bytes)) {
       if (capturing_ == stream(to_stream)) return forbidden = "a copy from pageable memory", int(capture_forbids);
       const char* const begin = static_cast<const char*>(from);
       staged = std::make_shared<std::vector<char>>(begin, begin + bytes);
     }
     return enqueue(to_stream, [=, this, device = device_now()] {
       clock_ms_ += copy_ms;
-      if (!holds(device, to, bytes)) return found("a copy to memory that is not there");
+      if (!memory_.holds(device, to, bytes)) return found("a copy to memory that is not there");
       std::memcpy(reinterpret_cast<void*>(to), staged ? staged->data() : from, bytes);
-      written(to, bytes);
+      memory_.written(to, bytes);
     });
   }
   int copy(int to_device, std::uint64_t to, int from_device, std::uint64_t from, std::size_t bytes, void* stream) {
     return enqueue(stream, [=, this] {
-      if (!holds(to_device, to, bytes) || !holds(from_device, from, bytes))
+      if (!memory_.holds(to_device, to, bytes) || !memory_.holds(from_device, from, bytes))
         return found("a copy between memories that are not there");
       std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
-      written(to, bytes);
+      memory_.written(to, bytes);
     });
   }
   void found(const std::string& what) {
@@ -553,15 +516,53 @@ class FakeCuda {
     return state();
   }
   void flush(Stream& stream, std::uint64_t up_to) {
-    while (!stream.queue.empty() && stream.queue.front().ticket <= up_to) {
+    while (!stream.queue.empty() && stream.queue.front().ticket <= up_to) run_first(stream, true);
+  }
+  /// What a stream has to do next. Whether it is done: a kernel that stays may not be, unless it is waited for.
+  bool run_first(Stream& stream, bool wait) {
+    if (!stream.queue.front().resident) {
       const Work work = std::move(stream.queue.front());
       stream.queue.pop_front();
       if (work.behind.stream) flush(*work.behind.stream, work.behind.ticket);
       work.run();
+      return true;
     }
+    const std::shared_ptr<FakeResident> resident = stream.queue.front().resident;
+    constexpr int soon = 20, most = 10000;
+    for (int turn = 0; !go_on(*resident); ++turn) {
+      if (!wait) return false;
+      if (turn == soon) ++stalls;
+      if (turn > soon) pass(1, false);
+      if (turn < most) continue;
+      found("a kernel is waited for that never ends");
+      break;
+    }
+    if (!stream.queue.empty() && stream.queue.front().resident == resident) stream.queue.pop_front();
+    return true;
+  }
+  bool go_on(Stream& stream) {
+    while (!stream.queue.empty())
+      if (!run_first(stream, false)) return false;
+    return true;
   }
   void flush_all() {
     for (auto& [key, stream] : streams_) flush(stream, tickets_);
+  }
+
+  // ---- kernels that stay ----
+
+  bool go_on(FakeResident& resident) {
+    if (lost_.count(resident.device) || vanish) return true;
+    if (launch_error) return lost_[resident.device] = launch_error, true;
+    if (deaf) return false;
+    const bool ended = resident.go_on([&](const auto& touch) { memory_.each_pinned(touch); });
+    found(resident.what_went_wrong());
+    return ended;
+  }
+  void read_by_host(const void* at, std::size_t bytes) {
+    for (auto& [key, stream] : streams_)
+      if (!stream.queue.empty() && stream.queue.front().resident)
+        stream.queue.front().resident->read_by_host(at, bytes);
   }
 
   int launch(const jit::cuda::LaunchConfig& config, const Function& function, const void* argument) {
@@ -573,6 +574,18 @@ class FakeCuda {
     for (const jit::cuda::LaunchAttribute& one : attributes)
       if (one.id == jit::cuda::LaunchAttribute::cluster_dimension) shape.cluster = int(one.cluster[0]);
     ++launches;
+    if (function.name == std::string("cortex_resident")) {
+      // Behind all that the stream has to do before; it is run by nobody but who looks after the stream.
+      flush(*stream(config.stream), tickets_);
+      stream(config.stream)
+          ->queue.push_back({{},
+                             ++tickets_,
+                             {},
+                             std::make_shared<FakeResident>(
+                                 device_now(), memory_.of(device_now()), shape, order, function.kernel->resident,
+                                 *static_cast<const codegen::CudaService*>(argument), &resident_clock_ns_)});
+      return 0;
+    }
     std::function<void()> body;
     const auto with = [&](auto entry, const auto& arguments) { body = [=] { entry(arguments); }; };
     const std::string name = function.name;
@@ -590,21 +603,19 @@ class FakeCuda {
         return;
       }
       clock_ms_ += kernel_ms;
-      Emulation emulation(memory_[device], shape, order);
+      Emulation emulation(memory_.of(device), shape, order);
       found(emulation.run([&] { body(); }));
-      if (words && holds(device, words, 8)) meetings = *reinterpret_cast<const std::uint64_t*>(words);
+      if (words && memory_.holds(device, words, 8)) meetings = *reinterpret_cast<const std::uint64_t*>(words);
     });
   }
 
   std::recursive_mutex mutex_;
-  std::map<int, WatchedMemory> memory_;        // [device]
-  std::map<std::uint64_t, Memory> allocated_;  // on devices
-  std::map<std::uintptr_t, std::size_t> pinned_;
+  FakeMemory memory_;
   std::map<std::pair<int, void*>, Stream> streams_;  // [device, handle]
   std::map<int, int> lost_;                          // [device] since which error
   std::vector<std::function<void()>> graph_;
   Stream* capturing_ = nullptr;
-  std::uint64_t tickets_ = 0;
+  std::uint64_t tickets_ = 0, resident_clock_ns_ = 1000;
   double clock_ms_ = 0;
   std::atomic<int> objects_ = 0;
   int users_ = 0, calls_ = 0, fail_after_ = -1, fail_with_ = 0;

@@ -24,6 +24,7 @@ class HostKernel {
   using Entry = void (*)(codegen::CudaLaunch);
   using Gather = void (*)(codegen::CudaGather);
   using Place = void (*)(codegen::CudaPlace);
+  using Resident = void (*)(codegen::CudaService);
 
   /// Compiles a source in which the emulation stands for the device; its log in `log`, null if it is refused. What was
   /// compiled once is kept.
@@ -34,8 +35,9 @@ class HostKernel {
     return kernel;
   }
   Entry entry = nullptr;
-  Gather gather = nullptr;  // these two null in a source without them
+  Gather gather = nullptr;  // these null in a source without them
   Place place = nullptr;
+  Resident resident = nullptr;
 
  private:
   struct Directory {
@@ -74,6 +76,7 @@ class HostKernel {
     kernel->entry = reinterpret_cast<Entry>(::dlsym(library, "cortex_kernel"));
     kernel->gather = reinterpret_cast<Gather>(::dlsym(library, "cortex_gather"));
     kernel->place = reinterpret_cast<Place>(::dlsym(library, "cortex_place"));
+    kernel->resident = reinterpret_cast<Resident>(::dlsym(library, "cortex_resident"));
     return kernel;
   }
 };

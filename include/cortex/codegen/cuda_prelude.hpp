@@ -25,6 +25,7 @@ inline constexpr std::string_view cuda_device_prelude =
 DEVICE int thread_number() { return threadIdx.x; }
 DEVICE int block_number() { return blockIdx.x; }
 DEVICE void sync_block() { __syncthreads(); }
+DEVICE bool sync_block_or(bool any) { return __syncthreads_or(any); }
 DEVICE void sync_warp() { __syncwarp(); }
 DEVICE void sync_cluster() {
   // Not `.aligned`: nothing promises that a warp is together again behind a condition.
@@ -46,6 +47,34 @@ DEVICE u64 load_acquire(const u64* p) {
 }
 DEVICE void store_release(u64* p, u64 value) {
   asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+
+// Memory of the host, and the device's clock in nanoseconds: for kernels that take calls from a mailbox.
+struct __align__(16) Wide {
+  u64 low, high;
+};
+DEVICE u64 load_acquire_system(const u64* p) {
+  u64 value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+  return value;
+}
+DEVICE void store_release_system(u64* p, u64 value) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
+}
+DEVICE u64 load_far(const u64* p, long long i) {
+  u64 value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(p + i) : "memory");
+  return value;
+}
+DEVICE Wide load_far(const Wide* p, long long i) {
+  Wide value;
+  asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(value.low), "=l"(value.high) : "l"(p + i) : "memory");
+  return value;
+}
+DEVICE u64 clock_ns() {
+  u64 time;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
+  return time;
 }
 
 template <class T> DEVICE T load_constant(const T* p, long long i) { return __ldg(p + i); }

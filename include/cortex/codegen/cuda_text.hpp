@@ -19,11 +19,13 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_rows.hpp"
+#include "cortex/codegen/cuda_serve.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
 #include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
+#include "cortex/schedule/split_fills.hpp"
 
 namespace cortex::codegen {
 
@@ -51,20 +53,33 @@ inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
 }
 
 /// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` and `cortex_place`
-/// beside it.
+/// beside it. And the source of one that stays on the device, `cortex_resident`.
 struct CudaText {
-  std::string settings, kernel;  // before and behind the preludes
+  std::string settings, kernel, resident;  // before and behind the preludes
   CudaBarrier barrier = CudaBarrier::none;
   std::int64_t chip_bytes = 0;  // of shared memory a block
+  int buffers = 0;              // of the program
 
   std::string source(std::string_view device_prelude = cuda_device_prelude) const {
+    std::string text = preludes(device_prelude);
+    text += cuda_rows;
+    return text += kernel;
+  }
+  std::string resident_source(std::string_view device_prelude = cuda_device_prelude) const {
+    std::string text = "#define BUFFERS " + std::to_string(buffers) + "\n";
+    text += preludes(device_prelude);
+    text += cuda_serve;
+    return text += resident;
+  }
+
+ private:
+  std::string preludes(std::string_view device_prelude) const {
     std::string text = settings;
     text += device_prelude;
     text += cuda_common_prelude;
     if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
     if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
-    text += cuda_rows;
-    return text += kernel;
+    return text;
   }
 };
 
@@ -80,6 +95,8 @@ class CudaTextPrinter {
 
   CudaText text() {
     heading();
+    buffers([](const ir::Buffer&) { return true; }, "table");
+    barrier_words();
     stmt(program_.body);
     // A block must not end while others of its cluster may still look for it.
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
@@ -92,6 +109,7 @@ class CudaTextPrinter {
     define("BLOCKS", options_.blocks);
     define("THREADS", options_.threads);
     define("SPIN_LIMIT", options_.spin_limit);
+    result.buffers = int(program_.buffers.size());
     result.kernel =
         "\n// ---- the program ----\nstruct Launch {\n  void* const* tables;\n  u64* words;\n  volatile int* "
         "fault;\n};\n" +
@@ -99,14 +117,68 @@ class CudaTextPrinter {
     return result;
   }
 
+  /// The kernel that takes calls from a mailbox: weights and what is filled with them stand before the loop over calls.
+  std::string resident() {
+    resident_ = true;
+    const schedule::SplitFills split = schedule::split_fills(program_.body);
+    const auto is_weight = [](const ir::Buffer& buffer) { return buffer->role == ir::Role::weight; };
+    heading();
+    buffers([&](const ir::Buffer& b) { return is_weight(b) || b->scope == ir::Scope::chip; }, "launch.weights");
+    barrier_words();
+    for (const ir::Buffer& registers : split.registers) declare(registers);
+    stmt(split.fills);
+    line("begin_service(launch);");
+    line("while (take_call(launch, group)) {");
+    scoped([&] {
+      line("const Letter letter = open_letter(launch, group, worker);");
+      meet(ir::Meeting::workers);
+      line("letter_is_open(launch);");
+      line("if (letter.num_before) {");
+      scoped([&] { line("move_rows(letter.before, letter.num_before, worker);"), meet(ir::Meeting::workers); });
+      buffers([&](const ir::Buffer& b) { return !is_weight(b) && b->scope != ir::Scope::chip; }, "letter.table");
+      stmt(split.rest);
+      line("if (letter.num_after) {");
+      scoped([&] {
+        if (!have_met(split.rest, true)) meet(ir::Meeting::workers);
+        line("move_rows(letter.after, letter.num_after, worker);");
+      });
+      line("end_call(launch);");
+    });
+    if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
+    return "\n// ---- the program ----\nKERNEL(cortex_resident, THREADS) {\n" + text_ + "}\n";
+  }
+
  private:
   // --- The kernel ---------------------------------------------------------------------------------------------------
 
+  /// Whether all of a group see what all have done, behind a statement before which they do if `before`.
+  bool have_met(const ir::Stmt& s, bool before) const {
+    if (const auto* barrier = s.as<ir::Barrier>())
+      return before || barrier->among == ir::Meeting::workers ||
+             (barrier->among == ir::Meeting::threads && options_.blocks == 1);
+    if (const auto* block = s.as<ir::Block>()) {
+      for (const ir::Stmt& child : block->stmts) before = have_met(child, before);
+      return before;
+    }
+    if (const auto* let = s.as<ir::LetStmt>()) return have_met(let->body, before);
+    if (const auto* alloc = s.as<ir::Alloc>()) return have_met(alloc->body, before);
+    if (const auto* loop = s.as<ir::For>()) return before && have_met(loop->body, false);  // it may not run
+    return s.as<ir::Prefetch>() && before;
+  }
+
   void heading() {
     line("const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;");
-    line("void* const* const table = launch.tables + block_number() * ", std::to_string(program_.buffers.size()), ";");
+    if (!resident_)
+      line("void* const* const table = launch.tables + block_number() * ", std::to_string(program_.buffers.size()),
+           ";");
+  }
+
+  /// Those buffers for which `wanted(buffer)`: in shared memory, or where the array `table` says.
+  template <class Wanted>
+  void buffers(const Wanted& wanted, const char* table) {
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const ir::Buffer& buffer = program_.buffers[i];
+      if (!wanted(buffer)) continue;
       if (buffer->dtype == DType::boolean) refuse_cuda("buffer " + buffer->name + " of booleans");
       const std::string name = "b" + std::to_string(i), type(cuda_scalar(buffer->dtype));
       names_.emplace(buffer.id(), name);
@@ -115,15 +187,19 @@ class CudaTextPrinter {
         line(type, "* const ", name, " = (", type, "*)(chip + ", std::to_string(chip_bytes_), ");");
         chip_bytes_ += (buffer->layout.fixed_size * std::int64_t(size_of(buffer->dtype)) + 15) / 16 * 16;
       } else {
-        const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*";
-        line(pointer, " const ", name, " = (", pointer, ")table[", std::to_string(i), "];");
+        const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*", at = std::to_string(i);
+        const bool written = resident_ && !(buffer->role == ir::Role::weight);  // while the kernel runs
+        line(pointer, " const ", name, " = (", pointer, ")",
+             written ? "load(" + std::string(table) + ", " + at + ")" : std::string(table) + "[" + at + "]", ";");
       }
     }
+  }
+
+  void barrier_words() {
     const int words = cuda_barrier_words(options_.barrier, options_.blocks);
-    if (words) {
-      const std::string own = "launch.words + group * " + std::to_string(words);
-      line("Group own = {", own, ", launch.fault, group, first_turn(", own, ", worker)};");
-    }
+    if (!words) return;
+    const std::string own = "launch.words + group * " + std::to_string(words);
+    line("Group own = {", own, ", launch.fault, group, first_turn(", own, ", worker)};");
   }
 
   template <class... Parts>
@@ -149,7 +225,7 @@ class CudaTextPrinter {
       case ir::StmtKind::alloc: return alloc(*s.as<ir::Alloc>());
       case ir::StmtKind::mma: return mma(*s.as<ir::Mma>());
       case ir::StmtKind::join: return join(*s.as<ir::Join>());
-      case ir::StmtKind::barrier: return barrier(*s.as<ir::Barrier>());
+      case ir::StmtKind::barrier: return meet(s.as<ir::Barrier>()->among);
       case ir::StmtKind::prefetch: return;  // other threads' work hides the wait
     }
     refuse_cuda("a statement of an unknown kind");
@@ -230,13 +306,16 @@ class CudaTextPrinter {
   }
 
   void alloc(const ir::Alloc& n) {
-    std::int64_t count = 1;
-    for (const Dim& dim : n.buffer->dims) count *= dim.extent();
-    if (count < 1 || n.buffer->lanes > 1) refuse_cuda("local buffer " + n.buffer->name + " is no array of scalars");
-    const std::string name = fresh('a');
-    names_.insert_or_assign(n.buffer.id(), name);
-    line(cuda_scalar(n.buffer->dtype), " ", name, n.buffer->dims.empty() ? ";" : "[" + std::to_string(count) + "];");
+    declare(n.buffer);
     stmt(n.body);
+  }
+  void declare(const ir::Buffer& buffer) {
+    std::int64_t count = 1;
+    for (const Dim& dim : buffer->dims) count *= dim.extent();
+    if (count < 1 || buffer->lanes > 1) refuse_cuda("local buffer " + buffer->name + " is no array of scalars");
+    const std::string name = fresh('a');
+    names_.insert_or_assign(buffer.id(), name);
+    line(cuda_scalar(buffer->dtype), " ", name, buffer->dims.empty() ? ";" : "[" + std::to_string(count) + "];");
   }
 
   void store(const ir::Store& n) {
@@ -276,9 +355,9 @@ class CudaTextPrinter {
     scoped([&] { stmt(n.else_body); });
   }
 
-  void barrier(const ir::Barrier& n) {
-    if (n.among == ir::Meeting::warp) return line("sync_warp();");
-    if (n.among == ir::Meeting::threads || options_.blocks == 1) return line("sync_block();");
+  void meet(ir::Meeting among) {
+    if (among == ir::Meeting::warp) return line("sync_warp();");
+    if (among == ir::Meeting::threads || options_.blocks == 1) return line("sync_block();");
     if (options_.barrier == CudaBarrier::none) refuse_cuda("blocks that never meet have a barrier");
     line(options_.barrier == CudaBarrier::cluster ? "sync_cluster();" : "sync_grid(own, worker);");
   }
@@ -364,7 +443,9 @@ class CudaTextPrinter {
     const std::string& name = name_of(n.buffer);
     if (n.buffer->scope == ir::Scope::local) return {index.empty() ? name : name + "[" + index + "]", false};
     const bool invariant = is_invariant(n.buffer);
-    const char* how = invariant ? "load_constant(" : n.buffer->scope == ir::Scope::chip ? "load_chip(" : "load(";
+    // What a kernel that stays writes between calls is no constant to the hardware, though it is one to a call.
+    const bool constant = invariant && (!resident_ || n.buffer->role == ir::Role::weight);
+    const char* how = constant ? "load_constant(" : n.buffer->scope == ir::Scope::chip ? "load_chip(" : "load(";
     return {how + name + ", " + index + ")", invariant && index_fixed_};
   }
 
@@ -387,6 +468,7 @@ class CudaTextPrinter {
 
   const ir::Program& program_;
   const CudaTextOptions& options_;
+  bool resident_ = false;
   int weights_in_registers_ = 0;  // of a thread
   std::string text_;
   PointerMap<std::string> names_;
@@ -402,7 +484,9 @@ class CudaTextPrinter {
 inline CudaText cuda_text(const ir::Program& program, const CudaTextOptions& options) {
   if (program.level != ir::Level::device || !program.body)
     refuse_cuda("program " + program.name + " is not at device level");
-  return detail::CudaTextPrinter(program, options).text();
+  CudaText text = detail::CudaTextPrinter(program, options).text();
+  text.resident = detail::CudaTextPrinter(program, options).resident();
+  return text;
 }
 
 }  // namespace cortex::codegen

@@ -36,6 +36,7 @@ enum DeviceAttribute : int {
 };
 enum PointerAttribute : int { context = 1, memory_type = 2, device_ordinal = 9, range_start = 11, range_bytes = 12 };
 inline constexpr unsigned device_memory = 2, unified_memory = 4;  // as which `memory_type` counts what a GPU owns
+inline constexpr unsigned non_blocking = 1;                       // a stream that the default one does not wait for
 enum FunctionAttribute : int { local_bytes = 3, registers = 4, max_dynamic_shared_bytes = 8 };
 
 struct LaunchAttribute {
@@ -92,6 +93,9 @@ struct CudaDriver {
   CudaResult (*MemcpyPeerAsync)(CudaPointer, CudaHandle, CudaPointer, CudaHandle, std::size_t, CudaHandle);
   CudaResult (*MemsetD8Async)(CudaPointer, unsigned char, std::size_t, CudaHandle);
   CudaResult (*PointerGetAttributes)(unsigned, const int*, void**, CudaPointer);
+  CudaResult (*StreamCreate)(CudaHandle*, unsigned);
+  CudaResult (*StreamDestroy)(CudaHandle);
+  CudaResult (*StreamQuery)(CudaHandle);
   CudaResult (*StreamSynchronize)(CudaHandle);
   CudaResult (*StreamIsCapturing)(CudaHandle, int*);
   CudaResult (*StreamWaitEvent)(CudaHandle, CudaHandle, unsigned);
@@ -132,6 +136,8 @@ inline std::shared_ptr<const CudaDriver> find_cuda_driver(std::string& why) {
   bind(d.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2"), bind(d.MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   bind(d.MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2"), bind(d.MemcpyPeerAsync, "cuMemcpyPeerAsync");
   bind(d.MemsetD8Async, "cuMemsetD8Async"), bind(d.PointerGetAttributes, "cuPointerGetAttributes");
+  bind(d.StreamCreate, "cuStreamCreate"), bind(d.StreamDestroy, "cuStreamDestroy_v2");
+  bind(d.StreamQuery, "cuStreamQuery");
   bind(d.StreamSynchronize, "cuStreamSynchronize"), bind(d.StreamIsCapturing, "cuStreamIsCapturing");
   bind(d.StreamWaitEvent, "cuStreamWaitEvent");
   bind(d.EventCreate, "cuEventCreate"), bind(d.EventDestroy, "cuEventDestroy_v2");

@@ -11,6 +11,8 @@
 namespace cortex::runtime {
 
 /// Of one call. Times are 0 unless `CudaCompileOptions::timings` is set, and where a launch was captured into a graph.
+/// A resident model launches only where its kernel was not there; its transfer is the time in which the first group
+/// brings its part of the call to the device, and its kernel's time goes on until all groups have finished.
 struct CudaCounters {
   int launches = 0;               // of kernels: one each time that the call is made, and one if rows come from tables
   std::size_t bytes_up = 0;       // of structure that each launch sends to the device

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,6 +41,8 @@ class CudaDevice {
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
   ~CudaDevice() {
+    if (abandoned_) return;
+    give_back_deferred();
     if (retained_) driver_->DevicePrimaryCtxRelease(device_);
   }
 
@@ -98,6 +101,75 @@ class CudaDevice {
     return status != 0;
   }
 
+  // --- Kernels that stay ---------------------------------------------------------------------------------------------
+
+  /// A kernel that does not end with what it was launched for. The driver waits for it wherever it waits for all that
+  /// a device does, as where memory is given back. Each object knows of those that were launched through it alone.
+  class Occupant {
+   public:
+    virtual ~Occupant() = default;
+    /// Whether the kernel may be running. Takes no lock.
+    virtual bool is_running() const = 0;
+    /// Ends the kernel, if that can be done. Throws nothing.
+    virtual void leave() = 0;
+  };
+  void add_occupant(const std::shared_ptr<Occupant>& occupant) const {
+    const Lock lock(mutex_);
+    occupants_.push_back({occupant.get(), occupant});
+  }
+  /// `abandoned`: its kernel cannot be ended, so that what it uses is never given back.
+  void remove_occupant(const Occupant* occupant, bool abandoned) const {
+    const Lock lock(mutex_);
+    abandoned_ |= abandoned;
+    for (std::size_t i = 0; i < occupants_.size(); ++i)
+      if (occupants_[i].occupant == occupant) return void(occupants_.erase(occupants_.begin() + std::ptrdiff_t(i)));
+  }
+
+  enum class Given { memory, pinned, module };
+  /// Gives back memory, or a module: at once, or while a kernel stays on the device, which the driver would wait for,
+  /// when it has ended and something else is given back or ends it.
+  void give_back(Given kind, std::uint64_t what) const {
+    {
+      const Lock lock(mutex_);
+      deferred_.push_back({kind, what});
+    }
+    give_back_deferred();
+  }
+  void give_back_deferred() const {
+    Vector<Deferred> ready;
+    {
+      const Lock lock(mutex_);
+      if (is_occupied() || deferred_.empty()) return;
+      std::swap(ready, deferred_);
+    }
+    in_context([&](const jit::CudaDriver& d) {
+      for (const Deferred& one : ready) {
+        void* const handle = reinterpret_cast<void*>(one.what);
+        if (one.kind == Given::memory) d.MemFree(one.what);
+        if (one.kind == Given::pinned) d.MemFreeHost(handle);
+        if (one.kind == Given::module) d.ModuleUnload(handle);
+      }
+      return jit::cuda::success;
+    });
+  }
+  /// `allocate()`, an error of the driver or success; where there is no room, once more without what could not be given
+  /// back because of kernels that stay, which end for it.
+  template <class F>
+  jit::CudaResult with_room(const F& allocate) const {
+    const jit::CudaResult result = allocate();
+    if (result != jit::cuda::out_of_memory) return result;
+    Vector<std::shared_ptr<Occupant>> all;
+    {
+      const Lock lock(mutex_);
+      if (deferred_.empty()) return result;
+      for (const Tenant& tenant : occupants_) all.push_back(tenant.handle.lock());
+    }
+    for (const auto& occupant : all)
+      if (occupant) occupant->leave();
+    give_back_deferred();
+    return allocate();
+  }
+
   void refuse_if_lost() const {
     const Lock lock(mutex_);
     if (!lost_.empty())
@@ -113,6 +185,21 @@ class CudaDevice {
     return value;
   }
 
+  struct Tenant {
+    const Occupant* occupant;
+    std::weak_ptr<Occupant> handle;
+  };
+  struct Deferred {
+    Given kind;
+    std::uint64_t what;
+  };
+  /// Behind the lock.
+  bool is_occupied() const {
+    bool any = abandoned_;
+    for (const Tenant& tenant : occupants_) any |= tenant.occupant->is_running();
+    return any && lost_.empty();
+  }
+
   std::string describe(jit::CudaResult result) const {
     const char *name = nullptr, *text = nullptr;
     driver_->GetErrorName(result, &name);
@@ -125,6 +212,9 @@ class CudaDevice {
   mutable std::shared_ptr<const jit::Nvrtc> nvrtc_;
   mutable Mutex mutex_;
   mutable std::string lost_;
+  mutable Vector<Tenant> occupants_;
+  mutable Vector<Deferred> deferred_;
+  mutable bool abandoned_ = false;
   std::string name_;
   Gpu gpu_;
   int number_ = 0, device_ = 0;
@@ -137,8 +227,9 @@ class CudaBlock {
  public:
   CudaBlock() = default;
   CudaBlock(std::shared_ptr<const CudaDevice> device, std::size_t bytes) : device_(std::move(device)), size_(bytes) {
-    device_->call("cuMemAlloc of " + std::to_string(bytes) + " bytes",
-                  [&](const jit::CudaDriver& d) { return d.MemAlloc(&at_, bytes); });
+    device_->call("cuMemAlloc of " + std::to_string(bytes) + " bytes", [&](const jit::CudaDriver& d) {
+      return device_->with_room([&] { return d.MemAlloc(&at_, bytes); });
+    });
   }
   static CudaBlock of_others(std::shared_ptr<const CudaDevice> device, jit::CudaPointer at, std::size_t bytes) {
     CudaBlock block;
@@ -156,7 +247,7 @@ class CudaBlock {
     return *this;
   }
   ~CudaBlock() {
-    if (at_ && own_) device_->in_context([&](const jit::CudaDriver& d) { return d.MemFree(at_); });
+    if (at_ && own_) device_->give_back(CudaDevice::Given::memory, at_);
   }
   jit::CudaPointer at() const { return at_; }
   std::size_t size() const { return size_; }
@@ -169,13 +260,14 @@ class CudaBlock {
   bool own_ = true;
 };
 
-/// Memory of the host that the device copies from and to without help.
+/// Memory of the host that the device copies from and to without help, and whose addresses are the device's too.
 class PinnedBlock {
  public:
   PinnedBlock() = default;
   PinnedBlock(std::shared_ptr<const CudaDevice> device, std::size_t bytes) : device_(std::move(device)), size_(bytes) {
-    device_->call("cuMemHostAlloc of " + std::to_string(bytes) + " bytes",
-                  [&](const jit::CudaDriver& d) { return d.MemHostAlloc(&data_, bytes, 0); });
+    device_->call("cuMemHostAlloc of " + std::to_string(bytes) + " bytes", [&](const jit::CudaDriver& d) {
+      return device_->with_room([&] { return d.MemHostAlloc(&data_, bytes, 0); });
+    });
   }
   PinnedBlock(PinnedBlock&& other) noexcept
       : device_(std::move(other.device_)),
@@ -186,7 +278,7 @@ class PinnedBlock {
     return *this;
   }
   ~PinnedBlock() {
-    if (data_) device_->in_context([&](const jit::CudaDriver& d) { return d.MemFreeHost(data_); });
+    if (data_) device_->give_back(CudaDevice::Given::pinned, reinterpret_cast<std::uint64_t>(data_));
   }
   std::byte* data() const { return static_cast<std::byte*>(data_); }
   std::size_t size() const { return size_; }

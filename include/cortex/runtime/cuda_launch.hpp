@@ -1,9 +1,12 @@
 // How a model's kernel is launched.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include "cortex/jit/cuda_driver.hpp"
+#include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
 
 namespace cortex::runtime {
@@ -29,6 +32,46 @@ inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::si
   else
     attribute.cooperative_value = 1;
   return config;
+}
+
+/// Lets a kernel have the shared memory that its weights take. Returns how many groups of it run at once; of a device
+/// with other work to do as well, on all but `spare` multiprocessors, if any run there. Throws `Error{unavailable}`
+/// where not one does, or where there is too little shared memory.
+inline int groups_at_once(const CudaDevice& device, const CudaExecutable& code, jit::CudaHandle function,
+                          int spare = 0) {
+  if (code.text.chip_bytes > device.gpu().shared_bytes)
+    throw Error(Code::unavailable, "the model keeps " + std::to_string(code.text.chip_bytes) +
+                                       " bytes of weights in the shared memory of a block, but " + device.name() +
+                                       " has " + std::to_string(device.gpu().shared_bytes));
+  device.call("cuFuncSetAttribute", [&](const jit::CudaDriver& d) {
+    return d.FuncSetAttribute(function, jit::cuda::max_dynamic_shared_bytes, int(code.text.chip_bytes));
+  });
+  int resident = 0;  // blocks of a multiprocessor, or clusters of the device
+  const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
+  device.call("the occupancy of a kernel", [&](const jit::CudaDriver& d) {
+    jit::cuda::LaunchAttribute attribute;
+    const jit::cuda::LaunchConfig one = launch_config(code, 1, nullptr, attribute);
+    if (cluster) return d.OccupancyMaxActiveClusters(&resident, function, &one);
+    return d.OccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, code.shape.threads,
+                                                       std::size_t(code.text.chip_bytes));
+  });
+  const auto on = [&](int multiprocessors) {
+    return cluster ? resident - (device.gpu().multiprocessors - multiprocessors)
+                   : resident * multiprocessors / code.shape.blocks;
+  };
+  const int all = device.gpu().multiprocessors, at_once = on(all - spare) > 0 ? on(all - spare) : on(all);
+  if (at_once < 1)
+    throw Error(Code::unavailable, "a group of " + std::to_string(code.shape.blocks) + " blocks of " +
+                                       std::to_string(code.shape.threads) + " threads and " +
+                                       std::to_string(code.text.chip_bytes) +
+                                       " bytes of shared memory each does not run at once on " + device.name() +
+                                       ", so its blocks could never meet at a barrier: take fewer blocks or threads");
+  // What a node's parents say depends on all roots of the call.
+  const auto& containers = code.executable->graph.containers;
+  const bool together = std::any_of(containers.begin(), containers.end(), [](const ra::Accessor& accessor) {
+    return accessor.relation != ra::Relation::children;
+  });
+  return together ? 1 : at_once;
 }
 
 }  // namespace cortex::runtime

@@ -67,6 +67,11 @@ class CudaLoaded {
     return std::make_unique<CudaWorkspace>(source_, device_);
   }
 
+  bool has_current_weights() {
+    const Lock lock(mutex_);
+    return weights_ && source_->weights.published().is_current(weights_->host);
+  }
+
   /// The weights bound now, on the device.
   std::shared_ptr<const CudaWeights> weights() {
     const Lock lock(mutex_);
@@ -141,39 +146,11 @@ class CudaLoaded {
                     [&](const jit::CudaDriver& d) { return d.ModuleGetFunction(&function, module_, name); });
     };
     find(function_, "cortex_kernel"), find(gather_, "cortex_gather"), find(place_, "cortex_place");
-    if (code.text.chip_bytes > device_->gpu().shared_bytes)
-      throw Error(Code::unavailable, "the model keeps " + std::to_string(code.text.chip_bytes) +
-                                         " bytes of weights in the shared memory of a block, but " + device_->name() +
-                                         " has " + std::to_string(device_->gpu().shared_bytes));
-    device_->call("cuFuncSetAttribute", [&](const jit::CudaDriver& d) {
-      return d.FuncSetAttribute(function_, jit::cuda::max_dynamic_shared_bytes, int(code.text.chip_bytes));
-    });
-    int resident = 0;  // blocks of a multiprocessor, or clusters of the device
-    const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
-    device_->call("the occupancy of a kernel", [&](const jit::CudaDriver& d) {
-      jit::cuda::LaunchAttribute attribute;
-      const jit::cuda::LaunchConfig one = launch_config(code, 1, nullptr, attribute);
-      if (cluster) return d.OccupancyMaxActiveClusters(&resident, function_, &one);
-      return d.OccupancyMaxActiveBlocksPerMultiprocessor(&resident, function_, code.shape.threads,
-                                                         std::size_t(code.text.chip_bytes));
-    });
-    const int at_once = cluster ? resident : resident * device_->gpu().multiprocessors / code.shape.blocks;
-    // What a node's parents say depends on all roots of the call.
-    const auto& containers = code.executable->graph.containers;
-    const bool together = std::any_of(containers.begin(), containers.end(), [](const ra::Accessor& accessor) {
-      return accessor.relation != ra::Relation::children;
-    });
-    most_groups_ = together ? std::min(at_once, 1) : at_once;
-    if (most_groups_ < 1)
-      throw Error(Code::unavailable, "a group of " + std::to_string(code.shape.blocks) + " blocks of " +
-                                         std::to_string(code.shape.threads) + " threads and " +
-                                         std::to_string(code.text.chip_bytes) +
-                                         " bytes of shared memory each does not run at once on " + device_->name() +
-                                         ", so its blocks could never meet at a barrier: take fewer blocks or threads");
+    most_groups_ = groups_at_once(*device_, code, function_);
   }
 
   void unload() {
-    if (module_) device_->in_context([&](const jit::CudaDriver& d) { return d.ModuleUnload(module_); });
+    if (module_) device_->give_back(CudaDevice::Given::module, reinterpret_cast<std::uint64_t>(module_));
   }
 
   void put(std::unique_ptr<CudaWorkspace> workspace) {
@@ -196,10 +173,16 @@ class CudaLoaded {
 class CudaCall {
  public:
   CudaCall() = default;
-  explicit CudaCall(std::shared_ptr<CudaLoaded> loaded) : loaded_(std::move(loaded)), workspace_(loaded_->take()) {}
+  explicit CudaCall(std::shared_ptr<CudaLoaded> loaded)
+      : loaded_(std::move(loaded)), workspace_(loaded_->take()), most_groups_(loaded_->most_groups()) {}
+  /// For a kernel that stays on the device, with so many groups.
+  CudaCall(std::shared_ptr<CudaLoaded> loaded, int groups) : CudaCall(std::move(loaded)) {
+    most_groups_ = groups, layout_ = CudaLayout::letter;
+  }
   CudaCall(CudaCall&&) noexcept = default;
   CudaCall& operator=(CudaCall&& other) noexcept {
     std::swap(loaded_, other.loaded_), std::swap(workspace_, other.workspace_);
+    std::swap(most_groups_, other.most_groups_), std::swap(layout_, other.layout_);
     return *this;
   }
   ~CudaCall() {
@@ -207,6 +190,10 @@ class CudaCall {
   }
   CudaWorkspace* operator->() const { return workspace_.get(); }
   CudaLoaded& loaded() const { return *loaded_; }
+  /// Among how many groups its roots can be shared.
+  int most_groups() const { return most_groups_; }
+  /// Takes away its memory, which may never be used again.
+  std::unique_ptr<CudaWorkspace> give_up() { return std::move(workspace_); }
 
   /// Lays out the call on what the first `groups` groups have numbered. False if weights have been bound since they
   /// were checked against them: then they are to be numbered anew.
@@ -214,10 +201,16 @@ class CudaCall {
     const std::shared_ptr<const CudaWeights> weights = loaded_->weights();
     for (std::size_t g = 0; g < groups; ++g)
       if (&workspace_->checked_weights(g) != weights->host.value.get()) return false;
-    workspace_->prepare(groups, weights);
+    workspace_->prepare(groups, weights, layout_);
     return true;
   }
-  void launch(jit::CudaHandle stream) { workspace_->launch(loaded_->function(), loaded_->place(), stream); }
+  void launch(jit::CudaHandle stream) {
+    if (layout_ == CudaLayout::letter)
+      throw Error(Code::invalid_argument,
+                  "a call of a resident model is made by the kernel that stays on the device, and not on a stream: to "
+                  "launch one, or to capture it into a graph, prepare it with the model on the device");
+    workspace_->launch(loaded_->function(), loaded_->place(), stream);
+  }
   void gather(const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
     workspace_->gather(loaded_->gather(), state, out, stream);
   }
@@ -225,6 +218,8 @@ class CudaCall {
  private:
   std::shared_ptr<CudaLoaded> loaded_;
   std::unique_ptr<CudaWorkspace> workspace_;
+  int most_groups_ = 0;
+  CudaLayout layout_ = CudaLayout::upload;
 };
 
 }  // namespace cortex::runtime

@@ -17,6 +17,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_bind.hpp"
 #include "cortex/runtime/cuda_loaded.hpp"
+#include "cortex/runtime/cuda_resident.hpp"
 #include "cortex/runtime/cuda_seam.hpp"
 #include "cortex/runtime/functor.hpp"
 #include "cortex/runtime/groups.hpp"
@@ -31,6 +32,9 @@ using CompileOptions = runtime::CudaCompileOptions;
 
 /// How a weight is bound from a device's memory: `{.dtype = ..., .stream = ..., .in_place = ...}`.
 using FromDevice = runtime::BindFromDevice;
+
+/// How long a resident model stays on its device, and how much of it it takes: `{.groups = ..., .idle_ms = ...}`.
+using ResidentOptions = runtime::ResidentOptions;
 
 /// What a call has done, and how long it took.
 using Counters = runtime::CudaCounters;
@@ -167,6 +171,12 @@ class Result {
   template <class T = float>
   Vector<T> root(std::size_t root, std::string_view state = {}) {
     const auto [group, number] = find(root);
+    const runtime::StateView& view = view_as<T>(state);
+    if (const std::byte* const landed = landed_of(view)) {
+      Vector<T> dense(std::size_t(view.size));
+      runtime::detail::copy_dense(view, landed + root * view.row_bytes, dense.data());
+      return dense;
+    }
     return row<T>(group, call_->arrays(group).root[number], state);
   }
   /// The same of all roots, one behind the other, and with one wait.
@@ -174,6 +184,12 @@ class Result {
   Vector<T> roots(std::string_view state = {}) {
     const runtime::StateView& view = view_as<T>(state);
     wait();
+    if (const std::byte* const landed = landed_of(view)) {
+      Vector<T> all(roots_ * std::size_t(view.size));
+      for (std::size_t r = 0; r < roots_; ++r)
+        runtime::detail::copy_dense(view, landed + r * view.row_bytes, all.data() + r * std::size_t(view.size));
+      return all;
+    }
     Vector<jit::CudaPointer> rows(roots_);
     for (std::size_t r = 0; r < roots_; ++r) rows[r] = device_pointer(r, state);
     return dense<T>(view, rows);
@@ -213,6 +229,10 @@ class Result {
     });
     return all;
   }
+  /// The rows of a state at the roots, if they have come to the host with the answer of a resident model.
+  const std::byte* landed_of(const runtime::StateView& view) const {
+    return &view == plan().states.data() ? call_->landed() : nullptr;
+  }
   const runtime::StateView& view_of(std::string_view state) const {
     return plan().states[state.empty() ? 0 : runtime::detail::find_state(executable(), state)];
   }
@@ -226,6 +246,9 @@ class Result {
   runtime::CudaCall call_;
   std::size_t roots_;
 };
+
+template <class Node, class Set, class First>
+class Resident;
 
 /// A model on a device. Copies are handles; calls may be made by any number of threads. Groups number their own roots'
 /// nodes: what several roots share is computed by each of their groups, and a node that two trees share is seen only
@@ -267,9 +290,7 @@ class OnDevice {
   template <class... Roots>
   Result prepare(const Roots&... roots) const {
     runtime::CudaCall call(loaded_);
-    const std::int64_t start = call->is_timed() ? now_ns() : 0;
-    const std::size_t count = lay_out(call, roots...);
-    if (call->is_timed()) call->count_linearization(now_ns() - start);
+    const std::size_t count = timed_lay_out(call, roots...);
     return Result(std::move(call), count);
   }
 
@@ -304,7 +325,15 @@ class OnDevice {
   /// How many groups of blocks run at the same time: so many calls share the device.
   int most_groups() const { return loaded_->most_groups(); }
 
+  /// The same model, whose kernel stays on the device from one call to the next. Throws as `Model::to`, and
+  /// `Error{invalid_argument}` for options that cannot be.
+  Resident<Node, Set, First> resident(const ResidentOptions& options = {}) const {
+    return Resident<Node, Set, First>(*this, runtime::CudaResident::make(loaded_, options));
+  }
+
  private:
+  friend class Resident<Node, Set, First>;
+
   template <class... Roots>
   Result run_on(Stream stream, const Roots&... roots) const {
     if (loaded_->device()->is_capturing(stream))
@@ -314,6 +343,14 @@ class OnDevice {
     Result result = prepare(roots...);
     result.launch(stream);
     return result;
+  }
+
+  template <class... Roots>
+  std::size_t timed_lay_out(runtime::CudaCall& call, const Roots&... roots) const {
+    const std::int64_t start = call->is_timed() ? now_ns() : 0;
+    const std::size_t count = lay_out(call, roots...);
+    if (call->is_timed()) call->count_linearization(now_ns() - start);
+    return count;
   }
 
   template <class Roots>
@@ -353,7 +390,7 @@ class OnDevice {
   template <class Root, class Number>
   std::size_t share(runtime::CudaCall& call, const Vector<Root>& roots, const Number& number) const {
     const std::size_t count = roots.size();
-    std::size_t groups = std::min(count, std::size_t(loaded_->most_groups()));
+    std::size_t groups = std::min(count, std::size_t(call.most_groups()));
     Vector<Root> own;
     for (;;) {
       try {
@@ -374,6 +411,72 @@ class OnDevice {
 
   std::shared_ptr<runtime::CudaLoaded> loaded_;
   Structure structure_;
+};
+
+/// A model whose kernel stays on a device: it is launched by the first call, brings its weights to registers and shared
+/// memory, and serves calls as they come, each with a letter in memory of the host instead of a transfer and a launch.
+/// Results are the bits of `OnDevice`, and the first state of the roots comes to the host with the answer.
+///
+/// Copies are handles; calls may be made by any number of threads, and are served one after the other. When no call has
+/// come for `idle_ms`, or the kernel has run for `life_ms`, it ends by itself, and the next call launches it again; so
+/// do `stop` and the end of the last handle. Meanwhile it occupies its groups' multiprocessors, also while it waits for
+/// calls: who waits for the whole device (`cuCtxSynchronize`, `cuMemFree` of one's own) waits for its end, up to
+/// `idle_ms` where no calls come and up to `life_ms` where they do. Weights that are bound are in the next call, for
+/// which the kernel is launched anew; values that are changed in place, in memory that a weight was bound to with
+/// `in_place`, have to be bound again. Calls throw what those of `OnDevice` throw, and
+///   unavailable  no answer in `patience_ms`: the kernel is busy with a longer call, or others have the device
+template <class Node, class Set, class First>
+class Resident {
+ public:
+  Resident(OnDevice<Node, Set, First> on, std::shared_ptr<runtime::CudaResident> resident)
+      : on_(std::move(on)), resident_(std::move(resident)) {}
+
+  /// Roots as a functor takes them. Waits for the results.
+  template <class... Roots>
+  Result operator()(const Roots&... roots) const {
+    resident_->make_way_for_weights();
+    runtime::CudaCall call(on_.loaded_, resident_->most_groups());
+    const std::size_t count = on_.timed_lay_out(call, roots...);
+    resident_->serve(call);
+    return Result(std::move(call), count);
+  }
+  /// The same, whose error is returned.
+  template <class... Roots>
+  auto try_call(const Roots&... roots) const {
+    return attempt([&] { return (*this)(roots...); });
+  }
+  /// Not what a resident model can do: throws `Error{invalid_argument}`. `Result::roots_into` gives results to a
+  /// stream.
+  template <class... Roots>
+  Result run(const Roots&...) const {
+    refuse("run: its kernel takes calls from the host, and not from a stream");
+  }
+  template <class... Roots>
+  Result prepare(const Roots&...) const {
+    refuse("prepare: a launch is what can be captured into a graph, and a resident model makes none");
+  }
+
+  /// Ends the kernel and waits for that; the next call launches it again. Throws `Error{unavailable}` if it does not
+  /// end in `patience_ms`, and `Error{device_lost}`.
+  void stop() const { resident_->stop(); }
+  bool is_running() const { return resident_->is_running(); }
+  /// How often the kernel has been launched so far.
+  std::uint64_t launches() const { return resident_->launches(); }
+  /// Among how many groups of blocks the roots of a call are shared.
+  int most_groups() const { return resident_->most_groups(); }
+
+  const runtime::Executable& executable() const { return *on_.loaded_->source().code->executable; }
+  /// For `explain`: what of the device the kernel takes, and for how long.
+  std::string residence() const { return resident_->residence(); }
+
+ private:
+  [[noreturn]] static void refuse(const char* what) {
+    throw Error(Code::invalid_argument,
+                std::string("a resident model cannot ") + what + "; the model on the device, without resident(), can");
+  }
+
+  OnDevice<Node, Set, First> on_;
+  std::shared_ptr<runtime::CudaResident> resident_;
 };
 
 /// A model compiled for GPUs of one kind. Copies are handles to the same model and share its weights.

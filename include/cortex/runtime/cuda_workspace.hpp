@@ -42,6 +42,10 @@ struct CudaWeights {
   Vector<std::int32_t> computes;                     // [tabulations] 0 where there are tables, else 1
 };
 
+/// How a call lies in memory: as what one transfer brings to the device before a launch, or as a letter to a kernel
+/// that stays there, of which each group has a part (`codegen::CudaMail`).
+enum class CudaLayout { upload, letter };
+
 /// Used by one call at a time. It grows to the largest call that it has served; after that a call allocates nothing.
 class CudaWorkspace {
  public:
@@ -75,9 +79,10 @@ class CudaWorkspace {
 
   /// Lays out a call on what the linearizers of the first `count` groups have numbered, for `weights`. Allocates if it
   /// is larger than all before it, and waits for the last call of this workspace.
-  void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights) {
+  void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights, CudaLayout layout) {
     finish();
-    num_groups_ = count;
+    num_groups_ = count, num_landed_ = 0;
+    head_ = layout == CudaLayout::letter ? std::size_t(codegen::cuda_letter_head) : 0;
     counters_ = {};
     weights_ = std::move(weights);
     counts_.resize(count);
@@ -88,10 +93,23 @@ class CudaWorkspace {
     list_roots();
     provide_tensors();
     list_moves();
-    provide_words();
+    if (!head_) provide_words();
     write_upload();
     counters_.bytes_up = upload_bytes_;
   }
+
+  /// The call as a letter, and where it goes on the device.
+  jit::CudaPointer letter() const { return reinterpret_cast<jit::CudaPointer>(staging_.data()); }
+  jit::CudaPointer room() const { return upload_.at(); }
+  const std::shared_ptr<const CudaWeights>& weights() const { return weights_; }
+  /// The call has been served; its times, and how often the kernel had to be launched for it.
+  void note_served(int launches, std::int64_t copy_ns, std::int64_t serve_ns) {
+    counters_.launches = launches;
+    counters_.bytes_down = num_landed_ * first_state().row_bytes;
+    if (is_timed()) counters_.copy_ns = copy_ns, counters_.kernel_ns = serve_ns;
+  }
+  /// The first state of the roots if it has come with the answer, a row each; else null.
+  const std::byte* landed() const { return num_landed_ ? answer_.data() : nullptr; }
 
   /// Sends the arrays up and launches the kernel, on `stream`, behind what this workspace has been used for so far.
   /// Does not wait, allocates nothing, and can be captured into a graph.
@@ -121,6 +139,7 @@ class CudaWorkspace {
     config.block[0] = unsigned(codegen::cuda_gather_threads), config.block[1] = config.block[2] = 1;
     config.stream = stream;
     in_order(stream, [&] {
+      if (head_) send_roots(stream);
       device_->call("a kernel's launch",
                     [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     });
@@ -166,7 +185,7 @@ class CudaWorkspace {
     CudaCounters counters = counters_;
     counters.device_bytes = upload_.size() + words_.size();
     for (const CudaBlock& tensor : tensors_) counters.device_bytes += tensor.size();
-    if (stopwatch_ && counters.launches) {
+    if (stopwatch_ && counters.launches && !head_) {
       counters.copy_ns = stopwatch_->between(CudaStopwatch::before_copy, CudaStopwatch::before_kernel);
       counters.kernel_ns = stopwatch_->between(CudaStopwatch::before_kernel, CudaStopwatch::after_kernel);
     }
@@ -182,7 +201,7 @@ class CudaWorkspace {
 
   /// Where a state of a group begins on the device.
   jit::CudaPointer state(std::size_t group, const StateView& view) const {
-    return pointers_[group * blocks_ * num_buffers_ + std::size_t(view.buffer)];
+    return pointers_[table_of(group, 0) + std::size_t(view.buffer)];
   }
 
   /// Brings rows of `bytes` bytes to the host, waits for them, and gives each to `take(number, const std::byte*)`.
@@ -290,7 +309,7 @@ class CudaWorkspace {
   /// Where each group's tensors lie: those of one buffer side by side, the first group's first.
   void provide_tensors() {
     const Plan& plan = *source_->plan;
-    pointers_.assign(num_groups_ * blocks_ * num_buffers_, 0);
+    pointers_.assign(table_of(num_groups_, 0) - head_, 0);
     for (std::size_t s = 0; s < plan.storage.size(); ++s) {
       const Storage& storage = plan.storage[s];
       if (const CudaTables* tables = tables_of(storage.tabulation)) {  // the program does not write it
@@ -325,7 +344,7 @@ class CudaWorkspace {
     roots_.clear();
     for (std::size_t r = 0; r < num_roots_; ++r) {
       const RootPlace place = place_of_root(r, num_groups_);
-      roots_.push_back({std::int32_t(place.group * blocks_ * num_buffers_), arrays(place.group).root[place.number]});
+      roots_.push_back({std::int32_t(table_of(place.group, 0)), arrays(place.group).root[place.number]});
     }
   }
 
@@ -334,16 +353,18 @@ class CudaWorkspace {
     return tabulation < 0 ? nullptr : weights_->tables[std::size_t(tabulation)].get();
   }
 
-  /// The rows that calls find in tables: from where, and to where in each tensor, behind `provide_tensors`.
+  /// The rows that calls find in tables, group by group: from where, and to where in each tensor, behind
+  /// `provide_tensors`.
   void list_moves() {
-    moves_.clear();
+    moves_.clear(), first_move_.clear();
     const Plan& plan = *source_->plan;
-    for (const PlacedRows& placed : plan.placed) {
-      const CudaTables* const tables = tables_of(placed.tabulation);
-      if (!tables) continue;
-      const ir::Tabulation& tabulation = plan.executable->program.tabulations[std::size_t(placed.tabulation)];
-      const jit::CudaPointer from = tables->blocks[std::size_t(placed.result)]->at();
-      for (std::size_t g = 0; g < num_groups_; ++g) {
+    for (std::size_t g = 0; g < num_groups_; ++g) {
+      first_move_.push_back(moves_.size());
+      for (const PlacedRows& placed : plan.placed) {
+        const CudaTables* const tables = tables_of(placed.tabulation);
+        if (!tables) continue;
+        const ir::Tabulation& tabulation = plan.executable->program.tabulations[std::size_t(placed.tabulation)];
+        const jit::CudaPointer from = tables->blocks[std::size_t(placed.result)]->at();
         const auto [begin, end] = tabulated_nodes(tabulation, arrays(g));
         for (std::int64_t node = begin; node < end; ++node) {
           const std::size_t row = table_row(tabulation, tables->extents, arrays(g), plan.order.field, node);
@@ -354,10 +375,15 @@ class CudaWorkspace {
         }
       }
     }
+    first_move_.push_back(moves_.size());
   }
 
   jit::CudaPointer& pointer(std::size_t group, std::size_t block, int buffer) {
-    return pointers_[(group * blocks_ + block) * num_buffers_ + std::size_t(buffer)];
+    return pointers_[table_of(group, block) + std::size_t(buffer)];
+  }
+  /// Where the table of a block begins in `pointers_`; in a letter, a group's tables follow its head.
+  std::size_t table_of(std::size_t group, std::size_t block) const {
+    return group * (head_ + blocks_ * num_buffers_) + head_ + block * num_buffers_;
   }
 
   std::size_t word_bytes() const {
@@ -384,25 +410,30 @@ class CudaWorkspace {
   }
 
   /// The tables of pointers, then each group's arrays, which code may read past their ends as on CPUs: both arms of a
-  /// choice are evaluated, also where there is no child.
+  /// choice are evaluated, also where there is no child. In a letter each group's rows are behind its arrays, and the
+  /// list of roots at the end is not read; else all rows are at the end.
   void write_upload() {
     const Plan& plan = *source_->plan;
     const auto& buffers = plan.executable->program.buffers;
     const auto array = [&](std::size_t g, const Link& link) {
       return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g], weights_->computes);
     };
-    std::size_t bytes = aligned(pointers_.size() * sizeof(jit::CudaPointer));
+    if (head_) land_roots();
     const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
-    for (std::size_t g = 0; g < num_groups_; ++g)
+    std::size_t bytes = aligned(tables);
+    for (std::size_t g = 0; g < num_groups_; ++g) {
       for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
-    roots_at_ = bytes;
+      if (head_) bytes += aligned(rows_of_letter(g) * sizeof(Move));
+    }
+    upload_bytes_ = bytes, roots_at_ = bytes;
     moves_at_ = bytes + aligned(num_roots_ * sizeof roots_[0]);
-    bytes = moves_at_ + moves_.size() * sizeof moves_[0];
+    bytes = moves_at_ + (head_ ? 0 : moves_.size() * sizeof(Move));
+    if (!head_) upload_bytes_ = bytes;
     grow(staging_, bytes);
     grow(upload_, bytes);
-    upload_bytes_ = bytes;
     std::size_t at = aligned(tables);
-    for (std::size_t g = 0; g < num_groups_; ++g)
+    for (std::size_t g = 0; g < num_groups_; ++g) {
+      const std::size_t begin = at;
       for (const Link& link : plan.links) {
         const LinkedArray from = array(g, link);
         if (from.bytes) std::memcpy(staging_.data() + at, from.data, from.bytes);
@@ -410,9 +441,53 @@ class CudaWorkspace {
         for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, link.buffer) = upload_.at() + at;
         at += aligned(from.bytes + slack_bytes);
       }
+      if (head_) at = write_rows(g, begin, at);
+    }
     std::memcpy(staging_.data(), pointers_.data(), tables);
     if (num_roots_) std::memcpy(staging_.data() + roots_at_, roots_.data(), num_roots_ * sizeof roots_[0]);
-    if (!moves_.empty()) std::memcpy(staging_.data() + moves_at_, moves_.data(), moves_.size() * sizeof moves_[0]);
+    if (!head_ && !moves_.empty())
+      std::memcpy(staging_.data() + moves_at_, moves_.data(), moves_.size() * sizeof moves_[0]);
+  }
+
+  // ---- letters ----
+
+  const StateView& first_state() const { return source_->plan->states[0]; }
+
+  /// Whether the first state of the roots comes with the answer: if its elements lie side by side, and in the time in
+  /// which a copy by the device's engine would begin.
+  void land_roots() {
+    constexpr std::size_t worth = 128 << 10;
+    const std::size_t bytes = num_roots_ * first_state().row_bytes;
+    num_landed_ = bytes <= worth && first_state().runs.contiguous() ? num_roots_ : 0;
+    if (num_landed_) grow(answer_, bytes);
+  }
+  std::size_t rows_of_letter(std::size_t group) const {
+    return first_move_[group + 1] - first_move_[group] + (num_landed_ ? std::size_t(arrays(group).num_roots) : 0);
+  }
+  /// The head of a group's part, and behind its arrays, which end at `at`, the rows to be moved. Returns where they
+  /// end.
+  std::size_t write_rows(std::size_t group, std::size_t begin, std::size_t at) {
+    const std::size_t before = first_move_[group + 1] - first_move_[group], rows = rows_of_letter(group);
+    const std::size_t end = at + aligned(rows * sizeof(Move));
+    jit::CudaPointer* const head = pointers_.data() + table_of(group, 0) - head_;
+    head[0] = begin, head[1] = end - begin, head[2] = before, head[3] = rows - before;
+    Move* to = reinterpret_cast<Move*>(staging_.data() + end) - rows;
+    for (std::size_t m = 0; m < before; ++m) *to++ = moves_[first_move_[group] + m];
+    const StateView& state = first_state();
+    const std::uint64_t words = std::uint64_t(state.size) * size_of(state.dtype) / 4;
+    for (std::size_t number = 0; number < rows - before; ++number) {
+      const std::size_t root = root_at({group, number}, num_groups_);
+      *to++ = {this->state(group, state) + std::uint64_t(arrays(group).root[number]) * state.row_bytes,
+               reinterpret_cast<std::uint64_t>(answer_.data() + root * state.row_bytes), words};
+    }
+    return end;
+  }
+  void send_roots(jit::CudaHandle stream) {
+    counters_.bytes_up += num_roots_ * sizeof roots_[0];
+    device_->call("the copy of a call's roots", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(upload_.at() + roots_at_, staging_.data() + roots_at_, num_roots_ * sizeof roots_[0],
+                               stream);
+    });
   }
 
   void check_barrier() {
@@ -443,7 +518,9 @@ class CudaWorkspace {
   Vector<GatheredRoot> roots_;
   Vector<Move> moves_;
   std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0, moves_at_ = 0;
-  PinnedBlock staging_, landing_;  // of what goes up, and of what comes back
+  std::size_t head_ = 0, num_landed_ = 0;   // words of a group before its tables; roots whose state the answer has
+  Vector<std::size_t> first_move_;          // [groups + 1]
+  PinnedBlock staging_, landing_, answer_;  // of what goes up, what comes back, and what comes back with an answer
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;
   CudaCounters counters_;

@@ -16,6 +16,7 @@
 #include "cortex/ra/index_checks.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/explain_text.hpp"
 #include "cortex/runtime/tables.hpp"
 #include "cortex/runtime/weight_places.hpp"
 #include "cortex/schedule/choose_groups.hpp"
@@ -25,77 +26,13 @@ namespace cortex::runtime {
 
 namespace detail {
 
-// ---- text ----
-
-/// "1 234 567", or with a decimal where it is no integer.
-inline std::string grouped(double value) {
-  const double rounded = std::round(value * 10) / 10;
-  std::string digits = std::to_string(std::int64_t(rounded));
-  for (int at = int(digits.size()) - 3; at > 0; at -= 3) digits.insert(std::size_t(at), " ");
-  const int tenth = int(std::round((rounded - std::floor(rounded)) * 10));
-  return tenth ? digits + "." + std::to_string(tenth) : digits;
-}
-
-inline std::string bytes_text(double bytes) {
-  char text[32];
-  if (bytes < 10 * 1024) return grouped(bytes) + " B";
-  const bool mega = bytes >= 1024 * 1024;
-  std::snprintf(text, sizeof text, mega ? "%.1f MB" : "%.0f KB", bytes / (mega ? 1024.0 * 1024 : 1024.0));
-  return text;
-}
-
-/// "a leaf", "an edge".
-inline std::string per(const std::string& unit) {
-  const bool vowel = std::string("aeiou").find(unit[0]) != std::string::npos;
-  return (vowel ? "an " : "a ") + unit;
-}
-
-inline std::string joined(const Vector<std::string>& words, const char* between = ", ") {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
-
-/// Rows of cells in columns as wide as their widest cells. Text stands left, numbers (from column `numbers` on, up to
-/// `after`) right.
-class Table {
- public:
-  Table(std::size_t numbers, std::size_t after) : numbers_(numbers), after_(after) {}
-  void row(Vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  /// A line that keeps to no column.
-  void line(std::string text) { rows_.push_back({std::move(text)}); }
-
-  std::string text() const {
-    Vector<std::size_t> widths;
-    for (const auto& cells : rows_)
-      for (std::size_t c = 0; cells.size() > 1 && c < cells.size(); ++c) {
-        if (c == widths.size()) widths.push_back(0);
-        widths[c] = std::max(widths[c], cells[c].size());
-      }
-    std::string result;
-    for (const auto& cells : rows_) {
-      std::string line = " ";
-      for (std::size_t c = 0; c < cells.size(); ++c) {
-        const std::string pad(cells.size() > 1 ? widths[c] - cells[c].size() : 0, ' ');
-        line += " " + (c >= numbers_ && c < after_ ? pad + cells[c] : cells[c] + pad) + " ";
-      }
-      line.erase(line.find_last_not_of(' ') + 1);
-      result += line + "\n";
-    }
-    return result;
-  }
-
- private:
-  std::size_t numbers_, after_;
-  Vector<Vector<std::string>> rows_;
-};
-
 // ---- the parts of the text ----
 
 class Explainer {
  public:
-  explicit Explainer(const Executable& executable)
-      : executable_(executable), work_(ir::count_work(executable.scheduled.body)) {}
+  /// `residence`: see `explain_executable`.
+  explicit Explainer(const Executable& executable, std::string residence = {})
+      : executable_(executable), residence_(std::move(residence)), work_(ir::count_work(executable.scheduled.body)) {}
 
   std::string text() const {
     return "model " + executable_.graph.name + "\n\n" + schedule() + "\n" + work() + "\n" + prediction() + "\n" +
@@ -247,16 +184,18 @@ class Explainer {
     Vector<std::string> whole, parts;
     for (const InRegisters& some : places.in_registers)
       (some.all ? whole : parts).push_back(std::to_string(some.elements) + " of " + some.name);
-    const char* const elements =
-        "elements that each thread multiplies at every level stay in its registers for a call: ";
+    if (!residence_.empty()) lines.row({"kernel", residence_});
+    const bool stays = !residence_.empty();
+    const std::string elements = "elements that each thread multiplies at every level stay in its registers " +
+                                 std::string(stays ? "as long as the kernel runs: " : "for a call: ");
     if (!whole.empty()) lines.row({"registers", elements + joined(whole)});
     if (!parts.empty())
       lines.row({"registers", elements + joined(parts) + "; they hold no more, and the others are read as below"});
     double bytes = 0;
     for (const ir::Buffer& buffer : places.on_chip) bytes += size_of_buffer(buffer).bytes;
     if (!places.on_chip.empty())
-      lines.row({"resident", bytes_text(bytes) +
-                                 " of weights stay in each block's shared memory for the time of a call: " +
+      lines.row({"resident", bytes_text(bytes) + " of weights stay in each block's shared memory " +
+                                 (stays ? "as long as the kernel runs: " : "for the time of a call: ") +
                                  joined(places.on_chip_names)});
     if (!places.streamed.empty())
       lines.row({"streamed", "from the L2 cache, as they are read: " + joined(places.streamed)});
@@ -634,12 +573,15 @@ class Explainer {
   }
 
   const Executable& executable_;
+  const std::string residence_;
   const Vector<ir::WorkItem> work_;
 };
 
 }  // namespace detail
 
-/// What `explain` gives.
-inline std::string explain_executable(const Executable& executable) { return detail::Explainer(executable).text(); }
+/// What `explain` gives. `residence`: of a kernel that stays on a device, in words how; empty for all others.
+inline std::string explain_executable(const Executable& executable, const std::string& residence = {}) {
+  return detail::Explainer(executable, residence).text();
+}
 
 }  // namespace cortex::runtime

@@ -1,0 +1,209 @@
+// How a kernel that stays on the device is called: through a mailbox in memory of the host, and a desk in the device's.
+//
+// One thread, the first of the launch's first block, looks at the mailbox, passes on what it finds there, and answers:
+// it alone decides whether the kernel serves or ends, so that all blocks do the same, and the bus has one reader. Every
+// other block looks at the desk for itself, whether its group is a block, a cluster or of the whole grid: the word lies
+// in the L2 cache, which all reach in the same time, and to hand it on from the first block of a group by the group's
+// barrier would take longer than to look. Each word has one writer, and numbers of calls only grow:
+//
+//   posted    host         a call's number * 2^16 + how many groups it takes; 0 groups: end
+//   order     first block  the same, on the desk, behind where the call's letter is
+//   finished  all blocks   how often blocks have finished a call
+//   done      first block  the number of the last call that all have finished
+//   ended     first block  the number of this launch, when it has told all to end: its last word to the host
+//
+// The kernel also ends by itself, when no call has come for a while or it has run for long; a call may be posted at
+// that very moment. It is not lost: a launch that has said `ended` serves nothing any more, so the host, which waits
+// for `done` or `ended`, knows then which calls were served, and gives the others to the next launch. No number is used
+// by two launches, so what the last one has left on the desk is never taken for news.
+//
+// What blocks have written, results in the host's memory too, they release to the first block with `finished`, for the
+// device, and it releases to the host with `done`, for the system: order is handed on, whatever the scope of each step.
+//
+// Of each call a group copies its own part of the letter, the tables of where buffers are and the linearizer's arrays,
+// from the host's memory to the device's, where it lies as a launch's upload does: all threads, 16 bytes at a time.
+// What is written while the kernel runs is never read as constant.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cortex::codegen {
+
+/// What `cortex_resident` is given, by value, in this order. Pointers are of the device, or of pinned memory.
+struct CudaService {
+  std::uint64_t weights;  // [buffers of the program]: where each weight is
+  std::uint64_t words;    // as `CudaLaunch::words`
+  std::uint64_t fault;    // as `CudaLaunch::fault`
+  std::uint64_t desk;     // [cuda_desk_words(blocks)]: zero before the first launch, then left alone
+  std::uint64_t mail;     // `CudaMail`
+  std::uint64_t answers;  // `CudaAnswers`
+  std::uint64_t last;     // the number behind which calls are new
+  std::uint64_t launch;   // the number of this launch
+  std::uint64_t idle_ns;  // without a call, after which the kernel ends
+  std::uint64_t life_ns;  // after which it ends behind a call
+};
+
+/// What the host writes.
+struct CudaMail {
+  std::uint64_t posted;  // released behind the others
+  std::uint64_t letter;  // pinned memory: [groups][4 + blocks * buffers] words, then each group's arrays
+  std::uint64_t room;    // the device's memory for the same
+};
+
+/// What the kernel writes.
+struct CudaAnswers {
+  std::uint64_t done, ended;
+  std::uint64_t copy_ns, serve_ns;  // that the last call took until the first group had its arrays, and then
+};
+
+/// How many words of 64 bits a launch of so many blocks needs on its desk.
+inline int cuda_desk_words(int blocks) { return 32 + 8 * blocks; }
+inline constexpr int cuda_letter_head = 4;  // words of a group before its tables: as `Letter` in the source
+
+inline constexpr std::string_view cuda_serve = R"cuda(
+// ---- calls from a mailbox ----
+struct Launch {
+  void* const* weights;
+  u64* words;
+  volatile int* fault;
+  u64 *desk, *mail, *answers;
+  u64 last, number, idle_ns, life_ns;
+};
+enum Desk { order, letter, room, finished = 16, states = 32 };
+enum Mail { posted };
+enum Answers { done, ended, copy_ns, serve_ns };
+// Of each block, on the desk, for its first thread: in registers it would take the place of what the program works with.
+// The last call that was taken; and of the first block, what `finished` is when all have finished it, and by the clock
+// when the launch began, the call was taken, and its arrays were there.
+enum State { call, goal, begin, taken, opened, state_words = 8 };
+DEVICE u64* state_of(const Launch& launch) { return launch.desk + states + state_words * block_number(); }
+
+// Waits longer the longer there is nothing, up to about a microsecond: so long a look over the bus takes anyway.
+struct Patience {
+  int turns = 1;
+  DEVICE void wait() {
+    for (int turn = 0; turn < turns; ++turn) relax();
+    if (turns < 32) ++turns;
+  }
+};
+
+DEVICE void begin_service(const Launch& launch) {
+  if (thread_number() != 0) return;
+  u64* const state = state_of(launch);
+  store(state, call, launch.last);
+  if (block_number() != 0) return;
+  store(state, goal, load_acquire(launch.desk + finished));
+  store(state, begin, clock_ns());
+  store(state, taken, 0ull);
+}
+// Of the first thread of the first block. Whether there is a call; without one, all end.
+DEVICE bool receive(const Launch& launch) {
+  u64* const state = state_of(launch);
+  const u64 last = load(state, call), started = load(state, begin), answering = load(state, taken);
+  u64 all = load(state, goal);
+  if (answering) {
+    while (load_acquire(launch.desk + finished) < all) relax();
+    const u64 now = clock_ns(), there = load(state, opened);
+    store(launch.answers, copy_ns, there - answering);
+    store(launch.answers, serve_ns, now - there);
+    store_release_system(launch.answers + done, last);
+  }
+  Patience patience;
+  const u64 since = clock_ns();
+  u64 next;
+  for (;;) {
+    next = load_acquire_system(launch.mail + posted);
+    const bool news = next >> 16 > last;
+    if (news && !answering) break;  // what it was launched for
+    const u64 now = clock_ns();
+    if (now - started > launch.life_ns || (!news && now - since > launch.idle_ns)) next = (last + 1) << 16;
+    if (next >> 16 > last) break;
+    patience.wait();
+  }
+  const int groups = int(next & 0xffff);
+  if (groups) {
+    store(state, call, next >> 16);
+    store(state, goal, all + u64(groups) * BLOCKS);
+    store(state, taken, clock_ns());
+    const u64 from = load_far(launch.mail, letter), to = load_far(launch.mail, room);
+    store(launch.desk, letter, from);
+    store(launch.desk, room, to);
+  }
+  store_release(launch.desk + order, next);
+  if (!groups) store_release_system(launch.answers + ended, launch.number);
+  return groups;
+}
+// Of the first thread of any other block. Calls that take fewer groups are none of its own.
+DEVICE bool follow(const Launch& launch, int group) {
+  u64* const state = state_of(launch);
+  u64 last = load(state, call);
+  Patience patience;
+  for (;;) {
+    const u64 next = load_acquire(launch.desk + order);
+    const int groups = int(next & 0xffff);
+    if (next >> 16 > last) {
+      last = next >> 16;
+      if (!groups || group < groups) {
+        store(state, call, last);
+        return groups;
+      }
+    }
+    patience.wait();
+  }
+}
+DEVICE bool take_call(const Launch& launch, int group) {
+  bool none = false;
+  if (thread_number() == 0) none = block_number() == 0 ? !receive(launch) : !follow(launch, group);
+  return !sync_block_or(none);
+}
+DEVICE void end_call(const Launch& launch) {
+  sync_block();
+  if (thread_number() == 0) add_acquire_release(launch.desk + finished, 1);
+}
+
+// A group's part of a letter: the rows that go to their places before the program runs, and behind it.
+struct Letter {
+  const u64 *table, *before, *after;
+  int num_before, num_after;
+};
+// Copies a block's tables, and its share of the group's arrays, which are all there behind the group's barrier. A part
+// begins with where the arrays begin in the letter, in bytes, how many bytes they are, and how many rows are to be moved;
+// behind the arrays lie those.
+DEVICE Letter open_letter(const Launch& launch, int group, int worker) {
+  const long long head = (long long)group * (4 + BLOCKS * BUFFERS), table = head + 4 + worker * BUFFERS;
+  const u64* const from = (const u64*)load(launch.desk, letter);
+  u64* const to = (u64*)load(launch.desk, room);
+  const long long begin = load_far(from, head), bytes = load_far(from, head + 1);
+  const int before = (int)load_far(from, head + 2), after = (int)load_far(from, head + 3);
+  for (int i = thread_number(); i < BUFFERS; i += THREADS) store(to, table + i, load_far(from, table + i));
+  const Wide* const far = (const Wide*)(from + begin / 8);
+  Wide* const near = (Wide*)(to + begin / 8);
+  const long long count = bytes / 16;
+  const int step = BLOCKS * THREADS;
+  long long i = worker * THREADS + thread_number();
+  for (; i + 3 * step < count; i += 4 * step) {  // loads take long, so there are several at a time
+    const Wide a = load_far(far, i), b = load_far(far, i + step);
+    const Wide c = load_far(far, i + 2 * step), d = load_far(far, i + 3 * step);
+    store(near, i, a), store(near, i + step, b), store(near, i + 2 * step, c), store(near, i + 3 * step, d);
+  }
+  for (; i < count; i += step) store(near, i, load_far(far, i));
+  const u64* const rows = to + (begin + bytes) / 8 - 3 * (before + after);
+  return {to + table, rows, rows + 3 * before, before, after};
+}
+// Of all threads, when the group has met.
+DEVICE void letter_is_open(const Launch& launch) {
+  if (block_number() == 0 && thread_number() == 0) store(state_of(launch), opened, clock_ns());
+}
+// Rows of words of 4 bytes: from where, to where, and how many.
+DEVICE void move_rows(const u64* rows, int count, int worker) {
+  for (int row = worker; row < count; row += BLOCKS) {
+    const int* const from = (const int*)load(rows, 3 * row);
+    int* const to = (int*)load(rows, 3 * row + 1);
+    const int words = (int)load(rows, 3 * row + 2);
+    for (int i = thread_number(); i < words; i += THREADS) store(to, i, load(from, i));
+  }
+}
+)cuda";
+
+}  // namespace cortex::codegen

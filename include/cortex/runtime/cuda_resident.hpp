@@ -1,0 +1,332 @@
+// A kernel that stays on a device and serves calls from a mailbox (`codegen/cuda_serve.hpp`): its weights are brought
+// to registers and shared memory once, and a call costs no launch.
+//
+// What the host asks of the driver while the kernel runs, and whether that could wait for the kernel:
+//   StreamQuery               does not wait; it is how a kernel that has failed is noticed
+//   MemAlloc, MemHostAlloc    are not promised not to: at worst until the kernel ends by itself, having nothing to do.
+//                             Calls allocate where they are larger than all before them.
+//   MemFree, MemFreeHost,     do, so `CudaDevice::give_back` keeps them until the kernel has ended
+//   ModuleUnload
+//   copies of results         do not: the kernel's stream is not blocked by the default one, nor blocks it
+//   weights bound anew        allocate, and may run the model's kernel to make tables: the kernel is ended before
+//   kernels of others, and    find the multiprocessors that are left: one, unless `groups` says otherwise; where there
+//   what moves results        is none they wait for the kernel's end
+// Functions are loaded with their modules' (`cuModuleGetFunction`), before the kernel is launched.
+#pragma once
+
+#include <sched.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cortex/base/clock.hpp"
+#include "cortex/runtime/barrier.hpp"
+#include "cortex/runtime/cuda_loaded.hpp"
+
+namespace cortex::runtime {
+
+/// How long a resident model stays on its device, and how much of it it takes.
+struct ResidentOptions {
+  int groups = 0;         // of blocks, among which a call's roots are shared; 0: all that leave a multiprocessor free
+  double idle_ms = 10;    // without a call, after which the kernel ends; the next call launches it again
+  double life_ms = 1000;  // after which it ends behind a call: what waits for the whole device has its turn, and no
+                          // watchdog of a display's takes it for hung
+  double patience_ms = 10000;  // that a call waits for its answer, before it throws
+};
+
+/// The kernel of a model on a device. Its calls are served one after the other, in the order in which they come.
+class CudaResident final : public CudaDevice::Occupant {
+ public:
+  static std::shared_ptr<CudaResident> make(std::shared_ptr<CudaLoaded> loaded, const ResidentOptions& options) {
+    std::shared_ptr<CudaResident> resident(new CudaResident(std::move(loaded), options));
+    resident->device_->add_occupant(resident);
+    return resident;
+  }
+  CudaResident(const CudaResident&) = delete;
+  ~CudaResident() override {
+    leave();
+    device_->remove_occupant(this, stuck_);
+    if (stuck_)
+      new Hostages(std::move(hostages_));  // the kernel may still write there
+    else
+      give_back();
+  }
+
+  const CudaLoaded& loaded() const { return *loaded_; }
+  const ResidentOptions& options() const { return options_; }
+  int most_groups() const { return groups_; }
+  /// In words, for `explain`.
+  std::string residence() const {
+    const auto ms = [](double value) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", value);
+      return std::string(text);
+    };
+    const int blocks = groups_ * loaded_->source().code->shape.blocks;
+    return "stays on the device from call to call, with " + std::to_string(groups_) + " groups in " +
+           std::to_string(blocks) + " blocks, until there is no call for " + ms(options_.idle_ms) +
+           " ms or it has run for " + ms(options_.life_ms) + " ms; the next call launches it again";
+  }
+  /// How often the kernel has been launched.
+  std::uint64_t launches() const { return launches_; }
+
+  bool is_running() const override {
+    const std::uint64_t launch = launch_;
+    return launch && answer(&codegen::CudaAnswers::ended) != launch;
+  }
+  void leave() override {
+    try {
+      stop();
+    } catch (const Error&) {
+    }
+  }
+
+  /// Ends the kernel if weights have been bound since it was launched: what a call does for the new ones could wait for
+  /// it.
+  void make_way_for_weights() {
+    if (is_running() && !loaded_->has_current_weights()) stop();
+  }
+
+  /// Ends the kernel, behind the call that it serves, and waits for that. Throws `Error{unavailable}` if it does not
+  /// end in the time of `patience_ms`, and what the device has failed with.
+  void stop() {
+    std::shared_ptr<const CudaWeights> weights;  // are let go of without the lock, as memory may be given back
+    Hostages hostages;
+    {
+      const Lock lock(mutex_);
+      end();
+      weights = std::move(weights_), hostages = std::move(hostages_);
+    }
+    device_->give_back_deferred();
+  }
+
+  /// Serves a call that is laid out as a letter, with the weights that it is for. Waits for it. Throws
+  ///   unavailable  no answer has come in the time of `patience_ms`; the call's memory is kept then
+  ///   device_lost  the kernel has failed
+  void serve(CudaCall& call) {
+    CudaWorkspace& workspace = *call.operator->();
+    if (workspace.num_groups() == 0) return;
+    std::shared_ptr<const CudaWeights> replaced;
+    const Lock lock(mutex_);
+    refuse_if_stuck();
+    if (launch_ && weights_ != workspace.weights()) end();
+    int launches = 0;
+    for (;;) {
+      const bool starts = !is_running();
+      if (starts) {
+        // A launch serves the call that it is made for: only one that was running before can have ended without.
+        if (launches == 2) throw Error(Code::unavailable, "the kernel of a resident model ends without serving a call");
+        if (weights_ != workspace.weights()) replaced = std::exchange(weights_, workspace.weights());
+        ++number_;  // behind all that the last launch can have put on its desk: its last call's number, and one more
+      }
+      mail().letter = workspace.letter(), mail().room = workspace.room();
+      post(workspace.num_groups());
+      if (starts) launch(number_ - 1), ++launches;
+      try {
+        if (wait(number_) == Answer::done) break;
+      } catch (const Error&) {
+        if (stuck_) hostages_.push_back(call.give_up());
+        throw;
+      }
+    }
+    workspace.note_served(launches, std::int64_t(answer(&codegen::CudaAnswers::copy_ns)),
+                          std::int64_t(answer(&codegen::CudaAnswers::serve_ns)));
+  }
+
+ private:
+  using Hostages = Vector<std::unique_ptr<CudaWorkspace>>;
+  enum class Answer { done, ended };
+  static constexpr std::size_t answers_at = 128, table_at = 256, fault_bytes = 256;  // each in lines of its own
+
+  CudaResident(std::shared_ptr<CudaLoaded> loaded, const ResidentOptions& options)
+      : loaded_(std::move(loaded)), device_(loaded_->device()), options_(options) {
+    const CudaExecutable& code = *loaded_->source().code;
+    check_options(code);
+    try {
+      const jit::CudaImage image = jit::compile_cuda(device_->nvrtc(), code.text.resident_source(), device_->gpu().sm);
+      device_->call("cuModuleLoadData",
+                    [&](const jit::CudaDriver& d) { return d.ModuleLoadData(&module_, image.bytes.c_str()); });
+      device_->call("cuModuleGetFunction", [&](const jit::CudaDriver& d) {
+        return d.ModuleGetFunction(&function_, module_, "cortex_resident");
+      });
+      count_groups(code);
+      device_->call("cuStreamCreate",
+                    [&](const jit::CudaDriver& d) { return d.StreamCreate(&stream_, jit::cuda::non_blocking); });
+      mailbox_ = PinnedBlock(device_, table_at + code.executable->program.buffers.size() * sizeof(jit::CudaPointer));
+      std::memset(mailbox_.data(), 0, mailbox_.size());
+      make_desk(code);
+    } catch (...) {
+      give_back();
+      throw;
+    }
+  }
+
+  void check_options(const CudaExecutable& code) const {
+    const auto refuse = [](const std::string& what) {
+      throw Error(Code::invalid_argument, "a resident model: " + what);
+    };
+    if (code.spin_limit) refuse("barriers that give up are for launches; leave out CompileOptions::spin_limit");
+    if (options_.groups < 0) refuse("it has no " + std::to_string(options_.groups) + " groups");
+    const auto check = [&](double ms, const char* name, double most) {
+      if (!(ms >= 0.001 && ms <= most))
+        refuse(std::string(name) + " is " + std::to_string(ms) + ", but takes from 0.001 to " +
+               std::to_string(std::int64_t(most)));
+    };
+    constexpr double day = 24 * 3600e3;
+    check(options_.idle_ms, "idle_ms", day), check(options_.life_ms, "life_ms", day);
+    check(options_.patience_ms, "patience_ms", day);
+  }
+
+  void count_groups(const CudaExecutable& code) {
+    groups_ = groups_at_once(*device_, code, function_, options_.groups ? 0 : 1);
+    if (options_.groups > groups_)
+      throw Error(Code::invalid_argument, "a resident model: " + std::to_string(options_.groups) +
+                                              " groups are asked for, but " + std::to_string(groups_) +
+                                              " run at once on " + device_->name());
+    groups_ = std::min(options_.groups ? options_.groups : groups_, 0xffff);
+  }
+
+  void make_desk(const CudaExecutable& code) {
+    const int blocks = code.shape.blocks;
+    words_at_ = fault_bytes + std::size_t(codegen::cuda_desk_words(groups_ * blocks)) * 8;
+    const std::size_t words = std::size_t(groups_ * codegen::cuda_barrier_words(code.text.barrier, blocks));
+    desk_ = CudaBlock(device_, words_at_ + words * 8);
+    device_->call("cuMemsetD8", [&](const jit::CudaDriver& d) {
+      const jit::CudaResult failed = d.MemsetD8Async(desk_.at(), 0, desk_.size(), stream_);
+      return failed ? failed : d.StreamSynchronize(stream_);
+    });
+  }
+
+  void give_back() {
+    if (stream_) device_->in_context([&](const jit::CudaDriver& d) { return d.StreamDestroy(stream_); });
+    if (module_) device_->give_back(CudaDevice::Given::module, reinterpret_cast<std::uint64_t>(module_));
+    stream_ = module_ = nullptr;
+  }
+
+  // ---- the mailbox: words of 64 bits, each with one writer ----
+
+  codegen::CudaMail& mail() const { return *reinterpret_cast<codegen::CudaMail*>(mailbox_.data()); }
+  std::uint64_t answer(std::uint64_t codegen::CudaAnswers::*word) const {
+    auto& answers = *reinterpret_cast<codegen::CudaAnswers*>(mailbox_.data() + answers_at);
+    return __atomic_load_n(&(answers.*word), __ATOMIC_ACQUIRE);
+  }
+  /// The kernel has answered the number before this one, so nobody reads what is written here.
+  void post(std::size_t groups) {
+    ++number_;
+    __atomic_store_n(&mail().posted, number_ << 16 | groups, __ATOMIC_RELEASE);
+  }
+
+  /// Until the kernel has served a number, or has ended before. Looks again and again at first, as calls take some tens
+  /// of microseconds, then lets other threads run.
+  Answer wait(std::uint64_t number) {
+    constexpr std::int64_t longest = 50000;  // ns, of a pause
+    const std::int64_t start = now_ns();
+    std::int64_t asked = start;
+    for (;;) {
+      for (int looks = 0; looks < 64; ++looks) {
+        if (answer(&codegen::CudaAnswers::done) >= number) return Answer::done;
+        if (!is_running()) return end_of(number);
+        relax();
+      }
+      const std::int64_t now = now_ns();
+      if (now - asked < spin_ns) continue;
+      asked = now;
+      if (has_gone()) return end_of(number);
+      if (double(now - start) > options_.patience_ms * 1e6) fail_stuck();
+      if (now - start < 10 * spin_ns) {
+        ::sched_yield();
+      } else {
+        const timespec pause{0, long(std::min((now - start) / 16, longest))};
+        ::nanosleep(&pause, nullptr);
+      }
+    }
+  }
+  /// `done` is written before `ended`: when that has been seen, it is known whether there was still an answer.
+  Answer end_of(std::uint64_t number) {
+    const bool served = answer(&codegen::CudaAnswers::done) >= number;
+    launch_ = 0;
+    return served ? Answer::done : Answer::ended;
+  }
+  /// Whether the driver says that the kernel is no more. An error that leaves the device alive is of the question, and
+  /// not of the kernel: it is asked again.
+  bool has_gone() {
+    const jit::CudaResult result =
+        device_->in_context([&](const jit::CudaDriver& d) { return d.StreamQuery(stream_); });
+    if (jit::cuda::is_sticky(result)) {
+      launch_ = 0;
+      device_->check(result, "the kernel of a resident model");
+    }
+    return result == jit::cuda::success;
+  }
+
+  [[noreturn]] void fail_stuck() {
+    stuck_ = true;
+    throw Error(Code::unavailable, no_answer());
+  }
+  void refuse_if_stuck() const {
+    device_->refuse_if_lost();
+    if (stuck_) throw Error(Code::unavailable, no_answer());
+  }
+  std::string no_answer() const {
+    return "the kernel of a resident model has not answered for " + std::to_string(std::int64_t(options_.patience_ms)) +
+           " ms on " + device_->name() + ": a call that takes longer needs a greater patience_ms; stop() waits for it";
+  }
+
+  // ---- the kernel ----
+
+  /// Calls behind number `last` are its own.
+  void launch(std::uint64_t last) {
+    const CudaExecutable& code = *loaded_->source().code;
+    device_->refuse_if_lost();
+    jit::CudaPointer* const table = reinterpret_cast<jit::CudaPointer*>(mailbox_.data() + table_at);
+    for (std::size_t b = 0; b < weights_->blocks.size(); ++b)
+      table[b] = weights_->blocks[b] ? weights_->blocks[b]->at() : 0;
+    const auto at = [](const void* pinned) { return reinterpret_cast<std::uint64_t>(pinned); };
+    codegen::CudaService service;
+    service.weights = at(table);
+    service.words = desk_.at() + words_at_, service.fault = desk_.at(), service.desk = desk_.at() + fault_bytes;
+    service.mail = at(mailbox_.data()), service.answers = at(mailbox_.data() + answers_at);
+    service.last = last, service.launch = launches_ + 1;
+    service.idle_ns = std::uint64_t(options_.idle_ms * 1e6), service.life_ns = std::uint64_t(options_.life_ms * 1e6);
+    void* parameters[] = {&service};
+    jit::cuda::LaunchAttribute attribute;
+    const jit::cuda::LaunchConfig config = launch_config(code, std::size_t(groups_), stream_, attribute);
+    device_->call("a kernel's launch",
+                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function_, parameters, nullptr); });
+    launch_ = ++launches_;
+  }
+
+  /// Ends the kernel, and waits until nothing of it is left. Behind the lock.
+  void end() {
+    if (is_running()) {
+      post(0);
+      wait(~std::uint64_t(0));
+    }
+    launch_ = 0, stuck_ = false;
+    device_->call("the end of a kernel", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
+  }
+
+  const std::shared_ptr<CudaLoaded> loaded_;
+  const std::shared_ptr<const CudaDevice> device_;
+  const ResidentOptions options_;
+  jit::CudaHandle module_ = nullptr, function_ = nullptr, stream_ = nullptr;
+  int groups_ = 0;
+  PinnedBlock mailbox_;  // CudaMail, CudaAnswers, and the table of weights
+  CudaBlock desk_;       // the word for a fault, the desk, the words of barriers
+  std::size_t words_at_ = 0;
+  Mutex mutex_;                                 // of what follows; who posts holds it until the answer is there
+  std::shared_ptr<const CudaWeights> weights_;  // of the last launch
+  std::uint64_t number_ = 0;                    // that was posted last
+  std::atomic<std::uint64_t> launch_{0},
+      launches_{0};  // the launch whose end has not been seen, or 0; and their number
+  std::atomic<bool> stuck_{false};
+  Hostages hostages_;  // memory of calls that were not answered
+};
+
+}  // namespace cortex::runtime

@@ -1,0 +1,52 @@
+
+// ---- the program ----
+KERNEL(cortex_resident, THREADS) {
+  const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
+  const float* const b0 = (const float*)launch.weights[0];
+  SHARED(chip);
+  float* const b3 = (float*)(chip + 0);
+  Group own = {launch.words + group * 8, launch.fault, group, first_turn(launch.words + group * 8, worker)};
+  const int v0 = worker * 64;
+  const int v1 = v0 + thread;
+  const float v2 = load_constant(b0, v1);
+  store_chip(b3, thread, v2);
+  begin_service(launch);
+  while (take_call(launch, group)) {
+    const Letter letter = open_letter(launch, group, worker);
+    sync_grid(own, worker);
+    letter_is_open(launch);
+    if (letter.num_before) {
+      move_rows(letter.before, letter.num_before, worker);
+      sync_grid(own, worker);
+    }
+    const int* const b1 = (const int*)load(letter.table, 1);
+    float* const b2 = (float*)load(letter.table, 2);
+    sync_block();
+    const int v3 = load(b1, 0);
+    for (int i4 = 0; i4 < v3; ++i4) {
+      float a5;
+      a5 = 0.0f;
+      UNROLL("unroll 16")
+      for (int i6 = 0; i6 < 64; ++i6) {
+        const int v7 = load(b1, i4);
+        const int v8 = v7 * 64;
+        const int v9 = v8 + i6;
+        const float v10 = load(b2, v9);
+        const float v11 = load_chip(b3, i6);
+        const float v12 = a5;
+        const float v13 = fma_(v10, v11, v12);
+        a5 = v13;
+      }
+      const int v14 = i4 * 64;
+      const int v15 = v14 + thread;
+      const float v16 = a5;
+      const float v17 = relu_(v16);
+      store(b2, v15, v17);
+      sync_grid(own, worker);
+    }
+    if (letter.num_after) {
+      move_rows(letter.after, letter.num_after, worker);
+    }
+    end_call(launch);
+  }
+}
