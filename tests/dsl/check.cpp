@@ -3,7 +3,8 @@
 
 #include "dsl/support.hpp"
 
-namespace dsl_test {
+using namespace dsl_test;
+
 namespace {
 
 using Catch::Contains;
@@ -178,4 +179,3 @@ TEST_CASE("check holds operators to their declarations") {
 }
 
 }  // namespace
-}  // namespace dsl_test

@@ -1,7 +1,8 @@
 // What cannot be right is refused in the call that is wrong, with a message that names what it is about.
 #include "dsl/support.hpp"
 
-namespace dsl_test {
+using namespace dsl_test;
+
 namespace {
 
 using Catch::Contains;
@@ -294,4 +295,3 @@ TEST_CASE("a call that fails adds nothing, not even accessors or the fields that
 }
 
 }  // namespace
-}  // namespace dsl_test

@@ -1,7 +1,8 @@
 // Whole models become the graphs that the recursive API means.
 #include "dsl/support.hpp"
 
-namespace dsl_test {
+using namespace dsl_test;
+
 namespace {
 
 using cortex::Dim;
@@ -195,4 +196,3 @@ TEST_CASE("an optional child is marked, and is another accessor than a required 
 }
 
 }  // namespace
-}  // namespace dsl_test

@@ -1,7 +1,8 @@
 // Each operator and function of the lambdas becomes the expression that it means.
 #include "dsl/support.hpp"
 
-namespace dsl_test {
+using namespace dsl_test;
+
 namespace {
 
 using cortex::cast;
@@ -219,4 +220,3 @@ TEST_CASE("sets hold each accessor once, through operators that operators read")
 }
 
 }  // namespace
-}  // namespace dsl_test

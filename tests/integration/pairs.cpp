@@ -82,13 +82,13 @@ void check_pairs(Structure structure) {
   Random random(3);
   const Forest forest = random_forest(random, graph.structure, 40);
   const ForestView view(forest);
-  std::vector<float> emb = uniform(std::size_t(vocabulary) * 32, 1, 1), u_r = uniform(1024, 0.2f, 2),
+  std::vector<float> emb = uniform(std::size_t(num_words) * 32, 1, 1), u_r = uniform(1024, 0.2f, 2),
                      u_h = uniform(1024, 0.2f, 3);
   const auto tensor = [](const std::vector<float>& v, std::vector<std::int64_t> shape) {
     return ra::Tensor{std::move(shape), std::vector<double>(v.begin(), v.end())};
   };
   const ra::Weights weights{
-      {"Emb", tensor(emb, {vocabulary, 32})}, {"U_r", tensor(u_r, {32, 32})}, {"U_h", tensor(u_h, {32, 32})}};
+      {"Emb", tensor(emb, {num_words, 32})}, {"U_r", tensor(u_r, {32, 32})}, {"U_h", tensor(u_h, {32, 32})}};
   const auto right = ra::interpret<ra::Bounded>(graph, view, weights);
   const auto pool = std::make_shared<Workers>(1);
   for (const Decision& a : decisions)

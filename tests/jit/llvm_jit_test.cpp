@@ -34,7 +34,7 @@ struct Tile {
 
   int width() const { return vectors * lanes; }
 
-  Program make() const {
+  ir::Program make() const {
     const Buffer x = buffer("x", DType::f32, Role::state), w = buffer("w", DType::f32, Role::weight),
                  out = buffer("out", DType::f32);
     const Expr k = Var::make("k");
@@ -181,7 +181,7 @@ TEST_CASE("eight threads compile at the same time", "[llvm_jit]") {
 TEST_CASE("the sanitizer's checks are in the code where they are asked for", "[llvm_jit]") {
   const Target target = jit::host_target();
   const Buffer out = buffer("out", DType::f32);
-  const Program p = program({out}, set(out, imm(0), constant(3, {DType::f32})));
+  const ir::Program p = program({out}, set(out, imm(0), constant(3, {DType::f32})));
   const auto assembly = [&](bool sanitize) {
     return jit::to_assembly(codegen::llvm_text(p, {"kernel", 16, sanitize}), target, {sanitize});
   };

@@ -23,7 +23,7 @@ NodeTable random_nodes(Random& random, ra::StructureKind kind) {
   std::mt19937 engine(unsigned(random.below(1 << 30)));
   const int count = 1 + random.below(18);
   NodeTable table = kind == ra::StructureKind::sequence ? chain_table(count)
-                                                        : random_table(count, 1 + random.below(4), vocabulary, engine,
+                                                        : random_table(count, 1 + random.below(4), num_words, engine,
                                                                        false, kind == ra::StructureKind::dag);
   for (int n = 0; n < count; ++n)
     table.data.push_back({float(random.uniform(-1, 1)), float(random.uniform(-1, 1)), float(random.uniform(-1, 1))});
@@ -53,7 +53,7 @@ void run_model(std::uint64_t seed, int structures, Tally& tally) {
   CHECK(Loops::parse(to_string(made.loops)) == made.loops);
 
   const std::vector<Snapshot> programs = passes_of(model.graph, schedule, target);
-  ra::Weights weights = weights_for(model.graph, vocabulary, unsigned(seed));
+  ra::Weights weights = weights_for(model.graph, num_words, unsigned(seed));
   for (int s = 0; s < structures; ++s, ++tally.cases) {
     const NodeTable table = random_nodes(random, model.graph.structure);
     const Linear linear(table, 2);
@@ -195,7 +195,7 @@ TEST_CASE("random loops of threads have the barriers that they need", "[differen
     const NodeTable table = random_nodes(random, model.graph.structure);
     const Linear linear(table, 2);
     const Reference reference(model.graph, table, linear.arrays, linear.number,
-                              weights_for(model.graph, vocabulary, unsigned(seed)));
+                              weights_for(model.graph, num_words, unsigned(seed)));
     for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
     shared += ir::print(program).find("parallel for") != std::string::npos;
   }

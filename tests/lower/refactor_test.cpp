@@ -142,7 +142,7 @@ TEST_CASE("random models cut wherever that is legal are right after every pass",
     std::vector<std::int32_t> number(std::size_t(arrays.num_nodes));
     std::iota(number.begin(), number.end(), 0);
     const test::Reference reference(model.graph, view, arrays, number,
-                                    test::weights_for(model.graph, test::vocabulary, 1));
+                                    test::weights_for(model.graph, test::num_words, 1));
     for (const ra::Op& op : model.graph.ops)
       for (const int workers : {2, 3}) {
         Schedule schedule = Schedule{}.exact_activations().workers(workers).refactor(op.name());

@@ -37,12 +37,14 @@ std::vector<float> where_not(ir::Expr (*approximate)(ir::Expr), const std::vecto
   return found;
 }
 
+/// Of one function: how far it is off, and that it multiplies by powers of 2 that are normal floats.
 void check(ir::Expr (*approximate)(ir::Expr), const std::vector<float>& edges, double (*exact)(double), double bound) {
   Tape f = tape_of(approximate);
   const auto [error, x] = worst(f, edges, [&](double v) { return exact(v); });
   CAPTURE(x, error);
   CHECK(error <= bound);
   CHECK(error >= bound - 0.5);  // the measure measures, and the bound says no more than it has to
+  CHECK(f.exponents_normal());
 }
 
 }  // namespace
@@ -117,14 +119,12 @@ TEST_CASE("the approximate sine and cosine never leave [-1, 1]", "[pass][approxi
   CHECK(tape_of(pass::approximate_cos)(0.0f) == 1.0f);
 }
 
-TEST_CASE("the approximations of NaN are NaN, and powers of 2 are normal", "[pass][approximate_functions]") {
+TEST_CASE("the approximations of NaN are NaN", "[pass][approximate_functions]") {
   for (const auto approximate : {pass::approximate_log, pass::approximate_log1p, pass::approximate_expm1,
                                  pass::approximate_erf, pass::approximate_sin, pass::approximate_cos}) {
     Tape f = tape_of(approximate);
     CHECK(std::isnan(f(not_a_number)));
     CHECK(std::isnan(f(-not_a_number)));
-    over_the_floats(f, expm1_edges, [](float, float) {});
-    CHECK(f.exponents_normal());
     const ir::Expr wide = ir::Var::make("x", {DType::f64, 1});
     CHECK_THROWS_WITH(approximate(wide), Catch::Contains("another type than f32"));
   }

@@ -153,6 +153,6 @@ TEST_CASE("random models on random structures are right after every pass", "[pas
     std::vector<std::int32_t> number(std::size_t(arrays.num_nodes));
     std::iota(number.begin(), number.end(), 0);
     INFO("seed " << seed << "\n" << ra::print(model.graph) << test::describe(forest));
-    test::check_every_schedule(model.graph, view, arrays, number, test::vocabulary, int(seed));
+    test::check_every_schedule(model.graph, view, arrays, number, test::num_words, int(seed));
   }
 }

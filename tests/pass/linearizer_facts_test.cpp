@@ -244,7 +244,7 @@ TEST_CASE("what proofs know of the linearizer holds for random trees, graphs and
     pass::KnownNodes known;
     known.parts = parts ? partition.parts : 1;
     known.required = {false, false};
-    known.field_limit = {test::vocabulary};
+    known.field_limit = {test::num_words};
     if (kind == structure::Kind::sequence) known.most_children = {1};
     const std::vector<structure::FieldCheck> checks(2, {structure::Where::all, -1, nullptr});
     const structure::Arrays& arrays =

@@ -169,7 +169,7 @@ TEST_CASE("random programs give the same without the guards that are proved", "[
     const ra::ArraysView<structure::Arrays> view(arrays, model.graph);
     std::vector<std::int32_t> number(std::size_t(arrays.num_nodes));
     std::iota(number.begin(), number.end(), 0);
-    const Reference reference(model.graph, view, arrays, number, weights_for(model.graph, vocabulary, 1));
+    const Reference reference(model.graph, view, arrays, number, weights_for(model.graph, num_words, 1));
     const Schedule schedule =
         (seed % 2 ? Schedule::standard() : Schedule{}).exact_activations().workers(1 + int(seed % 3));
     INFO("seed " << seed);

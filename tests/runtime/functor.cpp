@@ -210,7 +210,7 @@ TEST_CASE("a state of several dimensions with padded rows is copied, not viewed"
     for (int i = 0; i < 8; ++i) static_cast<double*>(args->buffers[6])[i] = i;
   };
   auto m = functor(e).bind("Emb", embedding(8));
-  const Word leaf;
+  const Word leaf{0};
   const auto r = m(leaf);
   CHECK_THAT(error_of(Code::invalid_argument, [&] { r.root<double>(0, "M"); }), Contains("use copy_root or copy_node"));
   std::vector<double> dense(6);
@@ -322,7 +322,7 @@ TEST_CASE("each worker has its own copy of a buffer of worker scope", "[runtime]
   CompileOptions options;
   options.workers = std::make_shared<Workers>(1);
   auto m = functor(e, options).bind("Emb", embedding(8));
-  const Word leaf;
+  const Word leaf{0};
   CHECK(m(leaf)[0][0] == 12);
 }
 
@@ -340,7 +340,7 @@ TEST_CASE("timings are taken when they are asked for", "[runtime]") {
 TEST_CASE("a model without machine code is interpreted", "[runtime]") {
   runtime::Executable e = sum_executable();
   e.kernel = nullptr;
-  const Word leaf;
+  const Word leaf{0};
   CHECK_THAT(error_of(Code::internal, [&] { functor(e).bind("Emb", embedding(1))(leaf); }),
              Contains("neither machine code nor an interpreter"));
   e.interpret = [](const void*, const codegen::KernelArgs& args) {

@@ -10,18 +10,9 @@
 #include <vector>
 
 #include "cortex/runtime/functor.hpp"
+#include "support/models.hpp"
 
 namespace cortex::test {
-
-struct Word {
-  int id = 0;
-  const Word* left = nullptr;
-  const Word* right = nullptr;
-};
-
-inline constexpr auto left = cortex::child<&Word::left>;
-inline constexpr auto right = cortex::child<&Word::right>;
-inline constexpr auto word = cortex::field<&Word::id>;
 
 using Left = std::remove_const_t<decltype(left)>;
 using Right = std::remove_const_t<decltype(right)>;

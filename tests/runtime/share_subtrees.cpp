@@ -84,7 +84,7 @@ TEST_CASE("of roots that are equal one is computed, and each has its result", "[
   CompileOptions options;
   options.target = Target::interpreter();
   auto model = compile(cell(cortex::tree, 128), options);
-  model.bind("Emb", uniform(std::size_t(vocabulary) * 128, 1, 1)).bind("U", uniform(128 * 128, 0.1f, 2));
+  model.bind("Emb", uniform(std::size_t(num_words) * 128, 1, 1)).bind("U", uniform(128 * 128, 0.1f, 2));
   Vertex a{3}, b{3}, c{4}, up{5}, other{5};
   up.kids = {&a}, other.kids = {&b};
   const auto result = model({&up, &other, &c, &up});

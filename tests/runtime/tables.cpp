@@ -51,7 +51,7 @@ struct Lstm {
   explicit Lstm(const Schedule& schedule, bool open = false, const Target& target = Target::interpreter())
       : model(compile(
             cortex::models::tree_lstm<Vertex>(cortex::models::at_leaves(word), kids,
-                                              {.vocabulary = open ? 0 : vocabulary, .input = hidden, .hidden = hidden})
+                                              {.vocabulary = open ? 0 : num_words, .input = hidden, .hidden = hidden})
                 .program,
             schedule, options(target))) {
     bind(0);
@@ -61,12 +61,12 @@ struct Lstm {
     result.target = target;
     return result;
   }
-  void bind(unsigned seed, int words = vocabulary) {
+  void bind(unsigned seed, int words = num_words) {
     model.bind_together([&] {
       for (const auto& spec : model.executable().weights) bind(spec.name, ++seed, words);
     });
   }
-  void bind(const std::string& name, unsigned seed, int words = vocabulary) {
+  void bind(const std::string& name, unsigned seed, int words = num_words) {
     const auto& all = model.executable().weights;
     const auto spec = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.name == name; });
     std::size_t size = 1;
@@ -126,7 +126,7 @@ TEST_CASE("a leaf's states are rows of tables, and what follows from weights alo
   CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
   // h and c for each word, one row of zeros more, and four products with an input of zeros.
   const std::size_t row = 32 * sizeof(float);  // padded, as states are
-  CHECK(read.model.memory().tables == 2 * (vocabulary + 1) * row + 4 * Lstm::hidden * sizeof(float));
+  CHECK(read.model.memory().tables == 2 * (num_words + 1) * row + 4 * Lstm::hidden * sizeof(float));
   CHECK(plain.model.memory().tables == 0);
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("what does not fit the budget is computed in calls, and explain says w
   const Forest forest = some_trees(4);
   CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
   CHECK(read.model.memory().tables == 4 * Lstm::hidden * sizeof(float));  // what follows from weights alone
-  read.bind(7, vocabulary);
+  read.bind(7, num_words);
   CHECK(read.model.memory().tables > 4 * Lstm::hidden * sizeof(float));
   const std::string text = explain(read.model);
   CHECK_THAT(text, Catch::Contains("h, c at leaves, by word") && Catch::Contains("256 B") && Catch::Contains("1 MB"));
@@ -203,7 +203,7 @@ TEST_CASE("a weight that is bound again has tables of its own", "[runtime][table
 TEST_CASE("a vocabulary that grows and shrinks has tables of its size", "[runtime][tables]") {
   Lstm plain(computed, true), read(tabulated, true);
   const Forest forest = some_trees(6);
-  for (const int words : {vocabulary, 40, vocabulary + 1}) {
+  for (const int words : {num_words, 40, num_words + 1}) {
     plain.bind("Emb", 3, words), read.bind("Emb", 3, words);
     CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
   }
@@ -216,7 +216,7 @@ TEST_CASE("a vocabulary that grows and shrinks has tables of its size", "[runtim
 
 TEST_CASE("a word outside of the vocabulary is refused before a table is read", "[runtime][tables]") {
   const Lstm read(tabulated);
-  for (const int bad : {-1, vocabulary, 1 << 30}) {
+  for (const int bad : {-1, num_words, 1 << 30}) {
     Vertex leaf;
     leaf.word = bad;
     const auto result = read.model.try_call(leaf);
@@ -279,7 +279,7 @@ TEST_CASE("a warm call that reads tables allocates nothing", "[runtime][tables]"
 TEST_CASE("inputs of all nodes are tables too, of a sequence model", "[runtime][tables]") {
   constexpr auto previous = cortex::optional_child<&Vertex::first>;
   const auto program =
-      cortex::models::gru<Vertex>(word, previous, {.vocabulary = vocabulary, .input = 16, .hidden = 16}).program;
+      cortex::models::gru<Vertex>(word, previous, {.vocabulary = num_words, .input = 16, .hidden = 16}).program;
   Random random(3);
   const Forest forest = random_forest(random, ra::StructureKind::sequence, 30);
   std::vector<std::vector<float>> states;

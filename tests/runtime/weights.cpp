@@ -165,7 +165,7 @@ TEST_CASE("a call before all weights are bound names those that are missing", "[
   e.weights.push_back({"U", DType::f32, {K}});
   auto m = functor(e);
   m.bind("W", std::vector<float>(2));
-  const Word leaf;
+  const Word leaf{0};
   CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }),
              Contains("model 'sum' is called before these weights are bound: 'Emb', 'U'"));
 }
@@ -219,7 +219,7 @@ TEST_CASE("weights that share an open dimension must agree on its extent when th
   runtime::Executable e = sum_executable();
   e.weights.push_back({"Scale", DType::f32, {e.weights[0].dims[0]}});
   auto m = functor(e);
-  const Word leaf;
+  const Word leaf{0};
   m.bind("Emb", embedding(3));
   m.bind("Scale", std::vector<float>(4));
   CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }),

@@ -92,7 +92,7 @@ ir::Stmt reads_later() {
 }
 /// An accumulator of each of unknown many nodes.
 ir::Stmt sums_of_nodes() {
-  return nodes([](auto& node) {
+  return small::nodes([](auto& node) {
     return sum_over(
         H, [&](auto& r) { return load(x, {r}); },
         [&](auto& sum) {
@@ -168,7 +168,7 @@ ir::Stmt at_position() {
   const ir::Stmt set = ir::For::make(
       n, dims::batch, all, ir::ForKind::serial,
       ir::LetStmt::make(node, ir::call(ir::UfKind::all_node, "all_nodes", {n}), store(at, {n}, real(node))));
-  return block({set, nodes([&](auto& other) {
+  return block({set, small::nodes([&](auto& other) {
                   return over(H, "i", [&](auto& i) { return store(h, {other, i}, load(at, {other})); });
                 })});
 }
@@ -192,7 +192,7 @@ ir::Stmt t_of_a_sum() {
 }
 /// All of s at every node.
 ir::Stmt all_of_s() {
-  return block({nodes([](auto& node) {
+  return block({small::nodes([](auto& node) {
                   return over(H, "i", [&](auto& i) { return store(s, {node, i}, load(x, {i})); });
                 }),
                 batches([](auto& node) {
@@ -242,7 +242,7 @@ ir::Stmt both_ways() {
   });
 }
 ir::Stmt of_rows_of_emb() {
-  return nodes([](auto& node) {
+  return small::nodes([](auto& node) {
     return over(H, "i", [&](auto& i) {
       return store(h, {node, i}, load(Emb, {ir::call(ir::UfKind::field, "word", {node}, 0), i}));
     });

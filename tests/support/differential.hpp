@@ -50,7 +50,7 @@ inline ra::Weights interpreter_weights(const RandomModel& model) {
     if (op.kind != ra::OpKind::input) continue;
     const std::vector<float>& values = model.weights.at(op.name());
     ra::Tensor tensor{{}, std::vector<double>(values.begin(), values.end())};
-    for (const Dim& dim : op.dims) tensor.shape.push_back(dim.kind() == DimKind::open ? vocabulary : dim.extent());
+    for (const Dim& dim : op.dims) tensor.shape.push_back(dim.kind() == DimKind::open ? num_words : dim.extent());
     result.emplace(op.name(), std::move(tensor));
   }
   return result;

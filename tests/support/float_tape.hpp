@@ -56,11 +56,6 @@ class Tape {
     std::size_t to, a, b, c;
   };
 
-  /// The bits of `x` above those of 2/3.
-  static std::int32_t above(float x) {
-    return std::int32_t(std::bit_cast<std::uint32_t>(x) - std::bit_cast<std::uint32_t>(2.0f / 3));
-  }
-
   std::size_t compile(const ir::Expr& e) {
     if (const auto found = known_.find(e.get()); found != known_.end()) return found->second;
     if (const auto* n = e.as<ir::Let>()) {
@@ -101,39 +96,7 @@ class Tape {
     return registers_.size() - 1;
   }
 
-  void run(const Step& step) {
-    const Values &a = registers_[step.a], &b = registers_[step.b], &c = registers_[step.c];
-    Values& to = registers_[step.to];
-    const auto each = [&](auto f) {
-      for (std::size_t i = 0; i < block; ++i) to[i] = f(a[i], b[i], c[i]);
-    };
-    switch (step.code) {
-      case Code::add: return each([](float x, float y, float) { return x + y; });
-      case Code::sub: return each([](float x, float y, float) { return x - y; });
-      case Code::mul: return each([](float x, float y, float) { return x * y; });
-      case Code::div: return each([](float x, float y, float) { return x / y; });
-      case Code::lt: return each([](float x, float y, float) { return x < y ? 1.0f : 0.0f; });
-      case Code::eq: return each([](float x, float y, float) { return x == y ? 1.0f : 0.0f; });
-      case Code::neg: return each([](float x, float, float) { return -x; });
-      case Code::abs: return each([](float x, float, float) { return std::abs(x); });
-      case Code::exponent: return each([](float x, float, float) { return float(above(x) >> 23); });
-      case Code::significand:
-        return each([](float x, float, float) {
-          return std::bit_cast<float>(std::bit_cast<std::int32_t>(x) - (above(x) >> 23 << 23));
-        });
-      case Code::round: return each([](float x, float, float) { return std::nearbyintf(x); });
-      case Code::fma: return each([](float x, float y, float z) { return std::fmaf(x, y, z); });
-      case Code::select: return each([](float x, float y, float z) { return x != 0 ? y : z; });
-      case Code::ldexp:
-        return each([&](float x, float y, float) {
-          if (!(y >= -126 && y <= 127 && y == std::nearbyintf(y))) {
-            exponents_normal_ = false;
-            return not_a_number;
-          }
-          return x * std::bit_cast<float>((std::int32_t(y) + 127) << 23);
-        });
-    }
-  }
+  void run(const Step& step);
 
   std::vector<Values> registers_;
   std::vector<Step> steps_;

@@ -12,7 +12,7 @@ namespace cortex::test {
 
 Calls::Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t seed, int count)
     : partition_(runtime::partition_of(graph, ra::questions(graph, schedule))) {
-  for (const auto& [name, tensor] : weights_for(graph, vocabulary, unsigned(seed))) weights[name] = tensor.values;
+  for (const auto& [name, tensor] : weights_for(graph, num_words, unsigned(seed))) weights[name] = tensor.values;
   int depth = 0;
   for (const int levels : lower::unrolling(graph, schedule)) depth = std::max(depth, levels);
   for (int c = 0; c < count; ++c) {

@@ -32,7 +32,7 @@ using VertexSet = structure::Accessors<structure::OptionalChild<&Vertex::first>,
                                        structure::Field<&Vertex::word>, structure::Field<&Vertex::feature>,
                                        structure::Parents<cortex::children<&Vertex::kids>>, structure::Members>;
 
-inline constexpr int vocabulary = 12;
+inline constexpr int num_words = 12;
 
 class Random {
  public:
@@ -52,7 +52,7 @@ struct Forest {
 
   Vertex* add(Random& random) {
     all.push_back(std::make_unique<Vertex>());
-    all.back()->word = random.below(vocabulary);
+    all.back()->word = random.below(num_words);
     for (float& f : all.back()->feature) f = float(random.uniform(-1, 1));
     return all.back().get();
   }
@@ -172,7 +172,7 @@ class RandomModel {
   ir::Buffer input(std::vector<Dim> dims, double scale) {
     const std::string name = "w" + std::to_string(inputs_);
     std::size_t size = 1;
-    for (const Dim& d : dims) size *= std::size_t(d.kind() == DimKind::open ? vocabulary : d.extent());
+    for (const Dim& d : dims) size *= std::size_t(d.kind() == DimKind::open ? num_words : d.extent());
     auto& values = weights[name];
     for (std::size_t i = 0; i < size; ++i) values.push_back(float(random_.uniform(-scale, scale)));
     return add(ra::OpKind::input, name, std::move(dims), ir::Role::weight, false, inputs_++).buffer;
@@ -374,7 +374,7 @@ class RandomModel {
         const ir::Expr inner =
             ir::Unary::make(ir::UnaryOp::logical_not, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}));
         return ir::Binary::make(ir::BinaryOp::logical_and, inner,
-                                ir::binary(ir::BinaryOp::lt, word_of(node), ir::imm(vocabulary / 2)));
+                                ir::binary(ir::BinaryOp::lt, word_of(node), ir::imm(num_words / 2)));
       }
       default: return ir::binary(ir::BinaryOp::eq, word_of(node) % 2, ir::imm(0));
     }

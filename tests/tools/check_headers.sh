@@ -1,19 +1,29 @@
 #!/usr/bin/env bash
-# Every public header compiles alone and without a warning. Usage: check_headers.sh <flags.sh>
+# Every public header compiles alone and without a warning. Usage: check_headers.sh <flags.sh> <working directory>
 #
 # A header that includes another brings all of that itself. So a file may include the one before the other and both are
 # seen to stand alone, the first by itself, the second with nothing that it would lack: a chain of headers, each of which
-# includes the one before it, is compiled in the time of its last.
+# includes the one before it, is compiled in the time of its last. And one that most chains include comes before those,
+# precompiled.
 set -u
 . "$1"
+mkdir -p "$2" || exit 1
 export CXX
-export FLAGS="${header_only[*]} -fsyntax-only -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror"
+export FLAGS="${header_only[*]} -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror"
+export COMMON=cortex/ir/mutate.hpp
+export PRECOMPILED=$2/common.hpp
+printf '#include "%s"\n' "$COMMON" >"$PRECOMPILED"
+$CXX $FLAGS -x c++-header "$PRECOMPILED" -o "$PRECOMPILED.gch" || exit 1
 
 compile() {  # a file that includes them, as users do: given directly, `#pragma once` is worth a warning
-  printf '#include "%s"\n' "$@" | $CXX $FLAGS -x c++ - 2>&1
+  printf '#include "%s"\n' "$@" | $CXX $FLAGS $PRECEDING -fsyntax-only -x c++ - 2>&1
 }
-compile_chain() {
+compile_chain() {  # yes|no, whether the first of them includes the common one; the headers
+  PRECEDING=
+  if [ "$1" = yes ]; then PRECEDING="-include $PRECOMPILED"; fi
+  shift
   if compile "$@" >/dev/null; then return; fi
+  PRECEDING=
   for header in "$@"; do
     if ! said=$(compile "$header"); then
       printf '%s does not compile alone:\n%s\n' "$header" "$(head -n 6 <<<"$said")"
@@ -50,6 +60,14 @@ done | awk '
     }
     return known[file]
   }
+  function has_common(file,  k, n, list) {
+    if (file == ENVIRON["COMMON"]) return 1
+    if (file in common) return common[file]
+    common[file] = 0
+    n = split(includes[file], list, " ")
+    for (k = 1; k <= n; ++k) if (has_common(list[k])) common[file] = 1
+    return common[file]
+  }
   END {
     for (i = 1; i <= count; ++i) depth(headers[i])
     for (;;) {  # the longest chains first, each of headers that stand in no other
@@ -67,6 +85,6 @@ done | awk '
         if (found != "") { chain = found " " chain; done[found] = 1 }
         file = found
       }
-      print chain
+      print (has_common(substr(chain, 1, index(chain " ", " ") - 1)) ? "yes" : "no"), chain
     }
   }' | xargs -P 2 -I{} bash -c 'compile_chain {}'

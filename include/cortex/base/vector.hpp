@@ -32,7 +32,10 @@ class Vector {
     assign(elements.begin(), elements.end());
   }
   operator std::vector<T>() const { return std::vector<T>(begin(), end()); }
-  Vector(const Vector& other) : Vector() { assign(other.begin(), other.end()); }
+  Vector(const Vector& other) : Vector() {
+    reserve(other.size());
+    assign(other.begin(), other.end());
+  }
   Vector(Vector&& other) noexcept { swap(other); }
   Vector& operator=(const Vector& other) {
     if (this != &other) assign(other.begin(), other.end());

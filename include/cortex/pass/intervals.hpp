@@ -215,23 +215,31 @@ class Bounds {
   }
 
   bool eliminate(const Linear& form, const Linear::Term& last) {
-    for (std::size_t i = facts_.size(); i-- > 0;)
-      if (const Linear fact = facts_[i]; without(form, last, fact)) return true;
+    for (std::size_t i = facts_.size(); i-- > 0;) {
+      if (!bounds(facts_[i], last)) continue;
+      const Linear fact = facts_[i];  // copied, since the proof may learn more facts
+      if (without(form, last, fact)) return true;
+    }
     const Handle own = collected(last.atom);
     for (const Linear& fact : static_cast<const FactList*>(own.get())->facts)
-      if (without(form, last, fact)) return true;
+      if (bounds(fact, last) && without(form, last, fact)) return true;
     const Atom& atom = atoms_[last.atom];
     const bool two_sides =
         atom.symbol == Symbol::minimum || atom.symbol == Symbol::maximum || atom.symbol == Symbol::choice;
     return two_sides && on_both_sides(form, last, atom);
   }
 
+  /// Whether the fact bounds the atom on the side where the term makes a form small.
+  static bool bounds(const Linear& fact, const Linear::Term& last) {
+    const std::int64_t by = fact.coefficient(last.atom);
+    return by != 0 && (by < 0) == (last.by < 0);
+  }
+
   /// Whether `form` follows from `fact` and a form without the atom. Integers: k * form >= 1 - k is enough.
   bool without(const Linear& form, const Linear::Term& last, const Linear& fact) {
-    const std::int64_t by = fact.coefficient(last.atom);
-    if (by == 0 || (by < 0) != (last.by < 0)) return false;
-    const std::int64_t k = by < 0 ? -by : by;
-    return holds((form.times(k) + (k - 1)).plus(fact, last.by < 0 ? last.by : -last.by));
+    const std::int64_t by = fact.coefficient(last.atom), k = by < 0 ? -by : by,
+                       other = last.by < 0 ? last.by : -last.by;
+    return holds(k == 1 ? form.plus(fact, other) : (form.times(k) + (k - 1)).plus(fact, other));
   }
 
   bool on_both_sides(const Linear& form, const Linear::Term& last, const Atom& atom) {

@@ -52,6 +52,7 @@ struct Linear {
   Linear plus(const Linear& other, std::int64_t by = 1) const {
     Linear sum;
     sum.lost = lost || other.lost;
+    sum.terms.reserve(terms.size() + other.terms.size());
     const auto combined = [&](std::int64_t a, std::int64_t b) {
       std::int64_t product = 0, total = 0;
       sum.lost |= __builtin_mul_overflow(b, by, &product) || __builtin_add_overflow(a, product, &total);
