@@ -119,7 +119,7 @@ TEST_CASE("the approximate sine and cosine never leave [-1, 1]", "[pass][approxi
   CHECK(tape_of(pass::approximate_cos)(0.0f) == 1.0f);
 }
 
-TEST_CASE("the approximations of NaN are NaN", "[pass][approximate_functions]") {
+TEST_CASE("the approximations of functions of NaN are NaN", "[pass][approximate_functions]") {
   for (const auto approximate : {pass::approximate_log, pass::approximate_log1p, pass::approximate_expm1,
                                  pass::approximate_erf, pass::approximate_sin, pass::approximate_cos}) {
     Tape f = tape_of(approximate);
