@@ -19,6 +19,7 @@
 #include "cortex/runtime/explain_text.hpp"
 #include "cortex/runtime/tables.hpp"
 #include "cortex/runtime/weight_places.hpp"
+#include "cortex/schedule/alternate_sweeps.hpp"
 #include "cortex/schedule/choose_groups.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
 
