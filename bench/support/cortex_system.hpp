@@ -31,7 +31,7 @@ struct Recipe {
 /// for, even if a word, or a whole phrase, comes twice in a batch.
 inline Recipe recipe_of(std::string_view system, int threads) {
   Recipe recipe;
-  recipe.schedule = cortex::Schedule::standard();
+  recipe.schedule = cortex::Schedule::standard().workers(threads).workers_where_they_pay();
   if (system == "cortex_nodedup") recipe.schedule = recipe.schedule.share_no_subtrees().tabulate_nothing();
   recipe.options.workers = workers_for(threads);
   return recipe;
