@@ -1,7 +1,10 @@
 // How many workers a call takes: as many as it is worth.
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "cortex/explain.hpp"
 #include "runtime/hand_made.hpp"
@@ -111,6 +114,24 @@ TEST_CASE("each group of a call has its own team", "[runtime][teams]") {
     const auto mixed = m({large.root, small.root});
     CHECK((mixed[0][0] == 16 && mixed[1][7] == 4));
   }
+}
+
+TEST_CASE("some who have met go on to meet among themselves", "[runtime][teams]") {
+  Workers pool(2);
+  std::atomic<int> written{0};
+  std::array<int, 3> seen{};
+  pool.run(3, [&](int worker, int count, runtime::Barrier& barrier) {
+    barrier.wait();
+    if (count < 3 || worker == 2) return;  // the third has no part in it
+    runtime::Barrier own = barrier.among(0, 2);
+    if (worker == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      written = 1;
+    }
+    own.wait();
+    seen[std::size_t(worker)] = written;
+  });
+  CHECK(seen == std::array<int, 3>{1, 1, 0});
 }
 
 TEST_CASE("without a schedule a model has the threads of its pool, where they pay", "[runtime][teams]") {
