@@ -84,6 +84,7 @@ TEST_CASE("a call that is posted while the kernel ends by itself is served by th
 
 TEST_CASE("stop ends the kernel, also twice, and a call begins it again", "[cuda]") {
   Stay s;
+  s.fake.order = {Interleaving::last_first};  // the last block looks at the desk before the first has put a call there
   const ResidentFake resident = s.on->resident();
   resident.stop();
   for (int turn = 1; turn < 3; ++turn) {
