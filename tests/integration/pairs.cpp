@@ -58,6 +58,7 @@ const std::vector<Decision> decisions{
     {"refactored", [](const Schedule& s) { return s.workers(std::max(s.max_workers, 2)).refactor("hc"); }},
     {"two workers", [](const Schedule& s) { return s.workers(2); }},
     {"shared", [](const Schedule& s) { return s.share_subtrees(); }},
+    {"filled", [](const Schedule& s) { return s.dynamic_batch().fill_levels(3); }},
     {"tabulated", [](const Schedule& s) { return s.tabulate(1); }},
     {"exact", [](const Schedule& s) { return s.exact_activations(); }},
 };
@@ -66,6 +67,7 @@ const std::vector<Decision> decisions{
 std::string expected_refusal(const std::string& a, const std::string& b, bool dag) {
   const auto either = [&](const char* name) { return a == name || b == name; };
   const bool unrolled = either("unrolled"), refactored = either("refactored");
+  if (either("filled") && unrolled) return "fill_levels: model 'gated': levels cannot be filled: it is unrolled";
   if (either("shared") && unrolled) return "share_subtrees: model 'gated': equal subtrees cannot be computed once";
   if (either("shared") && refactored) return "it is cut by refactor";
   if (dag && unrolled) return "unroll: model 'gated': it is declared for DAGs";

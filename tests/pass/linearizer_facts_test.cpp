@@ -241,6 +241,7 @@ TEST_CASE("what proofs know of the linearizer holds for random trees, graphs and
     const bool parts = random.chance(0.5), subtrees = kind != structure::Kind::dag && random.chance(0.5);
     if (parts) workspace.set_partition(&partition);
     if (subtrees) workspace.set_subtree_depth(1 + random.below(4));
+    workspace.fill_levels(1 + random.below(4));
     pass::KnownNodes known;
     known.parts = parts ? partition.parts : 1;
     known.required = {false, false};

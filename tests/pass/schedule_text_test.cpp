@@ -32,6 +32,8 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.unroll("h", 2).unroll("-", -3).unroll("1.5", 0); },
       [](const Schedule& s) { return s.refactor("op").refactor("two words, \"quoted\"\n\\n #1; ()"); },
       [](const Schedule& s) { return s.refactor("").refactor("grüße"); },
+      [](const Schedule& s) { return s.fill_levels(4); },
+      [](const Schedule& s) { return s.fill_levels_where_it_pays(); },
       [](const Schedule& s) { return s.share_subtrees(); },
       [](const Schedule& s) { return s.share_subtrees_where_it_pays(); },
       [](const Schedule& s) { return s.tabulate(100); },
@@ -86,6 +88,7 @@ TEST_CASE("a schedule's text has a line for each decision, and then the steps of
       Schedule::standard().unroll("h", 2).workers(4).loops(Loops{}.split("i", 16).vectorize("i.i"));
   CHECK(to_string(schedule) ==
         "dynamic_batch()\n"
+        "fill_levels_where_it_pays()\n"
         "specialize_leaves_and_switches()\n"
         "specialize_leaves()\n"
         "unroll(h, 2)\n"
@@ -129,5 +132,6 @@ TEST_CASE("text that is no schedule is refused, with its line and what there is"
 TEST_CASE("what a GPU's schedule cannot be is refused with what it can", "[schedule][text]") {
   CHECK_THAT(refusal("gpu_group(warp, 2)"),
              Contains("has no choice 'warp'; there are automatic, block, cluster, grid"));
-  CHECK_THAT(refusal("gpu_weights(here)"), Contains("has no choice 'here'; there are automatic, streamed, resident, registers"));
+  CHECK_THAT(refusal("gpu_weights(here)"),
+             Contains("has no choice 'here'; there are automatic, streamed, resident, registers"));
 }

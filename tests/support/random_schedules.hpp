@@ -5,6 +5,7 @@
 
 #include "cortex/ra/schedule.hpp"
 #include "cortex/ra/share_subtrees.hpp"
+#include "cortex/schedule/level_fill.hpp"
 #include "support/random_models.hpp"
 
 namespace cortex::test {
@@ -32,6 +33,8 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   const Schedule sharing = schedule.share_subtrees();
   if (random.chance(0.5) && ra::detail::reason_against_sharing(graph, sharing).empty()) schedule = sharing;
   if (random.chance(0.4)) schedule = schedule.tabulate(1);
+  const Schedule filled = schedule.fill_levels(2 + random.below(5));
+  if (random.chance(0.5) && schedule::reason_against_filling(graph, filled).empty()) schedule = filled;
   return schedule;
 }
 
@@ -40,6 +43,7 @@ inline std::string text_of(const Schedule& s) {
   if (s.specialize_all) text += ", leaves and switches specialized";
   if (s.specialize_every) text += ", all branches specialized";
   for (const std::string& name : s.specialized) text += ", " + name + " specialized";
+  if (s.level_fill > 1) text += ", levels filled up to " + std::to_string(s.level_fill) + " nodes";
   if (s.leaves_apart) text += ", leaves apart";
   for (const std::string& name : s.refactored) text += ", cut at " + name;
   for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);

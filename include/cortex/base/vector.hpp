@@ -32,10 +32,7 @@ class Vector {
     assign(elements.begin(), elements.end());
   }
   operator std::vector<T>() const { return std::vector<T>(begin(), end()); }
-  Vector(const Vector& other) : Vector() {
-    reserve(other.size());
-    assign(other.begin(), other.end());
-  }
+  Vector(const Vector& other) : Vector() { assign(other.begin(), other.end()); }
   Vector(Vector&& other) noexcept { swap(other); }
   Vector& operator=(const Vector& other) {
     if (this != &other) assign(other.begin(), other.end());
@@ -115,6 +112,7 @@ class Vector {
   requires requires(Iterator i) { *i; }
   void assign(Iterator first, Iterator last) {
     clear();
+    if constexpr (requires { last - first; }) reserve(std::size_t(last - first));
     for (; first != last; ++first) push_back(*first);
   }
 

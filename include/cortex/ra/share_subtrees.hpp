@@ -10,8 +10,6 @@
 
 namespace cortex::ra {
 
-namespace detail {
-
 /// Whether some operator reads containers of that relation.
 inline bool reads(const Graph& graph, Relation relation) {
   bool found = false;
@@ -25,6 +23,8 @@ inline bool reads(const Graph& graph, Relation relation) {
   for (const Op& op : graph.ops) look(op.body), look(op.condition), look(op.key);
   return found;
 }
+
+namespace detail {
 
 /// Why a node's results are not a function of what is below it alone, or the schedule needs every node; empty: they
 /// are, and it does not.

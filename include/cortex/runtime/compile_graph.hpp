@@ -72,21 +72,22 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   ra::check(graph);
   detail::check_schedule(schedule);
   schedule::check_stored(graph, schedule);
+  schedule::check_level_fill(graph, schedule);
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;
   executable->target = target;
   executable->shares_subtrees = ra::shares_subtrees(graph, schedule);
   executable->lowered = lower::lower(graph, schedule);
+  const schedule::MachineModel machine = machine_model(target);
   detail::Keeper keeper(*executable, options);
   pass::PipelineOptions of_machine = keeper.observing();
-  of_machine.second_cache = machine_model(target).levels[1].bytes;
+  of_machine.second_cache = machine.levels[1].bytes;
   executable->program = pass::run_pipeline(executable->lowered, schedule, target, of_machine);
   executable->partition = partition_of(graph, ra::questions(graph, schedule));
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
-  executable->group_rules = group_rules_of(*executable);
-  executable->team_costs = team_costs_of(*executable);
+  choose_for_calls(*executable, machine);
   plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);

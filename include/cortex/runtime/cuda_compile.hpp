@@ -16,6 +16,7 @@
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
 #include "cortex/runtime/store_weight.hpp"
+#include "cortex/schedule/level_fill.hpp"
 
 namespace cortex::runtime {
 
@@ -72,6 +73,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   ra::check(graph);
   detail::check_gpu_schedule(schedule);
   schedule::check_stored(graph, schedule);
+  schedule::check_level_fill(graph, schedule);
   auto result = std::make_shared<CudaExecutable>();
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
@@ -94,6 +96,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   executable->partition = partition_of(graph, ra::questions(graph, executable->schedule));
   for (const int depth : lower::unrolling(graph, executable->schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
+  executable->level_fill = schedule::gpu_level_fill(graph, executable->schedule);
   plan_checks(*executable);
   detail::describe_tensors(*executable);
   executable->store = store_weight;

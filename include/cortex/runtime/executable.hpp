@@ -102,6 +102,7 @@ struct Executable {
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
   bool shares_subtrees = false;    // equal ones are computed once
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
+  int level_fill = 1;              // nodes that small levels are filled up to
   Vector<GroupRule> group_rules;   // where the schedule leaves groups to the compiler
   Vector<TeamCost> team_costs;     // where it leaves workers out of calls that are not worth them
   ir::Program lowered;             // at level loops: what lowering makes of the graph

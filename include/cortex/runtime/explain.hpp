@@ -46,8 +46,14 @@ class Explainer {
   std::string schedule() const {
     const Schedule& s = executable_.schedule;
     Table lines(9, 9);
-    lines.row({"order", s.batched ? "level by level: nodes of one height do not depend on each other and run together"
+    lines.row({"order", s.batched ? "level by level: nodes of one level do not depend on each other and run together"
                                   : "node by node, children before parents"});
+    if (s.batched)
+      lines.row({"levels", executable_.level_fill > 1
+                               ? "of fewer than " + std::to_string(executable_.level_fill) +
+                                     " nodes are filled up with nodes from below that nobody waits for so soon" +
+                                     (s.level_fill ? "" : ", by the cost model")
+                               : "are of nodes of one height"});
     lines.row({"leaves", s.leaves_apart ? "have code of their own, without what needs children"
                                         : "run the same code as inner nodes, unless a branch has code of its own"});
     lines.row({"branches", branches()});
@@ -87,39 +93,44 @@ class Explainer {
     return "schedule\n" + lines.text();
   }
 
-  /// "; of one tree of 63 nodes 1, from 2 trees on 2": as many as are worth it
+  /// "1, from 8 roots on 2": what `count` says of so many roots
+  template <class Count>
+  static std::string by_roots(const char* roots_on, const Count& count) {
+    std::string text;
+    int last = 0;
+    for (const int roots : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256}) {
+      const int now = count(roots);
+      if (now == last) continue;
+      text += (last ? ", from " + std::to_string(roots) + roots_on : "") + std::to_string(now);
+      last = now;
+    }
+    return text;
+  }
+
+  /// "; of one root of 63 nodes 1, from 2 on 2, by the cost model": as many workers as are worth it
   std::string teams() const {
     const Vector<TeamCost>& costs = executable_.team_costs;
     if (costs.empty()) return "";
     const auto kind = executable_.graph.structure;
     const int most = costs.back().workers;  // all
-    std::string text;
-    int last = 0;
-    for (const int roots : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256}) {
+    const auto team = [&](int roots) {
       const int groups = groups_of(executable_.group_rules, executable_.schedule.num_groups, most, std::size_t(roots));
       const schedule::CallShape group = schedule::example_call(kind, std::ceil(double(roots) / groups));
-      const int team = groups * best_team(costs, most / groups, group.nodes(), double(group.levels.size()));
-      if (team == last) continue;
-      text += last ? ", from " + std::to_string(roots) + " on " + std::to_string(team) : std::to_string(team);
-      last = team;
-    }
-    return "; of one root of " + std::to_string(int(schedule::example_call(kind).nodes())) + " nodes " + text +
-           ", by the cost model";
+      return groups * best_team(costs, most / groups, group.nodes(), double(group.levels.size()));
+    };
+    return "; of one root of " + std::to_string(int(schedule::example_call(kind).nodes())) + " nodes " +
+           by_roots(" on ", team) + ", by the cost model";
   }
 
-  /// "each with its own share of a call's roots: 1, from 8 roots on 2", for as many threads as may share a call
+  /// "1, from 8 roots on 2, by the cost model; each with a share of a call's roots, and no barrier beyond it", for as
+  /// many threads as may share a call
   std::string groups() const {
     const Schedule& s = executable_.schedule;
     const int most = std::min(s.max_workers, 256);
-    std::string text;
-    int last = 0;
-    for (const int roots : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256}) {
-      const int count = groups_of(executable_.group_rules, s.num_groups, most, std::size_t(roots));
-      if (count == last) continue;
-      text += (last ? ", from " + std::to_string(roots) + " roots on " : "") + std::to_string(count);
-      last = count;
-    }
-    if (last == 1) return "one: every thread takes part in all of a call's roots";
+    const std::string text = by_roots(" roots on ", [&](int roots) {
+      return groups_of(executable_.group_rules, s.num_groups, most, std::size_t(roots));
+    });
+    if (text == "1") return "one: every thread takes part in all of a call's roots";
     return text + (s.num_groups ? "" : ", by the cost model") +
            "; each with a share of a call's roots, and no barrier beyond it";
   }

@@ -7,9 +7,9 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/count_work.hpp"
 #include "cortex/runtime/barrier.hpp"
-#include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/schedule/choose_groups.hpp"
+#include "cortex/schedule/level_fill.hpp"
 
 namespace cortex::runtime {
 
@@ -25,16 +25,13 @@ inline Vector<ir::WorkItem> work_of_calls(const Executable& executable) {
   return work;
 }
 
-}  // namespace detail
-
 /// What teams of workers take, for the executable's schedule; none if all that are free take part. What a node and what
 /// a level takes follows from two calls that differ in nodes alone.
-inline Vector<TeamCost> team_costs_of(const Executable& executable) {
+inline Vector<TeamCost> team_costs_of(const Executable& executable, const Vector<ir::WorkItem>& work,
+                                      const schedule::MachineModel& machine) {
   Schedule schedule = executable.schedule;
+  if (!schedule.fewer_workers) return {};
   const int most = std::min(schedule.max_workers, max_call_workers);
-  if (most == 1 || !schedule.fewer_workers || schedule.by_hand) return {};
-  const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
-  const schedule::MachineModel machine = machine_model(executable.target);
   const schedule::CallShape one = schedule::example_call(executable.graph.structure),
                             ten = schedule::example_call(executable.graph.structure, 10);
   Vector<TeamCost> costs;
@@ -49,7 +46,7 @@ inline Vector<TeamCost> team_costs_of(const Executable& executable) {
     cost.level = std::max(0.0, seconds(one) - cost.node * one.nodes()) / double(one.levels.size());
     costs.push_back(cost);
   };
-  for (const int workers : detail::team_sizes)
+  for (const int workers : team_sizes)
     if (workers < most) add(workers);
   add(most);
   return costs;
@@ -57,17 +54,15 @@ inline Vector<TeamCost> team_costs_of(const Executable& executable) {
 
 /// The rules for the executable's schedule, by what calls of example structures take; none if calls always have one
 /// group, or the schedule says how many.
-inline Vector<GroupRule> group_rules_of(const Executable& executable) {
+inline Vector<GroupRule> group_rules_of(const Executable& executable, const Vector<ir::WorkItem>& work,
+                                        const schedule::MachineModel& machine) {
   Schedule schedule = executable.schedule;
-  const int most = schedule.max_workers;
-  if (most == 1 || schedule.num_groups != 0 || schedule.by_hand) return {};
-  const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
-  const schedule::MachineModel machine = machine_model(executable.target);
+  if (schedule.num_groups != 0) return {};
   Vector<GroupRule> rules;
   bool several = false;
-  for (const int workers : detail::team_sizes) {
+  for (const int workers : team_sizes) {
     if (workers == 1) continue;
-    if (workers > most) break;
+    if (workers > executable.schedule.max_workers) break;
     schedule.max_workers = workers;
     rules.push_back({workers, 1, 1});
     for (const int roots : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128}) {
@@ -78,6 +73,17 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable) {
     }
   }
   return several ? rules : Vector<GroupRule>{};
+}
+
+}  // namespace detail
+
+/// Works out the executable's `level_fill`, `group_rules` and `team_costs`.
+inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
+  const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
+  executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
+  if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
+  executable.group_rules = detail::group_rules_of(executable, work, machine);
+  executable.team_costs = detail::team_costs_of(executable, work, machine);
 }
 
 }  // namespace cortex::runtime

@@ -34,6 +34,7 @@ class alignas(128) Workspace {
     checks_ = first_checks();
     if (!plan_->partition.empty()) nodes.set_partition(&plan_->partition);
     nodes.set_subtree_depth(plan_->executable->subtree_depth);
+    nodes.fill_levels(plan_->executable->level_fill);
     nodes.share_subtrees(plan_->executable->shares_subtrees);
   }
 

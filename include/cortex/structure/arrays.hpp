@@ -1,8 +1,9 @@
 // The arrays that the linearizer makes of a call's nodes: the contract between `structure/` and generated code.
 //
 // Every node has a number in [0, num_nodes), given as in the paper's appendix B:
-//   - a batch is the set of nodes of one height: batch 0 holds the leaves, batch b the nodes whose highest child stands
-//     in batch b - 1. The nodes of a batch are independent of each other and have consecutive numbers;
+//   - batch 0 holds the leaves, batch b nodes whose children stand in batches below it: by height, those whose highest
+//     child stands in batch b - 1, or, where small batches are filled, others that no batch up to b waits for. The
+//     nodes of a batch are independent of each other and have consecutive numbers;
 //   - the numbers of batch b lie above those of batch b + 1, so children are numbered above their parents and all
 //     leaves above all internal nodes;
 //   - where the program branches on more than leaves, a batch is sorted into parts, one for each way through the

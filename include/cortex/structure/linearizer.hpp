@@ -3,7 +3,7 @@
 // It is instantiated for one node type and exactly the accessors that a model reads, all inlined. A run
 //   1. discovers the nodes breadth first and notes for each link the place of its target (`discover`);
 //   2. finds heights, cycles and forbidden sharing, and numbers the nodes (`numbering`), those that are one value
-//      alike if it is told to (`sharing`);
+//      alike if it is told to (`sharing`), and small batches filled if it is told to (`fill_levels`);
 //   3. writes children and fields in the order of the numbers.
 // Nothing recurses and nothing is allocated once the workspace is as large as the input.
 #pragma once
@@ -24,6 +24,7 @@
 #include "cortex/structure/arrays.hpp"
 #include "cortex/structure/derived.hpp"
 #include "cortex/structure/failures.hpp"
+#include "cortex/structure/fill_levels.hpp"
 #include "cortex/structure/kind.hpp"
 #include "cortex/structure/links.hpp"
 #include "cortex/structure/numbering.hpp"
@@ -144,6 +145,8 @@ class Linearizer {
       sharing::merge_equal(walk, Data{walk, checks}, workspace.hash_mask_);
     Arrays arrays;
     numbering::lay_out_batches(walk, heights, arrays);
+    if (workspace.level_fill_ > 1 && workspace.subtree_depth_ == 0)
+      numbering::fill_levels(walk, heights, workspace.level_fill_, arrays);
     if (const Partition* partition = workspace.partition_) {
       classify(walk, *partition);
       numbering::lay_out_parts(walk, heights, partition->parts, arrays);

@@ -123,7 +123,7 @@ struct WalkState {
 
   Block<std::int32_t> height, number;                                   // [place]
   Block<std::int32_t> order;                                            // [number] the place
-  Block<std::int32_t> cursor;                                           // [height]
+  Block<std::int32_t> cursor, room;                                     // [height]
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
   Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
@@ -193,7 +193,7 @@ struct WalkState {
       for (const auto& block : blocks) add(block);
     };
     add(node), add(parent), add_all(row), add(repeat), add(slots);
-    add(height), add(number), add(order), add(cursor);
+    add(height), add(number), add(order), add(cursor), add(room);
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
     add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
     add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root);
@@ -245,6 +245,7 @@ class Workspace {
       : state_(std::exchange(other.state_, fresh(other))),
         partition_(other.partition_),
         subtree_depth_(other.subtree_depth_),
+        level_fill_(other.level_fill_),
         shares_(other.shares_),
         hash_mask_(other.hash_mask_) {}
   Workspace& operator=(Workspace&& other) noexcept {
@@ -252,6 +253,7 @@ class Workspace {
       state_ = std::exchange(other.state_, fresh(other));
       partition_ = other.partition_;
       subtree_depth_ = other.subtree_depth_;
+      level_fill_ = other.level_fill_;
       shares_ = other.shares_;
       hash_mask_ = other.hash_mask_;
     }
@@ -263,6 +265,10 @@ class Workspace {
 
   /// Groups the inner nodes of later runs into subtrees of `depth` levels; 0: does not.
   void set_subtree_depth(std::int32_t depth) { subtree_depth_ = depth; }
+
+  /// Fills batches of later runs, but the leaves', up to `nodes` nodes with nodes from below that nobody above waits
+  /// for; 1: every batch is of one height. Where subtrees are grouped, batches are of one height.
+  void fill_levels(std::int32_t nodes) { level_fill_ = nodes; }
 
   /// Gives nodes of later runs that are the same value one number. That holds for programs that go from children to
   /// parents alone; where subtrees are grouped, each node keeps its own. `hash_mask` says which bits of the nodes'
@@ -325,6 +331,7 @@ class Workspace {
   WalkState state_;
   const Partition* partition_ = nullptr;
   std::int32_t subtree_depth_ = 0;
+  std::int32_t level_fill_ = 1;
   bool shares_ = false;
   std::uint64_t hash_mask_ = ~std::uint64_t(0);
 };

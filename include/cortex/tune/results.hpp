@@ -18,13 +18,16 @@
 namespace cortex::tuning {
 
 /// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
-/// branches and the shape of tiles change nothing; where sums are cut, how functions are computed and what is scheduled
-/// by hand may. The interpreter of loops computes in double, and rounds whatever a schedule keeps in memory.
+/// branches, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are computed and
+/// what is scheduled by hand may. The interpreter of loops computes in double, and rounds whatever a schedule keeps in
+/// memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   if (target.backend == Backend::llvm)
-    return a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact && a.by_hand == b.by_hand;
+    return a.tiling.gates == b.tiling.gates && a.refactored == b.refactored && a.unrolled == b.unrolled &&
+           a.exact == b.exact && a.by_hand == b.by_hand;
   a.max_workers = b.max_workers, a.fewer_workers = b.fewer_workers, a.num_groups = b.num_groups;
+  a.level_fill = b.level_fill;
   return a == b;
 }
 
