@@ -23,6 +23,7 @@ Calls::Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t see
     structure::Workspace& workspace = *workspaces_.back();
     if (!partition_.empty()) workspace.set_partition(&partition_);
     workspace.set_subtree_depth(depth);
+    workspace.fill_levels(1 + c % 3);  // programs have to be right for all
     using Linearizer = structure::Linearizer<Vertex, VertexSet>;
     const std::vector<structure::FieldCheck> checks(2);
     const Structure kind{structure::Kind(int(graph.structure))};

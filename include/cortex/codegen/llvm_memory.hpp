@@ -60,7 +60,8 @@ class LlvmMemory {
     places_.insert_or_assign(buffer.id(), Place{name, element, buffer->lanes, "", "", -1});
   }
 
-  /// The value of `type` at one or several offsets. `index` is null for a local buffer without dimensions.
+  /// The value of `type` at one or several offsets: one of 64 bits, or several of the index's type. `index` is null for
+  /// a local buffer without dimensions.
   std::string load(const ir::Buffer& buffer, ir::Type type, const ir::Expr& index, const std::string& offset) {
     const Place& place = place_of(buffer);
     const std::string at = index ? element_at(place, index, offset) : place.pointer;
@@ -185,7 +186,7 @@ class LlvmMemory {
   /// The first or only element's address; for a gather there is none.
   std::string element_at(const Place& place, const ir::Expr& index, const std::string& offset) {
     const ir::Expr& scalar = offset_of(index);
-    return scalar.lanes() > 1 ? std::string() : gep(place, scalar.type(), offset);
+    return scalar.lanes() > 1 ? std::string() : gep(place, {DType::i64, 1}, offset);
   }
 
   std::string load_at(const Place& place, ir::Type type, const std::string& pointer) {

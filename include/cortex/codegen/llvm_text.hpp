@@ -51,6 +51,12 @@ class LlvmTextPrinter {
   }
 
  private:
+  /// What has been printed: values as they are, and integers as 64 bits.
+  struct Known {
+    Memo values, wide;
+    void forget_loads() { values.forget_loads(), wide.forget_loads(); }
+  };
+
   // --- Functions ----------------------------------------------------------------------------------------------------
 
   /// The function whose statements have been printed.
@@ -94,14 +100,14 @@ class LlvmTextPrinter {
     });
     const std::string name = "@" + options_.symbol + "." + std::to_string(num_functions_++);
     std::string parameters = "ptr noundef %args", arguments = "ptr %args";
-    Memo memo;
+    Known known;
     for (const ir::Expr& v : variables) {
       const std::string parameter = ops_.fresh("p"), type = llvm_type(v.type());
       parameters += ", " + type + " " + parameter;
       arguments += ", " + type + " " + expr(v).text;
-      memo.add(v.get(), {parameter});
+      known.values.add(v.get(), {parameter});
     }
-    std::swap(memo, memo_);
+    std::swap(known, known_);
     std::string around = std::exchange(ops_.text, {}), block = std::exchange(block_, "%entry");
     LlvmMemory::Frame frame = memory_.enter();
     in_tile_ = true;
@@ -110,7 +116,7 @@ class LlvmTextPrinter {
     functions_ += function("define internal void " + name + "(" + parameters + ") #2");
     memory_.enter(std::move(frame));
     ops_.text = std::move(around), block_ = std::move(block);
-    std::swap(memo, memo_);
+    std::swap(known, known_);
     ops_.line("call void ", name, "(", arguments, ") nounwind");
   }
 
@@ -164,14 +170,14 @@ class LlvmTextPrinter {
     const ir::Type type = n.var.type();
     if (type.lanes > 1 || !is_int(type.dtype)) refuse("a loop variable that is no integer");
     const std::string t = llvm_type(type), extent = ops_.cast(n.extent.type(), type.dtype, expr(n.extent).text);
-    memo_.forget_loads();
+    known_.forget_loads();
     const std::string head = block_, enter = label("loop"), latch = label("latch"), done = label("done");
     const std::string var = ops_.fresh("i"), next = ops_.fresh("i");
     condition(ops_.value("icmp slt ", t, " 0, ", extent), enter, done);
     start(enter);
     ops_.line(var, " = phi ", t, " [ 0, ", head, " ], [ ", next, ", ", latch, " ]");
     scoped([&] {
-      memo_.add(n.var.get(), {var});
+      known_.values.add(n.var.get(), {var});
       stmt(n.body);
     });
     jump(latch);
@@ -183,9 +189,9 @@ class LlvmTextPrinter {
 
   void let(const ir::LetStmt& n) {
     const std::string value = expr(n.value).text;
-    memo_.forget_loads();
+    known_.forget_loads();
     scoped([&] {
-      memo_.add(n.var.get(), {value});
+      known_.values.add(n.var.get(), {value});
       stmt(n.body);
     });
   }
@@ -194,12 +200,12 @@ class LlvmTextPrinter {
     const ir::Expr index = index_of(n.buffer, n.indices);
     const std::string value = expr(n.value).text;
     memory_.store(n.buffer, index, offset(index).text, n.value.type(), value);
-    memo_.forget_loads();
+    known_.forget_loads();
   }
 
   void branch(const ir::If& n) {
     const std::string test = expr(n.condition).text;
-    memo_.forget_loads();
+    known_.forget_loads();
     const std::string then = label("then"), otherwise = n.else_body ? label("else") : "", done = label("done");
     condition(test, then, n.else_body ? otherwise : done);
     start(then);
@@ -228,7 +234,7 @@ class LlvmTextPrinter {
     if (const auto* load = n.place.as<ir::Load>()) {
       const ir::Expr index = LlvmMemory::offset_of(index_of(load->buffer, load->indices));
       if (index.lanes() > 1) return;
-      at = memory_.address(load->buffer, ops_.cast(index.type(), DType::i64, expr(index).text));
+      at = memory_.address(load->buffer, wide(index).text);
     } else {
       const auto& choice = *n.place.as<ir::Select>();
       const auto *a = choice.then_value.as<ir::Load>(), *b = choice.else_value.as<ir::Load>();
@@ -257,9 +263,9 @@ class LlvmTextPrinter {
 
   template <class F>
   void scoped(F&& f) {
-    const Memo::Mark mark = memo_.enter();
+    const Memo::Mark values = known_.values.enter(), wide = known_.wide.enter();
     f();
-    memo_.leave(mark);
+    known_.values.leave(values), known_.wide.leave(wide);
   }
 
   // --- Expressions --------------------------------------------------------------------------------------------------
@@ -268,9 +274,9 @@ class LlvmTextPrinter {
   Operand expr(const ir::Expr& e) {
     if (const auto* imm = e.as<ir::IntImm>()) return {llvm_int(imm->value, e.dtype())};
     if (const auto* imm = e.as<ir::FloatImm>()) return {llvm_float(imm->value, e.dtype())};
-    if (const Operand* known = memo_.find(e.get())) return *known;
+    if (const Operand* known = known_.values.find(e.get())) return *known;
     Operand result = compute(e);
-    memo_.add(e.get(), result);
+    known_.values.add(e.get(), result);
     return result;
   }
 
@@ -376,7 +382,7 @@ class LlvmTextPrinter {
   std::string sum(const Vector<ir::Expr>& terms) {
     std::string total;
     for (const ir::Expr& term : terms) {
-      const std::string value = ops_.cast(term.type(), DType::i64, expr(term).text);
+      const std::string value = wide(term).text;
       total = total.empty() ? value : ops_.value("add nsw i64 ", total, ", ", value);
     }
     return total;
@@ -386,7 +392,7 @@ class LlvmTextPrinter {
     const Operand value = expr(n.value);
     Operand result;
     scoped([&] {
-      memo_.add(n.var.get(), value);
+      known_.values.add(n.var.get(), value);
       result = expr(n.body);
     });
     return {result.text, result.fixed && value.fixed};
@@ -405,7 +411,30 @@ class LlvmTextPrinter {
     refuse("buffer " + buffer->name + " is not flat: it has " + std::to_string(indices.size()) + " indices");
   }
 
-  Operand offset(const ir::Expr& index) { return index ? expr(LlvmMemory::offset_of(index)) : Operand{}; }
+  Operand offset(const ir::Expr& index) {
+    if (!index) return {};
+    const ir::Expr& at = LlvmMemory::offset_of(index);
+    return at.lanes() == 1 ? wide(at) : expr(at);
+  }
+
+  /// An integer as 64 bits. Sums and products are made of wide operands: of narrow ones LLVM widens the result, and
+  /// where it has rearranged them first it no longer knows that it may widen the operands, so that a constant which
+  /// addresses could hold costs two instructions in each iteration.
+  Operand wide(const ir::Expr& e) {
+    if (e.dtype() == DType::i64 || e.as<ir::IntImm>()) return expr(e);
+    if (const Operand* known = known_.wide.find(e.get())) return *known;
+    const auto* n = e.as<ir::Binary>();
+    Operand result;
+    if (n && (n->op == ir::BinaryOp::add || n->op == ir::BinaryOp::sub || n->op == ir::BinaryOp::mul)) {
+      const Operand a = wide(n->a), b = wide(n->b);
+      result = {ops_.binary(n->op, {DType::i64, 1}, a.text, b.text), a.fixed && b.fixed};
+    } else {
+      const Operand narrow = expr(e);
+      result = {ops_.cast(e.type(), DType::i64, narrow.text), narrow.fixed};
+    }
+    known_.wide.add(e.get(), result);
+    return result;
+  }
 
   [[noreturn]] static void refuse(const std::string& what) { throw Error(Code::internal, "LLVM text: " + what); }
 
@@ -413,7 +442,7 @@ class LlvmTextPrinter {
   const LlvmTextOptions& options_;
   LlvmOps ops_;
   LlvmMemory memory_;
-  Memo memo_;
+  Known known_;
   std::string block_ = "%entry", functions_;
   int num_functions_ = 0;
   bool in_tile_ = false;

@@ -29,6 +29,7 @@
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/alternate_sweeps.hpp"
 #include "cortex/schedule/machine_model.hpp"
+#include "cortex/schedule/memory_hints.hpp"
 #include "cortex/schedule/merge_rows.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_work.hpp"
@@ -192,6 +193,8 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
   p.run("alternate_sweeps", [&](const ir::Stmt& s) { return schedule::alternate_sweeps(s, schedule, second_cache); });
+  p.run("prefetch_weights", [&](const ir::Stmt& s) { return schedule::prefetch_weights(s, target.vector_bytes); });
+  if (shared) p.run("prefetch_rows", schedule::prefetch_rows);
   p.read_in_place(in_place);
 }
 

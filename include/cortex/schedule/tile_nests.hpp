@@ -27,8 +27,7 @@ namespace cortex::schedule {
 /// outputs.
 struct TileShape {
   int most_rows;
-  int budget;  // registers for accumulators and weights; the others hold broadcast values and the next iteration's
-               // loads
+  int budget;  // registers for accumulators and weights; the others hold what rows multiply, one row after the other
   int gates;
   int most_vectors = 8;
 
@@ -49,7 +48,7 @@ inline int most_gates(const Target& target, const Tiling& tiling = {}) {
 }
 
 inline TileShape tile_shape(const Target& target, int gates, const Tiling& tiling = {}) {
-  const int budget = target.vector_registers - target.vector_registers / 5;  // 26 of 32: with more, LLVM spills
+  const int budget = target.vector_registers - 2;
   const int per_row = gates == 1 ? 2 : gates;  // one gate alone takes two vectors, to use each broadcast twice
   const int rows = tiling.rows ? tiling.rows : std::clamp((budget - per_row) / per_row, 1, 10);
   return TileShape{rows, budget, gates, tiling.vectors ? tiling.vectors : 8};

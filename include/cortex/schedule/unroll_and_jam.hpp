@@ -7,6 +7,7 @@
 // Legal where the iterations do not depend on each other: for rows of a batch (P.3) and output elements.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -62,10 +63,25 @@ inline ir::Stmt jam_allocs(const Vector<ir::Stmt>& copies) {
   return result;
 }
 
-/// Copies of one statement, interleaved. All have the same shape; loops are shared if their extents agree.
+/// Whether all that a block does is to add to accumulators.
+inline bool only_accumulates(const ir::Block& block) {
+  return std::all_of(block.stmts.begin(), block.stmts.end(), [](const ir::Stmt& s) {
+    const auto* store = s.as<ir::Store>();
+    return store && store->buffer->scope == ir::Scope::local && store->value.as<ir::Fma>();
+  });
+}
+
+/// Copies of one statement, interleaved. All have the same shape; loops are shared if their extents agree. Of sums,
+/// those of one copy stay together: what a row multiplies is then in a register for as long as the row has its turn,
+/// and not for as long as all rows have.
 inline ir::Stmt jam(const Vector<ir::Stmt>& copies) {
   const ir::Stmt& first = copies.front();
   if (copies.size() == 1) return first;
+  if (const auto* block = first.as<ir::Block>(); block && only_accumulates(*block)) {
+    Vector<ir::Stmt> stmts;
+    for (const ir::Stmt& copy : copies) append(stmts, copy.as<ir::Block>()->stmts);
+    return ir::Block::make(stmts);
+  }
   if (const auto* block = first.as<ir::Block>()) {
     Vector<ir::Stmt> stmts;
     for (std::size_t s = 0; s < block->stmts.size(); ++s) {

@@ -31,43 +31,47 @@ loop1:
   br i1 %v13, label %loop8, label %done10
 loop8:
   %i11 = phi i32 [ 0, %loop1 ], [ %i12, %latch9 ]
-  %v14 = getelementptr inbounds i32, ptr %b1, i32 %i4
-  %v15 = load i32, ptr %v14, align 4, !alias.scope !7, !noalias !8, !invariant.load !0
-  %v16 = mul nsw i32 %v15, 64
-  %v17 = add nsw i32 %v16, %i11
-  %v18 = getelementptr inbounds float, ptr %b2, i32 %v17
-  %v19 = load float, ptr %v18, align 4, !alias.scope !9, !noalias !10
-  %v20 = insertelement <16 x float> poison, float %v19, i64 0
-  %v21 = shufflevector <16 x float> %v20, <16 x float> poison, <16 x i32> zeroinitializer
-  %v22 = mul nsw i32 %i11, 16
-  %v23 = getelementptr inbounds float, ptr %b0, i32 %v22
-  %v24 = load <16 x float>, ptr %v23, align 4, !alias.scope !5, !noalias !6, !invariant.load !0
-  %v25 = load <16 x float>, ptr %a7, align 4
-  %v26 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v21, <16 x float> %v24, <16 x float> %v25)
-  store <16 x float> %v26, ptr %a7, align 4
+  %v14 = sext i32 %i4 to i64
+  %v15 = getelementptr inbounds i32, ptr %b1, i64 %v14
+  %v16 = load i32, ptr %v15, align 4, !alias.scope !7, !noalias !8, !invariant.load !0
+  %v17 = sext i32 %v16 to i64
+  %v18 = mul nsw i64 %v17, 64
+  %v19 = sext i32 %i11 to i64
+  %v20 = add nsw i64 %v18, %v19
+  %v21 = getelementptr inbounds float, ptr %b2, i64 %v20
+  %v22 = load float, ptr %v21, align 4, !alias.scope !9, !noalias !10
+  %v23 = insertelement <16 x float> poison, float %v22, i64 0
+  %v24 = shufflevector <16 x float> %v23, <16 x float> poison, <16 x i32> zeroinitializer
+  %v25 = mul nsw i64 %v19, 16
+  %v26 = getelementptr inbounds float, ptr %b0, i64 %v25
+  %v27 = load <16 x float>, ptr %v26, align 4, !alias.scope !5, !noalias !6, !invariant.load !0
+  %v28 = load <16 x float>, ptr %a7, align 4
+  %v29 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v24, <16 x float> %v27, <16 x float> %v28)
+  store <16 x float> %v29, ptr %a7, align 4
   br label %latch9
 latch9:
   %i12 = add nuw nsw i32 %i11, 1
-  %v27 = icmp slt i32 %i12, 64
-  br i1 %v27, label %loop8, label %done10
+  %v30 = icmp slt i32 %i12, 64
+  br i1 %v30, label %loop8, label %done10
 done10:
-  %v28 = load <16 x float>, ptr %a7, align 4
-  %v29 = fcmp olt <16 x float> %v28, splat (float 0x0000000000000000)
-  %v30 = select <16 x i1> %v29, <16 x float> splat (float 0x0000000000000000), <16 x float> %v28
-  %v31 = mul nsw i32 %i4, 64
-  %v32 = getelementptr inbounds float, ptr %b2, i32 %v31
-  store <16 x float> %v30, ptr %v32, align 4, !alias.scope !9, !noalias !10
-  %v35 = icmp sgt i32 %workers, 1
-  br i1 %v35, label %wait33, label %done34
-wait33:
+  %v31 = load <16 x float>, ptr %a7, align 4
+  %v32 = fcmp olt <16 x float> %v31, splat (float 0x0000000000000000)
+  %v33 = select <16 x i1> %v32, <16 x float> splat (float 0x0000000000000000), <16 x float> %v31
+  %v34 = sext i32 %i4 to i64
+  %v35 = mul nsw i64 %v34, 64
+  %v36 = getelementptr inbounds float, ptr %b2, i64 %v35
+  store <16 x float> %v33, ptr %v36, align 4, !alias.scope !9, !noalias !10
+  %v39 = icmp sgt i32 %workers, 1
+  br i1 %v39, label %wait37, label %done38
+wait37:
   call void %barrier(ptr %context) nounwind
-  br label %done34
-done34:
+  br label %done38
+done38:
   br label %latch2
 latch2:
   %i5 = add nuw nsw i32 %i4, 1
-  %v36 = icmp slt i32 %i5, %v0
-  br i1 %v36, label %loop1, label %done3
+  %v40 = icmp slt i32 %i5, %v0
+  br i1 %v40, label %loop1, label %done3
 done3:
   ret void
 }

@@ -1,0 +1,142 @@
+// Asks for memory before a tile wants it.
+//
+//   for o:                                                for o:
+//     for j: a += W_packed[o * 16 + lane,j] * h[c,j]  ->    if o == 0: for l: prefetch h[c,l * 16]
+//                                                           for j: {prefetch W_packed[o * 16 + lane,j + 16]; a += ..}
+//
+// Runs when nests are tiled. None of it changes a result.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "cortex/base/vector.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/schedule/access.hpp"
+
+namespace cortex::schedule {
+
+namespace detail {
+
+inline constexpr int bytes_of_line = 64;
+
+/// Whether the loop adds up products.
+inline bool is_contraction(const ir::For& loop) {
+  return loop.dim.kind() == DimKind::dense && loop.loop == ir::ForKind::serial;
+}
+
+inline void add_once(Vector<ir::Expr>& all, const ir::Expr& e) {
+  const auto same = [&](const ir::Expr& known) { return ir::equal(known, e); };
+  if (std::none_of(all.begin(), all.end(), same)) all.push_back(e);
+}
+
+/// The variables that say where the loop around a contraction is: its own, and those that follow from it.
+using Position = Vector<ir::Expr>;
+
+inline bool uses_any(const ir::Expr& e, const Position& position) {
+  return std::any_of(position.begin(), position.end(), [&](const ir::Expr& var) { return ir::uses(e, var); });
+}
+
+/// What iterations of a contraction read: of packed f32 weights that the loop around passes over once, since what it
+/// reads again and again is in the first-level cache by itself; and of states, or by choice of a state or something
+/// else.
+struct Operands {
+  Vector<ir::Expr> weights, rows;
+  int sums = 0;
+
+  Operands(const ir::For& loop, const Position& around) {
+    Position inside;  // variables that have no value where the loop begins
+    ir::visit_with(
+        loop.body, [&](const ir::For& inner) { inside.push_back(inner.var); },
+        [&](const ir::LetStmt& let) { inside.push_back(let.var); },
+        [&](const ir::Let& let) { inside.push_back(let.var); });
+    const auto is_row = [&](const ir::Expr& e) {
+      const auto* load = e.as<ir::Load>();
+      return load && load->buffer->role == ir::Role::state && load->buffer->scope == ir::Scope::shared &&
+             ir::uses(load->indices.back(), loop.var) && !uses_any(e, inside);
+    };
+    ir::visit_with(
+        loop.body, [&](const ir::Prefetch&) { return false; }, [&](const ir::Store&) { ++sums; },
+        [&](const ir::Select& choice) {
+          const bool row = is_row(choice.then_value) || is_row(choice.else_value);
+          if (row && !uses_any(ir::handle_of(choice), inside)) add_once(rows, ir::handle_of(choice));
+          return !row;
+        },
+        [&](const ir::Load& load) {
+          const ir::Expr e = ir::handle_of(load);
+          if (is_row(e)) add_once(rows, e);
+          const bool streams = load.buffer->packed_from && ir::uses(e, loop.var) && uses_any(e, around);
+          if (streams && load.buffer->dtype == DType::f32 && !uses_any(e, inside)) add_once(weights, e);
+        });
+  }
+};
+
+/// `body` with `change(contraction, operands, position of the loop around)` in place of each contraction of which that
+/// makes something.
+template <class Change>
+ir::Stmt map_contractions(const ir::Stmt& body, Change change) {
+  Position around;
+  return ir::mutate_with(
+      body,
+      [&](auto& self, const ir::LetStmt& let) -> ir::Stmt {
+        const bool follows = uses_any(let.value, around);
+        if (follows) around.push_back(let.var);
+        const ir::Stmt inner = self.children(let);
+        if (follows) around.pop_back();
+        return inner;
+      },
+      [&](auto& self, const ir::For& loop) -> ir::Stmt {
+        if (loop.loop == ir::ForKind::vectorized) return self.children(loop);
+        if (is_contraction(loop))
+          if (const ir::Stmt changed = change(loop, Operands(loop, around), around)) return changed;
+        const Position before = std::exchange(around, Position{loop.var});
+        const ir::Stmt inner = self.children(loop);
+        around = before;
+        return inner;
+      });
+}
+
+}  // namespace detail
+
+/// Asks for packed weights some steps before a tile multiplies them: they stream through the first-level cache, and a
+/// tile of few rows has not the arithmetic to hide their way there. A tile of one row waits for memory whatever is
+/// asked for. `vector_bytes`: of a weight's load; only whole lines are worth a prefetch each.
+inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes) {
+  constexpr int ahead_bytes = 2048;  // of all that a tile reads: nearer they come late, and farther they may be gone
+  if (vector_bytes != detail::bytes_of_line) return body;
+  return detail::map_contractions(
+      body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position&) -> ir::Stmt {
+        const int count = int(operands.weights.size());
+        if (count == 0 || operands.sums <= count) return {};
+        const int ahead = std::max(1, ahead_bytes / detail::bytes_of_line / count);
+        Vector<ir::Stmt> stmts;
+        for (const ir::Expr& weight : operands.weights)
+          stmts.push_back(ir::Prefetch::make(ir::substitute(weight, {{loop.var.get(), loop.var + ahead}})));
+        stmts.push_back(loop.body);
+        return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make(stmts), loop.piece);
+      });
+}
+
+/// Asks for the rows that other workers have written a part of, whole and at once, before a tile walks along them,
+/// where it would wait for one line after the other. For programs that workers share.
+inline ir::Stmt prefetch_rows(const ir::Stmt& body) {
+  return detail::map_contractions(
+      body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position& around) -> ir::Stmt {
+        const auto extent = ir::as_int(loop.extent);
+        if (operands.weights.empty() || operands.rows.empty() || !extent) return {};
+        Vector<ir::Stmt> prefetches;
+        const int step = detail::bytes_of_line / int(size_of(operands.rows[0].dtype()));
+        const ir::Expr line = ir::Var::make("line");
+        for (const ir::Expr& row : operands.rows)
+          prefetches.push_back(ir::Prefetch::make(ir::substitute(row, {{loop.var.get(), line * step}})));
+        const ir::Stmt all = ir::For::make(line, loop.dim, ir::imm((*extent + step - 1) / step), ir::ForKind::serial,
+                                           ir::Block::make(prefetches));
+        const ir::Expr workers = ir::call(ir::UfKind::num_workers, "num_workers"),
+                       first = ir::binary(ir::BinaryOp::eq, around[0], ir::imm(0)),
+                       shared = ir::binary(ir::BinaryOp::lt, ir::imm(1), workers);
+        return ir::Block::make(
+            {ir::If::make(ir::binary(ir::BinaryOp::logical_and, first, shared), all), ir::handle_of(loop)});
+      });
+}
+
+}  // namespace cortex::schedule
