@@ -7,6 +7,7 @@
 //   activity     E2   where the time of a call goes, and how many calls of kernels or operators it makes
 //   ablation     E5   without batching, specialization, fusion, packed weights
 //   unroll       E6   recursions unrolled once, TreeLSTM and TreeRNN
+//   levels            small levels filled with nodes from below, up to so many, and levels of one height
 //   refactor     E7   recursions cut at the matrix product behind the reset gate, TreeGRU and SimpleTreeGRU
 //   gated             a model that is in no zoo, beside its floor
 //   memory       E9   what a call takes of memory
@@ -138,6 +139,22 @@ class Experiments {
                      {"unrolled by 2", standard.unroll("h", 2)},
                      {"unrolled by 3", standard.unroll("h", 3)}});
         }
+    return rows;
+  }
+
+  std::vector<Json> levels() {
+    std::vector<Json> rows;
+    for (const Model model : {Model::treefc, Model::treegru, Model::treelstm})
+      for (const int hidden : {256, 512})
+        for (const std::size_t batch : {1, 10})
+          for (const int threads : options_.all_threads()) {
+            const auto standard = all_work(threads);
+            std::vector<std::pair<std::string, cortex::Schedule>> variants{{"of one height", standard.fill_levels(1)},
+                                                                           {"as the compiler fills them", standard}};
+            for (const int nodes : {2, 3, 4, 6, 8, 12, 16})
+              variants.emplace_back("up to " + std::to_string(nodes), standard.fill_levels(nodes));
+            schedules(rows, model, hidden, batch, threads, variants);
+          }
     return rows;
   }
 
@@ -353,6 +370,7 @@ const std::vector<Experiment> all{
     {"activity", "E2: the TreeLSTM of 256, by activity, 1 thread", &Experiments::activity},
     {"ablation", "E5: ablation", &Experiments::ablation},
     {"unroll", "E6: unrolling", &Experiments::unroll},
+    {"levels", "Filled levels", &Experiments::levels},
     {"refactor", "E7: refactoring", &Experiments::refactor},
     {"gated", "a gated cell of nobody's, beside its floor", &Experiments::gated},
     {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},

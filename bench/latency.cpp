@@ -55,7 +55,7 @@ int run(const Options& options) {
   Machine machine = probe_machine(threads, tries);
   print_machine(machine);
 
-  const Interruptions interruptions;
+  const OtherWork others;
   std::vector<Row> rows;
   bool right = true;
   const Trees trees = options.data == "sst" ? Trees::sst : Trees::random;
@@ -83,11 +83,9 @@ int run(const Options& options) {
   machine.add(probe_machine(threads, tries));
   std::fprintf(talk(), "\nafter all that:\n");
   print_machine(machine);
-  const double taken = interruptions.a_second();
-  const bool busy = taken > 20 || machine.gain_over(before) > 1.15 || machine.scaling() < 0.75;
-  if (busy)
-    std::fprintf(talk(), "BUSY: other work takes time of this machine (CPUs were taken away %.0f times a second)\n",
-                 taken);
+  const double taken = others.share();
+  const bool busy = taken > 0.03 || machine.gain_over(before) > 1.15 || machine.scaling() < 0.75;
+  if (busy) std::fprintf(talk(), "BUSY: other work takes time of this machine (%.0f %% of its CPUs)\n", 100 * taken);
 
   if (!options.json.empty()) {
     std::vector<Json> list;

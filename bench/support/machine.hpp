@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -260,20 +261,38 @@ inline Machine probe_machine(std::vector<int> threads, int tries = 10) {
   return machine;
 }
 
-/// How often a second the system has taken a CPU away from this program since then, to run others: a few times if it is
-/// alone.
-class Interruptions {
+/// Which share of the machine's processor time has gone to others since then: other processes, and, where a virtual
+/// machine is told of it, other machines. Threads of this one that displace each other do not count.
+class OtherWork {
  public:
-  double a_second() const { return double(count() - before_) / ((now_us() - start_us_) / 1e6); }
+  double share() const {
+    const Seconds now = seconds();
+    const double passed = now.all - before_.all;
+    return passed > 0 ? std::max(0.0, (now.busy - before_.busy) - (now.own - before_.own)) / passed : 0;
+  }
 
  private:
-  static long count() {
+  struct Seconds {
+    double all = 0, busy = 0, own = 0;
+  };
+  static Seconds seconds() {
+    Seconds result;
+    std::ifstream stat("/proc/stat");
+    std::string cpu;
+    stat >> cpu;  // user nice system idle iowait irq softirq steal
+    const double tick = 1 / double(sysconf(_SC_CLK_TCK));
+    double ticks = 0;
+    for (int column = 0; column < 8 && stat >> ticks; ++column) {
+      result.all += ticks * tick;
+      if (column != 3 && column != 4) result.busy += ticks * tick;
+    }
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_nivcsw;
+    for (const timeval& part : {usage.ru_utime, usage.ru_stime})
+      result.own += double(part.tv_sec) + double(part.tv_usec) / 1e6;
+    return result;
   }
-  double start_us_ = now_us();
-  long before_ = count();
+  Seconds before_ = seconds();
 };
 
 inline std::string cpu_name() {
