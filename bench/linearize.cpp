@@ -150,8 +150,9 @@ void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary)
 
   const std::vector<Shape> first(shapes.begin(), shapes.begin() + 100);
   const Forest<Node> hot = build<Node>(first, false);
-  cs::Workspace sharing;
+  cs::Workspace sharing, filling;
   sharing.share_subtrees(true);
+  filling.fill_levels(4);
   auto batches = [&](auto&& work) {
     for (std::size_t b = 0; b < 10; ++b) work(std::span(hot.roots).subspan(b * 10, 10));
   };
@@ -160,6 +161,9 @@ void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary)
   });
   const double hot_shared = per_node(hot.nodes.size(), 10, [&] {
     batches([&](auto roots) { sink = Linearizer::run(sharing, cortex::tree, checks, roots).num_batches; });
+  });
+  const double hot_filled = per_node(hot.nodes.size(), 10, [&] {
+    batches([&](auto roots) { sink = Linearizer::run(filling, cortex::tree, checks, roots).num_batches; });
   });
   std::size_t hot_values = 0;
   batches(
@@ -171,19 +175,20 @@ void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary)
       cold.nodes.size(), 1, [&] { sink = Linearizer::run(workspace, cortex::tree, checks, cold.roots).num_batches; });
   const double cold_shared = per_node(
       cold.nodes.size(), 1, [&] { sink = Linearizer::run(sharing, cortex::tree, checks, cold.roots).num_batches; });
+  const double cold_filled = per_node(
+      cold.nodes.size(), 1, [&] { sink = Linearizer::run(filling, cortex::tree, checks, cold.roots).num_batches; });
   const std::size_t cold_values = std::size_t(sharing.arrays().num_nodes);
   const double cold_touch = per_node(cold.nodes.size(), 1, [&] { plain(cold.roots); });
-  auto print = [&](const char* state, double ns, double shared, std::size_t values, double touched, std::size_t nodes,
-                   std::size_t batches_run, std::size_t trees) {
+  auto print = [&](const char* state, double ns, double filled, double shared, std::size_t values, double touched,
+                   std::size_t nodes, std::size_t batches_run, std::size_t trees) {
     std::printf(
-        "%-24s %-4s %6.2f ns/node, recursive touch %5.2f, ratio %.2f; equal subtrees found %6.2f ns/node, %2.0f%% of "
-        "the "
-        "nodes left; %zu nodes in %zu batches of %zu trees\n",
-        name, state, ns, touched, ns / touched, shared, 100.0 * double(values) / double(nodes), nodes, batches_run,
-        trees);
+        "%-24s %-4s %6.2f ns/node, recursive touch %5.2f, ratio %.2f; small levels filled %6.2f ns/node; "
+        "equal subtrees found %6.2f ns/node, %2.0f%% of the nodes left; %zu nodes in %zu batches of %zu trees\n",
+        name, state, ns, touched, ns / touched, filled, shared, 100.0 * double(values) / double(nodes), nodes,
+        batches_run, trees);
   };
-  print("hot", hot_ns, hot_shared, hot_values, hot_touch, hot.nodes.size(), 10, 10);
-  print("cold", cold_ns, cold_shared, cold_values, cold_touch, cold.nodes.size(), 1, cold.roots.size());
+  print("hot", hot_ns, hot_filled, hot_shared, hot_values, hot_touch, hot.nodes.size(), 10, 10);
+  print("cold", cold_ns, cold_filled, cold_shared, cold_values, cold_touch, cold.nodes.size(), 1, cold.roots.size());
 }
 
 }  // namespace

@@ -48,7 +48,9 @@ inline int most_gates(const Target& target, const Tiling& tiling = {}) {
 }
 
 inline TileShape tile_shape(const Target& target, int gates, const Tiling& tiling = {}) {
-  const int budget = target.vector_registers - 2;
+  // Of narrow vectors LLVM has several rows' values in registers at once, whatever their order.
+  const int spare = target.vector_bytes > 16 ? 2 : target.vector_registers / 5;
+  const int budget = target.vector_registers - spare;
   const int per_row = gates == 1 ? 2 : gates;  // one gate alone takes two vectors, to use each broadcast twice
   const int rows = tiling.rows ? tiling.rows : std::clamp((budget - per_row) / per_row, 1, 10);
   return TileShape{rows, budget, gates, tiling.vectors ? tiling.vectors : 8};
