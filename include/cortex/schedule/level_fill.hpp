@@ -42,7 +42,7 @@ inline int gpu_level_fill(const ra::Graph& graph, const Schedule& schedule) {
 }
 
 /// The schedule's own number, or where it leaves that to the compiler, the fewest nodes of a level that take at most a
-/// fifth longer each than those of a large one; 1, which fills nothing, where a level of one node is soon done.
+/// twentieth longer each than those of a large one; 1, which fills nothing, where a level of one node is soon done.
 /// `work`: of the program before register tiles.
 inline int level_fill(const ra::Graph& graph, const Vector<ir::WorkItem>& work, const Schedule& schedule,
                       const Target& target, const MachineModel& machine) {
@@ -60,7 +60,7 @@ inline int level_fill(const ra::Graph& graph, const Vector<ir::WorkItem>& work, 
   const double least = each(many);
   if (each(1) - least < worth) return 1;
   int fill = 1;
-  while (fill < most && each(fill) > 1.2 * least) ++fill;
+  while (fill < most && each(fill) > 1.05 * least) ++fill;
   return fill;
 }
 

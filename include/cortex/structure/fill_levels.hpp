@@ -40,22 +40,26 @@ inline std::int32_t highest_with_room(std::int32_t* room, std::int32_t batch) {
 }
 
 /// Gives each inner node the highest batch that its parents leave it and that has fewer than `full` nodes, or its
-/// height. The nodes are numbered by heights, so those that have to stand in a batch come before those that may.
-inline void move_up(WalkState& walk, std::int32_t heights, std::int32_t full, const Arrays& arrays) {
+/// height. The nodes are numbered by heights, so those that have to stand in a batch come before those that may. What
+/// parents leave a node of a forest is one batch below its only one; `height[0]` stands above all roots.
+template <bool forest>
+void move_up(WalkState& walk, std::int32_t heights, std::int32_t full, const Arrays& arrays) {
   const std::int32_t* const order = walk.order.data();
+  const std::int32_t* const parent = walk.parent.data();
   std::int32_t* const height = walk.height.data();
   std::int32_t* const length = walk.batch_length.data();
-  std::int32_t* const bound = walk.queue.reserve(std::size_t(walk.tail) + 1);  // [place] the highest batch, by parents
   std::int32_t* const room = walk.room.reserve(std::size_t(heights) + 1);
-  std::fill(bound, bound + walk.tail, heights - 1);
+  std::int32_t* const bound = walk.queue.reserve(std::size_t(walk.tail) + 1);  // [place] the highest batch, by parents
+  if (!forest) std::fill(bound, bound + walk.tail, heights - 1);
   for (std::int32_t b = 0; b < heights; ++b) room[b] = b;
   std::fill(length + 1, length + heights, 0);
   for (std::int32_t n = 0; n < arrays.num_internal; ++n) {
     const std::int32_t place = order[n];
-    std::int32_t batch = bound[place];
+    std::int32_t batch = forest ? height[parent[place]] - 1 : bound[place];
     if (batch > height[place]) batch = height[place] = std::max(height[place], highest_with_room(room, batch));
     if (++length[batch] == full) room[batch] = batch - 1;
-    for_each_child_place(walk, place, [&](std::int32_t child) { bound[child] = std::min(bound[child], batch - 1); });
+    if constexpr (!forest)
+      for_each_child_place(walk, place, [&](std::int32_t child) { bound[child] = std::min(bound[child], batch - 1); });
   }
 }
 
@@ -69,7 +73,8 @@ inline void fill_levels(WalkState& walk, std::int32_t heights, std::int32_t most
   const std::int32_t* const length = arrays.batch_length;
   if (std::all_of(length + 2, length + heights, [&](std::int32_t nodes) { return nodes >= full; })) return;
   assign_numbers(walk, arrays);
-  detail::move_up(walk, heights, full, arrays);
+  walk.aliased ? detail::move_up<false>(walk, heights, full, arrays)
+               : detail::move_up<true>(walk, heights, full, arrays);
   lay_out_batches(walk, heights, arrays);
 }
 
