@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cortex/base/function_ref.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/schedule/access.hpp"
@@ -73,8 +74,8 @@ struct Operands {
 
 /// `body` with `change(contraction, operands, position of the loop around)` in place of each contraction of which that
 /// makes something.
-template <class Change>
-ir::Stmt map_contractions(const ir::Stmt& body, Change change) {
+inline ir::Stmt map_contractions(const ir::Stmt& body,
+                                 FunctionRef<ir::Stmt(const ir::For&, const Operands&, const Position&)> change) {
   Position around;
   return ir::mutate_with(
       body,
