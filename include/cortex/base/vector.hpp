@@ -3,6 +3,7 @@
 // `#include <cortex/cortex.hpp>` would take. This is one small class, an eighth as dear.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <new>
@@ -31,7 +32,12 @@ class Vector {
   Vector(const std::vector<U>& elements) : Vector() {
     assign(elements.begin(), elements.end());
   }
-  operator std::vector<T>() const { return std::vector<T>(begin(), end()); }
+  /// A template, so that only what converts instantiates std::vector<T>.
+  template <class U>
+  requires std::same_as<U, std::vector<T>>
+  operator U() const {
+    return U(begin(), end());
+  }
   Vector(const Vector& other) : Vector() { assign(other.begin(), other.end()); }
   Vector(Vector&& other) noexcept { swap(other); }
   Vector& operator=(const Vector& other) {
