@@ -65,9 +65,9 @@ int main() try {
   // This ties the knot: what the calls give is what the body computes.
   auto out = m.recursion_op(rnn, body);
 
-  // The schedule is apart from the model and changes how fast it is, never what it gives. These are the paper's two
-  // decisions: run nodes that do not depend on each other together, and compile leaves apart from the rest. Without a
-  // schedule, `cortex::compile(out)` takes decisions at least as good.
+  // The schedule is apart from the model: it changes how fast the model is, and of its results the rounding at most
+  // (lesson 5). These are the paper's two decisions: run nodes that do not depend on each other together, and compile
+  // leaves apart from the rest. Without a schedule, `cortex::compile(out)` takes decisions at least as good.
   auto model = cortex::compile(out, cortex::Schedule{}.dynamic_batch(out).specialize_if_else(body));
 
   // Weights are bound by name, checked, and copied once into the layout that the code reads.

@@ -1,4 +1,4 @@
-// Lesson 5: schedules. What they change, how a model is run, and what they do not: its results.
+// Lesson 5: schedules. What they change, how a model is run, and what they do not: its results, but for rounding.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -107,14 +107,15 @@ int main() try {
       // A version of the program for each side of a branch, and nodes numbered so that those of one version follow each
       // other. Here leaves, which are known before anything is computed.
       {"batched, leaves apart", Schedule{}.dynamic_batch().specialize_if_else("by_leaf")},
-      // What you get without a schedule: batched, leaves apart, and a version for each case of a switch.
+      // What you get without a schedule: batched, leaves apart, a version for each case of a switch; and, where it
+      // pays, small levels filled with nodes from below, equal subtrees computed once, what words decide read from
+      // tables, and calls shared by the threads that are lent to them.
       {"standard", standard},
       // With the branch on counts no question is left: each version is products of one matrix with many nodes at once.
       {"standard, counts too", parted},
       // The recursion put into itself: batches are of subtrees of two levels. Whether that pays is the model's matter:
       // the paper found TreeRNN faster for it and TreeLSTM slower. It goes with leaves apart and no other branch.
       {"standard, unrolled by 2", standard.unroll("h", 2)},
-      // (Schedule::refactor, which moves the boundary between a call and the next, belongs here.)
       // Up to two threads share a call. They are lent, see `use` below; a call without any works alone.
       {"counts too, 2 workers", parted.workers(2)},
       // The C library's tanh in place of an approximation that is some 1e-7 off.

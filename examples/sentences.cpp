@@ -1,9 +1,13 @@
-// The main example: sentences through a child-sum TreeLSTM, from bracketed trees to states, timed and checked.
+// The paper's running example on its own sentence, and a child-sum TreeLSTM with random weights over many: from
+// bracketed trees to states, timed and checked against plain recursion. What a trained model says of sentences is the
+// main example, sentiment.cpp.
 //
 //   sentences                                 the 102 trees of data/sentences.txt
 //   sentences --trees FILE                    any file in PTB format, such as the treebank's test.txt
 //   sentences "It is a dog." "So is this."    typed sentences, as trees that branch to the right
 //   sentences --print ra|ilir|scheduled|llvm  the model at a stage of its compilation
+//
+// From the root of the repository: examples/run --lesson sentences, and these arguments behind it.
 //
 // Exit status: 0; 1 if a state differs from plain recursion by more than rounding explains, or Cortex fails; 2 for
 // wrong input.

@@ -1,4 +1,5 @@
-# Tests that are scripts or look at the tree: floors, lone headers, compile failures, packaging, README, compile times.
+# Tests that are scripts or look at the tree: floors, lone headers, compile failures, packaging, README and guides, compile
+# times.
 set(with_llvm 0)
 set(llvm_flags "")
 if(CORTEX_LLVM)
@@ -74,6 +75,8 @@ if(CORTEX_TEST_PART STREQUAL full)
                 bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_sentences.sh $<TARGET_FILE:example_sentences>)
     script_test(examples/sentiment-answers 300 examples
                 bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_sentiment.sh $<TARGET_FILE:example_sentiment>)
+    script_test(examples/run-answers 60 examples
+                bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_run.sh ${PROJECT_SOURCE_DIR}/examples/run)
   endif()
   if(CORTEX_BUILD_BENCH)
     script_test(tree/bench-answers 60 tree bash ${tools}/check_bench.sh $<TARGET_FILE:bench_latency>)

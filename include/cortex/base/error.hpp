@@ -1,4 +1,5 @@
-// Errors: a code for programs, a message for people, and the two ways to get them (thrown or returned).
+// Errors: a code for programs, a message for people, and the two ways to get them: thrown, or returned by the `try_`
+// forms of the usual calls and by `attempt` for all others.
 #pragma once
 
 #include <exception>
@@ -41,7 +42,8 @@ inline std::string_view to_string(Code code) {
   return "unknown";
 }
 
-/// What every failing function of the library throws, or returns from its `try_` form. The message says what is
+/// What every failing function of the library throws. Where there is a `try_` form, that returns it (`try_compile`,
+/// `try_bind`, `try_call` and those of weights' files); `attempt` makes one of any other call. The message says what is
 /// wrong, where (names of operators and dimensions, number of the node), why, and what to do.
 struct Error : std::exception {
   Code code;
@@ -53,7 +55,7 @@ struct Error : std::exception {
   const char* what() const noexcept override { return message.c_str(); }
 };
 
-/// A value or the error that stood in its way: what `try_` forms return.
+/// A value or the error that stood in its way: what `try_` forms and `attempt` return.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -85,8 +87,8 @@ class [[nodiscard]] Result {
 /// The value of what succeeds without one.
 struct Done {};
 
-/// Runs `make` and turns the `Error` it may throw into a returned one. Other exceptions (of the user's own types)
-/// pass through.
+/// Runs `make` and turns the `Error` it may throw into a returned one: `attempt([&] { return model.to(device); })`. It
+/// has to give a value, which may be `Done()`. Other exceptions (of the user's own types) pass through.
 template <class Make>
 auto attempt(Make&& make) -> Result<decltype(make())> {
   try {

@@ -69,7 +69,9 @@ enum class Sharing : unsigned char { off, where_it_pays, on };
 enum class Tabulating : unsigned char { off, where_it_pays, on };
 
 /// How a GPU shares a call among its threads. What is not said, the compiler chooses from the model's shapes and the
-/// device. None of it changes a result, not even in its last bit, but `tensor_cores` and `parts`.
+/// device. Results depend on `tensor_cores`, which rounds what it multiplies, and on `parts`, which orders additions;
+/// once these are said, on nothing else here, not even in their last bit. Where `parts` is left to the compiler it
+/// follows from `blocks` and `threads`, and `blocks` in turn from `group` and `weights`.
 struct GpuSchedule {
   /// Who is a group, which computes some of the trees and whose blocks meet at a barrier a level.
   enum class Group : std::uint8_t {

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# What examples/run answers, before it installs or builds anything, to lessons that are not there.
+# Usage: check_run.sh <examples/run>
+. "$(dirname "$0")/expect.sh"
+
+expect 2 "there is no lesson '12'" --lesson 12
+expect 2 "  03_tree_lstm" --lesson 0
+expect 2 "  sentences" --lesson tree_lstm
+expect 2 "there is no lesson ''" --lesson ""
+expect 2 "there is no lesson '*'" --lesson '*'
+expect 2 "takes the number" --lesson
+exit $failed
