@@ -79,8 +79,10 @@ struct TuneOptions {
   std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
                                       // those of the first batch; see `tuning::mismatch` for what that costs
   std::string log;                    // a file from which a search goes on; empty: none
-  std::string cache;                  // a folder of results; empty: none
-  std::stop_token stop;               // cancels
+  /// A folder of results; empty: none. A result is taken if the search that found it was allowed as many candidates and
+  /// as many seconds as this one is, or ended before both. So 0 seconds take whatever there is.
+  std::string cache;
+  std::stop_token stop;  // cancels
   std::function<void(const tuning::Progress&)> progress;
   tuning::Timer* timer = nullptr;  // null: the system's clock
 };
@@ -172,12 +174,14 @@ class Search {
     const std::string start = to_string(result_.start);
     const Cache cache(options_.cache, result_.key, space_.text() + "\n" + start);
     if (take_from(cache)) return std::move(result_);
+    cache.open();
     log_ = Log(options_.log, result_.key, start);
     make_default();
     try_all();
     if (result_.ended == Ended::cancelled) return std::move(result_);
     decide();
-    if (result_.ended != Ended::cancelled) cache.keep({to_string(result_.schedule), result_.ratio, result_.noise});
+    if (result_.ended != Ended::cancelled)
+      cache.keep({to_string(result_.schedule), result_.ratio, result_.noise, searched()});
     return std::move(result_);
   }
 
@@ -202,7 +206,7 @@ class Search {
   }
 
   bool take_from(const Cache& cache) {
-    const auto found = cache.find();
+    const auto found = cache.find(limits());
     const std::optional<Schedule> schedule = found ? schedule_of(found->schedule) : std::nullopt;
     if (!schedule) return false;
     result_.schedule = *schedule;
@@ -210,6 +214,15 @@ class Search {
     result_.ratio = found->ratio, result_.noise = found->noise;
     result_.ended = Ended::from_cache;
     return true;
+  }
+
+  /// How far the options let it go.
+  Reach limits() const { return {std::min(options_.seconds, Reach::unlimited), double(options_.most_candidates)}; }
+
+  /// How far it went.
+  Reach searched() const {
+    const bool limited = result_.ended == Ended::seconds || result_.ended == Ended::candidates;
+    return limited ? limits() : Reach{};
   }
 
   /// The point of the space with that text.
