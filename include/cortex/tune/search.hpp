@@ -188,9 +188,10 @@ class Search {
  private:
   // ---- what it is of ----
 
-  /// The shapes of the user's inputs, by a model that is never run: that costs no machine code.
+  /// The shapes of the user's inputs, by a model that is never run: that costs no machine code. Levels are the nodes'
+  /// heights, however a schedule fills them.
   void look_at_inputs() {
-    const auto plain = subject_.make(Schedule::standard(), interpreted());
+    const auto plain = subject_.make(Schedule::standard().fill_levels(1), interpreted());
     std::string shapes;
     for (std::size_t b = 0; b < subject_.num_batches; ++b)
       plain->number(b, [&](const runtime::Workspace& call) {
