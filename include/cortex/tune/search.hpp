@@ -74,7 +74,7 @@ struct TuneOptions {
   double seconds = 120;               // of search; then come the final rounds, of half of it if that is enough for nine
   double seconds_a_candidate = 0.2;   // of measuring, at least
   std::size_t patience = 20;          // candidates in a row that are no better end a guided search
-  int final_rounds = 31;              // in which the winner is measured again
+  int final_rounds = 31;              // in which the best ones are measured again; 0: none is, and the default stays
   double least_gain = 0.01;           // of the default's time, below which the default stays
   std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
                                       // those of the first batch; see `tuning::mismatch` for what that costs
@@ -178,7 +178,7 @@ class Search {
     log_ = Log(options_.log, result_.key, start);
     make_default();
     try_all();
-    if (result_.ended == Ended::cancelled) return std::move(result_);
+    if (result_.ended == Ended::cancelled || options_.final_rounds == 0) return std::move(result_);
     decide();
     if (result_.ended != Ended::cancelled)
       cache.keep({to_string(result_.schedule), result_.ratio, result_.noise, searched()});
