@@ -374,15 +374,15 @@ class Search {
     std::unique_ptr<Trial> trial;
     try {
       trial = subject_.make(schedule, subject_.target);
-    } catch (const Error& error) {
-      record.outcome = Outcome::refused, record.why = error.message;
-      return {};
-    }
-    if (const auto why = wrong(*trial, schedule)) {
+      const auto why = wrong(*trial, schedule);
+      if (!why) return trial;
       record.outcome = Outcome::wrong, record.why = *why;
-      return {};
+    } catch (const Error& error) {
+      // What was compiled can be called, where the default can; all but memory is a defect then.
+      const bool defect = trial && error.code != Code::out_of_memory;
+      record.outcome = defect ? Outcome::wrong : Outcome::refused, record.why = error.message;
     }
-    return trial;
+    return {};
   }
 
   std::optional<std::string> wrong(Trial& trial, const Schedule& schedule) {
