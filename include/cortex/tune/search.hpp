@@ -96,7 +96,8 @@ struct Tuned {
   double noise = 0;     // by how much that may be more, with 95% certainty
   tuning::Ended ended = tuning::Ended::all_tried;
   std::size_t space_size = 0;         // how many schedules there were to try
-  Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default
+  Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default. Empty if
+                                      // the result is from the cache, or the search was cancelled before
   tuning::Key key;
 };
 
@@ -286,14 +287,16 @@ class Search {
   /// The schedule that all others are held against. Its errors are the user's: weights that are not bound, a structure
   /// that is not the model's.
   void make_default() {
+    if (stopped()) return;
     default_ = subject_.make(result_.start, subject_.target);
-    for (std::size_t b = 0; b < subject_.num_batches; ++b)
+    for (std::size_t b = 0; b < subject_.num_batches && !stopped(); ++b)
       default_->inspect(b, [&](const runtime::Workspace& call) { expected_.push_back(fingerprint(call)); });
     Record record;
     record.schedule = to_string(result_.start);
     record.ratio = 1, record.rounds = 5;
     Least least;
-    for (int round = 0; round < record.rounds; ++round) round_of(*default_, result_.start, least);
+    for (int round = 0; round < record.rounds && !stopped(); ++round) round_of(*default_, result_.start, least);
+    if (stopped()) return;
     record.seconds = least.sum();
     record.predicted_seconds = predicted(scheduled(result_.start).work, result_.start);
     result_.candidates.push_back(record);
@@ -301,10 +304,11 @@ class Search {
 
   void try_all() {
     Vector<Candidate> waiting = candidates();
+    if (stopped()) return end(Ended::cancelled);
     std::size_t since_best = 0;
     for (std::size_t at = 0; at < waiting.size(); ++at) {
       const bool guided = options_.search == TuneOptions::Search::guided;
-      if (options_.stop.stop_requested()) return end(Ended::cancelled);
+      if (stopped()) return end(Ended::cancelled);
       if (at >= options_.most_candidates) return end(Ended::candidates);
       if (guided && since_best >= options_.patience) return end(Ended::no_gain);
       if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
@@ -331,11 +335,13 @@ class Search {
   }
 
   void end(Ended how) { result_.ended = how; }
+  bool stopped() const { return options_.stop.stop_requested(); }
 
   /// All but the default, in the order in which they are tried. Those that the compiler refuses are noted and left out.
   Vector<Candidate> candidates() {
     Vector<Candidate> result;
     for (const Point& point : points_) {
+      if (stopped()) return {};
       if (point.schedule == result_.start) continue;
       const Scheduled& program = scheduled(point.schedule);
       if (program.refused.empty()) {
@@ -435,7 +441,7 @@ class Search {
     Least own, other;
     const double begin = timer_->now();
     for (int round = 0; round < 101; ++round) {
-      if (options_.stop.stop_requested()) return false;
+      if (stopped()) return false;
       if (round % 2) round_of(trial, schedule, own);
       round_of(*default_, result_.start, other);
       if (round % 2 == 0) round_of(trial, schedule, own);
@@ -466,7 +472,7 @@ class Search {
     const double begin = timer_->now();
     for (int round = 0; round < options_.final_rounds; ++round) {
       if (round >= 9 && timer_->now() - begin > options_.seconds / 2) break;
-      if (options_.stop.stop_requested()) return end(Ended::cancelled);
+      if (stopped()) return end(Ended::cancelled);
       Vector<double> times(finalists.size() + 1);
       for (std::size_t i = 0; i < times.size(); ++i) {
         const std::size_t turn = (i + std::size_t(round)) % times.size();  // nobody is always the first
