@@ -77,7 +77,7 @@ struct TuneOptions {
   int final_rounds = 31;              // in which the best ones are measured again; 0: none is, and the default stays
   double least_gain = 0.01;           // of the default's time, below which the default stays
   std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
-                                      // those of the first batch; see `tuning::mismatch` for what that costs
+                                      // those of the first batch, or none for 0; see `tuning::mismatch` for the costs
   std::string log;                    // a file from which a search goes on; empty: none
   /// A folder of results; empty: none. A result is taken if the search that found it was allowed as many candidates and
   /// as many seconds as this one is, or ended before both. So 0 seconds take whatever there is.
