@@ -220,6 +220,17 @@ TEST_CASE("a prefetch asks for the first of what it names", "[llvm_text]") {
   CHECK(count(text, "load <16 x float>") == 0);
 }
 
+TEST_CASE("what is asked for ahead may lie past its buffer's end, what is loaded may not", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight), u = buffer("u", Role::weight);
+  const Expr first = Binary::make(BinaryOp::eq, call(UfKind::worker, "worker"), imm(0));
+  const auto inside = [&](Stmt stmt) { return count(text_of(program({w, u, a}, std::move(stmt))), "inbounds float"); };
+  const Expr choice = Select::make(first, at(w, imm(3) + imm(64)), at(u, imm(5) + imm(64)));
+  CHECK(inside(Prefetch::make(at(w, wide(imm(64))))) == 0);
+  CHECK(inside(Prefetch::make(choice)) == 0);
+  CHECK(inside(set(a, imm(0), at(w, imm(64)))) == 1);
+  CHECK(inside(set(a, imm(0), choice)) >= 2);
+}
+
 TEST_CASE("local buffers are allocated in the entry block, wherever they stand", "[llvm_text]") {
   const Buffer a = buffer("a"), t = local("t", 16);
   const Expr i = Var::make("i");

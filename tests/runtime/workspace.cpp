@@ -1,5 +1,6 @@
 // The memory of calls: it grows, its zero rows are zero, results keep it, and warm calls allocate nothing.
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <optional>
 
 #include "runtime/count_allocations.hpp"
@@ -32,6 +33,19 @@ runtime::Executable greedy_executable() {
     std::fill_n(static_cast<float*>(args->buffers[temp_fixed]), 24 * 24, 1e9f);
     sum_kernel(args);
   };
+  return e;
+}
+
+/// The model "sum" with a temporary over edges, of which no machine holds 32 rows.
+constexpr auto both = cortex::children<&Word::left, &Word::right>;
+using Both = std::remove_const_t<decltype(both)>;
+using VastFunctor = Functor<Word, structure::Accessors<Left, Right, Id, Both>, float>;
+
+runtime::Executable vast_executable() {
+  runtime::Executable e = sum_executable();
+  e.graph.containers = {{"both", dsl::accessor_key<Both>()}};
+  e.program.buffers.push_back(
+      buffer("t_edge", DType::f32, {dims::edge, Dim{"k", std::int64_t(1) << 56}}, ir::Role::temp, 0));
   return e;
 }
 
@@ -161,4 +175,27 @@ TEST_CASE("replaced weights are freed when the calls that use them are over", "[
   CHECK_FALSE(first.expired());
   in_use.reset();
   CHECK(first.expired());
+}
+
+TEST_CASE("a call for which there is no memory says so, and leaves the memory of later ones as it was", "[runtime]") {
+  VastFunctor m(std::make_shared<const runtime::Executable>(vast_executable()));
+  m.bind("Emb", embedding(4));
+  const Word leaf{2}, other{0}, top{-1, &leaf, &other};
+  CHECK(m(leaf)[0][0] == 3);  // without edges
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = m.try_call(top);
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == Code::out_of_memory);
+    CHECK_THAT(answer.error().message, Catch::Matchers::Contains("no memory for 9.071e+12 MB more") &&
+                                           Catch::Matchers::Contains("fewer roots"));
+    CHECK(m(leaf)[0][0] == 3);
+  }
+}
+
+TEST_CASE("a block that no memory holds is refused", "[runtime]") {
+  CHECK_THAT(error_of(Code::out_of_memory, [] { runtime::Block(SIZE_MAX); }), Catch::Matchers::Contains("no memory"));
+#if !defined(__SANITIZE_ADDRESS__)  // which ends the process that asks for so much
+  CHECK_THAT(error_of(Code::out_of_memory, [] { runtime::Block(std::size_t(1) << 60); }),
+             Catch::Matchers::Contains("no memory for 1.1e+12 MB more"));
+#endif
 }

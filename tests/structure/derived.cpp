@@ -101,6 +101,24 @@ TEST_CASE("the order of a root's members does not depend on what else is in the 
   for (const Kids* root : made.roots) CHECK(members_alone(root, {root}) == members_alone(root, made.roots));
 }
 
+TEST_CASE("roots may have as many members together as a call may have visits, and no more", "[structure][refusal]") {
+  constexpr int count = 20, members = count * (count + 1) / 2;
+  std::vector<Kids> chain(count);
+  std::vector<const Kids*> roots;
+  for (int i = 0; i < count; ++i) {
+    if (i > 0) chain[std::size_t(i)].kids = {&chain[std::size_t(i) - 1]};
+    roots.push_back(&chain[std::size_t(i)]);
+  }
+  cs::Workspace exact(members), narrow(members - 1);
+  CHECK(DerivedLinearizer::run(exact, cortex::dag, {}, roots).children[2].num_edges == members);
+  for (int i = 0; i < 2; ++i) {
+    check_says(error_of(Code::out_of_range, [&] { DerivedLinearizer::run(narrow, cortex::dag, {}, roots); }),
+               {"more than 209 members", "once for each root", "fewer roots"});
+    CHECK(narrow.arrays().num_nodes == 0);
+    CHECK(DerivedLinearizer::run(narrow, cortex::dag, {}, {roots.back()}).children[2].num_edges == count);
+  }
+}
+
 TEST_CASE("batches are sorted into parts by the answers of a partition", "[structure]") {
   using Op = cs::KeyStep::Op;
   cs::Partition partition;

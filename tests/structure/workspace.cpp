@@ -1,5 +1,6 @@
 // The workspace: reuse, growth, find, moves.
 #include "support.hpp"
+#include "support/skip.hpp"
 
 using namespace structure_test;
 
@@ -118,4 +119,17 @@ TEST_CASE("the same input gives the same arrays again", "[structure]") {
   REQUIRE(a.num_nodes == b.num_nodes);
   CHECK(std::equal(a.child[0], a.child[0] + a.num_nodes, b.child[0]));
   CHECK(std::equal(a.child[1], a.child[1] + a.num_nodes, b.child[1]));
+}
+
+TEST_CASE("a block that cannot grow says so, and keeps what it has", "[structure]") {
+#if defined(__SANITIZE_ADDRESS__)
+  cortex::test::skip("AddressSanitizer ends the process that asks for so much memory");
+#endif
+  cs::Block<std::int32_t> block;
+  block.reserve(100)[7] = 5;
+  const std::size_t capacity = block.capacity();
+  check_says(error_of(Code::out_of_memory, [&] { block.extend(std::size_t(1) << 58, 100); }),
+             {"no memory for 1.649e+12 MB more", "fewer roots"});
+  CHECK(block.capacity() == capacity);
+  CHECK(block.data()[7] == 5);
 }

@@ -33,12 +33,12 @@ std::string refusal(const std::string& path, const tuning::Key& key, const std::
 TEST_CASE("any text is read back from JSON as it was", "[tune][json]") {
   std::string all;
   for (int c = 0; c < 256; ++c) all += char(c);
-  const std::string line = tuning::JsonLine().text("a \"key\"", all).number("n", -1.25e-9).text("empty", "").str();
+  const std::string line = tuning::JsonLine().text("a \"key\"", all).number("n", -0.1 - 0.2).text("empty", "").str();
   CHECK(line.find('\n') == std::string::npos);
   const auto json = tuning::parse_json(line);
   REQUIRE(json);
   CHECK(tuning::text_of(*json, "a \"key\"") == all);
-  CHECK(tuning::number_of(*json, "n") == -1.25e-9);
+  CHECK(tuning::number_of(*json, "n") == -0.1 - 0.2);
   CHECK(json->count("empty") == 1);
   CHECK(tuning::text_of(*json, "no such") == "");
 }
@@ -126,21 +126,48 @@ TEST_CASE("the cache gives what was kept, and nothing for anything else", "[tune
   const Folder folder;
   const std::string path = folder / "cache";
   const tuning::Cache cache(path, key, "space");
-  CHECK_FALSE(cache.find());
+  CHECK_FALSE(cache.find({}));
   cache.keep({"tile_rows(2)\n", 0.5, 0.01});
-  const auto found = cache.find();
+  const auto found = cache.find({});
   REQUIRE(found);
   CHECK(found->schedule == "tile_rows(2)\n");
   CHECK(found->ratio == 0.5);
   CHECK(found->noise == 0.01);
   cache.keep({"tile_rows(3)\n", 0.25, 0});
-  CHECK(cache.find()->schedule == "tile_rows(3)\n");
+  CHECK(cache.find({})->schedule == "tile_rows(3)\n");
 
-  CHECK_FALSE(tuning::Cache(path, {"model 2", key.machine, key.shapes}, "space").find());
-  CHECK_FALSE(tuning::Cache(path, {key.model, "m", key.shapes}, "space").find());
-  CHECK_FALSE(tuning::Cache(path, {key.model, key.machine, "s"}, "space").find());
-  CHECK_FALSE(tuning::Cache(path, key, "another space").find());
-  CHECK_FALSE(tuning::Cache("", key, "space").find());
+  CHECK_FALSE(tuning::Cache(path, {"model 2", key.machine, key.shapes}, "space").find({}));
+  CHECK_FALSE(tuning::Cache(path, {key.model, "m", key.shapes}, "space").find({}));
+  CHECK_FALSE(tuning::Cache(path, {key.model, key.machine, "s"}, "space").find({}));
+  CHECK_FALSE(tuning::Cache(path, key, "another space").find({}));
+  CHECK_FALSE(tuning::Cache("", key, "space").find({}));
+}
+
+TEST_CASE("a result of a shorter search is not taken for a longer one", "[tune][cache]") {
+  const Folder folder;
+  const tuning::Cache cache(folder / "cache", key, "space");
+  const double whole = tuning::Reach::unlimited;
+  cache.keep({"tile_rows(2)\n", 0.5, 0.01, {60.1, 100}});
+  CHECK(cache.find({60.1, 100}));
+  CHECK(cache.find({5, 7}));
+  CHECK_FALSE(cache.find({60.2, 100}));
+  CHECK_FALSE(cache.find({60.1, 101}));
+  CHECK_FALSE(cache.find({whole, whole}));
+  CHECK(cache.find({0, whole}));  // no search at all
+  cache.keep({"tile_rows(3)\n", 0.5, 0.01});
+  REQUIRE(cache.find({whole, whole}));
+  CHECK(cache.find({whole, whole})->schedule == "tile_rows(3)\n");
+}
+
+TEST_CASE("a file of the cache that does not say how far was searched counts as none", "[tune][cache]") {
+  const Folder folder;
+  const tuning::Cache cache(folder / "cache", key, "space");
+  cache.keep({"tile_rows(2)\n", 0.5, 0.01});
+  const std::string file = std::filesystem::directory_iterator(folder / "cache")->path().string(), text = read(file);
+  const auto limits = text.find(", \"seconds\"");
+  REQUIRE(limits != std::string::npos);
+  write(file, text.substr(0, limits) + "}\n");
+  CHECK_FALSE(cache.find({0, 0}));
 }
 
 TEST_CASE("a file of the cache that is not whole, or of something else, counts as none", "[tune][cache]") {
@@ -152,13 +179,13 @@ TEST_CASE("a file of the cache that is not whole, or of something else, counts a
   const std::string whole = read(file);
   for (const std::size_t size : {std::size_t(0), whole.size() / 2, whole.size() - 1}) {
     write(file, whole.substr(0, size));
-    CHECK_FALSE(cache.find());
+    CHECK_FALSE(cache.find({}));
   }
   other.keep({"tile_rows(3)\n", 0.5, 0.01});
   for (const auto& entry : std::filesystem::directory_iterator(path))  // as if two keys had one hash
     if (entry.path().string() != file)
       std::filesystem::copy_file(entry, file, std::filesystem::copy_options::overwrite_existing);
-  CHECK_FALSE(cache.find());
+  CHECK_FALSE(cache.find({}));
   CHECK_THROWS_WITH(tuning::Cache(folder / "no/such", key, "").keep({}), Contains("no file can be written there"));
 }
 

@@ -2,7 +2,9 @@
 #include "cortex/tune/results.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
+#include "cortex/base/half.hpp"
 #include "support/compile.hpp"
 #include "tune/support.hpp"
 
@@ -118,6 +120,64 @@ TEST_CASE("a state that no right evaluation gives is found, with where it stands
   Called other(Schedule::standard());
   other.element(1, 2) = NAN;
   CHECK_THAT(tuning::mismatch(other.call()).value_or(""), Contains("state 'c': element 2"));
+}
+
+TEST_CASE("weights are read from their copies as they are stored", "[tune]") {
+  Called reference(Schedule::standard());
+  for (const DType type : {DType::bf16, DType::f16, DType::i8})
+    for (const Target& target : {Target::interpreter(), best_target()}) {
+      INFO(to_string(type));
+      const Called one(Schedule::standard().store_weights(type).store("Emb", type), target);
+      const ra::Weights stored = tuning::detail::weights_of(one.call()),
+                        bound = tuning::detail::weights_of(reference.call());
+      int other = 0, wrong = 0;
+      for (const char* name : {"Ui", "Uf", "Emb"}) {
+        const std::vector<double>&is = stored.at(name).values, &was = bound.at(name).values;
+        REQUIRE(is.size() == was.size());
+        CHECK(stored.at(name).rounding == (type == DType::i8 ? 0x1p-24 : 0));
+        for (std::size_t row = 0; row < is.size(); row += 6) {
+          double largest = 0;
+          for (std::size_t i = row; i < row + 6; ++i) largest = std::max(largest, std::abs(was[i]));
+          for (std::size_t i = row; i < row + 6; ++i) {
+            const float x = float(was[i]);
+            const double half = largest / 127 / 2 * (1 + 1e-6);
+            wrong += type == DType::bf16  ? is[i] != from_bf16(to_bf16(x))
+                     : type == DType::f16 ? is[i] != from_f16(to_f16(x))
+                                          : std::abs(is[i] - was[i]) > half;
+            other += is[i] != was[i];
+          }
+        }
+      }
+      CHECK(wrong == 0);
+      CHECK(other > 50);
+      CHECK(stored.at("bi").values == bound.at("bi").values);
+      CHECK(tuning::mismatch(one.call()).value_or("") == "");
+    }
+}
+
+TEST_CASE("an element that a scale multiplies is rounded once, and right", "[tune]") {
+  for (const Target& target : {Target::interpreter(), best_target()}) {
+    auto model = compile(tree_rnn(4), Schedule::standard().store("Emb", DType::i8), CompileOptions{target});
+    const Phrases phrases;
+    model.bind("Emb", uniform(12, 0.9f, 3));
+    CHECK(tuning::mismatch(model(phrases.batches[0]).workspace()).value_or("") == "");
+  }
+}
+
+TEST_CASE("a wrong result of stored weights is found", "[tune]") {
+  Called one(Schedule::standard().store_weights(DType::i8).store("Emb", DType::i8));
+  one.element(0, 4) += 1e-5f;
+  CHECK_THAT(tuning::mismatch(one.call()).value_or(""), Contains("state 'h': element 4"));
+}
+
+TEST_CASE("what is stored otherwise does not round alike", "[tune]") {
+  const Schedule plain = Schedule::standard();
+  for (const Target& target : {Target{}, Target::interpreter()}) {
+    CHECK_FALSE(tuning::round_alike(plain.store_weights(DType::bf16), plain, target));
+    CHECK_FALSE(tuning::round_alike(plain.store("Emb", DType::bf16), plain, target));
+    CHECK_FALSE(tuning::round_alike(plain.store("Emb", DType::bf16), plain.store("Emb", DType::f16), target));
+    CHECK(tuning::round_alike(plain.store_weights(DType::i8), plain.store_weights(DType::i8).workers(2), target));
+  }
 }
 
 TEST_CASE("the shape of a call has the nodes and edges of each level", "[tune]") {

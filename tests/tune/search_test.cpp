@@ -1,5 +1,7 @@
 // The search of the tuner, with a clock that is told what to say.
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <deque>
 
 #include "support/compile.hpp"
 #include "support/gru_models.hpp"
@@ -187,6 +189,178 @@ TEST_CASE("a candidate that adds in another order counts if it keeps to the equa
   CHECK(tuned.schedule == options.start->refactor("candidate"));
 }
 
+namespace {
+
+/// A candidate that is told of before it does what `right` does.
+class WatchedTrial final : public tuning::Trial {
+ public:
+  using Told = std::function<void(const runtime::Workspace&)>;
+  WatchedTrial(std::unique_ptr<tuning::Trial> right, Told numbered, Told called)
+      : right_(std::move(right)), numbered_(std::move(numbered)), called_(std::move(called)) {}
+
+  void call(std::size_t batch) override { right_->call(batch); }
+  void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    right_->inspect(batch, [&](const runtime::Workspace& call) {
+      called_(call);
+      look(call);
+    });
+  }
+  void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    right_->number(batch, [&](const runtime::Workspace& call) {
+      numbered_(call);
+      look(call);
+    });
+  }
+
+ private:
+  std::unique_ptr<tuning::Trial> right_;
+  Told numbered_, called_;
+};
+
+/// The TreeLSTM, tuned in the interpreter. `made` is told of each schedule that a trial is made of, `numbered` of each
+/// call that only numbers nodes, `called` of each whose results are looked at.
+struct Watched {
+  std::vector<std::vector<const Word*>> batches;
+  std::function<void(const Schedule&)> made = [](const Schedule&) {};
+  WatchedTrial::Told numbered = [](const runtime::Workspace&) {};
+  std::function<void(const Schedule&)> called = [](const Schedule&) {};
+
+  Tuned operator()(int extent, const TuneOptions& options, const Target& target = Target::interpreter()) const {
+    const auto program = tree_lstm(extent);
+    using F = decltype(compile(program));
+    const tuning::Subject subject{
+        program.graph(), target, 1, batches.size(),
+        [&](const Schedule& schedule, const Target& own) -> std::unique_ptr<tuning::Trial> {
+          made(schedule);
+          F model = compile(program, schedule, {own});
+          for (const runtime::WeightSpec& spec : model.executable().weights) {
+            const std::size_t h = std::size_t(extent), count = spec.dims.size() == 1 ? h
+                                                               : spec.name == "Emb"  ? 3 * h
+                                                                                     : h * h;
+            model.bind(spec.name, uniform(count, 0.2f, unsigned(spec.name[0] + spec.name[1])));
+          }
+          return std::make_unique<WatchedTrial>(
+              std::make_unique<tuning::detail::FunctorTrial<F, decltype(batches)>>(std::move(model), batches), numbered,
+              [this, schedule](const runtime::Workspace&) { called(schedule); });
+        }};
+    return tuning::Search(subject, options).run();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("weights may be stored in any way, by the default and by candidates", "[tune]") {
+  const Phrases phrases;
+  ToldTimer timer([](const Schedule&) { return 1.0; });
+  TuneOptions options = options_for(timer, {});
+  options.space->add(tuning::Axis("gates").numbers({1, 2}, &Schedule::tile_gates));
+  tuning::Axis storage("storage");
+  for (const DType type : {DType::bf16, DType::f16, DType::i8})
+    storage.add(std::string(to_string(type)),
+                [=](const Schedule& s) { return s.store_weights(type).store("Emb", type); });
+  for (const Target& target : {Target::interpreter(), best_target()}) {
+    for (const auto& [name, apply] : storage.choices()) {
+      INFO(name);
+      options.start = apply(Schedule::standard());
+      const Tuned tuned = Watched{phrases.batches}(8, options, target);
+      CHECK(tuned.candidates.size() == 3);
+      for (const tuning::Record& record : tuned.candidates) CHECK(record.why == "");
+    }
+  }
+  options.start = Schedule::standard();
+  options.space = tuning::Space().add(storage);
+  for (const Target& target : {Target::interpreter(), best_target()})
+    for (const tuning::Record& record : Watched{phrases.batches}(8, options, target).candidates)
+      CHECK(record.why == "");
+}
+
+TEST_CASE("a candidate whose call fails is noted, and the search goes on", "[tune]") {
+  const Phrases phrases;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.1}, {3, 0.2}, {4, 0.5}}));
+  Watched watched{phrases.batches};
+  watched.called = [](const Schedule& s) {
+    if (s.tiling.rows == 2) throw Error(Code::internal, "two rows");
+    if (s.tiling.rows == 3) throw Error(Code::out_of_memory, "three rows");
+  };
+  const Tuned tuned = watched(4, options_for(timer, {2, 3, 4}));
+  REQUIRE(tried(tuned) == std::vector{0, 2, 3, 4});
+  CHECK(tuned.candidates[1].outcome == Outcome::wrong);
+  CHECK(tuned.candidates[1].why == "two rows");
+  CHECK(tuned.candidates[2].outcome == Outcome::refused);  // no defect
+  CHECK(tuned.candidates[2].why == "three rows");
+  CHECK(tuned.schedule.tiling.rows == 4);
+}
+
+TEST_CASE("inputs are told apart by the heights of their nodes, however levels are filled", "[tune]") {
+  std::deque<Word> nodes;
+  const auto leaf = [&](int id) { return &nodes.emplace_back(Word{id, nullptr, nullptr}); };
+  const auto above = [&](const Word* a, const Word* b) { return &nodes.emplace_back(Word{-1, a, b}); };
+  std::vector<const Word*> roots{above(above(above(above(leaf(0), leaf(0)), leaf(0)), leaf(0)), leaf(0))};
+  for (const auto& [a, b] : {std::pair(0, 1), std::pair(0, 2), std::pair(1, 0), std::pair(1, 2)})
+    roots.push_back(above(leaf(a), leaf(b)));
+  const auto lengths = [](const runtime::Workspace& call) {
+    const structure::Arrays& a = call.arrays();
+    return std::vector<int>(a.batch_length, a.batch_length + a.num_batches);
+  };
+  const std::vector<int> heights{3, 5, 1, 1, 1};  // equal leaves are one
+  REQUIRE(lengths(compile(tree_lstm(256), Tuning::interpreted()).number(roots).workspace()) != heights);
+
+  ToldTimer timer(by_rows({{0, 1.0}}));
+  TuneOptions options = options_for(timer, {});
+  std::stop_source cancel;
+  options.stop = cancel.get_token();
+  Watched watched{{roots}};
+  watched.numbered = [&](const runtime::Workspace& call) {
+    CHECK(lengths(call) == heights);
+    cancel.request_stop();
+  };
+  CHECK(watched(256, options).ended == Ended::cancelled);
+}
+
+TEST_CASE("without final rounds the default stays, and nothing is kept", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.final_rounds = 0;
+  options.cache = folder / "cache";
+  const Tuned tuned = Tuning()(options);
+  CHECK(tried(tuned) == std::vector{0, 2});
+  CHECK(tuned.candidates[1].ratio == Approx(0.5));
+  CHECK_FALSE(tuned.faster);
+  CHECK(tuned.schedule == Schedule::standard());
+  CHECK(tuned.ratio == 1);
+  options.final_rounds = 9;
+  CHECK(Tuning()(options).faster);
+}
+
+TEST_CASE("a search that is cancelled before it has begun compiles nothing", "[tune]") {
+  const Phrases phrases;
+  std::stop_source cancel;
+  int made = 0;
+  Watched watched{phrases.batches};
+  watched.made = [&](const Schedule&) { ++made; };
+  ToldTimer timer([&](const Schedule&) { return cancel.request_stop(), 1.0; });
+  TuneOptions options = options_for(timer, {2});
+  options.space->add(tuning::Axis("cut").add("nothing", [](const Schedule& s) { return s.refactor("nothing"); }));
+  options.stop = cancel.get_token();
+  SECTION("while the default is measured") {
+    const Tuned tuned = watched(4, options);
+    CHECK(tuned.ended == Ended::cancelled);
+    CHECK(tuned.candidates.empty());  // nor looks at what would be refused
+    CHECK(timer.asked.size() == 1);
+    CHECK(made == 2);
+  }
+  SECTION("beforehand") {
+    cancel.request_stop();
+    const Tuned tuned = watched(4, options);
+    CHECK(tuned.ended == Ended::cancelled);
+    CHECK(tuned.candidates.empty());
+    CHECK(tuned.schedule == Schedule::standard());
+    CHECK(timer.asked.empty());
+    CHECK(made == 1);  // that of the inputs' shapes
+  }
+}
+
 TEST_CASE("a guided search goes by the predicted times and ends when nothing more is gained", "[tune]") {
   ToldTimer timer(by_rows({{0, 1.0}, {1, 1.0}, {2, 1.0}, {3, 1.0}, {4, 1.0}, {5, 1.0}, {6, 1.0}}));
   TuneOptions options = options_for(timer, {1, 2, 3, 4, 5, 6});
@@ -321,6 +495,34 @@ TEST_CASE("what has been found is taken from the cache", "[tune]") {
     options.timer = &three;
     CHECK(other(options).ended == Ended::all_tried);
   }
+}
+
+TEST_CASE("what a short search has found is taken by shorter ones alone", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 1.0}, {3, 0.5}}));
+  TuneOptions options = options_for(timer, {2, 3});
+  options.cache = folder / "cache";
+  const auto search = [&](double seconds, std::size_t candidates) {
+    options.seconds = seconds, options.most_candidates = candidates;
+    return Tuning()(options);
+  };
+  CHECK(search(25, 100).ended == Ended::seconds);
+  CHECK(search(25, 100).ended == Ended::from_cache);
+  CHECK(search(20, 50).ended == Ended::from_cache);
+  CHECK(search(0, 1000).ended == Ended::from_cache);
+  CHECK(search(1e9, 1).ended == Ended::candidates);
+  CHECK(search(1e9, 2).faster);
+  CHECK(search(1e9, 1000).ended == Ended::from_cache);  // all had been tried
+  CHECK(search(HUGE_VAL, 1000).schedule == Schedule::standard().tile_rows(3));
+}
+
+TEST_CASE("a cache that cannot be written to is refused before the search", "[tune][refusal]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.cache = folder / "no/such";
+  CHECK_THROWS_WITH(Tuning()(options), Contains("no file can be written there"));
+  CHECK(timer.asked.empty());
 }
 
 TEST_CASE("a search needs inputs, and weights for the default", "[tune][refusal]") {

@@ -2,6 +2,7 @@
 // forms of the usual calls and by `attempt` for all others.
 #pragma once
 
+#include <cstdio>
 #include <exception>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@ enum class Code {
   invalid_argument,   // any other argument: an output span too small, a node that was not in the call
   unavailable,        // the machine or the build lacks what is asked for
   compile_failed,     // LLVM or NVRTC refused the code; the message holds its words and the text
-  out_of_memory,      // a device has no room for a call; nothing else is lost
+  out_of_memory,      // the machine, or a device, has no room for a call; nothing else is lost
   device_lost,        // a device failed, and with it all that was on it
   internal,           // a defect of this library
 };
@@ -54,6 +55,14 @@ struct Error : std::exception {
       : code(code), message(std::move(message)), node(node) {}
   const char* what() const noexcept override { return message.c_str(); }
 };
+
+/// Says that there is no memory for what a call needs.
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_memory(double bytes) {
+  char megabytes[32];
+  std::snprintf(megabytes, sizeof megabytes, "%.4g", bytes / (1 << 20));
+  throw Error(Code::out_of_memory, "the machine has no memory for " + std::string(megabytes) +
+                                       " MB more: nothing is lost; free memory, or call with fewer roots at a time");
+}
 
 /// A value or the error that stood in its way: what `try_` forms and `attempt` return.
 template <class T>

@@ -1,6 +1,7 @@
 // Loads and stores of LLVM IR, and what they say about aliasing: each buffer of the program is its own alias scope.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -79,16 +80,19 @@ class LlvmMemory {
     return result;
   }
 
+  /// Where an address is: what is loaded or stored lies in its buffer, what is asked for ahead may lie past its end.
+  enum class Bounds : std::uint8_t { inside, anywhere };
+
   /// Where an element of the program's buffer is; `offset` is of 64 bits, and empty for the first.
-  std::string address(const ir::Buffer& buffer, const std::string& offset) {
+  std::string address(const ir::Buffer& buffer, const std::string& offset, Bounds bounds) {
     const Place& place = place_of(buffer);
-    return offset.empty() ? place.pointer : gep(place, {DType::i64, 1}, offset);
+    return offset.empty() ? place.pointer : gep(place, {DType::i64, 1}, offset, bounds);
   }
 
   /// So many elements from `row`, whichever buffer that is in.
-  std::string address_from(ir::Type type, const std::string& row, const std::string& offset) {
+  std::string address_from(ir::Type type, const std::string& row, const std::string& offset, Bounds bounds) {
     const Place nowhere{row, std::string(llvm_scalar(type.dtype)), 1, "", "", -1};
-    return offset.empty() ? row : gep(nowhere, {DType::i64, 1}, offset);
+    return offset.empty() ? row : gep(nowhere, {DType::i64, 1}, offset, bounds);
   }
 
   /// The value of `type` there.
@@ -177,10 +181,11 @@ class LlvmMemory {
     return found->second;
   }
 
-  std::string gep(const Place& place, ir::Type index, const std::string& offset) {
+  /// An address that is said to be inside and is not has no value at all, whatever becomes of it.
+  std::string gep(const Place& place, ir::Type index, const std::string& offset, Bounds bounds = Bounds::inside) {
     if (offset == "0") return place.pointer;
-    return ops_.value("getelementptr inbounds ", place.element, ", ptr ", place.pointer, ", ", llvm_type(index), " ",
-                      offset);
+    return ops_.value("getelementptr ", bounds == Bounds::inside ? "inbounds " : "", place.element, ", ptr ",
+                      place.pointer, ", ", llvm_type(index), " ", offset);
   }
 
   /// The first or only element's address; for a gather there is none.

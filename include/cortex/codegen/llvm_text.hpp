@@ -228,17 +228,18 @@ class LlvmTextPrinter {
     start(done);
   }
 
-  /// Of what several lanes read, the first one's: they lie in its line.
+  /// Of what several lanes read, the first one's: they lie in its line. The last ones ask for what lies past the end.
   void prefetch(const ir::Prefetch& n) {
+    constexpr auto anywhere = LlvmMemory::Bounds::anywhere;
     std::string at;
     if (const auto* load = n.place.as<ir::Load>()) {
       const ir::Expr index = LlvmMemory::offset_of(index_of(load->buffer, load->indices));
       if (index.lanes() > 1) return;
-      at = memory_.address(load->buffer, wide(index).text);
+      at = memory_.address(load->buffer, wide(index).text, anywhere);
     } else {
       const auto& choice = *n.place.as<ir::Select>();
       const auto *a = choice.then_value.as<ir::Load>(), *b = choice.else_value.as<ir::Load>();
-      if (a && b) at = either(choice.condition, *a, *b);
+      if (a && b) at = either(choice.condition, *a, *b, anywhere);
     }
     if (at.empty()) return;
     ops_.declare("declare void @llvm.prefetch.p0(ptr nocapture readonly, i32 immarg, i32 immarg, i32 immarg)");
@@ -301,7 +302,8 @@ class LlvmTextPrinter {
         const auto& n = *e.as<ir::Select>();
         const auto *then_load = n.then_value.as<ir::Load>(), *else_load = n.else_value.as<ir::Load>();
         if (then_load && else_load)
-          if (const std::string at = either(n.condition, *then_load, *else_load); !at.empty())
+          if (const std::string at = either(n.condition, *then_load, *else_load, LlvmMemory::Bounds::inside);
+              !at.empty())
             return {memory_.load_from(e.type(), at)};
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
         return {ops_.select(e.type(), c.text, a.text, b.text), c.fixed && a.fixed && b.fixed};
@@ -336,7 +338,7 @@ class LlvmTextPrinter {
 
   /// The address that a choice of two loads reads from, so that one load is enough; nothing where that cannot be. What
   /// both indices add is added behind the choice, so that all loads of two rows share one.
-  std::string either(const ir::Expr& condition, const ir::Load& a, const ir::Load& b) {
+  std::string either(const ir::Expr& condition, const ir::Load& a, const ir::Load& b, LlvmMemory::Bounds bounds) {
     const auto* same = condition.as<ir::Broadcast>();
     const ir::Expr& test = same ? same->value : condition;
     const bool plain = a.buffer->scope != ir::Scope::local && b.buffer->scope != ir::Scope::local && a.type == b.type &&
@@ -354,10 +356,10 @@ class LlvmTextPrinter {
       own_b.erase(other);
       return true;
     });
-    const std::string c = expr(test).text, row_a = memory_.address(a.buffer, sum(own_a)),
-                      row_b = memory_.address(b.buffer, sum(own_b));
+    const std::string c = expr(test).text, row_a = memory_.address(a.buffer, sum(own_a), bounds),
+                      row_b = memory_.address(b.buffer, sum(own_b), bounds);
     const std::string row = ops_.value("select i1 ", c, ", ptr ", row_a, ", ptr ", row_b);
-    return memory_.address_from(a.type, row, sum(common));
+    return memory_.address_from(a.type, row, sum(common), bounds);
   }
 
   static Vector<ir::Expr> terms_of(const ir::Expr& e) {

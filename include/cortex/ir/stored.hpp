@@ -77,6 +77,15 @@ inline Vector<float> scales_of(const float* values, const Vector<std::size_t>& c
 
 }  // namespace detail
 
+/// The extents of `buffer`, the scales of a weight of `extents`.
+inline Vector<std::int64_t> extents_of_scales(const BufferInfo& buffer, const Vector<std::int64_t>& extents) {
+  Vector<std::int64_t> own;
+  for (std::size_t d = 0; d < extents.size(); ++d)
+    if (buffer.channels >> d & 1u) own.push_back(extents[d]);
+  if (own.empty()) own.push_back(1);
+  return own;
+}
+
 /// The elements of `buffer`, a copy of the weight whose row-major elements of `extents` are `values`: each is a number
 /// of the buffer's type. For scales these, else as many as there are values.
 inline Vector<float> stored_elements(const BufferInfo& buffer, const float* values,

@@ -37,9 +37,9 @@ struct KnownNodes {
       : parts(program.parts), required(program.required_children), components(program.field_components) {}
 };
 
-/// The workspace refuses more visits of nodes than these, one for each root and each edge (structure/workspace.hpp,
-/// `max_visits`), and calls have at most so many
-/// workers (runtime/compile_graph.hpp, `check_schedule`).
+/// The workspace refuses more visits of nodes than these, one for each root and each edge, and more members of roots
+/// (structure/workspace.hpp, `max_visits`), and calls have at most so many workers (runtime/compile_graph.hpp,
+/// `check_schedule`).
 inline constexpr std::int64_t most_nodes = INT32_MAX - 64, most_workers = 1024;
 
 namespace detail {
@@ -166,7 +166,7 @@ class LinearizerFacts {
   /// structure/arrays.hpp: the edges of a node, and of consecutive nodes of one batch, are at most max_batch_edges.
   void edges(const Atom& atom, const Linear& self) {
     const int container = atom.accessor, count = atoms_.size();
-    if (atom.args[0] == is(Symbol::num_nodes)) fact(Linear(most_nodes) - self);  // each edge is visited
+    if (atom.args[0] == is(Symbol::num_nodes)) fact(Linear(most_nodes) - self);  // visits, or members
     const bool bounded = std::size_t(container) < known_.most_children.size() && container >= 0;
     const int most = bounded ? known_.most_children[std::size_t(container)] : 0;
     for (int i = 0; i < count; ++i) {

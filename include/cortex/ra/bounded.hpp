@@ -32,6 +32,7 @@ struct Arithmetic;
 template <>
 struct Arithmetic<double> {
   static double exact(double value) { return value; }
+  static double within(double value, double /*share*/) { return value; }
   static double constant(double value, DType) { return value; }
   static double integer(std::int64_t value, DType) { return double(value); }
   static double cast(double a, DType, DType) { return a; }
@@ -131,6 +132,10 @@ struct Arithmetic<Bounded> {
   explicit Arithmetic(const Rounding& r) : rounding(r) {}
 
   static Bounded exact(double value) { return {value, 0}; }
+  /// A value that is right up to a share of itself.
+  static Bounded within(double value, double share) {
+    return {value, std::isfinite(value) ? share * std::abs(value) : 0};
+  }
   static Bounded constant(double value, DType type) {
     return {value, type == DType::f32 && std::isfinite(value) ? std::abs(double(float(value)) - value) : 0};
   }

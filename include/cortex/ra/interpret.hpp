@@ -25,6 +25,7 @@ namespace cortex::ra {
 struct Tensor {
   std::vector<std::int64_t> shape;
   std::vector<double> values;
+  double rounding = 0;  // up to what share of itself a right evaluation may read each value otherwise
 };
 
 /// By the input's name.
@@ -389,7 +390,7 @@ class GraphInterpreter {
       offset = offset * p.extents[d] + index;
     }
     switch (source.kind) {
-      case OpKind::input: return math_.exact(p.weight->values[std::size_t(offset)]);
+      case OpKind::input: return math_.within(p.weight->values[std::size_t(offset)], p.weight->rounding);
       case OpKind::field: return math_.exact(view_.field(source.buffer->slot, int(node), int(offset)));
       case OpKind::placeholder:
         if (node < 0) return math_.exact(0);  // the initial state

@@ -112,6 +112,7 @@ AccessorOrder accessor_order(const ra::Graph& graph) {
 ///   out_of_range       a field or an index past the end of a weight
 ///   invalid_weights    weights that were never bound, or whose open dimensions disagree
 ///   invalid_argument   an output span that is too small or of another element type, found before any work
+///   out_of_memory      more nodes than the machine has memory for: a smaller call may succeed
 /// What the user's own types throw passes through. After the first calls of a size, a call allocates nothing.
 template <class Node, class Set, class First = float>
 class Functor {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -26,14 +25,14 @@ inline constexpr std::size_t slack_bytes = 64;
 class Block {
  public:
   Block() = default;
-  /// Room for `bytes` and the slack. Throws std::bad_alloc.
+  /// Room for `bytes` and the slack. Throws `Error{out_of_memory}`.
   explicit Block(std::size_t bytes) : size_(bytes) {
     constexpr std::size_t huge = std::size_t(2) << 20;
-    if (bytes > SIZE_MAX / 2) throw std::bad_alloc();
+    if (bytes > SIZE_MAX / 2) no_memory(double(bytes));
     const std::size_t alignment = bytes >= huge ? huge : 64;
     const std::size_t rounded = (bytes + slack_bytes + alignment - 1) / alignment * alignment;
     data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-    if (!data_) throw std::bad_alloc();
+    if (!data_) no_memory(double(bytes));
     if (alignment == huge)
       ::madvise(data_, rounded, MADV_HUGEPAGE);  // advice: without it the memory is as good, if slower
     std::memset(data_ + bytes, 0, slack_bytes);

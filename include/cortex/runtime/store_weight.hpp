@@ -49,13 +49,7 @@ inline Vector<std::byte> store_weight(const ir::BufferInfo& buffer, const float*
     return {};
   }
   const Vector<float> elements = ir::stored_elements(buffer, values, extents);
-  if (buffer.is_scales) {
-    Vector<std::int64_t> own;
-    for (std::size_t d = 0; d < extents.size(); ++d)
-      if (buffer.channels >> d & 1u) own.push_back(extents[d]);
-    if (own.empty()) own.push_back(1);
-    extents = std::move(own);
-  }
+  if (buffer.is_scales) extents = ir::extents_of_scales(buffer, extents);
   switch (buffer.dtype) {
     case DType::bf16: return detail::bytes_of<std::uint16_t>(elements, to_bf16);
     case DType::f16: return detail::bytes_of<std::uint16_t>(elements, to_f16);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -256,16 +255,22 @@ class alignas(128) Workspace {
   }
 
   /// Memory is zeroed once, which also maps its pages: what follows costs the same from the first call on, and vectors
-  /// that reach past a row meet no indeterminate values.
+  /// that reach past a row meet no indeterminate values. Where there is not enough, nothing is held afterwards: the
+  /// next call asks for what it needs itself.
   [[gnu::noinline]] static void grow(const Storage& storage, Memory& memory, std::size_t rows, std::size_t copies) {
-    if (rows > memory.rows) {
-      memory.blocks.clear();
-      memory.rows = storage.rows == Rows::fixed ? rows : std::max(rows, std::size_t(32)) + rows / 2;
-    }
-    while (memory.blocks.size() < copies) {
-      if (memory.rows > SIZE_MAX / 4 / storage.row_bytes) throw std::bad_alloc();
-      memory.blocks.emplace_back(memory.rows * storage.row_bytes);
-      std::memset(memory.blocks.back().data(), 0, memory.blocks.back().size());
+    try {
+      if (rows > memory.rows) {
+        memory.blocks.clear();
+        memory.rows = storage.rows == Rows::fixed ? rows : std::max(rows, std::size_t(32)) + rows / 2;
+      }
+      while (memory.blocks.size() < copies) {
+        if (memory.rows > SIZE_MAX / 4 / storage.row_bytes) no_memory(double(memory.rows) * double(storage.row_bytes));
+        memory.blocks.emplace_back(memory.rows * storage.row_bytes);
+        std::memset(memory.blocks.back().data(), 0, memory.blocks.back().size());
+      }
+    } catch (...) {
+      memory = Memory();
+      throw;
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cortex/structure/arrays.hpp"
+#include "cortex/structure/failures.hpp"
 #include "cortex/structure/workspace.hpp"
 
 namespace cortex::structure::derived {
@@ -64,7 +65,9 @@ inline Csr write_parents(WalkState& walk, const Arrays& arrays, std::size_t cont
   return {begin, parents, begin[count], widest_batch(arrays, begin)};
 }
 
-/// Row n, if n is a root: every node that it reaches, itself first, breadth first; else nothing.
+/// Row n, if n is a root: every node that it reaches, itself first, breadth first; else nothing. Roots that stand below
+/// each other may have far more members together than there are nodes: no more than the walk may have visits, so that
+/// their numbers stay within 32 bits.
 inline Csr write_members(WalkState& walk, const Arrays& arrays, std::size_t container) {
   const std::size_t count = std::size_t(arrays.num_nodes);
   std::int32_t* const begin = walk.csr_begin[container].reserve(count + 2);
@@ -74,23 +77,24 @@ inline Csr write_members(WalkState& walk, const Arrays& arrays, std::size_t cont
   for (std::int32_t r = 0; r < arrays.num_roots; ++r) begin[arrays.root[r]] = 1;
   Block<std::int32_t>& list = walk.csr_child[container];
   std::int32_t* members = list.reserve(count + 2);
-  std::int32_t size = 0;
+  std::int64_t size = 0;
   for (std::int32_t root = 0; root < arrays.num_nodes; ++root) {
     const bool is_root = begin[root] == 1;
-    begin[root] = size;
+    begin[root] = std::int32_t(size);
     if (!is_root) continue;
     members = list.extend(std::size_t(size) + count + 2, std::size_t(size));
     members[size++] = root;
     seen[root] = root;
-    for (std::int32_t at = begin[root]; at < size; ++at)
+    for (std::int64_t at = begin[root]; at < size; ++at)
       for_each_child(arrays, walk.num_named, walk.num_containers, members[at], [&](std::int32_t child) {
         if (seen[child] == root) return;
         seen[child] = root;
         members[size++] = child;
       });
+    if (size > walk.max_visits) fail::too_many_members(walk);
   }
-  begin[count] = size;
-  return {begin, members, size, size};
+  const std::int32_t edges = begin[count] = std::int32_t(size);
+  return {begin, members, edges, edges};
 }
 
 }  // namespace cortex::structure::derived

@@ -74,6 +74,12 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
                   "pass fewer roots at a time");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void too_many_members(const WalkState& walk) {
+  throw Error(Code::out_of_range, "the roots have more than " + std::to_string(walk.max_visits) +
+                                      " members (a node counts once for each root that reaches it), the most that "
+                                      "this workspace lists in one call; pass fewer roots at a time");
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_parts(std::int32_t heights, std::int32_t parts) {
   throw Error(Code::out_of_range, "the nodes stand " + std::to_string(heights) + " levels deep, each of " +
                                       std::to_string(parts) +

@@ -68,8 +68,8 @@ class Linearizer {
   ///
   /// Throws Error: invalid_structure for a cycle, a null root, a null child, a shared child or too many children;
   /// out_of_range for field values outside their table or 32 bits, for a kind that a switch has no case for, and for
-  /// more visits than the workspace allows. What the user's own pointers, containers and lambdas throw passes through.
-  /// Either way the workspace can be used again.
+  /// more visits, or members, than the workspace allows; out_of_memory. What the user's own pointers, containers and
+  /// lambdas throw passes through. Either way the workspace can be used again.
   template <class Roots>
   static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
                            Roots&& roots) {

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cortex/base/error.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/structure/arrays.hpp"
 #include "cortex/structure/partition.hpp"
@@ -35,13 +36,14 @@ class Block {
   /// Room for `count` elements, whose values are unspecified.
   T* reserve(std::size_t count) { return count < capacity_ ? data_ : extend(count, 0); }
 
-  /// Room for `count` elements; the first `used` keep their values.
+  /// Room for `count` elements; the first `used` keep their values. Throws `Error{out_of_memory}`; all is as it was
+  /// then.
   T* extend(std::size_t count, std::size_t used) {
     if (count < capacity_) return data_;
     used = std::min(used, capacity_);
     const std::size_t larger = count + count / 2 + 64;
     const std::size_t bytes = larger * sizeof(T) + 64;
-    T* fresh = static_cast<T*>(::operator new(bytes, std::align_val_t(64)));
+    T* fresh = allocate(bytes);
     if (used > 0) std::memcpy(static_cast<void*>(fresh), data_, used * sizeof(T));
     std::memset(static_cast<void*>(fresh + used), 0, bytes - used * sizeof(T));
     release(data_);
@@ -54,6 +56,13 @@ class Block {
   std::size_t capacity() const { return capacity_; }
 
  private:
+  static T* allocate(std::size_t bytes) {
+    try {
+      return static_cast<T*>(::operator new(bytes, std::align_val_t(64)));
+    } catch (const std::bad_alloc&) {
+      no_memory(double(bytes));
+    }
+  }
   static void release(T* data) { ::operator delete(static_cast<void*>(data), std::align_val_t(64)); }
   T* data_ = nullptr;
   std::size_t capacity_ = 0;
@@ -239,7 +248,8 @@ struct Bounds {
 class Workspace {
  public:
   /// `max_visits` bounds how many nodes, counted once for each link that leads to them, one call may have (at most
-  /// about 2^31 in any case); a larger call gets Code::out_of_range.
+  /// about 2^31 in any case), and how many members its roots have together, where these are listed; a larger call gets
+  /// Code::out_of_range.
   explicit Workspace(std::int32_t max_visits = INT32_MAX - 64) { state_.max_visits = max_visits; }
   Workspace(Workspace&& other) noexcept
       : state_(std::exchange(other.state_, fresh(other))),

@@ -39,11 +39,10 @@ inline std::string json_text(std::string_view text) {
 class JsonLine {
  public:
   JsonLine& text(std::string_view key, std::string_view value) { return add(key, json_text(value)); }
-  /// `value` is finite.
+  /// `value` is finite, and is read back as it is.
   JsonLine& number(std::string_view key, double value) {
     char digits[32];
-    std::snprintf(digits, sizeof digits, "%.9g", value);
-    return add(key, digits);
+    return add(key, {digits, std::to_chars(digits, digits + sizeof digits, value).ptr});
   }
   std::string str() const { return "{" + members_ + "}"; }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,8 +24,8 @@ namespace cortex::tuning {
 /// What has become of a candidate.
 enum class Outcome : std::uint8_t {
   measured,  // right, and timed
-  refused,   // not legal for the model: `why` has the compiler's words
-  wrong,     // its results are not those of the default; a defect of the library
+  refused,   // not legal for the model, or too large for the machine: `why` has the library's words
+  wrong,     // its results are not those of the default, or it fails where that does not; a defect of the library
 };
 
 inline std::string_view to_string(Outcome outcome) {
@@ -224,11 +225,23 @@ class Log {
   detail::File file_{nullptr, &std::fclose};
 };
 
+/// How far a search goes, at most. One that ends by itself has no limits.
+struct Reach {
+  static constexpr double unlimited = std::numeric_limits<double>::max();
+  double seconds = unlimited, candidates = unlimited;
+
+  /// Whether a search of `asked` would come no farther. One of no time goes nowhere.
+  bool covers(const Reach& asked) const {
+    return asked.seconds == 0 || (seconds >= asked.seconds && candidates >= asked.candidates);
+  }
+};
+
 /// What a search has found.
 struct Found {
   std::string schedule;  // as text
   double ratio = 1;      // to the default's time
   double noise = 0;      // of that ratio
+  Reach searched = {};
 };
 
 /// A folder of results, a file each, named by what they hold for.
@@ -240,33 +253,49 @@ class Cache {
     line_.text("machine", key.machine).text("shapes", key.shapes).text("searched", searched);
   }
 
-  /// What an earlier search has found. A file that is not whole, or of something else, counts as none.
-  std::optional<Found> find() const {
+  /// What an earlier search has found that went as far as `asked`. A file that is not whole, or of something else,
+  /// counts as none.
+  std::optional<Found> find(const Reach& asked) const {
     const auto text = folder_.empty() ? std::nullopt : detail::read_all(path());
     if (!text || text->empty() || text->back() != '\n') return {};
     const auto json = parse_json(std::string_view(*text).substr(0, text->size() - 1));
     const auto expected = parse_json(line_.str());
-    if (!json || !json->count("schedule")) return {};
+    if (!json) return {};
+    for (const char* name : {"schedule", "ratio", "noise", "seconds", "candidates"})
+      if (!json->count(name)) return {};
     for (const auto& [name, value] : *expected)
       if (text_of(*json, name) != value) return {};
-    return Found{text_of(*json, "schedule"), number_of(*json, "ratio"), number_of(*json, "noise")};
+    const Reach searched{number_of(*json, "seconds"), number_of(*json, "candidates")};
+    if (!searched.covers(asked)) return {};
+    return Found{text_of(*json, "schedule"), number_of(*json, "ratio"), number_of(*json, "noise"), searched};
   }
 
-  /// Keeps `found`; the folder is made if it is not there. Another process sees all of it or nothing.
-  void keep(const Found& found) const {
+  /// Makes the folder if it is not there. Throws `Error{invalid_argument}` if nothing can be kept in it, which is to be
+  /// known before a search and not after it.
+  void open() const {
     if (folder_.empty()) return;
     ::mkdir(folder_.c_str(), 0777);
+    if (::access(folder_.c_str(), W_OK | X_OK) != 0) fail();
+  }
+
+  /// Keeps `found`. Another process sees all of it or nothing.
+  void keep(const Found& found) const {
+    if (folder_.empty()) return;
+    open();
     JsonLine line = line_;
     line.text("schedule", found.schedule).number("ratio", found.ratio).number("noise", found.noise);
+    line.number("seconds", found.searched.seconds).number("candidates", found.searched.candidates);
     const std::string text = line.str() + "\n", fresh = path() + "." + std::to_string(::getpid());
     detail::File file = detail::open_file(fresh, "we");
     const bool written =
         file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
-    if (!written || std::rename(fresh.c_str(), path().c_str()) != 0)
-      throw Error(Code::invalid_argument, "tuning cache '" + folder_ + "': no file can be written there");
+    if (!written || std::rename(fresh.c_str(), path().c_str()) != 0) fail();
   }
 
  private:
+  [[noreturn]] void fail() const {
+    throw Error(Code::invalid_argument, "tuning cache '" + folder_ + "': no file can be written there");
+  }
   std::string path() const { return folder_ + "/" + hash_of(line_.str()) + ".json"; }
 
   std::string folder_;

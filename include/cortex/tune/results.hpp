@@ -9,8 +9,12 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "cortex/base/half.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/ir/stored.hpp"
 #include "cortex/ra/interpret.hpp"
 #include "cortex/runtime/output.hpp"
 #include "cortex/schedule/choose_groups.hpp"
@@ -18,14 +22,14 @@
 namespace cortex::tuning {
 
 /// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
-/// branches, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are computed and
-/// what is scheduled by hand may. The interpreter of loops computes in double, and rounds whatever a schedule keeps in
-/// memory.
+/// branches, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are computed, what
+/// weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds
+/// whatever a schedule keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   if (target.backend == Backend::llvm)
     return a.tiling.gates == b.tiling.gates && a.refactored == b.refactored && a.unrolled == b.unrolled &&
-           a.exact == b.exact && a.by_hand == b.by_hand;
+           a.exact == b.exact && a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand;
   a.max_workers = b.max_workers, a.fewer_workers = b.fewer_workers, a.num_groups = b.num_groups;
   a.level_fill = b.level_fill;
   return a == b;
@@ -137,31 +141,58 @@ class OrderedArrays {
   Vector<structure::FieldArray> fields_;
 };
 
-/// The weights of a call as the interpreter takes them, out of the copies that the code reads. What no code reads is
-/// zero.
+/// The elements of a copy of a weight that the code reads, dense and row-major.
+inline std::vector<double> elements_of(const ir::BufferInfo& buffer, const runtime::Block& block,
+                                       const Vector<std::int64_t>& extents) {
+  const runtime::Runs runs = runtime::runs_of(runtime::layout_of(buffer), 0, extents);
+  std::vector<double> result;
+  result.reserve(std::size_t(runs.size()));
+  const auto unpack = [&](auto element, auto number) {
+    for (const std::int64_t begin : runs.begin)
+      for (std::int64_t i = 0; i < runs.length; ++i) {
+        std::memcpy(&element, block.data() + std::size_t(begin + i) * sizeof element, sizeof element);
+        result.push_back(double(number(element)));
+      }
+  };
+  const auto itself = [](auto element) { return element; };
+  switch (buffer.dtype) {
+    case DType::f32: unpack(float(), itself); break;
+    case DType::f64: unpack(double(), itself); break;
+    case DType::bf16: unpack(std::uint16_t(), from_bf16); break;
+    case DType::f16: unpack(std::uint16_t(), from_f16); break;
+    case DType::i8: unpack(std::int8_t(), itself); break;
+    default: throw Error(Code::internal, "weight '" + buffer.name + "' is of a type that the tuner cannot read");
+  }
+  return result;
+}
+
+/// The weights of a call as the interpreter takes them, out of the copies that the code reads: as they are stored. What
+/// no code reads is zero.
 inline ra::Weights weights_of(const runtime::Workspace& call) {
   const runtime::Executable& executable = *call.plan().executable;
   const runtime::WeightSet& set = call.weights();
   ra::Weights result;
   for (std::size_t slot = 0; slot < executable.weights.size(); ++slot) {
-    ra::Tensor tensor{set.shapes[slot], {}};
+    const Vector<std::int64_t>& extents = set.shapes[slot];
+    ra::Tensor tensor{extents, {}};
     std::int64_t count = 1;
-    for (const std::int64_t extent : tensor.shape) count *= extent;
+    for (const std::int64_t extent : extents) count *= extent;
     tensor.values.resize(std::size_t(count));
+    const ir::BufferInfo* scaled_by = nullptr;
+    std::vector<double> scales;
     for (std::size_t b = 0; b < set.blocks.size(); ++b) {
       const ir::Buffer& buffer = executable.program.buffers[b];
       if (!set.blocks[b] || runtime::detail::weight_slot(buffer) != int(slot)) continue;
-      const runtime::Runs runs = runtime::runs_of(runtime::layout_of(*buffer), 0, tensor.shape);
-      const auto unpack = [&](const auto* from) {
-        double* to = tensor.values.data();
-        for (const std::int64_t begin : runs.begin)
-          for (std::int64_t i = 0; i < runs.length; ++i) *to++ = double(from[begin + i]);
-      };
-      switch (buffer->dtype) {
-        case DType::f32: unpack(reinterpret_cast<const float*>(set.blocks[b]->data())); break;
-        case DType::f64: unpack(reinterpret_cast<const double*>(set.blocks[b]->data())); break;
-        default: throw Error(Code::internal, "weight '" + buffer->name + "' is of a type that the tuner cannot read");
-      }
+      if (buffer->is_scales)
+        scaled_by = &*buffer, scales = elements_of(*buffer, *set.blocks[b], ir::extents_of_scales(*buffer, extents));
+      else
+        tensor.values = elements_of(*buffer, *set.blocks[b], extents);
+    }
+    if (scaled_by) {  // the code rounds once more, where it multiplies with a scale: the element, or a sum of these
+      std::size_t num_channels = 0;
+      const Vector<std::size_t> channel = ir::detail::channels_of(extents, scaled_by->channels, num_channels);
+      for (std::size_t i = 0; i < channel.size(); ++i) tensor.values[i] *= scales[channel[i]];
+      tensor.rounding = ra::Rounding().f32;
     }
     result.emplace(executable.weights[slot].name, std::move(tensor));
   }

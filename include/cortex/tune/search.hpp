@@ -74,13 +74,15 @@ struct TuneOptions {
   double seconds = 120;               // of search; then come the final rounds, of half of it if that is enough for nine
   double seconds_a_candidate = 0.2;   // of measuring, at least
   std::size_t patience = 20;          // candidates in a row that are no better end a guided search
-  int final_rounds = 31;              // in which the winner is measured again
+  int final_rounds = 31;              // in which the best ones are measured again; 0: none is, and the default stays
   double least_gain = 0.01;           // of the default's time, below which the default stays
   std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
-                                      // those of the first batch; see `tuning::mismatch` for what that costs
+                                      // those of the first batch, or none for 0; see `tuning::mismatch` for the costs
   std::string log;                    // a file from which a search goes on; empty: none
-  std::string cache;                  // a folder of results; empty: none
-  std::stop_token stop;               // cancels
+  /// A folder of results; empty: none. A result is taken if the search that found it was allowed as many candidates and
+  /// as many seconds as this one is, or ended before both. So 0 seconds take whatever there is.
+  std::string cache;
+  std::stop_token stop;  // cancels
   std::function<void(const tuning::Progress&)> progress;
   tuning::Timer* timer = nullptr;  // null: the system's clock
 };
@@ -94,7 +96,8 @@ struct Tuned {
   double noise = 0;     // by how much that may be more, with 95% certainty
   tuning::Ended ended = tuning::Ended::all_tried;
   std::size_t space_size = 0;         // how many schedules there were to try
-  Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default
+  Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default. Empty if
+                                      // the result is from the cache, or the search was cancelled before
   tuning::Key key;
 };
 
@@ -172,21 +175,24 @@ class Search {
     const std::string start = to_string(result_.start);
     const Cache cache(options_.cache, result_.key, space_.text() + "\n" + start);
     if (take_from(cache)) return std::move(result_);
+    cache.open();
     log_ = Log(options_.log, result_.key, start);
     make_default();
     try_all();
-    if (result_.ended == Ended::cancelled) return std::move(result_);
+    if (result_.ended == Ended::cancelled || options_.final_rounds == 0) return std::move(result_);
     decide();
-    if (result_.ended != Ended::cancelled) cache.keep({to_string(result_.schedule), result_.ratio, result_.noise});
+    if (result_.ended != Ended::cancelled)
+      cache.keep({to_string(result_.schedule), result_.ratio, result_.noise, searched()});
     return std::move(result_);
   }
 
  private:
   // ---- what it is of ----
 
-  /// The shapes of the user's inputs, by a model that is never run: that costs no machine code.
+  /// The shapes of the user's inputs, by a model that is never run: that costs no machine code. Levels are the nodes'
+  /// heights, however a schedule fills them.
   void look_at_inputs() {
-    const auto plain = subject_.make(Schedule::standard(), interpreted());
+    const auto plain = subject_.make(Schedule::standard().fill_levels(1), interpreted());
     std::string shapes;
     for (std::size_t b = 0; b < subject_.num_batches; ++b)
       plain->number(b, [&](const runtime::Workspace& call) {
@@ -202,7 +208,7 @@ class Search {
   }
 
   bool take_from(const Cache& cache) {
-    const auto found = cache.find();
+    const auto found = cache.find(limits());
     const std::optional<Schedule> schedule = found ? schedule_of(found->schedule) : std::nullopt;
     if (!schedule) return false;
     result_.schedule = *schedule;
@@ -210,6 +216,15 @@ class Search {
     result_.ratio = found->ratio, result_.noise = found->noise;
     result_.ended = Ended::from_cache;
     return true;
+  }
+
+  /// How far the options let it go.
+  Reach limits() const { return {std::min(options_.seconds, Reach::unlimited), double(options_.most_candidates)}; }
+
+  /// How far it went.
+  Reach searched() const {
+    const bool limited = result_.ended == Ended::seconds || result_.ended == Ended::candidates;
+    return limited ? limits() : Reach{};
   }
 
   /// The point of the space with that text.
@@ -272,14 +287,16 @@ class Search {
   /// The schedule that all others are held against. Its errors are the user's: weights that are not bound, a structure
   /// that is not the model's.
   void make_default() {
+    if (stopped()) return;
     default_ = subject_.make(result_.start, subject_.target);
-    for (std::size_t b = 0; b < subject_.num_batches; ++b)
+    for (std::size_t b = 0; b < subject_.num_batches && !stopped(); ++b)
       default_->inspect(b, [&](const runtime::Workspace& call) { expected_.push_back(fingerprint(call)); });
     Record record;
     record.schedule = to_string(result_.start);
     record.ratio = 1, record.rounds = 5;
     Least least;
-    for (int round = 0; round < record.rounds; ++round) round_of(*default_, result_.start, least);
+    for (int round = 0; round < record.rounds && !stopped(); ++round) round_of(*default_, result_.start, least);
+    if (stopped()) return;
     record.seconds = least.sum();
     record.predicted_seconds = predicted(scheduled(result_.start).work, result_.start);
     result_.candidates.push_back(record);
@@ -287,10 +304,11 @@ class Search {
 
   void try_all() {
     Vector<Candidate> waiting = candidates();
+    if (stopped()) return end(Ended::cancelled);
     std::size_t since_best = 0;
     for (std::size_t at = 0; at < waiting.size(); ++at) {
       const bool guided = options_.search == TuneOptions::Search::guided;
-      if (options_.stop.stop_requested()) return end(Ended::cancelled);
+      if (stopped()) return end(Ended::cancelled);
       if (at >= options_.most_candidates) return end(Ended::candidates);
       if (guided && since_best >= options_.patience) return end(Ended::no_gain);
       if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
@@ -317,11 +335,13 @@ class Search {
   }
 
   void end(Ended how) { result_.ended = how; }
+  bool stopped() const { return options_.stop.stop_requested(); }
 
   /// All but the default, in the order in which they are tried. Those that the compiler refuses are noted and left out.
   Vector<Candidate> candidates() {
     Vector<Candidate> result;
     for (const Point& point : points_) {
+      if (stopped()) return {};
       if (point.schedule == result_.start) continue;
       const Scheduled& program = scheduled(point.schedule);
       if (program.refused.empty()) {
@@ -360,15 +380,15 @@ class Search {
     std::unique_ptr<Trial> trial;
     try {
       trial = subject_.make(schedule, subject_.target);
-    } catch (const Error& error) {
-      record.outcome = Outcome::refused, record.why = error.message;
-      return {};
-    }
-    if (const auto why = wrong(*trial, schedule)) {
+      const auto why = wrong(*trial, schedule);
+      if (!why) return trial;
       record.outcome = Outcome::wrong, record.why = *why;
-      return {};
+    } catch (const Error& error) {
+      // What was compiled can be called, where the default can; all but memory is a defect then.
+      const bool defect = trial && error.code != Code::out_of_memory;
+      record.outcome = defect ? Outcome::wrong : Outcome::refused, record.why = error.message;
     }
-    return trial;
+    return {};
   }
 
   std::optional<std::string> wrong(Trial& trial, const Schedule& schedule) {
@@ -421,7 +441,7 @@ class Search {
     Least own, other;
     const double begin = timer_->now();
     for (int round = 0; round < 101; ++round) {
-      if (options_.stop.stop_requested()) return false;
+      if (stopped()) return false;
       if (round % 2) round_of(trial, schedule, own);
       round_of(*default_, result_.start, other);
       if (round % 2 == 0) round_of(trial, schedule, own);
@@ -452,7 +472,7 @@ class Search {
     const double begin = timer_->now();
     for (int round = 0; round < options_.final_rounds; ++round) {
       if (round >= 9 && timer_->now() - begin > options_.seconds / 2) break;
-      if (options_.stop.stop_requested()) return end(Ended::cancelled);
+      if (stopped()) return end(Ended::cancelled);
       Vector<double> times(finalists.size() + 1);
       for (std::size_t i = 0; i < times.size(); ++i) {
         const std::size_t turn = (i + std::size_t(round)) % times.size();  // nobody is always the first

@@ -103,7 +103,7 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
                 ends[std::size_t(tuned.ended)]);
   std::string text = line;
   if (tuned.ratio == 1)
-    std::snprintf(line, sizeof line, "the default stays; none was faster\n");
+    std::snprintf(line, sizeof line, "the default stays; none was found to be faster\n");
   else
     std::snprintf(line, sizeof line, "%s: %.3f of the default's time, or up to %.3f more\n",
                   tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
