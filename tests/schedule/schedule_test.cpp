@@ -299,6 +299,19 @@ TEST_CASE("a nest over no dimension stays as it is", "[schedule]") {
   CHECK(schedule::tile_nests(s, machine(16)).same_as(s));
 }
 
+TEST_CASE("matrices at nodes are swept over once in panels of four vectors where the first cache holds their weights",
+          "[schedule]") {
+  const Target here = machine(64, 32);
+  const ir::Stmt packed = program_after("pack_weights", mv_phrases(64).graph(), standard, here).body;
+  const auto widest_panel = [&](double first_cache, const Tiling& tiling = {}) {
+    const std::string text = ir::print(schedule::tile_nests(packed, here, tiling, first_cache));
+    return text.find("W_packed[48 + lane") != std::string::npos ? 4 : 2;
+  };
+  CHECK(widest_panel(48 << 10) == 4);  // of 128 steps: 32 KB
+  CHECK(widest_panel(40 << 10) == 2);
+  CHECK(widest_panel(48 << 10, Tiling{8, 0, 0}) == 2);  // what the schedule asks for
+}
+
 TEST_CASE("tiles leave registers for what they multiply", "[schedule]") {
   for (const int registers : {16, 32})
     for (int gates = 1; gates <= registers / 5; ++gates) {

@@ -50,9 +50,9 @@ class PassObserver {
 
 /// What a pipeline run does beside compiling.
 struct PipelineOptions {
-  bool verify = false;                                  // check the program after each pass
-  PassObserver* observer = nullptr;                     // of the run, or none
-  double second_cache = schedule::CacheSizes{}.second;  // bytes of a core's second-level cache
+  bool verify = false;               // check the program after each pass
+  PassObserver* observer = nullptr;  // of the run, or none
+  schedule::CacheSizes caches;       // of a core
 };
 
 /// Runs passes one after another on a program.
@@ -168,7 +168,8 @@ inline void make_nests(Pipeline& p, int gates) {
 }
 
 /// The compiler's own schedule of a program's loops.
-inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target, double second_cache) {
+inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target,
+                           const schedule::CacheSizes& caches) {
   const bool shared = schedule.max_workers > 1;
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule::most_gates(target, schedule.tiling));
@@ -189,10 +190,11 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   // Register tiles over packed weights
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
-  p.run("tile_nests", [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling); });
+  p.run("tile_nests",
+        [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling, caches.first); });
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
-  p.run("alternate_sweeps", [&](const ir::Stmt& s) { return schedule::alternate_sweeps(s, schedule, second_cache); });
+  p.run("alternate_sweeps", [&](const ir::Stmt& s) { return schedule::alternate_sweeps(s, schedule, caches.second); });
   p.run("prefetch_weights", [&](const ir::Stmt& s) { return schedule::prefetch_weights(s, target.vector_bytes); });
   if (shared) p.run("prefetch_rows", schedule::prefetch_rows);
   p.read_in_place(in_place);
@@ -206,7 +208,7 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
   if (schedule.by_hand)
     p.by_hand(*schedule.by_hand, schedule, target, schedule::lanes_of(target, DType::f32));
   else
-    schedule_loops(p, schedule, target, options.second_cache);
+    schedule_loops(p, schedule, target, options.caches);
 
   // Down to the machine
   p.run("resolve_structure",

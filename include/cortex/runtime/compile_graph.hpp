@@ -82,7 +82,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   const schedule::MachineModel machine = machine_model(target);
   detail::Keeper keeper(*executable, options);
   pass::PipelineOptions of_machine = keeper.observing();
-  of_machine.second_cache = machine.levels[1].bytes;
+  of_machine.caches = {machine.levels[0].bytes, machine.levels[1].bytes, machine.levels[2].bytes};
   executable->program = pass::run_pipeline(executable->lowered, schedule, target, of_machine);
   executable->partition = partition_of(graph, ra::questions(graph, schedule));
   for (const int depth : lower::unrolling(graph, schedule))

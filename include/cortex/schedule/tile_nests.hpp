@@ -17,6 +17,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/machine_model.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_iterations.hpp"
 #include "cortex/schedule/split.hpp"
@@ -130,11 +131,14 @@ struct Halves {
 /// Tiles one nest.
 class NestTiler {
  public:
-  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling)
+  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, double first_cache)
       : nest_(nest),
         lanes_(lanes_of(target, widest_stored(nest.inner))),
         slice_unit_(lanes_of(target, DType::f32)),
+        vector_bytes_(target.vector_bytes),
+        first_cache_(first_cache),
         contracts_(has_contraction(nest.inner)),
+        rows_asked_(tiling.rows > 0),
         shape_(tile_shape(target, gates_of(nest.inner), tiling)) {}
 
   /// The tiled nest; nothing if there is no dimension to tile.
@@ -202,13 +206,27 @@ class NestTiler {
     return same_columns;
   }
 
+  /// How many rows a tile of a matrix has at most. Rows are swept over once for each panel of columns, so that of four
+  /// vectors in place of two halves what is read of them; as long as its weights stay in the first-level cache.
+  int most_rows_of_matrix() const {
+    int steps = 0;
+    ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
+      if (contraction.dim.kind() == DimKind::dense) steps += int(ir::as_int(contraction.extent).value_or(1 << 20));
+    });
+    constexpr int vectors = 4;
+    const int rows = std::min(shape_.most_rows, shape_.budget / vectors - 1);
+    const bool stays = double(vectors) * vector_bytes_ * steps <= 0.75 * first_cache_,
+               wide = nest_.loops.back().dim.extent() > 2 * lanes_;
+    return rows >= 4 && shape_.gates == 1 && wide && stays && !rows_asked_ ? rows : shape_.most_rows;
+  }
+
   /// Tiles of rows of one node's matrix, or of the worker's share of it: there are enough of them however few nodes a
   /// batch has. Their number is divided into equal tiles where that is possible without small ones. The loop over rows
   /// is inside that over columns: the columns' weights stay in the first cache meanwhile.
   ir::Stmt rows_of_matrix() {
     row_ = &nest_.loops[nest_.loops.size() - 2];
     const bool shared = row_->kind == ir::ForKind::parallel;
-    const int extent = int(*ir::as_int(row_->extent)), most = std::min(shape_.most_rows, extent);
+    const int extent = int(*ir::as_int(row_->extent)), most = std::min(most_rows_of_matrix(), extent);
     const int unit = row_->piece > 1 ? int(row_->piece) : slice_unit_;
     const int whole = shared ? unit : extent;  // what tiles should divide
     int each = most;
@@ -403,16 +421,21 @@ class NestTiler {
   bool row_tiles_divide_ = false;    // there are no rows but those of whole tiles
   int lanes_;
   int slice_unit_;
+  int vector_bytes_;
+  double first_cache_;
   bool contracts_;
+  bool rows_asked_;  // by the schedule
   TileShape shape_;
 };
 
 }  // namespace detail
 
-inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target, const Tiling& tiling = {}) {
+/// `first_cache`: of a core, in bytes.
+inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target, const Tiling& tiling = {},
+                           double first_cache = CacheSizes{}.first) {
   // What is shared whole, such as a loop over subtrees or slices, is no tile's: each worker takes its share of it.
   const ir::Stmt tiled =
-      map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target, tiling).run(); });
+      map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target, tiling, first_cache).run(); });
   return share_iterations(tiled, lanes_of(target, DType::f32));
 }
 
