@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstddef>
@@ -55,6 +56,50 @@ inline volatile float sink;
   sink = _mm256_cvtss_f32(a[0]);
   return double(steps) * 12 * 8 * 2;
 }
+/// A matrix product's multiply-adds: six rows times four vectors of outputs, `steps` long, with each vector of weights
+/// and each row's number loaded where it is multiplied.
+[[gnu::target("avx512f"), gnu::noinline]] inline double tile_512(const float* weights, const float* rows, long steps) {
+  __m512 a[6][4];
+#pragma GCC unroll 6
+  for (auto& row : a)
+#pragma GCC unroll 4
+    for (__m512& sum : row) sum = _mm512_setzero_ps();
+  for (long k = 0; k < steps; ++k) {
+    __m512 w[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) w[v] = _mm512_load_ps(weights + k * 64 + v * 16);
+#pragma GCC unroll 6
+    for (int r = 0; r < 6; ++r) {
+      const __m512 x = _mm512_set1_ps(rows[r * steps + k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) a[r][v] = _mm512_fmadd_ps(w[v], x, a[r][v]);
+    }
+  }
+  __m512 sum = _mm512_setzero_ps();
+  for (const auto& row : a)
+    for (const __m512& one : row) sum = _mm512_add_ps(sum, one);
+  sink = _mm512_cvtss_f32(sum);
+  return double(steps) * 6 * 64 * 2;
+}
+/// The same, of six rows times two vectors.
+[[gnu::target("avx2,fma"), gnu::noinline]] inline double tile_256(const float* weights, const float* rows, long steps) {
+  __m256 a[6][2];
+#pragma GCC unroll 6
+  for (auto& row : a) row[0] = row[1] = _mm256_setzero_ps();
+  for (long k = 0; k < steps; ++k) {
+    const __m256 w[2] = {_mm256_load_ps(weights + k * 16), _mm256_load_ps(weights + k * 16 + 8)};
+#pragma GCC unroll 6
+    for (int r = 0; r < 6; ++r) {
+      const __m256 x = _mm256_set1_ps(rows[r * steps + k]);
+      a[r][0] = _mm256_fmadd_ps(w[0], x, a[r][0]);
+      a[r][1] = _mm256_fmadd_ps(w[1], x, a[r][1]);
+    }
+  }
+  __m256 sum = _mm256_setzero_ps();
+  for (const auto& row : a) sum = _mm256_add_ps(sum, _mm256_add_ps(row[0], row[1]));
+  sink = _mm256_cvtss_f32(sum);
+  return double(steps) * 6 * 16 * 2;
+}
 [[gnu::target("avx512f"), gnu::noinline]] inline void read_512(const float* data, std::size_t count) {
   __m512 a[8] = {};
   for (std::size_t at = 0; at + 128 <= count; at += 128) {
@@ -99,6 +144,27 @@ inline double multiply_add(long steps) {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_add_256(steps);
 #endif
   return multiply_add_128(steps);
+}
+/// Tiles of a matrix product whose operands stay in the first-level cache, again and again: operations done.
+inline double multiply_in_tiles(int times) {
+  constexpr long steps = 64;
+  alignas(64) static const std::array<float, steps * 64> weights{};
+  alignas(64) static const std::array<float, steps * 6> rows{};
+  double done = 0;
+  for (int i = 0; i < times; ++i) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) {
+      done += tile_512(weights.data(), rows.data(), steps);
+      continue;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+      done += tile_256(weights.data(), rows.data(), steps);
+      continue;
+    }
+#endif
+    done += multiply_add_128(steps);
+  }
+  return done;
 }
 inline void read(const float* data, std::size_t count) {
 #if defined(__x86_64__)
@@ -165,7 +231,8 @@ double together(int threads, Work work) {
 /// away.
 struct Machine {
   std::vector<int> threads;                    // for how many threads at once
-  std::vector<double> gflops;                  // [threads] of all of them
+  std::vector<double> gflops;                  // [threads] of all of them, on registers alone
+  std::vector<double> tile_gflops;             // [threads] in tiles of a product, from the first-level cache
   std::vector<std::size_t> slices;             // bytes that each thread reads again and again
   std::vector<std::vector<double>> gigabytes;  // [threads][slices] a second, of all of them
   double barrier_us = 0;
@@ -208,6 +275,7 @@ struct Machine {
   void add(const Machine& other) {
     for (std::size_t t = 0; t < gflops.size(); ++t) {
       gflops[t] = std::max(gflops[t], other.gflops[t]);
+      tile_gflops[t] = std::max(tile_gflops[t], other.tile_gflops[t]);
       for (std::size_t s = 0; s < slices.size(); ++s)
         gigabytes[t][s] = std::max(gigabytes[t][s], other.gigabytes[t][s]);
     }
@@ -224,15 +292,19 @@ inline Machine probe_machine(std::vector<int> threads, int tries = 10) {
   machine.slices = {16 * K,   32 * K,   64 * K,   128 * K,  256 * K,   512 * K,  768 * K,
                     1024 * K, 1536 * K, 2048 * K, 4096 * K, 16384 * K, 65536 * K};
   for (const int t : threads) {
-    double best = 0;
-    for (int run = 0; run < tries; ++run) {
-      std::vector<double> done(static_cast<std::size_t>(t));
-      const double us = probe::together(t, [&](int self) { done[std::size_t(self)] = probe::multiply_add(100000); });
-      double operations = 0;
-      for (const double d : done) operations += d;
-      best = std::max(best, operations / us / 1e3);
-    }
-    machine.gflops.push_back(best);
+    const auto best_of = [&](auto work) {
+      double best = 0;
+      for (int run = 0; run < tries; ++run) {
+        std::vector<double> done(static_cast<std::size_t>(t));
+        const double us = probe::together(t, [&](int self) { done[std::size_t(self)] = work(); });
+        double operations = 0;
+        for (const double d : done) operations += d;
+        best = std::max(best, operations / us / 1e3);
+      }
+      return best;
+    };
+    machine.gflops.push_back(best_of([] { return probe::multiply_add(100000); }));
+    machine.tile_gflops.push_back(best_of([] { return probe::multiply_in_tiles(4000); }));
     machine.gigabytes.emplace_back();
     for (const std::size_t slice : machine.slices) {
       const std::size_t count = slice / sizeof(float);

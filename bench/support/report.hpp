@@ -44,8 +44,8 @@ inline std::vector<SystemKind> chosen_systems(const std::vector<std::string>& wa
 
 inline void print_machine(const Machine& machine) {
   for (std::size_t t = 0; t < machine.threads.size(); ++t) {
-    std::fprintf(talk(), "%d thread%s: %.0f GFLOP/s; reads of slices a thread, GB/s:", machine.threads[t],
-                 machine.threads[t] == 1 ? "" : "s", machine.gflops[t]);
+    std::fprintf(talk(), "%d thread%s: %.0f GFLOP/s (%.0f in tiles of a product); reads of slices a thread, GB/s:",
+                 machine.threads[t], machine.threads[t] == 1 ? "" : "s", machine.gflops[t], machine.tile_gflops[t]);
     for (std::size_t s = 0; s < machine.slices.size(); ++s)
       std::fprintf(talk(), " %.0f (%zu KB)", machine.gigabytes[t][s], machine.slices[s] / 1024);
     std::fprintf(talk(), "\n");
@@ -101,6 +101,7 @@ inline Json about(const std::string& data, const Machine& machine, bool busy) {
                        {"busy", int(busy)},
                        {"threads", Json::list(machine.threads)},
                        {"gflops", Json::list(machine.gflops)},
+                       {"tile_gflops", Json::list(machine.tile_gflops)},
                        {"slices", Json::list(machine.slices)},
                        {"gigabytes", Json::lines(bandwidths)},
                        {"barrier_us", machine.barrier_us}});
