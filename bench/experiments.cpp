@@ -8,6 +8,9 @@
 //   ablation     E5   without batching, specialization, fusion, packed weights
 //   unroll       E6   recursions unrolled once, TreeLSTM and TreeRNN
 //   levels            small levels filled with nodes from below, up to so many, and levels of one height
+//   stored            weights in bf16, f16 and i8
+//   sweeps            weights that exceed the second-level cache, swept over there and back
+//   groups            threads in groups of their own, and all in one
 //   refactor     E7   recursions cut at the matrix product behind the reset gate, TreeGRU and SimpleTreeGRU
 //   gated             a model that is in no zoo, beside its floor
 //   memory       E9   what a call takes of memory
@@ -155,6 +158,49 @@ class Experiments {
               variants.emplace_back("up to " + std::to_string(nodes), standard.fill_levels(nodes));
             schedules(rows, model, hidden, batch, threads, variants);
           }
+    return rows;
+  }
+
+  std::vector<Json> stored() {
+    std::vector<Json> rows;
+    for (const int hidden : {256, 512})
+      for (const std::size_t batch : {1, 10})
+        for (const int threads : options_.all_threads()) {
+          const auto standard = all_work(threads);
+          schedules(rows, Model::treelstm, hidden, batch, threads,
+                    {{"f32", standard},
+                     {"bf16", standard.store_weights(cortex::DType::bf16)},
+                     {"f16", standard.store_weights(cortex::DType::f16)},
+                     {"i8", standard.store_weights(cortex::DType::i8)}},
+                    Results::rounded);
+        }
+    return rows;
+  }
+
+  std::vector<Json> sweeps() {
+    std::vector<Json> rows;
+    for (const Model model : {Model::lstm, Model::treegru, Model::treelstm})
+      for (const std::size_t batch : {1, 10})
+        for (const int threads : options_.all_threads()) {
+          const auto standard = all_work(threads);
+          schedules(rows, model, 512, batch, threads,
+                    {{"forward", standard.sweep_forward()}, {"there and back", standard.alternate_sweeps()}});
+        }
+    return rows;
+  }
+
+  std::vector<Json> groups() {
+    std::vector<Json> rows;
+    const int threads = options_.threads;
+    if (threads == 1) return rows;
+    for (const Model model : {Model::lstm, Model::dagrnn, Model::treegru, Model::treelstm})
+      for (const int hidden : {64, 256, 512}) {
+        const auto standard = all_work(threads);
+        schedules(rows, model, hidden, 10, threads,
+                  {{"as the compiler groups them", standard},
+                   {"one group", standard.groups(1)},
+                   {"a group each", standard.groups(threads)}});
+      }
     return rows;
   }
 
@@ -330,9 +376,14 @@ class Experiments {
     finish(rows, contest);
   }
 
+  /// What the results of schedules are to be: near the reference, or, of weights that are rounded, whatever they are;
+  /// the rows tell by how much they differ.
+  enum class Results { right, rounded };
+
   /// Adds a row for each schedule.
   void schedules(std::vector<Json>& rows, Model model, int hidden, std::size_t batch, int threads,
-                 const std::vector<std::pair<std::string, cortex::Schedule>>& variants) {
+                 const std::vector<std::pair<std::string, cortex::Schedule>>& variants,
+                 Results results = Results::right) {
     const Weights weights = random_weights(model, hidden);
     const Batches batches = batches_for(model, batch);
     Contest contest(weights, batches, threads);
@@ -341,13 +392,14 @@ class Experiments {
       recipe.schedule = schedule;
       contest.add(name, compiled(weights, recipe));
     }
-    finish(rows, contest);
+    finish(rows, contest, results);
   }
 
-  void finish(std::vector<Json>& rows, Contest& contest) {
+  void finish(std::vector<Json>& rows, Contest& contest, Results results = Results::right) {
     if (contest.contestants().empty()) return;
     contest.run(options_.effort());
-    const std::vector<Row> more = contest.rows();
+    std::vector<Row> more = contest.rows();
+    for (Row& row : more) row.right |= results == Results::rounded;
     print_rows(more, contest.contestants(), machine_);
     for (const Row& row : more) {
       rows.push_back(json_of(row, machine_));
@@ -371,6 +423,9 @@ const std::vector<Experiment> all{
     {"ablation", "E5: ablation", &Experiments::ablation},
     {"unroll", "E6: unrolling", &Experiments::unroll},
     {"levels", "Filled levels", &Experiments::levels},
+    {"stored", "Weights in less memory", &Experiments::stored},
+    {"sweeps", "Sweeps there and back", &Experiments::sweeps},
+    {"groups", "Groups of threads, batches of 10", &Experiments::groups},
     {"refactor", "E7: refactoring", &Experiments::refactor},
     {"gated", "a gated cell of nobody's, beside its floor", &Experiments::gated},
     {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},

@@ -254,9 +254,11 @@ class Search {
     std::string refused;
   };
 
-  /// Rows and vectors of tiles and sweeps come later, so that schedules which differ in these share a program.
+  /// Rows and vectors of tiles and sweeps come later, and groups with a call, so that schedules which differ in these
+  /// share a program.
   const Scheduled& scheduled(Schedule schedule) {
     schedule.tiling.rows = schedule.tiling.vectors = 0, schedule.tiling.sweeps = Tiling::Sweeps::forward;
+    schedule.num_groups = 0, schedule.fewer_workers = false;
     const std::string text = to_string(schedule);
     for (const Scheduled& known : scheduled_)
       if (known.schedule == text) return known;
