@@ -79,10 +79,11 @@ class Explainer {
     if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
     if (const std::string asked = tiling(s.tiling); !asked.empty()) lines.row({"tiles", asked});
     if (schedule::alternates(executable_.tiled.body))
-      lines.row({"sweeps", "every other one over a worker's weights goes backwards" +
-                               std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
-                                               ? ""
-                                               : ": its slice of a level's exceeds the second-level cache")});
+      lines.row(
+          {"sweeps", "every other one over a worker's weights goes backwards" +
+                         std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
+                                         ? ""
+                                         : ": its slice of a level's is more than the second-level cache keeps")});
     lines.row({"functions",
                s.exact ? "tanh, sigmoid, exp, log, erf, sin and their like are the C library's"
                        : "tanh, sigmoid, exp, log, erf, sin and their like in f32 are approximations of a few units in "

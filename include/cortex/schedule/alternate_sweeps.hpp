@@ -5,8 +5,8 @@
 //     .. W_packed[o * 16 + lane,r] ..            o.a = select((b_idx + t) % 2 == 1,n - 1 - o,o)
 //                                                .. W_packed[o.a * 16 + lane,r] ..
 //
-// For weights that exceed the second-level cache, which drops what was read longest ago: sweeps that all begin at the
-// front find nothing of them there. Runs when nests are tiled.
+// For weights that are more than the second-level cache keeps, which drops what was read longest ago: sweeps that all
+// begin at the front find little of them there. Runs when nests are tiled.
 #pragma once
 
 #include <algorithm>
@@ -52,11 +52,13 @@ inline double bytes_of_level(const ir::For& level) {
   return bytes;
 }
 
-/// Whether a worker's slice of some level's weights exceeds the cache.
+/// Whether a worker's slice of some level's weights is more than the cache keeps from one sweep to the next, beside the
+/// rows and all else that passes through it.
 inline bool overflows(const ir::Stmt& body, int workers, double cache) {
+  constexpr double kept = 0.6;  // of the cache
   bool result = false;
   ir::visit_with(body, [&](const ir::For& loop) {
-    result |= carries_recursion(loop) && bytes_of_level(loop) > cache * std::max(workers, 1);
+    result |= carries_recursion(loop) && bytes_of_level(loop) > kept * cache * std::max(workers, 1);
   });
   return result;
 }
