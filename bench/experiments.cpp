@@ -193,8 +193,9 @@ class Experiments {
     std::vector<Json> rows;
     const int threads = options_.threads;
     if (threads == 1) return rows;
-    for (const Model model : {Model::lstm, Model::dagrnn, Model::treegru, Model::treelstm})
-      for (const int hidden : {64, 256, 512}) {
+    for (const Model model :
+         {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn})
+      for (const int hidden : model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512}) {
         const auto standard = all_work(threads);
         schedules(rows, model, hidden, 10, threads,
                   {{"as the compiler groups them", standard},
