@@ -152,6 +152,7 @@ class Linearizer {
       numbering::lay_out_parts(walk, heights, partition->parts, arrays);
     }
     numbering::assign_numbers(walk, arrays);
+    numbering::write_roots(walk, arrays);
     write_named(walk, arrays, std::make_index_sequence<num_named>{});
     if constexpr (num_named == 1 && num_containers == 0)
       if (structure.kind == Kind::sequence) arrays.child_step = derived::common_step(arrays, walk.child_table[0]);

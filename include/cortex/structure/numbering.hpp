@@ -169,11 +169,12 @@ inline std::int32_t resolve_sharing(WalkState& walk, Kind kind, std::span<const 
 inline void lay_out_batches(WalkState& walk, std::int32_t heights, Arrays& arrays) {
   std::int32_t* const begin = walk.batch_begin.reserve(std::size_t(heights) + 1);
   std::int32_t* const cursor = walk.cursor.reserve(std::size_t(heights) + 1);
+  std::int32_t* const cursor_end = walk.cursor_end.reserve(std::size_t(heights) + 1);
   const std::int32_t* const length = walk.batch_length.data();
   std::int32_t next = 0, widest = 0;
   for (std::int32_t h = heights - 1; h >= 0; --h) {
     begin[h] = cursor[h] = next;
-    next += length[h];
+    cursor_end[h] = next += length[h];
     if (h > 0) widest = std::max(widest, length[h]);
   }
   arrays.num_nodes = next;
@@ -207,6 +208,7 @@ inline void lay_out_parts(WalkState& walk, std::int32_t heights, std::int32_t pa
   std::int32_t* const begin = walk.part_begin.reserve(count + 1);
   std::int32_t* const length = walk.part_length.reserve(count + 1);
   std::int32_t* const cursor = walk.cursor.reserve(count + 1);
+  std::int32_t* const cursor_end = walk.cursor_end.reserve(count + 1);
   std::int32_t* const part = walk.part.data();
   std::memset(length, 0, count * sizeof(std::int32_t));
   for (std::int32_t place = 1; place < walk.tail; ++place) {
@@ -218,7 +220,7 @@ inline void lay_out_parts(WalkState& walk, std::int32_t heights, std::int32_t pa
     std::int32_t next = arrays.batch_begin[h];
     for (std::int32_t p = h * parts; p < (h + 1) * parts; ++p) {
       begin[p] = cursor[p] = next;
-      next += length[p];
+      cursor_end[p] = next += length[p];
     }
   }
   arrays.num_parts = parts;
@@ -226,34 +228,40 @@ inline void lay_out_parts(WalkState& walk, std::int32_t heights, std::int32_t pa
   arrays.part_length = length;
 }
 
-/// Numbers the nodes of each batch in the order of their places, and the roots.
-inline void assign_numbers(WalkState& walk, Arrays& arrays) {
+/// Numbers the nodes of each batch, or of each part of it, in the order of their places.
+inline void assign_numbers(WalkState& walk, const Arrays& arrays) {
   const std::int32_t tail = walk.tail;
   std::int32_t* const number = walk.number.reserve(std::size_t(tail) + 8);
   std::int32_t* const order = walk.order.reserve(std::size_t(tail) + 8);
   std::int32_t* const cursor = walk.cursor.data();
   const std::int32_t* const bucket = arrays.part_begin ? walk.part.data() : walk.height.data();
+  const auto assign = [&](std::int32_t place, std::int32_t n) { number[place] = n, order[n] = place; };
   number[0] = arrays.num_nodes;  // what stands for "no child"
   if (!walk.aliased) {
-    for (std::int32_t place = 1; place < tail; ++place) {
-      const std::int32_t n = cursor[bucket[place]]++;
-      number[place] = n;
-      order[n] = place;
+    // From both ends at once: most neighbours are of one batch, and each waits for what the one before has counted.
+    std::int32_t* const cursor_end = walk.cursor_end.data();
+    std::int32_t low = 1, high = tail - 1;
+    for (; low < high; ++low, --high) {
+      const std::int32_t first = cursor[bucket[low]]++, last = --cursor_end[bucket[high]];
+      assign(low, first);
+      assign(high, last);
     }
+    if (low == high) assign(low, cursor[bucket[low]]);
   } else {
     const std::int32_t* const alias = walk.alias.data();
     for (std::int32_t place = 1; place < tail; ++place) {  // the first place of a node or value stands before others
-      if (alias[place] != place) {
+      if (alias[place] == place)
+        assign(place, cursor[bucket[place]]++);
+      else
         number[place] = number[alias[place]];
-        continue;
-      }
-      const std::int32_t n = cursor[bucket[place]]++;
-      number[place] = n;
-      order[n] = place;
     }
   }
+}
+
+/// Writes the numbers of the roots.
+inline void write_roots(WalkState& walk, Arrays& arrays) {
   std::int32_t* const root = walk.root.reserve(std::size_t(walk.num_roots) + 1);
-  if (walk.num_roots > 0) std::memcpy(root, number + 1, std::size_t(walk.num_roots) * sizeof(std::int32_t));
+  if (walk.num_roots > 0) std::memcpy(root, walk.number.data() + 1, std::size_t(walk.num_roots) * sizeof(std::int32_t));
   arrays.num_roots = walk.num_roots;
   arrays.root = root;
 }

@@ -132,7 +132,8 @@ struct WalkState {
 
   Block<std::int32_t> height, number;                                   // [place]
   Block<std::int32_t> order;                                            // [number] the place
-  Block<std::int32_t> cursor, room;                                     // [height]
+  Block<std::int32_t> cursor, cursor_end;                               // [batch], or [part of a batch]: numbers left
+  Block<std::int32_t> room;                                             // [height]
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
   Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
@@ -202,7 +203,7 @@ struct WalkState {
       for (const auto& block : blocks) add(block);
     };
     add(node), add(parent), add_all(row), add(repeat), add(slots);
-    add(height), add(number), add(order), add(cursor), add(room);
+    add(height), add(number), add(order), add(cursor), add(cursor_end), add(room);
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
     add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
     add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root);
