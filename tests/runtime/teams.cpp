@@ -142,9 +142,9 @@ TEST_CASE("without a schedule a model has the threads of its pool, where they pa
   };
   CHECK(team(narrow, 63, 6) == 1);
   CHECK(team(wide, 63, 6) == 4);
-  CHECK_THAT(explain(narrow), Contains("; of one root of 63 nodes 1"));
+  CHECK_THAT(explain(narrow), Contains("; of one root of 39 nodes 1"));
   CHECK_THAT(explain(wide),
-             Contains("up to 4 threads share a call") && Contains("; of one root of 63 nodes 4, by the"));
+             Contains("up to 4 threads share a call") && Contains("; of one root of 39 nodes 4, by the"));
   CHECK(compiled(512, Schedule::standard().workers(3).workers_where_they_pay(), 7).executable().team_costs.size() == 3);
 }
 

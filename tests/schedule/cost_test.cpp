@@ -59,22 +59,22 @@ TEST_CASE("bandwidth sinks from level to level", "[cost]") {
   const schedule::MachineModel m = machine();
   CHECK(m.bandwidth(1e3) == 400e9);
   CHECK(m.bandwidth(50e3) == 50e9);
-  CHECK(m.bandwidth(700e3) == 50e9);
+  CHECK(m.bandwidth(600e3) == 50e9);
   CHECK(m.bandwidth(8e6) == 20e9);
   CHECK(m.bandwidth(1e9) == 10e9);
-  CHECK(m.bandwidth(2e6) > 20e9);
-  CHECK(m.bandwidth(2e6) < 50e9);
+  CHECK(m.bandwidth(1.2e6) > 20e9);
+  CHECK(m.bandwidth(1.2e6) < 50e9);
   for (double bytes = 1e3; bytes < 1e9; bytes *= 1.3) CHECK(m.bandwidth(bytes * 1.3) <= m.bandwidth(bytes));
 }
 
 TEST_CASE("a level of one node waits for weights, and one of many for arithmetic", "[cost]") {
   const double bytes = 4.0 * 256 * 512, flops = 2.0 * 256 * 512;
   const CostTerms one = cost(standard, levels(1, 1));
-  CHECK(one.arithmetic + one.weights == Approx(bytes / 50e9));
+  CHECK(one.arithmetic + one.weights == Approx(bytes / 50e9).epsilon(0.05));
   CHECK(one.weights > one.arithmetic);
   const CostTerms many = cost(standard, levels(1, 1000));
   CHECK(many.arithmetic == Approx(1000 * flops / 100e9));
-  CHECK(many.weights == 0);
+  CHECK(many.weights < 0.05 * many.arithmetic);
   CHECK(cost(standard, levels(5, 1)).total() == Approx(5 * one.total()));
 }
 
@@ -175,11 +175,13 @@ TEST_CASE("narrow models are divided among groups, and wide ones are not while w
 
 TEST_CASE("a divided call takes as long as the group with the most roots, and a little more", "[cost][groups]") {
   const auto seconds = [](double roots, int groups) {
-    const CallShape shape{std::vector<CallShape::Level>(20, {roots, roots}), roots};
+    const CallShape shape{std::vector<CallShape::Level>(20, {24 * roots, 24 * roots}), roots};
     return schedule::predict_in_groups(product(), standard.workers(2), target(), machine(), shape, groups).arithmetic;
   };
-  CHECK(seconds(24, 2) > 1.02 * seconds(24, 1));
-  CHECK(seconds(24, 2) < 1.2 * seconds(24, 1));
+  CHECK(seconds(2, 2) > 1.15 * seconds(2, 1));  // a root each
+  CHECK(seconds(4, 2) > 1.02 * seconds(4, 1));  // some choice
+  CHECK(seconds(4, 2) < 1.1 * seconds(4, 1));
+  CHECK(seconds(24, 2) < 1.01 * seconds(24, 1));
   CHECK(seconds(23, 2) == Approx(seconds(24, 2)));
 }
 

@@ -54,6 +54,10 @@ inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& b
 
 /// A call in several groups, which are found once it is known how many threads are free.
 ///
+/// Each group's first worker numbers the nodes of its roots. Where that shows the groups to be uneven, the first
+/// group's deals the roots anew, by how many nodes they reach, and all number again: nodes that are warm in the caches
+/// by now.
+///
 /// Groups know nothing of each other's nodes. So where a structure could mean something else as a whole (a node of two
 /// trees is an error; a node of a DAG may have parents in several groups), and where anything is wrong with it, the
 /// call is undone: it is made once more in one group, with the errors that belong to it.
@@ -75,13 +79,14 @@ class CallInGroups {
     workspace_.workers()->run(
         wanted, [&](int worker, int num_workers, Barrier& barrier) { take_part(worker, num_workers, barrier); });
     if (overlap_.load(std::memory_order_relaxed)) workspace_.division.calls_in_one = 15;  // they may be alike
-    if (undone_.load(std::memory_order_relaxed)) return false;
-    workspace_.set_groups(groups_);
-    return true;
+    const bool made = !undone_.load(std::memory_order_relaxed);
+    workspace_.set_groups(made ? groups_ : 1);
+    return made;
   }
 
  private:
-  static constexpr std::uint32_t unknown = 0, good = 1, bad = 2;
+  /// How far a group is: `numbered` once its nodes are, and in the first group once it is decided who has which roots.
+  static constexpr std::uint32_t unknown = 0, numbered = 1, good = 2, bad = 3;
 
   void take_part(int worker, int num_workers, Barrier& barrier) {
     const Executable& executable = *workspace_.plan().executable;
@@ -105,7 +110,9 @@ class CallInGroups {
   bool begin(Workspace& group, int g, int groups, int size) noexcept {
     try {
       group.use_weights_of(workspace_);
-      numbering_.some(group, roots_of(group, std::size_t(g), std::size_t(groups)));
+      numbering_.some(group, roots_of(group, g, groups));
+      if (!(g == 0 ? deal(groups, size) : await_deal(group))) return false;
+      if (workspace_.division.by_size) numbering_.some(group, roots_of(group, g, groups));
       if (g == 0 && numbered_) *numbered_ = now_ns();
       check_guarded(group.plan(), group.nodes, group.weights());
       group.prepare(size);
@@ -117,19 +124,64 @@ class CallInGroups {
     return stands_apart(group, g);
   }
 
+  /// The first group decides whether roots change groups, once all are numbered. False if one is bad.
+  bool deal(int groups, int size) {
+    const std::size_t num_roots = workspace_.division.num_roots;
+    double nodes = 0, most = 0;
+    for (int g = 0; g < groups; ++g) {
+      Workspace& group = workspace_.group(g);
+      if (g > 0 && is_bad(group)) return false;
+      nodes += group.arrays().num_nodes;
+      most = std::max(most, double(group.arrays().num_nodes));
+    }
+    const double node_seconds = workspace_.plan().executable->node_seconds / size;
+    if (num_roots > std::size_t(groups) && worth_dealing_by_size(most, nodes, std::size_t(groups), node_seconds))
+      deal_by_size(groups);
+    workspace_.division.numbered.set(numbered);
+    return true;
+  }
+  void deal_by_size(int groups) {
+    Workspace::Division& division = workspace_.division;
+    const std::size_t num_roots = division.num_roots;
+    std::int32_t* const sizes = division.sizes.reserve(num_roots);
+    std::int32_t* const order = division.order.reserve(num_roots);
+    for (int g = 0; g < groups; ++g) {
+      workspace_.group(g).nodes.count_by_root(order);
+      const std::size_t count = num_roots_of(std::size_t(g), std::size_t(groups), num_roots);
+      for (std::size_t r = 0; r < count; ++r) sizes[root_at({std::size_t(g), r}, std::size_t(groups))] = order[r];
+    }
+    runtime::deal_by_size(sizes, num_roots, std::size_t(groups), order, division.places.reserve(num_roots));
+    division.by_size = true;
+  }
+  /// What the other groups do meanwhile.
+  bool await_deal(Workspace& group) {
+    group.division.numbered.set(numbered);
+    return !is_bad(workspace_);
+  }
+  static bool is_bad(Workspace& group) {
+    return group.division.numbered.wait([](std::uint32_t is) { return is != unknown; }) == bad;
+  }
+
   /// The roots of group `g`, listed in its workspace.
-  std::span<const void* const> roots_of(Workspace& group, std::size_t g, std::size_t groups) const {
+  std::span<const void* const> roots_of(Workspace& group, int g, int groups) const {
+    const std::size_t num_roots = workspace_.division.num_roots;
     const void* const* const all = workspace_.division.roots.data();
-    const std::size_t count = num_roots_of(g, groups, workspace_.division.num_roots);
-    const void** const own = group.division.own_roots.reserve(count);
-    for (std::size_t r = 0; r < count; ++r) own[r] = all[root_at({g, r}, groups)];
+    const void** const own = group.division.own_roots.reserve(num_roots);
+    std::size_t count = 0;
+    if (workspace_.division.by_size) {
+      for (std::size_t r = 0; r < num_roots; ++r)
+        if (workspace_.division.places.data()[r].group == std::size_t(g)) own[count++] = all[r];
+    } else {
+      const std::size_t end = num_roots_of(std::size_t(g), std::size_t(groups), num_roots);
+      for (; count < end; ++count) own[count] = all[root_at({std::size_t(g), count}, std::size_t(groups))];
+    }
     return {own, count};
   }
 
   /// Whether few enough of the group's nodes are also in groups before it. Waits until these are numbered.
   bool stands_apart(Workspace& group, int g) {
     for (int before = 0; before < g; ++before)
-      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is != unknown; }) == bad)
+      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is >= good; }) == bad)
         return false;
     group.division.num_repeated = group.nodes.count_nodes([&](const void* node) {
       for (int before = 0; before < g; ++before) {

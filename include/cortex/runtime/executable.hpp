@@ -105,6 +105,7 @@ struct Executable {
   int level_fill = 1;              // nodes that small levels are filled up to
   Vector<GroupRule> group_rules;   // where the schedule leaves groups to the compiler
   Vector<TeamCost> team_costs;     // where it leaves workers out of calls that are not worth them
+  double node_seconds = 0;         // that a node takes one worker, by the cost model; 0: not known
   ir::Program lowered;             // at level loops: what lowering makes of the graph
   ir::Program scheduled;           // the last one before register tiles write each nest out for each number of rows
   ir::Program tiled;               // the last one with functions of the structure in place of arrays

@@ -108,7 +108,7 @@ class Explainer {
     return text;
   }
 
-  /// "; of one root of 63 nodes 1, from 2 on 2, by the cost model": as many workers as are worth it
+  /// "; of one root of 39 nodes 1, from 2 on 2, by the cost model": as many workers as are worth it
   std::string teams() const {
     const Vector<TeamCost>& costs = executable_.team_costs;
     if (costs.empty()) return "";
@@ -345,8 +345,7 @@ class Explainer {
   }
 
   std::string prediction() const {
-    constexpr const char* examples[] = {"a sequence of 32 nodes", "a balanced tree of 32 leaves",
-                                        "a grid of 6 x 6 nodes"};
+    constexpr const char* examples[] = {"a sequence of 32 nodes", "a tree of 20 words", "a grid of 6 x 6 nodes"};
     const ra::StructureKind kind = executable_.graph.structure;
     const schedule::CallShape shape = schedule::example_call(kind);
     const schedule::MachineModel machine = machine_model(executable_.target);

@@ -25,30 +25,32 @@ inline Vector<ir::WorkItem> work_of_calls(const Executable& executable) {
   return work;
 }
 
-/// What teams of workers take, for the executable's schedule; none if all that are free take part. What a node and what
-/// a level takes follows from two calls that differ in nodes alone.
-inline Vector<TeamCost> team_costs_of(const Executable& executable, const Vector<ir::WorkItem>& work,
-                                      const schedule::MachineModel& machine) {
+/// What so many workers take. What a node and what a level takes follows from two calls that differ in nodes alone.
+inline TeamCost team_cost_of(const Executable& executable, const Vector<ir::WorkItem>& work,
+                             const schedule::MachineModel& machine, int workers) {
   Schedule schedule = executable.schedule;
-  if (!schedule.fewer_workers) return {};
-  const int most = std::min(schedule.max_workers, max_call_workers);
+  schedule.max_workers = workers;
+  const auto seconds = [&](const schedule::CallShape& shape) {
+    const schedule::CostTerms terms = predict(work, schedule, executable.target, machine, shape);
+    return terms.total() - terms.nodes;
+  };
   const schedule::CallShape one = schedule::example_call(executable.graph.structure),
                             ten = schedule::example_call(executable.graph.structure, 10);
+  TeamCost cost{workers, workers > 1 ? machine.start : 0, 0, 0};
+  cost.node = (seconds(ten) - seconds(one)) / (ten.nodes() - one.nodes());
+  cost.level = std::max(0.0, seconds(one) - cost.node * one.nodes()) / double(one.levels.size());
+  return cost;
+}
+
+/// What teams of workers take, for the executable's schedule; none if all that are free take part.
+inline Vector<TeamCost> team_costs_of(const Executable& executable, const Vector<ir::WorkItem>& work,
+                                      const schedule::MachineModel& machine) {
+  if (!executable.schedule.fewer_workers) return {};
+  const int most = std::min(executable.schedule.max_workers, max_call_workers);
   Vector<TeamCost> costs;
-  const auto add = [&](int workers) {
-    schedule.max_workers = workers;
-    const auto seconds = [&](const schedule::CallShape& shape) {
-      const schedule::CostTerms terms = predict(work, schedule, executable.target, machine, shape);
-      return terms.total() - terms.nodes;
-    };
-    TeamCost cost{workers, workers > 1 ? machine.start : 0, 0, 0};
-    cost.node = (seconds(ten) - seconds(one)) / (ten.nodes() - one.nodes());
-    cost.level = std::max(0.0, seconds(one) - cost.node * one.nodes()) / double(one.levels.size());
-    costs.push_back(cost);
-  };
   for (const int workers : team_sizes)
-    if (workers < most) add(workers);
-  add(most);
+    if (workers < most) costs.push_back(team_cost_of(executable, work, machine, workers));
+  costs.push_back(team_cost_of(executable, work, machine, most));
   return costs;
 }
 
@@ -77,13 +79,14 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable, const Vect
 
 }  // namespace detail
 
-/// Works out the executable's `level_fill`, `group_rules` and `team_costs`.
+/// Works out the executable's `level_fill`, `group_rules`, `team_costs` and `node_seconds`.
 inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
   const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
   executable.group_rules = detail::group_rules_of(executable, work, machine);
   executable.team_costs = detail::team_costs_of(executable, work, machine);
+  executable.node_seconds = detail::team_cost_of(executable, work, machine, 1).node;
 }
 
 }  // namespace cortex::runtime

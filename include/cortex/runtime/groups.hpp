@@ -2,9 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/runtime/barrier.hpp"
 
 namespace cortex::runtime {
 
@@ -36,6 +39,31 @@ inline std::size_t root_at(const RootPlace& place, std::size_t groups) {
 inline std::size_t num_roots_of(std::size_t group, std::size_t groups, std::size_t roots) {
   const std::size_t turns = roots / groups;
   return turns + (root_at({group, turns}, groups) < roots);
+}
+
+/// The places of roots that reach so many nodes each, where every root goes to the group that has the least to do so
+/// far, the largest first. `order` has room for all roots, too. A group's numbers go by the roots'.
+inline void deal_by_size(const std::int32_t* sizes, std::size_t roots, std::size_t groups, std::int32_t* order,
+                         RootPlace* places) {
+  for (std::size_t r = 0; r < roots; ++r) order[r] = std::int32_t(r);
+  std::sort(order, order + roots,
+            [&](std::int32_t a, std::int32_t b) { return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b; });
+  std::array<std::int64_t, max_call_workers> nodes{};
+  for (std::size_t i = 0; i < roots; ++i) {
+    const auto least = std::min_element(nodes.begin(), nodes.begin() + std::ptrdiff_t(groups));
+    *least += sizes[order[i]];
+    places[order[i]].group = std::size_t(least - nodes.begin());
+  }
+  std::array<std::size_t, max_call_workers> count{};
+  for (std::size_t r = 0; r < roots; ++r) places[r].number = count[places[r].group]++;
+}
+
+/// Whether groups, of which one has `most` of all `nodes`, are so uneven that to deal the roots by size gains more than
+/// to number the nodes again takes; a group takes `node_seconds` for each node.
+inline bool worth_dealing_by_size(double most, double nodes, std::size_t groups, double node_seconds) {
+  constexpr double number_again = 10e-9, start_again = 0.5e-6;
+  const double mean = nodes / double(groups);
+  return most > 1.05 * mean && (most - mean) * node_seconds > 2 * (most * number_again + start_again);
 }
 
 /// What so many workers take of a call, one group of them, by the cost model: in seconds, without numbering its nodes.

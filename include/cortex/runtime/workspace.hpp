@@ -56,7 +56,10 @@ class alignas(128) Workspace {
   const Workspace& group(int g) const { return g == 0 ? *this : *others_[std::size_t(g - 1)]; }
   Workspace& group(int g) { return g == 0 ? *this : *others_[std::size_t(g - 1)]; }
   /// From here on the results are those of so many groups, which have been made room for.
-  void set_groups(int count) { num_groups_ = count; }
+  void set_groups(int count) {
+    num_groups_ = count;
+    if (count == 1) division.by_size = false;
+  }
   /// Makes room for so many groups.
   void make_groups(int count) {
     while (int(others_.size()) < count - 1) others_.push_back(std::make_unique<Workspace>(plan_));
@@ -78,9 +81,13 @@ class alignas(128) Workspace {
   Place root(std::size_t i) const {
     if (num_groups_ == 1) [[likely]]
       return {this, arrays().root[i]};
-    const RootPlace place = place_of_root(i, std::size_t(num_groups_));
+    const RootPlace place = root_place(i);
     const Workspace& in = group(int(place.group));
     return {&in, in.arrays().root[place.number]};
+  }
+  /// The group of a root, and its number among that group's roots.
+  RootPlace root_place(std::size_t i) const {
+    return division.by_size ? division.places.data()[i] : place_of_root(i, std::size_t(num_groups_));
   }
   /// A node by its address, where `is_wanted(place)`.
   template <class IsWanted>
@@ -96,9 +103,12 @@ class alignas(128) Workspace {
   struct Division {
     structure::Block<const void*> roots;  // of the whole call, in its first group
     std::size_t num_roots = 0;
-    structure::Block<const void*> own_roots;  // of the group
-    int calls_in_one = 0;                     // so many calls to come have one group
-    Flag numbered;                            // set once the group's nodes are
+    structure::Block<std::int32_t> sizes, order;  // [root of the call] nodes that it reaches; by these
+    structure::Block<RootPlace> places;           // [root of the call], likewise in its first group
+    bool by_size = false;                         // whether they hold
+    structure::Block<const void*> own_roots;      // of the group
+    int calls_in_one = 0;                         // so many calls to come have one group
+    Flag numbered;                                // set as the numbering of the group's nodes goes on
     structure::Bounds bounds;
     std::int32_t num_repeated = 0;  // nodes that stand in a group before this one as well
   } division;
@@ -221,7 +231,9 @@ class alignas(128) Workspace {
     }
   }
   std::size_t array_bytes() const {
-    return nodes.bytes() + (division.roots.capacity() + division.own_roots.capacity()) * sizeof(void*);
+    return nodes.bytes() + (division.roots.capacity() + division.own_roots.capacity()) * sizeof(void*) +
+           (division.sizes.capacity() + division.order.capacity()) * sizeof(std::int32_t) +
+           division.places.capacity() * sizeof(RootPlace);
   }
   std::size_t held() const {
     std::size_t sum = array_bytes();

@@ -16,14 +16,14 @@
 
 namespace cortex::schedule {
 
-/// A call to give an example of, for each kind of structure: a sequence of 32 nodes, a balanced tree of 32 leaves, a
-/// grid of 6 x 6 nodes; so many of them.
+/// A call to give an example of, for each kind of structure: a sequence of 32 nodes, a sentence's tree of 20 words,
+/// which is half as high as it has words, a grid of 6 x 6 nodes; so many of them.
 inline CallShape example_call(ra::StructureKind kind, double roots = 1) {
   CallShape shape;
   shape.roots = roots;
   if (kind == ra::StructureKind::tree)
-    for (double nodes = 32, edges = 0; nodes >= 1; nodes /= 2, edges = 2 * nodes)
-      shape.levels.push_back({nodes * roots, edges * roots});
+    for (const double nodes : {20, 7, 4, 2, 2, 1, 1, 1, 1})
+      shape.levels.push_back({nodes * roots, shape.levels.empty() ? 0 : 2 * nodes * roots});
   if (kind == ra::StructureKind::sequence)
     for (int step = 0; step < 32; ++step) shape.levels.push_back({roots, step ? roots : 0.0});
   if (kind == ra::StructureKind::dag)
@@ -40,9 +40,10 @@ inline CostTerms predict_in_groups(const Vector<ir::WorkItem>& items, Schedule s
   if (groups <= 1) return predict(items, schedule, target, machine, shape);
   schedule.max_workers /= groups;
   const double most = std::ceil(shape.roots / groups);
-  // Structures are of different sizes, by a third of their mean or so: the sum of `most` of them is by less, and the
-  // largest of the sums stands above their mean by some of that.
-  const double uneven = 1 + (1.2 * std::sqrt(std::log(groups)) - 0.4) / 3 / std::sqrt(most);
+  // Structures are of different sizes, by a third of their mean or so, and the largest of several stands above their
+  // mean by that. Where a group has more of them they are dealt by size, which leaves little of it: fitted to random
+  // sizes.
+  const double uneven = 1 + (1.2 * std::sqrt(std::log(groups)) - 0.4) / 3 / std::pow(most, 1.6);
   const double share = most / shape.roots * uneven;
   for (CallShape::Level& level : shape.levels) level.nodes *= share, level.edges *= share;
   shape.roots = most;

@@ -317,6 +317,17 @@ class Workspace {
     return count;
   }
 
+  /// Writes how many nodes of the last run, of equal ones that share a number the first, each root reaches before any
+  /// other does: [num_roots] to `counts`.
+  void count_by_root(std::int32_t* counts) {
+    std::int32_t* const root = state_.queue.reserve(std::size_t(state_.tail) + 1);  // [place] the first root's place
+    for (std::int32_t place = 1; place <= state_.num_roots; ++place) root[place] = place, counts[place - 1] = 0;
+    for (std::int32_t place = 1; place < state_.tail; ++place) {
+      if (place > state_.num_roots) root[place] = root[state_.parent.data()[place]];
+      counts[root[place] - 1] += !state_.aliased || state_.alias.data()[place] == place;
+    }
+  }
+
   /// The arrays of the last run; empty before the first and after a failed one.
   const Arrays& arrays() const { return state_.arrays; }
 

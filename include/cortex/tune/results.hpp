@@ -209,7 +209,7 @@ inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
   const std::size_t groups = std::size_t(call.num_groups());
   Vector<Vector<std::int32_t>> seen(groups);
   for (std::size_t i = 0; i < call.num_roots(); ++i) {
-    const runtime::RootPlace place = runtime::place_of_root(i, groups);
+    const runtime::RootPlace place = call.root_place(i);
     const runtime::Workspace& group = call.group(int(place.group));
     detail::for_each_result_of(group, std::int32_t(place.number), seen[place.group], [&](std::size_t state, int node) {
       std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
