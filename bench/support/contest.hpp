@@ -38,6 +38,7 @@ struct Row {
   std::vector<std::vector<Work>> work;  // [batch][level]
 
   double floor_us(const Machine& machine) const { return bench::floor_us(work, threads, machine); }
+  double tile_floor_us(const Machine& machine) const { return bench::floor_us(work, threads, machine, true); }
 };
 
 /// A system that takes part.

@@ -63,10 +63,11 @@ inline std::vector<Work> work_of(Model model, std::size_t hidden, const Roots& r
   return levels;
 }
 
-/// The floor of a batch whose levels these are, in microseconds.
-inline double floor_us(const std::vector<Work>& levels, int threads, const Machine& machine) {
+/// The floor of a batch whose levels these are, in microseconds; or what it would be if arithmetic were at most as fast
+/// as in tiles of a product whose operands come from the first-level cache.
+inline double floor_us(const std::vector<Work>& levels, int threads, const Machine& machine, bool in_tiles = false) {
   constexpr double activation_us = 0.235e-3;
-  const double flops_a_us = machine.peak_gflops(threads) * 1e3;
+  const double flops_a_us = (in_tiles ? machine.peak_tile_gflops(threads) : machine.peak_gflops(threads)) * 1e3;
   double time = 0;
   for (const Work& level : levels) {
     const double bytes_a_us = machine.bandwidth(level.weight_bytes / threads, threads) * 1e3;
@@ -77,9 +78,10 @@ inline double floor_us(const std::vector<Work>& levels, int threads, const Machi
   return time;
 }
 /// The mean over batches.
-inline double floor_us(const std::vector<std::vector<Work>>& batches, int threads, const Machine& machine) {
+inline double floor_us(const std::vector<std::vector<Work>>& batches, int threads, const Machine& machine,
+                       bool in_tiles = false) {
   double sum = 0;
-  for (const std::vector<Work>& levels : batches) sum += floor_us(levels, threads, machine);
+  for (const std::vector<Work>& levels : batches) sum += floor_us(levels, threads, machine, in_tiles);
   return sum / double(batches.size());
 }
 

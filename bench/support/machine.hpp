@@ -166,6 +166,25 @@ inline double multiply_in_tiles(int times) {
   }
   return done;
 }
+#if defined(__x86_64__)
+/// The clock, in GHz, right after each of many short turns of `work`: by products that wait for each other, three
+/// cycles each. It sinks where the processor needs more power, and rises again within microseconds.
+template <class Work>
+double clock_ghz(Work work) {
+  constexpr int products = 600, turns = 3000;
+  std::vector<double> ghz;
+  for (int turn = 0; turn < turns; ++turn) {
+    work();
+    std::uint64_t value = 3;
+    const double start = now_us();
+    for (int i = 0; i < products; i += 4)
+      asm volatile("imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0" : "+r"(value));
+    ghz.push_back(3 * products / (now_us() - start) / 1e3);
+  }
+  std::nth_element(ghz.begin(), ghz.begin() + turns / 2, ghz.end());
+  return ghz[turns / 2];
+}
+#endif
 inline void read(const float* data, std::size_t count) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return read_512(data, count);
@@ -236,9 +255,11 @@ struct Machine {
   std::vector<std::size_t> slices;             // bytes that each thread reads again and again
   std::vector<std::vector<double>> gigabytes;  // [threads][slices] a second, of all of them
   double barrier_us = 0;
+  double register_ghz = 0, tile_ghz = 0;  // the clock of one thread that does either; 0: not known here
 
   std::size_t at(int t) const { return std::size_t(std::find(threads.begin(), threads.end(), t) - threads.begin()); }
   double peak_gflops(int t) const { return gflops[at(t)]; }
+  double peak_tile_gflops(int t) const { return tile_gflops[at(t)]; }
 
   /// Reads of slices of so many bytes a thread, by t threads, in GB/s; between two sizes measured by their logarithms.
   double bandwidth(double bytes, int t) const {
@@ -280,6 +301,7 @@ struct Machine {
         gigabytes[t][s] = std::max(gigabytes[t][s], other.gigabytes[t][s]);
     }
     barrier_us = std::min(barrier_us, other.barrier_us);
+    register_ghz = std::max(register_ghz, other.register_ghz), tile_ghz = std::max(tile_ghz, other.tile_ghz);
   }
 };
 
@@ -330,6 +352,10 @@ inline Machine probe_machine(std::vector<int> threads, int tries = 10) {
     for (std::size_t s = row.size() - 1; s-- > 0;) row[s] = std::max(row[s], row[s + 1]);
   }
   machine.barrier_us = std::thread::hardware_concurrency() > 1 ? probe::barrier_us(tries) : 0;
+#if defined(__x86_64__)
+  machine.register_ghz = probe::clock_ghz([] { probe::multiply_add(300); });
+  machine.tile_ghz = probe::clock_ghz([] { probe::multiply_in_tiles(3); });
+#endif
   return machine;
 }
 

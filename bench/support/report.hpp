@@ -51,6 +51,9 @@ inline void print_machine(const Machine& machine) {
     std::fprintf(talk(), "\n");
   }
   std::fprintf(talk(), "a barrier of two threads: %.2f us\n", machine.barrier_us);
+  if (machine.register_ghz > 0)
+    std::fprintf(talk(), "the clock: %.2f GHz while a thread multiplies on registers, %.2f GHz in tiles\n",
+                 machine.register_ghz, machine.tile_ghz);
 }
 
 inline void print_rows(const std::vector<Row>& rows, const std::vector<Contestant>& contestants,
@@ -81,6 +84,7 @@ inline Json json_of(const Row& row, const Machine& machine) {
                        {"runs", row.runs},
                        {"max_abs_err", row.max_abs_err},
                        {"floor_us", row.floor_us(machine)},
+                       {"tile_floor_us", row.tile_floor_us(machine)},
                        {"linearize_us", row.linearize_us},
                        {"nodes", row.nodes}});
 }
@@ -104,7 +108,9 @@ inline Json about(const std::string& data, const Machine& machine, bool busy) {
                        {"tile_gflops", Json::list(machine.tile_gflops)},
                        {"slices", Json::list(machine.slices)},
                        {"gigabytes", Json::lines(bandwidths)},
-                       {"barrier_us", machine.barrier_us}});
+                       {"barrier_us", machine.barrier_us},
+                       {"register_ghz", machine.register_ghz},
+                       {"tile_ghz", machine.tile_ghz}});
 }
 
 }  // namespace bench

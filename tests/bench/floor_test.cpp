@@ -13,6 +13,7 @@ Machine machine() {
   Machine m;
   m.threads = {1, 2};
   m.gflops = {100, 200};
+  m.tile_gflops = {80, 150};
   m.slices = {1 << 20, 2 << 20};
   m.gigabytes = {{100, 50}, {200, 100}};
   m.barrier_us = 0.25;
@@ -35,6 +36,10 @@ TEST_CASE("TreeFC's floor counts its inner nodes, and weights where a level has 
   for (const double nodes : {64, 32, 16, 8, 4, 2, 1}) expected += std::max(4 * H * H * nodes, 8 * H * H) / 100e3;
   CHECK(floor_of(Model::treefc, 256, 1, batches.roots[0]) == Approx(expected));
   CHECK(floor_of(Model::treefc, 256, 2, batches.roots[0]) == Approx(expected / 2 + 7 * 0.25));
+  double in_tiles = 0;
+  for (const double nodes : {64, 32, 16, 8, 4, 2, 1})
+    in_tiles += std::max(4 * H * H * nodes / 150e3, 8 * H * H / 200e3) + 0.25;
+  CHECK(floor_us(work_of(Model::treefc, 256, batches.roots[0]), 2, machine(), true) == Approx(in_tiles));
 }
 
 TEST_CASE("DAG-RNN's floor has 18 levels of products behind its first node", "[bench]") {

@@ -15,7 +15,7 @@ expect 2 "cannot be written" --models treelstm --hidden 8 --batch 1 --threads 1 
   >"$work/rows.json" 2>"$work/out" || { cat "$work/out"; exit 1; }
 number='[0-9.]+(e[-+][0-9]+)?'
 row='\{"model": "(treelstm|dagrnn)", "hidden": 32, "batch": [12], "threads": 1, "system": "(cortex|recursion)"'
-row+=", \"median_us\": $number, \"min_us\": $number, \"runs\": 20, \"max_abs_err\": $number, \"floor_us\": $number"
+row+=", \"median_us\": $number, \"min_us\": $number, \"runs\": 20, \"max_abs_err\": $number, \"floor_us\": $number, \"tile_floor_us\": $number"
 row+=", \"linearize_us\": $number, \"nodes\": $number\}"
 grep -vxE -e "\[|\]|  $row,?" "$work/rows.json" && { echo "these lines are no rows"; failed=1; }
 # What rows say: 0 < min <= median; errors of rounding, but some; linearization where there is one; sizes of the structures.
@@ -24,6 +24,7 @@ tr -d '",{}' <"$work/rows.json" | awk '
     for (i = 1; i < NF; i += 2) v[$i] = $(i + 1)
     ++rows; seen[v["model:"] v["batch:"] v["system:"]] = 1
     if (!(v["min_us:"] > 0 && v["min_us:"] <= v["median_us:"] + 0) || !(v["floor_us:"] > 0) ||
+        !(v["tile_floor_us:"] > 0.9 * v["floor_us:"]) ||
         !(v["max_abs_err:"] > 0 && v["max_abs_err:"] < 1e-5) || (v["linearize_us:"] > 0) != (v["system:"] == "cortex") ||
         (v["model:"] == "dagrnn" && v["nodes:"] != 100 * v["batch:"])) { print "wrong: " $0; wrong = 1 }
   }
