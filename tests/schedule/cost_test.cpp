@@ -74,6 +74,7 @@ TEST_CASE("a level of one node waits for weights, and one of many for arithmetic
   CHECK(one.weights > one.arithmetic);
   const CostTerms many = cost(standard, levels(1, 1000));
   CHECK(many.arithmetic == Approx(1000 * flops / 100e9));
+  CHECK(many.weights > 0);
   CHECK(many.weights < 0.05 * many.arithmetic);
   CHECK(cost(standard, levels(5, 1)).total() == Approx(5 * one.total()));
 }
