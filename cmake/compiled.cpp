@@ -30,6 +30,10 @@ std::shared_ptr<const CudaExecutable> compile_cuda_graph(const ra::Graph& graph,
   return build_cuda_executable(graph, schedule, gpu, options);
 }
 
+Vector<ir::WorkItem> work_of(const ra::Graph& graph, const Schedule& schedule, const Target& target, ThisAbi) {
+  return count_scheduled_work(graph, schedule, target);
+}
+
 Target host_target() { return this_machine(); }
 
 std::string text_of(const Executable& executable, std::string_view form, ThisAbi) {

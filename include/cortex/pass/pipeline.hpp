@@ -167,9 +167,9 @@ inline void make_nests(Pipeline& p, int gates) {
   p.run("chain_sums", chain_sums);
 }
 
-/// The compiler's own schedule of a program's loops.
-inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target,
-                           const schedule::CacheSizes& caches) {
+/// The compiler's own schedule of a program's loops, but for register tiles: what rows can be read where they are
+/// bound.
+inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule::most_gates(target, schedule.tiling));
@@ -179,7 +179,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
 
   // What leaves copy from a weight as it is, is read from there
   const bool as_bound = schedule.weight_type == DType::f32 && schedule.stored.empty();
-  const Vector<RowsInPlace> in_place = as_bound ? p.rows_in_place() : Vector<RowsInPlace>();
+  Vector<RowsInPlace> in_place = as_bound ? p.rows_in_place() : Vector<RowsInPlace>();
 
   // Work for each worker
   p.enter(ir::Level::scheduled);
@@ -187,17 +187,42 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   if (shared) p.run("insert_barriers", insert_barriers);
   p.run("share_storage", [&](const ir::Stmt& s) { return share_storage(s, shared); });
 
-  // Register tiles over packed weights
+  // Weights as tiles read them
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
+  return in_place;
+}
+
+/// Register tiles over packed weights.
+inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& target,
+                       const schedule::CacheSizes& caches) {
   p.run("tile_nests",
         [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling, caches.first); });
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
   p.run("alternate_sweeps", [&](const ir::Stmt& s) { return schedule::alternate_sweeps(s, schedule, caches.second); });
   p.run("prefetch_weights", [&](const ir::Stmt& s) { return schedule::prefetch_weights(s, target.vector_bytes); });
-  if (shared) p.run("prefetch_rows", schedule::prefetch_rows);
+  if (schedule.max_workers > 1) p.run("prefetch_rows", schedule::prefetch_rows);
+}
+
+/// Loops as the schedule says: by hand, or the compiler's own.
+inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target,
+                           const schedule::CacheSizes& caches) {
+  if (schedule.by_hand) return p.by_hand(*schedule.by_hand, schedule, target, schedule::lanes_of(target, DType::f32));
+  const Vector<RowsInPlace> in_place = schedule_nests(p, schedule, target);
+  tile_loops(p, schedule, target, caches);
   p.read_in_place(in_place);
+}
+
+/// The program as the cost model sees it: scheduled, but for register tiles.
+inline ir::Program before_tiles(const ir::Program& lowered, const Schedule& schedule, const Target& target) {
+  const PipelineOptions options;
+  Pipeline p(lowered, options);
+  if (schedule.by_hand)
+    schedule_loops(p, schedule, target, options.caches);
+  else
+    schedule_nests(p, schedule, target);
+  return p.take();
 }
 
 /// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed
@@ -205,10 +230,7 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
 inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& schedule, const Target& target,
                                 const PipelineOptions& options = {}) {
   Pipeline p(lowered, options);
-  if (schedule.by_hand)
-    p.by_hand(*schedule.by_hand, schedule, target, schedule::lanes_of(target, DType::f32));
-  else
-    schedule_loops(p, schedule, target, options.caches);
+  schedule_loops(p, schedule, target, options.caches);
 
   // Down to the machine
   p.run("resolve_structure",

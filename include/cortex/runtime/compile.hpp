@@ -15,6 +15,10 @@
 #include "cortex/runtime/compile_graph.hpp"
 #endif
 
+namespace cortex::ir {
+struct WorkItem;
+}
+
 namespace cortex::runtime {
 
 /// What headers and the library `cortex::compiled` have to agree on, in the seam's name: where they do not, the linker
@@ -33,6 +37,10 @@ using ThisAbi =
 std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target,
                                                 ThisAbi = {});
 
+/// What a graph's calls do under a schedule, as the cost model sees it: the program is neither tiled nor compiled.
+/// Throws `invalid_model` and `invalid_schedule`.
+Vector<ir::WorkItem> work_of(const ra::Graph& graph, const Schedule& schedule, const Target& target, ThisAbi = {});
+
 /// The machine that the program runs on, with its widest vectors. Without LLVM in the build: `unavailable`.
 Target host_target();
 
@@ -44,6 +52,11 @@ std::string text_of(const Executable& executable, std::string_view form, ThisAbi
 inline std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule,
                                                        const Target& target, ThisAbi = {}) {
   return build_executable(graph, schedule, target);
+}
+
+inline Vector<ir::WorkItem> work_of(const ra::Graph& graph, const Schedule& schedule, const Target& target,
+                                    ThisAbi = {}) {
+  return count_scheduled_work(graph, schedule, target);
 }
 
 inline Target host_target() { return this_machine(); }

@@ -62,6 +62,24 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
 
 }  // namespace detail
 
+namespace detail {
+
+inline void check(const ra::Graph& graph, const Schedule& schedule) {
+  ra::check(graph);
+  check_schedule(schedule);
+  schedule::check_stored(graph, schedule);
+  schedule::check_level_fill(graph, schedule);
+}
+
+}  // namespace detail
+
+/// What `work_of` does.
+inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const Schedule& schedule,
+                                                 const Target& target) {
+  detail::check(graph, schedule);
+  return ir::count_work(pass::before_tiles(lower::lower(graph, schedule), schedule, target).body);
+}
+
 /// What `compile_graph` does; `options` let tests look at and verify each pass.
 inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule,
                                                           const Target& target,
@@ -69,10 +87,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   if (target.backend == Backend::cuda)
     throw Error(Code::unavailable, "for a GPU compile with cortex::cuda::compile, of cortex/cuda.hpp");
   const std::int64_t start = now_ns();
-  ra::check(graph);
-  detail::check_schedule(schedule);
-  schedule::check_stored(graph, schedule);
-  schedule::check_level_fill(graph, schedule);
+  detail::check(graph, schedule);
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;

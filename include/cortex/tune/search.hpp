@@ -264,7 +264,7 @@ class Search {
       if (known.schedule == text) return known;
     Scheduled fresh{text, {}, {}};
     try {
-      fresh.work = ir::count_work(runtime::compile_graph(subject_.graph, schedule, interpreted())->scheduled.body);
+      fresh.work = runtime::work_of(subject_.graph, schedule, interpreted());
     } catch (const Error& error) {
       fresh.refused = error.message;
     }

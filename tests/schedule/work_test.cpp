@@ -1,0 +1,41 @@
+// What the tuner predicts by, without compiling.
+#include <catch2/catch.hpp>
+
+#include "cortex/ir/count_work.hpp"
+#include "cortex/runtime/compile.hpp"
+#include "support/random_cases.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+TEST_CASE("the work of a graph is that of the program compiled from it, before it has tiles", "[schedule]") {
+  int sums = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const RandomModel model(seed, Grammar::whole);
+    for (const Schedule& schedule : {Schedule::standard(), Schedule::standard().workers(2), Schedule{},
+                                     Schedule::standard().workers(3).tile_rows(2).tile_vectors(1)}) {
+      INFO("seed " << seed << "\n" << to_string(schedule));
+      const auto work = runtime::work_of(model.graph, schedule, Target::interpreter());
+      const auto compiled = runtime::compile_graph(model.graph, schedule, Target::interpreter());
+      const auto expected = ir::count_work(compiled->scheduled.body);
+      REQUIRE(work.size() == expected.size());
+      for (std::size_t i = 0; i < work.size(); ++i) {
+        CHECK(work[i].kind == expected[i].kind);
+        CHECK(work[i].unit == expected[i].unit);
+        CHECK(work[i].depth == expected[i].depth);
+        CHECK(work[i].gates == expected[i].gates);
+        REQUIRE(work[i].operations.size() == expected[i].operations.size());
+        for (std::size_t o = 0; o < work[i].operations.size(); ++o)
+          CHECK(work[i].operations[o].flops == expected[i].operations[o].flops);
+        CHECK(work[i].weights.size() == expected[i].weights.size());
+        sums += work[i].gates > 0;
+      }
+    }
+  }
+  CHECK(sums > 100);
+}
+
+TEST_CASE("a schedule that has no meaning is refused as by compiling", "[schedule][refusal]") {
+  const RandomModel model(1, Grammar::one_recursion);
+  CHECK_THROWS_AS(runtime::work_of(model.graph, Schedule{}.workers(0), Target::interpreter()), Error);
+}
