@@ -1,8 +1,13 @@
 // Register tiles that a schedule asks for: refused where they have no meaning, told by explain.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
+#include <memory>
+#include <vector>
 
 #include "cortex/explain.hpp"
 #include "cortex/loops.hpp"
+#include "runtime/hand_made.hpp"
 #include "support/compile.hpp"
 #include "support/models.hpp"
 
@@ -44,4 +49,40 @@ TEST_CASE("explain tells the tiles that were asked for", "[schedule][explain]") 
       Contains("sweeps     every other one over a worker's weights goes backwards\n") && !Contains("\n  tiles  "));
   CHECK_THAT(explain(compile(tree_fc(40), Schedule::standard(), options)), !Contains("\n  sweeps  "));
   CHECK_THAT(explain(interpreted(Schedule::standard())), !Contains("\n  tiles  "));
+}
+
+TEST_CASE("tiles that fit the slices of all of a schedule's workers fit those of fewer, too", "[schedule][equality]") {
+  std::deque<Word> nodes;
+  int id = 0;
+  std::vector<const Word*> roots;
+  for (const int depth : {3, 1, 4}) roots.push_back(tree_of_depth(nodes, depth, id));
+  for (const int hidden : {32, 50, 64, 96, 112, 160})  // in lines of 16
+    for (const int workers : {2, 3, 4, 6}) {
+      const std::size_t H = std::size_t(hidden);
+      const auto program = tree_fc(hidden);
+      const auto first_call = [&](const std::shared_ptr<Workers>& pool) {  // in memory that no other has written
+        auto model = compile(program, Schedule::standard().workers(workers).groups(1),
+                             CompileOptions{}.on(Target::interpreter()).with_workers(pool));
+        model.bind("Emb", uniform(64 * H, 1, 1));
+        model.bind("Wl", uniform(H * H, 0.2F, 2)).bind("Wr", uniform(H * H, 0.2F, 3));
+        std::vector<float> out(roots.size() * H);
+        model(roots, out);
+        return out;
+      };
+      const std::vector<float> alone = first_call(nullptr);
+      for (int helpers = 1; helpers < workers; ++helpers) {
+        INFO("hidden " << hidden << ", " << helpers + 1 << " of " << workers << " workers");
+        CHECK(first_call(std::make_shared<Workers>(helpers)) == alone);
+      }
+    }
+}
+
+TEST_CASE("tiles of slices that are all whole ones have no code for a rest", "[schedule]") {
+  const auto length = [](int hidden, int workers) {
+    return compile(tree_fc(hidden), Schedule::standard().workers(workers), CompileOptions{}.on(Target::interpreter()))
+        .print("tiled")
+        .size();
+  };
+  CHECK(3 * length(64, 2) < 2 * length(64, 3));
+  CHECK(3 * length(64, 2) < 4 * length(64, 1));
 }

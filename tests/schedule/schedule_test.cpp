@@ -53,11 +53,11 @@ struct Visits {
 
 const ir::Expr num_nodes = ir::call(ir::UfKind::num_nodes, "num_nodes");
 
-ir::Stmt split_visits(const Visits& v, const ir::Expr& extent, int factor) {
+ir::Stmt split_visits(const Visits& v, const ir::Expr& extent, int factor, int multiple = 1) {
   return schedule::split(
       extent, factor, v.X, [&](const ir::Expr& first) { return v.visit(first, factor); },
       [&](const ir::Expr& x) { return v.visit(x, 1); },
-      [&](const ir::Expr& first, int count) { return v.visit(first, count); });
+      [&](const ir::Expr& first, int count) { return v.visit(first, count); }, multiple);
 }
 
 }  // namespace
@@ -86,6 +86,18 @@ TEST_CASE("a loop of unknown extent splits into tiles of three and single iterat
   for (const int extent : {0, 1, 3, 11}) {
     const std::vector<int> together = v.run(split_visits(v, num_nodes, 3), extent);
     for (int e = 0; e < extent; ++e) CHECK(together[std::size_t(e)] == (e < extent / 3 * 3 ? 3 : 1));
+  }
+}
+
+TEST_CASE("an extent that is known to be a multiple leaves out the rests that are empty", "[schedule][equality]") {
+  const Visits v;
+  for (const auto& [multiple, factor, loops] :
+       {std::array{8, 4, 0}, {4, 4, 0}, {2, 4, 1}, {1, 4, 2}, {6, 4, 1}, {6, 3, 0}}) {
+    INFO("a multiple of " << multiple << " by " << factor);
+    const ir::Stmt split = split_visits(v, num_nodes, factor, multiple);
+    CHECK(count(ir::print(split), "if ") == loops);
+    for (int extent = 0; extent < 30; extent += multiple)
+      for (const int together : v.run(split, extent)) CHECK(together > 0);
   }
 }
 

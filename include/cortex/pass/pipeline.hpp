@@ -196,8 +196,9 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
 /// Register tiles over packed weights.
 inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& target,
                        const schedule::CacheSizes& caches) {
-  p.run("tile_nests",
-        [&](const ir::Stmt& s) { return schedule::tile_nests(s, target, schedule.tiling, caches.first); });
+  p.run("tile_nests", [&](const ir::Stmt& s) {
+    return schedule::tile_nests(s, target, schedule.tiling, caches.first, schedule.max_workers);
+  });
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
   p.run("alternate_sweeps", [&](const ir::Stmt& s) { return schedule::alternate_sweeps(s, schedule, caches.second); });

@@ -17,8 +17,10 @@ namespace cortex::schedule {
 /// A rest that is known to be empty is left out; one of known size is given to `rest` whole (peeling, I11): from its
 /// first index, so many. One of unknown size, of a factor that is a power of two, is done in halves: if there are
 /// factor/2 or more, these, then factor/4, and so on. `tile` is from the tile's first index, `single` for one index.
+/// `multiple`: a number that the extent is known to be a multiple of, so that some rests are empty.
 inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, FunctionRef<ir::Stmt(ir::Expr)> tile,
-                      FunctionRef<ir::Stmt(ir::Expr)> single, FunctionRef<ir::Stmt(ir::Expr, int)> rest) {
+                      FunctionRef<ir::Stmt(ir::Expr)> single, FunctionRef<ir::Stmt(ir::Expr, int)> rest,
+                      int multiple = 1) {
   const auto loop = [&](const ir::Expr& count, const auto& body) -> ir::Stmt {
     if (ir::as_int(count) == 0) return ir::Block::make({});
     if (ir::as_int(count) == 1) return body(ir::imm(0));
@@ -29,10 +31,12 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, Functi
   const ir::Stmt main = loop(tiles, [&](const ir::Expr& o) { return tile(o * factor); });
   if (const auto known = ir::as_int(left))
     return *known ? ir::Block::make({main, rest(tiles * factor, int(*known))}) : main;
+  if (multiple % factor == 0) return main;
   if ((factor & (factor - 1)) != 0)
     return ir::Block::make({main, loop(left, [&](const ir::Expr& o) { return single(tiles * factor + o); })});
   Vector<ir::Stmt> stmts{main};
   for (int half = factor / 2; half >= 1; half /= 2) {
+    if (multiple % (2 * half) == 0) break;
     const ir::Expr twice = ir::imm(2 * half), first = extent / twice * twice;
     stmts.push_back(ir::If::make(ir::binary(ir::BinaryOp::ge, extent % twice, ir::imm(half)),
                                  half == 1 ? single(first) : rest(first, half)));

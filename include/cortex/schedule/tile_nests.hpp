@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -131,12 +132,13 @@ struct Halves {
 /// Tiles one nest.
 class NestTiler {
  public:
-  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, double first_cache)
+  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, double first_cache, int most_workers)
       : nest_(nest),
         lanes_(lanes_of(target, widest_stored(nest.inner))),
         slice_unit_(lanes_of(target, DType::f32)),
         vector_bytes_(target.vector_bytes),
         first_cache_(first_cache),
+        most_workers_(most_workers),
         contracts_(has_contraction(nest.inner)),
         rows_asked_(tiling.rows > 0),
         shape_(tile_shape(target, gates_of(nest.inner), tiling)) {}
@@ -306,7 +308,16 @@ class NestTiler {
     const ir::Expr begin = worker * blocks / workers, end = (worker + 1) * blocks / workers;
     ir::Stmt last = rest_from(blocks * unit);
     if (extent % unit) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
-    return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last);
+    return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last,
+                        unit / lanes_ * common_divisor(blocks));
+  }
+
+  /// What divides each worker's number of blocks, however many workers share a call.
+  int common_divisor(int blocks) const {
+    int result = 0;
+    for (int workers = 1; workers <= most_workers_; ++workers)
+      for (int w = 0; w < workers; ++w) result = std::gcd(result, (w + 1) * blocks / workers - w * blocks / workers);
+    return std::max(result, 1);
   }
 
   /// The worker's pieces of the innermost output loop, one after the other: they are not of whole vectors.
@@ -321,14 +332,14 @@ class NestTiler {
     return ir::For::make(p, loop.dim, ir::imm(loop.dim.extent() / piece), ir::ForKind::parallel, body);
   }
 
-  /// `count` panels from `begin` on, `vectors` at a time, and then `last`.
+  /// `count` panels from `begin` on, `vectors` at a time, and then `last`. The count is a multiple of `multiple`.
   template <class Tiles>
   ir::Stmt split_panels(const ir::Expr& begin, const ir::Expr& count, int vectors, const Tiles& tiles,
-                        const ir::Stmt& last) const {
+                        const ir::Stmt& last, int multiple = 1) const {
     const auto rest = [&](const ir::Expr& first, int v) { return tiles(begin + first, v); };
     const auto tile = [&](const ir::Expr& first) { return rest(first, vectors); };
     const auto single = [&](const ir::Expr& first) { return rest(first, 1); };
-    return ir::Block::make({split(count, vectors, nest_.loops.back().dim, tile, single, rest), last});
+    return ir::Block::make({split(count, vectors, nest_.loops.back().dim, tile, single, rest, multiple), last});
   }
 
   /// Tiles of `rows` rows times `vectors` vectors of `lanes` outputs from `first` on: one, or all of a matrix.
@@ -423,6 +434,7 @@ class NestTiler {
   int slice_unit_;
   int vector_bytes_;
   double first_cache_;
+  int most_workers_;
   bool contracts_;
   bool rows_asked_;  // by the schedule
   TileShape shape_;
@@ -430,12 +442,12 @@ class NestTiler {
 
 }  // namespace detail
 
-/// `first_cache`: of a core, in bytes.
+/// `first_cache`: of a core, in bytes. `most_workers`: that ever share a call; 0: any number.
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target, const Tiling& tiling = {},
-                           double first_cache = CacheSizes{}.first) {
+                           double first_cache = CacheSizes{}.first, int most_workers = 0) {
   // What is shared whole, such as a loop over subtrees or slices, is no tile's: each worker takes its share of it.
-  const ir::Stmt tiled =
-      map_nests(body, [&](const Nest& nest) { return detail::NestTiler(nest, target, tiling, first_cache).run(); });
+  const ir::Stmt tiled = map_nests(
+      body, [&](const Nest& nest) { return detail::NestTiler(nest, target, tiling, first_cache, most_workers).run(); });
   return share_iterations(tiled, lanes_of(target, DType::f32));
 }
 
