@@ -216,6 +216,23 @@ TEST_CASE("bounds from given children's states cover float and do not grow with 
   CHECK(widest(states) < 1e-5);
 }
 
+TEST_CASE("states are computed where they are wanted", "[bounded]") {
+  std::mt19937 random(17);
+  const ra::Graph graph = graphs::child_sum_tree_lstm(words, 16, 16);
+  const NodeTable nodes = chain_table(40);
+  const ra::Weights weights = graphs::random_weights(graph, words, random);
+  const auto given = float_states(nodes, weights);
+  const auto all = ra::interpret_from<Bounded>(given, graph, nodes, weights);
+  std::vector<char> wanted(all[0].size());
+  for (const std::size_t n : {0, 7, 39}) wanted[n] = 1;
+  const auto some = ra::interpret_from<Bounded>(given, graph, nodes, weights, {}, &wanted);
+  for (std::size_t s = 0; s < all.size(); ++s)
+    for (std::size_t n = 0; n < wanted.size(); ++n) {
+      REQUIRE(some[s][n].size() == (wanted[n] ? all[s][n].size() : 0));
+      for (std::size_t i = 0; i < some[s][n].size(); ++i) CHECK(some[s][n][i].value == all[s][n][i].value);
+    }
+}
+
 TEST_CASE("a weight that is wrong by a thousandth is out of bounds", "[bounded]") {
   std::mt19937 random(15);
   const ra::Graph graph = graphs::child_sum_tree_lstm(words, 16, 16);

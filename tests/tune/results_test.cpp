@@ -122,6 +122,20 @@ TEST_CASE("a state that no right evaluation gives is found, with where it stands
   CHECK_THAT(tuning::mismatch(other.call()).value_or(""), Contains("state 'c': element 2"));
 }
 
+TEST_CASE("as many nodes are held against the equations as there is time for", "[tune]") {
+  Called one(Schedule::standard());
+  const int nodes = one.call().arrays().num_nodes;
+  one.element(0, 4) += 1e-5f;
+  tuning::Effort none{100, 0}, all{100, 1e9};
+  CHECK_FALSE(tuning::mismatch(one.call(), none));
+  CHECK(none.nodes == 100);
+  CHECK(tuning::mismatch(one.call(), all));
+  Called right(Schedule::standard());
+  tuning::Effort enough{100, 1e9};
+  CHECK_FALSE(tuning::mismatch(right.call(), enough));
+  CHECK(enough.nodes == 100 - nodes);
+}
+
 TEST_CASE("weights are read from their copies as they are stored", "[tune]") {
   Called reference(Schedule::standard());
   for (const DType type : {DType::bf16, DType::f16, DType::i8})

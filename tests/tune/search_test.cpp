@@ -543,6 +543,7 @@ TEST_CASE("options of a search that mean nothing are refused by their names", "[
                     "tune: TuneOptions::least_gain is -0.01; give 0 or more, a share of the default's time");
   CHECK_THROWS_WITH(tuning({.final_rounds = -1}), "tune: TuneOptions::final_rounds is -1; give 0 or more");
   CHECK_THROWS_WITH(tuning({.checked_nodes = -1}), "tune: TuneOptions::checked_nodes is -1; give 0 or more");
+  CHECK_THROWS_WITH(tuning({.seconds_a_check = -3}), "tune: TuneOptions::seconds_a_check is -3; give 0 or more");
   CHECK_THROWS_WITH(tuning({.most_candidates = 0}),
                     "tune: TuneOptions::most_candidates is 0; give 1 or more: the default is one of them");
 }

@@ -142,13 +142,15 @@ class TermBuilder {
 template <class T>
 class GraphInterpreter {
  public:
-  /// `given`: what placeholders read, in place of what is computed here; null: none.
+  /// `given`: what placeholders read, in place of what is computed here; null: none. `wanted`, [node]: where states are
+  /// computed; null: everywhere.
   GraphInterpreter(const Graph& graph, const NodeView& view, const Weights& weights, const Arithmetic<T>& arithmetic,
-                   const States<double>* given)
+                   const States<double>* given, const std::vector<char>* wanted)
       : graph_(graph),
         view_(view),
         math_(arithmetic),
         given_(given),
+        wanted_(wanted),
         num_nodes_(view.num_nodes()),
         plans_(graph.ops.size()) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) plan(int(i), weights);
@@ -304,6 +306,7 @@ class GraphInterpreter {
 
   /// Operators are evaluated where they are needed alone: what a branch does not take may not be defined here.
   void evaluate(int node) {
+    if (wanted_ && !(*wanted_)[std::size_t(node)]) return;
     slots_[0] = node;
     for (Plan& p : plans_) p.needed = false;
     for (const State& state : graph_.states)
@@ -540,6 +543,7 @@ class GraphInterpreter {
   const NodeView& view_;
   const Arithmetic<T> math_;
   const States<double>* const given_;
+  const std::vector<char>* const wanted_;
   const int num_nodes_;
   int num_slots_ = 1;
   std::vector<Term> terms_;
@@ -559,17 +563,18 @@ class GraphInterpreter {
 template <class T>
 States<T> interpret(const Graph& graph, const NodeView& view, const Weights& weights,
                     const Arithmetic<T>& arithmetic = {}) {
-  return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, nullptr).run();
+  return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, nullptr, nullptr).run();
 }
 
 /// The same with children's states not computed here but given, and taken as exact: what each node's states should be
 /// if those of its children are right. Held against the very results that are `given`, the bounds do not grow with the
 /// height of a tree, so they stay tight where those of `interpret` have long become wide; and if every node is right by
-/// its children, all are.
+/// its children, all are. `wanted`, [node]: where states are computed, which have no elements elsewhere; null:
+/// everywhere.
 template <class T>
 States<T> interpret_from(const States<double>& given, const Graph& graph, const NodeView& view, const Weights& weights,
-                         const Arithmetic<T>& arithmetic = {}) {
-  return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, &given).run();
+                         const Arithmetic<T>& arithmetic = {}, const std::vector<char>* wanted = nullptr) {
+  return detail::GraphInterpreter<T>(graph, view, weights, arithmetic, &given, wanted).run();
 }
 
 }  // namespace cortex::ra

@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/half.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/stored.hpp"
@@ -20,6 +23,15 @@
 #include "cortex/schedule/choose_groups.hpp"
 
 namespace cortex::tuning {
+
+/// How much is to be held against the equations: whole calls until so many nodes are, or so many seconds have passed.
+struct Effort {
+  std::int64_t nodes;
+  double seconds;
+  std::int64_t begin_ns = now_ns();
+
+  bool is_spent() const { return double(now_ns() - begin_ns) >= seconds * 1e9; }
+};
 
 /// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
 /// branches, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are computed, what
@@ -228,32 +240,72 @@ inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
 
 namespace detail {
 
-/// What `mismatch` says of one group.
-inline std::optional<std::string> mismatch_of(const runtime::Workspace& call, const ra::Weights& weights) {
-  const runtime::Executable& executable = *call.plan().executable;
-  const OrderedArrays ordered(call);
-  const ra::ArraysView view(ordered.arrays, executable.graph);
-  ra::States<double> given(executable.states.size());
-  for (std::size_t s = 0; s < given.size(); ++s) given[s].resize(std::size_t(call.arrays().num_nodes));
-  for (std::size_t s = 0; s < given.size(); ++s)
-    for (auto& row : given[s]) row.resize(std::size_t(call.plan().states[s].size));
-  for_each_result_in(call, [&](std::size_t s, std::int32_t n) { given[s][std::size_t(n)] = row_of(call, s, n); });
-  ra::Rounding rounding;
-  rounding.any_order = true;
-  const auto right =
-      ra::interpret_from<ra::Bounded>(given, executable.graph, view, weights, ra::Arithmetic<ra::Bounded>(rounding));
-  std::optional<std::string> wrong;
-  for_each_result_in(call, [&](std::size_t s, std::int32_t n) {
-    const Vector<double>& is = given[s][std::size_t(n)];
-    for (std::size_t i = 0; i < is.size() && !wrong; ++i) {
-      const ra::Bounded& bounded = right[s][std::size_t(n)][i];
-      if (bounded.covers(is[i])) continue;
+/// What a call's states should be by the equations, at some nodes of a group at a time.
+class Equations {
+ public:
+  Equations(const runtime::Workspace& call, const ra::Weights& weights)
+      : call_(call),
+        executable_(*call.plan().executable),
+        weights_(weights),
+        ordered_(call),
+        view_(ordered_.arrays, executable_.graph),
+        given_(executable_.states.size()) {
+    for (std::size_t s = 0; s < given_.size(); ++s) {
+      given_[s].resize(std::size_t(call.arrays().num_nodes));
+      for (auto& row : given_[s]) row.resize(std::size_t(call.plan().states[s].size));
+    }
+    for_each_result_in(call, [&](std::size_t s, std::int32_t n) { given_[s][std::size_t(n)] = row_of(call, s, n); });
+  }
+
+  /// What is wrong at the nodes that are wanted, [node].
+  std::optional<std::string> mismatch_at(const std::vector<char>& wanted) const {
+    ra::Rounding rounding;
+    rounding.any_order = true;
+    const auto right = ra::interpret_from<ra::Bounded>(given_, executable_.graph, view_, weights_,
+                                                       ra::Arithmetic<ra::Bounded>(rounding), &wanted);
+    std::optional<std::string> wrong;
+    for_each_result_in(call_, [&](std::size_t s, std::int32_t n) {
+      if (wanted[std::size_t(n)] && !wrong) wrong = mismatch_in(s, n, right[s][std::size_t(n)]);
+    });
+    return wrong;
+  }
+
+ private:
+  std::optional<std::string> mismatch_in(std::size_t s, std::int32_t n, const std::vector<ra::Bounded>& right) const {
+    const Vector<double>& is = given_[s][std::size_t(n)];
+    for (std::size_t i = 0; i < is.size(); ++i) {
+      if (right[i].covers(is[i])) continue;
       char text[160];
       std::snprintf(text, sizeof text, "element %zu at node %d is %.9g, and not %.9g within %.2g", i, int(n), is[i],
-                    bounded.value, bounded.error);
-      wrong = "state '" + executable.states[s].name + "': " + text;
+                    right[i].value, right[i].error);
+      return "state '" + executable_.states[s].name + "': " + text;
     }
-  });
+    return {};
+  }
+
+  const runtime::Workspace& call_;
+  const runtime::Executable& executable_;
+  const ra::Weights& weights_;
+  const OrderedArrays ordered_;
+  const ra::ArraysView<structure::Arrays> view_;
+  ra::States<double> given_;
+};
+
+/// What `mismatch` says of one group.
+inline std::optional<std::string> mismatch_of(const runtime::Workspace& call, const ra::Weights& weights,
+                                              Effort& effort) {
+  const Equations equations(call, weights);
+  std::vector<std::int32_t> order(std::size_t(call.arrays().num_nodes));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(1));
+  std::optional<std::string> wrong;
+  std::size_t next = 0;
+  for (std::size_t some = 1; next < order.size() && !wrong && !effort.is_spent(); some *= 2) {
+    std::vector<char> wanted(order.size());
+    for (std::size_t i = 0; i < some && next < order.size(); ++i) wanted[std::size_t(order[next++])] = 1;
+    wrong = equations.mismatch_at(wanted);
+  }
+  effort.nodes -= std::int64_t(next);
   return wrong;
 }
 
@@ -261,12 +313,17 @@ inline std::optional<std::string> mismatch_of(const runtime::Workspace& call, co
 
 /// What is wrong with the results of a call by the model's equations; nothing if each node's states lie within the
 /// error bound of what they should be by its children's. If every node is right by its children, all are; so the bounds
-/// stay as tight at the root of a high tree as at its leaves. Costs about 50 ns a multiply-add.
-inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
+/// stay as tight at the root of a high tree as at its leaves. Costs about 50 ns a multiply-add: nodes are taken in a
+/// random order, and those for which `effort` does not suffice are left out.
+inline std::optional<std::string> mismatch(const runtime::Workspace& call, Effort& effort) {
   const ra::Weights weights = detail::weights_of(call);
   std::optional<std::string> wrong;
-  for (int g = 0; g < call.num_groups() && !wrong; ++g) wrong = detail::mismatch_of(call.group(g), weights);
+  for (int g = 0; g < call.num_groups() && !wrong; ++g) wrong = detail::mismatch_of(call.group(g), weights, effort);
   return wrong;
+}
+inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
+  Effort whole{INT64_MAX, HUGE_VAL};
+  return mismatch(call, whole);
 }
 
 }  // namespace cortex::tuning

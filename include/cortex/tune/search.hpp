@@ -78,6 +78,7 @@ struct TuneOptions {
   double least_gain = 0.01;           // of the default's time, below which the default stays
   std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
                                       // those of the first batch, or none for 0; see `tuning::mismatch` for the costs
+  double seconds_a_check = 2;         // that this may take a candidate; nodes that are left out then are random ones
   std::string log;                    // a file from which a search goes on; empty: none
   /// A folder of results; empty: none. A result is taken if the search that found it was allowed as many candidates and
   /// as many seconds as this one is, or ended before both. So 0 seconds take whatever there is.
@@ -160,6 +161,7 @@ class Search {
     check(options.least_gain >= 0, "least_gain", options.least_gain, "0 or more, a share of the default's time");
     check(options.final_rounds >= 0, "final_rounds", options.final_rounds, "0 or more");
     check(options.checked_nodes >= 0, "checked_nodes", options.checked_nodes, "0 or more");
+    check(options.seconds_a_check >= 0, "seconds_a_check", options.seconds_a_check, "0 or more");
     check(options.most_candidates > 0, "most_candidates", 0, "1 or more: the default is one of them");
     result_.start =
         options.start ? *options.start : Schedule::standard().workers(subject.workers).workers_where_they_pay();
@@ -395,15 +397,14 @@ class Search {
 
   std::optional<std::string> wrong(Trial& trial, const Schedule& schedule) {
     std::optional<std::string> why;
-    std::int32_t nodes = 0;
+    Effort effort{options_.checked_nodes, options_.seconds_a_check};
     for (std::size_t b = 0; b < subject_.num_batches && !why; ++b)
       trial.inspect(b, [&](const runtime::Workspace& call) {
         if (fingerprint(call) == expected_[b]) return;
         if (round_alike(schedule, result_.start, subject_.target)) {
           why = "its results are not those of the default, bit by bit";
-        } else if (nodes < options_.checked_nodes) {
-          why = mismatch(call);
-          nodes += std::int32_t(call.num_computed());
+        } else if (effort.nodes > 0 && !effort.is_spent()) {
+          why = mismatch(call, effort);
         }
         if (why) *why = "batch " + std::to_string(b) + ": " + *why;
       });
