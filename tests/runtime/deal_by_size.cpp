@@ -184,7 +184,7 @@ TEST_CASE("what the user's nodes throw when they are read again undoes the call"
   Functor<Moody, structure::Accessors<L, R, I>> m(std::make_shared<const runtime::Executable>(e),
                                                   CompileOptions{}.with_workers(std::make_shared<Workers>(1)));
   m.bind("Emb", embedding(8));
-  Moody moody{0}, leaf{1};
+  Moody moody{0};
   std::deque<Moody> inner;  // two combs of 30 leaves, and two leaves by themselves
   std::vector<const Moody*> roots;
   for (int comb = 0; comb < 2; ++comb) {
