@@ -32,12 +32,13 @@ int barriers_a_level(const ra::Graph& graph, const Schedule& schedule) {
 }
 
 /// The first pass after which the program gives something else, run by any number of workers up to one more than there
-/// are slices, in both orders; "" if there is none.
+/// are slices, in both orders; "" if there is none. Tiles are made for as many workers as there are, and no more.
 std::string difference(const test::Reference& reference, const std::vector<test::Snapshot>& passes, int most_workers) {
-  bool shared = false;
+  bool shared = false, tiled = false;
   for (const test::Snapshot& s : passes) {
     shared |= s.pass == "insert_barriers";
-    for (int workers = 1; workers <= (shared ? most_workers + 1 : 1); ++workers)
+    tiled |= s.pass == "tile_nests";
+    for (int workers = 1; workers <= (shared ? most_workers + !tiled : 1); ++workers)
       for (const bool last_first : {false, true}) {
         const std::string d = reference.difference(s.program, {workers, last_first});
         if (!d.empty())
