@@ -167,11 +167,11 @@ inline double multiply_in_tiles(int times) {
   return done;
 }
 #if defined(__x86_64__)
-/// The clock, in GHz, right after each of many short turns of `work`: by products that wait for each other, three
-/// cycles each. It sinks where the processor needs more power, and rises again within microseconds.
+/// The clock, in GHz, right after each of many turns of `work`, some 50 us each: by products that wait for each other,
+/// three cycles each. It sinks where the processor needs more power, and rises again soon.
 template <class Work>
 double clock_ghz(Work work) {
-  constexpr int products = 600, turns = 3000;
+  constexpr int products = 600, turns = 300;
   std::vector<double> ghz;
   for (int turn = 0; turn < turns; ++turn) {
     work();
@@ -354,8 +354,8 @@ inline Machine probe_machine(std::vector<int> threads, int tries = 10) {
   }
   machine.barrier_us = std::thread::hardware_concurrency() > 1 ? probe::barrier_us(tries) : 0;
 #if defined(__x86_64__)
-  machine.register_ghz = probe::clock_ghz([] { probe::multiply_add(300); });
-  machine.tile_ghz = probe::clock_ghz([] { probe::multiply_in_tiles(3); });
+  machine.register_ghz = probe::clock_ghz([] { probe::multiply_add(30000); });
+  machine.tile_ghz = probe::clock_ghz([] { probe::multiply_in_tiles(200); });
 #endif
   return machine;
 }
