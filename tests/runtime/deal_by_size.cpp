@@ -1,5 +1,4 @@
 // Uneven groups: their roots are dealt anew, by how many nodes each reaches.
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <stdexcept>
@@ -165,20 +164,13 @@ TEST_CASE("what the user's nodes throw when they are read again undoes the call"
       if (id == 0 && ++reads == throws_at) throw std::runtime_error("not again");
       return id;
     }
-    static std::atomic<int>& count() {
-      static std::atomic<int> reads{0};
-      return reads;
-    }
     mutable int reads = 0;
     mutable int throws_at = 0;
   };
   using L = structure::Child<&Moody::left>;
   using R = structure::Child<&Moody::right>;
   using I = structure::Field<&Moody::word>;
-  runtime::Executable e = sum_executable();
-  e.graph.children_named[0].key = dsl::accessor_key<L>();
-  e.graph.children_named[1].key = dsl::accessor_key<R>();
-  e.graph.fields[0].key = dsl::accessor_key<I>();
+  runtime::Executable e = sum_executable<L, R, I>();
   e.schedule = Schedule{}.workers(2).groups(2);
   e.node_seconds = 1e-5;
   Functor<Moody, structure::Accessors<L, R, I>> m(std::make_shared<const runtime::Executable>(e),
@@ -234,18 +226,11 @@ TEST_CASE("random models give the same bits when their roots are dealt anew", "[
           compile_model(model, Schedule::standard().workers(workers).groups(groups), Target::interpreter())
               .executable();
       e.node_seconds = 1;
-      RandomFunctor m(std::make_shared<const runtime::Executable>(std::move(e)));
-      m.bind_together([&] {
-        for (const auto& [name, values] : model.weights) m.bind(name, values);
-      });
+      RandomFunctor m = bound(model, std::make_shared<const runtime::Executable>(std::move(e)));
       for (int f = 0; f < 6; ++f) {
         Random random(seed * 10 + std::uint64_t(f));
         Forest forest;
-        for (const int size : {20, 2, 3, 25, 1, 9}) {
-          Forest one = random_forest(random, model.graph.structure, size);
-          for (auto& vertex : one.all) forest.all.push_back(std::move(vertex));
-          forest.roots.insert(forest.roots.end(), one.roots.begin(), one.roots.end());
-        }
+        for (const int size : {20, 2, 3, 25, 1, 9}) forest.take(random_forest(random, model.graph.structure, size));
         INFO("seed " << seed << ", " << workers << " workers\n" << describe(forest));
         const auto alone = m.use(nullptr)(forest.roots), shared = m.use(pool)(forest.roots);
         CHECK(same_bits(model, alone, shared, forest));

@@ -31,11 +31,7 @@ using ItemSet =
     structure::Accessors<structure::Child<&Item::left>, structure::Child<&Item::right>, structure::Field<&Item::id>>;
 
 runtime::Executable item_executable() {
-  runtime::Executable e = sum_executable();
-  e.graph.children_named[0].key = dsl::accessor_key<structure::Child<&Item::left>>();
-  e.graph.children_named[1].key = dsl::accessor_key<structure::Child<&Item::right>>();
-  e.graph.fields[0].key = dsl::accessor_key<structure::Field<&Item::id>>();
-  return e;
+  return sum_executable<structure::Child<&Item::left>, structure::Child<&Item::right>, structure::Field<&Item::id>>();
 }
 
 struct Moody {
@@ -51,11 +47,8 @@ using MoodySet = structure::Accessors<structure::Child<&Moody::left>, structure:
                                       structure::Field<&Moody::word>>;
 
 runtime::Executable moody_executable() {
-  runtime::Executable e = sum_executable();
-  e.graph.children_named[0].key = dsl::accessor_key<structure::Child<&Moody::left>>();
-  e.graph.children_named[1].key = dsl::accessor_key<structure::Child<&Moody::right>>();
-  e.graph.fields[0].key = dsl::accessor_key<structure::Field<&Moody::word>>();
-  return e;
+  return sum_executable<structure::Child<&Moody::left>, structure::Child<&Moody::right>,
+                        structure::Field<&Moody::word>>();
 }
 
 }  // namespace

@@ -59,11 +59,7 @@ std::string refusal(const std::vector<const Word*>& roots) {
 /// Several random structures that have no nodes in common.
 Forest random_forests(Random& random, ra::StructureKind kind, int count) {
   Forest result;
-  for (int f = 0; f < count; ++f) {
-    Forest one = random_forest(random, kind, 12);
-    for (auto& vertex : one.all) result.all.push_back(std::move(vertex));
-    result.roots.insert(result.roots.end(), one.roots.begin(), one.roots.end());
-  }
+  for (int f = 0; f < count; ++f) result.take(random_forest(random, kind, 12));
   return result;
 }
 
@@ -239,10 +235,7 @@ TEST_CASE("links that are indices are divided as pointers are", "[runtime][group
   using Left = structure::Child<&Item::left>;
   using Right = structure::Child<&Item::right>;
   using Id = structure::Field<&Item::id>;
-  runtime::Executable e = sum_executable();
-  e.graph.children_named[0].key = dsl::accessor_key<Left>();
-  e.graph.children_named[1].key = dsl::accessor_key<Right>();
-  e.graph.fields[0].key = dsl::accessor_key<Id>();
+  runtime::Executable e = sum_executable<Left, Right, Id>();
   e.schedule = Schedule{}.workers(2).groups(2);
   Functor<Item, structure::Accessors<Left, Right, Id>> m(std::make_shared<const runtime::Executable>(e),
                                                          CompileOptions{}.with_workers(std::make_shared<Workers>(1)));
@@ -269,10 +262,7 @@ TEST_CASE("what the user's own nodes throw in a group reaches the caller", "[run
   using Left = structure::Child<&Moody::left>;
   using Right = structure::Child<&Moody::right>;
   using Id = structure::Field<&Moody::word>;
-  runtime::Executable e = sum_executable();
-  e.graph.children_named[0].key = dsl::accessor_key<Left>();
-  e.graph.children_named[1].key = dsl::accessor_key<Right>();
-  e.graph.fields[0].key = dsl::accessor_key<Id>();
+  runtime::Executable e = sum_executable<Left, Right, Id>();
   e.schedule = Schedule{}.workers(2).groups(2);
   Functor<Moody, structure::Accessors<Left, Right, Id>> m(std::make_shared<const runtime::Executable>(e),
                                                           CompileOptions{}.with_workers(std::make_shared<Workers>(1)));

@@ -62,13 +62,15 @@ inline void sum_kernel(const codegen::KernelArgs* args) {
       h[n * row + i] = n >= sizes[1] ? emb[id[n] * width + i] : h[l[n] * row + i] + h[r[n] * row + i];
 }
 
-/// An executable of the model "sum" over `Word`: [hidden 8] f32 states in rows of 16, Emb [vocabulary, hidden].
-inline runtime::Executable sum_executable() {
+/// An executable of the model "sum": [hidden 8] f32 states in rows of 16, Emb [vocabulary, hidden]. Over `Word`, unless
+/// the accessors L, R and I of another node type's children and word are given.
+template <class L = Left, class R = Right, class I = Id>
+runtime::Executable sum_executable() {
   const Dim V{"vocabulary"}, H{"hidden", 8};
   runtime::Executable e;
   e.graph.name = "sum";
-  e.graph.children_named = {{"left", dsl::accessor_key<Left>()}, {"right", dsl::accessor_key<Right>()}};
-  e.graph.fields = {{"id", dsl::accessor_key<Id>()}};
+  e.graph.children_named = {{"left", dsl::accessor_key<L>()}, {"right", dsl::accessor_key<R>()}};
+  e.graph.fields = {{"id", dsl::accessor_key<I>()}};
   ir::Buffer h = buffer("h", DType::f32, {dims::node, H}, ir::Role::state);
   ir::BufferInfo padded = *h;
   padded.layout.axes[0].stride = 16;

@@ -6,7 +6,11 @@
 namespace cortex::test {
 
 RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule, const Target& target) {
-  RandomFunctor functor(runtime::compile_graph(model.graph, schedule, target));
+  return bound(model, runtime::compile_graph(model.graph, schedule, target));
+}
+
+RandomFunctor bound(const RandomModel& model, std::shared_ptr<const runtime::Executable> executable) {
+  RandomFunctor functor(std::move(executable));
   functor.bind_together([&] {
     for (const auto& [name, values] : model.weights) functor.bind(name, values);
   });

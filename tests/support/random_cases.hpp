@@ -12,6 +12,8 @@ namespace cortex::test {
 using RandomFunctor = Functor<Vertex, VertexSet, float>;
 
 RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule, const Target& target = best_target());
+/// A functor of what was compiled from the model, with the model's weights.
+RandomFunctor bound(const RandomModel& model, std::shared_ptr<const runtime::Executable> executable);
 
 /// Whether every state of every node has the same bits in both; a readout has none away from the roots.
 bool same_bits(const RandomModel& model, const RandomFunctor::Output& x, const RandomFunctor::Output& y,

@@ -61,6 +61,11 @@ struct Forest {
     if (parent->kids.size() == 1) parent->first = child;
     if (parent->kids.size() == 2) parent->second = child;
   }
+  /// Adds what is in another one.
+  void take(Forest other) {
+    for (auto& vertex : other.all) all.push_back(std::move(vertex));
+    roots.insert(roots.end(), other.roots.begin(), other.roots.end());
+  }
 };
 
 /// Up to `most` vertices under one to three roots: chains, trees or graphs that share children.

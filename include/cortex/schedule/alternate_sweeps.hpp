@@ -14,6 +14,7 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/independence.hpp"
+#include "cortex/schedule/machine_model.hpp"
 
 namespace cortex::schedule {
 
@@ -52,13 +53,11 @@ inline double bytes_of_level(const ir::For& level) {
   return bytes;
 }
 
-/// Whether a worker's slice of some level's weights is more than the cache keeps from one sweep to the next, beside the
-/// rows and all else that passes through it.
+/// Whether a worker's slice of some level's weights is more than the cache keeps from one sweep to the next.
 inline bool overflows(const ir::Stmt& body, int workers, double cache) {
-  constexpr double kept = 0.6;  // of the cache
   bool result = false;
   ir::visit_with(body, [&](const ir::For& loop) {
-    result |= carries_recursion(loop) && bytes_of_level(loop) > kept * cache * std::max(workers, 1);
+    result |= carries_recursion(loop) && bytes_of_level(loop) > share_kept * cache * std::max(workers, 1);
   });
   return result;
 }

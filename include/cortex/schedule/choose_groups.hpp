@@ -16,8 +16,8 @@
 
 namespace cortex::schedule {
 
-/// A call to give an example of, for each kind of structure: a sequence of 32 nodes, a sentence's tree of 20 words,
-/// which is half as high as it has words, a grid of 6 x 6 nodes; so many of them.
+/// A call to give an example of, for each kind of structure: a sequence of 32 nodes, a sentence's tree of 20 words in
+/// nine levels, a grid of 6 x 6 nodes; so many of them.
 inline CallShape example_call(ra::StructureKind kind, double roots = 1) {
   CallShape shape;
   shape.roots = roots;

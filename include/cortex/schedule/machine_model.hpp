@@ -9,6 +9,10 @@
 
 namespace cortex::schedule {
 
+/// The share of a cache that a slice of weights may take, beside the rows and all else that passes through it, and
+/// still be there at the next sweep over it.
+inline constexpr double share_kept = 0.6;
+
 /// Speeds of one core. Times are in seconds, rates a second.
 struct MachineModel {
   /// A level of the memory hierarchy: how much it holds, and how many bytes a second are read from it.
@@ -26,13 +30,13 @@ struct MachineModel {
   double node = 5.4e-9;       // to number a node
 
   /// How fast a slice of `bytes` is read again and again: from the level that holds it, and, since it shares that level
-  /// with other data, ever more from the next one when it is larger than six tenths of it. A level that replaces what
+  /// with other data, ever more from the next one when it is larger than what that keeps. A level that replaces what
   /// is to be read next soon holds nothing of a slice that is larger.
   double bandwidth(double bytes) const {
     for (std::size_t l = 0; l + 1 < levels.size(); ++l) {
-      const double full = 0.6 * levels[l].bytes, none = (l == 0 ? 1.5 : 2) * levels[l].bytes;
+      const double full = share_kept * levels[l].bytes, none = (l == 0 ? 1.5 : 2) * levels[l].bytes;
       if (bytes <= full) return levels[l].rate;
-      if (bytes < none && bytes < 0.6 * levels[l + 1].bytes)
+      if (bytes < none && bytes < share_kept * levels[l + 1].bytes)
         return levels[l].rate + std::log(bytes / full) / std::log(none / full) * (levels[l + 1].rate - levels[l].rate);
     }
     return levels.empty() ? 1e10 : levels.back().rate;
