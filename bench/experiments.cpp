@@ -163,17 +163,19 @@ class Experiments {
 
   std::vector<Json> stored() {
     std::vector<Json> rows;
-    for (const int hidden : {256, 512})
-      for (const std::size_t batch : {1, 10})
-        for (const int threads : options_.all_threads()) {
-          const auto standard = all_work(threads);
-          schedules(rows, Model::treelstm, hidden, batch, threads,
-                    {{"f32", standard},
-                     {"bf16", standard.store_weights(cortex::DType::bf16)},
-                     {"f16", standard.store_weights(cortex::DType::f16)},
-                     {"i8", standard.store_weights(cortex::DType::i8)}},
-                    Results::rounded);
-        }
+    for (const Model model : {Model::treelstm, Model::treegru, Model::treefc, Model::dagrnn})
+      for (const int hidden : {256, 512})
+        for (const std::size_t batch : {1, 10})
+          for (const int threads : options_.all_threads()) {
+            const auto standard = all_work(threads), bf16 = standard.store_weights(cortex::DType::bf16);
+            std::vector<std::pair<std::string, cortex::Schedule>> variants{
+                {"f32", standard}, {"bf16", bf16}, {"bf16 with vectors", bf16.multiply_in_vectors()}};
+            if (model == Model::treelstm) {
+              variants.emplace_back("f16", standard.store_weights(cortex::DType::f16));
+              variants.emplace_back("i8", standard.store_weights(cortex::DType::i8));
+            }
+            schedules(rows, model, hidden, batch, threads, variants, Results::rounded);
+          }
     return rows;
   }
 
@@ -193,8 +195,7 @@ class Experiments {
     std::vector<Json> rows;
     const int threads = options_.threads;
     if (threads == 1) return rows;
-    for (const Model model :
-         {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn})
+    for (const Model model : {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn})
       for (const int hidden : model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512}) {
         const auto standard = all_work(threads);
         schedules(rows, model, hidden, 10, threads,

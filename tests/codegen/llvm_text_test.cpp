@@ -294,6 +294,24 @@ TEST_CASE("two tiles are two functions, and each computes for itself what both n
   CHECK(count(text, ", 128\n") == 2);
 }
 
+TEST_CASE("LLVM text of a product of tiles is the golden one", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight, DType::bf16), x = buffer("pieces", Role::temp, DType::bf16),
+               h = buffer("h", Role::state);
+  BufferInfo info{"sums", DType::f32, {Dim("element", 512)}};
+  info.scope = Scope::local;
+  const Buffer sums(info);
+  const Expr n = Var::make("n"), rows_of_tile = Var::make("rows");
+  const auto product = [&](bool more) {
+    return TileProduct::make(sums, {at(w, n * 1056), at(w, n * 1056 + 528)}, at(x, imm(0)), rows_of_tile,
+                             {4, 0, 1, more});
+  };
+  const Stmt body =
+      Alloc::make(sums, Block::make({TileRows::make(rows_of_tile), product(false), product(true),
+                                     set(h, wide(n * 64), at(sums, wide(imm(256)))), TileRows::make(imm(0))}));
+  const Stmt loop = For::make(n, rows, imm(4), ForKind::serial, LetStmt::make(rows_of_tile, n + 1, body));
+  check_golden("llvm_text/tiles.ll", text_of(program({w, x, h}, loop)));
+}
+
 TEST_CASE("constants are exact and infinities and NaN are constants too", "[llvm_text]") {
   CHECK(codegen::llvm_float(1.0, DType::f32) == "0x3FF0000000000000");
   CHECK(codegen::llvm_float(0.1, DType::f32) == "0x3FB99999A0000000");

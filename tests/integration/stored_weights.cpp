@@ -223,7 +223,7 @@ TEST_CASE("a stored weight gives to the bit what an f32 of its value gives", "[s
   const auto program = linear_model(32);
   auto in_f32 = compile_here(program);
   for (const DType type : {DType::bf16, DType::f16}) {
-    auto model = compile_here(program, Schedule::standard().store_weights(type));
+    auto model = compile_here(program, Schedule::standard().store_weights(type).multiply_in_vectors());
     Values values = values_for(model.executable(), uniform);
     const std::vector<float> got = states_of(bind_all(model, values)(tree.root));
     CHECK_FALSE(same_bits(got, states_of(bind_all(in_f32, values)(tree.root))));

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cortex/ir/build.hpp"
+#include "cortex/ir/tile_product.hpp"
 
 using namespace cortex;
 using namespace cortex::ir;
@@ -248,6 +249,34 @@ TEST_CASE("a product of tensor cores has four sums, weights that are loaded and 
   CHECK_THAT(refusal([&] { Mma::make(sum, x, {x, x, x, x}); }), Contains("weights that are not loaded"));
   CHECK_THAT(refusal([&] { Mma::make(sum, tile, {x, x}); }), Contains("a tile of another shape than its type's"));
   CHECK_THAT(refusal([&] { Mma::make(sum, tile, {x, x, x, one()}); }), Contains("operand is not rounded"));
+}
+
+TEST_CASE("a product of a matrix unit has sums for its panels, weights that are loaded and rows in pieces",
+          "[verify]") {
+  const auto sums_of = [](std::int64_t count) {
+    return Buffer(BufferInfo{"sums", DType::f32, {Dim("element", count)}, Role::temp, Scope::local});
+  };
+  const Buffer w(BufferInfo{"w", DType::bf16, {H, E}, Role::weight}),
+      sums = sums_of(512), pieces(BufferInfo{"pieces", DType::bf16, {Dim("piece", 1536)}});
+  const Expr tile = Load::make(w, {imm(0), imm(0)}), x = Load::make(pieces, {imm(0)}), rows = imm(7);
+  const Stmt product = TileProduct::make(sums, {tile, tile}, x, rows, {.steps = 1});
+  CHECK_NOTHROW(verify(Alloc::make(sums, product), Level::scheduled));
+  CHECK_NOTHROW(verify(Alloc::make(sums, definition(*product.as<TileProduct>())), Level::scheduled));
+  CHECK_THAT(
+      refusal(product, Level::scheduled),
+      Contains("a local buffer is used inside its allocation: sums = tiles(w[0,0],w[0,0],pieces[0]; 1 x 32 of 7"));
+  CHECK_THAT(refusal(Alloc::make(sums, product), Level::loops), Contains("products are tiled when work is shared"));
+  CHECK_THAT(refusal([&] {
+               TileProduct::make(sums_of(256), {tile, tile}, x, rows, {.steps = 1});
+             }),
+             Contains("sums that are no local buffer of their size"));
+  CHECK_THAT(refusal([&] { TileProduct::make(sums, {}, x, rows, {.steps = 1}); }), Contains("another shape"));
+  CHECK_THAT(refusal([&] { TileProduct::make(sums, {tile}, x, rows, {}); }), Contains("another shape"));
+  CHECK_THAT(refusal([&] { TileProduct::make(sums, {imm(0)}, x, rows, {.steps = 1}); }),
+             Contains("weights that are not loaded"));
+  CHECK_THAT(refusal([&] { TileProduct::make(sums, {tile}, tile, rows, {.steps = 1}); }),
+             Contains("rows that are not loaded"));
+  CHECK_THAT(refusal([&] { TileRows::make(one()); }), Contains("a number of rows that is no integer"));
 }
 
 TEST_CASE("a barrier of a warp may stand where not all threads of a block come", "[verify]") {

@@ -108,6 +108,19 @@ TEST_CASE("the vectors of a target follow from its features", "[llvm_jit]") {
   CHECK(vectors("+neon", "aarch64-unknown-linux-gnu") == std::pair(16, 32));
 }
 
+TEST_CASE("a target has a matrix unit if it has all that its products take", "[llvm_jit]") {
+  const auto has_unit = [](const std::string& features) {
+    Target target;
+    target.features = "+avx512f,+avx512vl,+avx512dq,+avx512bw" + features;
+    jit::detail::set_vectors(target, "x86_64-pc-linux-gnu");
+    return target.matrix_unit;
+  };
+  CHECK(has_unit(",+amx-tile,+amx-bf16,+avx512bf16"));
+  CHECK(!has_unit(",+amx-tile,-amx-bf16,+amx-int8,+avx512bf16"));
+  CHECK(!has_unit(",+amx-tile,+amx-bf16"));
+  CHECK(!has_unit(""));
+}
+
 TEST_CASE("text that does not parse is refused with LLVM's words first and the text after them", "[llvm_jit]") {
   const std::string text = "define void @kernel(ptr %args) {\n  %a = fadd float %nowhere, 1.0\n  ret void\n}\n";
   const std::string message = refusal(text);

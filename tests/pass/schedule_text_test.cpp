@@ -48,6 +48,7 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.tile_vectors(2).tile_gates(3); },
       [](const Schedule& s) { return s.alternate_sweeps(); },
       [](const Schedule& s) { return s.sweep_forward(); },
+      [](const Schedule& s) { return s.multiply_in_vectors(); },
       [](const Schedule& s) {
         GpuSchedule gpu = s.gpu;
         gpu.group = GpuSchedule::Group::cluster, gpu.blocks = 4, gpu.threads = 128, gpu.rows = 2, gpu.parts = 8;

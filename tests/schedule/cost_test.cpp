@@ -94,6 +94,21 @@ TEST_CASE("tiles of more rows read weights less often", "[cost]") {
   CHECK(gates_of(8) > 1.5 * gates_of(2));
 }
 
+TEST_CASE("a matrix unit takes as long for one row as for eight, in tiles of up to sixteen", "[cost]") {
+  std::vector<ir::WorkItem> items = product();
+  ir::BufferInfo tiles = *items[2].weights[0].weight;
+  tiles.tiles = true;
+  items[2].weights[0].weight = ir::Buffer(tiles);
+  const auto arithmetic = [&](double rows) {
+    return schedule::predict(items, standard, target(), machine(), {levels(10, rows), 1}).arithmetic;
+  };
+  CHECK(arithmetic(8) == Approx(arithmetic(1)));
+  CHECK(arithmetic(16) == Approx(1.4 * arithmetic(8)));
+  CHECK(arithmetic(17) > 1.9 * arithmetic(8));
+  CHECK(arithmetic(160) == Approx(10 * arithmetic(16)));
+  CHECK(arithmetic(16) < cost(standard, levels(10, 16)).arithmetic / 2);
+}
+
 TEST_CASE("workers share arithmetic and weights, and meet", "[cost]") {
   const CostTerms one = cost(standard, levels(4, 1)), two = cost(standard.workers(2), levels(4, 1));
   CHECK(one.barriers == 0);

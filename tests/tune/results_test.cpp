@@ -91,6 +91,20 @@ TEST_CASE("what is added up otherwise does not round alike", "[tune]") {
   CHECK_FALSE(tuning::round_alike(cut, cut.tile_rows(2), Target::interpreter()));
 }
 
+TEST_CASE("what a matrix unit multiplies in one schedule and vectors in another does not round alike", "[tune]") {
+  Target with_unit;
+  with_unit.matrix_unit = true;
+  const Schedule bf16 = Schedule::standard().store_weights(DType::bf16);
+  for (const Schedule& other : {bf16.multiply_in_vectors(), Schedule{}.store_weights(DType::bf16)}) {
+    CHECK_FALSE(tuning::round_alike(bf16, other, with_unit));
+    CHECK(tuning::round_alike(bf16, other, Target{}));
+  }
+  CHECK(tuning::round_alike(bf16, bf16.workers(3).groups(2).fill_levels(4), with_unit));
+  CHECK(tuning::round_alike(Schedule{}, Schedule::standard(), with_unit));
+  const Schedule one = Schedule{}.store("U", DType::bf16);
+  CHECK_FALSE(tuning::round_alike(one, one.dynamic_batch(), with_unit));
+}
+
 TEST_CASE("a fingerprint changes with the last bit of any element, and not with the sign of zero", "[tune]") {
   Called one(Schedule::standard());
   const auto before = tuning::fingerprint(one.call());

@@ -39,13 +39,14 @@ struct Target {
   std::string features;  // LLVM's feature string; empty with an empty cpu: the host's
   int vector_bytes = 16;
   int vector_registers = 16;
-  Gpu gpu{};           // of Backend::cuda
+  bool matrix_unit = false;  // Intel's AMX for bf16, which this process may use
+  Gpu gpu{};                 // of Backend::cuda
   std::string triple;  // LLVM's name of the machine; empty: the host's. Code for others can be looked at, and not run
 
   /// The ILIR interpreter as target: every structure and model runs, in double, without LLVM.
-  static Target interpreter() { return Target{Backend::interpreter, {}, {}, 16, 16, {}, {}}; }
+  static Target interpreter() { return Target{Backend::interpreter, {}, {}, 16, 16, false, {}, {}}; }
   /// A GPU: a vector is what the threads of a warp read side by side.
-  static Target cuda(const Gpu& gpu = {}) { return Target{Backend::cuda, {}, {}, 128, 30, gpu, {}}; }
+  static Target cuda(const Gpu& gpu = {}) { return Target{Backend::cuda, {}, {}, 128, 30, false, gpu, {}}; }
 };
 
 }  // namespace cortex

@@ -227,6 +227,8 @@ class CudaTextPrinter {
       case ir::StmtKind::join: return join(*s.as<ir::Join>());
       case ir::StmtKind::barrier: return meet(s.as<ir::Barrier>()->among);
       case ir::StmtKind::prefetch: return;  // other threads' work hides the wait
+      case ir::StmtKind::tile_rows:
+      case ir::StmtKind::tile_product: refuse_cuda("a product of a CPU's matrix unit");
     }
     refuse_cuda("a statement of an unknown kind");
   }

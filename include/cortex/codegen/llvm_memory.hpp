@@ -57,8 +57,16 @@ class LlvmMemory {
     check_type(buffer);
     const std::string element = llvm_type({buffer->dtype, buffer->lanes}), name = ops_.fresh("a");
     frame_.allocas += "  " + name + " = alloca " +
-                      (count == 1 ? element : "[" + std::to_string(count) + " x " + element + "]") + "\n";
+                      (count == 1 ? element : "[" + std::to_string(count) + " x " + element + "]") +
+                      (holds_tiles(buffer) ? ", align 64\n" : "\n");
     places_.insert_or_assign(buffer.id(), Place{name, element, buffer->lanes, "", "", -1});
+  }
+
+  /// Room on the stack for so many bytes, all of a line where they fill one.
+  std::string room(int bytes) {
+    const std::string name = ops_.fresh("a");
+    frame_.allocas += "  " + name + " = alloca [" + std::to_string(bytes) + " x i8], align 64\n";
+    return name;
   }
 
   /// The value of `type` at one or several offsets: one of 64 bits, or several of the index's type. `index` is null for
@@ -155,6 +163,11 @@ class LlvmMemory {
     std::string loads, stores;  // metadata
     int number;                 // among the program's buffers; -1 for a local one
   };
+
+  /// Whether a local buffer is long enough to be tiles of a matrix unit, which are read and written by lines.
+  static bool holds_tiles(const ir::Buffer& buffer) {
+    return buffer->lanes == 1 && buffer->dims.size() == 1 && buffer->dims[0].extent() >= ir::TileProduct::sums_of_panel;
+  }
 
   static std::string scope(std::size_t i) { return "!" + std::to_string(2 + i); }
   std::string own_list(std::size_t i) const { return scope(program_.buffers.size() + 2 * i); }

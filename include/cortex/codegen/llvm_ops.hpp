@@ -111,6 +111,30 @@ class LlvmOps {
     throw Error(Code::internal, "LLVM text: a unary operator of an unknown kind");
   }
 
+  // ---- a matrix unit's registers, 0 to 7 ----
+
+  /// The address so many bytes behind `pointer`.
+  std::string at(const std::string& pointer, int bytes) {
+    return bytes ? value("getelementptr i8, ptr ", pointer, ", i64 ", std::to_string(bytes)) : pointer;
+  }
+  void zero_tile(int to) {
+    declare("declare void @llvm.x86.tilezero(i8 immarg)");
+    line("call void @llvm.x86.tilezero(i8 ", std::to_string(to), ")");
+  }
+  void load_tile(int to, const std::string& pointer, int bytes) {
+    declare("declare void @llvm.x86.tileloadd64(i8 immarg, ptr, i64)");
+    line("call void @llvm.x86.tileloadd64(i8 ", std::to_string(to), ", ptr ", at(pointer, bytes), ", i64 64)");
+  }
+  void store_tile(int from, const std::string& pointer, int bytes) {
+    declare("declare void @llvm.x86.tilestored64(i8 immarg, ptr, i64)");
+    line("call void @llvm.x86.tilestored64(i8 ", std::to_string(from), ", ptr ", at(pointer, bytes), ", i64 64)");
+  }
+  void multiply_tiles(int sum, int rows, int weights) {
+    declare("declare void @llvm.x86.tdpbf16ps(i8 immarg, i8 immarg, i8 immarg)");
+    line("call void @llvm.x86.tdpbf16ps(i8 ", std::to_string(sum), ", i8 ", std::to_string(rows), ", i8 ",
+         std::to_string(weights), ")");
+  }
+
   /// `type` is that of the operands.
   std::string binary(ir::BinaryOp op, ir::Type type, const std::string& a, const std::string& b) {
     using ir::BinaryOp;
@@ -143,6 +167,7 @@ class LlvmOps {
   std::string cast(ir::Type from, DType to, const std::string& a) {
     if (from.dtype == to) return a;
     if (is_narrow(from.dtype)) return widen(from, to, a);
+    if (to == DType::bf16 && from.dtype == DType::f32) return narrow_to_bf16(from.lanes, a);
     const std::string f = llvm_type(from), t = llvm_type({to, from.lanes});
     if (to == DType::boolean)
       return value(is_float(from.dtype) ? "fcmp une " : "icmp ne ", f, " ", a, ", ", llvm_constant(0, from));
@@ -214,6 +239,14 @@ class LlvmOps {
     if (from.dtype == DType::f16) return converts_f16 ? widen_by_machine(from, a) : widen_f16(from.lanes, a);
     const std::string bits = value("zext ", f, " ", a, " to ", i);
     return value("bitcast ", i, " ", shifted(bits, 16, from.lanes), " to ", t);
+  }
+
+  /// For machines that have an instruction for it, as those with a matrix unit do: without, LLVM would call a function
+  /// that is not there.
+  std::string narrow_to_bf16(int lanes, const std::string& a) {
+    const std::string brain = lanes == 1 ? "bfloat" : "<" + std::to_string(lanes) + " x bfloat>";
+    const std::string rounded = value("fptrunc ", llvm_type({DType::f32, lanes}), " ", a, " to ", brain);
+    return value("bitcast ", brain, " ", rounded, " to ", llvm_type({DType::bf16, lanes}));
   }
 
   std::string widen_by_machine(ir::Type from, const std::string& a) {

@@ -157,6 +157,8 @@ class LlvmTextPrinter {
         if (is_tile(*s.as<ir::Alloc>())) return call_function(s);
         memory_.allocate(s.as<ir::Alloc>()->buffer);
         return stmt(s.as<ir::Alloc>()->body);
+      case ir::StmtKind::tile_rows: return tile_rows(*s.as<ir::TileRows>());
+      case ir::StmtKind::tile_product: return tile_product(*s.as<ir::TileProduct>());
       case ir::StmtKind::mma: refuse("a product of tensor cores");
       case ir::StmtKind::join: refuse("a sum over threads");
       case ir::StmtKind::barrier: return barrier();
@@ -244,6 +246,62 @@ class LlvmTextPrinter {
     if (at.empty()) return;
     ops_.declare("declare void @llvm.prefetch.p0(ptr nocapture readonly, i32 immarg, i32 immarg, i32 immarg)");
     ops_.line("call void @llvm.prefetch.p0(ptr ", at, ", i32 0, i32 3, i32 1)");
+  }
+
+  // --- Tiles of a matrix unit ---------------------------------------------------------------------------------------
+
+  /// The unit's registers: those of sums and rows, 0 to 6, have as many rows as there are, that of weights has 16, of
+  /// 64 bytes each.
+  void tile_rows(const ir::TileRows& n) {
+    if (ir::as_int(n.rows) == 0) {
+      ops_.declare("declare void @llvm.x86.tilerelease()");
+      return ops_.line("call void @llvm.x86.tilerelease()");
+    }
+    const std::string place = memory_.room(64), rows = ops_.cast(n.rows.type(), DType::i64, expr(n.rows).text);
+    const std::string of_seven = ops_.value("mul i64 ", rows, ", ", std::to_string(0x01010101010101));
+    const std::string all = ops_.value("or i64 ", of_seven, ", ", std::to_string(std::int64_t(16) << 56));
+    const std::string columns = std::to_string(0x0040004000400040);
+    const std::string words[] = {"1", "0", columns, columns, "0", "0", all, "0"};
+    for (int i = 0; i < 8; ++i) ops_.line("store i64 ", words[i], ", ptr ", ops_.at(place, 8 * i), ", align 8");
+    ops_.declare("declare void @llvm.x86.ldtilecfg(ptr)");
+    ops_.line("call void @llvm.x86.ldtilecfg(ptr ", place, ")");
+  }
+
+  /// Register p holds the sums of panel p, 4 to 6 the pieces of the rows, and 7 weights, which are
+  /// multiplied with all of them before the next: the unit takes as long to change weights as to multiply 16 rows.
+  void tile_product(const ir::TileProduct& n) {
+    constexpr int tile = 1024;  // bytes
+    const int panels = int(n.weights.size());
+    const std::string sums = memory_.address(n.sums, "", LlvmMemory::Bounds::inside);
+    const auto place_of = [&](const ir::Expr& e) {
+      const auto& load = *e.as<ir::Load>();
+      return memory_.address(load.buffer, wide(index_of(load.buffer, load.indices)).text, LlvmMemory::Bounds::inside);
+    };
+    const std::string x = place_of(n.x);
+    Vector<std::string> weights;
+    for (const ir::Expr& panel : n.weights) weights.push_back(place_of(panel));
+    for (int p = 0; p < panels; ++p) n.shape.more ? ops_.load_tile(p, sums, p * tile) : ops_.zero_tile(p);
+    const std::string head = block_, again = label("step"), done = label("done"), step = ops_.fresh("i"),
+                      next = ops_.fresh("i");
+    jump(again);
+    start(again);
+    ops_.line(step, " = phi i64 [ 0, ", head, " ], [ ", next, ", ", again, " ]");
+    const auto stepped = [&](const std::string& from, int bytes) {
+      return ops_.value("getelementptr i8, ptr ", from, ", i64 ",
+                        ops_.value("mul nuw nsw i64 ", step, ", ", std::to_string(bytes)));
+    };
+    constexpr int pieces = ir::TileProduct::pieces;
+    const std::string rows = stepped(x, pieces * tile);
+    for (int piece = 0; piece < pieces; ++piece) ops_.load_tile(4 + piece, rows, piece * tile);
+    for (int p = 0; p < panels; ++p) {
+      ops_.load_tile(7, stepped(weights[std::size_t(p)], tile), 0);
+      for (int piece = 0; piece < pieces; ++piece) ops_.multiply_tiles(p, 4 + piece, 7);
+    }
+    ops_.line(next, " = add nuw nsw i64 ", step, ", 1");
+    condition(ops_.value("icmp ult i64 ", next, ", ", std::to_string(n.shape.steps)), again, done);
+    start(done);
+    for (int p = 0; p < panels; ++p) ops_.store_tile(p, sums, p * tile);
+    known_.forget_loads();
   }
 
   // --- Blocks -------------------------------------------------------------------------------------------------------

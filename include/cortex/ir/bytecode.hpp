@@ -21,6 +21,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/program.hpp"
+#include "cortex/ir/tile_product.hpp"
 
 namespace cortex::ir::vm {
 
@@ -221,6 +222,8 @@ class Compiler {
       case StmtKind::mma:
       case StmtKind::join:
         throw Error(Code::internal, "the interpreter has no warps, whose threads hold parts of a tile");
+      case StmtKind::tile_product: return stmt(definition(*s.as<TileProduct>()));
+      case StmtKind::tile_rows:
       case StmtKind::prefetch: return;
       case StmtKind::for_: return scoped(true, [&] { loop(*s.as<For>()); });
       case StmtKind::store: return scoped(true, [&] { store(*s.as<Store>()); });

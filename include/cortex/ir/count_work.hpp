@@ -127,6 +127,8 @@ class WorkCounter {
         break;
       }
       case StmtKind::mma:
+      case StmtKind::tile_rows:
+      case StmtKind::tile_product:
       case StmtKind::join:
       case StmtKind::barrier:
       case StmtKind::prefetch: break;

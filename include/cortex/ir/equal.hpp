@@ -57,6 +57,8 @@ class Equality {
       case StmtKind::mma:
         return same(a.as<Mma>()->sum.id(), b.as<Mma>()->sum.id()) &&
                (*this)(a.as<Mma>()->weights, b.as<Mma>()->weights) && all(a.as<Mma>()->x, b.as<Mma>()->x);
+      case StmtKind::tile_rows: return (*this)(a.as<TileRows>()->rows, b.as<TileRows>()->rows);
+      case StmtKind::tile_product: return of(*a.as<TileProduct>(), *b.as<TileProduct>());
       case StmtKind::join:
         return same(a.as<Join>()->sum.id(), b.as<Join>()->sum.id()) &&
                same(a.as<Join>()->terms.id(), b.as<Join>()->terms.id()) &&
@@ -94,6 +96,10 @@ class Equality {
   }
   bool of(const If& a, const If& b) {
     return (*this)(a.condition, b.condition) && (*this)(a.then_body, b.then_body) && (*this)(a.else_body, b.else_body);
+  }
+  bool of(const TileProduct& a, const TileProduct& b) {
+    return same(a.sums.id(), b.sums.id()) && all(a.weights, b.weights) && (*this)(a.x, b.x) &&
+           (*this)(a.rows, b.rows) && a.shape == b.shape;
   }
   bool of(const Alloc& a, const Alloc& b) {
     const BufferInfo &x = *a.buffer, &y = *b.buffer;

@@ -173,6 +173,17 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       const Expr weights = fe(n.weights);
       return !rewrite_all(n.x, x, fe) && weights.same_as(n.weights) ? self() : Mma::make(n.sum, weights, std::move(x));
     }
+    case StmtKind::tile_rows: {
+      const Expr rows = fe(static_cast<const TileRows&>(s).rows);
+      return rows.same_as(static_cast<const TileRows&>(s).rows) ? self() : TileRows::make(rows);
+    }
+    case StmtKind::tile_product: {
+      const auto& n = static_cast<const TileProduct&>(s);
+      Vector<Expr> weights;
+      const Expr x = fe(n.x), rows = fe(n.rows);
+      const bool same = !rewrite_all(n.weights, weights, fe) && x.same_as(n.x) && rows.same_as(n.rows);
+      return same ? self() : TileProduct::make(n.sums, std::move(weights), x, rows, n.shape);
+    }
     case StmtKind::join:
     case StmtKind::barrier: return self();
     case StmtKind::prefetch: {

@@ -276,6 +276,12 @@ class Printer {
         out_ << ")\n";
         break;
       }
+      case StmtKind::tile_rows:
+        out_ << pad << "tiles of ";
+        expr(s.as<TileRows>()->rows, 0);
+        out_ << " rows\n";
+        break;
+      case StmtKind::tile_product: tile_product(*s.as<TileProduct>(), pad); break;
       case StmtKind::join: {
         const auto& n = *s.as<Join>();
         out_ << pad << unique(n.sum.id(), n.sum->name) << " = join(" << unique(n.terms.id(), n.terms->name) << " of "
@@ -293,6 +299,15 @@ class Printer {
         out_ << "\n";
         break;
     }
+  }
+
+  void tile_product(const TileProduct& n, const std::string& pad) {
+    out_ << pad << unique(n.sums.id(), n.sums->name) << (n.shape.more ? " += " : " = ") << "tiles(";
+    for (const Expr& weights : n.weights) expr(weights, 0), out_ << ",";
+    expr(n.x, 0);
+    out_ << "; " << n.shape.steps << " x " << TileProduct::depth << " of ";
+    expr(n.rows, 0);
+    out_ << " rows)\n";
   }
 
   void branch(const If& n, const std::string& pad, int indent, const char* keyword) {

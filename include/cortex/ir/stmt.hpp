@@ -10,7 +10,20 @@
 
 namespace cortex::ir {
 
-enum class StmtKind : std::uint8_t { for_, let, store, if_, block, alloc, mma, join, barrier, prefetch };
+enum class StmtKind : std::uint8_t {
+  for_,
+  let,
+  store,
+  if_,
+  block,
+  alloc,
+  mma,
+  join,
+  tile_rows,
+  tile_product,
+  barrier,
+  prefetch
+};
 
 struct StmtNode : Counted {
   const StmtKind kind;
@@ -210,6 +223,69 @@ struct Join : StmtNode {
  private:
   Join(Buffer sum, Buffer terms, int threads)
       : StmtNode(tag), sum(std::move(sum)), terms(std::move(terms)), threads(threads) {}
+};
+
+/// The tiles of a CPU's matrix unit (Intel's AMX) have `rows` rows from here on, 1 to 16; with 0 the unit is given
+/// back. Computes nothing.
+struct TileRows : StmtNode {
+  static constexpr StmtKind tag = StmtKind::tile_rows;
+  Expr rows;
+  static Stmt make(Expr rows) {
+    require(rows && rows.type() == Type{DType::i32, 1}, "a number of rows that is no integer");
+    return Stmt(new TileRows(std::move(rows)));
+  }
+
+ private:
+  explicit TileRows(Expr rows) : StmtNode(tag), rows(std::move(rows)) {}
+};
+
+/// Products of at most 16 rows with panels of 16 outputs each, made by a CPU's matrix unit, which multiplies bf16 and
+/// adds in f32. Weights are bf16; what they multiply is f32, as the sum of three of bf16, x = x_0 + x_1 + x_2, each
+/// the nearest to what those before it leave. For panel p, row r and output i
+///   sums[p,r,i] += x_0[r,k] W[i,k] + x_1[r,k] W[i,k] + x_2[r,k] W[i,k]
+/// over 32 * `steps` indices k, in an order that neither the number of rows nor of panels changes.
+///   sums      a local buffer, [panels * 256]
+///   weights   for each panel a load of its first element (k = 0), in `schedule::tile_layout`; of their dimensions
+///             `column` is i's and `summed` is k's
+///   x         a load of the first element of the rows' pieces, of a buffer of one dimension: k / 32, piece, r, k % 32
+/// Padding of both is 0. With `more`, what is in the sums is added to; else they begin at 0.
+struct TileProduct : StmtNode {
+  static constexpr StmtKind tag = StmtKind::tile_product;
+  static constexpr int outputs = 16, most_rows = 16, most_panels = 4, depth = 32, pieces = 3;
+  static constexpr int tile = 512;  // elements of a tile of bf16: 16 rows of 32, or 16 pairs of k of 16 outputs
+  static constexpr int sums_of_panel = 256;
+  struct Shape {
+    int steps = 0;
+    int column = 0, summed = 1;
+    bool more = false;
+    friend bool operator==(const Shape&, const Shape&) = default;
+  };
+  Buffer sums;
+  Vector<Expr> weights;
+  Expr x, rows;
+  Shape shape;
+  static Stmt make(Buffer sums, Vector<Expr> weights, Expr x, Expr rows, Shape shape) {
+    require(sums && sums->scope == Scope::local && sums->dims.size() == 1 && sums->dtype == DType::f32 &&
+                sums->dims[0].extent() >= std::int64_t(weights.size()) * sums_of_panel,
+            "a tile's sums that are no local buffer of their size");
+    require(!weights.empty() && weights.size() <= most_panels && shape.steps >= 1,
+            "a product of another shape than the matrix unit's");
+    for (const Expr& e : weights)
+      require(e && e.as<Load>() && e.type() == Type{DType::bf16, 1}, "a tile's weights that are not loaded");
+    require(x && x.as<Load>() && x.type() == Type{DType::bf16, 1} && x.as<Load>()->indices.size() == 1,
+            "a tile's rows that are not loaded");
+    require(rows && rows.type() == Type{DType::i32, 1}, "a number of rows that is no integer");
+    return Stmt(new TileProduct(std::move(sums), std::move(weights), std::move(x), std::move(rows), shape));
+  }
+
+ private:
+  TileProduct(Buffer sums, Vector<Expr> weights, Expr x, Expr rows, Shape shape)
+      : StmtNode(tag),
+        sums(std::move(sums)),
+        weights(std::move(weights)),
+        x(std::move(x)),
+        rows(std::move(rows)),
+        shape(shape) {}
 };
 
 /// Whom a barrier is among.

@@ -66,6 +66,8 @@ class Verifier {
       case StmtKind::alloc: return alloc(*s.as<Alloc>());
       case StmtKind::mma: return mma(*s.as<Mma>());
       case StmtKind::join: return join(*s.as<Join>());
+      case StmtKind::tile_rows: return expr(s.as<TileRows>()->rows);
+      case StmtKind::tile_product: return tile_product(*s.as<TileProduct>());
       case StmtKind::barrier: return barrier(s);
       case StmtKind::prefetch:
         if (!vectors_allowed()) fail("nothing is prefetched before work is shared", s);
@@ -130,6 +132,15 @@ class Verifier {
     if (!allocated_.contains(n.sum.id())) fail("a local buffer is used inside its allocation", self);
     expr(n.weights);
     for (const Expr& x : n.x) expr(x);
+  }
+
+  void tile_product(const TileProduct& n) {
+    const Stmt self = handle_of(n);
+    if (!vectors_allowed() || vectorized_) fail("products are tiled when work is shared, outside of vectors", self);
+    if (!allocated_.contains(n.sums.id())) fail("a local buffer is used inside its allocation", self);
+    for (const Expr& weights : n.weights) expr(weights);
+    expr(n.x);
+    expr(n.rows);
   }
 
   void join(const Join& n) {

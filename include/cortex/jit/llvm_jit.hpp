@@ -18,6 +18,7 @@
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/jit/code_cache.hpp"
 #include "cortex/jit/llvm_handles.hpp"
+#include "cortex/jit/matrix_unit.hpp"
 
 namespace cortex::jit {
 
@@ -59,7 +60,8 @@ inline bool has_feature(std::string_view features, std::string_view name) {
   return false;
 }
 
-/// The widest vectors that LLVM's feature string allows, and how many registers there are of them.
+/// The widest vectors that LLVM's feature string allows, how many registers there are of them, and whether there is a
+/// matrix unit.
 inline void set_vectors(Target& target, std::string_view triple) {
   const auto has = [&](std::string_view name) { return has_feature(target.features, name); };
   const bool arm = triple.starts_with("aarch64") || triple.starts_with("arm64");
@@ -68,6 +70,7 @@ inline void set_vectors(Target& target, std::string_view triple) {
   if (has("avx512f") && has("avx512vl") && has("avx512dq") && has("avx512bw")) {
     target.vector_bytes = 64;
     target.vector_registers = 32;
+    target.matrix_unit = has("amx-tile") && has("amx-bf16") && has("avx512bf16");
   } else if (has("avx2") && has("fma")) {
     target.vector_bytes = 32;
   }
@@ -242,6 +245,7 @@ inline Target host_target() {
   target.cpu = llvm::taken(LLVMGetHostCPUName());
   target.features = llvm::taken(LLVMGetHostCPUFeatures());
   detail::set_vectors(target, llvm::taken(LLVMGetDefaultTargetTriple()));
+  target.matrix_unit = target.matrix_unit && may_use_matrix_unit();
   return target;
 }
 

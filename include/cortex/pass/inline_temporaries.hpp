@@ -80,6 +80,8 @@ class TempUses {
         break;
       case ir::StmtKind::store: store(*stmt.as<ir::Store>(), local, guarded); break;
       case ir::StmtKind::mma:
+      case ir::StmtKind::tile_rows:
+      case ir::StmtKind::tile_product:
       case ir::StmtKind::join:
       case ir::StmtKind::barrier:
       case ir::StmtKind::prefetch: break;

@@ -87,6 +87,7 @@ inline constexpr std::array decisions{
              [](const Schedule& s, const LoopStep& step) { return s.tile_gates(int(step.numbers[0])); }},
     Decision{"alternate_sweeps", "", [](const Schedule& s, const LoopStep&) { return s.alternate_sweeps(); }},
     Decision{"sweep_forward", "", [](const Schedule& s, const LoopStep&) { return s.sweep_forward(); }},
+    Decision{"multiply_in_vectors", "", [](const Schedule& s, const LoopStep&) { return s.multiply_in_vectors(); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
     Decision{"gpu_group", "on",
              [](const Schedule& s, const LoopStep& step) {

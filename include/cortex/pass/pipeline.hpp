@@ -36,6 +36,7 @@
 #include "cortex/schedule/slice_contractions.hpp"
 #include "cortex/schedule/store_weights.hpp"
 #include "cortex/schedule/tile_nests.hpp"
+#include "cortex/schedule/tile_products.hpp"
 
 namespace cortex::pass {
 
@@ -178,7 +179,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   if (tabulates(schedule, target)) p.find_tables(tables_of(schedule));
 
   // What leaves copy from a weight as it is, is read from there
-  const bool as_bound = schedule.weight_type == DType::f32 && schedule.stored.empty();
+  const bool as_bound = schedule.stored.empty();  // `store_weights` leaves alone what is looked up
   Vector<RowsInPlace> in_place = as_bound ? p.rows_in_place() : Vector<RowsInPlace>();
 
   // Work for each worker
@@ -189,6 +190,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
 
   // Weights as tiles read them
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, schedule); });
+  p.run("tile_weights", [&](const ir::Stmt& s) { return schedule::tile_weights(s, target, schedule); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   return in_place;
 }

@@ -179,7 +179,9 @@ class UnseenStores {
         if (several_.contains(n.buffer.id())) stores_.push_back({&n, n.buffer, ++order_, loop_, path_, {}});
         return;
       }
-      case ir::StmtKind::mma:  // of GPUs, made behind such passes
+      case ir::StmtKind::mma:  // made behind such passes
+      case ir::StmtKind::tile_rows:
+      case ir::StmtKind::tile_product:
       case ir::StmtKind::join:
       case ir::StmtKind::barrier:
       case ir::StmtKind::prefetch: return;

@@ -62,7 +62,9 @@ class ScopeWalk {
         walk(n.value);
         return access(n.buffer, n.indices, true);
       }
-      case ir::StmtKind::mma:  // of GPUs, made behind such passes
+      case ir::StmtKind::mma:  // made behind such passes
+      case ir::StmtKind::tile_rows:
+      case ir::StmtKind::tile_product:
       case ir::StmtKind::join:
       case ir::StmtKind::barrier:
       case ir::StmtKind::prefetch: return;

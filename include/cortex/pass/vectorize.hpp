@@ -56,6 +56,8 @@ class Vectorizer {
       }
       case ir::StmtKind::store: return store(*s.as<ir::Store>());
       case ir::StmtKind::mma:
+      case ir::StmtKind::tile_rows:
+      case ir::StmtKind::tile_product:
       case ir::StmtKind::join:
       case ir::StmtKind::barrier: return s;
       case ir::StmtKind::prefetch: return ir::Prefetch::make(expr(s.as<ir::Prefetch>()->place));

@@ -130,9 +130,10 @@ struct Schedule {
   Vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
   Sharing sharing = Sharing::off;                // of equal subtrees
   Tabulating tabulating = Tabulating::off;
-  int table_megabytes = 64;  // at most so much for tables
-  bool exact = false;        // functions of the C library, not the approximations
-  GpuSchedule gpu;           // CPUs do not look at it
+  int table_megabytes = 64;    // at most so much for tables
+  bool vectors_alone = false;  // no products on a CPU's matrix unit
+  bool exact = false;          // functions of the C library, not the approximations
+  GpuSchedule gpu;             // CPUs do not look at it
 
   /// S1: nodes that do not depend on each other run as one batch.
   [[nodiscard]] Schedule dynamic_batch() const {
@@ -288,6 +289,13 @@ struct Schedule {
   /// All sweeps over weights go the same way.
   [[nodiscard]] Schedule sweep_forward() const {
     return with([](Schedule& s) { s.tiling.sweeps = Tiling::Sweeps::forward; });
+  }
+  /// Products are made with vectors even where a CPU's matrix unit (Intel's AMX) would make them: those of rows of
+  /// nodes with weights stored as bf16. The unit multiplies bf16 exactly and adds in f32; rows of f32 go through it as
+  /// sums of three of bf16, so that its error is that of sums in f32. But numbers below the normal range count as 0
+  /// there, and an infinite number in a row makes a NaN.
+  [[nodiscard]] Schedule multiply_in_vectors() const {
+    return with([](Schedule& s) { s.vectors_alone = true; });
   }
   /// The C library's functions (tanh, sigmoid, exp, log, erf, sin, ...) in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {

@@ -68,6 +68,7 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.tiling.gates) line("tile_gates", std::to_string(schedule.tiling.gates));
   if (schedule.tiling.sweeps == Tiling::Sweeps::alternating) line("alternate_sweeps");
   if (schedule.tiling.sweeps == Tiling::Sweeps::forward) line("sweep_forward");
+  if (schedule.vectors_alone) line("multiply_in_vectors");
   if (schedule.exact) line("exact_activations");
   using enum GpuSchedule::Group;
   constexpr const char* groups[] = {"automatic", "block", "cluster", "grid"};

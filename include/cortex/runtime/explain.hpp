@@ -154,7 +154,10 @@ class Explainer {
     if (s.weight_type != DType::f32) as("those that sums of products read", s.weight_type);
     for (const auto& [name, type] : s.stored) as(name, type);
     if (types.empty()) return "";
-    return "stored: " + joined(types) + (schedule::products_of(s.gpu) == DType::f32 ? "; arithmetic is in f32" : "");
+    const auto& buffers = executable_.scheduled.buffers;
+    const bool tiles = std::any_of(buffers.begin(), buffers.end(), [](const ir::Buffer& b) { return b->tiles; });
+    return "stored: " + joined(types) + (schedule::products_of(s.gpu) == DType::f32 ? "; arithmetic is in f32" : "") +
+           (tiles ? ", with products of the matrix unit" : "");
   }
 
   static std::string tiling(const Tiling& tiling) {
@@ -253,7 +256,8 @@ class Explainer {
              " with " + std::to_string(t.gpu.multiprocessors) + " multiprocessors and " +
              bytes_text(double(t.gpu.shared_bytes)) + " of shared memory a block";
     if (t.backend == Backend::interpreter) return "the interpreter, for " + vectors;
-    return (t.cpu.empty() ? "this machine" : t.cpu) + ", " + vectors;
+    return (t.cpu.empty() ? "this machine" : t.cpu) + ", " + vectors +
+           (t.matrix_unit ? ", a matrix unit for bf16" : "");
   }
 
   // ---- work ----
@@ -420,7 +424,7 @@ class Explainer {
     if (buffer->is_scales)
       notes.push_back("of " + buffer->packed_from->name);
     else if (buffer->packed_from)
-      notes.push_back("packed");
+      notes.push_back(buffer->tiles ? "packed for the matrix unit" : "packed");
     if (buffer->scope == ir::Scope::worker) notes.push_back("a copy for each worker");
     if (buffer->scope == ir::Scope::chip) notes.push_back("in each block's shared memory");
     if (buffer->stored_in) notes.push_back("in the memory of " + buffer->stored_in->name);

@@ -113,9 +113,11 @@ class CostModel {
     const ir::WorkItem& item = items_[number];
     NestCost result;
     result.item = number;
-    const TileShape tile = tile_shape(target_, std::max(item.gates, 1), schedule_.tiling);
+    TileShape tile = tile_shape(target_, std::max(item.gates, 1), schedule_.tiling);
+    if (on_matrix_unit(item)) tile.most_rows = ir::TileProduct::most_rows;
     const bool tiled = item.gates > 0 && !schedule_.by_hand && loop != "node" && loop != "inner node";
     if (tiled) result.rows = tile.most_rows, result.vectors = tile.vectors(tile.most_rows);
+    if (on_matrix_unit(item)) result.vectors = ir::TileProduct::most_panels;
     const auto add = [&](const Scope& scope, double times) {
       CostTerms terms = item.kind == ir::WorkItem::Kind::barrier ? barrier() : nest(item, scope, times, tiled, tile);
       for (double* term : {&terms.arithmetic, &terms.weights, &terms.functions, &terms.barriers}) *term *= times;
@@ -154,7 +156,8 @@ class CostModel {
           read.bytes * (is_of_rows(read.unit) ? count(read.unit, scope) / times : 1);
     if (rows <= 0) return {};
     const double most = tiled ? tile.most_rows : 1, tiles = std::ceil(rows / most), in_tile = rows / tiles;
-    const double rate = machine_.flops * (item.gates ? efficiency(tile, in_tile) : 0.25);
+    const double of_tile = on_matrix_unit(item) ? efficiency_of_unit(in_tile) : efficiency(tile, in_tile);
+    const double rate = machine_.flops * (item.gates ? of_tile : 0.25);
     CostTerms terms;
     terms.arithmetic = flops / share / rate;
     const double reading = tiles * once / share / machine_.bandwidth(slice_);
@@ -190,6 +193,20 @@ class CostModel {
     const double pointers = std::max(0.0, rows - 10);  // each row has its own, in one of 16 registers
     const double spilled = std::max(0.0, needed - target_.vector_registers) + 4 * pointers;
     return std::min({1.0, sums / 8, sums / loads}) / (1 + 3 * spilled / needed);
+  }
+
+  /// Whether a matrix unit makes the nest's products.
+  static bool on_matrix_unit(const ir::WorkItem& item) {
+    return std::any_of(item.weights.begin(), item.weights.end(),
+                       [](const ir::WeightRead& read) { return read.weight->tiles; });
+  }
+
+  /// How many times the vectors' peak a matrix unit multiplies tiles of so many rows. It takes some 40 cycles for the
+  /// three products of 16 outputs and 32 indices, and from 8 rows on 2 cycles more for each; and about half as long
+  /// again goes into taking rows apart and what is done with the sums.
+  static double efficiency_of_unit(double rows) {
+    constexpr double vectors = 64, flops_of_row = 2 * 16 * 32, others = 1.5;  // a cycle; of a row
+    return flops_of_row * rows / ((40 + 2 * std::max(0.0, rows - 8)) * others) / vectors;
   }
 
   /// How many there are of what is counted, in these levels.

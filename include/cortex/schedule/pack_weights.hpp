@@ -65,6 +65,22 @@ inline int dim_indexed_by(const ir::Load& load, const ir::Expr& var) {
   return std::max(found, -1);
 }
 
+/// Whether `load` reads a matrix that is the same for all rows of the nest: the nest's column and `summed` each index
+/// one dimension, and neither they nor the node others.
+inline bool is_matrix(const ir::Load& load, const Nest& nest, const ir::Expr& summed) {
+  const int column = dim_indexed_by(load, nest.loops.back().var), k = dim_indexed_by(load, summed);
+  if (column < 0 || k < 0) return false;
+  bool plain = true;
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    const ir::Expr& index = load.indices[d];
+    plain &= load.buffer->dims[d].kind() == DimKind::dense;
+    if (int(d) == column || int(d) == k) continue;
+    plain &= index.as<ir::IntImm>() ||
+             (index.as<ir::Var>() && !index.same_as(nest.let_var) && !index.same_as(nest.rows->var));
+  }
+  return plain;
+}
+
 /// Copies of weights in layouts of their own, one for each weight and dimensions that the layout is made for.
 class PackedCopies {
  public:

@@ -44,25 +44,35 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, Functi
   return ir::Block::make(stmts);
 }
 
-/// A loop over `extent` rows as the fewest tiles of at most `most` rows, of sizes that differ by at most one, and for
-/// each size its own code:
+/// A loop over `extent` rows as the fewest tiles of at most `most` rows, of sizes that differ by at most one:
 ///
 ///   tiles = ceil(extent / most)
-///   for t = 0:tiles: base = ...; rows = ...; if rows == 1: body(base,1) else if rows == 2: body(base,2) ...
-inline ir::Stmt split_evenly(const ir::Expr& extent, int most, const Dim& dim,
-                             FunctionRef<ir::Stmt(ir::Expr, int)> body) {
+///   for t = 0:tiles: base = ...; rows = ...; body(base,rows)
+inline ir::Stmt even_tiles(const ir::Expr& extent, int most, const Dim& dim,
+                           FunctionRef<ir::Stmt(ir::Expr, ir::Expr)> body) {
   const auto var = [](const char* name) { return ir::Var::make(name); };
   const ir::Expr t = var("t"), total = var("rows_total"), tiles = var("tiles"), base = var("base"), rows = var("rows");
-  ir::Stmt cases = body(base, most);
-  for (int count = most - 1; count >= 1; --count)
-    cases = ir::If::make(ir::binary(ir::BinaryOp::eq, rows, ir::imm(count)), body(base, count), cases);
+  const ir::Stmt work = body(base, rows);
   const ir::Expr each = total / tiles, longer = total % tiles;
   const ir::Expr one_more =
       ir::binary(ir::BinaryOp::min, ir::imm(1), ir::binary(ir::BinaryOp::max, ir::imm(0), longer - t));
   const ir::Stmt tile = ir::LetStmt::make(base, t * each + ir::binary(ir::BinaryOp::min, t, longer),
-                                          ir::LetStmt::make(rows, each + one_more, cases));
+                                          ir::LetStmt::make(rows, each + one_more, work));
   const ir::Stmt loop = ir::For::make(t, dim, tiles, ir::ForKind::serial, tile);
   return ir::LetStmt::make(total, extent, ir::LetStmt::make(tiles, (total + (most - 1)) / most, loop));
+}
+
+/// The same with code of its own for each number of rows:
+///
+///   if rows == 1: body(base,1) else if rows == 2: body(base,2) ...
+inline ir::Stmt split_evenly(const ir::Expr& extent, int most, const Dim& dim,
+                             FunctionRef<ir::Stmt(ir::Expr, int)> body) {
+  return even_tiles(extent, most, dim, [&](const ir::Expr& base, const ir::Expr& rows) {
+    ir::Stmt cases = body(base, most);
+    for (int count = most - 1; count >= 1; --count)
+      cases = ir::If::make(ir::binary(ir::BinaryOp::eq, rows, ir::imm(count)), body(base, count), cases);
+    return cases;
+  });
 }
 
 }  // namespace cortex::schedule

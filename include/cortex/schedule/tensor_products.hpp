@@ -152,7 +152,7 @@ class TensorProducts {
       const auto* widened = (first ? term->a : term->b).as<ir::Cast>();
       const auto* weights = widened ? widened->a.as<ir::Load>() : nullptr;
       const ir::Expr& x = first ? term->b : term->a;
-      if (!weights || weights->buffer->role != ir::Role::weight || !is_matrix(*weights, summed)) continue;
+      if (!weights || weights->buffer->role != ir::Role::weight || !is_matrix(*weights, *nest_, summed)) continue;
       if (weights->buffer->dtype != type_)
         refuse("reads '" + weights->buffer->name + "' as " + std::string(to_string(weights->buffer->dtype)) +
                ", and not as " + std::string(to_string(type_)));
@@ -164,21 +164,6 @@ class TensorProducts {
     }
     refuse("has no factor that is a matrix of weights as " + std::string(to_string(type_)) +
            ", the same at every node");
-  }
-
-  /// Whether the nest's column and the loop's variable each index one dimension, and neither they nor the node others.
-  bool is_matrix(const ir::Load& load, const ir::Expr& summed) const {
-    const int column = dim_indexed_by(load, nest_->loops.back().var), k = dim_indexed_by(load, summed);
-    if (column < 0 || k < 0) return false;
-    bool plain = true;
-    for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      plain &= load.buffer->dims[d].kind() == DimKind::dense;
-      if (int(d) == column || int(d) == k) continue;
-      plain &= load.indices[d].as<ir::IntImm>() ||
-               (load.indices[d].as<ir::Var>() && !load.indices[d].same_as(nest_->let_var) &&
-                !load.indices[d].same_as(nest_->rows->var));
-    }
-    return plain;
   }
 
   ir::Buffer copy(const ir::Buffer& weight, int column, int summed) {

@@ -13,15 +13,18 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/halves.hpp"
 #include "cortex/schedule/machine_model.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_iterations.hpp"
 #include "cortex/schedule/split.hpp"
+#include "cortex/schedule/tile_products.hpp"
 
 namespace cortex::schedule {
 
@@ -72,63 +75,6 @@ inline int gates_of(const ir::Stmt& inner) {
   return std::max(most, 1);
 }
 
-/// The largest type that a nest stores: its vectors have that many lanes.
-inline DType widest_stored(const ir::Stmt& inner) {
-  DType widest = DType::f32;
-  ir::visit_with(inner, [&](const ir::Store& store) {
-    if (size_of(store.buffer->dtype) > size_of(widest)) widest = store.buffer->dtype;
-  });
-  return widest;
-}
-
-/// The work on one output element in two: the contractions, which a tile does for all its elements side by side, and
-/// what follows from the sums, which is done element by element.
-struct Halves {
-  Vector<ir::Buffer> sums, locals;  // accumulators of the contractions; locals of the rest
-  Vector<ir::Stmt> lead, rest;
-  bool plain = true;  // no statement has locals of its own
-
-  explicit Halves(ir::Stmt inner) {
-    Vector<ir::Buffer> all;
-    while (const auto* alloc = inner.as<ir::Alloc>()) {
-      all.push_back(alloc->buffer);
-      inner = alloc->body;
-    }
-    ir::visit_with(inner, [&](const ir::Alloc&) { plain = false; });
-    for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
-    while (!lead.empty() &&
-           lead.back().as<ir::Store>()) {  // the start of an accumulator of the rest: a fold over children
-      rest.insert(rest.begin(), lead.back());
-      lead.pop_back();
-    }
-    for (const ir::Buffer& buffer : all) (stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
-  }
-
-  /// Nothing follows but storing the sums, or multiples of them by weights' scales.
-  bool only_stores() const {
-    for (const ir::Stmt& s : rest)
-      if (const auto* store = s.as<ir::Store>(); !store || !is_sum(store->value)) return false;
-    return true;
-  }
-
- private:
-  static bool is_sum(const ir::Expr& e) {
-    const auto* product = e.as<ir::Binary>();
-    const auto* scale = product && product->op == ir::BinaryOp::mul ? product->b.as<ir::Load>() : nullptr;
-    return e.as<ir::Load>() || (scale && scale->buffer->is_scales && is_sum(product->a));
-  }
-  static bool contracts(const ir::Stmt& s) {
-    if (const auto* loop = s.as<ir::For>()) return loop->dim.kind() == DimKind::dense;
-    const auto* store = s.as<ir::Store>();
-    return store && store->buffer->scope == ir::Scope::local;
-  }
-  static bool stores_to(const ir::Stmt& s, const ir::Buffer& buffer) {
-    bool found = false;
-    ir::visit_with(s, [&](const ir::Store& store) { found |= store.buffer == buffer; });
-    return found;
-  }
-};
-
 /// Tiles one nest.
 class NestTiler {
  public:
@@ -146,6 +92,7 @@ class NestTiler {
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
     if (!slice_var(nest_) || has_vectors()) return {};
+    if (multiplies_tiles(nest_)) return tiles_of_matrix_unit();
     if (contracts_ && is_matrix()) return rows_of_matrix();
     if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row() && rows_share_operand()) {
       row_ = &*nest_.rows;
@@ -279,6 +226,51 @@ class NestTiler {
     return ir::UfCall::make(node->uf, {at, ir::Select::make(more, n, ir::imm(0))});
   }
 
+  /// Tiles of a matrix unit, with one code for all numbers of rows: the unit is told how many there are. A worker
+  /// without columns takes no rows apart, since nobody has it wait for them.
+  ir::Stmt tiles_of_matrix_unit() {
+    operands_.emplace(nest_);
+    row_ = &*nest_.rows;
+    const ir::Stmt tiles =
+        even_tiles(row_->extent, ir::TileProduct::most_rows, row_->dim, [&](const ir::Expr& base, ir::Expr rows) {
+          base_ = base, num_rows_ = rows;
+          const ir::Expr r = ir::Var::make("r");
+          const ir::Stmt apart =
+              ir::For::make(r, row_->dim, rows, ir::ForKind::serial, at_row(operands_->take_apart(r), r));
+          return ir::Block::make({apart, ir::TileRows::make(rows), columns(1), ir::TileRows::make(ir::imm(0))});
+        });
+    const LoopHeader& column = nest_.loops.back();
+    const std::int64_t unit = column.piece > 1 ? column.piece : slice_unit_;
+    if (column.kind != ir::ForKind::parallel || (most_workers_ && column.dim.extent() / unit >= most_workers_))
+      return tiles;
+    const Share own = share_of(column.extent, unit);
+    return ir::If::make(ir::binary(ir::BinaryOp::lt, own.begin, own.end), tiles);
+  }
+
+  /// The products for some panels from `first` on, and then what follows from them.
+  ir::Stmt tile_of_matrix_unit(const ir::Expr& first, int lanes, int panels) const {
+    const Halves& halves = operands_->halves();
+    const ir::Expr lane = ir::Var::make("lane"), r = ir::Var::make("r"), v = ir::Var::make("v");
+    Vector<ir::Stmt> stmts;
+    Vector<ir::Buffer> kept;
+    ir::Stmt rest = ir::Block::make(halves.rest);
+    for (std::size_t i = 0; i < halves.sums.size(); ++i) {
+      const ir::Buffer& sum = halves.sums[i];
+      kept.push_back(kept_in_tile(sum, std::int64_t(panels) * ir::TileProduct::sums_of_panel));
+      stmts.push_back(operands_->products(i, kept.back(), first, panels, num_rows_));
+      rest = with_sum(rest, sum, TileOperands::value(kept.back(), r, v, lane));
+    }
+    ir::Stmt each = at_column(with(halves.locals, rest), first + v * lanes + lane);
+    if (lanes == 1)
+      each = ir::substitute(each, {{lane.get(), ir::imm(0)}});
+    else
+      each = ir::For::make(lane, nest_.loops.back().dim, ir::imm(lanes), ir::ForKind::vectorized, each);
+    each = panels == 1 ? ir::substitute(each, {{v.get(), ir::imm(0)}})
+                       : ir::For::make(v, nest_.loops.back().dim, ir::imm(panels), ir::ForKind::serial, each);
+    stmts.push_back(ir::For::make(r, row_->dim, num_rows_, ir::ForKind::serial, at_row(each, r)));
+    return with(kept, ir::Block::make(stmts));
+  }
+
   ir::Stmt outer_loops(ir::Stmt body) const {
     for (std::size_t i = nest_.loops.size(); i-- > 1;) body = loop_around(nest_.loops[i - 1], body);
     return body;
@@ -299,7 +291,8 @@ class NestTiler {
       if (tail) stmts.push_back(tile(ir::imm(extent - tail), tail, rows, 1));
       return ir::Block::make(stmts);
     };
-    const int vectors = contracts_ ? std::clamp(extent / lanes_, 1, shape_.vectors(rows)) : 1;
+    const int most = operands_ ? ir::TileProduct::most_panels : shape_.vectors(rows);
+    const int vectors = contracts_ ? std::clamp(extent / lanes_, 1, most) : 1;
     if (loop.kind != ir::ForKind::parallel)
       return split_panels(ir::imm(0), ir::imm(extent / lanes_), vectors, tiles, rest_from(extent / lanes_ * lanes_));
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
@@ -344,6 +337,7 @@ class NestTiler {
 
   /// Tiles of `rows` rows times `vectors` vectors of `lanes` outputs from `first` on: one, or all of a matrix.
   ir::Stmt tile(const ir::Expr& first, int lanes, int rows, int vectors) {
+    if (operands_) return tile_of_matrix_unit(first, lanes, vectors);
     if (!num_rows_) return one_tile(first, lanes, rows, vectors);
     const auto from = [&](const ir::Expr& row, int some) {
       base_ = first_row_ + row;
@@ -385,19 +379,10 @@ class NestTiler {
     ir::Stmt rest = ir::Block::make(halves.rest);
     const Vector<ir::Expr> element{r * vectors + v};
     for (const ir::Buffer& sum : halves.sums) {
-      ir::BufferInfo info = *sum;
-      info.name += "_tile";
-      info.dims = {Dim("tile", std::int64_t(rows) * vectors)};
-      kept.emplace_back(std::move(info));
+      kept.push_back(kept_in_tile(sum, std::int64_t(rows) * vectors));
       lead.push_back(ir::Store::make(kept.back(), element, ir::Load::make(sum, {})));
-      rest = ir::mutate_with(rest, [&](auto& self, const ir::Load& load) -> ir::Expr {
-        return load.buffer == sum ? ir::Load::make(kept.back(), element) : self.children(load);
-      });
+      rest = with_sum(rest, sum, ir::Load::make(kept.back(), element));
     }
-    const auto with = [](const Vector<ir::Buffer>& buffers, ir::Stmt body) {
-      for (const auto& b : reversed(buffers)) body = ir::Alloc::make(b, body);
-      return body;
-    };
     const ir::Stmt sums = jammed(with(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
     const Dim& dim = nest_.loops.back().dim;
     ir::Stmt each = at_column(with(halves.locals, rest), column);
@@ -407,6 +392,26 @@ class NestTiler {
     each = rows == 1 ? ir::substitute(each, {{r.get(), ir::imm(0)}})
                      : ir::For::make(r, row_->dim, ir::imm(rows), ir::ForKind::serial, each);
     return with(kept, ir::Block::make({sums, each}));
+  }
+
+  /// Where a tile puts `count` elements of the accumulator `sum` aside.
+  static ir::Buffer kept_in_tile(const ir::Buffer& sum, std::int64_t count) {
+    ir::BufferInfo info = *sum;
+    info.name += "_tile";
+    info.dims = {Dim("tile", count)};
+    return ir::Buffer(std::move(info));
+  }
+
+  /// `rest` with `value` in place of what it reads of `sum`.
+  static ir::Stmt with_sum(const ir::Stmt& rest, const ir::Buffer& sum, const ir::Expr& value) {
+    return ir::mutate_with(rest, [&](auto& self, const ir::Load& load) -> ir::Expr {
+      return load.buffer == sum ? value : self.children(load);
+    });
+  }
+
+  static ir::Stmt with(const Vector<ir::Buffer>& buffers, ir::Stmt body) {
+    for (const auto& b : reversed(buffers)) body = ir::Alloc::make(b, body);
+    return body;
   }
 
   ir::Stmt at_column(const ir::Stmt& work, const ir::Expr& column) const {
@@ -424,12 +429,13 @@ class NestTiler {
   }
 
   const Nest& nest_;
-  const LoopHeader* row_ = nullptr;  // the loop over the rows of tiles, if there is one
-  ir::Expr base_;                    // the first row of the tile
-  ir::Expr first_row_, num_rows_;    // of a matrix
-  ir::Expr next_node_;               // whose children's matrices are asked for in time, where there are any
-  Vector<ir::Expr> wanted_next_;     // elements of these, at the nest's row and column
-  bool row_tiles_divide_ = false;    // there are no rows but those of whole tiles
+  const LoopHeader* row_ = nullptr;       // the loop over the rows of tiles, if there is one
+  ir::Expr base_;                         // the first row of the tile
+  ir::Expr first_row_, num_rows_;         // of a matrix; of a tile of a matrix unit
+  std::optional<TileOperands> operands_;  // where a matrix unit multiplies
+  ir::Expr next_node_;                    // whose children's matrices are asked for in time, where there are any
+  Vector<ir::Expr> wanted_next_;          // elements of these, at the nest's row and column
+  bool row_tiles_divide_ = false;         // there are no rows but those of whole tiles
   int lanes_;
   int slice_unit_;
   int vector_bytes_;

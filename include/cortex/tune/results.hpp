@@ -33,6 +33,16 @@ struct Effort {
   bool is_spent() const { return double(now_ns() - begin_ns) >= seconds * 1e9; }
 };
 
+/// Whether both schedules leave the same products to a matrix unit, which adds in another order than vectors do:
+/// batches and versions of branches decide which products are of rows of nodes.
+inline bool same_on_matrix_unit(const Schedule& a, const Schedule& b, const Target& target) {
+  bool bf16 = a.weight_type == DType::bf16;
+  for (const auto& [name, type] : a.stored) bf16 |= type == DType::bf16;
+  if (!target.matrix_unit || !bf16) return true;
+  return a.vectors_alone == b.vectors_alone && a.batched == b.batched && a.specialize_all == b.specialize_all &&
+         a.specialize_every == b.specialize_every && a.specialized == b.specialized && a.leaves_apart == b.leaves_apart;
+}
+
 /// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
 /// branches, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are computed, what
 /// weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds
@@ -41,7 +51,8 @@ inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   if (target.backend == Backend::llvm)
     return a.tiling.gates == b.tiling.gates && a.refactored == b.refactored && a.unrolled == b.unrolled &&
-           a.exact == b.exact && a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand;
+           a.exact == b.exact && a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand &&
+           same_on_matrix_unit(a, b, target);
   a.max_workers = b.max_workers, a.fewer_workers = b.fewer_workers, a.num_groups = b.num_groups;
   a.level_fill = b.level_fill;
   return a == b;

@@ -1,0 +1,68 @@
+// The work that a nest does on one output element, in two halves: sums of products, and what follows from them.
+#pragma once
+
+#include <utility>
+
+#include "cortex/base/vector.hpp"
+#include "cortex/schedule/nest.hpp"
+
+namespace cortex::schedule::detail {
+
+/// The largest type that a nest stores: its vectors have that many lanes.
+inline DType widest_stored(const ir::Stmt& inner) {
+  DType widest = DType::f32;
+  ir::visit_with(inner, [&](const ir::Store& store) {
+    if (size_of(store.buffer->dtype) > size_of(widest)) widest = store.buffer->dtype;
+  });
+  return widest;
+}
+
+/// The work on one output element in two: the contractions, which a tile does for all its elements side by side, and
+/// what follows from the sums, which is done element by element.
+struct Halves {
+  Vector<ir::Buffer> sums, locals;  // accumulators of the contractions; locals of the rest
+  Vector<ir::Stmt> lead, rest;
+  bool plain = true;  // no statement has locals of its own
+
+  explicit Halves(ir::Stmt inner) {
+    Vector<ir::Buffer> all;
+    while (const auto* alloc = inner.as<ir::Alloc>()) {
+      all.push_back(alloc->buffer);
+      inner = alloc->body;
+    }
+    ir::visit_with(inner, [&](const ir::Alloc&) { plain = false; });
+    for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
+    while (!lead.empty() &&
+           lead.back().as<ir::Store>()) {  // the start of an accumulator of the rest: a fold over children
+      rest.insert(rest.begin(), lead.back());
+      lead.pop_back();
+    }
+    for (const ir::Buffer& buffer : all) (stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
+  }
+
+  /// Nothing follows but storing the sums, or multiples of them by weights' scales.
+  bool only_stores() const {
+    for (const ir::Stmt& s : rest)
+      if (const auto* store = s.as<ir::Store>(); !store || !is_sum(store->value)) return false;
+    return true;
+  }
+
+ private:
+  static bool is_sum(const ir::Expr& e) {
+    const auto* product = e.as<ir::Binary>();
+    const auto* scale = product && product->op == ir::BinaryOp::mul ? product->b.as<ir::Load>() : nullptr;
+    return e.as<ir::Load>() || (scale && scale->buffer->is_scales && is_sum(product->a));
+  }
+  static bool contracts(const ir::Stmt& s) {
+    if (const auto* loop = s.as<ir::For>()) return loop->dim.kind() == DimKind::dense;
+    const auto* store = s.as<ir::Store>();
+    return store && store->buffer->scope == ir::Scope::local;
+  }
+  static bool stores_to(const ir::Stmt& s, const ir::Buffer& buffer) {
+    bool found = false;
+    ir::visit_with(s, [&](const ir::Store& store) { found |= store.buffer == buffer; });
+    return found;
+  }
+};
+
+}  // namespace cortex::schedule::detail

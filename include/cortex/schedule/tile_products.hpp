@@ -1,0 +1,300 @@
+// Products for a CPU's matrix unit (Intel's AMX), which multiplies tiles of bf16 and adds in f32: those of weights that
+// are stored as bf16. Nothing is lost of the f32 that they multiply: rows are taken apart into three pieces of bf16,
+// whose sum is the f32. Weights of f32 could be three pieces, too; six products then take as long as vectors do.
+//
+//   for r: a = fma(f32(W[i,r]),x[n,r],a)     ->     for r: a = fma(f32(W_tiles[i,r]),x[n,r],a)
+//
+// `tile_weights` decides which nests these are, and lays their weights out in tiles, before other weights are packed;
+// when nests are tiled, `TileOperands` takes rows apart and makes the products of such a nest:
+//
+//   for t: base = ..; rows = ..                                          # at most 16
+//     for r = 0:rows: for k: pieces[..] = bf16(x), bf16(x - ..), ..
+//     tiles of rows
+//     for o: sums = tiles(W_tiles[16 * o,0],pieces[0]); for r = 0:rows: y[node r,16 * o + lane] = sums[..] + ..
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
+#include "cortex/ir/equal.hpp"
+#include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/access.hpp"
+#include "cortex/schedule/halves.hpp"
+#include "cortex/schedule/pack_weights.hpp"
+
+namespace cortex::schedule {
+
+/// The layout of a weight in tiles of 16 indices of dimension `column` and 32 of dimension `summed`: pairs of the
+/// latter side by side, of one output after the other. Edges are padded to whole tiles, and a panel of 16 by a cache
+/// line, so that panels do not fall on the same cache sets.
+inline ir::Layout tile_layout(const Vector<Dim>& dims, int column, int summed) {
+  using ir::TileProduct;
+  ir::Layout layout;
+  layout.axes = {{summed, 1, 2, 1}, {column, 1, 16, 2}, {summed, 2, 16, 32}, {summed, 32, 0, TileProduct::tile}};
+  const auto tiles = [&](int d, int size) { return (dims[std::size_t(d)].extent() + size - 1) / size; };
+  std::int64_t stride = TileProduct::tile * tiles(summed, TileProduct::depth) + cache_line / 2;
+  for (int d = int(dims.size()); d-- > 0;) {
+    if (d == column || d == summed) continue;
+    layout.axes.push_back({d, 1, 0, stride});
+    stride *= dims[std::size_t(d)].extent();
+  }
+  layout.axes.push_back({column, TileProduct::outputs, 0, stride});
+  layout.fixed_size = stride * tiles(column, TileProduct::outputs);
+  return layout;
+}
+
+namespace detail {
+
+/// The factors of a term `acc = fma(f32(weight), x, acc)`, whose weight is bf16 and one that `is_weight` takes.
+struct TileTerm {
+  const ir::Load* weight = nullptr;
+  ir::Expr x;
+};
+
+template <class IsWeight>
+TileTerm tile_term(const ir::Store& store, IsWeight is_weight) {
+  const auto* term = store.value.as<ir::Fma>();
+  const auto* sum = term ? term->c.as<ir::Load>() : nullptr;
+  if (!sum || sum->buffer != store.buffer || store.buffer->dtype != DType::f32) return {};
+  for (const bool first : {true, false}) {
+    const auto* widened = (first ? term->a : term->b).as<ir::Cast>();
+    const auto* load = widened ? widened->a.as<ir::Load>() : nullptr;
+    if (load && is_weight(*load)) return {load, first ? term->b : term->a};
+  }
+  return {};
+}
+
+inline int tile_steps(const ir::For& loop) {
+  return int((loop.dim.extent() + ir::TileProduct::depth - 1) / ir::TileProduct::depth);
+}
+
+/// Lays out in tiles what nests multiply that the matrix unit can multiply.
+class TileWeights {
+ public:
+  /// The nest over weights in tiles; nothing where its sums are others.
+  ir::Stmt nest(const Nest& nest) {
+    nest_ = &nest;
+    if (!suits()) return {};
+    Nest result = nest;
+    result.inner = ir::mutate_with(nest.inner, [&](auto&, const ir::For& loop) -> ir::Stmt {
+      return loop.dim.kind() == DimKind::dense ? in_tiles(loop) : ir::handle_of(loop);
+    });
+    return build_nest(result);
+  }
+
+ private:
+  /// What rows taken apart may take of a worker's second-level cache, beside weights.
+  static constexpr std::int64_t most_bytes = 256 * 1024;
+
+  bool suits() const {
+    const Nest& nest = *nest_;
+    if (!nest.rows || nest.rows->kind != ir::ForKind::serial || nest.guard || nest.loops.size() != 1 ||
+        !slice_var(nest) || !has_contraction(nest.inner))
+      return false;
+    const LoopHeader& column = nest.loops.back();
+    const bool whole = ir::as_int(column.extent) == column.dim.extent(),
+               panels = column.piece == 1 || column.piece % ir::TileProduct::outputs == 0;
+    if (!whole || !panels || (column.kind != ir::ForKind::serial && column.kind != ir::ForKind::parallel)) return false;
+    const Halves halves(nest.inner);
+    bool fits = halves.plain && widest_stored(nest.inner) == DType::f32;
+    for (const ir::Stmt& s : halves.rest)
+      ir::visit_with(s, [&](const ir::For& loop) { fits &= loop.dim.kind() != DimKind::dense; });
+    std::int64_t bytes = 0;
+    for (const ir::Stmt& s : halves.lead)
+      if (const auto* start = s.as<ir::Store>()) {
+        const auto* constant = start->value.as<ir::FloatImm>();
+        fits &= constant && constant->value == 0;
+      } else if (const auto* loop = s.as<ir::For>()) {
+        fits &= is_product(*loop);
+        bytes += std::int64_t(tile_steps(*loop)) * ir::TileProduct::pieces * 1024;
+      }
+    return fits && bytes <= most_bytes;
+  }
+
+  /// Whether the loop adds up products with matrices that the unit takes, and nothing else.
+  bool is_product(const ir::For& loop) const {
+    if (loop.loop != ir::ForKind::serial || ir::as_int(loop.extent) != loop.dim.extent()) return false;
+    for (const ir::Stmt& s : stmts_of(loop.body)) {
+      const auto* store = s.as<ir::Store>();
+      if (!store || store->buffer->scope != ir::Scope::local) return false;
+      const TileTerm term = tile_term(*store, [&](const ir::Load& load) { return is_own(load, loop.var); });
+      if (!term.weight || ir::uses(term.x, nest_->loops.back().var)) return false;
+    }
+    return true;
+  }
+
+  /// Whether `load` reads a matrix that is this pass's to lay out.
+  bool is_own(const ir::Load& load, const ir::Expr& summed) const {
+    return load.buffer->role == ir::Role::weight && load.buffer->dtype == DType::bf16 && load.buffer->layout.empty() &&
+           is_matrix(load, *nest_, summed);
+  }
+
+  ir::Stmt in_tiles(const ir::For& loop) {
+    return ir::mutate_with(ir::handle_of(loop), [&](auto& self, const ir::Load& load) -> ir::Expr {
+      if (!is_own(load, loop.var)) return self.children(load);
+      const int column = dim_indexed_by(load, nest_->loops.back().var), summed = dim_indexed_by(load, loop.var);
+      const ir::Buffer copy = copies_.of(load.buffer, column, summed, [&](ir::BufferInfo& info) {
+        info.name += "_tiles";
+        info.tiles = true;
+        info.layout = tile_layout(info.dims, column, summed);
+      });
+      return ir::Load::make(copy, load.indices);
+    });
+  }
+
+  const Nest* nest_ = nullptr;
+  PackedCopies copies_;
+};
+
+/// The rows of a nest over weights in tiles, taken apart, and its products.
+class TileOperands {
+ public:
+  explicit TileOperands(const Nest& nest) : nest_(nest), halves_(nest.inner) {
+    for (const ir::Stmt& s : halves_.lead)
+      if (const auto* loop = s.as<ir::For>())
+        for (const ir::Stmt& term : stmts_of(loop->body)) add(*loop, *term.as<ir::Store>());
+  }
+
+  const Halves& halves() const { return halves_; }
+
+  /// Takes row `r` apart, of the nest's node.
+  ir::Stmt take_apart(const ir::Expr& r) const {
+    Vector<ir::Stmt> stmts;
+    for (const Operand& operand : operands_) {
+      const auto extent = int(operand.loop->dim.extent());
+      const ir::Expr o = ir::Var::make("o");
+      const auto block = [&](const ir::Expr& number, int lanes) { return pieces_of(operand, r, number, lanes); };
+      if (extent / 16)
+        stmts.push_back(ir::For::make(o, operand.loop->dim, ir::imm(extent / 16), ir::ForKind::serial, block(o, 16)));
+      if (extent % 16) stmts.push_back(block(ir::imm(extent / 16), extent % 16));
+      for (int k = extent; k < tile_steps(*operand.loop) * ir::TileProduct::depth; k = k / 16 * 16 + 16)
+        stmts.push_back(zeros(operand, r, k));
+    }
+    return ir::Block::make(stmts);
+  }
+
+  /// The products of the nest's sum number `sum` for `panels` panels from `column` on, in `tile`.
+  ir::Stmt products(std::size_t sum, const ir::Buffer& tile, const ir::Expr& column, int panels,
+                    const ir::Expr& rows) const {
+    Vector<ir::Stmt> stmts;
+    for (const Term& term : terms_) {
+      if (term.sum != halves_.sums[sum]) continue;
+      const Operand& operand = operands_[term.operand];
+      Vector<ir::Expr> weights;
+      for (int panel = 0; panel < panels; ++panel)
+        weights.push_back(
+            ir::substitute(ir::handle_of(*term.weight),
+                           {{nest_.loops.back().var.get(), column + 16 * panel}, {term.summed.get(), ir::imm(0)}}));
+      const ir::TileProduct::Shape shape{tile_steps(*operand.loop),
+                                         dim_indexed_by(*term.weight, nest_.loops.back().var),
+                                         dim_indexed_by(*term.weight, term.summed), !stmts.empty()};
+      stmts.push_back(
+          ir::TileProduct::make(tile, std::move(weights), ir::Load::make(operand.pieces, {ir::imm(0)}), rows, shape));
+    }
+    return ir::Block::make(stmts);
+  }
+
+  /// What a sum is at `lane` of panel `panel` in row `r`.
+  static ir::Expr value(const ir::Buffer& tile, const ir::Expr& r, const ir::Expr& panel, const ir::Expr& lane) {
+    using ir::TileProduct;
+    return ir::Load::make(tile, {panel * TileProduct::sums_of_panel + r * TileProduct::outputs + lane});
+  }
+
+ private:
+  /// What rows have that is multiplied: a function of the loop's variable.
+  struct Operand {
+    const ir::For* loop;
+    ir::Expr x;
+    ir::Buffer pieces;
+  };
+  struct Term {
+    ir::Buffer sum;
+    const ir::Load* weight;
+    ir::Expr summed;
+    std::size_t operand;
+  };
+
+  void add(const ir::For& loop, const ir::Store& store) {
+    const TileTerm term = tile_term(store, [](const ir::Load& load) { return load.buffer->tiles; });
+    std::size_t same = 0;
+    while (same < operands_.size() &&
+           !(operands_[same].loop->dim == loop.dim &&
+             ir::equal(ir::substitute(term.x, {{loop.var.get(), operands_[same].loop->var}}), operands_[same].x)))
+      ++same;
+    if (same == operands_.size()) {
+      ir::BufferInfo info;
+      info.name = loop.dim.name() + "_pieces";
+      info.dtype = DType::bf16;
+      info.scope = ir::Scope::worker;
+      info.dims = {Dim("piece", std::int64_t(tile_steps(loop)) * ir::TileProduct::pieces * ir::TileProduct::tile)};
+      operands_.push_back({&loop, term.x, ir::Buffer(std::move(info))});
+    }
+    terms_.push_back({store.buffer, term.weight, loop.var, same});
+  }
+
+  static ir::Stmt in_lanes(const Operand& operand, int lanes, const ir::Expr& lane, const ir::Stmt& body) {
+    if (lanes == 1) return ir::substitute(body, {{lane.get(), ir::imm(0)}});
+    return ir::For::make(lane, operand.loop->dim, ir::imm(lanes), ir::ForKind::vectorized, body);
+  }
+
+  /// Where piece `a` of index `16 * block + lane` of row `r` is.
+  static ir::Expr place(int a, const ir::Expr& r, const ir::Expr& block, const ir::Expr& lane) {
+    constexpr int tile = ir::TileProduct::tile;
+    return block / 2 * (ir::TileProduct::pieces * tile) + a * tile + r * 32 + block % 2 * 16 + lane;
+  }
+
+  static ir::Stmt pieces_of(const Operand& operand, const ir::Expr& r, const ir::Expr& block, int lanes) {
+    const ir::Expr lane = ir::Var::make("lane"), index = block * 16 + lane;
+    const ir::Expr x = ir::substitute(operand.x, {{operand.loop->var.get(), index}});
+    ir::Expr left = ir::Var::make("x", {DType::f32, 1});
+    Vector<std::pair<ir::Expr, ir::Expr>> lets{{left, x}};
+    Vector<ir::Stmt> stores;
+    for (int a = 0; a < ir::TileProduct::pieces; ++a) {
+      const ir::Expr piece = ir::Var::make("piece", {DType::bf16, 1});
+      lets.emplace_back(piece, ir::Cast::make(DType::bf16, left));
+      stores.push_back(ir::Store::make(operand.pieces, {place(a, r, block, lane)}, piece));
+      if (a + 1 == ir::TileProduct::pieces) break;
+      const ir::Expr rest = ir::Var::make("rest", {DType::f32, 1});
+      lets.emplace_back(rest, left - ir::Cast::make(DType::f32, piece));
+      left = rest;
+    }
+    ir::Stmt body = ir::Block::make(stores);
+    for (const auto& [var, value] : reversed(lets)) body = ir::LetStmt::make(var, value, body);
+    return in_lanes(operand, lanes, lane, body);
+  }
+
+  /// Zeros from index `k` to the end of its block of 16.
+  static ir::Stmt zeros(const Operand& operand, const ir::Expr& r, int k) {
+    const ir::Expr lane = ir::Var::make("lane"), zero = ir::Cast::make(DType::bf16, ir::FloatImm::make(0, DType::f32));
+    Vector<ir::Stmt> stores;
+    for (int a = 0; a < ir::TileProduct::pieces; ++a)
+      stores.push_back(ir::Store::make(operand.pieces, {place(a, r, ir::imm(k / 16), ir::imm(k % 16)) + lane}, zero));
+    return in_lanes(operand, 16 - k % 16, lane, ir::Block::make(stores));
+  }
+
+  const Nest& nest_;
+  const Halves halves_;
+  Vector<Operand> operands_;
+  Vector<Term> terms_;
+};
+
+}  // namespace detail
+
+/// Lays out in tiles the weights of the nests that a matrix unit is to multiply.
+inline ir::Stmt tile_weights(const ir::Stmt& body, const Target& target, const Schedule& schedule) {
+  if (!target.matrix_unit || target.vector_bytes != 64 || schedule.vectors_alone) return body;
+  detail::TileWeights weights;
+  return map_nests(body, [&](const Nest& nest) { return weights.nest(nest); });
+}
+
+/// Whether `tile_weights` has chosen the nest.
+inline bool multiplies_tiles(const Nest& nest) {
+  bool found = false;
+  ir::visit_with(nest.inner, [&](const ir::Load& load) { found |= load.buffer->tiles; });
+  return found;
+}
+
+}  // namespace cortex::schedule
