@@ -94,19 +94,24 @@ TEST_CASE("tiles of more rows read weights less often", "[cost]") {
   CHECK(gates_of(8) > 1.5 * gates_of(2));
 }
 
-TEST_CASE("a matrix unit takes as long for one row as for eight, in tiles of up to sixteen", "[cost]") {
+TEST_CASE("a matrix unit takes as long for one row as for eight, and each worker takes all rows apart", "[cost]") {
   std::vector<ir::WorkItem> items = product();
-  ir::BufferInfo tiles = *items[2].weights[0].weight;
+  ir::BufferInfo tiles = *items[2].weights[0].weight, state;
   tiles.tiles = true;
-  items[2].weights[0].weight = ir::Buffer(tiles);
-  const auto arithmetic = [&](double rows) {
-    return schedule::predict(items, standard, target(), machine(), {levels(10, rows), 1}).arithmetic;
+  state.name = "h", state.dims = {Dim("node"), Dim("h", 256)}, state.role = ir::Role::state;
+  items[2].weights[0] = {ir::Buffer(tiles), "level", 2.0 * 256 * 512};
+  items[2].stored = {ir::Buffer(state)};
+  const auto cycles = [&](double rows, int workers = 1) {
+    const Schedule schedule = standard.workers(workers);
+    return schedule::predict(items, schedule, target(), machine(), {levels(1, rows), 1}).arithmetic * 100e9 / 64;
   };
-  CHECK(arithmetic(8) == Approx(arithmetic(1)));
-  CHECK(arithmetic(16) == Approx(1.4 * arithmetic(8)));
-  CHECK(arithmetic(17) > 1.9 * arithmetic(8));
-  CHECK(arithmetic(160) == Approx(10 * arithmetic(16)));
-  CHECK(arithmetic(16) < cost(standard, levels(10, 16)).arithmetic / 2);
+  const double products = 16 * 16 * 40 * 1.25, apart = 512 / 16 * 12;
+  CHECK(cycles(1) == Approx(products + apart));
+  CHECK(cycles(8) == Approx(products + 8 * apart));
+  CHECK(cycles(16) == Approx(1.4 * products + 16 * apart));
+  CHECK(cycles(17) > 2 * products + 17 * apart);
+  CHECK(cycles(160) == Approx(10 * cycles(16)));
+  CHECK(cycles(8, 2) == Approx(products / 2 + 8 * apart));
 }
 
 TEST_CASE("workers share arithmetic and weights, and meet", "[cost]") {

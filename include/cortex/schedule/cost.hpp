@@ -159,7 +159,7 @@ class CostModel {
     const double of_tile = on_matrix_unit(item) ? efficiency_of_unit(in_tile) : efficiency(tile, in_tile);
     const double rate = machine_.flops * (item.gates ? of_tile : 0.25);
     CostTerms terms;
-    terms.arithmetic = flops / share / rate;
+    terms.arithmetic = flops / share / rate + (on_matrix_unit(item) ? rows * taking_apart(item, once) : 0);
     const double reading = tiles * once / share / machine_.bandwidth(slice_);
     terms.weights = std::cbrt(std::pow(terms.arithmetic, 3) + std::pow(reading, 3)) - terms.arithmetic;
     terms.weights += by_row / share / far();
@@ -201,12 +201,25 @@ class CostModel {
                        [](const ir::WeightRead& read) { return read.weight->tiles; });
   }
 
+  /// Multiply-adds of vectors, times 2, in a cycle of a CPU that has a matrix unit: what its cycles are counted in.
+  static constexpr double flops_of_cycle = 64;
+
   /// How many times the vectors' peak a matrix unit multiplies tiles of so many rows. It takes some 40 cycles for the
-  /// three products of 16 outputs and 32 indices, and from 8 rows on 2 cycles more for each; and about half as long
-  /// again goes into taking rows apart and what is done with the sums.
+  /// three products of 16 outputs and 32 indices, and from 8 rows on 2 cycles more for each; a quarter of that goes
+  /// into the sums.
   static double efficiency_of_unit(double rows) {
-    constexpr double vectors = 64, flops_of_row = 2 * 16 * 32, others = 1.5;  // a cycle; of a row
-    return flops_of_row * rows / ((40 + 2 * std::max(0.0, rows - 8)) * others) / vectors;
+    constexpr double flops_of_row = 2 * 16 * 32, sums = 1.25;
+    return flops_of_row * rows / ((40 + 2 * std::max(0.0, rows - 8)) * sums) / flops_of_cycle;
+  }
+
+  /// Seconds that it takes to take a row apart for a matrix unit, some 12 cycles for 16 numbers, which each worker of a
+  /// group does for itself. `bytes`: of the weights that multiply it.
+  double taking_apart(const ir::WorkItem& item, double bytes) const {
+    double outputs = 1;
+    for (const ir::Buffer& buffer : item.stored)
+      if (!buffer->dims.empty()) outputs = std::max(outputs, double(buffer->dims.back().extent()));
+    const double numbers = bytes / double(size_of(DType::bf16)) / outputs / std::max(item.gates, 1);
+    return numbers / 16 * 12 * flops_of_cycle / machine_.flops;
   }
 
   /// How many there are of what is counted, in these levels.
