@@ -85,7 +85,7 @@ std::vector<float> run_tiles(const ir::Program& program, Operands operands, int 
 }
 
 void need_matrix_unit() {
-  if (!jit::host_target().matrix_unit)
+  if (!jit::host_target().matrix_unit || !jit::may_use_matrix_unit())
     skip("this CPU has no matrix unit for bf16, or does not give it to this process");
 }
 

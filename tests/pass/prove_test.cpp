@@ -135,25 +135,41 @@ TEST_CASE("conditions around a place count, on both sides", "[pass]") {
 }
 
 TEST_CASE("tiles of even sizes stay within their total", "[pass]") {
-  Inside p;
-  const int most = 5;
-  const ir::Expr total = p.let("total", count(ir::UfKind::num_leaves)), tiles = p.let("tiles", (total + 4) / most),
-                 t = p.loop("t", tiles), each = total / tiles, longer = total % tiles,
-                 base = p.let("base", t * each + least(t, longer)),
-                 rows = p.let("rows", each + least(ir::imm(1), greatest(ir::imm(0), longer - t)));
-  CHECK(p.prove(compare(ir::BinaryOp::le, base + rows, total)) != Proof::no);
-  CHECK(p.prove(compare(ir::BinaryOp::le, rows, ir::imm(most))) != Proof::no);
-  CHECK(p.prove(compare(ir::BinaryOp::ge, rows, ir::imm(1))) != Proof::no);
-  CHECK(p.prove(compare(ir::BinaryOp::ge, base, ir::imm(0))) != Proof::no);
-  CHECK(p.prove(compare(ir::BinaryOp::le, rows, ir::imm(most - 1))) == Proof::no);
-  CHECK(p.prove(compare(ir::BinaryOp::le, base + rows + 1, total)) == Proof::no);
+  constexpr int most = 5;
+  for (const int usual : {most, 3}) {
+    Inside p;
+    const ir::Expr total = p.let("total", count(ir::UfKind::num_leaves)), filled = (total + (usual - 1)) / usual,
+                   several = least(filled, greatest(ir::imm(1), total - (most - 1))),
+                   tiles = p.let("tiles", usual < most ? several : filled), t = p.loop("t", tiles),
+                   each = total / tiles, longer = total % tiles, base = p.let("base", t * each + least(t, longer)),
+                   rows = p.let("rows", each + least(ir::imm(1), greatest(ir::imm(0), longer - t)));
+    CHECK(p.prove(compare(ir::BinaryOp::le, base + rows, total)) != Proof::no);
+    CHECK(p.prove(compare(ir::BinaryOp::le, rows, ir::imm(most))) != Proof::no);
+    CHECK(p.prove(compare(ir::BinaryOp::ge, rows, ir::imm(1))) != Proof::no);
+    CHECK(p.prove(compare(ir::BinaryOp::ge, base, ir::imm(0))) != Proof::no);
+    CHECK(p.prove(compare(ir::BinaryOp::le, rows, ir::imm(most - 1))) == Proof::no);
+    CHECK(p.prove(compare(ir::BinaryOp::le, base + rows + 1, total)) == Proof::no);
+  }
   for (int n = 1; n < 60; ++n)
     for (int m = 1; m < 12; ++m)
-      for (int count = (n + m - 1) / m, k = 0; k < count; ++k) {
-        const int before = k * (n / count) + std::min(k, n % count),
-                  own = n / count + std::min(1, std::max(0, n % count - k));
-        if (before < 0 || before + own > n || before > n - n / count || own < 1 || own > m) FAIL(n << " by " << m);
+      for (int usual = 1; usual <= m; ++usual) {
+        const int count = std::min((n + usual - 1) / usual, usual < m ? std::max(1, n - (m - 1)) : n);
+        for (int k = 0; k < count; ++k) {
+          const int before = k * (n / count) + std::min(k, n % count),
+                    own = n / count + std::min(1, std::max(0, n % count - k));
+          if (before < 0 || before + own > n || before > n - n / count || own < 1 || own > m)
+            FAIL(n << " by " << m << ", usually " << usual);
+        }
       }
+}
+
+TEST_CASE("of numbers of tiles that are not known nothing is proved of a tile's rows", "[pass]") {
+  Inside p;
+  const ir::Expr total = p.let("total", count(ir::UfKind::num_leaves)),
+                 tiles = p.let("tiles", least((total + 5) / 6, greatest(ir::imm(1), total - 3))),  // 6 of at most 4
+      t = p.loop("t", tiles), each = total / tiles, longer = total % tiles,
+                 rows = p.let("rows", each + least(ir::imm(1), greatest(ir::imm(0), longer - t)));
+  CHECK(p.prove(compare(ir::BinaryOp::le, rows, ir::imm(4))) == Proof::no);
 }
 
 TEST_CASE("a worker's share stays within what is shared", "[pass]") {

@@ -116,7 +116,7 @@ TEST_CASE("what splits reads like this", "[schedule][golden]") {
 TEST_CASE("even tiles are the fewest, of sizes that differ by at most one", "[schedule][equality]") {
   const Visits v;
   const ir::Stmt tiled =
-      schedule::split_evenly(num_nodes, 5, v.X, [&](const ir::Expr& base, int rows) { return v.visit(base, rows); });
+      schedule::split_evenly(num_nodes, 5, 5, v.X, [&](const ir::Expr& base, int rows) { return v.visit(base, rows); });
   for (int extent = 0; extent <= 23; ++extent) {
     const std::vector<int> together = v.run(tiled, extent);
     const int tiles = (extent + 4) / 5;
@@ -124,9 +124,26 @@ TEST_CASE("even tiles are the fewest, of sizes that differ by at most one", "[sc
   }
 }
 
+TEST_CASE("even tiles are one where that holds all rows, and else of the usual size", "[schedule][equality]") {
+  const Visits v;
+  for (const auto& [most, usual] : {std::pair(10, 6), std::pair(5, 3), std::pair(7, 4), std::pair(4, 4)}) {
+    const ir::Stmt tiled = schedule::split_evenly(num_nodes, most, usual, v.X,
+                                                  [&](const ir::Expr& base, int rows) { return v.visit(base, rows); });
+    for (int extent = 0; extent <= 30; ++extent) {
+      const std::vector<int> together = v.run(tiled, extent);
+      const int tiles = extent <= most ? 1 : (extent + usual - 1) / usual;
+      INFO(extent << " rows, at most " << most << ", usually " << usual);
+      for (const int rows : together) {
+        CHECK((rows == extent / tiles || rows == extent / tiles + (extent % tiles > 0)));
+        CHECK((rows <= usual || extent <= most));
+      }
+    }
+  }
+}
+
 TEST_CASE("tiles of at most one row are single rows", "[schedule][equality]") {
   const Visits v;
-  CHECK(v.run(schedule::split_evenly(num_nodes, 1, v.X,
+  CHECK(v.run(schedule::split_evenly(num_nodes, 1, 1, v.X,
                                      [&](const ir::Expr& base, int rows) { return v.visit(base, rows); }),
               3) == std::vector<int>{1, 1, 1});
 }
@@ -134,7 +151,8 @@ TEST_CASE("tiles of at most one row are single rows", "[schedule][equality]") {
 TEST_CASE("even tiles read like this", "[schedule][golden]") {
   const Visits v;
   const auto single = [&](const ir::Expr& base, int rows) { return store(v.marks, {base}, number(rows)); };
-  check_golden("schedule/split_evenly/three_sizes.ilir", ir::print(schedule::split_evenly(num_nodes, 3, v.X, single)));
+  check_golden("schedule/split_evenly/three_sizes.ilir",
+               ir::print(schedule::split_evenly(num_nodes, 3, 3, v.X, single)));
 }
 
 // ---- unroll_and_jam ----
@@ -311,12 +329,26 @@ TEST_CASE("a nest over no dimension stays as it is", "[schedule]") {
   CHECK(schedule::tile_nests(s, machine(16)).same_as(s));
 }
 
+TEST_CASE("levels of many nodes are tiled by six where the second cache holds a level's only weights", "[schedule]") {
+  const Target here = machine(64, 32);
+  const auto by_six = [&](const ra::Graph& graph, double second_cache, const Tiling& tiling = {}) {
+    const ir::Stmt packed = program_after("pack_weights", graph, standard, here).body;
+    const std::string text = ir::print(schedule::tile_nests(packed, here, tiling, {.second = second_cache}));
+    return text.find("tiles = min((rows_total + 5) / 6,max(1,rows_total - 9))") != std::string::npos;
+  };
+  CHECK(by_six(tree_fc(64).graph(), 1 << 20));
+  CHECK_FALSE(by_six(tree_fc(64).graph(), 32 << 10));  // two matrices of 16 KB
+  CHECK_FALSE(by_six(tree_fc(64).graph(), 1 << 20, {.rows = 10}));
+  CHECK_FALSE(by_six(tree_fc(32).graph(), 1 << 20));   // two vectors are all that there is
+  CHECK_FALSE(by_six(tree_gru(64).graph(), 1 << 20));  // two products a level
+}
+
 TEST_CASE("matrices at nodes are swept over once in panels of four vectors where the first cache holds their weights",
           "[schedule]") {
   const Target here = machine(64, 32);
   const ir::Stmt packed = program_after("pack_weights", mv_phrases(64).graph(), standard, here).body;
   const auto widest_panel = [&](double first_cache, const Tiling& tiling = {}) {
-    const std::string text = ir::print(schedule::tile_nests(packed, here, tiling, first_cache));
+    const std::string text = ir::print(schedule::tile_nests(packed, here, tiling, {.first = first_cache}));
     return text.find("W_packed[48 + lane") != std::string::npos ? 4 : 2;
   };
   CHECK(widest_panel(48 << 10) == 4);  // of 128 steps: 32 KB

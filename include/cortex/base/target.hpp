@@ -39,7 +39,7 @@ struct Target {
   std::string features;  // LLVM's feature string; empty with an empty cpu: the host's
   int vector_bytes = 16;
   int vector_registers = 16;
-  bool matrix_unit = false;  // Intel's AMX for bf16, which this process may use
+  bool matrix_unit = false;  // Intel's AMX for bf16
   Gpu gpu{};                 // of Backend::cuda
   std::string triple;  // LLVM's name of the machine; empty: the host's. Code for others can be looked at, and not run
 

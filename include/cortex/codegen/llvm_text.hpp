@@ -290,12 +290,13 @@ class LlvmTextPrinter {
       return ops_.value("getelementptr i8, ptr ", from, ", i64 ",
                         ops_.value("mul nuw nsw i64 ", step, ", ", std::to_string(bytes)));
     };
-    constexpr int pieces = ir::TileProduct::pieces;
+    constexpr int pieces = ir::TileProduct::pieces, first = ir::TileProduct::most_panels, last = first + pieces;
+    static_assert(last == 7, "the unit has eight registers, of which `tile_rows` gives the last 16 rows");
     const std::string rows = stepped(x, pieces * tile);
-    for (int piece = 0; piece < pieces; ++piece) ops_.load_tile(4 + piece, rows, piece * tile);
+    for (int piece = 0; piece < pieces; ++piece) ops_.load_tile(first + piece, rows, piece * tile);
     for (int p = 0; p < panels; ++p) {
-      ops_.load_tile(7, stepped(weights[std::size_t(p)], tile), 0);
-      for (int piece = 0; piece < pieces; ++piece) ops_.multiply_tiles(p, 4 + piece, 7);
+      ops_.load_tile(last, stepped(weights[std::size_t(p)], tile), 0);
+      for (int piece = 0; piece < pieces; ++piece) ops_.multiply_tiles(p, first + piece, last);
     }
     ops_.line(next, " = add nuw nsw i64 ", step, ", 1");
     condition(ops_.value("icmp ult i64 ", next, ", ", std::to_string(n.shape.steps)), again, done);

@@ -18,7 +18,6 @@
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/jit/code_cache.hpp"
 #include "cortex/jit/llvm_handles.hpp"
-#include "cortex/jit/matrix_unit.hpp"
 
 namespace cortex::jit {
 
@@ -245,7 +244,6 @@ inline Target host_target() {
   target.cpu = llvm::taken(LLVMGetHostCPUName());
   target.features = llvm::taken(LLVMGetHostCPUFeatures());
   detail::set_vectors(target, llvm::taken(LLVMGetDefaultTargetTriple()));
-  target.matrix_unit = target.matrix_unit && may_use_matrix_unit();
   return target;
 }
 

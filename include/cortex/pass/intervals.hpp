@@ -375,7 +375,8 @@ class Bounds {
 
   /// What is known of the tiles of `split_evenly` (schedule/split.hpp). Tile t of n has total / n + min(1, max(0,
   /// total % n - t)) rows, and the tiles before it have t * (total / n) + min(t, total % n): both together are at most
-  /// the total. With n = (total + most - 1) / most, the rows are from 1 to `most`.
+  /// the total. With n = (total + most - 1) / most, or min((total + usual - 1) / usual, max(1, total - (most - 1))) for
+  /// `usual` of at most `most`, the rows are from 1 to `most`.
   void know_even_split(const Linear& form) {
     for (const Linear::Term& term : form.terms) {
       const Atom& atom = atoms_[term.atom];
@@ -404,10 +405,23 @@ class Bounds {
     know(total - (atoms_.multiply(t, each) + less(t, left)) - rows);
     know(rows - each);
     know(each + 1 - rows);
+    if (const std::int64_t most = most_rows(tiles, total)) know(Linear(most) - rows), know(rows - 1);
+  }
+
+  /// How many rows a tile has at most; 0 if `tiles` is no number of tiles that is known.
+  std::int64_t most_rows(const Linear& tiles, const Linear& total) const {
     const Atom* count = atoms_.only(tiles);
-    if (!count || count->symbol != Symbol::quotient || !count->args[1].is_constant()) return;
+    if (!count) return 0;
+    if (count->symbol == Symbol::minimum) {
+      const Atom* few = atoms_.only(count->args[1]);
+      const std::int64_t usual = most_rows(count->args[0], total);
+      if (!usual || !few || few->symbol != Symbol::maximum || !few->args[0].is(1)) return 0;
+      const Linear most = total - few->args[1] + 1;
+      return most.is_constant() && most.constant >= usual ? most.constant : 0;
+    }
+    if (count->symbol != Symbol::quotient || !count->args[1].is_constant()) return 0;
     const std::int64_t most = count->args[1].constant;
-    if (count->args[0] == total + (most - 1)) know(Linear(most) - rows), know(rows - 1);
+    return count->args[0] == total + (most - 1) ? most : 0;
   }
 
   bool is_tile(const Linear& t, const Linear& tiles) {

@@ -292,8 +292,8 @@ struct Schedule {
   }
   /// Products are made with vectors even where a CPU's matrix unit (Intel's AMX) would make them: those of rows of
   /// nodes with weights stored as bf16. The unit multiplies bf16 exactly and adds in f32; rows of f32 go through it as
-  /// sums of three of bf16, so that its error is that of sums in f32. But numbers below the normal range count as 0
-  /// there, and an infinite number in a row makes a NaN.
+  /// sums of three of bf16, so that its error is that of sums in f32. But numbers below 1e-33 lose digits there, those
+  /// above 3.39e38 count as infinite, and an infinite number in a row makes a NaN.
   [[nodiscard]] Schedule multiply_in_vectors() const {
     return with([](Schedule& s) { s.vectors_alone = true; });
   }

@@ -8,6 +8,7 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/base/config.hpp"
+#include "cortex/jit/matrix_unit.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/print.hpp"
@@ -20,6 +21,7 @@
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
 #include "cortex/runtime/store_weight.hpp"
+#include "cortex/schedule/tile_products.hpp"
 #if CORTEX_LLVM
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/jit/llvm_jit.hpp"
@@ -71,6 +73,13 @@ inline void check(const ra::Graph& graph, const Schedule& schedule) {
   schedule::check_level_fill(graph, schedule);
 }
 
+/// The target, with its matrix unit only where the schedule has a use for it and the process is given it.
+inline Target with_units_granted(Target target, const Schedule& schedule) {
+  target.matrix_unit = target.matrix_unit && target.backend == Backend::llvm && schedule::wants_matrix_unit(schedule) &&
+                       jit::may_use_matrix_unit();
+  return target;
+}
+
 }  // namespace detail
 
 /// What `work_of` does.
@@ -82,16 +91,17 @@ inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const S
 
 /// What `compile_graph` does; `options` let tests look at and verify each pass.
 inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule,
-                                                          const Target& target,
+                                                          const Target& asked,
                                                           const pass::PipelineOptions& options = {}) {
-  if (target.backend == Backend::cuda)
+  if (asked.backend == Backend::cuda)
     throw Error(Code::unavailable, "for a GPU compile with cortex::cuda::compile, of cortex/cuda.hpp");
   const std::int64_t start = now_ns();
   detail::check(graph, schedule);
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;
-  executable->target = target;
+  executable->target = detail::with_units_granted(asked, schedule);
+  const Target& target = executable->target;
   executable->shares_subtrees = ra::shares_subtrees(graph, schedule);
   executable->lowered = lower::lower(graph, schedule);
   const schedule::MachineModel machine = machine_model(target);

@@ -11,10 +11,10 @@
 
 #include <algorithm>
 
-#include "cortex/base/pointer_map.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/independence.hpp"
 #include "cortex/schedule/machine_model.hpp"
+#include "cortex/schedule/pack_weights.hpp"
 
 namespace cortex::schedule {
 
@@ -40,24 +40,11 @@ inline ir::Stmt there_and_back(const ir::For& loop, const ir::Expr& count) {
                        ir::LetStmt::make(at, index, ir::substitute(loop.body, {{loop.var.get(), at}})), loop.piece);
 }
 
-/// Bytes of packed weights that a level reads.
-inline double bytes_of_level(const ir::For& level) {
-  double bytes = 0;
-  PointerSet seen;
-  ir::visit_with(level.body, [&](const ir::Load& load) {
-    if (!load.buffer->packed_from || !seen.insert(load.buffer.id())) return;
-    double own = double(size_of(load.buffer->dtype));
-    for (const Dim& dim : load.buffer->dims) own *= double(std::max<std::int64_t>(dim.extent(), 1));
-    bytes += own;
-  });
-  return bytes;
-}
-
 /// Whether a worker's slice of some level's weights is more than the cache keeps from one sweep to the next.
 inline bool overflows(const ir::Stmt& body, int workers, double cache) {
   bool result = false;
   ir::visit_with(body, [&](const ir::For& loop) {
-    result |= carries_recursion(loop) && bytes_of_level(loop) > share_kept * cache * std::max(workers, 1);
+    result |= carries_recursion(loop) && packed_bytes(loop.body) > share_kept * cache * std::max(workers, 1);
   });
   return result;
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
@@ -79,6 +80,19 @@ inline bool is_matrix(const ir::Load& load, const Nest& nest, const ir::Expr& su
              (index.as<ir::Var>() && !index.same_as(nest.let_var) && !index.same_as(nest.rows->var));
   }
   return plain;
+}
+
+/// Bytes of the packed weights that `body` reads.
+inline double packed_bytes(const ir::Stmt& body) {
+  double bytes = 0;
+  PointerSet seen;
+  ir::visit_with(body, [&](const ir::Load& load) {
+    if (!load.buffer->packed_from || !seen.insert(load.buffer.id())) return;
+    double own = double(size_of(load.buffer->dtype));
+    for (const Dim& dim : load.buffer->dims) own *= double(std::max<std::int64_t>(dim.extent(), 1));
+    bytes += own;
+  });
+  return bytes;
 }
 
 /// Copies of weights in layouts of their own, one for each weight and dimensions that the layout is made for.

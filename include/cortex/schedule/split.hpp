@@ -44,12 +44,14 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, Functi
   return ir::Block::make(stmts);
 }
 
-/// A loop over `extent` rows as the fewest tiles of at most `most` rows, of sizes that differ by at most one:
+/// A loop over `extent` rows as the fewest tiles of at most `usual` rows, of sizes that differ by at most one; but one
+/// tile of up to `most`, which is less than twice as many, where that holds all:
 ///
-///   tiles = ceil(extent / most)
+///   tiles = extent <= most ? 1 : ceil(extent / usual)
 ///   for t = 0:tiles: base = ...; rows = ...; body(base,rows)
-inline ir::Stmt even_tiles(const ir::Expr& extent, int most, const Dim& dim,
+inline ir::Stmt even_tiles(const ir::Expr& extent, int most, int usual, const Dim& dim,
                            FunctionRef<ir::Stmt(ir::Expr, ir::Expr)> body) {
+  ir::require(usual <= most && most < 2 * usual, "tiles that are usually of other sizes than they may be");
   const auto var = [](const char* name) { return ir::Var::make(name); };
   const ir::Expr t = var("t"), total = var("rows_total"), tiles = var("tiles"), base = var("base"), rows = var("rows");
   const ir::Stmt work = body(base, rows);
@@ -59,15 +61,18 @@ inline ir::Stmt even_tiles(const ir::Expr& extent, int most, const Dim& dim,
   const ir::Stmt tile = ir::LetStmt::make(base, t * each + ir::binary(ir::BinaryOp::min, t, longer),
                                           ir::LetStmt::make(rows, each + one_more, work));
   const ir::Stmt loop = ir::For::make(t, dim, tiles, ir::ForKind::serial, tile);
-  return ir::LetStmt::make(total, extent, ir::LetStmt::make(tiles, (total + (most - 1)) / most, loop));
+  ir::Expr count = (total + (usual - 1)) / usual;
+  if (usual < most)  // arithmetic that `pass/intervals.hpp` knows: from most + 1 on the other side is at least as many
+    count = ir::binary(ir::BinaryOp::min, count, ir::binary(ir::BinaryOp::max, ir::imm(1), total - (most - 1)));
+  return ir::LetStmt::make(total, extent, ir::LetStmt::make(tiles, count, loop));
 }
 
 /// The same with code of its own for each number of rows:
 ///
 ///   if rows == 1: body(base,1) else if rows == 2: body(base,2) ...
-inline ir::Stmt split_evenly(const ir::Expr& extent, int most, const Dim& dim,
+inline ir::Stmt split_evenly(const ir::Expr& extent, int most, int usual, const Dim& dim,
                              FunctionRef<ir::Stmt(ir::Expr, int)> body) {
-  return even_tiles(extent, most, dim, [&](const ir::Expr& base, const ir::Expr& rows) {
+  return even_tiles(extent, most, usual, dim, [&](const ir::Expr& base, const ir::Expr& rows) {
     ir::Stmt cases = body(base, most);
     for (int count = most - 1; count >= 1; --count)
       cases = ir::If::make(ir::binary(ir::BinaryOp::eq, rows, ir::imm(count)), body(base, count), cases);

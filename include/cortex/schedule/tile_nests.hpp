@@ -78,13 +78,15 @@ inline int gates_of(const ir::Stmt& inner) {
 /// Tiles one nest.
 class NestTiler {
  public:
-  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, double first_cache, int most_workers)
+  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, const CacheSizes& caches, int most_workers,
+            double level_bytes)
       : nest_(nest),
         lanes_(lanes_of(target, widest_stored(nest.inner))),
         slice_unit_(lanes_of(target, DType::f32)),
         vector_bytes_(target.vector_bytes),
-        first_cache_(first_cache),
+        caches_(caches),
         most_workers_(most_workers),
+        level_bytes_(level_bytes),
         contracts_(has_contraction(nest.inner)),
         rows_asked_(tiling.rows > 0),
         shape_(tile_shape(target, gates_of(nest.inner), tiling)) {}
@@ -96,7 +98,7 @@ class NestTiler {
     if (contracts_ && is_matrix()) return rows_of_matrix();
     if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row() && rows_share_operand()) {
       row_ = &*nest_.rows;
-      return split_evenly(row_->extent, shape_.most_rows, row_->dim, [&](const ir::Expr& base, int rows) {
+      return split_evenly(row_->extent, shape_.most_rows, usual_rows(), row_->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;
         return outer_loops(columns(rows));
       });
@@ -155,18 +157,32 @@ class NestTiler {
     return same_columns;
   }
 
+  /// How many rows a tile of one gate has where it has four vectors in place of two: so tiles load less for each
+  /// product. 0 where it should not: for want of registers, or since the schedule says how many rows there are.
+  int rows_of_four_vectors() const {
+    constexpr int vectors = 4;
+    const int rows = std::min(shape_.most_rows, shape_.budget / vectors - 1);
+    const bool wide = nest_.loops.back().dim.extent() > 2 * lanes_;
+    return rows >= 4 && shape_.gates == 1 && wide && !rows_asked_ ? rows : 0;
+  }
+
   /// How many rows a tile of a matrix has at most. Rows are swept over once for each panel of columns, so that of four
-  /// vectors in place of two halves what is read of them; as long as its weights stay in the first-level cache.
+  /// vectors halves what is read of them; as long as its weights stay in the first-level cache.
   int most_rows_of_matrix() const {
     int steps = 0;
     ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
       if (contraction.dim.kind() == DimKind::dense) steps += int(ir::as_int(contraction.extent).value_or(1 << 20));
     });
-    constexpr int vectors = 4;
-    const int rows = std::min(shape_.most_rows, shape_.budget / vectors - 1);
-    const bool stays = double(vectors) * vector_bytes_ * steps <= 0.75 * first_cache_,
-               wide = nest_.loops.back().dim.extent() > 2 * lanes_;
-    return rows >= 4 && shape_.gates == 1 && wide && stays && !rows_asked_ ? rows : shape_.most_rows;
+    const int rows = rows_of_four_vectors();
+    return rows && 4.0 * vector_bytes_ * steps <= 0.75 * caches_.first ? rows : shape_.most_rows;
+  }
+
+  /// How many rows a tile has of more than one tile's nodes. Fewer rows read weights more often, which the second-level
+  /// cache has to hold; where a level reads others, too, as that of a gated cell, it was measured to lose.
+  int usual_rows() const {
+    const double kept = share_kept * caches_.second * std::max(most_workers_, 1), own = packed_bytes(nest_.inner);
+    const int rows = rows_of_four_vectors();
+    return 2 * rows > shape_.most_rows && own <= kept && own >= level_bytes_ ? rows : shape_.most_rows;
   }
 
   /// Tiles of rows of one node's matrix, or of the worker's share of it: there are enough of them however few nodes a
@@ -231,8 +247,9 @@ class NestTiler {
   ir::Stmt tiles_of_matrix_unit() {
     operands_.emplace(nest_);
     row_ = &*nest_.rows;
-    const ir::Stmt tiles =
-        even_tiles(row_->extent, ir::TileProduct::most_rows, row_->dim, [&](const ir::Expr& base, ir::Expr rows) {
+    const ir::Stmt tiles = even_tiles(
+        row_->extent, ir::TileProduct::most_rows, ir::TileProduct::most_rows, row_->dim,
+        [&](const ir::Expr& base, ir::Expr rows) {
           base_ = base, num_rows_ = rows;
           const ir::Expr r = ir::Var::make("r");
           const ir::Stmt apart =
@@ -240,10 +257,9 @@ class NestTiler {
           return ir::Block::make({apart, ir::TileRows::make(rows), columns(1), ir::TileRows::make(ir::imm(0))});
         });
     const LoopHeader& column = nest_.loops.back();
-    const std::int64_t unit = column.piece > 1 ? column.piece : slice_unit_;
-    if (column.kind != ir::ForKind::parallel || (most_workers_ && column.dim.extent() / unit >= most_workers_))
+    if (column.kind != ir::ForKind::parallel || (most_workers_ && column.dim.extent() / unit() >= most_workers_))
       return tiles;
-    const Share own = share_of(column.extent, unit);
+    const Share own = share_of(column.extent, unit());
     return ir::If::make(ir::binary(ir::BinaryOp::lt, own.begin, own.end), tiles);
   }
 
@@ -297,12 +313,18 @@ class NestTiler {
       return split_panels(ir::imm(0), ir::imm(extent / lanes_), vectors, tiles, rest_from(extent / lanes_ * lanes_));
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
                    workers = ir::call(ir::UfKind::num_workers, "num_workers");
-    const int unit = loop.piece > 1 ? int(loop.piece) : std::max(slice_unit_, lanes_), blocks = extent / unit;
+    const int unit = this->unit(), blocks = extent / unit;
     const ir::Expr begin = worker * blocks / workers, end = (worker + 1) * blocks / workers;
     ir::Stmt last = rest_from(blocks * unit);
     if (extent % unit) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
     return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last,
                         unit / lanes_ * common_divisor(blocks));
+  }
+
+  /// Between how many outputs the slices of workers are cut.
+  int unit() const {
+    const LoopHeader& loop = nest_.loops.back();
+    return loop.piece > 1 ? int(loop.piece) : std::max(slice_unit_, lanes_);
   }
 
   /// What divides each worker's number of blocks, however many workers share a call.
@@ -439,8 +461,9 @@ class NestTiler {
   int lanes_;
   int slice_unit_;
   int vector_bytes_;
-  double first_cache_;
+  CacheSizes caches_;
   int most_workers_;
+  double level_bytes_;  // of packed weights that a level reads, the largest one
   bool contracts_;
   bool rows_asked_;  // by the schedule
   TileShape shape_;
@@ -448,12 +471,17 @@ class NestTiler {
 
 }  // namespace detail
 
-/// `first_cache`: of a core, in bytes. `most_workers`: that ever share a call; 0: any number.
+/// `caches`: of a core. `most_workers`: that ever share a call; 0: any number.
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target, const Tiling& tiling = {},
-                           double first_cache = CacheSizes{}.first, int most_workers = 0) {
+                           const CacheSizes& caches = {}, int most_workers = 0) {
+  double level = 0;
+  ir::visit_with(body, [&](const ir::For& loop) {
+    if (carries_recursion(loop)) level = std::max(level, detail::packed_bytes(loop.body));
+  });
   // What is shared whole, such as a loop over subtrees or slices, is no tile's: each worker takes its share of it.
-  const ir::Stmt tiled = map_nests(
-      body, [&](const Nest& nest) { return detail::NestTiler(nest, target, tiling, first_cache, most_workers).run(); });
+  const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) {
+    return detail::NestTiler(nest, target, tiling, caches, most_workers, level).run();
+  });
   return share_iterations(tiled, lanes_of(target, DType::f32));
 }
 

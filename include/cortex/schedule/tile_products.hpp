@@ -88,6 +88,9 @@ class TileWeights {
  private:
   /// What rows taken apart may take of a worker's second-level cache, beside weights.
   static constexpr std::int64_t most_bytes = 256 * 1024;
+  /// Products of a row from which on the unit is faster for a few rows, too: of fewer, rows taken apart and a unit told
+  /// how many there are take longer than products with vectors.
+  static constexpr std::int64_t least_products = 64 * 64;
 
   bool suits() const {
     const Nest& nest = *nest_;
@@ -102,7 +105,7 @@ class TileWeights {
     bool fits = halves.plain && widest_stored(nest.inner) == DType::f32;
     for (const ir::Stmt& s : halves.rest)
       ir::visit_with(s, [&](const ir::For& loop) { fits &= loop.dim.kind() != DimKind::dense; });
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0, products = 0;
     for (const ir::Stmt& s : halves.lead)
       if (const auto* start = s.as<ir::Store>()) {
         const auto* constant = start->value.as<ir::FloatImm>();
@@ -110,8 +113,9 @@ class TileWeights {
       } else if (const auto* loop = s.as<ir::For>()) {
         fits &= is_product(*loop);
         bytes += std::int64_t(tile_steps(*loop)) * ir::TileProduct::pieces * 1024;
+        products += loop->dim.extent() * column.dim.extent();
       }
-    return fits && bytes <= most_bytes;
+    return fits && bytes <= most_bytes && products >= least_products;
   }
 
   /// Whether the loop adds up products with matrices that the unit takes, and nothing else.
@@ -121,9 +125,16 @@ class TileWeights {
       const auto* store = s.as<ir::Store>();
       if (!store || store->buffer->scope != ir::Scope::local) return false;
       const TileTerm term = tile_term(*store, [&](const ir::Load& load) { return is_own(load, loop.var); });
-      if (!term.weight || ir::uses(term.x, nest_->loops.back().var)) return false;
+      if (!term.weight || ir::uses(term.x, nest_->loops.back().var) || reads_local(term.x)) return false;
     }
     return true;
+  }
+
+  /// Whether `x` reads what an element of the output has for itself.
+  static bool reads_local(const ir::Expr& x) {
+    bool found = false;
+    ir::visit_with(x, [&](const ir::Load& load) { found |= load.buffer->scope == ir::Scope::local; });
+    return found;
   }
 
   /// Whether `load` reads a matrix that is this pass's to lay out.
@@ -283,9 +294,16 @@ class TileOperands {
 
 }  // namespace detail
 
+/// Whether the schedule stores weights that a matrix unit could multiply.
+inline bool wants_matrix_unit(const Schedule& schedule) {
+  bool bf16 = schedule.weight_type == DType::bf16;
+  for (const auto& [name, type] : schedule.stored) bf16 |= type == DType::bf16;
+  return bf16 && !schedule.vectors_alone && !schedule.by_hand;
+}
+
 /// Lays out in tiles the weights of the nests that a matrix unit is to multiply.
 inline ir::Stmt tile_weights(const ir::Stmt& body, const Target& target, const Schedule& schedule) {
-  if (!target.matrix_unit || target.vector_bytes != 64 || schedule.vectors_alone) return body;
+  if (!target.matrix_unit || target.vector_bytes != 64 || !wants_matrix_unit(schedule)) return body;
   detail::TileWeights weights;
   return map_nests(body, [&](const Nest& nest) { return weights.nest(nest); });
 }

@@ -80,8 +80,8 @@ inline std::string machine_name(const Target& target) {
   return cpu + ", " + std::to_string(runtime::usable_cpus()) + " CPUs, caches " + kilobytes(caches.first) + " " +
          kilobytes(caches.second) + " " + kilobytes(caches.last) + "; " +
          (target.backend == Backend::interpreter ? "interpreter" : target.cpu) + ", vectors of " +
-         std::to_string(target.vector_bytes) + " bytes, " + std::to_string(target.vector_registers) +
-         " registers, features " + hash_of(target.features);
+         std::to_string(target.vector_bytes) + " bytes, " + std::to_string(target.vector_registers) + " registers, " +
+         (target.matrix_unit ? "a matrix unit, " : "") + "features " + hash_of(target.features);
 }
 
 namespace detail {

@@ -36,10 +36,9 @@ struct Effort {
 /// Whether both schedules leave the same products to a matrix unit, which adds in another order than vectors do:
 /// batches and versions of branches decide which products are of rows of nodes.
 inline bool same_on_matrix_unit(const Schedule& a, const Schedule& b, const Target& target) {
-  bool bf16 = a.weight_type == DType::bf16;
-  for (const auto& [name, type] : a.stored) bf16 |= type == DType::bf16;
-  if (!target.matrix_unit || !bf16) return true;
-  return a.vectors_alone == b.vectors_alone && a.batched == b.batched && a.specialize_all == b.specialize_all &&
+  const bool wanted = schedule::wants_matrix_unit(a);
+  if (!target.matrix_unit || (!wanted && !schedule::wants_matrix_unit(b))) return true;
+  return wanted == schedule::wants_matrix_unit(b) && a.batched == b.batched && a.specialize_all == b.specialize_all &&
          a.specialize_every == b.specialize_every && a.specialized == b.specialized && a.leaves_apart == b.leaves_apart;
 }
 
