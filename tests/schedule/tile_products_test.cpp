@@ -92,6 +92,18 @@ TEST_CASE("few products a row are made with vectors", "[schedule]") {
   CHECK(tile_products(tree_fc(45).graph(), stored()) == 0);
 }
 
+TEST_CASE("workers that have no columns take no rows apart", "[schedule]") {
+  const auto guarded = [](int workers) {
+    int found = 0;
+    ir::visit_with(
+        program_after("tile_nests", tree_fc(64).graph(), stored().workers(workers), with_unit()).body,
+        [&](const ir::If& branch) { ir::visit_with(branch.then_body, [&](const ir::TileRows&) { ++found; }); });
+    return found > 0;
+  };
+  CHECK_FALSE(guarded(4));  // four panels
+  CHECK(guarded(5));
+}
+
 TEST_CASE("rows that would fill the second-level cache when taken apart are multiplied with vectors", "[schedule]") {
   CHECK(tile_products(tree_fc(1024).graph(), stored()) == 1);
   CHECK(tile_products(tree_fc(2048).graph(), stored()) == 0);
