@@ -16,6 +16,7 @@
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
 #include "support/compile.hpp"
+#include "support/models.hpp"
 #include "support/skip.hpp"
 
 using namespace cortex;
@@ -23,13 +24,6 @@ using namespace cortex::test;
 
 namespace {
 
-struct Word {
-  int id = 0;
-  const Word* left = nullptr;
-  const Word* right = nullptr;
-};
-constexpr auto word = cortex::field<&Word::id>;
-constexpr auto kids = cortex::children<&Word::left, &Word::right>;
 constexpr int words = 50;
 
 /// `count` binary trees of 1 to 12 words.

@@ -70,6 +70,13 @@ inline ir::Stmt loop_around(const LoopHeader& header, ir::Stmt body) {
   return ir::For::make(header.var, header.dim, header.extent, header.kind, std::move(body), header.piece);
 }
 
+/// `body` for each of `count` values of `var`: a loop, unless there is one value.
+inline ir::Stmt loop_if_several(const ir::Expr& var, const Dim& dim, int count, ir::ForKind kind,
+                                const ir::Stmt& body) {
+  if (count == 1) return ir::substitute(body, {{var.get(), ir::imm(0)}});
+  return ir::For::make(var, dim, ir::imm(count), kind, body);
+}
+
 inline ir::Stmt build_nest(const Nest& nest) {
   ir::Stmt stmt = nest.inner;
   for (const auto& loop : reversed(nest.loops)) stmt = loop_around(loop, stmt);

@@ -53,6 +53,19 @@ inline ir::Layout panel_layout(const Vector<Dim>& dims, int panel, int lanes, DT
   return layout;
 }
 
+/// Ends a layout of tiles that has the axes of one panel, of `outputs` indices of dimension `column`: a panel takes
+/// `stride` elements, and dimensions beside it and `summed` keep their order outside of it, the panels' number last.
+inline void add_panels(ir::Layout& layout, const Vector<Dim>& dims, int column, int summed, int outputs,
+                       std::int64_t stride) {
+  for (int d = int(dims.size()); d-- > 0;) {
+    if (d == column || d == summed) continue;
+    layout.axes.push_back({d, 1, 0, stride});
+    stride *= dims[std::size_t(d)].extent();
+  }
+  layout.axes.push_back({column, outputs, 0, stride});
+  layout.fixed_size = stride * ((dims[std::size_t(column)].extent() + outputs - 1) / outputs);
+}
+
 /// Lanes of a vector of `dtype` on the target.
 inline int lanes_of(const Target& target, DType dtype) { return target.vector_bytes / int(size_of(dtype)); }
 

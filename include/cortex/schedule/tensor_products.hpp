@@ -40,17 +40,10 @@ inline ir::Layout fragment_layout(const Vector<Dim>& dims, DType type, int colum
   else
     layout.axes = {{summed, 1, 2, 1}, {column, 8, 2, 2}, {summed, 8, 2, 4}, {summed, 2, 4, 8}, {column, 1, 8, 32}};
   const int depth = TensorTile::depth(type);
-  const auto tiles = [&](int d, int size) { return (dims[std::size_t(d)].extent() + size - 1) / size; };
-  std::int64_t stride = TensorTile::outputs * depth;
-  layout.axes.push_back({summed, depth, 0, stride});
-  stride *= tiles(summed, depth);
-  for (int d = int(dims.size()); d-- > 0;) {
-    if (d == column || d == summed) continue;
-    layout.axes.push_back({d, 1, 0, stride});
-    stride *= dims[std::size_t(d)].extent();
-  }
-  layout.axes.push_back({column, TensorTile::outputs, 0, stride});
-  layout.fixed_size = stride * tiles(column, TensorTile::outputs);
+  const std::int64_t tile = TensorTile::outputs * depth,
+                     tiles = (dims[std::size_t(summed)].extent() + depth - 1) / depth;
+  layout.axes.push_back({summed, depth, 0, tile});
+  add_panels(layout, dims, column, summed, TensorTile::outputs, tile * tiles);
   return layout;
 }
 

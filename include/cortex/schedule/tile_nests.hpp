@@ -277,12 +277,9 @@ class NestTiler {
       rest = with_sum(rest, sum, TileOperands::value(kept.back(), r, v, lane));
     }
     ir::Stmt each = at_column(with(halves.locals, rest), first + v * lanes + lane);
-    if (lanes == 1)
-      each = ir::substitute(each, {{lane.get(), ir::imm(0)}});
-    else
-      each = ir::For::make(lane, nest_.loops.back().dim, ir::imm(lanes), ir::ForKind::vectorized, each);
-    each = panels == 1 ? ir::substitute(each, {{v.get(), ir::imm(0)}})
-                       : ir::For::make(v, nest_.loops.back().dim, ir::imm(panels), ir::ForKind::serial, each);
+    const Dim& dim = nest_.loops.back().dim;
+    each = loop_if_several(lane, dim, lanes, ir::ForKind::vectorized, each);
+    each = loop_if_several(v, dim, panels, ir::ForKind::serial, each);
     stmts.push_back(ir::For::make(r, row_->dim, num_rows_, ir::ForKind::serial, at_row(each, r)));
     return with(kept, ir::Block::make(stmts));
   }
@@ -381,8 +378,7 @@ class NestTiler {
         together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
     for (const ir::Expr& wanted : wanted_next_)
       body = ir::Block::make({jammed(ir::Prefetch::make(wanted), r, v, column, rows, vectors), body});
-    if (lanes == 1) return ir::substitute(body, {{lane.get(), ir::imm(0)}});
-    return ir::For::make(lane, nest_.loops.back().dim, ir::imm(lanes), ir::ForKind::vectorized, body);
+    return loop_if_several(lane, nest_.loops.back().dim, lanes, ir::ForKind::vectorized, body);
   }
 
   /// `work` for all rows and vectors, side by side.
@@ -408,11 +404,11 @@ class NestTiler {
     const ir::Stmt sums = jammed(with(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
     const Dim& dim = nest_.loops.back().dim;
     ir::Stmt each = at_column(with(halves.locals, rest), column);
-    each = vectors == 1 ? ir::substitute(each, {{v.get(), ir::imm(0)}})
-                        : ir::For::make(v, dim, ir::imm(vectors), ir::ForKind::serial, each);
-    each = at_row(each, r);
-    each = rows == 1 ? ir::substitute(each, {{r.get(), ir::imm(0)}})
-                     : ir::For::make(r, row_->dim, ir::imm(rows), ir::ForKind::serial, each);
+    each = at_row(loop_if_several(v, dim, vectors, ir::ForKind::serial, each), r);
+    if (rows == 1)
+      each = ir::substitute(each, {{r.get(), ir::imm(0)}});  // where rows are not tiled there is no loop over them
+    else
+      each = ir::For::make(r, row_->dim, ir::imm(rows), ir::ForKind::serial, each);
     return with(kept, ir::Block::make({sums, each}));
   }
 

@@ -34,15 +34,8 @@ inline ir::Layout tile_layout(const Vector<Dim>& dims, int column, int summed) {
   using ir::TileProduct;
   ir::Layout layout;
   layout.axes = {{summed, 1, 2, 1}, {column, 1, 16, 2}, {summed, 2, 16, 32}, {summed, 32, 0, TileProduct::tile}};
-  const auto tiles = [&](int d, int size) { return (dims[std::size_t(d)].extent() + size - 1) / size; };
-  std::int64_t stride = TileProduct::tile * tiles(summed, TileProduct::depth) + cache_line / 2;
-  for (int d = int(dims.size()); d-- > 0;) {
-    if (d == column || d == summed) continue;
-    layout.axes.push_back({d, 1, 0, stride});
-    stride *= dims[std::size_t(d)].extent();
-  }
-  layout.axes.push_back({column, TileProduct::outputs, 0, stride});
-  layout.fixed_size = stride * tiles(column, TileProduct::outputs);
+  const std::int64_t steps = (dims[std::size_t(summed)].extent() + TileProduct::depth - 1) / TileProduct::depth;
+  add_panels(layout, dims, column, summed, TileProduct::outputs, TileProduct::tile * steps + cache_line / 2);
   return layout;
 }
 
@@ -247,8 +240,7 @@ class TileOperands {
   }
 
   static ir::Stmt in_lanes(const Operand& operand, int lanes, const ir::Expr& lane, const ir::Stmt& body) {
-    if (lanes == 1) return ir::substitute(body, {{lane.get(), ir::imm(0)}});
-    return ir::For::make(lane, operand.loop->dim, ir::imm(lanes), ir::ForKind::vectorized, body);
+    return loop_if_several(lane, operand.loop->dim, lanes, ir::ForKind::vectorized, body);
   }
 
   /// Where piece `a` of index `16 * block + lane` of row `r` is.
