@@ -131,6 +131,39 @@ TEST_CASE("a sum that is read twice is computed once", "[lower][equality]") {
   CHECK(difference(graph, together) == "");
 }
 
+TEST_CASE("a sum of several products is as many sums of one", "[lower][equality]") {
+  // Products of W and U with two functions of a node, written in one sum and in a sum each.
+  const auto graph_of = [](bool in_one, ir::BinaryOp joined) {
+    Model m;
+    const int U = m.input("U", {m.H, m.H});
+    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+      const auto w = [&](auto& r) { return m.at(m.W, {i[0], r}) * m.sum_of_kids(n, r); };
+      const auto u = [&](auto& r) { return m.at(U, {i[0], r}) * m.emb(n, r); };
+      const ir::Expr sum =
+          in_one ? m.dot(m.H, [&](auto& r) { return ir::binary(joined, w(r), u(r)); })
+                 : ir::binary(joined, m.dot(m.H, [&](auto& r) { return w(r); }), m.dot(m.H, [&](auto& r) { return u(r); }));
+      return tanh_of(sum + m.at(m.b, {i[0]}));
+    });
+    return m.with(body);
+  };
+  for (const auto joined : {ir::BinaryOp::add, ir::BinaryOp::sub}) {
+    CHECK(lowered(graph_of(true, joined), apart) == lowered(graph_of(false, joined), apart));
+    CHECK(difference(graph_of(true, joined), apart) == "");
+  }
+}
+
+TEST_CASE("products of one weight are added up in one sum", "[lower][equality]") {
+  Model m;
+  const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+    return tanh_of(m.dot(m.H, [&](auto& r) {
+      return m.at(m.W, {i[0], r}) * m.sum_of_kids(n, r) + m.at(m.W, {i[0], r}) * m.emb(n, r);
+    }));
+  });
+  const ra::Graph graph = m.with(body);
+  CHECK(count(lowered(graph, together), " = h_sum2_acc + (W[") == 1);
+  CHECK(difference(graph, together) == "");
+}
+
 TEST_CASE("a reduction inside another kind of reduction has a row per edge", "[lower]") {
   const std::string text = lowered(odd::extremes(4), together);
   CHECK(count(text, "[d_edge,hidden=4]") >= 1);

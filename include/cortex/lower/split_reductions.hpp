@@ -14,10 +14,57 @@ namespace cortex::lower {
 
 namespace detail {
 
+/// Whether `e` is a product, or a sum of them, so that it goes into an accumulator by multiply-adds.
+inline bool is_product(const ir::Expr& e) {
+  const auto* product = e.as<ir::Binary>();
+  const auto* sum = e.as<ir::Reduce>();
+  return is_float(e.dtype()) &&
+         ((product && product->op == ir::BinaryOp::mul) || (sum && sum->op == ir::ReduceOp::sum));
+}
+
+/// Whether something in memory is read for both.
+inline bool share_load(const ir::Expr& a, const ir::Expr& b) {
+  bool found = false;
+  ir::visit_with(a, [&](const ir::Load& x) {
+    ir::visit_with(b, [&](const ir::Load& y) { found |= ir::equal(ir::handle_of(x), ir::handle_of(y)); });
+  });
+  return found;
+}
+
+/// `e` with each contraction of several products as several contractions, sum(a * x + b * y) = sum(a * x) + sum(b * y):
+/// as whoever writes them apart has them, with a multiply-add for each product and nothing else. Products that share
+/// what they read stay together.
+inline ir::Expr sums_of_products(const ir::Expr& e) {
+  return ir::mutate_with(e, [](auto& self, const ir::Reduce& reduce) -> ir::Expr {
+    const ir::Expr inner = self.children(reduce);
+    const auto* whole = inner.as<ir::Reduce>();
+    if (whole->op != ir::ReduceOp::sum || whole->axis.dim.kind() != DimKind::dense) return inner;
+    const auto apart = [&](auto& parts_of, const ir::Expr& body) -> ir::Expr {
+      const auto* parts = body.as<ir::Binary>();
+      if (parts && (parts->op == ir::BinaryOp::add || parts->op == ir::BinaryOp::sub) &&
+          !share_load(parts->a, parts->b)) {
+        const ir::Expr a = parts_of(parts_of, parts->a), b = parts_of(parts_of, parts->b);
+        return a && b ? ir::binary(parts->op, a, b) : ir::Expr();
+      }
+      if (const auto* less = body.as<ir::Unary>(); less && less->op == ir::UnaryOp::neg) {
+        const ir::Expr a = parts_of(parts_of, less->a);
+        return a ? ir::Unary::make(ir::UnaryOp::neg, a) : ir::Expr();
+      }
+      if (!is_product(body)) return {};
+      const ir::Expr var = ir::Var::make(whole->axis.var.template as<ir::Var>()->name);
+      return ir::Reduce::make(whole->op, {var, whole->axis.dim, whole->axis.extent},
+                              ir::substitute(body, {{whole->axis.var.get(), var}}));
+    };
+    const ir::Expr sums = is_product(whole->body) ? ir::Expr() : apart(apart, whole->body);
+    return sums ? sums : inner;
+  });
+}
+
 /// Splits one definition; the parts come before what reads them.
 class ReductionSplitter {
  public:
   ReductionSplitter(const Definition& whole, Vector<Definition>& out) : whole_(whole), out_(out) {
+    whole_.body = sums_of_products(whole.body);
     scope_ = whole.indices;
   }
 
@@ -130,7 +177,7 @@ class ReductionSplitter {
     ir::Expr body, read;
   };
 
-  const Definition& whole_;
+  Definition whole_;
   Vector<Definition>& out_;
   Vector<IndexVar> scope_;
   Vector<Defined> defined_;
