@@ -139,9 +139,9 @@ TEST_CASE("a sum of several products is as many sums of one", "[lower][equality]
     const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
       const auto w = [&](auto& r) { return m.at(m.W, {i[0], r}) * m.sum_of_kids(n, r); };
       const auto u = [&](auto& r) { return m.at(U, {i[0], r}) * m.emb(n, r); };
-      const ir::Expr sum =
-          in_one ? m.dot(m.H, [&](auto& r) { return ir::binary(joined, w(r), u(r)); })
-                 : ir::binary(joined, m.dot(m.H, [&](auto& r) { return w(r); }), m.dot(m.H, [&](auto& r) { return u(r); }));
+      const ir::Expr sum = in_one ? m.dot(m.H, [&](auto& r) { return ir::binary(joined, w(r), u(r)); })
+                                  : ir::binary(joined, m.dot(m.H, [&](auto& r) { return w(r); }),
+                                               m.dot(m.H, [&](auto& r) { return u(r); }));
       return tanh_of(sum + m.at(m.b, {i[0]}));
     });
     return m.with(body);

@@ -136,6 +136,38 @@ TEST_CASE("workers beyond the vectors of a state have no part in it", "[cost]") 
   CHECK(arithmetic(64) == Approx(arithmetic(5)));
 }
 
+TEST_CASE("workers pay for the lines that they read of each other's, and not for the rest", "[cost]") {
+  std::vector<ir::WorkItem> items = product();
+  ir::BufferInfo h, c;
+  h.name = "h", h.dims = {Dim("node"), Dim("h", 256)}, h.role = ir::Role::state;
+  c = h, c.name = "c";
+  items[2].stored = {ir::Buffer(h), ir::Buffer(c)};
+  schedule::MachineModel slow = machine();
+  slow.barrier = 0, slow.remote_line = 1e-6;
+  const auto waits = [&](int workers) {
+    return schedule::predict(items, standard.workers(workers), target(), slow, {levels(10, 40), 1}).barriers;
+  };
+  CHECK(waits(2) == 0);
+  items[2].exchanged = {items[2].stored[0]};
+  CHECK(waits(1) == 0);
+  CHECK(waits(2) == Approx(10 * 40 * (256 * 4 / 64) / 2 * 1e-6));
+}
+
+TEST_CASE("what a loop reads again and again need not share the cache with what a call reads once", "[cost]") {
+  std::vector<ir::WorkItem> items = product();
+  const auto weights_of_levels = [&] {
+    return schedule::predict_nests(items, standard, target(), machine(), {levels(10, 1), 1})[1].terms.weights;
+  };
+  const double alone = weights_of_levels();
+  ir::WorkItem ahead = items[2];  // of as many bytes as the cache has, for all leaves at once
+  ahead.depth = 0, ahead.unit = "leaf", ahead.weights[0].unit = "call", ahead.weights[0].bytes = 1e6;
+  items[0] = ahead;
+  CHECK(weights_of_levels() == Approx(alone));
+  items[3] = items[2];  // a second product at each level
+  items[3].weights[0].bytes = 1e6;
+  CHECK(weights_of_levels() > 1.2 * alone);
+}
+
 TEST_CASE("a schedule that may leave workers out takes the least of what teams take", "[cost][groups]") {
   const CallShape shape{levels(20, 1), 1};
   const auto seconds = [&](const Schedule& schedule) {

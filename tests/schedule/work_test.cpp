@@ -1,8 +1,12 @@
 // What the tuner predicts by, without compiling.
 #include <catch2/catch.hpp>
+#include <set>
+#include <string>
 
 #include "cortex/ir/count_work.hpp"
+#include "cortex/ra/schedule_text.hpp"
 #include "cortex/runtime/compile.hpp"
+#include "support/models.hpp"
 #include "support/random_cases.hpp"
 
 using namespace cortex;
@@ -33,6 +37,18 @@ TEST_CASE("the work of a graph is that of the program compiled from it, before i
     }
   }
   CHECK(sums > 100);
+}
+
+TEST_CASE("workers read each other's rows of what is multiplied, and their own columns of what is not", "[schedule]") {
+  const auto exchanged = [](const ra::Graph& graph, int workers) {
+    std::set<std::string> names;
+    for (const ir::WorkItem& item :
+         runtime::work_of(graph, Schedule::standard().workers(workers), Target::interpreter()))
+      for (const ir::Buffer& buffer : item.exchanged) names.insert(buffer->name);
+    return names;
+  };
+  const auto lstm = tree_lstm(32);
+  CHECK(exchanged(lstm.graph(), 2) == std::set<std::string>{"h"});
 }
 
 TEST_CASE("a schedule that has no meaning is refused as by compiling", "[schedule][refusal]") {

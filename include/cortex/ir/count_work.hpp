@@ -41,6 +41,7 @@ struct WorkItem {
   int depth = 0;                // how many such loops are around
   std::string unit;             // loop: what one iteration is; nest: what its rows are
   Vector<Buffer> stored;        // what outlives the nest
+  Vector<Buffer> exchanged;     // of that, what workers read of each other's
   bool by_each_worker = false;  // each worker does all of it for itself
   bool tabulated = false;       // calls do none of it where there are tables
   int gates = 0;                // how many sums it accumulates side by side at most; 0: it has no contraction
@@ -54,16 +55,20 @@ class WorkCounter {
  public:
   Vector<WorkItem> run(const Stmt& body) {
     top(body, {}, 0);
+    for (WorkItem& item : items_)
+      for (const Buffer& buffer : item.stored)
+        if (buffer->scope == Scope::shared && read_of_others_.contains(buffer.id())) item.exchanged.push_back(buffer);
     return std::move(items_);
   }
 
  private:
-  /// Where a walk stands: what is counted for each of, how often for each, and what one iteration of the loop that
-  /// carries the dependence is.
+  /// Where a walk stands: what is counted for each of, how often for each, what one iteration of the loop that carries
+  /// the dependence is, and the variable of the loop that workers share, if any: what it gives to one worker is not
+  /// done by each.
   struct Place {
     std::string unit = "call", iteration = "call";
     double times = 1;
-    bool one_worker = false;  // what a loop around gives to one worker is not done by each
+    Expr shared;
   };
 
   // ---- nests ----
@@ -148,7 +153,7 @@ class WorkCounter {
   void store(const Store& store, const Place& place) {
     value(store.value, place);
     if (store.buffer->scope == Scope::local) return;
-    item().by_each_worker |= store.buffer->scope == Scope::worker && !place.one_worker;
+    item().by_each_worker |= store.buffer->scope == Scope::worker && !place.shared;
     if (std::find(item().stored.begin(), item().stored.end(), store.buffer) == item().stored.end())
       item().stored.push_back(store.buffer);
   }
@@ -184,7 +189,7 @@ class WorkCounter {
   Place in_loop(const For& loop, const Place& place) {
     Place inside = place;
     if (!items_.empty()) item().tabulated |= is_of_tables(loop.extent);
-    inside.one_worker |= loop.loop == ForKind::parallel;
+    if (loop.loop == ForKind::parallel) inside.shared = loop.var;
     if (const auto extent = as_int(loop.extent)) {
       extents_.insert_or_assign(loop.var.get(), double(*extent));
       inside.times *= double(*extent);
@@ -270,6 +275,8 @@ class WorkCounter {
         [&](const Load& n) {
           if (!seen.insert(&n)) return false;
           if (n.buffer->role == Role::weight) reads_.push_back({handle_of(n), place});
+          const auto is_own = [&](const Expr& index) { return place.shared && index.same_as(place.shared); };
+          if (std::none_of(n.indices.begin(), n.indices.end(), is_own)) read_of_others_.insert(n.buffer.id());
           return true;
         });
     if (sum.flops == 0 && sum.functions == 0) return;
@@ -326,6 +333,7 @@ class WorkCounter {
   Vector<WorkItem> items_;
   PointerMap<double> extents_;  // of loops' variables
   Vector<Read> reads_;          // of the nest at hand
+  PointerSet read_of_others_;   // buffers that are read elsewhere than at a worker's own share of them
 };
 
 }  // namespace detail

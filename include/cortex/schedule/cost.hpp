@@ -78,8 +78,10 @@ class CostModel {
     Vector<std::string> parts;
     for (const ir::WorkItem& item : items) {
       leaves_apart_ |= item.depth == 0 && item.unit == "leaf";
+      if (item.depth == 0) slices_.push_back(0);
+      slice_of_.push_back(slices_.size() - 1);
       for (const ir::WeightRead& read : item.weights)
-        if (!is_of_rows(read.unit)) slice_ += read.bytes / workers_;
+        if (!is_of_rows(read.unit)) slices_.back() += read.bytes / workers_;
       const std::string part = item.unit.substr(0, item.unit.find(" where "));
       if (part.rfind("node of part", 0) == 0 && std::find(parts.begin(), parts.end(), part) == parts.end())
         parts.push_back(part);
@@ -119,7 +121,9 @@ class CostModel {
     if (tiled) result.rows = tile.most_rows, result.vectors = tile.vectors(tile.most_rows);
     if (on_matrix_unit(item)) result.vectors = ir::TileProduct::most_panels;
     const auto add = [&](const Scope& scope, double times) {
-      CostTerms terms = item.kind == ir::WorkItem::Kind::barrier ? barrier() : nest(item, scope, times, tiled, tile);
+      const double slice = slices_[slice_of_[number]];
+      CostTerms terms =
+          item.kind == ir::WorkItem::Kind::barrier ? barrier() : nest(item, scope, times, tiled, tile, slice);
       for (double* term : {&terms.arithmetic, &terms.weights, &terms.functions, &terms.barriers}) *term *= times;
       result.terms += terms;
     };
@@ -143,8 +147,10 @@ class CostModel {
     return terms;
   }
 
-  /// One execution of a nest, of which there are `times` with equal shares of the scope's rows.
-  CostTerms nest(const ir::WorkItem& item, const Scope& scope, double times, bool tiled, const TileShape& tile) const {
+  /// One execution of a nest, of which there are `times` with equal shares of the scope's rows. `slice`: the bytes of
+  /// weights that a worker reads in the loop around it.
+  CostTerms nest(const ir::WorkItem& item, const Scope& scope, double times, bool tiled, const TileShape& tile,
+                 double slice) const {
     const double rows = count(item.unit, scope) / times, share = sharers(item);
     double flops = 0, functions = 0, once = 0, by_row = 0;
     for (const ir::Operations& operations : item.operations) {
@@ -160,12 +166,12 @@ class CostModel {
     const double rate = machine_.flops * (item.gates ? of_tile : 0.25);
     CostTerms terms;
     terms.arithmetic = flops / share / rate + (on_matrix_unit(item) ? rows * taking_apart(item, once) : 0);
-    const double reading = tiles * once / share / machine_.bandwidth(slice_);
+    const double reading = tiles * once / share / machine_.bandwidth(slice);
     terms.weights = std::cbrt(std::pow(terms.arithmetic, 3) + std::pow(reading, 3)) - terms.arithmetic;
     terms.weights += by_row / share / far();
     terms.functions = functions / share * (schedule_.exact ? machine_.library : machine_.activation);
     if (workers_ > 1 && !item.by_each_worker)
-      terms.barriers = rows * stored_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
+      terms.barriers = rows * exchanged_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
     return terms;
   }
 
@@ -253,16 +259,14 @@ class CostModel {
   /// Rows of tables: they come from wherever there is room for a table.
   double far() const { return machine_.levels.size() < 2 ? 1e10 : machine_.levels[machine_.levels.size() - 2].rate; }
 
-  /// What other workers read of a row: states. Temporaries mostly stay with the worker that makes them, and so do
-  /// matrices, whose rows workers own.
-  static double stored_bytes(const ir::WorkItem& item) {
+  /// What workers read of each other's, of a row.
+  static double exchanged_bytes(const ir::WorkItem& item) {
     double bytes = 0;
-    for (const ir::Buffer& buffer : item.stored) {
+    for (const ir::Buffer& buffer : item.exchanged) {
       double elements = double(size_of(buffer->dtype));
-      int dense = 0;
       for (const Dim& dim : buffer->dims)
-        if (dim.extent() > 0) elements *= double(dim.extent()), ++dense;
-      if (buffer->role == ir::Role::state && dense < 2) bytes += elements;
+        if (dim.extent() > 0) elements *= double(dim.extent());
+      bytes += elements;
     }
     return bytes;
   }
@@ -272,7 +276,9 @@ class CostModel {
   const Target& target_;
   const MachineModel& machine_;
   const CallShape& shape_;
-  double workers_, slice_ = 0, parts_ = 1, depth_ = 0;
+  double workers_, parts_ = 1, depth_ = 0;
+  Vector<double> slices_;         // bytes of weights that a worker reads in each nest that is in no loop, and each loop
+  Vector<std::size_t> slice_of_;  // each item's
   bool leaves_apart_ = false;
 };
 

@@ -20,14 +20,14 @@ struct MachineModel {
     double bytes = 0, rate = 0;
   };
 
-  double flops = 0;           // of f32 multiply-adds (2 each) that wait for nothing
-  Vector<Level> levels;       // smallest first; the last one is memory, and holds everything
-  double barrier = 0.14e-6;   // until two workers have met
-  double start = 0.8e-6;      // until others work on a call, too
-  double remote_line = 8e-9;  // to read a cache line that another worker has just written
-  double activation = 0;      // a tanh, sigmoid or exp, approximated
-  double library = 6e-9;      // the same, of the C library
-  double node = 5.4e-9;       // to number a node
+  double flops = 0;            // of f32 multiply-adds (2 each) that wait for nothing
+  Vector<Level> levels;        // smallest first; the last one is memory, and holds everything
+  double barrier = 0.3e-6;     // until two workers have met and are at work again: half of it signals
+  double start = 0.8e-6;       // until others work on a call, too
+  double remote_line = 12e-9;  // a cache line that one worker writes and another reads
+  double activation = 0;       // a tanh, sigmoid or exp, approximated
+  double library = 6e-9;       // the same, of the C library
+  double node = 5.4e-9;        // to number a node
 
   /// How fast a slice of `bytes` is read again and again: from the level that holds it, and, since it shares that level
   /// with other data, ever more from the next one when it is larger than what that keeps. A level that replaces what
