@@ -193,6 +193,8 @@ TEST_CASE("an explanation says what the matrix unit multiplies", "[matrix_unit][
   CHECK_THAT(text, Catch::Contains("arithmetic is in f32, with products of the matrix unit") &&
                        Catch::Contains("packed for the matrix unit") && Catch::Contains("a matrix unit for bf16"));
   const std::string vectors = explain(model_of(lstm(80), stored().multiply_in_vectors()));
-  CHECK_THAT(vectors,
-             !Catch::Contains("products of the matrix unit") && !Catch::Contains("packed for the matrix unit"));
+  CHECK_THAT(vectors, !Catch::Contains("products of the matrix unit") &&
+                          !Catch::Contains("packed for the matrix unit") && !Catch::Contains("multiply for"));
+  CHECK_THAT(explain(model_of(lstm(32), stored())),
+             Catch::Contains("and not the matrix unit: a row has so few products that vectors make them sooner"));
 }

@@ -81,6 +81,7 @@ TEST_CASE("sums of products of rows with bf16 are made in tiles, and no others",
   CHECK(tile_products(tree_fc(64).graph(), stored().multiply_in_vectors()) == 0);
   CHECK(tile_products(tree_fc(64).graph(), stored().store_weights(DType::f32)) == 0);
   CHECK(tile_products(tree_fc(64).graph(), stored().store_weights(DType::f16)) == 0);
+  CHECK(tile_products(tree_fc(64).graph(), stored().store("Wl", DType::f16)) == 0);
   CHECK(tile_products(tree_fc(64).graph(), stored(), machine(64, 32)) == 0);
   Target narrow = with_unit();
   narrow.vector_bytes = 32;
@@ -120,6 +121,30 @@ TEST_CASE("a sum that does not begin at zero is made with vectors", "[schedule]"
   const auto tiles = [&](const ir::Stmt& s) { return !schedule::tile_weights(s, with_unit(), stored()).same_as(s); };
   CHECK(tiles(starting_at(0)));
   CHECK_FALSE(tiles(starting_at(1)));
+}
+
+TEST_CASE("it is said why vectors multiply what the unit does not", "[schedule]") {
+  const auto reasons = [](const ra::Graph& graph, const Schedule& schedule) {
+    const std::vector<Snapshot> passes = passes_of(graph, schedule, with_unit());
+    std::size_t tiled = 0;
+    while (passes[tiled].pass != "tile_nests") ++tiled;
+    std::string text;
+    schedule::for_each_nest(passes[tiled - 1].program.body, [&](const schedule::Nest& nest) {
+      const char* const reason = schedule::why_vectors(nest);
+      if (reason) text += std::string(text.empty() ? "" : "; ") + reason;
+    });
+    return text;
+  };
+  CHECK(reasons(tree_fc(64).graph(), stored()) == "");
+  CHECK(reasons(tree_fc(64).graph(), stored().store_weights(DType::f32)) == "");
+  CHECK(reasons(tree_fc(45).graph(), stored()) == "a row has so few products that vectors make them sooner");
+  CHECK(reasons(tree_fc(2048).graph(), stored()) == "its rows are too long to be taken apart");
+  CHECK(reasons(tree_fc(64).graph(), stored().store("Wl", DType::f32)) ==
+        "a sum is not of products of rows with matrices of bf16 alone");
+  CHECK(reasons(tree_fc(64).graph(), Schedule{}.dynamic_batch().store_weights(DType::bf16)) ==
+        "it is under a condition of each node");
+  CHECK_THAT(reasons(mv_phrases(64).graph(), stored()),
+             Catch::Contains("it is not a vector at each of a level's nodes"));
 }
 
 TEST_CASE("products in tiles are those of vectors after every pass", "[schedule][equality]") {

@@ -64,18 +64,36 @@ inline int tile_steps(const ir::For& loop) {
   return int((loop.dim.extent() + ir::TileProduct::depth - 1) / ir::TileProduct::depth);
 }
 
-/// Lays out in tiles what nests multiply that the matrix unit can multiply.
-class TileWeights {
+/// Whether a nest's sums are products that the matrix unit can make, and would make sooner than vectors do.
+class UnitSuits {
  public:
-  /// The nest over weights in tiles; nothing where its sums are others.
-  ir::Stmt nest(const Nest& nest) {
-    nest_ = &nest;
-    if (!suits()) return {};
-    Nest result = nest;
-    result.inner = ir::mutate_with(nest.inner, [&](auto&, const ir::For& loop) -> ir::Stmt {
-      return loop.dim.kind() == DimKind::dense ? in_tiles(loop) : ir::handle_of(loop);
-    });
-    return build_nest(result);
+  explicit UnitSuits(const Nest& nest) : nest_(nest) {}
+
+  /// Why vectors multiply, in words; null if the unit is to.
+  const char* reason() const {
+    if (!nest_.rows || nest_.rows->kind != ir::ForKind::serial || nest_.loops.size() != 1 || !slice_var(nest_))
+      return "it is not a vector at each of a level's nodes";
+    if (nest_.guard) return "it is under a condition of each node";
+    const LoopHeader& column = nest_.loops.back();
+    const bool whole = ir::as_int(column.extent) == column.dim.extent(),
+               panels = column.piece == 1 || column.piece % ir::TileProduct::outputs == 0,
+               plain = column.kind == ir::ForKind::serial || column.kind == ir::ForKind::parallel;
+    if (!whole || !panels || !plain) return "its columns are cut otherwise";
+    const Halves halves(nest_.inner);
+    bool plain_sums = halves.plain;
+    for (const ir::Stmt& s : halves.rest)
+      ir::visit_with(s, [&](const ir::For& loop) { plain_sums &= loop.dim.kind() != DimKind::dense; });
+    if (!plain_sums) return "its sums do not stand side by side";
+    if (widest_stored(nest_.inner) != DType::f32) return "it is not f32";
+    return reason_of_sums(halves);
+  }
+
+  /// Whether `load` reads a matrix of bf16, by the nest's columns and by what is summed over.
+  bool is_matrix_of_unit(const ir::Load& load, const ir::Expr& summed) const {
+    const ir::BufferInfo& info = *load.buffer;
+    const bool laid_out_here = info.layout.empty() || info.packed_from;
+    return info.role == ir::Role::weight && info.dtype == DType::bf16 && laid_out_here &&
+           is_matrix(load, nest_, summed);
   }
 
  private:
@@ -85,30 +103,19 @@ class TileWeights {
   /// how many there are take longer than products with vectors.
   static constexpr std::int64_t least_products = 64 * 64;
 
-  bool suits() const {
-    const Nest& nest = *nest_;
-    if (!nest.rows || nest.rows->kind != ir::ForKind::serial || nest.guard || nest.loops.size() != 1 ||
-        !slice_var(nest) || !has_contraction(nest.inner))
-      return false;
-    const LoopHeader& column = nest.loops.back();
-    const bool whole = ir::as_int(column.extent) == column.dim.extent(),
-               panels = column.piece == 1 || column.piece % ir::TileProduct::outputs == 0;
-    if (!whole || !panels || (column.kind != ir::ForKind::serial && column.kind != ir::ForKind::parallel)) return false;
-    const Halves halves(nest.inner);
-    bool fits = halves.plain && widest_stored(nest.inner) == DType::f32;
-    for (const ir::Stmt& s : halves.rest)
-      ir::visit_with(s, [&](const ir::For& loop) { fits &= loop.dim.kind() != DimKind::dense; });
+  const char* reason_of_sums(const Halves& halves) const {
     std::int64_t bytes = 0, products = 0;
     for (const ir::Stmt& s : halves.lead)
       if (const auto* start = s.as<ir::Store>()) {
         const auto* constant = start->value.as<ir::FloatImm>();
-        fits &= constant && constant->value == 0;
+        if (!constant || constant->value != 0) return "a sum does not start from zero";
       } else if (const auto* loop = s.as<ir::For>()) {
-        fits &= is_product(*loop);
+        if (!is_product(*loop)) return "a sum is not of products of rows with matrices of bf16 alone";
         bytes += std::int64_t(tile_steps(*loop)) * ir::TileProduct::pieces * 1024;
-        products += loop->dim.extent() * column.dim.extent();
+        products += loop->dim.extent() * nest_.loops.back().dim.extent();
       }
-    return fits && bytes <= most_bytes && products >= least_products;
+    if (bytes > most_bytes) return "its rows are too long to be taken apart";
+    return products < least_products ? "a row has so few products that vectors make them sooner" : nullptr;
   }
 
   /// Whether the loop adds up products with matrices that the unit takes, and nothing else.
@@ -117,8 +124,8 @@ class TileWeights {
     for (const ir::Stmt& s : stmts_of(loop.body)) {
       const auto* store = s.as<ir::Store>();
       if (!store || store->buffer->scope != ir::Scope::local) return false;
-      const TileTerm term = tile_term(*store, [&](const ir::Load& load) { return is_own(load, loop.var); });
-      if (!term.weight || ir::uses(term.x, nest_->loops.back().var) || reads_local(term.x)) return false;
+      const TileTerm term = tile_term(*store, [&](const ir::Load& load) { return is_matrix_of_unit(load, loop.var); });
+      if (!term.weight || ir::uses(term.x, nest_.loops.back().var) || reads_local(term.x)) return false;
     }
     return true;
   }
@@ -130,16 +137,28 @@ class TileWeights {
     return found;
   }
 
-  /// Whether `load` reads a matrix that is this pass's to lay out.
-  bool is_own(const ir::Load& load, const ir::Expr& summed) const {
-    return load.buffer->role == ir::Role::weight && load.buffer->dtype == DType::bf16 && load.buffer->layout.empty() &&
-           is_matrix(load, *nest_, summed);
+  const Nest& nest_;
+};
+
+/// Lays out in tiles what nests multiply that the matrix unit can multiply.
+class TileWeights {
+ public:
+  /// The nest over weights in tiles; nothing where its sums are others.
+  ir::Stmt nest(const Nest& nest) {
+    const UnitSuits suits(nest);
+    if (!has_contraction(nest.inner) || suits.reason()) return {};
+    Nest result = nest;
+    result.inner = ir::mutate_with(nest.inner, [&](auto&, const ir::For& loop) -> ir::Stmt {
+      return loop.dim.kind() == DimKind::dense ? in_tiles(nest, suits, loop) : ir::handle_of(loop);
+    });
+    return build_nest(result);
   }
 
-  ir::Stmt in_tiles(const ir::For& loop) {
+ private:
+  ir::Stmt in_tiles(const Nest& nest, const UnitSuits& suits, const ir::For& loop) {
     return ir::mutate_with(ir::handle_of(loop), [&](auto& self, const ir::Load& load) -> ir::Expr {
-      if (!is_own(load, loop.var)) return self.children(load);
-      const int column = dim_indexed_by(load, nest_->loops.back().var), summed = dim_indexed_by(load, loop.var);
+      if (!suits.is_matrix_of_unit(load, loop.var)) return self.children(load);
+      const int column = dim_indexed_by(load, nest.loops.back().var), summed = dim_indexed_by(load, loop.var);
       const ir::Buffer copy = copies_.of(load.buffer, column, summed, [&](ir::BufferInfo& info) {
         info.name += "_tiles";
         info.tiles = true;
@@ -149,7 +168,6 @@ class TileWeights {
     });
   }
 
-  const Nest* nest_ = nullptr;
   PackedCopies copies_;
 };
 
@@ -305,6 +323,18 @@ inline bool multiplies_tiles(const Nest& nest) {
   bool found = false;
   ir::visit_with(nest.inner, [&](const ir::Load& load) { found |= load.buffer->tiles; });
   return found;
+}
+
+/// Why vectors make a nest's products of weights of bf16, in words; null if the unit does, or there are none. For
+/// programs that `tile_weights` has gone through.
+inline const char* why_vectors(const Nest& nest) {
+  bool bf16 = false;
+  ir::visit_with(nest.inner, [&](const ir::For& loop) {
+    if (loop.dim.kind() != DimKind::dense) return;
+    ir::visit_with(loop.body, [&](const ir::Load& load) { bf16 |= load.buffer->dtype == DType::bf16; });
+  });
+  if (!bf16 || !has_contraction(nest.inner) || multiplies_tiles(nest)) return nullptr;
+  return detail::UnitSuits(nest).reason();
 }
 
 }  // namespace cortex::schedule

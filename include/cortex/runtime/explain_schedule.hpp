@@ -1,0 +1,279 @@
+// What `explain` says of a compiled model's schedule: what the compiler chose, and what was asked for.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "cortex/base/vector.hpp"
+#include "cortex/pass/flatten_storage.hpp"
+#include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/explain_text.hpp"
+#include "cortex/runtime/weight_places.hpp"
+#include "cortex/schedule/alternate_sweeps.hpp"
+#include "cortex/schedule/choose_groups.hpp"
+#include "cortex/schedule/gpu_shape.hpp"
+#include "cortex/schedule/tile_products.hpp"
+
+namespace cortex::runtime::detail {
+
+/// The bytes of a buffer's rows, or of all of it, and what there is a row for.
+struct BufferSize {
+  double bytes = 0;
+  std::string unit;  // empty: all of it
+};
+
+inline BufferSize size_of_buffer(const ir::Buffer& buffer) {
+  const ir::Layout layout = buffer->layout.empty() ? pass::detail::padded_layout(buffer) : buffer->layout;
+  const double bytes = double(size_of(buffer->dtype));
+  if (layout.fixed_size) return {double(layout.fixed_size) * bytes, ""};
+  const double row = double(std::max<std::int64_t>(layout.row_size, 1)) * bytes;
+  switch (buffer->dims[0].kind()) {
+    case DimKind::batch: return {row, "node of a level"};
+    case DimKind::batch_edge: return {row, "edge of a level"};
+    case DimKind::edge: return {row, "edge"};
+    case DimKind::open: return {row, "row"};
+    default: return {row, "node"};
+  }
+}
+
+/// `residence`: of a kernel that stays on a device, in words how; empty for all others.
+class ScheduleExplainer {
+ public:
+  explicit ScheduleExplainer(const Executable& executable, const std::string& residence)
+      : executable_(executable), residence_(residence) {}
+
+  std::string text() const {
+    const Schedule& s = executable_.schedule;
+    Table lines(9, 9);
+    lines.row({"order", s.batched ? "level by level: nodes of one level do not depend on each other and run together"
+                                  : "node by node, children before parents"});
+    if (s.batched)
+      lines.row({"levels", executable_.level_fill > 1
+                               ? "of fewer than " + std::to_string(executable_.level_fill) +
+                                     " nodes are filled up with nodes from below that nobody waits for so soon" +
+                                     (s.level_fill ? "" : ", by the cost model")
+                               : "are of nodes of one height"});
+    lines.row({"leaves", s.leaves_apart ? "have code of their own, without what needs children"
+                                        : "run the same code as inner nodes, unless a branch has code of its own"});
+    lines.row({"branches", branches()});
+    for (const auto& [name, depth] : s.unrolled)
+      lines.row({"unrolled", name + ": subtrees of " + std::to_string(depth) + " levels at a time, each one worker's"});
+    for (const std::string& name : s.refactored)
+      lines.row(
+          {"refactored", "the recursion is cut at the product of " + name + ", and its end joins the parents' begin"});
+    lines.row({"subtrees", executable_.shares_subtrees
+                               ? "equal ones of a call are found by their data, and computed once"
+                               : "are computed each, even where they are equal"});
+    const std::string workers = std::to_string(s.max_workers);
+    if (executable_.target.backend == Backend::cuda)
+      add_gpu(lines);
+    else
+      lines.row({"workers", s.max_workers == 1 ? "one thread runs a call"
+                                               : "up to " + workers +
+                                                     " threads share a call, each with its own slice of every "
+                                                     "operator's last dimension" +
+                                                     teams()});
+    if (s.max_workers > 1 && executable_.target.backend != Backend::cuda) lines.row({"groups", groups()});
+    if (s.by_hand) lines.row({"loops", "by hand; steps: " + std::to_string(s.by_hand->size())});
+    if (const std::string types = stored(); !types.empty()) lines.row({"weights", types});
+    add_vectors(lines);
+    if (const std::string asked = tiling(s.tiling); !asked.empty()) lines.row({"tiles", asked});
+    if (schedule::alternates(executable_.tiled.body))
+      lines.row(
+          {"sweeps", "every other one over a worker's weights goes backwards" +
+                         std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
+                                         ? ""
+                                         : ": its slice of a level's is more than the second-level cache keeps")});
+    lines.row({"functions",
+               s.exact ? "tanh, sigmoid, exp, log, erf, sin and their like are the C library's"
+                       : "tanh, sigmoid, exp, log, erf, sin and their like in f32 are approximations of a few units in "
+                         "the last place"});
+    if (const std::string names = unread(); !names.empty())
+      lines.row({"unread", names + ": no result depends on it, so it need not be bound"});
+    lines.row({"target", target()});
+    return "schedule\n" + lines.text();
+  }
+
+ private:
+  /// "1, from 8 roots on 2": what `count` says of so many roots
+  template <class Count>
+  static std::string by_roots(const char* roots_on, const Count& count) {
+    std::string text;
+    int last = 0;
+    for (const int roots : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256}) {
+      const int now = count(roots);
+      if (now == last) continue;
+      text += (last ? ", from " + std::to_string(roots) + roots_on : "") + std::to_string(now);
+      last = now;
+    }
+    return text;
+  }
+
+  /// "; of one root of 39 nodes 1, from 2 on 2, by the cost model": as many workers as are worth it
+  std::string teams() const {
+    const Vector<TeamCost>& costs = executable_.team_costs;
+    if (costs.empty()) return "";
+    const auto kind = executable_.graph.structure;
+    const int most = costs.back().workers;  // all
+    const auto team = [&](int roots) {
+      const int groups = groups_of(executable_.group_rules, executable_.schedule.num_groups, most, std::size_t(roots));
+      const schedule::CallShape group = schedule::example_call(kind, std::ceil(double(roots) / groups));
+      return groups * best_team(costs, most / groups, group.nodes(), double(group.levels.size()));
+    };
+    return "; of one root of " + std::to_string(int(schedule::example_call(kind).nodes())) + " nodes " +
+           by_roots(" on ", team) + ", by the cost model";
+  }
+
+  /// "1, from 8 roots on 2, by the cost model; each with a share of a call's roots, and no barrier beyond it", for as
+  /// many threads as may share a call
+  std::string groups() const {
+    const Schedule& s = executable_.schedule;
+    const int most = std::min(s.max_workers, 256);
+    const std::string text = by_roots(" roots on ", [&](int roots) {
+      return groups_of(executable_.group_rules, s.num_groups, most, std::size_t(roots));
+    });
+    if (text == "1") return "one: every thread takes part in all of a call's roots";
+    return text + (s.num_groups ? "" : ", by the cost model") +
+           "; each with a share of a call's roots, and no barrier beyond it";
+  }
+
+  /// Weights that nothing reads.
+  std::string unread() const {
+    Vector<std::string> names;
+    for (const WeightSpec& weight : executable_.weights)
+      if (!weight.read) names.push_back(weight.name);
+    return joined(names);
+  }
+
+  /// "matrices as bf16, Emb as i8; arithmetic is in f32"
+  std::string stored() const {
+    const Schedule& s = executable_.schedule;
+    Vector<std::string> types;
+    const auto as = [&](const std::string& what, DType type) {
+      types.push_back(what + " as " + std::string(to_string(type)));
+    };
+    if (s.weight_type != DType::f32) as("those that sums of products read", s.weight_type);
+    for (const auto& [name, type] : s.stored) as(name, type);
+    if (types.empty()) return "";
+    const auto& buffers = executable_.scheduled.buffers;
+    const bool tiles = std::any_of(buffers.begin(), buffers.end(), [](const ir::Buffer& b) { return b->tiles; });
+    return "stored: " + joined(types) + (schedule::products_of(s.gpu) == DType::f32 ? "; arithmetic is in f32" : "") +
+           (tiles ? ", with products of the matrix unit" : "");
+  }
+
+  /// What vectors multiply of weights that are stored so that the matrix unit could.
+  void add_vectors(Table& lines) const {
+    if (!executable_.target.matrix_unit || !schedule::wants_matrix_unit(executable_.schedule)) return;
+    schedule::for_each_nest(executable_.scheduled.body, [&](const schedule::Nest& nest) {
+      const char* const reason = schedule::why_vectors(nest);
+      if (!reason) return;
+      Vector<std::string> names;
+      for (const schedule::Access& access : schedule::accesses_of(nest.inner))
+        if (access.write && std::find(names.begin(), names.end(), access.buffer->name) == names.end())
+          names.push_back(access.buffer->name);
+      lines.row({"vectors", "multiply for " + joined(names) + ", and not the matrix unit: " + reason});
+    });
+  }
+
+  static std::string tiling(const Tiling& tiling) {
+    Vector<std::string> asked;
+    const auto add = [&](int count, const char* what) {
+      if (count) asked.push_back("at most " + std::to_string(count) + what);
+    };
+    add(tiling.rows, " rows"), add(tiling.vectors, " vectors of each gate"), add(tiling.gates, " gates side by side");
+    if (tiling.sweeps == Tiling::Sweeps::forward) asked.push_back("all sweeps over weights forward");
+    return joined(asked);
+  }
+
+  /// How a GPU shares a call, and where its weights are.
+  void add_gpu(Table& lines) const {
+    const GpuSchedule& gpu = executable_.schedule.gpu;
+    const std::string blocks = std::to_string(gpu.blocks);
+    std::string group = "one block of threads";
+    if (gpu.blocks > 1)
+      group = gpu.group == GpuSchedule::Group::cluster
+                  ? "a cluster of " + blocks + " blocks, which meet at the hardware's barrier"
+                  : blocks + " blocks of the grid, which meet at a " + (gpu.lock_based ? "lock-based" : "lock-free") +
+                        " barrier in memory";
+    lines.row({"groups", "of a call's roots; each is " + group});
+    const std::string threads = std::to_string(gpu.threads) + " a block";
+    bool in_parts = false;
+    for (const ir::Buffer& buffer : executable_.scheduled.buffers) in_parts |= buffer->parts > 1;
+    const std::string column =
+        in_parts ? std::to_string(gpu.parts) + " of a warp with a column of the output, each with a part of its sums,"
+                 : "each with a column of the output";
+    lines.row({"threads", executable_.schedule.by_hand ? threads
+                                                       : threads + ", " + column + " for up to " +
+                                                             std::to_string(gpu.rows) + " nodes side by side"});
+    if (const DType type = schedule::products_of(gpu); type != DType::f32)
+      lines.row({"tensor cores",
+                 "multiply " + std::string(to_string(type)) +
+                     " and add in f32, in tiles of 16 columns and 8 nodes a warp" +
+                     (gpu.parts > 1 ? ", " + std::to_string(gpu.parts) + " chains of products each: " : ": ") +
+                     joined(tiled())});
+    const WeightPlaces places = weight_places(executable_.tiled);
+    Vector<std::string> whole, parts;
+    for (const InRegisters& some : places.in_registers)
+      (some.all ? whole : parts).push_back(std::to_string(some.elements) + " of " + some.name);
+    if (!residence_.empty()) lines.row({"kernel", residence_});
+    const bool stays = !residence_.empty();
+    const std::string elements = "elements that each thread multiplies at every level stay in its registers " +
+                                 std::string(stays ? "as long as the kernel runs: " : "for a call: ");
+    if (!whole.empty()) lines.row({"registers", elements + joined(whole)});
+    if (!parts.empty())
+      lines.row({"registers", elements + joined(parts) + "; they hold no more, and the others are read as below"});
+    double bytes = 0;
+    for (const ir::Buffer& buffer : places.on_chip) bytes += size_of_buffer(buffer).bytes;
+    if (!places.on_chip.empty())
+      lines.row({"resident", bytes_text(bytes) + " of weights stay in each block's shared memory " +
+                                 (stays ? "as long as the kernel runs: " : "for the time of a call: ") +
+                                 joined(places.on_chip_names)});
+    if (!places.streamed.empty())
+      lines.row({"streamed", "from the L2 cache, as they are read: " + joined(places.streamed)});
+  }
+
+  /// The matrices whose products are made by tensor cores, in the order of their first use.
+  Vector<std::string> tiled() const {
+    Vector<std::string> names;
+    for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
+      if (!buffer->fragments || !buffer->packed_from) continue;
+      const std::string& name = buffer->packed_from->name;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+  }
+
+  std::string branches() const {
+    const Schedule& s = executable_.schedule;
+    const auto& ops = executable_.graph.ops;
+    if (std::none_of(ops.begin(), ops.end(), [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; }))
+      return "there are none";
+    if (s.specialize_every) return "each side of each branch has code of its own";
+    Vector<std::string> own;
+    if (s.specialize_all) own.push_back("branches on is_leaf and switches");
+    for (const std::string& name : s.specialized) own.push_back(name);
+    return own.empty() ? "are decided at each node, when it runs"
+                       : joined(own) + ": code of their own for each side; others are decided at each node";
+  }
+
+  std::string target() const {
+    const Target& t = executable_.target;
+    const std::string vectors =
+        "vectors of " + std::to_string(t.vector_bytes) + " bytes, " + std::to_string(t.vector_registers) + " registers";
+    if (t.backend == Backend::cuda)
+      return "a GPU of compute capability " + std::to_string(t.gpu.sm / 10) + "." + std::to_string(t.gpu.sm % 10) +
+             " with " + std::to_string(t.gpu.multiprocessors) + " multiprocessors and " +
+             bytes_text(double(t.gpu.shared_bytes)) + " of shared memory a block";
+    if (t.backend == Backend::interpreter) return "the interpreter, for " + vectors;
+    return (t.cpu.empty() ? "this machine" : t.cpu) + ", " + vectors +
+           (t.matrix_unit ? ", a matrix unit for bf16" : "");
+  }
+
+  const Executable& executable_;
+  const std::string& residence_;
+};
+
+}  // namespace cortex::runtime::detail
