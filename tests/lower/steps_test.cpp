@@ -132,13 +132,13 @@ TEST_CASE("a sum that is read twice is computed once", "[lower][equality]") {
 }
 
 TEST_CASE("a sum of several products is as many sums of one", "[lower][equality]") {
-  // Products of W and U with two functions of a node, written in one sum and in a sum each.
-  const auto graph_of = [](bool in_one, ir::BinaryOp joined) {
+  // Products of W and U with two functions of a node, or with one, written in one sum and in a sum each.
+  const auto graph_of = [](bool in_one, ir::BinaryOp joined, bool one_row) {
     Model m;
     const int U = m.input("U", {m.H, m.H});
     const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
       const auto w = [&](auto& r) { return m.at(m.W, {i[0], r}) * m.sum_of_kids(n, r); };
-      const auto u = [&](auto& r) { return m.at(U, {i[0], r}) * m.emb(n, r); };
+      const auto u = [&](auto& r) { return m.at(U, {i[0], r}) * (one_row ? m.sum_of_kids(n, r) : m.emb(n, r)); };
       const ir::Expr sum = in_one ? m.dot(m.H, [&](auto& r) { return ir::binary(joined, w(r), u(r)); })
                                   : ir::binary(joined, m.dot(m.H, [&](auto& r) { return w(r); }),
                                                m.dot(m.H, [&](auto& r) { return u(r); }));
@@ -146,10 +146,11 @@ TEST_CASE("a sum of several products is as many sums of one", "[lower][equality]
     });
     return m.with(body);
   };
-  for (const auto joined : {ir::BinaryOp::add, ir::BinaryOp::sub}) {
-    CHECK(lowered(graph_of(true, joined), apart) == lowered(graph_of(false, joined), apart));
-    CHECK(difference(graph_of(true, joined), apart) == "");
-  }
+  for (const auto joined : {ir::BinaryOp::add, ir::BinaryOp::sub})
+    for (const bool one_row : {false, true}) {
+      CHECK(lowered(graph_of(true, joined, one_row), apart) == lowered(graph_of(false, joined, one_row), apart));
+      CHECK(difference(graph_of(true, joined, one_row), apart) == "");
+    }
 }
 
 TEST_CASE("products of one weight are added up in one sum", "[lower][equality]") {

@@ -49,6 +49,8 @@ TEST_CASE("workers read each other's rows of what is multiplied, and their own c
   };
   const auto lstm = tree_lstm(32);
   CHECK(exchanged(lstm.graph(), 2) == std::set<std::string>{"h"});
+  const auto phrases = mv_phrases(64);  // workers own rows of its matrices
+  CHECK(exchanged(phrases.graph(), 2) == std::set<std::string>{});
 }
 
 TEST_CASE("a schedule that has no meaning is refused as by compiling", "[schedule][refusal]") {

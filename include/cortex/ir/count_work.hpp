@@ -275,7 +275,7 @@ class WorkCounter {
         [&](const Load& n) {
           if (!seen.insert(&n)) return false;
           if (n.buffer->role == Role::weight) reads_.push_back({handle_of(n), place});
-          const auto is_own = [&](const Expr& index) { return place.shared && index.same_as(place.shared); };
+          const auto is_own = [&](const Expr& index) { return place.shared && uses(index, place.shared); };
           if (std::none_of(n.indices.begin(), n.indices.end(), is_own)) read_of_others_.insert(n.buffer.id());
           return true;
         });

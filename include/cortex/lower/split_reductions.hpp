@@ -22,27 +22,30 @@ inline bool is_product(const ir::Expr& e) {
          ((product && product->op == ir::BinaryOp::mul) || (sum && sum->op == ir::ReduceOp::sum));
 }
 
-/// Whether something in memory is read for both.
-inline bool share_load(const ir::Expr& a, const ir::Expr& b) {
+/// Whether both read the same elements of a weight for an output, such as W(i, j).
+inline bool share_weight(const ir::Expr& a, const ir::Expr& b, const Vector<IndexVar>& outputs) {
   bool found = false;
   ir::visit_with(a, [&](const ir::Load& x) {
-    ir::visit_with(b, [&](const ir::Load& y) { found |= ir::equal(ir::handle_of(x), ir::handle_of(y)); });
+    const ir::Expr load = ir::handle_of(x);
+    const bool of_output =
+        std::any_of(outputs.begin(), outputs.end(), [&](const IndexVar& v) { return ir::uses(load, v.var); });
+    if (of_output) ir::visit_with(b, [&](const ir::Load& y) { found |= ir::equal(load, ir::handle_of(y)); });
   });
   return found;
 }
 
 /// `e` with each contraction of several products as several contractions, sum(a * x + b * y) = sum(a * x) + sum(b * y):
-/// as whoever writes them apart has them, with a multiply-add for each product and nothing else. Products that share
-/// what they read stay together.
-inline ir::Expr sums_of_products(const ir::Expr& e) {
-  return ir::mutate_with(e, [](auto& self, const ir::Reduce& reduce) -> ir::Expr {
+/// as whoever writes them apart has them, with a multiply-add for each product and nothing else. Products with one
+/// weight stay together, so that it is read once.
+inline ir::Expr sums_of_products(const ir::Expr& e, const Vector<IndexVar>& outputs) {
+  return ir::mutate_with(e, [&](auto& self, const ir::Reduce& reduce) -> ir::Expr {
     const ir::Expr inner = self.children(reduce);
     const auto* whole = inner.as<ir::Reduce>();
     if (whole->op != ir::ReduceOp::sum || whole->axis.dim.kind() != DimKind::dense) return inner;
     const auto apart = [&](auto& parts_of, const ir::Expr& body) -> ir::Expr {
       const auto* parts = body.as<ir::Binary>();
       if (parts && (parts->op == ir::BinaryOp::add || parts->op == ir::BinaryOp::sub) &&
-          !share_load(parts->a, parts->b)) {
+          !share_weight(parts->a, parts->b, outputs)) {
         const ir::Expr a = parts_of(parts_of, parts->a), b = parts_of(parts_of, parts->b);
         return a && b ? ir::binary(parts->op, a, b) : ir::Expr();
       }
@@ -64,7 +67,7 @@ inline ir::Expr sums_of_products(const ir::Expr& e) {
 class ReductionSplitter {
  public:
   ReductionSplitter(const Definition& whole, Vector<Definition>& out) : whole_(whole), out_(out) {
-    whole_.body = sums_of_products(whole.body);
+    whole_.body = sums_of_products(whole.body, whole.indices);
     scope_ = whole.indices;
   }
 
