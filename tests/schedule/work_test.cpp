@@ -49,8 +49,10 @@ TEST_CASE("workers read each other's rows of what is multiplied, and their own c
   };
   const auto lstm = tree_lstm(32);
   CHECK(exchanged(lstm.graph(), 2) == std::set<std::string>{"h"});
-  const auto phrases = mv_phrases(64);  // workers own rows of its matrices
-  CHECK(exchanged(phrases.graph(), 2) == std::set<std::string>{});
+  const auto phrases = mv_phrases(64);  // workers own rows of its matrices, and sums over these rows
+  CHECK(exchanged(phrases.graph(), 2) == std::set<std::string>{"v_sum_partial"});
+  const auto narrow = mv_phrases(24);  // these sums are by columns
+  CHECK(exchanged(narrow.graph(), 2) == std::set<std::string>{"M", "v"});
 }
 
 TEST_CASE("a schedule that has no meaning is refused as by compiling", "[schedule][refusal]") {

@@ -57,18 +57,18 @@ class WorkCounter {
     top(body, {}, 0);
     for (WorkItem& item : items_)
       for (const Buffer& buffer : item.stored)
-        if (buffer->scope == Scope::shared && read_of_others_.contains(buffer.id())) item.exchanged.push_back(buffer);
+        if (is_exchanged(buffer)) item.exchanged.push_back(buffer);
     return std::move(items_);
   }
 
  private:
   /// Where a walk stands: what is counted for each of, how often for each, what one iteration of the loop that carries
-  /// the dependence is, and the variable of the loop that workers share, if any: what it gives to one worker is not
-  /// done by each.
+  /// the dependence is, and the variables that follow from loops that workers share, if any: what these give to one
+  /// worker is not done by each.
   struct Place {
     std::string unit = "call", iteration = "call";
     double times = 1;
-    Expr shared;
+    Vector<Expr> shared;
   };
 
   // ---- nests ----
@@ -117,10 +117,14 @@ class WorkCounter {
         for (const Stmt& s : stmt.as<Block>()->stmts) walk(s, place);
         break;
       case StmtKind::alloc: walk(stmt.as<Alloc>()->body, place); break;
-      case StmtKind::let:
-        value(stmt.as<LetStmt>()->value, place);
-        walk(stmt.as<LetStmt>()->body, place);
+      case StmtKind::let: {
+        const auto& let = *stmt.as<LetStmt>();
+        value(let.value, place);
+        Place inside = place;
+        if (uses_shared(let.value, place)) inside.shared.push_back(let.var);
+        walk(let.body, inside);
         break;
+      }
       case StmtKind::store: store(*stmt.as<Store>(), place); break;
       case StmtKind::if_: branch(*stmt.as<If>(), place); break;
       case StmtKind::for_: {
@@ -153,7 +157,8 @@ class WorkCounter {
   void store(const Store& store, const Place& place) {
     value(store.value, place);
     if (store.buffer->scope == Scope::local) return;
-    item().by_each_worker |= store.buffer->scope == Scope::worker && !place.shared;
+    note_access(store.buffer, store.indices, place, true);
+    item().by_each_worker |= store.buffer->scope == Scope::worker && place.shared.empty();
     if (std::find(item().stored.begin(), item().stored.end(), store.buffer) == item().stored.end())
       item().stored.push_back(store.buffer);
   }
@@ -178,6 +183,36 @@ class WorkCounter {
     if (n.else_body) walk(n.else_body, no);
   }
 
+  // ---- what workers have of each other ----
+
+  /// An access, and the dimensions whose indices follow from a loop that workers share: a bit for each.
+  struct SharedDims {
+    Buffer buffer;
+    unsigned dims;
+    bool write;
+    friend bool operator==(const SharedDims&, const SharedDims&) = default;
+  };
+
+  static bool uses_shared(const Expr& e, const Place& place) {
+    return std::any_of(place.shared.begin(), place.shared.end(), [&](const Expr& var) { return uses(e, var); });
+  }
+  void note_access(const Buffer& buffer, const Vector<Expr>& indices, const Place& place, bool write) {
+    if (buffer->role == Role::weight || buffer->scope != Scope::shared) return;
+    SharedDims access{buffer, 0, write};
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      if (uses_shared(indices[d], place)) access.dims |= 1u << d;
+    if (std::find(accesses_.begin(), accesses_.end(), access) == accesses_.end()) accesses_.push_back(access);
+  }
+
+  /// Whether some nest reads of the buffer by other dimensions than those by which workers have written it.
+  bool is_exchanged(const Buffer& buffer) const {
+    for (const SharedDims& read : accesses_)
+      for (const SharedDims& store : accesses_)
+        if (read.buffer == buffer && store.buffer == buffer && !read.write && store.write && !(read.dims & store.dims))
+          return true;
+    return false;
+  }
+
   static bool is_of_worker(const Expr& condition) {
     bool found = false;
     visit_with(condition, [&](const UfCall& call) { found |= call.uf.kind == UfKind::worker; });
@@ -189,7 +224,7 @@ class WorkCounter {
   Place in_loop(const For& loop, const Place& place) {
     Place inside = place;
     if (!items_.empty()) item().tabulated |= is_of_tables(loop.extent);
-    if (loop.loop == ForKind::parallel) inside.shared = loop.var;
+    if (loop.loop == ForKind::parallel) inside.shared.push_back(loop.var);
     if (const auto extent = as_int(loop.extent)) {
       extents_.insert_or_assign(loop.var.get(), double(*extent));
       inside.times *= double(*extent);
@@ -275,8 +310,7 @@ class WorkCounter {
         [&](const Load& n) {
           if (!seen.insert(&n)) return false;
           if (n.buffer->role == Role::weight) reads_.push_back({handle_of(n), place});
-          const auto is_own = [&](const Expr& index) { return place.shared && uses(index, place.shared); };
-          if (std::none_of(n.indices.begin(), n.indices.end(), is_own)) read_of_others_.insert(n.buffer.id());
+          note_access(n.buffer, n.indices, place, false);
           return true;
         });
     if (sum.flops == 0 && sum.functions == 0) return;
@@ -333,7 +367,7 @@ class WorkCounter {
   Vector<WorkItem> items_;
   PointerMap<double> extents_;  // of loops' variables
   Vector<Read> reads_;          // of the nest at hand
-  PointerSet read_of_others_;   // buffers that are read elsewhere than at a worker's own share of them
+  Vector<SharedDims> accesses_;
 };
 
 }  // namespace detail

@@ -14,69 +14,21 @@ namespace cortex::lower {
 
 namespace detail {
 
-/// Whether `e` is a product, or a sum of them, so that it goes into an accumulator by multiply-adds.
-inline bool is_product(const ir::Expr& e) {
-  const auto* product = e.as<ir::Binary>();
-  const auto* sum = e.as<ir::Reduce>();
-  return is_float(e.dtype()) &&
-         ((product && product->op == ir::BinaryOp::mul) || (sum && sum->op == ir::ReduceOp::sum));
-}
-
-/// Whether both read the same elements of a weight for an output, such as W(i, j).
-inline bool share_weight(const ir::Expr& a, const ir::Expr& b, const Vector<IndexVar>& outputs) {
-  bool found = false;
-  ir::visit_with(a, [&](const ir::Load& x) {
-    const ir::Expr load = ir::handle_of(x);
-    const bool of_output =
-        std::any_of(outputs.begin(), outputs.end(), [&](const IndexVar& v) { return ir::uses(load, v.var); });
-    if (of_output) ir::visit_with(b, [&](const ir::Load& y) { found |= ir::equal(load, ir::handle_of(y)); });
-  });
-  return found;
-}
-
-/// `e` with each contraction of several products as several contractions, sum(a * x + b * y) = sum(a * x) + sum(b * y):
-/// as whoever writes them apart has them, with a multiply-add for each product and nothing else. Products with one
-/// weight stay together, so that it is read once.
-inline ir::Expr sums_of_products(const ir::Expr& e, const Vector<IndexVar>& outputs) {
-  return ir::mutate_with(e, [&](auto& self, const ir::Reduce& reduce) -> ir::Expr {
-    const ir::Expr inner = self.children(reduce);
-    const auto* whole = inner.as<ir::Reduce>();
-    if (whole->op != ir::ReduceOp::sum || whole->axis.dim.kind() != DimKind::dense) return inner;
-    const auto apart = [&](auto& parts_of, const ir::Expr& body) -> ir::Expr {
-      const auto* parts = body.as<ir::Binary>();
-      if (parts && (parts->op == ir::BinaryOp::add || parts->op == ir::BinaryOp::sub) &&
-          !share_weight(parts->a, parts->b, outputs)) {
-        const ir::Expr a = parts_of(parts_of, parts->a), b = parts_of(parts_of, parts->b);
-        return a && b ? ir::binary(parts->op, a, b) : ir::Expr();
-      }
-      if (const auto* less = body.as<ir::Unary>(); less && less->op == ir::UnaryOp::neg) {
-        const ir::Expr a = parts_of(parts_of, less->a);
-        return a ? ir::Unary::make(ir::UnaryOp::neg, a) : ir::Expr();
-      }
-      if (!is_product(body)) return {};
-      const ir::Expr var = ir::Var::make(whole->axis.var.template as<ir::Var>()->name);
-      return ir::Reduce::make(whole->op, {var, whole->axis.dim, whole->axis.extent},
-                              ir::substitute(body, {{whole->axis.var.get(), var}}));
-    };
-    const ir::Expr sums = is_product(whole->body) ? ir::Expr() : apart(apart, whole->body);
-    return sums ? sums : inner;
-  });
-}
-
 /// Splits one definition; the parts come before what reads them.
 class ReductionSplitter {
  public:
   ReductionSplitter(const Definition& whole, Vector<Definition>& out) : whole_(whole), out_(out) {
-    whole_.body = sums_of_products(whole.body, whole.indices);
     scope_ = whole.indices;
   }
 
   void run() {
     Definition rest = whole_;
-    if (const auto* reduce = whole_.body.as<ir::Reduce>())
+    if (const auto* reduce = whole_.body.as<ir::Reduce>()) {
       rest.body = inside(*reduce);
-    else
+      if (const ir::Expr sums = sums_of_products(rest.body)) rest.body = sums;
+    } else {
       rest.body = extract(whole_.body);
+    }
     out_.push_back(std::move(rest));
   }
 
@@ -96,7 +48,68 @@ class ReductionSplitter {
 
   /// `e` with its reductions replaced by reads of new definitions.
   ir::Expr extract(const ir::Expr& e) {
-    return ir::mutate_with(e, [&](auto&, const ir::Reduce& reduce) { return define(inside(reduce), "sum"); });
+    return ir::mutate_with(e, [&](auto&, const ir::Reduce& reduce) {
+      const ir::Expr sum = inside(reduce), sums = sums_of_products(sum);
+      return sums ? sums : define(sum, "sum");
+    });
+  }
+
+  /// A contraction of several products as several contractions, sum(W * x + U * y) = sum(W * x) + sum(U * y): as
+  /// whoever writes them apart has them, with a multiply-add for each product and nothing else. Nothing if it is of
+  /// one, if a term is no product with a weight by outputs and what is summed over, or if two have the same weight,
+  /// which is then read once.
+  ir::Expr sums_of_products(const ir::Expr& sum) {
+    const auto& reduce = *sum.as<ir::Reduce>();
+    if (reduce.op != ir::ReduceOp::sum || reduce.axis.dim.kind() != DimKind::dense || !is_float(sum.dtype())) return {};
+    Vector<ir::Expr> products, weights;
+    terms_of(reduce.body, products);
+    for (const ir::Expr& product : products)
+      if (!add_weights(product, reduce.axis.var, weights)) return {};
+    if (products[0].same_as(reduce.body)) return {};
+    return apart(reduce, reduce.body);
+  }
+
+  /// The terms of a sum or difference.
+  static void terms_of(const ir::Expr& e, Vector<ir::Expr>& terms) {
+    const auto* binary = e.as<ir::Binary>();
+    const auto* unary = e.as<ir::Unary>();
+    if (binary && (binary->op == ir::BinaryOp::add || binary->op == ir::BinaryOp::sub))
+      terms_of(binary->a, terms), terms_of(binary->b, terms);
+    else if (unary && unary->op == ir::UnaryOp::neg)
+      terms_of(unary->a, terms);
+    else
+      terms.push_back(e);
+  }
+
+  /// Adds what `product` reads of weights by outputs and what is summed over. False if that is nothing, or known.
+  bool add_weights(const ir::Expr& product, const ir::Expr& summed, Vector<ir::Expr>& weights) const {
+    const auto* binary = product.as<ir::Binary>();
+    if (!binary || binary->op != ir::BinaryOp::mul) return false;
+    const std::size_t before = weights.size();
+    bool again = false;
+    ir::visit_with(product, [&](const ir::Load& load) {
+      const ir::Expr e = ir::handle_of(load);
+      const bool of_output =
+          std::any_of(scope_.begin(), scope_.end(), [&](const IndexVar& v) { return ir::uses(e, v.var); });
+      if (load.buffer->role != ir::Role::weight || !of_output || !ir::uses(e, summed)) return;
+      for (std::size_t w = 0; w < before; ++w) again |= ir::equal(weights[w], e);
+      weights.push_back(e);
+    });
+    return weights.size() > before && !again;
+  }
+
+  /// `e`, which `reduce` adds up, with a contraction of its own in place of each term.
+  ir::Expr apart(const ir::Reduce& reduce, const ir::Expr& e) {
+    const auto* binary = e.as<ir::Binary>();
+    if (const auto* unary = e.as<ir::Unary>()) return ir::Unary::make(unary->op, apart(reduce, unary->a));
+    if (binary->op != ir::BinaryOp::mul) {
+      const ir::Expr a = apart(reduce, binary->a);  // in this order, which numbers them
+      return ir::binary(binary->op, a, apart(reduce, binary->b));
+    }
+    const ir::Expr var = ir::Var::make(reduce.axis.var.as<ir::Var>()->name);
+    return define(ir::Reduce::make(reduce.op, {var, reduce.axis.dim, reduce.axis.extent},
+                                   ir::substitute(e, {{reduce.axis.var.get(), var}})),
+                  "sum");
   }
 
   /// In the body of a contraction, whatever does not depend on the outputs' indices but on the reduction's would be
@@ -180,7 +193,7 @@ class ReductionSplitter {
     ir::Expr body, read;
   };
 
-  Definition whole_;
+  const Definition& whole_;
   Vector<Definition>& out_;
   Vector<IndexVar> scope_;
   Vector<Defined> defined_;

@@ -75,8 +75,8 @@ inline void check(const ra::Graph& graph, const Schedule& schedule) {
 
 /// The target, with its matrix unit only where the schedule has a use for it and the process is given it.
 inline Target with_units_granted(Target target, const Schedule& schedule) {
-  target.matrix_unit = target.matrix_unit && target.backend == Backend::llvm && schedule::wants_matrix_unit(schedule) &&
-                       jit::may_use_matrix_unit();
+  target.matrix_unit =
+      target.backend == Backend::llvm && schedule::uses_matrix_unit(target, schedule) && jit::may_use_matrix_unit();
   return target;
 }
 

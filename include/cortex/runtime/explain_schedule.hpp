@@ -166,7 +166,7 @@ class ScheduleExplainer {
 
   /// What vectors multiply of weights that are stored so that the matrix unit could.
   void add_vectors(Table& lines) const {
-    if (!executable_.target.matrix_unit || !schedule::wants_matrix_unit(executable_.schedule)) return;
+    if (!schedule::uses_matrix_unit(executable_.target, executable_.schedule)) return;
     schedule::for_each_nest(executable_.scheduled.body, [&](const schedule::Nest& nest) {
       const char* const reason = schedule::why_vectors(nest);
       if (!reason) return;

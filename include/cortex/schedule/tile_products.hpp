@@ -311,9 +311,14 @@ inline bool wants_matrix_unit(const Schedule& schedule) {
   return bf16 && !schedule.vectors_alone && !schedule.by_hand;
 }
 
+/// Whether it stores weights that the target's matrix unit can multiply, between vectors as long as its rows.
+inline bool uses_matrix_unit(const Target& target, const Schedule& schedule) {
+  return target.matrix_unit && target.vector_bytes == 64 && wants_matrix_unit(schedule);
+}
+
 /// Lays out in tiles the weights of the nests that a matrix unit is to multiply.
 inline ir::Stmt tile_weights(const ir::Stmt& body, const Target& target, const Schedule& schedule) {
-  if (!target.matrix_unit || target.vector_bytes != 64 || !wants_matrix_unit(schedule)) return body;
+  if (!uses_matrix_unit(target, schedule)) return body;
   detail::TileWeights weights;
   return map_nests(body, [&](const Nest& nest) { return weights.nest(nest); });
 }
