@@ -51,6 +51,9 @@ TEST_CASE("workers read each other's rows of what is multiplied, and their own c
   CHECK(exchanged(lstm.graph(), 2) == std::set<std::string>{"h"});
   const auto phrases = mv_phrases(64);  // workers own rows of its matrices, and sums over these rows
   CHECK(exchanged(phrases.graph(), 2) == std::set<std::string>{"v_sum_partial"});
+  const Schedule unrolled = Schedule::standard().workers(2).unroll(phrases, 2);  // a worker has subtrees whole
+  for (const ir::WorkItem& item : runtime::work_of(phrases.graph(), unrolled, Target::interpreter()))
+    CHECK(item.exchanged.empty() == (item.unit != "leaf"));
   const auto narrow = mv_phrases(24);  // these sums are by columns
   CHECK(exchanged(narrow.graph(), 2) == std::set<std::string>{"M", "v"});
 }

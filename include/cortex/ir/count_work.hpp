@@ -55,9 +55,9 @@ class WorkCounter {
  public:
   Vector<WorkItem> run(const Stmt& body) {
     top(body, {}, 0);
-    for (WorkItem& item : items_)
-      for (const Buffer& buffer : item.stored)
-        if (is_exchanged(buffer)) item.exchanged.push_back(buffer);
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      for (const Buffer& buffer : items_[i].stored)
+        if (is_exchanged(buffer, i)) items_[i].exchanged.push_back(buffer);
     return std::move(items_);
   }
 
@@ -79,7 +79,7 @@ class WorkCounter {
     if (const auto* block = stmt.as<Block>()) {
       for (const Stmt& s : block->stmts) top(s, place, depth);
     } else if (const auto* let = stmt.as<LetStmt>()) {
-      top(let->body, place, depth);
+      top(let->body, in_let(*let, place), depth);
     } else if (const auto* loop = stmt.as<For>(); loop && carries(*loop)) {
       Place inside = in_loop(*loop, place);
       inside.iteration = inside.unit;
@@ -120,9 +120,7 @@ class WorkCounter {
       case StmtKind::let: {
         const auto& let = *stmt.as<LetStmt>();
         value(let.value, place);
-        Place inside = place;
-        if (uses_shared(let.value, place)) inside.shared.push_back(let.var);
-        walk(let.body, inside);
+        walk(let.body, in_let(let, place));
         break;
       }
       case StmtKind::store: store(*stmt.as<Store>(), place); break;
@@ -185,31 +183,39 @@ class WorkCounter {
 
   // ---- what workers have of each other ----
 
-  /// An access, and the dimensions whose indices follow from a loop that workers share: a bit for each.
+  /// A read, or a store of some item, and the dimensions whose indices follow from a loop that workers share: a bit for
+  /// each.
   struct SharedDims {
     Buffer buffer;
     unsigned dims;
     bool write;
+    std::size_t item;
     friend bool operator==(const SharedDims&, const SharedDims&) = default;
   };
 
   static bool uses_shared(const Expr& e, const Place& place) {
     return std::any_of(place.shared.begin(), place.shared.end(), [&](const Expr& var) { return uses(e, var); });
   }
+  static Place in_let(const LetStmt& let, const Place& place) {
+    Place inside = place;
+    if (uses_shared(let.value, place)) inside.shared.push_back(let.var);
+    return inside;
+  }
   void note_access(const Buffer& buffer, const Vector<Expr>& indices, const Place& place, bool write) {
     if (buffer->role == Role::weight || buffer->scope != Scope::shared) return;
-    SharedDims access{buffer, 0, write};
+    SharedDims access{buffer, 0, write, write ? items_.size() - 1 : 0};
     for (std::size_t d = 0; d < indices.size(); ++d)
       if (uses_shared(indices[d], place)) access.dims |= 1u << d;
     if (std::find(accesses_.begin(), accesses_.end(), access) == accesses_.end()) accesses_.push_back(access);
   }
 
-  /// Whether some nest reads of the buffer by other dimensions than those by which workers have written it.
-  bool is_exchanged(const Buffer& buffer) const {
-    for (const SharedDims& read : accesses_)
-      for (const SharedDims& store : accesses_)
-        if (read.buffer == buffer && store.buffer == buffer && !read.write && store.write && !(read.dims & store.dims))
-          return true;
+  /// Whether some nest reads of the buffer by other dimensions than those by which workers write it in that item.
+  bool is_exchanged(const Buffer& buffer, std::size_t item) const {
+    for (const SharedDims& store : accesses_) {
+      if (store.buffer != buffer || !store.write || store.item != item) continue;
+      for (const SharedDims& read : accesses_)
+        if (read.buffer == buffer && !read.write && !(read.dims & store.dims)) return true;
+    }
     return false;
   }
 
