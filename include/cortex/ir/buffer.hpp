@@ -101,4 +101,13 @@ inline Buffer::Buffer(BufferInfo info) : node_(new Node(std::move(info))) {
 }
 inline const BufferInfo& Buffer::operator*() const { return static_cast<const Node*>(node_.get())->info; }
 
+/// Bytes of what a buffer has of all its dimensions of known extent: the whole of a weight without open ones, a row of
+/// a state.
+inline double dense_bytes(const BufferInfo& buffer) {
+  double bytes = double(size_of(buffer.dtype));
+  for (const Dim& dim : buffer.dims)
+    if (dim.extent() > 0) bytes *= double(dim.extent());
+  return bytes;
+}
+
 }  // namespace cortex::ir

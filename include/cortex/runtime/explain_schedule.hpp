@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/pass/flatten_storage.hpp"

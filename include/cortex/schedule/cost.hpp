@@ -262,12 +262,7 @@ class CostModel {
   /// What workers read of each other's, of a row.
   static double exchanged_bytes(const ir::WorkItem& item) {
     double bytes = 0;
-    for (const ir::Buffer& buffer : item.exchanged) {
-      double elements = double(size_of(buffer->dtype));
-      for (const Dim& dim : buffer->dims)
-        if (dim.extent() > 0) elements *= double(dim.extent());
-      bytes += elements;
-    }
+    for (const ir::Buffer& buffer : item.exchanged) bytes += ir::dense_bytes(*buffer);
     return bytes;
   }
 

@@ -101,9 +101,7 @@ inline double packed_bytes(const ir::Stmt& body) {
   PointerSet seen;
   ir::visit_with(body, [&](const ir::Load& load) {
     if (!load.buffer->packed_from || !seen.insert(load.buffer.id())) return;
-    double own = double(size_of(load.buffer->dtype));
-    for (const Dim& dim : load.buffer->dims) own *= double(std::max<std::int64_t>(dim.extent(), 1));
-    bytes += own;
+    bytes += ir::dense_bytes(*load.buffer);
   });
   return bytes;
 }

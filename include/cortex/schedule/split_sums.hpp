@@ -37,14 +37,7 @@ inline ir::Layout part_layout(const Vector<Dim>& dims, int column, int summed, i
   layout.axes.push_back({summed, 1, parts, 1});
   if (columns > 1) layout.axes.push_back({column, 1, columns, parts});
   layout.axes.push_back({summed, parts, 0, warp});
-  std::int64_t stride = warp * ((dims[std::size_t(summed)].extent() + parts - 1) / parts);
-  for (int d = int(dims.size()); d-- > 0;) {
-    if (d == column || d == summed) continue;
-    layout.axes.push_back({d, 1, 0, stride});
-    stride *= dims[std::size_t(d)].extent();
-  }
-  layout.axes.push_back({column, columns, 0, stride});
-  layout.fixed_size = stride * ((dims[std::size_t(column)].extent() + columns - 1) / columns);
+  add_panels(layout, dims, column, summed, columns, warp * ((dims[std::size_t(summed)].extent() + parts - 1) / parts));
   return layout;
 }
 
