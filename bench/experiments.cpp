@@ -45,7 +45,7 @@ struct Options {
   std::vector<std::string> only, systems;
   std::string json;
   bool quick = false;
-  int threads = cortex::runtime::usable_cpus();
+  int threads = cortex::runtime::usable_cores();
 
   Effort effort() const { return quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
   std::vector<int> all_threads() const { return threads > 1 ? std::vector{1, threads} : std::vector{1}; }

@@ -45,9 +45,9 @@ int run(const Options& options) {
   const std::vector<SystemKind> systems = chosen_systems(options.systems);
   std::vector<int> threads = options.threads;
   if (threads.empty()) {
-    const int cpus = cortex::runtime::usable_cpus();
-    if (cpus == 1 || !options.quick) threads.push_back(1);
-    if (cpus > 1) threads.push_back(cpus);
+    const int cores = cortex::runtime::usable_cores();
+    if (cores == 1 || !options.quick) threads.push_back(1);
+    if (cores > 1) threads.push_back(cores);
   }
   for (const std::string& text : descriptions()) std::fprintf(talk(), "%s\n", text.c_str());
   std::fprintf(talk(), "%s\n", cpu_name().c_str());

@@ -1,4 +1,7 @@
 // One functor in the hands of many threads.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -164,4 +167,32 @@ TEST_CASE("results outlive their functor in other threads", "[runtime]") {
     for (std::thread& thread : threads) thread.join();
   }
   CHECK(wrong == 0);
+}
+
+TEST_CASE("models that share a pool are called in child processes, too", "[runtime]") {
+  const auto pool = std::make_shared<Workers>(2);
+  runtime::Executable e = sum_executable();
+  e.kernel = rotating_kernel;
+  e.schedule = Schedule{}.workers(3);
+  auto m = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", embedding(64));
+  std::deque<Word> nodes;
+  int id = 0;
+  const Word* const root = tree_of_depth(nodes, 5, id);
+  std::vector<float> expected(8), out(8);
+  m(root, expected);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    m(root, out);
+    bool right = out == expected;
+    m.use(std::make_shared<Workers>(2));  // lets go of the parent's pool, too
+    m(root, out);
+    ::_exit(right && out == expected ? 7 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+  m(root, out);
+  CHECK(out == expected);
 }

@@ -10,7 +10,11 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -56,6 +60,18 @@ class BusyProcesses {
  private:
   std::vector<pid_t> children_;
 };
+
+/// What `f()` returns in a child process of this one; -1 if the child has not come to that within ten seconds.
+template <class F>
+int in_child(F f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    ::_exit(f());
+  }
+  int status = 0;
+  return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 /// The affinity mask of this thread, put back at the end.
 struct KeptAffinity {
@@ -251,6 +267,7 @@ TEST_CASE("calls go on while other processes keep all CPUs busy, and those who w
 
 TEST_CASE("pinned threads stay on one CPU each, of those that the process may use", "[runtime]") {
   const std::vector<int> cpus = runtime::usable_cpu_numbers();
+  const std::vector<int> cores_first = runtime::of_different_cores_first(cpus);
   Workers workers(3, Placement::pinned);
   std::vector<std::vector<int>> masks(4);
   workers.run(4, [&](int worker, int, runtime::Barrier& barrier) {
@@ -258,7 +275,7 @@ TEST_CASE("pinned threads stay on one CPU each, of those that the process may us
     barrier.wait();
   });
   CHECK(masks[0] == cpus);  // the caller's own
-  for (std::size_t w = 1; w < 4; ++w) CHECK(masks[w] == std::vector<int>{cpus[w % cpus.size()]});
+  for (std::size_t w = 1; w < 4; ++w) CHECK(masks[w] == std::vector<int>{cores_first[w % cpus.size()]});
   Workers anywhere(1);
   anywhere.run(2,
                [&](int worker, int, runtime::Barrier&) { masks[std::size_t(worker)] = runtime::usable_cpu_numbers(); });
@@ -287,9 +304,76 @@ TEST_CASE("a CPU that is not there is refused", "[runtime][refusal]") {
 }
 
 TEST_CASE("the default number of threads fits this machine", "[runtime]") {
-  CHECK(runtime::usable_cpus() >= 1);
-  CHECK(Workers().size() == runtime::usable_cpus() - 1);
+  CHECK(runtime::usable_cores() >= 1);
+  CHECK(runtime::usable_cores() <= runtime::usable_cpus());
+  CHECK(Workers().size() == runtime::usable_cores() - 1);
   CHECK_THROWS_AS(Workers(-1), Error);
+}
+
+TEST_CASE("a child process has no threads of its parent's pools, and makes pools of its own", "[runtime]") {
+  auto workers = std::make_unique<Workers>(2);
+  CHECK(barrier_holds(*workers, 3, 10));
+  const auto count = [](Workers& pool) {
+    std::atomic<int> count{0};
+    pool.run(3, [&](int, int, runtime::Barrier& barrier) { ++count, barrier.wait(); });
+    return count.load();
+  };
+  CHECK(in_child([&] { return workers->available(); }) == 0);
+  CHECK(in_child([&] { return count(*workers); }) == 1);
+  CHECK(in_child([&] { return workers.reset(), 7; }) == 7);  // waits for no thread to end
+  CHECK(in_child([&] {
+          Workers own(2);
+          return 10 * own.available() + count(own);
+        }) == 23);
+  CHECK(in_child([&] {  // and so on, down the line
+          Workers own(2);
+          return in_child([&] { return 10 * count(own) + count(*workers); });
+        }) == 11);
+  CHECK(count(*workers) == 3);  // the parent's goes on
+}
+
+TEST_CASE("hardware threads of one core count once, and are the last that pinned threads take", "[runtime]") {
+  namespace fs = std::filesystem;
+  const fs::path system = fs::temp_directory_path() / ("cortex_cpus_" + std::to_string(::getpid()));
+  const auto threads_of_core = [&](const char* name, const char* list, std::vector<int> cpus) {
+    for (const int cpu : cpus) {
+      const fs::path topology = system / ("cpu" + std::to_string(cpu)) / "topology";
+      fs::create_directories(topology);
+      std::ofstream(topology / name) << list << "\n";
+    }
+  };
+  const auto order = [&](const std::vector<int>& cpus) -> std::vector<int> {
+    return runtime::of_different_cores_first(cpus, system.string());
+  };
+  const std::vector<int> all{0, 1, 2, 3, 4, 5};
+  CHECK(order(all) == all);  // the system tells nothing: each CPU a core
+  CHECK(runtime::count_cores(all, system.string()) == 6);
+
+  threads_of_core("core_cpus_list", "0-1", {0, 1});  // as virtual machines number them
+  threads_of_core("core_cpus_list", "2,4", {2, 4});  // and others
+  threads_of_core("thread_siblings_list", "3", {3});  // an older system's name
+  CHECK(order(all) == std::vector<int>{0, 2, 3, 5, 1, 4});
+  CHECK(runtime::count_cores(all, system.string()) == 4);
+  CHECK(order({1, 4}) == std::vector<int>{1, 4});  // of two cores whose first threads others have
+  CHECK(order({4, 2, 1}) == std::vector<int>{4, 1, 2});
+  CHECK(order({}).empty());
+
+  threads_of_core("core_cpus_list", "0-2", {0, 1, 2});  // three of one core
+  CHECK(order({0, 1, 2, 3}) == std::vector<int>{0, 3, 1, 2});
+  fs::remove_all(system);
+}
+
+TEST_CASE("lists of CPUs are read as the kernel writes them", "[runtime]") {
+  const auto numbers = [](const char* text) -> std::vector<int> { return runtime::detail::numbers_of_list(text); };
+  CHECK(numbers("0") == std::vector<int>{0});
+  CHECK(numbers("0-2,8,10-11") == std::vector<int>{0, 1, 2, 8, 10, 11});
+  CHECK(numbers("").empty());
+  CHECK(numbers("none").empty());
+  CHECK(numbers("-1").empty());
+  CHECK(numbers("3,") == std::vector<int>{3});
+  CHECK(numbers("2-1,4") == std::vector<int>{4});
+  CHECK(numbers("999999999999").empty());
+  CHECK(numbers("0-999999999999").size() == std::size_t(runtime::detail::most_cpus));
 }
 
 TEST_CASE("a quota of CPU time counts as whole CPUs, at least one", "[runtime]") {

@@ -1,6 +1,7 @@
 // How large the caches of this machine are.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -21,17 +22,21 @@ inline double bytes_of(const std::string& text) {
 
 }  // namespace detail
 
-/// The data caches of the first CPU, as the system tells them in the folder `cpu`; what it does not tell is as in
-/// `CacheSizes`. A last-level cache counts whole, though others use it too.
-inline schedule::CacheSizes cache_sizes(const std::string& cpu = "/sys/devices/system/cpu/cpu0") {
+/// The data caches of the first CPU, as the folder `system` tells them; what it does not tell is as in `CacheSizes`. Of
+/// a second-level cache that several cores share, a core's share counts; a last-level cache counts whole, though others
+/// use it too.
+inline schedule::CacheSizes cache_sizes(const std::string& system = system_cpus) {
   schedule::CacheSizes sizes;
   for (int index = 0; index < 16; ++index) {
-    const std::string folder = cpu + "/cache/index" + std::to_string(index) + "/";
+    const std::string folder = system + "/cpu0/cache/index" + std::to_string(index) + "/";
     const double bytes = detail::bytes_of(detail::first_line(folder + "size"));
     if (bytes <= 0 || detail::first_line(folder + "type") == "Instruction") continue;
     const std::string level = detail::first_line(folder + "level");
     if (level == "1") sizes.first = bytes;
-    if (level == "2") sizes.second = bytes;
+    if (level == "2") {
+      const Vector<int> sharers = detail::numbers_of_list(detail::first_line(folder + "shared_cpu_list"));
+      sizes.second = bytes / std::max(1, count_cores(sharers, system));
+    }
     if (level == "3" || level == "4") sizes.last = bytes;
   }
   return sizes;

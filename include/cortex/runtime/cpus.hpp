@@ -1,4 +1,4 @@
-// How many CPUs this process may use.
+// Which CPUs and cores this process may use.
 #pragma once
 
 #include <pthread.h>
@@ -15,7 +15,12 @@
 
 namespace cortex::runtime {
 
+/// Where the system describes its CPUs.
+inline constexpr const char* system_cpus = "/sys/devices/system/cpu";
+
 namespace detail {
+
+inline constexpr int most_cpus = 1 << 16;  // as a bound on numbers in files
 
 /// The first line of a small file without its end of line; empty if it cannot be read.
 inline std::string first_line(const std::string& path) {
@@ -57,6 +62,22 @@ inline std::string cgroup_path(bool version_2) {
   return result;
 }
 
+/// The numbers in a list as the kernel writes them, "0-3,8,10-11"; those before whatever is no such list.
+inline Vector<int> numbers_of_list(const std::string& text) {
+  Vector<int> result;
+  const char* at = text.c_str();
+  for (;;) {
+    char* rest = nullptr;
+    const long first = std::strtol(at, &rest, 10);
+    if (rest == at || first < 0 || first >= most_cpus) return result;
+    long last = first;
+    if (*rest == '-') last = std::strtol(rest + 1, &rest, 10);
+    for (long number = first; number <= last && number < most_cpus; ++number) result.push_back(int(number));
+    if (*rest != ',') return result;
+    at = rest + 1;
+  }
+}
+
 /// The least limit of the process's group and those around it; 0: none. Inside a container the path may be that of
 /// the host, so the root of what is mounted counts in any case.
 inline int cpus_of_cgroup(const std::string& mount, std::string path, bool version_2) {
@@ -93,6 +114,42 @@ inline bool pin(pthread_t thread, int cpu) {
   return ::pthread_setaffinity_np(thread, sizeof mask, &mask) == 0;
 }
 
+/// Which core a CPU is a thread of: the number of that core's first CPU, as the folder `system` tells; where it does not,
+/// the CPU's own.
+inline int core_of(int cpu, const std::string& system = system_cpus) {
+  const std::string topology = system + "/cpu" + std::to_string(cpu) + "/topology/";
+  for (const char* name : {"core_cpus_list", "thread_siblings_list"})  // the latter before Linux 5.3
+    if (const Vector<int> threads = detail::numbers_of_list(detail::first_line(topology + name)); !threads.empty())
+      return threads.front();
+  return cpu;
+}
+
+/// `cpus` in an order in which the first ones are of different cores: one of each core, then a second one of each that
+/// has it, and so on. Otherwise as they were.
+inline Vector<int> of_different_cores_first(const Vector<int>& cpus, const std::string& system = system_cpus) {
+  Vector<int> cores, rest = cpus, result;
+  while (!rest.empty()) {
+    Vector<int> others;
+    cores.clear();
+    for (const int cpu : rest) {
+      const int core = core_of(cpu, system);
+      const bool taken = std::find(cores.begin(), cores.end(), core) != cores.end();
+      (taken ? others : result).push_back(cpu);
+      if (!taken) cores.push_back(core);
+    }
+    rest = std::move(others);
+  }
+  return result;
+}
+
+/// How many cores `cpus` are of.
+inline int count_cores(const Vector<int>& cpus, const std::string& system = system_cpus) {
+  Vector<int> cores;
+  for (const int cpu : cpus) cores.push_back(core_of(cpu, system));
+  std::sort(cores.begin(), cores.end());
+  return int(std::unique(cores.begin(), cores.end()) - cores.begin());
+}
+
 /// The CPUs that this process may use: those of its affinity mask, as far as the CPU limits of its control groups
 /// (versions 1 and 2) allow. At least 1.
 inline int usable_cpus() {
@@ -104,6 +161,13 @@ inline int usable_cpus() {
   for (const int limit : limits)
     if (limit > 0) cpus = std::min(cpus, limit);
   return std::max(cpus, 1);
+}
+
+/// The same, but only one CPU of each core: threads of one core share what multiplies, and its caches, so that two of
+/// them compute no faster than one.
+inline int usable_cores() {
+  const Vector<int> cpus = usable_cpu_numbers();
+  return cpus.empty() ? usable_cpus() : std::min(usable_cpus(), count_cores(cpus));
 }
 
 }  // namespace cortex::runtime

@@ -27,21 +27,37 @@ enum class Placement : std::uint8_t {
   pinned,    // each stays on one CPU, so that its slice of the weights stays in that CPU's cache
 };
 
+namespace runtime {
+
+/// How many times this process came about by a fork that its program knows of: a child has none of its parent's threads.
+inline std::atomic<std::uint32_t>& forks() {
+  static std::atomic<std::uint32_t> count{0};
+  [[maybe_unused]] static const int registered =
+      ::pthread_atfork(nullptr, nullptr, [] { forks().fetch_add(1, std::memory_order_relaxed); });
+  return count;
+}
+
+}  // namespace runtime
+
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
 /// ever run; none outlives the pool. Threads spin for some 20 us after a call, and while they wait for each other
 /// inside of one, then sleep.
+///
+/// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool that
+/// the child makes takes this one's place.
 class Workers {
  public:
-  /// Starts `threads` threads. 0: as many as there are CPUs that this process may use (by affinity and by the limits of
-  /// its control group) beside the caller's, which may be none. Pinned ones take these CPUs in turn from the second on,
-  /// which leaves the first to a caller; where that one runs is its own to say. Throws `Error{invalid_argument}` for a
-  /// negative number and `Error{unavailable}` if the system refuses a thread or its place.
+  /// Starts `threads` threads. 0: as many as there are cores that this process may use (by affinity and by the limits of
+  /// its control group) beside the caller's, which may be none; a core counts once, however many hardware threads it
+  /// has. Pinned ones take these cores in turn from the second on, which leaves the first to a caller, and then their
+  /// other hardware threads; where the caller runs is its own to say. Throws `Error{invalid_argument}` for a negative
+  /// number and `Error{unavailable}` if the system refuses a thread or its place.
   explicit Workers(int threads = 0, Placement placement = Placement::anywhere) {
     if (threads < 0)
       throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) +
                                               "; 0 chooses one that fits this machine");
-    slots_ = std::vector<Slot>(std::size_t(threads ? threads : runtime::usable_cpus() - 1));
+    slots_ = std::vector<Slot>(std::size_t(threads ? threads : runtime::usable_cores() - 1));
     try {
       for (Slot& slot : slots_) start(slot);
       if (placement == Placement::pinned) pin();
@@ -60,6 +76,7 @@ class Workers {
   /// How many threads are free at the moment.
   int available() const {
     int free = 0;
+    if (!has_threads()) return free;
     for (const Slot& slot : slots_) free += !slot.taken.load(std::memory_order_relaxed);
     return free;
   }
@@ -89,6 +106,9 @@ class Workers {
  private:
   static constexpr std::uint32_t waiting = 0, running = 1, stopped = 2;
   struct Slot;
+
+  /// Whether this is the process whose threads they are.
+  bool has_threads() const { return runtime::forks().load(std::memory_order_relaxed) == forks_; }
 
   /// A call, on the stack of its caller.
   struct Job {
@@ -129,7 +149,7 @@ class Workers {
   /// time.
   void claim(Job& job, int wanted) {
     job.lines[0] = &job.line;
-    wanted = std::min(wanted, runtime::max_call_workers);
+    wanted = has_threads() ? std::min(wanted, runtime::max_call_workers) : 1;
     for (Slot& slot : slots_) {
       if (job.num_workers >= wanted) return;
       if (slot.taken.load(std::memory_order_relaxed) || slot.taken.exchange(true, std::memory_order_acquire)) continue;
@@ -161,7 +181,7 @@ class Workers {
   }
 
   void pin() {
-    const std::vector<int> cpus = runtime::usable_cpu_numbers();
+    const Vector<int> cpus = runtime::of_different_cores_first(runtime::usable_cpu_numbers());
     for (std::size_t t = 0; t < slots_.size(); ++t) {
       const int cpu = cpus.empty() ? -1 : cpus[(t + 1) % cpus.size()];
       if (!runtime::pin(slots_[t].thread, cpu))
@@ -172,7 +192,7 @@ class Workers {
 
   void stop() {
     for (Slot& slot : slots_) {
-      if (!slot.started) continue;
+      if (!slot.started || !has_threads()) continue;
       slot.state.set(stopped);
       ::pthread_join(slot.thread, nullptr);
       slot.started = false;
@@ -180,6 +200,7 @@ class Workers {
   }
 
   std::vector<Slot> slots_;
+  const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
 };
 
 }  // namespace cortex
