@@ -30,7 +30,7 @@ TEST_CASE("the system's sizes of data caches are read, and what is missing is as
   CHECK(sizes.first == 48 * 1024);
   CHECK(sizes.second == 2 * 1024 * 1024);
   CHECK(sizes.last == assumed.last);
-  
+
   // Two cores of two hardware threads each share the second level, and those of one core the first.
   std::ofstream(system / "cpu0/cache/index0/shared_cpu_list") << "0,2\n";
   std::ofstream(system / "cpu0/cache/index2/shared_cpu_list") << "0-3\n";

@@ -349,8 +349,8 @@ TEST_CASE("hardware threads of one core count once, and are the last that pinned
   CHECK(order(all) == all);  // the system tells nothing: each CPU a core
   CHECK(runtime::count_cores(all, system.string()) == 6);
 
-  threads_of_core("core_cpus_list", "0-1", {0, 1});  // as virtual machines number them
-  threads_of_core("core_cpus_list", "2,4", {2, 4});  // and others
+  threads_of_core("core_cpus_list", "0-1", {0, 1});   // as virtual machines number them
+  threads_of_core("core_cpus_list", "2,4", {2, 4});   // and others
   threads_of_core("thread_siblings_list", "3", {3});  // an older system's name
   CHECK(order(all) == std::vector<int>{0, 2, 3, 5, 1, 4});
   CHECK(runtime::count_cores(all, system.string()) == 4);

@@ -114,8 +114,8 @@ inline bool pin(pthread_t thread, int cpu) {
   return ::pthread_setaffinity_np(thread, sizeof mask, &mask) == 0;
 }
 
-/// Which core a CPU is a thread of: the number of that core's first CPU, as the folder `system` tells; where it does not,
-/// the CPU's own.
+/// Which core a CPU is a thread of: the number of that core's first CPU, as the folder `system` tells; where it does
+/// not, the CPU's own.
 inline int core_of(int cpu, const std::string& system = system_cpus) {
   const std::string topology = system + "/cpu" + std::to_string(cpu) + "/topology/";
   for (const char* name : {"core_cpus_list", "thread_siblings_list"})  // the latter before Linux 5.3

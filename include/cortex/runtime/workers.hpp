@@ -29,7 +29,8 @@ enum class Placement : std::uint8_t {
 
 namespace runtime {
 
-/// How many times this process came about by a fork that its program knows of: a child has none of its parent's threads.
+/// How many times this process came about by a fork that its program knows of: a child has none of its parent's
+/// threads.
 inline std::atomic<std::uint32_t>& forks() {
   static std::atomic<std::uint32_t> count{0};
   [[maybe_unused]] static const int registered =
@@ -44,12 +45,12 @@ inline std::atomic<std::uint32_t>& forks() {
 /// ever run; none outlives the pool. Threads spin for some 20 us after a call, and while they wait for each other
 /// inside of one, then sleep.
 ///
-/// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool that
-/// the child makes takes this one's place.
+/// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
+/// that the child makes takes this one's place.
 class Workers {
  public:
-  /// Starts `threads` threads. 0: as many as there are cores that this process may use (by affinity and by the limits of
-  /// its control group) beside the caller's, which may be none; a core counts once, however many hardware threads it
+  /// Starts `threads` threads. 0: as many as there are cores that this process may use (by affinity and by the limits
+  /// of its control group) beside the caller's, which may be none; a core counts once, however many hardware threads it
   /// has. Pinned ones take these cores in turn from the second on, which leaves the first to a caller, and then their
   /// other hardware threads; where the caller runs is its own to say. Throws `Error{invalid_argument}` for a negative
   /// number and `Error{unavailable}` if the system refuses a thread or its place.
