@@ -148,6 +148,52 @@ TEST_CASE("without a schedule a model has the threads of its pool, where they pa
   CHECK(compiled(512, Schedule::standard().workers(3).workers_where_they_pay(), 7).executable().team_costs.size() == 3);
 }
 
+TEST_CASE("where calls may take fewer, teams are of few sizes", "[runtime][teams]") {
+  const Schedule asked = Schedule::standard().workers(6), free = asked.workers_where_they_pay();
+  CHECK(asked.team_sizes() == Vector<int>{1, 2, 3, 4, 5, 6});
+  CHECK(free.team_sizes() == Vector<int>{1, 2, 4, 6});
+  CHECK(free.workers(4).workers_where_they_pay().team_sizes() == Vector<int>{1, 2, 4});
+  CHECK(free.workers(1).workers_where_they_pay().team_sizes() == Vector<int>{1});
+}
+
+TEST_CASE("no code is made for slices that no team has", "[runtime][teams]") {
+  const auto any = compiled(256, Schedule::standard().workers(4), 3), four = compiled(256, Schedule::standard(), 3);
+  const auto vectors = [](const auto& model) {
+    const std::string text = model.print("tiled");
+    int count = 0;
+    for (std::size_t at = 0; (at = text.find("vectorized for", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  CHECK(vectors(four) > 0);
+  CHECK(3 * vectors(four) < 2 * vectors(any));
+}
+
+TEST_CASE("of three threads that are free where four share a call two take part", "[runtime][teams]") {
+  runtime::Executable e = sum_executable();
+  e.kernel = meeting_kernel;
+  e.schedule = Schedule{}.workers(4).workers_where_they_pay();
+  e.team_costs = {{1, 0, 1, 0}, {2, 0, 0.1, 0}, {4, 0, 0.01, 0}};
+  const auto pool = std::make_shared<Workers>(3);
+  const auto m = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
+  const Tree tree(5);
+  most_workers = 0;
+  CHECK(m(tree.root)[0][3] == 32);
+  CHECK(most_workers == 4);
+  std::atomic<bool> held{false}, done{false};
+  std::thread other([&] {
+    pool->run(2, [&](int, int, runtime::Barrier&) {
+      held = true;
+      while (!done) std::this_thread::yield();
+    });
+  });
+  while (!held) std::this_thread::yield();
+  most_workers = 0;
+  CHECK(m(tree.root)[0][3] == 32);
+  CHECK(most_workers == 2);
+  done = true;
+  other.join();
+}
+
 TEST_CASE("a number of workers that is asked for is kept, and without a pool there is one", "[runtime][teams]") {
   CHECK(compiled(8, Schedule::standard().workers(2), 3).executable().team_costs.empty());
   CHECK(compiled(8, Schedule{}, 3).executable().schedule.max_workers == 1);

@@ -199,7 +199,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
 inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& target,
                        const schedule::CacheSizes& caches) {
   p.run("tile_nests", [&](const ir::Stmt& s) {
-    return schedule::tile_nests(s, target, schedule.tiling, caches, schedule.max_workers);
+    return schedule::tile_nests(s, target, schedule.tiling, caches, schedule.team_sizes());
   });
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);

@@ -237,6 +237,15 @@ struct Schedule {
   [[nodiscard]] Schedule workers_where_they_pay() const {
     return with([](Schedule& s) { s.fewer_workers = true; });
   }
+  /// How many threads may share a call, or a group of one: any number up to `max_workers`; where a call may take fewer,
+  /// powers of two and all of them. Slices then are of few sizes, and half of the machine code, which is for what other
+  /// slices leave over, is not made.
+  Vector<int> team_sizes() const {
+    Vector<int> sizes;
+    for (int size = 1; size < max_workers; size = fewer_workers ? 2 * size : size + 1) sizes.push_back(size);
+    sizes.push_back(std::max(max_workers, 1));
+    return sizes;
+  }
   /// The threads that share a call stand in at most `count` groups of one size, from 1 to 1024. Each group numbers and
   /// computes its own share of the call's roots, and its threads own slices; groups do not wait for each other. 1: all
   /// threads compute all roots. 0 leaves it to the compiler, which compares barriers with weights that each group reads

@@ -217,7 +217,9 @@ inline void run(Workspace& workspace) {
   workspace.prepare(wanted);
   if (wanted > 1)
     return workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
-      detail::run_worker(workspace, worker, num_workers, barrier);
+      const int team = detail::team_of(workspace, num_workers);  // of those that turned out to be free
+      Barrier of_team = barrier.among(0, team);
+      if (worker < team) detail::run_worker(workspace, worker, team, of_team);
     });
   if (workspace.has_tables()) workspace.place_rows(0, 1);
   detail::run_kernel(*workspace.plan().executable, {workspace.pointers(0), &detail::no_barrier, nullptr, 0, 1});

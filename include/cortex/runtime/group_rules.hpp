@@ -15,7 +15,7 @@ namespace cortex::runtime {
 
 namespace detail {
 
-inline constexpr int team_sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256};
+inline constexpr int sizes_with_rules[] = {2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256};
 
 /// What calls do, but for what they read from tables.
 inline Vector<ir::WorkItem> work_of_calls(const Executable& executable) {
@@ -46,11 +46,9 @@ inline TeamCost team_cost_of(const Executable& executable, const Vector<ir::Work
 inline Vector<TeamCost> team_costs_of(const Executable& executable, const Vector<ir::WorkItem>& work,
                                       const schedule::MachineModel& machine) {
   if (!executable.schedule.fewer_workers) return {};
-  const int most = std::min(executable.schedule.max_workers, max_call_workers);
   Vector<TeamCost> costs;
-  for (const int workers : team_sizes)
-    if (workers < most) costs.push_back(team_cost_of(executable, work, machine, workers));
-  costs.push_back(team_cost_of(executable, work, machine, most));
+  for (const int workers : executable.schedule.team_sizes())
+    if (workers <= max_call_workers) costs.push_back(team_cost_of(executable, work, machine, workers));
   return costs;
 }
 
@@ -62,8 +60,7 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable, const Vect
   if (schedule.num_groups != 0) return {};
   Vector<GroupRule> rules;
   bool several = false;
-  for (const int workers : team_sizes) {
-    if (workers == 1) continue;
+  for (const int workers : sizes_with_rules) {
     if (workers > executable.schedule.max_workers) break;
     schedule.max_workers = workers;
     rules.push_back({workers, 1, 1});

@@ -78,14 +78,15 @@ inline int gates_of(const ir::Stmt& inner) {
 /// Tiles one nest.
 class NestTiler {
  public:
-  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, const CacheSizes& caches, int most_workers,
-            double level_bytes)
+  NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, const CacheSizes& caches,
+            const Vector<int>& teams, double level_bytes)
       : nest_(nest),
         lanes_(lanes_of(target, widest_stored(nest.inner))),
         slice_unit_(lanes_of(target, DType::f32)),
         vector_bytes_(target.vector_bytes),
         caches_(caches),
-        most_workers_(most_workers),
+        teams_(teams),
+        most_workers_(teams.empty() ? 0 : teams.back()),
         level_bytes_(level_bytes),
         contracts_(has_contraction(nest.inner)),
         rows_asked_(tiling.rows > 0),
@@ -327,7 +328,7 @@ class NestTiler {
   /// What divides each worker's number of blocks, however many workers share a call.
   int common_divisor(int blocks) const {
     int result = 0;
-    for (int workers = 1; workers <= most_workers_; ++workers)
+    for (const int workers : teams_)
       for (int w = 0; w < workers; ++w) result = std::gcd(result, (w + 1) * blocks / workers - w * blocks / workers);
     return std::max(result, 1);
   }
@@ -458,6 +459,7 @@ class NestTiler {
   int slice_unit_;
   int vector_bytes_;
   CacheSizes caches_;
+  Vector<int> teams_;  // how many workers may share a call; empty: any number
   int most_workers_;
   double level_bytes_;  // of packed weights that a level reads, the largest one
   bool contracts_;
@@ -467,17 +469,16 @@ class NestTiler {
 
 }  // namespace detail
 
-/// `caches`: of a core. `most_workers`: that ever share a call; 0: any number.
+/// `caches`: of a core. `teams`: how many workers may share a call, in order; none: any number.
 inline ir::Stmt tile_nests(const ir::Stmt& body, const Target& target, const Tiling& tiling = {},
-                           const CacheSizes& caches = {}, int most_workers = 0) {
+                           const CacheSizes& caches = {}, const Vector<int>& teams = {}) {
   double level = 0;
   ir::visit_with(body, [&](const ir::For& loop) {
     if (carries_recursion(loop)) level = std::max(level, detail::packed_bytes(loop.body));
   });
   // What is shared whole, such as a loop over subtrees or slices, is no tile's: each worker takes its share of it.
-  const ir::Stmt tiled = map_nests(body, [&](const Nest& nest) {
-    return detail::NestTiler(nest, target, tiling, caches, most_workers, level).run();
-  });
+  const ir::Stmt tiled = map_nests(
+      body, [&](const Nest& nest) { return detail::NestTiler(nest, target, tiling, caches, teams, level).run(); });
   return share_iterations(tiled, lanes_of(target, DType::f32));
 }
 
