@@ -145,13 +145,14 @@ class Linearizer {
       sharing::merge_equal(walk, Data{walk, checks}, workspace.hash_mask_);
     Arrays arrays;
     numbering::lay_out_batches(walk, heights, arrays);
-    if (workspace.level_fill_ > 1 && workspace.subtree_depth_ == 0)
-      numbering::fill_levels(walk, heights, workspace.level_fill_, arrays);
+    bool numbered = workspace.level_fill_ > 1 && workspace.subtree_depth_ == 0 &&
+                    numbering::fill_levels(walk, heights, workspace.level_fill_, arrays);
     if (const Partition* partition = workspace.partition_) {
       classify(walk, *partition);
       numbering::lay_out_parts(walk, heights, partition->parts, arrays);
+      numbered = false;
     }
-    numbering::assign_numbers(walk, arrays);
+    if (!numbered) numbering::assign_numbers(walk, arrays);
     numbering::write_roots(walk, arrays);
     write_named(walk, arrays, std::make_index_sequence<num_named>{});
     if constexpr (num_named == 1 && num_containers == 0)
