@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cortex/ir/build.hpp"
+#include "cortex/ir/print.hpp"
+#include "support/comma_locale.hpp"
 #include "support/golden.hpp"
 
 using namespace cortex;
@@ -133,4 +135,12 @@ TEST_CASE("what is no program for a GPU is refused", "[cuda_text]") {
   Program early = program({x}, set(x, imm(0), constant(1, {DType::f32, 1})));
   early.level = Level::scheduled;
   CHECK_THAT(refusal(early), Contains("program test is not at device level"));
+}
+
+TEST_CASE("numbers are written with a point whatever the locale says", "[codegen]") {
+  const test::CommaLocale comma;
+  CHECK(codegen::cuda_float(-0.5, DType::f32) == "(-0.5f)");
+  CHECK(codegen::cuda_float(1e300, DType::f64) == "1.0000000000000001e+300");
+  CHECK(codegen::cuda_float(3, DType::f64) == "3.0");
+  CHECK(print(FloatImm::make(-0.25, DType::f32)) == "-0.25");
 }

@@ -364,3 +364,26 @@ TEST_CASE("options of compiling chain, and leave what they were made from as it 
   CHECK((all.target && all.target->backend == Backend::interpreter && all.workers == pool && all.timings));
   CHECK((!none.target && !none.workers && !none.timings));
 }
+
+TEST_CASE("a range of roots that gives others the second time is refused, and nothing is written",
+          "[runtime][refusal]") {
+  struct Draining {
+    std::vector<const Word*> roots;
+    mutable int passes = 0;
+    const Word* const* begin() const { return ++passes, roots.data(); }
+    const Word* const* end() const { return roots.data() + (passes > 1 ? 1 : roots.size()); }
+  };
+  const auto m = bound_functor();
+  const Phrase p;
+  std::vector<float> out(3 * 8, -1.0f);
+  const Draining draining{{&p.all, &p.ab, &p.c}};
+  CHECK_THAT(error_of(Code::invalid_argument, [&] { m(draining, out); }),
+             Contains("gave 3 of them when they were counted and then 1"));
+  CHECK(out == std::vector<float>(3 * 8, -1.0f));
+}
+
+TEST_CASE("memory that is used up is an error like others for those who ask for results", "[runtime]") {
+  const auto tried = attempt([]() -> int { throw std::bad_alloc(); });
+  REQUIRE_FALSE(tried);
+  CHECK(tried.error().code == Code::out_of_memory);
+}

@@ -9,9 +9,10 @@
 namespace {
 
 std::atomic<long> allocations{0};
+std::atomic<long> refused{-1};  // the number of the allocation that fails
 
 void* counted(std::size_t size, std::size_t alignment) {
-  ++allocations;
+  if (allocations++ == refused) throw std::bad_alloc();
   void* memory = alignment > alignof(std::max_align_t)
                      ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
                      : std::malloc(size ? size : 1);
@@ -96,4 +97,30 @@ TEST_CASE("a warm workspace that shares equal subtrees allocates nothing", "[str
           for (int round = 0; round < 100; ++round)
             for (std::size_t root : {0, 2000, 1, 500, 0, 3}) run(root);
         }) == 0);
+}
+
+TEST_CASE("a workspace works on after any one allocation has failed", "[structure]") {
+  std::vector<Item> items(41);
+  for (std::size_t i = 0; i < 20; ++i) {
+    items[i].left = &items[2 * i + 1];
+    items[i].kids = {&items[2 * i + 2]};
+  }
+  const std::array roots{static_cast<const Item*>(&items[0])};
+  const std::vector<cs::FieldCheck> checks(3);
+  int failures = 0;
+  for (bool done = false; !done; ++failures) {
+    cs::Workspace workspace;
+    refused = allocations + failures;
+    done = true;
+    try {
+      ItemLinearizer::run(workspace, cortex::tree, checks, roots);
+    } catch (const std::bad_alloc&) {
+      done = false;
+    } catch (const cortex::Error& error) {
+      done = error.code != cortex::Code::out_of_memory;
+    }
+    refused = -1;
+    CHECK(ItemLinearizer::run(workspace, cortex::tree, checks, roots).num_nodes == 41);
+  }
+  CHECK(failures > 10);
 }

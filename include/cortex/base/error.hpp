@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -97,13 +98,16 @@ class [[nodiscard]] Result {
 struct Done {};
 
 /// Runs `make` and turns the `Error` it may throw into a returned one: `attempt([&] { return model.to(device); })`. It
-/// has to give a value, which may be `Done()`. Other exceptions (of the user's own types) pass through.
+/// has to give a value, which may be `Done()`. `std::bad_alloc` becomes `Code::out_of_memory`; other exceptions (of the
+/// user's own types) pass through.
 template <class Make>
 auto attempt(Make&& make) -> Result<decltype(make())> {
   try {
     return std::forward<Make>(make)();
   } catch (const Error& error) {
     return error;
+  } catch (const std::bad_alloc&) {
+    return Error(Code::out_of_memory, "memory is used up");
   }
 }
 

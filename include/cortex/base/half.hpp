@@ -6,6 +6,13 @@
 
 namespace cortex {
 
+/// Whether a number is no infinity and no NaN: by its bits, which options such as -ffast-math leave alone.
+inline bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7F800000u) != 0x7F800000u; }
+inline bool is_finite(double value) {
+  constexpr std::uint64_t exponent = 0x7FF0000000000000u;
+  return (std::bit_cast<std::uint64_t>(value) & exponent) != exponent;
+}
+
 /// The value of a binary16; exact.
 inline float from_f16(std::uint16_t bits) {
   const std::uint32_t sign = std::uint32_t(bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u,

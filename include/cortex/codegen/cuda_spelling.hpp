@@ -2,9 +2,9 @@
 // functions where C++ does not say which: results are what the program says, with `-fmad=false`.
 #pragma once
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -43,9 +43,9 @@ inline std::string cuda_float(double value, DType type) {
     const std::string bits = narrow ? "bits_to_real(0x7f800000)" : "bits_to_real(0x7ff0000000000000ll)";
     return value < 0 ? "(-" + bits + ")" : bits;
   }
-  char digits[40];
-  std::snprintf(digits, sizeof digits, "%.*g", narrow ? 9 : 17, value);
-  std::string text = digits;
+  char digits[40];  // with a point in any locale
+  const auto end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, narrow ? 9 : 17);
+  std::string text(digits, end.ptr);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   if (narrow) text += 'f';
   return std::signbit(value) ? "(" + text + ")" : text;

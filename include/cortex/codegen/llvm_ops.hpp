@@ -194,10 +194,10 @@ class LlvmOps {
     return names[std::size_t(op)];
   }
 
-  /// Integers are indices and counts: they do not overflow, which lets LLVM widen them, and what is divided is not
-  /// negative, which makes division by a power of two a shift.
+  /// Integers are indices and counts: they do not overflow, which lets LLVM widen them. Fields may be negative, and are
+  /// divided as in C++.
   static std::string_view integer_opcode(ir::BinaryOp op) {
-    constexpr std::string_view names[] = {"add nsw", "sub nsw", "mul nsw", "udiv", "urem"};
+    constexpr std::string_view names[] = {"add nsw", "sub nsw", "mul nsw", "sdiv", "srem"};
     return names[std::size_t(op)];
   }
 

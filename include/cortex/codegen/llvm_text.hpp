@@ -132,7 +132,7 @@ class LlvmTextPrinter {
   }
 
   std::string attributes() const {
-    std::string text = " nounwind";
+    std::string text = " nounwind \"probe-stack\"=\"inline-asm\"";  // a stack that is too small ends in its guard page
     if (options_.sanitize_address) text += " sanitize_address";
     if (options_.vector_bytes >= 32) {
       const std::string bits = std::to_string(options_.vector_bytes * 8);

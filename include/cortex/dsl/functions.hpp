@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "cortex/base/half.hpp"
 #include "cortex/dsl/arithmetic.hpp"
 
 namespace cortex::dsl {
@@ -76,7 +77,7 @@ inline ir::Expr power_of_data(const ir::Expr& x, const ir::Expr& y) {
 inline ir::Expr power(const Operand& x, const Operand& y) {
   if (!y.expr) return power_by_number(number(x.expr), y.number);
   if (!x.expr) {
-    if (!(x.number > 0) || std::isinf(x.number))
+    if (!(x.number > 0) || !is_finite(x.number))
       fail("pow of the number " + std::to_string(x.number) +
            ": a number is raised to data if it is positive and finite");
     return of(ir::UnaryOp::exp, number(y.expr) * as(y.expr, std::log(x.number)));

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cortex/base/half.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/structure/accessor_set.hpp"
 
@@ -146,7 +147,7 @@ inline std::string described(const ir::Expr& e) {
 /// The literal as a constant of `type`. A number in f32 is rounded to f32, so that each target computes with the same.
 inline ir::Expr literal(const Operand& x, DType type) {
   if (type == DType::f32) {
-    if (std::isinf(float(x.number)) && !std::isinf(x.number))
+    if (!is_finite(float(x.number)) && is_finite(x.number))
       fail("the number " + std::to_string(x.number) + " does not fit f32");
     return ir::FloatImm::make(double(float(x.number)), type);
   }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <concepts>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -190,10 +190,11 @@ class Printer {
   }
 
   void number(double value) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.9g", value);
-    out_ << digits;
-    if (std::string_view(digits).find_first_of(".en") == std::string_view::npos) out_ << ".0";
+    char digits[32];  // as "%.9g", but with a point in any locale
+    const auto end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 9).ptr;
+    const std::string_view text(digits, std::size_t(end - digits));
+    out_ << text;
+    if (text.find_first_of(".en") == std::string_view::npos) out_ << ".0";
   }
 
   void unary(const Unary& n) {

@@ -24,8 +24,8 @@ namespace cortex::ir {
 /// one that is not finite.
 inline std::optional<std::size_t> unstorable(DType dtype, const float* values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
-    const bool finite = std::isfinite(values[i]);
-    if (dtype == DType::f16 ? finite && std::isinf(from_f16(to_f16(values[i]))) : dtype == DType::i8 && !finite)
+    const bool finite = is_finite(values[i]);
+    if (dtype == DType::f16 ? finite && !is_finite(from_f16(to_f16(values[i]))) : dtype == DType::i8 && !finite)
       return i;
   }
   return {};
@@ -63,7 +63,7 @@ inline Vector<float> scales_of(const float* values, const Vector<std::size_t>& c
     const float fraction = std::frexp(scales[c] / 127, &exponent);
     power[c] = std::max(std::ldexp(1.0f, fraction == 0.5f ? exponent - 1 : exponent), least);
     scales[c] = std::max(scales[c] / 127, least);
-    if (std::isinf(scales[c] * 127)) scales[c] = std::nextafter(scales[c], 0.0f);
+    if (!is_finite(scales[c] * 127)) scales[c] = std::nextafter(scales[c], 0.0f);
   }
   Vector<char> exact(count, 1);
   for (std::size_t i = 0; i < channel.size(); ++i) {

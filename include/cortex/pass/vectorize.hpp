@@ -96,11 +96,16 @@ class Vectorizer {
     return wide;
   }
 
-  /// Both sides scalar, or both vectors.
+  /// All scalar, or all vectors.
   template <class Make>
   ir::Expr aligned(Vector<ir::Expr> parts, Make make) {
+    for (ir::Expr& part : parts) part = expr(part);
+    return of_one_width(std::move(parts), make);
+  }
+  template <class Make>
+  ir::Expr of_one_width(Vector<ir::Expr> parts, Make make) {
     bool vector = false;
-    for (ir::Expr& part : parts) vector |= (part = expr(part)).lanes() > 1;
+    for (const ir::Expr& part : parts) vector |= part.lanes() > 1;
     if (vector)
       for (ir::Expr& part : parts) part = widen(part);
     return make(parts);
@@ -120,7 +125,7 @@ class Vectorizer {
           return ir::Ramp::make(a + b.as<ir::Ramp>()->base, lanes_);
         if (op.op == ir::BinaryOp::add && b.lanes() == 1 && a.as<ir::Ramp>())
           return ir::Ramp::make(a.as<ir::Ramp>()->base + b, lanes_);
-        return aligned({op.a, op.b}, [&](auto& p) { return ir::binary(op.op, p[0], p[1]); });
+        return of_one_width({a, b}, [&](auto& p) { return ir::binary(op.op, p[0], p[1]); });
       }
       case ir::ExprKind::fma: {
         const auto& op = *e.as<ir::Fma>();
@@ -143,10 +148,9 @@ class Vectorizer {
         const auto local = locals_.find(load.buffer.id());
         return ir::Load::make(local == locals_.end() ? load.buffer : local->second, std::move(indices));
       }
-      case ir::ExprKind::uf_call: {
-        for (const ir::Expr& arg : e.as<ir::UfCall>()->args) scalar(arg, "an argument of an uninterpreted function");
-        return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return expr(part); });
-      }
+      case ir::ExprKind::uf_call:
+        return ir::detail::rebuild(
+            *e.get(), [&](const ir::Expr& part) { return scalar(part, "an argument of an uninterpreted function"); });
       default: return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return expr(part); });
     }
   }

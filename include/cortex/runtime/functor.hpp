@@ -309,6 +309,7 @@ class Functor {
     const std::size_t size = std::size_t(state.size);
     if (out.size() / size < count) runtime::detail::small_span(spec, count * size, out.size());
     const runtime::Lease done = lease(roots, arena...);
+    if (done->num_roots() != count) runtime::detail::other_roots(executable(), count, done->num_roots());
     for (std::size_t i = 0; i < count; ++i) {
       const runtime::Workspace::Place root = done->root(i);
       runtime::detail::copy_dense(state, root.group->row(state, root.number), out.data() + i * size);

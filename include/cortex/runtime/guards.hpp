@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
@@ -25,6 +26,9 @@ class StructureEvaluator {
     if (depth_ == scope_.size()) throw Error(Code::internal, "an index check with too many variables");
     scope_[depth_++] = {var.get(), start};
   }
+  /// Whether a value since the last question was too large for 32 bits.
+  bool overflowed() { return std::exchange(overflows_, false); }
+
   /// Gives the variable pushed last another value.
   void set(std::int64_t next) { scope_[depth_ - 1].value = next; }
   void pop() { --depth_; }
@@ -59,20 +63,32 @@ class StructureEvaluator {
   std::int64_t unary(const ir::Unary& n) const {
     const std::int64_t a = value(n.a);
     switch (n.op) {
-      case ir::UnaryOp::neg: return -a;
-      case ir::UnaryOp::abs: return a < 0 ? -a : a;
+      case ir::UnaryOp::neg: return in_32_bits(-a);
+      case ir::UnaryOp::abs: return in_32_bits(a < 0 ? -a : a);
       case ir::UnaryOp::logical_not: return !a;
       default: refuse();
     }
   }
 
+  /// Both sides in any case, as generated code does it, which divides by 1 where it would divide by 0.
   std::int64_t binary(const ir::Binary& n) const {
-    const std::int64_t a = value(n.a);
-    if (n.op == ir::BinaryOp::logical_and) return a && value(n.b);
-    if (n.op == ir::BinaryOp::logical_or) return a || value(n.b);
-    const std::int64_t b = value(n.b);
-    if (n.op == ir::BinaryOp::ldexp || ((n.op == ir::BinaryOp::div || n.op == ir::BinaryOp::mod) && b == 0)) refuse();
-    return ir::detail::fold(n.op, a, b);
+    const std::int64_t a = value(n.a), b = value(n.b);
+    switch (n.op) {
+      case ir::BinaryOp::logical_and: return a && b;
+      case ir::BinaryOp::logical_or: return a || b;
+      case ir::BinaryOp::div: return b == 0 ? a : in_32_bits(a / b);
+      case ir::BinaryOp::mod: return b == 0 ? 0 : a % b;
+      case ir::BinaryOp::ldexp: refuse();
+      default: return in_32_bits(ir::detail::fold(n.op, a, b));  // of numbers of 32 bits: it does not overflow 64
+    }
+  }
+
+  /// Generated code computes with 32 bits: what exceeds them there, even where a minimum or a remainder of it would
+  /// not, is noted.
+  std::int64_t in_32_bits(std::int64_t result) const {
+    if (result == std::int32_t(result)) return result;
+    overflows_ = true;
+    return result < 0 ? INT32_MIN : INT32_MAX;
   }
 
   std::int64_t call(const ir::UfCall& n) const {
@@ -114,6 +130,7 @@ class StructureEvaluator {
   };
   std::array<Bound, 16> scope_;
   std::size_t depth_ = 0;
+  mutable bool overflows_ = false;
 };
 
 namespace detail {
@@ -161,6 +178,22 @@ inline IndexSource source_of(const ir::Expr& index, std::int32_t reader, const E
               nodes.node(source.node));
 }
 
+/// Throws that what `check` asks at `node` cannot be computed with 32 bits.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_overflow(const GuardedCheck& check, std::int32_t node,
+                                                                   const Executable& executable,
+                                                                   const structure::Workspace& nodes,
+                                                                   const StructureEvaluator& evaluator) {
+  const IndexSource source = source_of(check.index, node, executable, nodes, evaluator);
+  throw Error(Code::out_of_range,
+              "node " + std::to_string(source.node) + " of the call (numbered parents first): operator '" +
+                  check.where + "' of model '" + executable.graph.name + "' reads '" +
+                  executable.weights[std::size_t(check.weight)].name +
+                  "' at an index that does not fit 32 bits on "
+                  "the way to its value; correct " +
+                  (source.fields.empty() ? "what the index is made of" : source.fields),
+              nodes.node(source.node));
+}
+
 /// One check at one node: the values of the ranges' variables are run through from range `r` on.
 inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int32_t node,
                          const Executable& executable, const structure::Workspace& nodes,
@@ -174,8 +207,10 @@ inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t 
     }
     return evaluator.pop();
   }
-  if (check.guard && !evaluator.value(check.guard)) return;
-  const std::int64_t index = evaluator.value(check.index);
+  const bool reads = !check.guard || evaluator.value(check.guard);
+  const std::int64_t index = reads ? evaluator.value(check.index) : 0;
+  if (evaluator.overflowed()) refuse_overflow(check, node, executable, nodes, evaluator);
+  if (!reads) return;
   if (index < 0 || index >= extent) refuse_index(check, index, extent, node, executable, nodes, evaluator);
 }
 

@@ -73,6 +73,13 @@ namespace detail {
           "', but the span has " + std::to_string(given));
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void other_roots(const Executable& executable, std::size_t counted,
+                                                               std::size_t called) {
+  invalid("model '" + executable.graph.name + "': the range of roots gave " + std::to_string(counted) +
+          " of them when they were counted and then " + std::to_string(called) +
+          ": give a range that can be gone through twice, such as a vector");
+}
+
 /// The number of the state of that name.
 inline std::size_t find_state(const Executable& executable, std::string_view name) {
   for (std::size_t s = 0; s < executable.states.size(); ++s)

@@ -1,6 +1,7 @@
 // From the questions of a graph's branches to what the linearizer evaluates. Part of compiling.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "cortex/base/vector.hpp"
@@ -19,11 +20,29 @@ class KeyWriter {
   Vector<structure::KeyStep> write(const ir::Expr& e) {
     steps_.clear();
     if (e) add(e);
+    if (depth_of(steps_) > structure::most_key_depth)
+      throw Error(Code::invalid_schedule,
+                  "specialize_if_else: a branch holds more than " + std::to_string(structure::most_key_depth) +
+                      " values at once and cannot be specialized; put what is nested most on the left of its "
+                      "operators, or leave it to be checked at run time");
     return std::move(steps_);
   }
 
  private:
   using Op = structure::KeyStep::Op;
+
+  /// How many values the steps hold at once at most.
+  static int depth_of(const Vector<structure::KeyStep>& steps) {
+    int depth = 0, most = 0;
+    for (const structure::KeyStep& step : steps) {
+      if (step.op <= Op::is_leaf)
+        ++depth;
+      else if (step.op > Op::logical_not)
+        depth -= step.op == Op::select ? 2 : 1;
+      most = std::max(most, depth);
+    }
+    return most;
+  }
 
   [[noreturn]] static void refuse(const ir::Expr& e) {
     throw Error(Code::invalid_schedule,

@@ -64,16 +64,18 @@ struct Partition {
   bool empty() const { return selectors.empty(); }
 };
 
+/// How many values a key may have to hold at once.
+inline constexpr int most_key_depth = 64;
+
 /// The value of a key. `Node` answers `field(position, component)`, `num_children(position)`, `num_parents()` and
 /// `is_leaf()`.
 template <class Node>
 std::int64_t evaluate(const Vector<KeyStep>& key, const Node& node) {
   using enum KeyStep::Op;
-  constexpr std::size_t depth = 16;
-  std::array<std::int64_t, depth> stack;
+  std::array<std::int64_t, most_key_depth> stack;
   std::size_t top = 0;
   const auto push = [&](std::int64_t value) {
-    if (top == depth) throw Error(Code::internal, "the key of a branch is nested too deeply");
+    if (top == stack.size()) throw Error(Code::internal, "the key of a branch is nested too deeply");
     stack[top++] = value;
   };
   const auto two = [&](auto f) {

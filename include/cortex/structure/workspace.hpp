@@ -166,8 +166,8 @@ struct WalkState {
     const std::size_t rows = named + 2 * containers;
     if (row.size() < rows) row.resize(rows);
     if (child.size() < named) child.resize(named);
-    if (csr_begin.size() < containers + derived)
-      csr_begin.resize(containers + derived), csr_child.resize(containers + derived);
+    if (csr_begin.size() < containers + derived) csr_begin.resize(containers + derived);
+    if (csr_child.size() < containers + derived) csr_child.resize(containers + derived);  // the other may have thrown
     if (field_data.size() < fields) field_data.resize(fields);
     child_table.resize(named);
     csr_table.resize(containers + derived);

@@ -78,9 +78,9 @@ done3:
 
 declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 
-attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+attributes #0 = { nounwind "probe-stack"="inline-asm" "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 attributes #1 = { nounwind willreturn memory(none) }
-attributes #2 = { noinline nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+attributes #2 = { noinline nounwind "probe-stack"="inline-asm" "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 
 !0 = !{}
 !1 = distinct !{!1}

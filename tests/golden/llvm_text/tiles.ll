@@ -142,9 +142,9 @@ declare void @llvm.x86.tilerelease()
 declare void @llvm.x86.tilestored64(i8 immarg, ptr, i64)
 declare void @llvm.x86.tilezero(i8 immarg)
 
-attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+attributes #0 = { nounwind "probe-stack"="inline-asm" "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 attributes #1 = { nounwind willreturn memory(none) }
-attributes #2 = { noinline nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }
+attributes #2 = { noinline nounwind "probe-stack"="inline-asm" "prefer-vector-width"="512" "min-legal-vector-width"="512" }
 
 !0 = !{}
 !1 = distinct !{!1}

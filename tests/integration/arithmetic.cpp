@@ -1,0 +1,197 @@
+// Arithmetic where it is easy to get wrong: integers that are negative or too large, deep expressions, and threads
+// whose floating-point settings are not the usual ones.
+#include <catch2/catch.hpp>
+#include <cfenv>
+#include <climits>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "support/compile.hpp"
+
+using namespace cortex;
+using Catch::Matchers::Contains;
+
+namespace {
+
+struct Step {
+  int a = 0, b = 0;
+  const Step* next = nullptr;
+};
+constexpr auto a = field<&Step::a>;
+constexpr auto b = field<&Step::b>;
+constexpr auto next = optional_child<&Step::next>;
+
+constexpr int hidden = 16, rows = 10;
+
+/// The sum over a sequence of what row `index(n)` of a table of ten has; row r holds 100 + r.
+template <class Index>
+auto reader(const Index& index) {
+  Dim V{"rows"}, H{"hidden", hidden};
+  Model<Step> m("reader", sequence);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) { return Emb(index(n), i) + h(next(n), i); });
+  auto model = test::compile_here(m.recursion_op(h, body));
+  std::vector<float> table;
+  for (int r = 0; r < rows; ++r) table.insert(table.end(), hidden, float(100 + r));
+  return model.bind("Emb", table);
+}
+
+/// What the model says of a lone step, as text where that is refused.
+template <class Model>
+std::string answer(const Model& model, const Step& step) {
+  auto result = model.try_call(step);
+  return result ? std::to_string(int((*result)[0][0])) : result.error().message;
+}
+
+#if defined(__x86_64__)
+constexpr unsigned flush_to_zero = 0x8000, toward_zero = 0x6000, traps_unmasked = 0x1f80 & ~0x0680u;
+
+/// While it lives, this thread computes with these bits of MXCSR changed.
+class Settings {
+ public:
+  explicit Settings(unsigned set, unsigned clear = 0) { __builtin_ia32_ldmxcsr((kept_ | set) & ~clear & ~0x3fu); }
+  ~Settings() { __builtin_ia32_ldmxcsr(kept_); }
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+ private:
+  const unsigned kept_ = __builtin_ia32_stmxcsr();
+};
+#endif
+
+}  // namespace
+
+TEST_CASE("an index that overflows on the way to its value is refused, though its value would not be", "[integers]") {
+  const auto product = reader([](auto n) { return min(a(n) * b(n), 5); });
+  CHECK(answer(product, {2, 2}) == "104");
+  CHECK(answer(product, {70, 70}) == "105");
+  CHECK_THAT(answer(product, {65536, 32768}),
+             Contains("reads 'Emb' at an index that does not fit 32 bits on the way to its value") &&
+                 Contains("field 'a' of node 0 (65536) and field 'b' of node 0 (32768)"));
+  CHECK_THAT(answer(product, {INT_MIN, INT_MIN}), Contains("does not fit 32 bits"));
+  const auto negated = reader([](auto n) { return min(-a(n), 9); });
+  CHECK(answer(negated, {-7}) == "107");
+  CHECK_THAT(answer(negated, {INT_MIN}), Contains("does not fit 32 bits"));
+  const auto chosen = reader([](auto n) { return select(a(n) * a(n) < 0, b(n), 3); });
+  CHECK(answer(chosen, {4, 1000}) == "103");
+  CHECK_THAT(answer(chosen, {46341, 1000}), Contains("does not fit 32 bits"));
+  CHECK(answer(product, {2, 2}) == "104");  // and it works on
+}
+
+TEST_CASE("negative fields are divided as in C++", "[integers]") {
+  const auto bucket = reader([](auto n) { return a(n) % 5 + 4; });
+  const auto half = reader([](auto n) { return a(n) / 4 + 5; });
+  for (const int value : {-9, -8, -7, -5, -4, -1, 0, 3, 14}) {
+    CHECK(answer(bucket, {value}) == std::to_string(100 + value % 5 + 4));
+    CHECK(answer(half, {value}) == std::to_string(100 + value / 4 + 5));
+  }
+  CHECK_THAT(answer(bucket, {14}), Contains("108"));
+
+  Dim H{"hidden", hidden};
+  Model<Step> m("data", sequence);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute(
+      "body", H, [&](auto n, auto i) { return cast<float>(a(n) / 2) + 100 * cast<float>(a(n) % 7) + h(next(n), i); });
+  const auto model = test::compile_here(m.recursion_op(h, body));
+  for (const int value : {-5, -14, -1, 0, 1, 22})
+    CHECK(model(Step{value})[0][hidden - 1] == float(value / 2) + 100 * float(value % 7));
+}
+
+TEST_CASE("what decides a branch may be nested, and where it is too much to specialize that is said", "[deep]") {
+  const auto branch = [](int depth) {
+    Dim H{"hidden", hidden};
+    Model<Step> m("branch", sequence);
+    auto w = m.input<float>("w", H);
+    auto h = m.placeholder<float>("h", H);
+    auto even = m.compute("even", H, [&](auto n, auto i) { return w(i) + h(next(n), i); });
+    auto odd = m.compute("odd", H, [&](auto n, auto i) { return w(i) * 3 + h(next(n), i); });
+    auto body = m.if_then_else(
+        "parity",
+        [&](auto n) {
+          auto key = a(n) % 2;
+          for (int k = 0; k < depth; ++k) key = a(n) - (a(n) - key);
+          return key == 0;
+        },
+        even, odd);
+    auto model = test::compile_here(m.recursion_op(h, body), Schedule{}.dynamic_batch().specialize_if_else("parity"));
+    model.bind("w", std::vector<float>(hidden, 1));
+    const Step last{2}, middle{3, 0, &last}, first{5, 0, &middle};
+    return model(first)[0][1];
+  };
+  CHECK(branch(1) == 7);
+  CHECK(branch(25) == 7);
+  CHECK_THROWS_WITH(branch(40), Contains("a branch holds more than 64 values at once and cannot be specialized"));
+}
+
+TEST_CASE("expressions of hundreds of terms, and hundreds of operators in a row, compile", "[deep]") {
+  Dim H{"hidden", hidden};
+  {
+    Model<Step> m("terms", sequence);
+    auto w = m.input<float>("w", H);
+    auto h = m.placeholder<float>("h", H);
+    auto body = m.compute("body", H, [&](auto n, auto i) {
+      auto sum = w(i) + h(next(n), i);
+      for (int k = 1; k < 300; ++k) sum = sum + w(i) * float(k);
+      return sum;
+    });
+    auto model = test::compile_here(m.recursion_op(h, body));
+    model.bind("w", std::vector<float>(hidden, 1));
+    CHECK(model(Step{})[0][3] == Approx(1 + 299 * 300 / 2));
+  }
+  Model<Step> m("operators", sequence);
+  auto w = m.input<float>("w", H);
+  auto h = m.placeholder<float>("h", H);
+  auto value = m.compute("begin", H, [&](auto n, auto i) { return w(i) + h(next(n), i); });
+  for (int k = 0; k < 60; ++k)
+    value = m.compute("step" + std::to_string(k), H,
+                      [&, from = value](auto n, auto i) { return from(n, i) * 0.5f + w(i); });
+  auto model = test::compile_here(m.recursion_op(h, value));
+  model.bind("w", std::vector<float>(hidden, 1));
+  CHECK(model(Step{})[0][3] == Approx(2));
+}
+
+#if defined(__x86_64__)
+TEST_CASE("results do not depend on how the calling thread rounds, nor on whether it keeps subnormal numbers",
+          "[floating_point]") {
+  Dim H{"hidden", hidden};
+  Model<Step> m("sums", sequence);
+  auto w = m.input<float>("w", H, H);
+  auto x = m.input<float>("x", H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H,
+                        [&](auto n, auto i) { return x(i) + sum(H, [&](auto j) { return w(i, j) * h(next(n), j); }); });
+  const auto program = m.recursion_op(h, body);
+  for (const int threads : {0, 1}) {
+    CompileOptions options = CompileOptions{}.on(test::best_target());
+    if (threads) options = options.with_workers(std::make_shared<Workers>(threads));
+    auto model = compile(program, Schedule::standard().workers(threads + 1), options);
+    for (const bool subnormal : {false, true}) {
+      const auto values = [&](std::size_t count, unsigned seed) {
+        return test::uniform(count, subnormal ? 1e-20f : 0.3f, seed);
+      };
+      model.bind("w", values(hidden * hidden, 1)).bind("x", values(hidden, 2));
+      const Step last{}, middle{0, 0, &last}, first{0, 0, &middle};
+      const auto call = [&] {
+        std::vector<float> out(hidden);
+        model(first, out);
+        return out;
+      };
+      const std::vector<float> expected = call();
+      for (const unsigned set : {flush_to_zero, toward_zero}) {
+        const Settings settings(set);
+        const std::vector<float> got = call();
+        CHECK((__builtin_ia32_stmxcsr() & set) == set);  // the thread's own are back
+        CHECK(got == expected);
+      }
+      const Settings settings(0, traps_unmasked ^ 0x1f80);
+      CHECK(call() == expected);
+    }
+    model.bind("x", std::vector<float>(hidden, 3e38f)).bind("w", std::vector<float>(hidden * hidden, 3e38f));
+    const Settings settings(0, traps_unmasked ^ 0x1f80);
+    const Step last{}, first{0, 0, &last};
+    CHECK(model(first)[0][0] == INFINITY);  // and no signal
+  }
+}
+#endif
