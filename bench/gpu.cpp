@@ -194,7 +194,7 @@ struct Contender {
   std::vector<double> times{};  // of all batches, in turn
   double error = 0, linearize_us = 0, copy_us = 0, kernel_us = 0;
   cortex::cuda::Counters counters{};  // of the last batch
-  bool right = true;
+  bool right = true, refused = false;
 
   double quantile(double q) {
     std::sort(times.begin(), times.end());
@@ -217,28 +217,46 @@ class Case {
 
   void add(const char* name, OnGpu& system) {
     Contender one{name, &system};
-    check(one);
-    contenders_.push_back(std::move(one));
+    if (goes_on(one, [&] { check(one); })) contenders_.push_back(std::move(one));
   }
 
   void run(int rounds) {
     for (int round = 0; round < rounds; ++round)
       for (std::size_t i = 0; i < contenders_.size(); ++i) {
         Contender& one = contenders_[(i + std::size_t(round)) % contenders_.size()];
-        for (const Roots& roots : batches_.roots) {
-          const double start = now_us();
-          one.system->run(roots, out_.data());
-          one.times.push_back(now_us() - start);
-        }
-        one.system->rest();
+        if (!one.refused) goes_on(one, [&] { time(one); });
       }
-    for (Contender& one : contenders_) take_apart(one, rounds);
+    for (Contender& one : contenders_)
+      if (!one.refused) goes_on(one, [&] { take_apart(one, rounds); });
+    std::erase_if(contenders_, [](const Contender& one) { return one.refused; });
   }
 
   std::vector<Contender>& contenders() { return contenders_; }
   const std::vector<std::vector<double>>& reference() const { return reference_; }
 
  private:
+  /// What the device refuses is said, and the others go on; unless it is lost to them, too.
+  template <class Do>
+  bool goes_on(Contender& one, const Do& what) {
+    try {
+      what();
+    } catch (const cortex::Error& error) {
+      if (error.code == cortex::Code::device_lost) throw;
+      std::printf("%s is left out: %s\n", one.name.c_str(), error.message.c_str());
+      one.refused = true;
+    }
+    return !one.refused;
+  }
+
+  void time(Contender& one) {
+    for (const Roots& roots : batches_.roots) {
+      const double start = now_us();
+      one.system->run(roots, out_.data());
+      one.times.push_back(now_us() - start);
+    }
+    one.system->rest();
+  }
+
   void check(Contender& one) {
     double size = 0;
     for (std::size_t b = 0; b < batches_.roots.size(); ++b) {
@@ -349,13 +367,28 @@ void print_levels(const cortex::cuda::Device& device, const std::vector<Way>& wa
     for (int i = 0; i < length; ++i) node = chains.add(i % vocabulary, node);
     chains.roots.back().push_back(node);
   }
-  for (const auto& [name, system] : Systems(ways, device, weights).all) {
-    std::vector<double> us[2];
-    for (int round = 0; round < 20; ++round)
-      for (std::size_t b = 0; b < 2; ++b) us[b].push_back(double(system->counters(chains.roots[b]).kernel_ns) / 1e3);
-    system->rest();
-    std::printf("  %-18s %6.2f us  %s\n", name, (median(us[1]) - median(us[0])) / 1000, system->shape().c_str());
-  }
+  for (const auto& [name, system] : Systems(ways, device, weights).all) try {
+      std::vector<double> us[2];
+      for (int round = 0; round < 20; ++round)
+        for (std::size_t b = 0; b < 2; ++b) us[b].push_back(double(system->counters(chains.roots[b]).kernel_ns) / 1e3);
+      system->rest();
+      std::printf("  %-18s %6.2f us  %s\n", name, (median(us[1]) - median(us[0])) / 1000, system->shape().c_str());
+    } catch (const cortex::Error& error) {
+      std::printf("  %-18s is left out: %s\n", name, error.message.c_str());
+    }
+}
+
+/// What the numbers are of.
+void print_machine(const cortex::runtime::CudaDevice& device) {
+  int driver = 0, major = 0, minor = 0;
+  device.driver().DriverGetVersion(&driver);
+  auto nvrtc = cortex::attempt([&] { return &device.nvrtc(); });
+  if (!nvrtc) return void(std::printf("%s: %s\n", device.name().c_str(), nvrtc.error().message.c_str()));
+  const auto version = (*nvrtc)->Version;
+  version(&major, &minor);
+  const std::string from = cortex::jit::DynamicLibrary::directory_of(reinterpret_cast<const void*>(version));
+  std::printf("%s, driver of CUDA %d.%d, NVRTC %d.%d of %s\n", device.name().c_str(), driver / 1000, driver % 1000 / 10,
+              major, minor, from.c_str());
 }
 
 int run(const Options& options) {
@@ -367,7 +400,7 @@ int run(const Options& options) {
   const cortex::cuda::Devices devices = cortex::cuda::devices();
   if (devices.empty()) std::printf("no GPU is timed: %s\n", devices.why().c_str());
   if (devices.empty() && options.to.empty()) return 0;
-  if (!devices.empty()) std::printf("%s\n", devices[0].name().c_str());
+  if (!devices.empty()) print_machine(*devices[0].shared());
 
   std::vector<Json> rows;
   bool right = true;

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What bench/gpu gives to the programs that it has built, which are others here that tell their arguments: `--quick`
+# stands back behind what the user says, and parts are run by themselves.
+# Usage: check_bench_gpu.sh <bench/gpu>
+. "$(dirname "$0")/../examples/expect.sh"
+
+mkdir -p "$work/bench" "$work/build/gpu" "$work/bin"
+cp "$program" "$work/bench/gpu"
+program=$work/bench/gpu
+printf '#!/bin/sh\necho "$(basename "$0") $* with NVRTC of $CORTEX_NVRTC ."\n' >"$work/build/gpu/gpu"
+cp "$work/build/gpu/gpu" "$work/build/gpu/models_test"
+printf '#!/bin/sh\necho "sanitizer $*"\n' >"$work/bin/compute-sanitizer"
+chmod +x "$work"/build/gpu/* "$work/bin/compute-sanitizer"
+export PATH=$work/bin:$PATH CORTEX_NVRTC=/some/where
+
+# refute <words>: which the last output must not hold
+refute() {
+  if grep -qF -e "$1" "$work/out"; then
+    echo "'$1' is in:"
+    head -n 20 "$work/out"
+    failed=1
+  fi
+}
+
+expect 0 "gpu --systems cortex --hidden 256 --models treefc,dagrnn,treegru,treelstm,lstm,gru --rounds 5 --levels" \
+  --parts time --quick --rounds 5
+refute "models_test"
+refute "== memcheck"
+expect 0 "gpu --systems cortex --rounds 10 --hidden 256 --models mvrnn --levels" --parts time --quick --models mvrnn
+expect 0 "gpu --rounds 10 --models=gru --hidden 8 --systems=cortex_grid" \
+  --parts time --quick --models=gru --hidden 8 --systems=cortex_grid
+expect 0 "gpu --rounds 7 --levels" --parts time --rounds 7
+expect 0 "models_test the devices of this machine* with NVRTC of /some/where ." --parts check
+refute "gpu --"
+expect 0 "sanitizer --tool racecheck --error-exitcode 9 build/gpu/gpu --hidden 32 --batch 3 --rounds 1 --models gru" \
+  --parts sanitize --tools racecheck --models gru
+refute "== memcheck"
+expect 2 "there is no part 'times'" --parts build,times
+expect 2 "there is no tool 'leaks'" --tools leaks
+rm "$work/build/gpu/models_test"
+expect 1 "build/gpu/models_test is not there: --parts build makes it" --parts check
+exit $failed
