@@ -48,6 +48,7 @@ std::string error_of_call(F&& f) {
   return "no error";
 }
 
-inline cuda::Stream stream(int number) { return reinterpret_cast<cuda::Stream>(std::intptr_t(number)); }
+/// Of the user's; the first handles are the driver's own.
+inline cuda::Stream stream(int number) { return reinterpret_cast<cuda::Stream>(std::intptr_t(number + 100)); }
 
 }  // namespace cortex::test

@@ -222,6 +222,8 @@ TEST_CASE("the handle of another model's input is refused on a device too", "[cu
   OnFake f;
   Model<Item> other("other", cortex::tree);
   const auto Emb = other.input<float>("Emb", Dim("words", 2), Dim("hidden", 2));
-  CHECK_THAT(error_of_call([&] { f.on.bind_device(Emb, f.there, {2, 2}); }),
+  CHECK_THAT(error_of_call([&] {
+               f.on.bind_device(Emb, f.there, {2, 2});
+             }),
              Contains("'Emb' belongs to another model than"));
 }

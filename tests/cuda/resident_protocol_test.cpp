@@ -94,7 +94,7 @@ TEST_CASE("stop ends the kernel, also twice, and a call begins it again", "[cuda
     CHECK(!resident.is_running());
     CHECK(resident.launches() == std::uint64_t(turn));
   }
-  CHECK(s.fake.stalls == 0);
+  CHECK(s.fake.stalls() == 0);
 }
 
 TEST_CASE("the end of the last handle ends the kernel and gives everything back", "[cuda]") {
@@ -110,7 +110,7 @@ TEST_CASE("the end of the last handle ends the kernel and gives everything back"
   }
   s.on.reset();
   CHECK(s.fake.alive() == 0);
-  CHECK(s.fake.stalls == 0);
+  CHECK(s.fake.stalls() == 0);
 }
 
 TEST_CASE("weights that are bound are in the next call of a resident model, which launches it anew", "[cuda]") {
@@ -124,7 +124,7 @@ TEST_CASE("weights that are bound are in the next call of a resident model, whic
   bind_all<float>(s.model, s.b.weights);
   CHECK(s.serves(resident));
   CHECK(resident.launches() == 3);
-  CHECK(s.fake.stalls == 0);
+  CHECK(s.fake.stalls() == 0);
 }
 
 TEST_CASE("a call larger than all before allocates, and launches no kernel; nothing is freed under one", "[cuda]") {
@@ -135,7 +135,7 @@ TEST_CASE("a call larger than all before allocates, and launches no kernel; noth
   CHECK(s.serves(resident));
   CHECK(s.fake.allocations > allocations);
   CHECK(resident.launches() == 1);
-  CHECK(s.fake.stalls == 0);
+  CHECK(s.fake.stalls() == 0);
 }
 
 TEST_CASE("what others give back while a kernel stays is given back when it has ended", "[cuda]") {
@@ -148,7 +148,7 @@ TEST_CASE("what others give back while a kernel stays is given back when it has 
   const int alive = s.fake.alive();
   other.reset();  // its event goes at once, memory and module stay
   CHECK(s.fake.alive() == alive - 1);
-  CHECK(s.fake.stalls == 0);
+  CHECK(s.fake.stalls() == 0);
   resident.stop();
   CHECK(s.fake.alive() < alive - 4);
 }
@@ -349,7 +349,7 @@ TEST_CASE("a kernel that never answers is left behind with what it uses, without
     CHECK(error_of_call([&] { s.call(resident); }) != "no error");
   }
   s.on.reset();
-  CHECK(s.fake.stalls == 0);
+  CHECK(s.fake.stalls() == 0);
   CHECK(s.fake.alive() > 0);
 }
 
@@ -392,7 +392,7 @@ int fail_each(Stay& s, int error, Code code, const Then& then) {
       if (s.fake.failed().empty()) return failures;
       then(device, on);
     }
-    CHECK(s.fake.stalls == 0);
+    CHECK(s.fake.stalls() == 0);
     CHECK(s.fake.alive() == 0);
     CHECK(s.fake.problem == "");
     s.fake.recover();

@@ -54,7 +54,7 @@ void check_served(const Program& program, Shape shape, const Schedule& schedule,
   CHECK(difference(all, interpreted(program, weights, together)) <= 1);
   CHECK(resident.launches() == 1);
   resident.stop();
-  CHECK(fake.stalls == 0);
+  CHECK(fake.stalls() == 0);
   for (std::size_t turn = 0; turn < got.size(); ++turn) {
     cuda::Result launched = on(calls[turn].roots);
     CHECK(got[turn] == all_roots(launched));

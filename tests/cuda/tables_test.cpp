@@ -124,7 +124,7 @@ TEST_CASE("a captured call has its rows out of tables, too", "[cuda][tables]") {
   call.launch(stream(1));
   t.fake.end_capture();
   t.fake.replay();
-  CHECK(t.fake.forbidden == "");
+  CHECK(t.fake.forbidden() == "");
   CHECK(difference(all_roots(call), t.b.right) <= 1);
 }
 

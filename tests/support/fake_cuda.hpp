@@ -1,13 +1,11 @@
 // A driver and an NVRTC without a GPU: memory is the host's, sources are compiled by the host's compiler, kernels run
-// in the emulation. Streams do nothing until they are waited for, as a device that is slow, and are ordered among each
-// other by events alone. All may be called by any thread.
+// in the emulation. All may be called by any thread.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,7 +19,7 @@
 #include "support/cuda_emulation.hpp"
 #include "support/fake_memory.hpp"
 #include "support/fake_nvrtc.hpp"
-#include "support/fake_resident.hpp"
+#include "support/fake_streams.hpp"
 #include "support/host_kernel.hpp"
 
 namespace cortex::test {
@@ -29,7 +27,12 @@ namespace cortex::test {
 /// One machine with GPUs. While it lives, its driver and NVRTC work; there is one at a time.
 class FakeCuda {
  public:
-  FakeCuda() { current() = this; }
+  FakeCuda() {
+    current() = this;
+    streams_.go_on_resident = [this](FakeResident& resident) { return go_on(resident); };
+    streams_.pass = [this](double ms) { pass(ms, false); };
+    streams_.found = [this](const std::string& what) { found(what); };
+  }
   ~FakeCuda() {
     streams_.clear();  // before the memory that kernels which stay have
     current() = nullptr;
@@ -49,14 +52,15 @@ class FakeCuda {
   bool vanish = false;                             // they are gone, without a word
 
   // What has happened.
-  int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0, waits = 0;
-  int stalls = 0;               // how often the driver has waited for a kernel that stays until it was idle for long
+  int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0, waits = 0, stream_waits = 0;
   std::size_t last_upload = 0;  // bytes
   void* last_context = nullptr;
   std::string problem;         // that the emulation found first
   std::uint64_t meetings = 0;  // at a lock-free barrier in memory, of the first group, until the last launch ended
   std::vector<jit::cuda::LaunchAttribute> attributes;  // of the last launch
-  std::string forbidden;                               // the first call that was made though a capture forbids it
+  int stalls() const { return streams_.stalls; }
+  /// The first call that was made though a capture forbids it, which has spoilt that.
+  const std::string& forbidden() const { return streams_.forbidden; }
 
   /// The call of the driver that is made after so many others fails with `error`, where that may happen to it: not
   /// what gives back, which leaves nothing to do. One that poisons a context does so.
@@ -65,14 +69,15 @@ class FakeCuda {
   const std::string& failed() const { return failed_; }
   /// The device works again, as in a new context.
   void recover() { lost_.clear(), fail_after_ = -1; }
+  /// Every call on a device fails from now on.
+  void lose(int device, int error) { lost_[device] = error; }
 
   /// Time passes for kernels that stay, and they see it if `look`.
   void pass(double ms, bool look = true) {
     resident_clock_ns_ += std::uint64_t(ms * 1e6);
     if (!look) return;
     const std::lock_guard lock(mutex_);
-    for (auto& [key, stream] : streams_)
-      if (!stream.queue.empty() && stream.queue.front().resident) run_first(stream, false);
+    streams_.each_resident([&](FakeStreams::Stream& stream, FakeResident&) { streams_.run_first(stream, false); });
   }
 
   std::size_t used_memory(int device = 0) const { return memory_.used(device); }
@@ -97,27 +102,32 @@ class FakeCuda {
   }
   /// What a stream of a device is given behind all that it has been given.
   void enqueue_users(int device, void* stream, std::function<void()> work) {
-    streams_[{device, stream}].queue.push_back({std::move(work), ++tickets_, {}});
+    const std::lock_guard lock(mutex_);
+    streams_.enqueue(device, stream, std::move(work), true);
   }
-  /// Waits as the user does, for one stream or for all of all devices.
+  /// Waits as the user does for a stream.
   void users_wait(int device, void* stream) {
     const std::lock_guard lock(mutex_);
-    flush(streams_[{device, stream}], tickets_);
+    streams_.flush(*streams_.at(device, stream));
+  }
+  /// The user destroys a stream: who gives its handle to the driver hears of a context that is destroyed.
+  void destroy_users(int device, void* stream) {
+    const std::lock_guard lock(mutex_);
+    streams_.destroy(device, stream);
   }
 
   /// Of the calling thread; null if it has none.
   static void* current_context() { return contexts().empty() ? nullptr : contexts().back(); }
 
   /// From here to `end_capture` what the stream of the first device is given is kept, and nothing that a capture
-  /// forbids is allowed.
-  void begin_capture(void* stream) {
-    capturing_ = &streams_[{0, stream}];
-    capturing_->captured.clear();
-    forbidden.clear();
+  /// forbids is allowed. The calling thread captures.
+  void begin_capture(void* stream, FakeStreams::Mode mode = FakeStreams::global) {
+    const std::lock_guard lock(mutex_);
+    streams_.begin_capture(0, stream, mode);
   }
   void end_capture() {
-    graph_ = std::move(capturing_->captured);
-    capturing_ = nullptr;
+    const std::lock_guard lock(mutex_);
+    graph_ = streams_.end_capture();
   }
   void replay() {
     for (const auto& work : graph_) work();
@@ -148,24 +158,8 @@ class FakeCuda {
   }
 
  private:
-  struct Stream;
-  /// A place in the order of a stream's work.
-  struct Point {
-    Stream* stream = nullptr;
-    std::uint64_t ticket = 0;
-  };
-  struct Work {
-    std::function<void()> run;
-    std::uint64_t ticket;
-    Point behind;                              // of another stream
-    std::shared_ptr<FakeResident> resident{};  // goes on for longer than `run`, which makes it
-  };
-  struct Stream {
-    std::deque<Work> queue;
-    std::vector<std::function<void()>> captured;
-  };
   struct Event {
-    Point recorded;
+    FakeStreams::Point recorded;
     bool captured = false;
     double at_ms = 0;
   };
@@ -178,7 +172,7 @@ class FakeCuda {
   };
 
   // Errors that are named where they are returned.
-  enum : int { invalid_value = 1, invalid_context = 201, captured_event = 907, capture_forbids = 900, implicit = 906 };
+  enum : int { invalid_value = 1, invalid_context = 201, context_destroyed = 709 };
 
   static FakeCuda*& current() {
     static FakeCuda* fake = nullptr;
@@ -209,11 +203,13 @@ class FakeCuda {
         if (jit::cuda::is_sticky(error)) fake.lost_[device_now()] = error;
       }
     }
-    /// Where a stream is captured, no thread may do this.
+    /// The same on a stream.
+    Call(const char* name, void* stream) : Call(name) {
+      if (!error && now().streams_.is_gone(device_now(), stream)) error = context_destroyed;
+    }
+    /// What may be unsafe while a stream is captured.
     Call& not_captured(const char* name) {
-      if (error || !now().capturing_) return *this;
-      if (now().forbidden.empty()) now().forbidden = name;
-      error = capture_forbids;
+      if (!error && now().streams_.forbids(name)) error = FakeStreams::capture_forbids;
       return *this;
     }
     std::lock_guard<std::recursive_mutex> lock;
@@ -265,7 +261,8 @@ class FakeCuda {
     };
     d.ModuleUnload = [](void* module) {
       const std::lock_guard lock(now().mutex_);
-      now().flush_all();
+      if (now().streams_.forbids("cuModuleUnload")) return int(FakeStreams::capture_forbids);
+      now().streams_.flush_all();
       delete static_cast<Module*>(module);
       return --now().objects_, 0;
     };
@@ -291,7 +288,7 @@ class FakeCuda {
       return *count = now().gpu.multiprocessors / int(config->attributes->cluster[0]), call.error;
     };
     d.LaunchKernelEx = [](const jit::cuda::LaunchConfig* config, void* function, void** arguments, void**) {
-      const Call call("cuLaunchKernelEx");
+      const Call call("cuLaunchKernelEx", config->stream);
       return call.error ? call.error : now().launch(*config, *static_cast<const Function*>(function), arguments[0]);
     };
   }
@@ -306,8 +303,8 @@ class FakeCuda {
     };
     d.MemFree = [](std::uint64_t at) {
       const std::lock_guard lock(now().mutex_);
-      if (now().capturing_) now().forbidden = "cuMemFree";
-      now().flush_all();
+      if (now().streams_.forbids("cuMemFree")) return int(FakeStreams::capture_forbids);
+      now().streams_.flush_all();
       return now().memory_.release(at), 0;
     };
     d.MemHostAlloc = [](void** at, std::size_t bytes, unsigned) {
@@ -318,16 +315,16 @@ class FakeCuda {
     };
     d.MemFreeHost = [](void* at) {
       const std::lock_guard lock(now().mutex_);
-      if (now().capturing_) now().forbidden = "cuMemFreeHost";
-      now().flush_all();
+      if (now().streams_.forbids("cuMemFreeHost")) return int(FakeStreams::capture_forbids);
+      now().streams_.flush_all();
       return now().memory_.release_pinned(at), 0;
     };
     d.MemcpyHtoDAsync = [](std::uint64_t to, const void* from, std::size_t bytes, void* stream) {
-      const Call call("cuMemcpyHtoDAsync");
+      const Call call("cuMemcpyHtoDAsync", stream);
       return call.error ? call.error : now().upload(to, from, bytes, stream);
     };
     d.MemcpyDtoHAsync = [](void* to, std::uint64_t from, std::size_t bytes, void* stream) {
-      const Call call("cuMemcpyDtoHAsync");
+      const Call call("cuMemcpyDtoHAsync", stream);
       if (call.error) return call.error;
       ++now().downloads;
       const int failed = now().enqueue(stream, [=] {
@@ -338,17 +335,17 @@ class FakeCuda {
       return now().synchronise(stream);  // the host waits where its memory may move
     };
     d.MemcpyDtoDAsync = [](std::uint64_t to, std::uint64_t from, std::size_t bytes, void* stream) {
-      const Call call("cuMemcpyDtoDAsync");
+      const Call call("cuMemcpyDtoDAsync", stream);
       return call.error ? call.error : now().copy(device_now(), to, device_now(), from, bytes, stream);
     };
     d.MemcpyPeerAsync = [](std::uint64_t to, void* to_context, std::uint64_t from, void* from_context,
                            std::size_t bytes, void* stream) {
-      const Call call("cuMemcpyPeerAsync");
+      const Call call("cuMemcpyPeerAsync", stream);
       const auto number = [](void* context) { return int(reinterpret_cast<std::intptr_t>(context)) - 1; };
       return call.error ? call.error : now().copy(number(to_context), to, number(from_context), from, bytes, stream);
     };
     d.MemsetD8Async = [](std::uint64_t at, unsigned char value, std::size_t bytes, void* stream) {
-      const Call call("cuMemsetD8Async");
+      const Call call("cuMemsetD8Async", stream);
       if (call.error) return call.error;
       return now().enqueue(stream, [=] {
         std::memset(reinterpret_cast<void*>(at), value, bytes);
@@ -364,43 +361,49 @@ class FakeCuda {
   }
 
   static void about_streams(jit::CudaDriver& d) {
-    d.StreamCreate = [](void** stream, unsigned) {
+    d.StreamCreate = [](void** stream, unsigned flags) {
       const Call call("cuStreamCreate");
       if (call.error) return call.error;
       ++now().objects_;
-      return *stream = new int, 0;
+      *stream = new int;
+      return now().streams_.make(device_now(), *stream, flags == 0), 0;
     };
     d.StreamDestroy = [](void* stream) {
       const std::lock_guard lock(now().mutex_);
-      now().streams_.erase({device_now(), stream});
+      now().streams_.forget(device_now(), stream);
       delete static_cast<int*>(stream);
       return --now().objects_, 0;
     };
     d.StreamQuery = [](void* stream) {
-      const Call call("cuStreamQuery");
-      if (call.error) return call.error;
-      const bool done = now().go_on(*now().stream(stream));
+      Call call("cuStreamQuery", stream);
+      if (call.not_captured("cuStreamQuery").error) return call.error;
+      if (now().streams_.uses_default(device_now(), stream)) return int(FakeStreams::implicit);
+      const bool done = now().streams_.go_on(*now().stream(stream));
       return now().state() ? now().state() : done ? 0 : int(jit::cuda::not_ready);
     };
     d.StreamSynchronize = [](void* stream) {
-      Call call("cuStreamSynchronize");
-      if (now().capturing_ == now().stream(stream)) call.not_captured("cuStreamSynchronize");
-      return call.error ? call.error : now().synchronise(stream);
+      Call call("cuStreamSynchronize", stream);
+      if (call.not_captured("cuStreamSynchronize").error) return call.error;
+      if (now().streams_.is_capturing(now().stream(stream)) && now().streams_.spoil("cuStreamSynchronize"))
+        return int(FakeStreams::capture_forbids);
+      return now().synchronise(stream);
     };
     d.StreamIsCapturing = [](void* stream, int* status) {
-      const Call call("cuStreamIsCapturing");
+      const Call call("cuStreamIsCapturing", stream);
       if (call.error) return call.error;
-      *status = now().capturing_ && now().capturing_ == now().stream(stream);
-      return now().capturing_ && !stream && !*status ? int(implicit) : 0;
+      *status = now().streams_.is_capturing(now().stream(stream));
+      return now().streams_.is_capturing() && !stream && !*status ? int(FakeStreams::implicit) : 0;
     };
     d.StreamWaitEvent = [](void* stream, void* event, unsigned) {
-      const Call call("cuStreamWaitEvent");
+      const Call call("cuStreamWaitEvent", stream);
       if (call.error) return call.error;
       const Event& on = *static_cast<Event*>(event);
-      if (on.captured || now().capturing_ == now().stream(stream)) return int(capture_forbids);
-      now().stream(stream)->queue.push_back({[] {}, ++now().tickets_, on.recorded});
-      return 0;
+      if (on.captured || now().streams_.is_capturing(now().stream(stream))) return int(FakeStreams::capture_forbids);
+      if (now().streams_.uses_default(device_now(), stream)) return int(FakeStreams::implicit);
+      ++now().stream_waits;
+      return now().streams_.wait_for(*now().stream(stream), on.recorded), 0;
     };
+    d.ThreadExchangeStreamCaptureMode = [](int* mode) { return std::swap(*mode, FakeStreams::mode()), 0; };
     d.EventCreate = [](void** event, unsigned) {
       const Call call("cuEventCreate");
       if (call.error) return call.error;
@@ -409,42 +412,41 @@ class FakeCuda {
     };
     d.EventDestroy = [](void* event) {
       const std::lock_guard lock(now().mutex_);
-      const Point& recorded = static_cast<Event*>(event)->recorded;
-      if (recorded.stream) now().flush(*recorded.stream, recorded.ticket);
+      const FakeStreams::Point& recorded = static_cast<Event*>(event)->recorded;
+      if (recorded.stream) now().streams_.flush(*recorded.stream, recorded.ticket);
       --now().objects_;
       return delete static_cast<Event*>(event), 0;
     };
     d.EventRecord = [](void* event, void* stream) {
-      const Call call("cuEventRecord");
+      const Call call("cuEventRecord", stream);
       if (call.error) return call.error;
       Event& on = *static_cast<Event*>(event);
-      on.captured = now().capturing_ == now().stream(stream);
-      on.recorded = {now().stream(stream), now().tickets_ + 1};
-      return now().enqueue(stream, [&on] { on.at_ms = now().clock_ms_; });
+      on.captured = now().streams_.is_capturing(now().stream(stream));
+      const int failed = now().enqueue(stream, [&on] { on.at_ms = now().clock_ms_; });
+      if (!failed) on.recorded = {now().stream(stream), now().streams_.last_ticket()};
+      return failed;
     };
     d.EventQuery = [](void* event) {
-      const Call call("cuEventQuery");
-      if (call.error) return call.error;
+      Call call("cuEventQuery");
+      if (call.not_captured("cuEventQuery").error) return call.error;
       const Event& on = *static_cast<Event*>(event);
-      if (on.captured) return int(captured_event);
-      const bool waits = on.recorded.stream && !on.recorded.stream->queue.empty() &&
-                         on.recorded.stream->queue.front().ticket <= on.recorded.ticket;
-      return waits ? int(jit::cuda::not_ready) : 0;
+      if (on.captured) return int(FakeStreams::captured_event);
+      return FakeStreams::is_done(on.recorded) ? 0 : int(jit::cuda::not_ready);
     };
     d.EventSynchronize = [](void* event) {
-      const Call call("cuEventSynchronize");
-      if (call.error) return call.error;
+      Call call("cuEventSynchronize");
+      if (call.not_captured("cuEventSynchronize").error) return call.error;
       const Event& on = *static_cast<Event*>(event);
-      if (on.captured) return int(captured_event);
+      if (on.captured) return int(FakeStreams::captured_event);
       ++now().waits;
-      if (on.recorded.stream) now().flush(*on.recorded.stream, on.recorded.ticket);
+      if (on.recorded.stream) now().streams_.flush(*on.recorded.stream, on.recorded.ticket);
       return now().state();
     };
     d.EventElapsedTime = [](float* milliseconds, void* from, void* to) {
       const Call call("cuEventElapsedTime");
       const Event &first = *static_cast<Event*>(from), &last = *static_cast<Event*>(to);
       *milliseconds = float(last.at_ms - first.at_ms);
-      return call.error ? call.error : first.captured || last.captured ? int(captured_event) : 0;
+      return call.error ? call.error : first.captured || last.captured ? int(FakeStreams::captured_event) : 0;
     };
   }
 
@@ -471,7 +473,8 @@ class FakeCuda {
     last_upload = bytes;
     std::shared_ptr<std::vector<char>> staged;  // what is not pinned is taken at once
     if (!memory_.is_pinned(from, bytes)) {
-      if (capturing_ == stream(to_stream)) return forbidden = "a copy from pageable memory", int(capture_forbids);
+      if (streams_.is_capturing(stream(to_stream)) && streams_.spoil("a copy from pageable memory"))
+        return int(FakeStreams::capture_forbids);
       const char* const begin = static_cast<const char*>(from);
       staged = std::make_shared<std::vector<char>>(begin, begin + bytes);
     }
@@ -496,57 +499,18 @@ class FakeCuda {
 
   // ---- streams ----
 
-  Stream* stream(void* handle) { return &streams_[{device_now(), handle}]; }
+  FakeStreams::Stream* stream(void* handle) { return streams_.at(device_now(), handle); }
 
   int enqueue(void* handle, std::function<void()> work) {
-    Stream* const to = stream(handle);
-    const auto guarded = [this, device = device_now(), work = std::move(work)] {
+    return streams_.enqueue(device_now(), handle, [this, device = device_now(), work = std::move(work)] {
       if (!lost_.count(device)) work();
-    };
-    if (capturing_ && !handle && to != capturing_) return forbidden = "work on the default stream", int(implicit);
-    if (to == capturing_)
-      to->captured.push_back(guarded);
-    else
-      to->queue.push_back({guarded, ++tickets_, {}});
-    return 0;
+    });
   }
   int synchronise(void* handle) {
+    if (streams_.uses_default(device_now(), handle)) return FakeStreams::implicit;
     ++waits;
-    flush(*stream(handle), tickets_);
+    streams_.flush(*stream(handle));
     return state();
-  }
-  void flush(Stream& stream, std::uint64_t up_to) {
-    while (!stream.queue.empty() && stream.queue.front().ticket <= up_to) run_first(stream, true);
-  }
-  /// What a stream has to do next. Whether it is done: a kernel that stays may not be, unless it is waited for.
-  bool run_first(Stream& stream, bool wait) {
-    if (!stream.queue.front().resident) {
-      const Work work = std::move(stream.queue.front());
-      stream.queue.pop_front();
-      if (work.behind.stream) flush(*work.behind.stream, work.behind.ticket);
-      work.run();
-      return true;
-    }
-    const std::shared_ptr<FakeResident> resident = stream.queue.front().resident;
-    constexpr int soon = 20, most = 10000;
-    for (int turn = 0; !go_on(*resident); ++turn) {
-      if (!wait) return false;
-      if (turn == soon) ++stalls;
-      if (turn > soon) pass(1, false);
-      if (turn < most) continue;
-      found("a kernel is waited for that never ends");
-      break;
-    }
-    if (!stream.queue.empty() && stream.queue.front().resident == resident) stream.queue.pop_front();
-    return true;
-  }
-  bool go_on(Stream& stream) {
-    while (!stream.queue.empty())
-      if (!run_first(stream, false)) return false;
-    return true;
-  }
-  void flush_all() {
-    for (auto& [key, stream] : streams_) flush(stream, tickets_);
   }
 
   // ---- kernels that stay ----
@@ -560,9 +524,7 @@ class FakeCuda {
     return ended;
   }
   void read_by_host(const void* at, std::size_t bytes) {
-    for (auto& [key, stream] : streams_)
-      if (!stream.queue.empty() && stream.queue.front().resident)
-        stream.queue.front().resident->read_by_host(at, bytes);
+    streams_.each_resident([&](FakeStreams::Stream&, FakeResident& resident) { resident.read_by_host(at, bytes); });
   }
 
   int launch(const jit::cuda::LaunchConfig& config, const Function& function, const void* argument) {
@@ -576,14 +538,11 @@ class FakeCuda {
     ++launches;
     if (function.name == std::string("cortex_resident")) {
       // Behind all that the stream has to do before; it is run by nobody but who looks after the stream.
-      flush(*stream(config.stream), tickets_);
-      stream(config.stream)
-          ->queue.push_back({{},
-                             ++tickets_,
-                             {},
-                             std::make_shared<FakeResident>(
-                                 device_now(), memory_.of(device_now()), shape, order, function.kernel->resident,
-                                 *static_cast<const codegen::CudaService*>(argument), &resident_clock_ns_)});
+      FakeStreams::Stream& on = *stream(config.stream);
+      streams_.flush(on);
+      streams_.enqueue(on, std::make_shared<FakeResident>(
+                               device_now(), memory_.of(device_now()), shape, order, function.kernel->resident,
+                               *static_cast<const codegen::CudaService*>(argument), &resident_clock_ns_));
       return 0;
     }
     std::function<void()> body;
@@ -611,11 +570,10 @@ class FakeCuda {
 
   std::recursive_mutex mutex_;
   FakeMemory memory_;
-  std::map<std::pair<int, void*>, Stream> streams_;  // [device, handle]
-  std::map<int, int> lost_;                          // [device] since which error
+  FakeStreams streams_;
+  std::map<int, int> lost_;  // [device] since which error
   std::vector<std::function<void()>> graph_;
-  Stream* capturing_ = nullptr;
-  std::uint64_t tickets_ = 0, resident_clock_ns_ = 1000;
+  std::uint64_t resident_clock_ns_ = 1000;
   double clock_ms_ = 0;
   std::atomic<int> objects_ = 0;
   int users_ = 0, calls_ = 0, fail_after_ = -1, fail_with_ = 0;

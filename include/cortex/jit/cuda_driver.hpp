@@ -18,13 +18,28 @@ using CudaHandle = void*;           // of a context, module, function, stream or
 
 namespace cuda {
 
-inline constexpr CudaResult success = 0, out_of_memory = 2, not_ready = 600;
+inline constexpr CudaResult success = 0, out_of_memory = 2, deinitialized = 4, not_ready = 600;
 
-/// Errors after which a context is of no use any more.
+/// Errors after which a context is of no use any more, by cuda.h's words: the driver shuts down (4), or "any further
+/// CUDA work will return the same error", and the like of errors of memory and links that cannot be corrected (214,
+/// 220).
 constexpr bool is_sticky(CudaResult result) {
-  return result == 214 || result == 702 || (result >= 709 && result <= 710) || (result >= 714 && result <= 719) ||
-         result == 700;
+  switch (result) {
+    case deinitialized:
+    case 214:
+    case 220:
+    case 226:
+    case 700:
+    case 702:
+    case 710:
+    case 721:
+    case 911: return true;
+    default: return result >= 714 && result <= 719;
+  }
 }
+/// Errors that may say the same of the context, or something else: that the context of a stream is destroyed (709),
+/// which is also what a stream gives that is; and what the driver does not know (999).
+constexpr bool is_doubtful(CudaResult result) { return result == 709 || result == 999; }
 
 enum DeviceAttribute : int {
   multiprocessors = 16,
@@ -36,7 +51,8 @@ enum DeviceAttribute : int {
 };
 enum PointerAttribute : int { context = 1, memory_type = 2, device_ordinal = 9, range_start = 11, range_bytes = 12 };
 inline constexpr unsigned device_memory = 2, unified_memory = 4;  // as which `memory_type` counts what a GPU owns
-inline constexpr unsigned non_blocking = 1;                       // a stream that the default one does not wait for
+inline constexpr unsigned blocking = 0, non_blocking = 1;  // a stream that the default one waits for, or does not
+inline constexpr int relaxed_capture = 2;                  // as what a thread takes captures
 enum FunctionAttribute : int { local_bytes = 3, registers = 4, max_dynamic_shared_bytes = 8 };
 
 struct LaunchAttribute {
@@ -99,6 +115,7 @@ struct CudaDriver {
   CudaResult (*StreamSynchronize)(CudaHandle);
   CudaResult (*StreamIsCapturing)(CudaHandle, int*);
   CudaResult (*StreamWaitEvent)(CudaHandle, CudaHandle, unsigned);
+  CudaResult (*ThreadExchangeStreamCaptureMode)(int*);
   CudaResult (*EventCreate)(CudaHandle*, unsigned);
   CudaResult (*EventDestroy)(CudaHandle);
   CudaResult (*EventRecord)(CudaHandle, CudaHandle);
@@ -140,6 +157,7 @@ inline std::shared_ptr<const CudaDriver> find_cuda_driver(std::string& why) {
   bind(d.StreamQuery, "cuStreamQuery");
   bind(d.StreamSynchronize, "cuStreamSynchronize"), bind(d.StreamIsCapturing, "cuStreamIsCapturing");
   bind(d.StreamWaitEvent, "cuStreamWaitEvent");
+  bind(d.ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
   bind(d.EventCreate, "cuEventCreate"), bind(d.EventDestroy, "cuEventDestroy_v2");
   bind(d.EventRecord, "cuEventRecord"), bind(d.EventQuery, "cuEventQuery");
   bind(d.EventSynchronize, "cuEventSynchronize"), bind(d.EventElapsedTime, "cuEventElapsedTime");

@@ -1,6 +1,7 @@
 // An NVIDIA GPU at run time: its context, its memory, and what becomes of its errors.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,9 @@ namespace cortex::runtime {
 ///
 /// An error that the driver counts as sticky (an illegal address, a failed launch) leaves nothing of a context: the
 /// object is then lost, and each later use of it says so and names the first error. Out of memory is no such error.
+///
+/// What the library does by itself goes to streams of the device's own: work on the default stream would wait for all
+/// streams of the process that block, and is forbidden while one of these is captured.
 class CudaDevice {
  public:
   CudaDevice(std::shared_ptr<const jit::CudaDriver> driver, std::shared_ptr<const jit::Nvrtc> nvrtc, int number,
@@ -43,6 +47,8 @@ class CudaDevice {
   ~CudaDevice() {
     if (abandoned_) return;
     give_back_deferred();
+    for (const auto& stream : own_)
+      if (stream) in_context([&](const jit::CudaDriver& d) { return d.StreamDestroy(stream); });
     if (retained_) driver_->DevicePrimaryCtxRelease(device_);
   }
 
@@ -71,10 +77,19 @@ class CudaDevice {
   }
 
   /// The same where an error has nowhere to go: memory that is given back.
+  ///
+  /// While a thread captures a stream, others may by default not do what could be unsafe in a capture, such as to
+  /// allocate or to wait for an event, and spoil it if they do. Nothing that is done here is to be in anyone's graph
+  /// but what its stream is given, so the thread's mode is relaxed for its time.
   template <class F>
   jit::CudaResult in_context(F&& f) const {
     if (const jit::CudaResult pushed = driver_->CtxPushCurrent(context_)) return pushed;
-    const jit::CudaResult result = f(*driver_);
+    int mode = jit::cuda::relaxed_capture;
+    jit::CudaResult result = driver_->ThreadExchangeStreamCaptureMode(&mode);
+    if (result == jit::cuda::success) {
+      result = f(*driver_);
+      driver_->ThreadExchangeStreamCaptureMode(&mode);
+    }
     jit::CudaHandle old = nullptr;
     driver_->CtxPopCurrent(&old);
     return result;
@@ -86,13 +101,36 @@ class CudaDevice {
     const std::string text = describe(result) + " in " + what + " on " + (name_.empty() ? "a GPU" : name_);
     if (result == jit::cuda::out_of_memory)
       throw Error(Code::out_of_memory, text + ": nothing is lost; free memory of the device, or call with fewer roots");
-    if (!jit::cuda::is_sticky(result)) throw Error(Code::unavailable, text);
+    if (!jit::cuda::is_sticky(result) && !(jit::cuda::is_doubtful(result) && !works()))
+      throw Error(Code::unavailable,
+                  text + (jit::cuda::is_doubtful(result)
+                              ? ": the device works, so it may be that a stream was given that has been destroyed"
+                              : ""));
     {
       const Lock lock(mutex_);
       if (lost_.empty()) lost_ = text;
     }
     refuse_if_lost();
   }
+
+  /// Does `work(stream)`, which gives a stream of the library's own something to do that waits for nobody else's work,
+  /// and waits for that, also where it fails. Other threads' may be done on the way.
+  template <class Work>
+  void on_own_stream(const std::string& what, const Work& work) const {
+    const jit::CudaHandle stream = own_stream();
+    const auto wait = [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream); };
+    try {
+      work(stream);
+    } catch (...) {
+      in_context(wait);
+      throw;
+    }
+    call(what, wait);
+  }
+  jit::CudaHandle own_stream() const { return own_stream(0, jit::cuda::non_blocking); }
+  /// For calls that name no stream: in order with the default one. Unlike that it may be used while others are
+  /// captured.
+  jit::CudaHandle ordered_stream() const { return own_stream(1, jit::cuda::blocking); }
 
   /// Whether what the stream is given becomes part of a graph.
   bool is_capturing(jit::CudaHandle stream) const {
@@ -185,6 +223,26 @@ class CudaDevice {
     return value;
   }
 
+  jit::CudaHandle own_stream(std::size_t which, unsigned flags) const {
+    std::atomic<jit::CudaHandle>& stream = own_[which];
+    if (const jit::CudaHandle made = stream) return made;
+    const Lock lock(making_stream_);
+    jit::CudaHandle made = stream;
+    if (!made) call("cuStreamCreate", [&](const jit::CudaDriver& d) { return d.StreamCreate(&made, flags); });
+    return stream = made;
+  }
+
+  /// Whether a new stream can be asked something.
+  bool works() const {
+    const jit::CudaResult result = in_context([](const jit::CudaDriver& d) {
+      jit::CudaHandle stream = nullptr;
+      jit::CudaResult failed = d.StreamCreate(&stream, jit::cuda::non_blocking);
+      if (!failed) failed = d.StreamQuery(stream), d.StreamDestroy(stream);
+      return failed;
+    });
+    return result == jit::cuda::success || result == jit::cuda::out_of_memory;
+  }
+
   struct Tenant {
     const Occupant* occupant;
     std::weak_ptr<Occupant> handle;
@@ -215,6 +273,8 @@ class CudaDevice {
   mutable Vector<Tenant> occupants_;
   mutable Vector<Deferred> deferred_;
   mutable bool abandoned_ = false;
+  mutable Mutex making_stream_;
+  mutable std::atomic<jit::CudaHandle> own_[2]{};
   std::string name_;
   Gpu gpu_;
   int number_ = 0, device_ = 0;

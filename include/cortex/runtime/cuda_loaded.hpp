@@ -82,16 +82,17 @@ class CudaLoaded {
     if (!fresh->host.value->fault.empty()) throw Error(Code::invalid_weights, fresh->host.value->fault);
     const WeightSet& set = *fresh->host.value;
     fresh->blocks.resize(set.blocks.size());
-    for (std::size_t b = 0; b < set.blocks.size(); ++b) {
-      const WeightSet* const old = weights_ ? weights_->host.value.get() : nullptr;
-      if (old && old->blocks[b] == set.blocks[b] && old->elsewhere[b] == set.elsewhere[b])
-        fresh->blocks[b] = weights_->blocks[b];
-      else if (set.blocks[b])
-        fresh->blocks[b] = uploaded(*set.blocks[b]);
-      else if (set.elsewhere[b])
-        fresh->blocks[b] = brought(std::static_pointer_cast<const CudaBlock>(set.elsewhere[b]));
-    }
-    device_->call("a copy of weights", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(nullptr); });
+    device_->on_own_stream("a copy of weights", [&](jit::CudaHandle stream) {
+      for (std::size_t b = 0; b < set.blocks.size(); ++b) {
+        const WeightSet* const old = weights_ ? weights_->host.value.get() : nullptr;
+        if (old && old->blocks[b] == set.blocks[b] && old->elsewhere[b] == set.elsewhere[b])
+          fresh->blocks[b] = weights_->blocks[b];
+        else if (set.blocks[b])
+          fresh->blocks[b] = uploaded(*set.blocks[b], stream);
+        else if (set.elsewhere[b])
+          fresh->blocks[b] = brought(std::static_pointer_cast<const CudaBlock>(set.elsewhere[b]), stream);
+      }
+    });
     make_tables_of(*fresh);
     weights_ = std::move(fresh);
     for (const auto& workspace : resting_) workspace->forget_replaced(weights_.get());
@@ -101,20 +102,21 @@ class CudaLoaded {
  private:
   friend class CudaCall;
 
-  std::shared_ptr<const CudaBlock> uploaded(const Block& block) const {
+  std::shared_ptr<const CudaBlock> uploaded(const Block& block, jit::CudaHandle stream) const {
     auto copy = std::make_shared<CudaBlock>(device_, std::max<std::size_t>(block.size(), 16));
     device_->call("a copy of weights", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(copy->at(), block.data(), block.size(), nullptr);
+      return d.MemcpyHtoDAsync(copy->at(), block.data(), block.size(), stream);
     });
     return copy;
   }
   /// `block` itself, or if it is another device's or context's a copy of it.
-  std::shared_ptr<const CudaBlock> brought(const std::shared_ptr<const CudaBlock>& block) const {
+  std::shared_ptr<const CudaBlock> brought(const std::shared_ptr<const CudaBlock>& block,
+                                           jit::CudaHandle stream) const {
     if (block->device()->context() == device_->context()) return block;
     auto copy = std::make_shared<CudaBlock>(device_, block->size());
     device_->call("a copy of weights from " + block->device()->name(), [&](const jit::CudaDriver& d) {
       return d.MemcpyPeerAsync(copy->at(), device_->context(), block->at(), block->device()->context(), block->size(),
-                               nullptr);
+                               stream);
     });
     return copy;
   }

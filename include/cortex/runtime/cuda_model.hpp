@@ -24,7 +24,9 @@
 
 namespace cortex::cuda {
 
-/// A stream of the driver or of CUDA's runtime API, which are the same; null is the default stream.
+/// A stream of the driver or of CUDA's runtime API, which are the same; null is the default stream that all threads
+/// have in common, the legacy one, also in programs that are built with `--default-stream per-thread`. There each
+/// thread's own is `cudaStreamPerThread`.
 using Stream = void*;
 
 /// How `cuda::compile` compiles.
@@ -264,10 +266,13 @@ class OnDevice {
       : loaded_(std::move(loaded)), structure_(runtime::structure_of(loaded_->source().code->executable->graph)) {}
 
   /// Roots as a functor takes them: a node, a pointer, a range of either; or an arena and indices. Waits for the
-  /// results, which stay on the device until they are asked for.
+  /// results, which stay on the device until they are asked for. In order with what the default stream has been given,
+  /// but on a stream of the library's own: so it may also be called while another thread captures a stream, when the
+  /// default one may not be used.
   template <class... Roots>
   Result operator()(const Roots&... roots) const {
-    Result result = run_on(nullptr, roots...);
+    Result result = prepare(roots...);
+    result.launch(loaded_->device()->ordered_stream());
     result.wait();
     return result;
   }

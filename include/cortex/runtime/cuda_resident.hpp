@@ -7,7 +7,7 @@
 //                             Calls allocate where they are larger than all before them.
 //   MemFree, MemFreeHost,     do, so `CudaDevice::give_back` keeps them until the kernel has ended
 //   ModuleUnload
-//   copies of results         do not: the kernel's stream is not blocked by the default one, nor blocks it
+//   copies of results         do not: they and the kernel have streams of their own, which wait for no other
 //   weights bound anew        allocate, and may run the model's kernel to make tables: the kernel is ended before
 //   kernels of others, and    find the multiprocessors that are left: one, unless `groups` says otherwise; where there
 //   what moves results        is none they wait for the kernel's end
@@ -156,6 +156,7 @@ class CudaResident final : public CudaDevice::Occupant {
         return d.ModuleGetFunction(&function_, module_, "cortex_resident");
       });
       count_groups(code);
+      device_->own_stream();  // for copies of results: made before a kernel is there that it could have to wait for
       device_->call("cuStreamCreate",
                     [&](const jit::CudaDriver& d) { return d.StreamCreate(&stream_, jit::cuda::non_blocking); });
       mailbox_ = PinnedBlock(device_, table_at + code.executable->program.buffers.size() * sizeof(jit::CudaPointer));

@@ -29,6 +29,7 @@ class CudaTableRun {
                const Vector<std::int64_t>& extents)
       : program_(code.executable->program),
         device_(std::move(device)),
+        stream_(device_->own_stream()),
         blocks_(std::size_t(code.shape.blocks)),
         nodes_(program_, tabulation, extents) {
     const std::size_t num_buffers = program_.buffers.size();
@@ -60,7 +61,7 @@ class CudaTableRun {
   std::shared_ptr<CudaBlock> zeros(std::size_t bytes) const {
     auto block = std::make_shared<CudaBlock>(device_, bytes);
     device_->call("cuMemsetD8",
-                  [&](const jit::CudaDriver& d) { return d.MemsetD8Async(block->at(), 0, bytes, nullptr); });
+                  [&](const jit::CudaDriver& d) { return d.MemsetD8Async(block->at(), 0, bytes, stream_); });
     return block;
   }
 
@@ -71,7 +72,7 @@ class CudaTableRun {
     const std::shared_ptr<Block> array = nodes_.array_of(buffer);
     std::shared_ptr<CudaBlock> block = zeros(aligned(array->size() + slack_bytes));
     device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(block->at(), array->data(), array->size(), nullptr);
+      return d.MemcpyHtoDAsync(block->at(), array->data(), array->size(), stream_);
     });
     return block;
   }
@@ -81,19 +82,20 @@ class CudaTableRun {
     const std::shared_ptr<CudaBlock> table = zeros(aligned(pointers.size() * sizeof(jit::CudaPointer))),
                                      barrier = zeros(alignment + words);
     device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(table->at(), pointers.data(), pointers.size() * sizeof(jit::CudaPointer), nullptr);
+      return d.MemcpyHtoDAsync(table->at(), pointers.data(), pointers.size() * sizeof(jit::CudaPointer), stream_);
     });
     codegen::CudaLaunch launch{table->at(), barrier->at() + alignment, barrier->at()};
     void* parameters[] = {&launch};
     jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig config = launch_config(code, 1, nullptr, attribute);
+    const jit::cuda::LaunchConfig config = launch_config(code, 1, stream_, attribute);
     device_->call("a kernel's launch",
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
-    device_->call("the making of tables", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(nullptr); });
+    device_->call("the making of tables", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
   }
 
   const ir::Program& program_;
   const std::shared_ptr<const CudaDevice> device_;
+  const jit::CudaHandle stream_;
   const std::size_t blocks_;  // of a group
   const detail::TableNodes nodes_;
   Vector<std::shared_ptr<const CudaBlock>> memory_;  // [buffers of the program]

@@ -148,13 +148,13 @@ class CudaWorkspace {
   /// Records the event behind what `stream` does now.
   void record(jit::CudaHandle stream) {
     device_->call("cuEventRecord", [&](const jit::CudaDriver& d) { return d.EventRecord(event_, stream); });
-    stream_ = stream;
     pending_ = true;
   }
 
-  /// What `stream` is given from now on stands behind what this workspace has been used for so far.
+  /// What `stream` is given from now on stands behind what this workspace has been used for so far: also where that was
+  /// on a stream of the same handle, which may be another, as each thread's own is, or one made since.
   void let_wait(jit::CudaHandle stream) const {
-    if (!pending_ || stream == stream_) return;
+    if (!pending_) return;
     device_->call("cuStreamWaitEvent", [&](const jit::CudaDriver& d) { return d.StreamWaitEvent(stream, event_, 0); });
   }
 
@@ -205,7 +205,8 @@ class CudaWorkspace {
   }
 
   /// Brings rows of `bytes` bytes to the host, waits for them, and gives each to `take(number, const std::byte*)`.
-  /// Rows near each other come in one transfer with what lies between them: to begin another takes longer.
+  /// Rows near each other come in one transfer with what lies between them: to begin another takes longer. The call has
+  /// been waited for, and the stream that it was made on may be no more.
   template <class Take>
   void copy_back(std::span<const jit::CudaPointer> rows, std::size_t bytes, const Take& take) {
     constexpr std::size_t worth = 32 << 10;  // bytes that are sent in the time that a transfer takes to begin
@@ -225,19 +226,14 @@ class CudaWorkspace {
       at[i] = total - bytes;
     }
     grow(landing_, total);
-    std::size_t landed = 0;
-    const auto finish_copies = [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); };
-    try {
+    device_->on_own_stream("a copy of results", [&](jit::CudaHandle stream) {
+      std::size_t landed = 0;
       for (const Transfer& transfer : transfers) {
         const std::size_t length = std::size_t(transfer.to - transfer.from);
-        enqueue_copy(landing_.data() + landed, transfer.from, length);
+        enqueue_copy(landing_.data() + landed, transfer.from, length, stream);
         landed += length;
       }
-    } catch (...) {
-      device_->in_context(finish_copies);
-      throw;
-    }
-    device_->call("a copy of results", finish_copies);
+    });
     for (std::size_t i = 0; i < rows.size(); ++i) take(i, landing_.data() + at[i]);
   }
 
@@ -286,10 +282,10 @@ class CudaWorkspace {
     }
   }
 
-  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes) {
+  void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes, jit::CudaHandle stream) {
     counters_.bytes_down += bytes;
     device_->call("a copy of results",
-                  [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream_); });
+                  [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream); });
   }
 
   void finish() {
@@ -402,9 +398,9 @@ class CudaWorkspace {
   }
   void clear_words() {
     words_are_clear_ = false;
-    device_->call("cuMemsetD8", [&](const jit::CudaDriver& d) {
-      if (const jit::CudaResult failed = d.MemsetD8Async(words_.at(), 0, words_.size(), nullptr)) return failed;
-      return d.StreamSynchronize(nullptr);
+    device_->on_own_stream("cuMemsetD8", [&](jit::CudaHandle stream) {
+      device_->call("cuMemsetD8",
+                    [&](const jit::CudaDriver& d) { return d.MemsetD8Async(words_.at(), 0, words_.size(), stream); });
     });
     words_are_clear_ = true;
   }
@@ -526,7 +522,7 @@ class CudaWorkspace {
   CudaCounters counters_;
   Vector<CudaBlock> tensors_;          // [Plan::storage]
   Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
-  jit::CudaHandle event_ = nullptr, stream_ = nullptr;
+  jit::CudaHandle event_ = nullptr;
   bool pending_ = false, words_are_clear_ = false;
 };
 
