@@ -42,6 +42,7 @@ class FakeCuda {
   // What the machine is like, and what shall go wrong.
   Gpu gpu = Gpu::of(90);
   int devices = 1;
+  int driver_version = 13000;                       // as the driver says it: of CUDA 13.0
   std::size_t memory_limit = std::size_t(1) << 30;  // of each device
   Interleaving order;
   static constexpr double copy_ms = 0.25, kernel_ms = 2;  // that each takes by the device's clock
@@ -172,7 +173,7 @@ class FakeCuda {
   };
 
   // Errors that are named where they are returned.
-  enum : int { invalid_value = 1, invalid_context = 201, context_destroyed = 709 };
+  enum : int { invalid_value = 1, invalid_image = 200, invalid_context = 201, context_destroyed = 709 };
 
   static FakeCuda*& current() {
     static FakeCuda* fake = nullptr;
@@ -218,7 +219,7 @@ class FakeCuda {
 
   static void about_devices(jit::CudaDriver& d) {
     d.Init = [](unsigned) { return 0; };
-    d.DriverGetVersion = [](int* v) { return *v = 13000, 0; };
+    d.DriverGetVersion = [](int* version) { return *version = now().driver_version, 0; };
     d.GetErrorName = [](int e, const char** text) {
       *text = e == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : e == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR";
       return 0;
@@ -251,6 +252,7 @@ class FakeCuda {
     d.ModuleLoadData = [](void** module, const void* image) {
       Call call("cuModuleLoadData");
       if (call.not_captured("cuModuleLoadData").error) return call.error;
+      if (now().driver_version < 13000) return int(invalid_image);  // of NVRTC 13, as the one here says that it is
       const HostKernel* kernel = nullptr;
       std::memcpy(&kernel, image, sizeof kernel);
       *module = new Module{{{kernel, "cortex_kernel"},

@@ -2,8 +2,12 @@
 // architecture, or, for one that this NVRTC does not know, to PTX, which the driver compiles.
 #pragma once
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -33,14 +37,57 @@ struct Nvrtc {
   Result (*GetPTX)(Program, char*);
 };
 
-/// NVRTC of this machine; null with the reason in `why`. Looks where the loader does, then in CUDA's usual place.
-inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why) {
+/// Where NVRTC is looked for.
+struct NvrtcPlaces {
+  std::string chosen;           // a file or a folder, and nowhere else; "": the loader's own places and `folders`
+  Vector<std::string> folders;  // of installs of CUDA
+
+  /// By the environment: `CORTEX_NVRTC`, or `CUDA_HOME`, `CUDA_PATH` and CUDA's usual place.
+  static NvrtcPlaces of_environment() {
+    NvrtcPlaces places;
+    if (const char* const chosen = std::getenv("CORTEX_NVRTC")) places.chosen = chosen;
+    for (const char* const name : {"CUDA_HOME", "CUDA_PATH"})
+      if (const char* const root = std::getenv(name); root && *root)
+        places.folders.push_back(root + std::string("/lib64"));
+    places.folders.push_back("/usr/local/cuda/lib64");
+    return places;
+  }
+};
+
+/// What the loader is asked for, in this order, where the driver is of CUDA `major` (0: there is none). A driver takes
+/// the code of NVRTCs of its own major version and of those before, but none of one behind: these come last, as perhaps
+/// there are no others, and the driver then says why it refuses their code.
+inline Vector<std::string> nvrtc_names(int major, const NvrtcPlaces& places) {
+  constexpr int oldest = 11, newest = 13;
+  const int own = major ? std::max(major, oldest) : newest;
+  const auto version = [](int of) { return of == 11 ? std::string(".11.2") : "." + std::to_string(of); };
+  Vector<std::string> versions;
+  for (int one = own; one >= oldest; --one) versions.push_back(version(one));
+  versions.push_back("");
+  for (int one = own + 1; one <= newest; ++one) versions.push_back(version(one));
+
+  const bool anywhere = places.chosen.empty();
+  struct stat chosen {};
+  if (!anywhere && (::stat(places.chosen.c_str(), &chosen) != 0 || !S_ISDIR(chosen.st_mode))) return {places.chosen};
   Vector<std::string> names;
-  for (const std::string& directory : {std::string(), std::string("/usr/local/cuda/lib64/")})
-    for (const char* version : {".13", ".12", ""}) names.push_back(directory + "libnvrtc.so" + version);
-  const DynamicLibrary library = DynamicLibrary::open(names);
+  for (const std::string& one : versions) {
+    if (anywhere) names.push_back("libnvrtc.so" + one);
+    for (const std::string& folder : anywhere ? places.folders : Vector<std::string>{places.chosen})
+      if (const std::string path = folder + "/libnvrtc.so" + one; ::access(path.c_str(), F_OK) == 0)
+        names.push_back(path);
+  }
+  return names;
+}
+
+/// NVRTC of this machine, for a driver that says that it is of CUDA `driver_version` (`cuDriverGetVersion`; 0: there is
+/// none); null with the reason in `why`.
+inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why, int driver_version = 0) {
+  const NvrtcPlaces places = NvrtcPlaces::of_environment();
+  const DynamicLibrary library = DynamicLibrary::open(nvrtc_names(driver_version / 1000, places));
   if (!library) {
-    why = "NVRTC is not installed: " + library.why();
+    why = places.chosen.empty() ? "NVRTC is not installed, or CORTEX_NVRTC has to say where: "
+                                : "CORTEX_NVRTC says that NVRTC is " + places.chosen + ": ";
+    why += library.why().empty() ? "there is no libnvrtc.so" : library.why();
     return nullptr;
   }
   auto nvrtc = std::make_shared<Nvrtc>();

@@ -63,9 +63,29 @@ class CudaDevice {
     const Lock lock(mutex_);
     if (nvrtc_) return *nvrtc_;
     std::string why;
-    nvrtc_ = jit::find_nvrtc(why);
+    nvrtc_ = jit::find_nvrtc(why, driver_version());
     if (!nvrtc_) throw Error(Code::unavailable, "a model cannot be compiled for " + name_ + ": " + why);
     return *nvrtc_;
+  }
+
+  /// What NVRTC has made, as a module. Throws as `call`, with what to do where the two do not fit together.
+  jit::CudaHandle load(const jit::CudaImage& image) const {
+    const auto dotted = [](int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); };
+    int major = 0, minor = 0;
+    nvrtc().Version(&major, &minor);
+    const int driver = driver_version();
+    jit::CudaHandle module = nullptr;
+    try {
+      call("cuModuleLoadData of code by NVRTC " + dotted(major, minor) + ", with a driver of CUDA " +
+               dotted(driver / 1000, driver % 1000 / 10),
+           [&](const jit::CudaDriver& d) { return d.ModuleLoadData(&module, image.bytes.c_str()); });
+    } catch (const Error& error) {
+      if (error.code != Code::unavailable || major <= driver / 1000) throw;
+      throw Error(error.code, error.message +
+                                  ": a driver takes no code of a major version behind its own; install an " +
+                                  "older NVRTC, or let CORTEX_NVRTC say where one is");
+    }
+    return module;
   }
 
   /// Runs `f(driver)` in the device's context; its result is an error of the driver or success. Throws
@@ -221,6 +241,13 @@ class CudaDevice {
     int value = 0;
     check(driver_->DeviceGetAttribute(&value, which, device_), "cuDeviceGetAttribute");
     return value;
+  }
+
+  /// Of CUDA, in thousands and tens: 12040 is 12.4.
+  int driver_version() const {
+    int version = 0;
+    driver_->DriverGetVersion(&version);
+    return version;
   }
 
   jit::CudaHandle own_stream(std::size_t which, unsigned flags) const {

@@ -23,8 +23,7 @@ class CudaLoaded {
                                          std::to_string(code.executable->target.gpu.sm) + " does not run on " +
                                          device_->name() + ", which has " + std::to_string(device_->gpu().sm));
     image_ = jit::compile_cuda(device_->nvrtc(), code.text.source(), device_->gpu().sm);
-    device_->call("cuModuleLoadData",
-                  [&](const jit::CudaDriver& d) { return d.ModuleLoadData(&module_, image_.bytes.c_str()); });
+    module_ = device_->load(image_);
     try {
       prepare_function();
     } catch (...) {

@@ -150,8 +150,7 @@ class CudaResident final : public CudaDevice::Occupant {
     check_options(code);
     try {
       const jit::CudaImage image = jit::compile_cuda(device_->nvrtc(), code.text.resident_source(), device_->gpu().sm);
-      device_->call("cuModuleLoadData",
-                    [&](const jit::CudaDriver& d) { return d.ModuleLoadData(&module_, image.bytes.c_str()); });
+      module_ = device_->load(image);
       device_->call("cuModuleGetFunction", [&](const jit::CudaDriver& d) {
         return d.ModuleGetFunction(&function_, module_, "cortex_resident");
       });
