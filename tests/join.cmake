@@ -5,7 +5,7 @@
 set(CORTEX_TEST_JOIN 8 CACHE STRING "How many test files are compiled as one at most; 1: each by itself, to work on one")
 
 # Files that define what is in no namespace of theirs, or include something on a condition.
-set(sources_apart cuda/nvrtc_test.cpp integration/features.cpp runtime/count_allocations.cpp structure/allocations.cpp
+set(sources_apart cuda/abi_test.cpp integration/features.cpp runtime/count_allocations.cpp structure/allocations.cpp
     structure/hana_struct.cpp)
 
 # cortex_join(<variable> <source> ...): the files to compile in place of these, which lie in one folder

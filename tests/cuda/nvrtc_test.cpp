@@ -14,11 +14,6 @@
 #include "cortex/models/tree_rnn.hpp"
 #include "cuda/check.hpp"
 
-#if __has_include("/usr/local/cuda/include/cuda.h")
-#include "/usr/local/cuda/include/cuda.h"
-#define CORTEX_TEST_HAS_CUDA_H 1
-#endif
-
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
@@ -206,41 +201,3 @@ TEST_CASE("multiplications and additions are fused where the program says so, an
   const std::string ptx = jit::compile_cuda(nvrtc(), source, 80, {.force_ptx = true}).bytes;
   CHECK_THAT(ptx, Contains("fma.rn.f32") && Contains("mul.rn.f32") && Contains("add.rn.f32"));
 }
-
-#ifdef CORTEX_TEST_HAS_CUDA_H
-TEST_CASE("the structures that cross to the driver are those of cuda.h", "[cuda]") {
-  using namespace jit::cuda;
-  CHECK(sizeof(LaunchConfig) == sizeof(CUlaunchConfig));
-  CHECK(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
-  CHECK(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
-  CHECK(offsetof(LaunchConfig, num_attributes) == offsetof(CUlaunchConfig, numAttrs));
-  CHECK(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
-  CHECK(offsetof(LaunchAttribute, bytes) == offsetof(CUlaunchAttribute, value));
-  CHECK(int(LaunchAttribute::cooperative) == int(CU_LAUNCH_ATTRIBUTE_COOPERATIVE));
-  CHECK(int(LaunchAttribute::cluster_dimension) == int(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
-  CHECK(int(multiprocessors) == int(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-  CHECK(int(compute_major) == int(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));
-  CHECK(int(compute_minor) == int(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
-  CHECK(int(registers_per_multiprocessor) == int(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR));
-  CHECK(int(shared_bytes_optin) == int(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
-  CHECK(int(cooperative_launch) == int(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH));
-  CHECK(int(max_dynamic_shared_bytes) == int(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
-  CHECK(int(context) == int(CU_POINTER_ATTRIBUTE_CONTEXT));
-  CHECK(int(memory_type) == int(CU_POINTER_ATTRIBUTE_MEMORY_TYPE));
-  CHECK(int(device_ordinal) == int(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL));
-  CHECK(int(range_start) == int(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR));
-  CHECK(int(range_bytes) == int(CU_POINTER_ATTRIBUTE_RANGE_SIZE));
-  CHECK(non_blocking == unsigned(CU_STREAM_NON_BLOCKING));
-  CHECK(device_memory == unsigned(CU_MEMORYTYPE_DEVICE));
-  CHECK(unified_memory == unsigned(CU_MEMORYTYPE_UNIFIED));
-  CHECK(int(out_of_memory) == int(CUDA_ERROR_OUT_OF_MEMORY));
-  CHECK(int(not_ready) == int(CUDA_ERROR_NOT_READY));
-  for (const CUresult sticky :
-       {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ASSERT, CUDA_ERROR_ILLEGAL_INSTRUCTION,
-        CUDA_ERROR_MISALIGNED_ADDRESS, CUDA_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_INVALID_PC,
-        CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ECC_UNCORRECTABLE})
-    CHECK(is_sticky(sticky));
-  for (const CUresult passing : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_READY})
-    CHECK(!is_sticky(passing));
-}
-#endif

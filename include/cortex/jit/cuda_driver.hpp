@@ -18,7 +18,7 @@ using CudaHandle = void*;           // of a context, module, function, stream or
 
 namespace cuda {
 
-inline constexpr CudaResult success = 0, out_of_memory = 2, deinitialized = 4, not_ready = 600;
+inline constexpr CudaResult success = 0, out_of_memory = 2, deinitialized = 4, invalid_context = 201, not_ready = 600;
 
 /// Errors after which a context is of no use any more, by cuda.h's words: the driver shuts down (4), or "any further
 /// CUDA work will return the same error", and the like of errors of memory and links that cannot be corrected (214,
