@@ -129,6 +129,22 @@ TEST_CASE("running out of a device's memory loses nothing", "[cuda]") {
   CHECK(difference(all_roots(result), b.right) <= 1);
 }
 
+TEST_CASE("too little memory is said to be the device's or the host's", "[cuda]") {
+  Use use;
+  for (const auto& [function, whose] :
+       {std::pair("cuMemAlloc", "free memory of the device"), std::pair("cuMemHostAlloc", "free memory of the host")}) {
+    std::string said;
+    use.fake.fail(0, 0);
+    for (int after = 0; use.fake.failed() != function; ++after) {
+      const OnFake on = use.model.to(cuda::Device(use.fake.device()));
+      use.fake.fail(after, jit::cuda::out_of_memory);
+      said = error_of_call([&] { on(use.b.items.roots); });
+    }
+    CHECK_THAT(said, Contains(function) && Contains(whose));
+    use.fake.recover();
+  }
+}
+
 TEST_CASE("an error of a kernel poisons its device, which says so from then on", "[cuda]") {
   const Bound b;
   FakeCuda fake;

@@ -1,5 +1,6 @@
 // What passes between the host and a kernel that stays: its beginning and end, weights, memory, failures, threads.
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -351,6 +352,54 @@ TEST_CASE("a kernel that never answers is left behind with what it uses, without
   s.on.reset();
   CHECK(s.fake.stalls() == 0);
   CHECK(s.fake.alive() > 0);
+}
+
+TEST_CASE("a driver that gives the same error each time it is asked about a kernel is believed", "[cuda]") {
+  Stay s;
+  const ResidentFake resident = s.on->resident();
+  CHECK(s.serves(resident));
+  s.fake.query_error = 400;
+  const auto start = std::chrono::steady_clock::now();
+  const std::string said = error_of_call([&] { s.call(resident); });
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));  // half of its patience
+  CHECK_THAT(said, Contains("unavailable: CUDA_ERROR") && Contains("in the kernel of a resident model"));
+  CHECK(error_of_call([&] { s.call(resident); }) == said);
+  s.fake.query_error = 0;
+  resident.stop();
+  CHECK(s.serves(resident));
+  CHECK(s.fake.problem == "");
+}
+
+TEST_CASE("under steady calls memory is given back before the kernel is launched again", "[cuda]") {
+  Stay s;
+  const cuda::Device device(s.fake.device());
+  std::optional<OnFake> other = s.model.to(device);
+  const ResidentFake resident = s.model.to(device).resident({.life_ms = 20});
+  (*other)(s.b.items.roots[0]).roots();
+  CHECK(s.serves(resident));
+  other.reset();  // whose memory and module stay
+  const int alive = s.fake.alive();
+  s.fake.pass(21, false);
+  CHECK(s.serves(resident));
+  CHECK(resident.launches() == 2);
+  CHECK(resident.is_running());
+  CHECK(s.fake.alive() < alive - 4);
+  CHECK(s.fake.stalls() == 0);
+}
+
+TEST_CASE("what lives longer than the driver touches nothing that came of it", "[cuda]") {
+  Stay s;
+  {
+    const cuda::Device device(s.fake.device());
+    std::optional<OnFake> other = s.model.to(device);
+    const ResidentFake resident = s.model.to(device).resident();
+    cuda::Result result = resident(s.b.items.roots);
+    cuda::Result launched = s.on->run(s.b.items.roots, stream(1));
+    s.fake.end_driver();
+    other.reset();  // while the kernel is not known to have ended
+  }
+  s.on.reset();
+  CHECK(s.fake.problem == "");
 }
 
 namespace {

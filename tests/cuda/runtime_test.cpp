@@ -204,6 +204,24 @@ TEST_CASE("one model runs on two devices", "[cuda]") {
   }
 }
 
+TEST_CASE("a device that is not used has no context, and one that refuses it takes no other away", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  fake.devices = 3;
+  fake.refusing = 1;
+  const int before = fake.alive();
+  const cuda::Devices devices(fake.devices_of());
+  REQUIRE(devices.size() == 3);
+  CHECK(devices[1].gpu().multiprocessors == fake.gpu.multiprocessors);
+  CHECK(fake.alive() == before);
+  auto model = b.compile();
+  CHECK_THAT(error_of_call([&] { model.to(devices[1]); }),
+             Contains("unavailable") && Contains("in cuDevicePrimaryCtxRetain on emulated GPU 1"));
+  cuda::Result result = model.to(devices[2])(b.items.roots);
+  CHECK(difference(all_roots(result), b.right) <= 1);
+  CHECK(fake.last_context == devices[2].shared()->context());
+}
+
 TEST_CASE("weights that are missing are named before anything is sent", "[cuda]") {
   FakeCuda fake;
   const auto on = cuda::compile(tree_rnn_program(), on_gpu(Group::block, 1), fake.gpu).to(cuda::Device(fake.device()));

@@ -51,6 +51,8 @@ class FakeCuda {
   std::function<std::string(std::string)> change;  // of a source before it is compiled
   bool deaf = false;                               // kernels that stay do not go on: others have the device
   bool vanish = false;                             // they are gone, without a word
+  int query_error = 0;                             // of each cuStreamQuery
+  int refusing = -1;                               // the number of a device that gives no context
 
   // What has happened.
   int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0, waits = 0, stream_waits = 0;
@@ -72,6 +74,14 @@ class FakeCuda {
   void recover() { lost_.clear(), fail_after_ = -1; }
   /// Every call on a device fails from now on.
   void lose(int device, int error) { lost_[device] = error; }
+
+  /// The driver shuts down, as at the end of the process: its calls fail, and the memory of the host that it gave is
+  /// none.
+  void end_driver() {
+    streams_.clear();
+    ended_ = true;
+    memory_.unmap_pinned();
+  }
 
   /// Time passes for kernels that stay, and they see it if `look`.
   void pass(double ms, bool look = true) {
@@ -232,12 +242,14 @@ class FakeCuda {
     };
     d.DeviceGetAttribute = [](int* value, int which, int) { return *value = now().attribute(which), 0; };
     d.DevicePrimaryCtxRetain = [](void** context, int number) {
+      if (number == now().refusing) return 46;  // other processes may not use it
       ++now().objects_;
       return *context = reinterpret_cast<void*>(std::intptr_t(number + 1)), 0;
     };
     d.DevicePrimaryCtxRelease = [](int) { return --now().objects_, 0; };
     d.CtxPushCurrent = [](void* context) {
       const std::lock_guard lock(now().mutex_);
+      if (now().ended_) return int(jit::cuda::deinitialized);
       now().last_context = context;
       return contexts().push_back(context), 0;
     };
@@ -378,6 +390,7 @@ class FakeCuda {
     };
     d.StreamQuery = [](void* stream) {
       Call call("cuStreamQuery", stream);
+      if (now().query_error) return now().query_error;
       if (call.not_captured("cuStreamQuery").error) return call.error;
       if (now().streams_.uses_default(device_now(), stream)) return int(FakeStreams::implicit);
       const bool done = now().streams_.go_on(*now().stream(stream));
@@ -578,6 +591,7 @@ class FakeCuda {
   std::uint64_t resident_clock_ns_ = 1000;
   double clock_ms_ = 0;
   std::atomic<int> objects_ = 0;
+  bool ended_ = false;
   int users_ = 0, calls_ = 0, fail_after_ = -1, fail_with_ = 0;
   std::string failed_;
 };

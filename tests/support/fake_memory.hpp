@@ -1,6 +1,8 @@
 // The memory of emulated GPUs, and of the host as far as they reach it: the host's in both cases.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -16,6 +18,8 @@ class FakeMemory {
   FakeMemory(const FakeMemory&) = delete;
   ~FakeMemory() {
     for (const auto& [at, piece] : allocated_) std::free(reinterpret_cast<void*>(at));
+    protect_pinned(PROT_READ | PROT_WRITE);
+    for (const auto& [at, piece] : pinned_) std::free(reinterpret_cast<void*>(at));
   }
 
   /// What kernels of a device reach.
@@ -36,7 +40,7 @@ class FakeMemory {
   }
   void release(std::uint64_t at) { release(allocated_, at); }
   void* place_pinned(int device, std::size_t bytes) {
-    void* const memory = memory_of(device, bytes);
+    void* const memory = memory_of(device, bytes, page);
     watched_[device].written_by_host(memory, bytes);
     pinned_[address(memory)] = {device, bytes};
     return memory;
@@ -65,6 +69,8 @@ class FakeMemory {
     if (which == A::range_start) *static_cast<std::uint64_t*>(value) = in ? in->first : 0;
     if (which == A::range_bytes) *static_cast<std::size_t*>(value) = in ? in->second.bytes : 0;
   }
+  /// Of the host's memory nothing can be read or written any more.
+  void unmap_pinned() { protect_pinned(PROT_NONE); }
   /// Gives each piece of the host's to `touch(at, bytes)`.
   template <class Touch>
   void each_pinned(const Touch& touch) const {
@@ -72,6 +78,11 @@ class FakeMemory {
   }
 
  private:
+  static constexpr std::size_t page = 4096;
+  void protect_pinned(int how) const {
+    for (const auto& [at, piece] : pinned_)
+      ::mprotect(reinterpret_cast<void*>(at), (piece.bytes + page - 1) / page * page, how);
+  }
   struct Piece {
     int device;
     std::size_t bytes;
@@ -79,8 +90,8 @@ class FakeMemory {
   using Pieces = std::map<std::uint64_t, Piece>;
 
   static std::uint64_t address(const void* at) { return reinterpret_cast<std::uint64_t>(at); }
-  void* memory_of(int device, std::size_t bytes) {
-    void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  void* memory_of(int device, std::size_t bytes, std::size_t alignment = 256) {
+    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
     watched_[device].add(memory, bytes);
     return memory;
   }

@@ -16,8 +16,8 @@
 
 namespace cortex::runtime {
 
-/// A device and its context: the primary one, which CUDA's runtime API uses too, or the caller's. Calls of the driver
-/// go through `call`, which makes the context current for as long as they take.
+/// A device and its context: the primary one, which CUDA's runtime API uses too, from its first use on, or the
+/// caller's. Calls of the driver go through `call`, which makes the context current for as long as they take.
 ///
 /// An error that the driver counts as sticky (an illegal address, a failed launch) leaves nothing of a context: the
 /// object is then lost, and each later use of it says so and names the first error. Out of memory is no such error.
@@ -38,9 +38,6 @@ class CudaDevice {
     gpu_.multiprocessors = attribute(A::multiprocessors);
     gpu_.shared_bytes = attribute(A::shared_bytes_optin);
     gpu_.registers = attribute(A::registers_per_multiprocessor);
-    if (context_) return;
-    check(driver_->DevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
-    retained_ = true;
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -56,7 +53,20 @@ class CudaDevice {
   const std::string& name() const { return name_; }
   const Gpu& gpu() const { return gpu_; }
   int number() const { return number_; }
-  jit::CudaHandle context() const { return context_; }
+  /// The primary one is retained when it is first asked for: it costs some hundred megabytes, and may be refused on
+  /// another GPU than the one that is to be used. Throws as `call`.
+  jit::CudaHandle context() const {
+    if (const jit::CudaHandle known = context_) return known;
+    jit::CudaResult failed = jit::cuda::success;
+    {
+      const Lock lock(mutex_);
+      jit::CudaHandle made = context_;
+      if (!made) failed = driver_->DevicePrimaryCtxRetain(&made, device_), retained_ = !failed;
+      if (!failed) context_ = made;
+    }
+    check(failed, "cuDevicePrimaryCtxRetain");
+    return context_;
+  }
 
   /// The compiler. Throws `Error{unavailable}` where NVRTC is not installed.
   const jit::Nvrtc& nvrtc() const {
@@ -93,6 +103,7 @@ class CudaDevice {
   template <class F>
   void call(const std::string& what, F&& f) const {
     refuse_if_lost();
+    context();
     check(in_context(std::forward<F>(f)), what);
   }
 
@@ -103,6 +114,7 @@ class CudaDevice {
   /// but what its stream is given, so the thread's mode is relaxed for its time.
   template <class F>
   jit::CudaResult in_context(F&& f) const {
+    if (!context_) return jit::cuda::invalid_context;
     if (const jit::CudaResult pushed = driver_->CtxPushCurrent(context_)) return pushed;
     int mode = jit::cuda::relaxed_capture;
     jit::CudaResult result = driver_->ThreadExchangeStreamCaptureMode(&mode);
@@ -115,12 +127,13 @@ class CudaDevice {
     return result;
   }
 
-  /// Throws what `result` means, if it is an error.
-  void check(jit::CudaResult result, const std::string& what) const {
+  /// Throws what `result` means, if it is an error; `whose` memory it is that there may be too little of.
+  void check(jit::CudaResult result, const std::string& what, const char* whose = "the device") const {
     if (result == jit::cuda::success) return;
     const std::string text = describe(result) + " in " + what + " on " + (name_.empty() ? "a GPU" : name_);
     if (result == jit::cuda::out_of_memory)
-      throw Error(Code::out_of_memory, text + ": nothing is lost; free memory of the device, or call with fewer roots");
+      throw Error(Code::out_of_memory,
+                  text + ": nothing is lost; free memory of " + whose + ", or call with fewer roots");
     if (!jit::cuda::is_sticky(result) && !(jit::cuda::is_doubtful(result) && !works()))
       throw Error(Code::unavailable,
                   text + (jit::cuda::is_doubtful(result)
@@ -151,6 +164,11 @@ class CudaDevice {
   /// For calls that name no stream: in order with the default one. Unlike that it may be used while others are
   /// captured.
   jit::CudaHandle ordered_stream() const { return own_stream(1, jit::cuda::blocking); }
+
+  /// Whether libcuda has shut down, as it does when the process exits: what it gave is gone.
+  bool has_driver_ended() const {
+    return in_context([](const jit::CudaDriver&) { return jit::cuda::success; }) == jit::cuda::deinitialized;
+  }
 
   /// Whether what the stream is given becomes part of a graph.
   bool is_capturing(jit::CudaHandle stream) const {
@@ -187,6 +205,7 @@ class CudaDevice {
   /// Gives back memory, or a module: at once, or while a kernel stays on the device, which the driver would wait for,
   /// when it has ended and something else is given back or ends it.
   void give_back(Given kind, std::uint64_t what) const {
+    if (has_driver_ended()) return;
     {
       const Lock lock(mutex_);
       deferred_.push_back({kind, what});
@@ -194,6 +213,7 @@ class CudaDevice {
     give_back_deferred();
   }
   void give_back_deferred() const {
+    if (has_driver_ended()) return;
     Vector<Deferred> ready;
     {
       const Lock lock(mutex_);
@@ -305,8 +325,8 @@ class CudaDevice {
   std::string name_;
   Gpu gpu_;
   int number_ = 0, device_ = 0;
-  jit::CudaHandle context_ = nullptr;
-  bool retained_ = false;
+  mutable std::atomic<jit::CudaHandle> context_;
+  mutable bool retained_ = false;
 };
 
 /// A piece of a device's memory, 256-byte aligned; or of memory of someone else's, which is not given back.
@@ -352,9 +372,10 @@ class PinnedBlock {
  public:
   PinnedBlock() = default;
   PinnedBlock(std::shared_ptr<const CudaDevice> device, std::size_t bytes) : device_(std::move(device)), size_(bytes) {
-    device_->call("cuMemHostAlloc of " + std::to_string(bytes) + " bytes", [&](const jit::CudaDriver& d) {
-      return device_->with_room([&] { return d.MemHostAlloc(&data_, bytes, 0); });
-    });
+    device_->refuse_if_lost(), device_->context();
+    const jit::CudaResult failed = device_->in_context(
+        [&](const jit::CudaDriver& d) { return device_->with_room([&] { return d.MemHostAlloc(&data_, bytes, 0); }); });
+    device_->check(failed, "cuMemHostAlloc of " + std::to_string(bytes) + " bytes", "the host");
   }
   PinnedBlock(PinnedBlock&& other) noexcept
       : device_(std::move(other.device_)),

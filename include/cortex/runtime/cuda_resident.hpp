@@ -81,6 +81,8 @@ class CudaResident final : public CudaDevice::Occupant {
     return launch && answer(&codegen::CudaAnswers::ended) != launch;
   }
   void leave() override {
+    // Behind the end of the driver, as where an object lives as long as the process, the mailbox may be no memory.
+    if (device_->has_driver_ended()) return void(launch_ = 0);
     try {
       stop();
     } catch (const Error&) {
@@ -120,6 +122,7 @@ class CudaResident final : public CudaDevice::Occupant {
     for (;;) {
       const bool starts = !is_running();
       if (starts) {
+        device_->give_back_deferred();  // which under steady calls has no other time
         // A launch serves the call that it is made for: only one that was running before can have ended without.
         if (launches == 2) throw Error(Code::unavailable, "the kernel of a resident model ends without serving a call");
         if (weights_ != workspace.weights()) replaced = std::exchange(weights_, workspace.weights());
@@ -238,7 +241,7 @@ class CudaResident final : public CudaDevice::Occupant {
       if (now - asked < spin_ns) continue;
       asked = now;
       if (has_gone()) return end_of(number);
-      if (double(now - start) > options_.patience_ms * 1e6) fail_stuck();
+      if (double(now - start) > options_.patience_ms * 1e6) fail_stuck(no_answer());
       if (now - start < 10 * spin_ns) {
         ::sched_yield();
       } else {
@@ -253,25 +256,37 @@ class CudaResident final : public CudaDevice::Occupant {
     launch_ = 0;
     return served ? Answer::done : Answer::ended;
   }
-  /// Whether the driver says that the kernel is no more. An error that leaves the device alive is of the question, and
-  /// not of the kernel: it is asked again.
+  /// Whether the driver says that the kernel is no more. An error that leaves the device alive may be of the question,
+  /// and not of the kernel: it is asked again, until the error has come so often that it is no chance.
   bool has_gone() {
+    constexpr int no_chance = 16;
     const jit::CudaResult result =
         device_->in_context([&](const jit::CudaDriver& d) { return d.StreamQuery(stream_); });
-    if (jit::cuda::is_sticky(result)) {
-      launch_ = 0;
-      device_->check(result, "the kernel of a resident model");
+    if (result == jit::cuda::success || result == jit::cuda::not_ready) {
+      errors_ = 0;
+      return result == jit::cuda::success;
     }
-    return result == jit::cuda::success;
+    if (!jit::cuda::is_sticky(result) && ++errors_ < no_chance) return false;
+    errors_ = 0;
+    try {
+      device_->check(result, "the kernel of a resident model");
+    } catch (const Error& error) {
+      if (error.code != Code::device_lost) fail_stuck(error.message + ": it may still run; stop() waits for it");
+      launch_ = 0;
+      throw;
+    }
+    return false;
   }
 
-  [[noreturn]] void fail_stuck() {
+  /// The kernel is not known to have ended, so that what it uses is kept.
+  [[noreturn]] void fail_stuck(std::string why) {
     stuck_ = true;
-    throw Error(Code::unavailable, no_answer());
+    why_stuck_ = std::move(why);
+    throw Error(Code::unavailable, why_stuck_);
   }
   void refuse_if_stuck() const {
     device_->refuse_if_lost();
-    if (stuck_) throw Error(Code::unavailable, no_answer());
+    if (stuck_) throw Error(Code::unavailable, why_stuck_);
   }
   std::string no_answer() const {
     return "the kernel of a resident model has not answered for " + std::to_string(std::int64_t(options_.patience_ms)) +
@@ -326,6 +341,8 @@ class CudaResident final : public CudaDevice::Occupant {
   std::atomic<std::uint64_t> launch_{0},
       launches_{0};  // the launch whose end has not been seen, or 0; and their number
   std::atomic<bool> stuck_{false};
+  std::string why_stuck_;
+  int errors_ = 0;     // that the driver has given one after the other where it was asked about the kernel
   Hostages hostages_;  // memory of calls that were not answered
 };
 
