@@ -135,6 +135,7 @@ TEST_CASE("errors that leave nothing of a context are those of which cuda.h says
   using namespace jit::cuda;
   CHECK(int(deinitialized) == int(CUDA_ERROR_DEINITIALIZED));
   CHECK(int(invalid_context) == int(CUDA_ERROR_INVALID_CONTEXT));
+  CHECK(int(context_is_destroyed) == int(CUDA_ERROR_CONTEXT_IS_DESTROYED));
   for (const CUresult sticky :  // 226 and 721 have names since CUDA 13
        {CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_ECC_UNCORRECTABLE, CUDA_ERROR_NVLINK_UNCORRECTABLE, CUresult(226),
         CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_TIMEOUT, CUDA_ERROR_ASSERT, CUDA_ERROR_HARDWARE_STACK_ERROR,

@@ -19,11 +19,11 @@ struct Streams {
   Bound b{16, 5, 12};
   FakeCuda fake;
   Compiled model;
-  cuda::Device device{fake.device()};
   OnFake on;
 
   explicit Streams(const Schedule& schedule = on_gpu(Group::block, 1), std::int64_t spin_limit = 0)
-      : model((fake.gpu.multiprocessors = 3, b.compile(schedule, fake.gpu, spin_limit))), on(model.to(device)) {}
+      : model((fake.gpu.multiprocessors = 3, b.compile(schedule, fake.gpu, spin_limit))),
+        on(model.to(cuda::Device(fake.device()))) {}
 
   bool is_right(cuda::Result& result) { return difference(all_roots(result), b.right) <= 1; }
 };
@@ -61,7 +61,7 @@ TEST_CASE("a stream that has been destroyed is an error of the call, and the dev
   Streams s;
   s.fake.destroy_users(0, stream(1));
   CHECK_THAT(error_of_call([&] { s.on.run(s.b.items.roots, stream(1)); }),
-             Contains("unavailable: CUDA_ERROR") && Contains("a stream was given that has been destroyed"));
+             Contains("unavailable: CUDA_ERROR") && Contains("it is a stream that has been destroyed"));
   cuda::Result result = s.on.run(s.b.items.roots, stream(2));
   CHECK_THAT(error_of_call([&] { result.let_wait(stream(1)); }), Contains("unavailable"));
   CHECK(s.is_right(result));
@@ -129,7 +129,7 @@ namespace {
 std::string use(Streams& s, const std::vector<float>& table) {
   std::atomic<bool> right = true;
   const std::string error = error_of_call([&] {
-    const auto again = s.model.to(s.device);
+    const auto again = s.model.to(cuda::Device(s.fake.device()));
     const std::uint64_t there = s.fake.users_values(0, table);
     again.bind_device("Emb", there, {vocabulary, 16}, {.stream = stream(3)});
     cuda::Result first = again(s.b.items.roots[0]);  // weights are brought, tables made, memory is taken

@@ -242,6 +242,8 @@ class FakeCuda {
     };
     d.DeviceGetAttribute = [](int* value, int which, int) { return *value = now().attribute(which), 0; };
     d.DevicePrimaryCtxRetain = [](void** context, int number) {
+      const std::lock_guard lock(now().mutex_);
+      if (now().streams_.forbids("cuDevicePrimaryCtxRetain")) return int(FakeStreams::capture_forbids);
       if (number == now().refusing) return 46;  // other processes may not use it
       ++now().objects_;
       return *context = reinterpret_cast<void*>(std::intptr_t(number + 1)), 0;

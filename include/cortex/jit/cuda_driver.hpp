@@ -18,7 +18,8 @@ using CudaHandle = void*;           // of a context, module, function, stream or
 
 namespace cuda {
 
-inline constexpr CudaResult success = 0, out_of_memory = 2, deinitialized = 4, invalid_context = 201, not_ready = 600;
+inline constexpr CudaResult success = 0, out_of_memory = 2, deinitialized = 4, invalid_context = 201, not_ready = 600,
+                            context_is_destroyed = 709;
 
 /// Errors after which a context is of no use any more, by cuda.h's words: the driver shuts down (4), or "any further
 /// CUDA work will return the same error", and the like of errors of memory and links that cannot be corrected (214,
@@ -39,7 +40,7 @@ constexpr bool is_sticky(CudaResult result) {
 }
 /// Errors that may say the same of the context, or something else: that the context of a stream is destroyed (709),
 /// which is also what a stream gives that is; and what the driver does not know (999).
-constexpr bool is_doubtful(CudaResult result) { return result == 709 || result == 999; }
+constexpr bool is_doubtful(CudaResult result) { return result == context_is_destroyed || result == 999; }
 
 enum DeviceAttribute : int {
   multiprocessors = 16,

@@ -61,8 +61,8 @@ class CudaDevice {
     {
       const Lock lock(mutex_);
       jit::CudaHandle made = context_;
-      if (!made) failed = driver_->DevicePrimaryCtxRetain(&made, device_), retained_ = !failed;
-      if (!failed) context_ = made;
+      if (!made) failed = relaxed([&] { return driver_->DevicePrimaryCtxRetain(&made, device_); });
+      if (!failed && !context_) context_ = made, retained_ = true;
     }
     check(failed, "cuDevicePrimaryCtxRetain");
     return context_;
@@ -108,20 +108,11 @@ class CudaDevice {
   }
 
   /// The same where an error has nowhere to go: memory that is given back.
-  ///
-  /// While a thread captures a stream, others may by default not do what could be unsafe in a capture, such as to
-  /// allocate or to wait for an event, and spoil it if they do. Nothing that is done here is to be in anyone's graph
-  /// but what its stream is given, so the thread's mode is relaxed for its time.
   template <class F>
   jit::CudaResult in_context(F&& f) const {
     if (!context_) return jit::cuda::invalid_context;
     if (const jit::CudaResult pushed = driver_->CtxPushCurrent(context_)) return pushed;
-    int mode = jit::cuda::relaxed_capture;
-    jit::CudaResult result = driver_->ThreadExchangeStreamCaptureMode(&mode);
-    if (result == jit::cuda::success) {
-      result = f(*driver_);
-      driver_->ThreadExchangeStreamCaptureMode(&mode);
-    }
+    const jit::CudaResult result = relaxed([&] { return f(*driver_); });
     jit::CudaHandle old = nullptr;
     driver_->CtxPopCurrent(&old);
     return result;
@@ -134,11 +125,11 @@ class CudaDevice {
     if (result == jit::cuda::out_of_memory)
       throw Error(Code::out_of_memory,
                   text + ": nothing is lost; free memory of " + whose + ", or call with fewer roots");
-    if (!jit::cuda::is_sticky(result) && !(jit::cuda::is_doubtful(result) && !works()))
+    if (!jit::cuda::is_sticky(result) && !(jit::cuda::is_doubtful(result) && !works())) {
+      const bool of_stream = result == jit::cuda::context_is_destroyed;
       throw Error(Code::unavailable,
-                  text + (jit::cuda::is_doubtful(result)
-                              ? ": the device works, so it may be that a stream was given that has been destroyed"
-                              : ""));
+                  text + (of_stream ? ": the context works, so it is a stream that has been destroyed" : ""));
+    }
     {
       const Lock lock(mutex_);
       if (lost_.empty()) lost_ = text;
@@ -261,6 +252,18 @@ class CudaDevice {
     int value = 0;
     check(driver_->DeviceGetAttribute(&value, which, device_), "cuDeviceGetAttribute");
     return value;
+  }
+
+  /// Does `work`, which calls the driver. While a thread captures a stream, others may by default not do what could be
+  /// unsafe in a capture, such as to allocate or to wait for an event, and spoil it if they do. Nothing that is done
+  /// here is to be in anyone's graph but what its stream is given, so the thread's mode is relaxed for its time.
+  template <class Work>
+  jit::CudaResult relaxed(const Work& work) const {
+    int mode = jit::cuda::relaxed_capture;
+    if (const jit::CudaResult failed = driver_->ThreadExchangeStreamCaptureMode(&mode)) return failed;
+    const jit::CudaResult result = work();
+    driver_->ThreadExchangeStreamCaptureMode(&mode);
+    return result;
   }
 
   /// Of CUDA, in thousands and tens: 12040 is 12.4.
