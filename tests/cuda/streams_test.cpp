@@ -1,6 +1,7 @@
 // Streams of users and of the library's own: what is on which, in what order, and what becomes of it while others
 // capture theirs.
 #include <atomic>
+#include <cstring>
 #include <thread>
 #include <vector>
 
