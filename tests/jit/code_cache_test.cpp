@@ -1,7 +1,10 @@
 // Compiled code that is kept in files: found again, never trusted if it is not what it seems, and no reason to fail.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -189,6 +192,113 @@ TEST_CASE("what was used longest ago makes room", "[cache]") {
   CHECK(cache.find(key(0)));
   CHECK(!cache.find(key(1)));
   CHECK(cache.find(key(3)) == code);
+}
+
+TEST_CASE("what a killed process left unfinished is in nobody's way, and goes when it is old", "[cache]") {
+  const Directory directory;
+  const CodeCache cache(directory.path.string());
+  const auto key = fingerprint("a key");
+  cache.keep(key, "code");
+  const fs::path file = directory.files().at(0);
+  fs::remove(file);
+  const auto left = [&](const std::string& name, std::chrono::minutes ago) {
+    const fs::path path = directory.path / name;
+    overwrite(path, "half");
+    fs::last_write_time(path, fs::file_time_type::clock::now() - ago);
+    return path;
+  };
+  // By the number of this process, as one in another container may have left them.
+  const std::string name = file.filename().string() + ".", own = name + std::to_string(::getpid()) + ".";
+  for (int i = 0; i < 1000; ++i) left(own + std::to_string(i), std::chrono::minutes(50));
+  const fs::path old = left(name + "aaaaaa", std::chrono::minutes(70));
+  const fs::path ahead = left(name + "bbbbbb", -std::chrono::hours(48));
+  const fs::path notes = left("notes.code.txt", std::chrono::hours(48));
+  cache.keep(key, "code");
+  CHECK(cache.find(key) == "code");
+  CHECK(!fs::exists(old));
+  CHECK(!fs::exists(ahead));
+  CHECK(fs::exists(directory.path / (own + "0")));  // may still be written
+  CHECK(fs::exists(notes));
+}
+
+TEST_CASE("a file dated in the future goes first, and what was just kept stays", "[cache]") {
+  const Directory directory;
+  CodeCache cache(directory.path.string());
+  cache.most_bytes = 800;  // two with their heads
+  const std::string code(300, 'c');
+  const auto key = [](int i) { return fingerprint("code " + std::to_string(i)); };
+  cache.keep(key(0), code);
+  cache.keep(key(1), code);
+  for (const fs::path& file : directory.files())
+    fs::last_write_time(file, fs::file_time_type::clock::now() + std::chrono::hours(1000));
+  for (int i = 2; i < 5; ++i) {
+    cache.keep(key(i), code);
+    CHECK(cache.find(key(i)) == code);
+  }
+  CHECK(!cache.find(key(0)));
+  CHECK(!cache.find(key(1)));
+  cache.keep(key(5), std::string(801, 'c'));  // larger than all of the cache may be
+  CHECK(!cache.find(key(5)));
+  CHECK(cache.find(key(4)));
+}
+
+TEST_CASE("files that were never kept code are not read", "[cache]") {
+  const Directory directory;
+  CodeCache cache(directory.path.string());
+  const auto key = fingerprint("a key");
+  cache.keep(key, "code");
+  const fs::path file = directory.files().at(0);
+  fs::resize_file(file, std::uintmax_t(1) << 42);  // sparse, and more than memory holds
+  CHECK(!cache.find(key));
+  cache.most_bytes = 3;  // of code of 4
+  CHECK(!cache.find(key));
+  fs::remove(file);
+  REQUIRE(::mkfifo(file.c_str(), 0600) == 0);  // whose opening waits for a writer
+  CHECK(!cache.find(key));
+  cache.most_bytes = 1000;
+  cache.keep(key, "code");
+  CHECK(cache.find(key) == "code");
+}
+
+TEST_CASE("a relative path means the directory that it names when it is given", "[cache]") {
+  const Directory directory;
+  const fs::path before = fs::current_path(), other = directory.path / "other";
+  fs::create_directories(other / "cache");
+  fs::permissions(other / "cache", fs::perms::all);  // which would not be trusted
+  fs::current_path(directory.path);
+  cache_code_in("cache");
+  fs::current_path(other);
+  made(7);
+  fs::current_path(before);
+  CHECK(fs::is_empty(other / "cache"));
+  CHECK(!fs::is_empty(directory.path / "cache"));
+}
+
+TEST_CASE("a CORTEX_CACHE that cannot be used makes nothing fail, and is told once", "[cache]") {
+  const Directory directory;
+  const fs::path told = directory.path / "told";
+  const std::string bad = (directory.path / "a" / "b").string();
+  ::setenv("CORTEX_CACHE", bad.c_str(), 1);
+  const auto forget = [] {
+    const Lock lock(jit::detail::shared_cache().mutex);
+    jit::detail::shared_cache().cache.reset();
+  };
+  forget();
+  const int to = ::open(told.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), before = ::dup(2);
+  ::dup2(to, 2);
+  std::string thrown;
+  try {
+    made(7), made(7);
+  } catch (const Error& error) {
+    thrown = error.message;
+  }
+  ::dup2(before, 2);
+  ::close(to), ::close(before);
+  ::unsetenv("CORTEX_CACHE");
+  CHECK(thrown == "");
+  CHECK(contents(told) == "cortex: CORTEX_CACHE is not used: compiled code cannot be kept in '" + bad +
+                              "': it cannot be made: No such file or directory\n");
+  CHECK(!jit::code_cache().is_on());
 }
 
 TEST_CASE("threads that compile the same at the same time all get it", "[cache]") {

@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,17 +52,20 @@ inline Fingerprint fingerprint(std::string_view text) {
 /// cache makes nothing fail. Any number of threads and processes may use a directory at the same time.
 class CodeCache {
  public:
-  /// Throws `Error{invalid_argument}` for a directory that is not there and cannot be made, and for one that others can
-  /// write to, since its files are run.
+  /// The directory that a relative path names now is meant for good, since only that one is checked; "" is none. Throws
+  /// `Error{invalid_argument}` for a directory that is not there and cannot be made, and for one that others can write
+  /// to, since its files are run.
   explicit CodeCache(std::string directory) : directory_(std::move(directory)) {
     if (directory_.empty()) return;
     if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
       refuse(std::string("cannot be made: ") + std::strerror(errno));
+    const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(directory_.c_str(), nullptr), &std::free);
     struct stat about {};
-    if (::stat(directory_.c_str(), &about) != 0) refuse(std::strerror(errno));
+    if (!resolved || ::stat(resolved.get(), &about) != 0) refuse(std::strerror(errno));
     if (!S_ISDIR(about.st_mode)) refuse("is no directory");
     if (about.st_uid != ::geteuid() && about.st_uid != 0) refuse("belongs to another user, whose code would be run");
     if (about.st_mode & (S_IWGRP | S_IWOTH)) refuse("can be written to by others, whose code would be run");
+    directory_ = resolved.get();
   }
 
   bool is_on() const { return !directory_.empty(); }
@@ -79,19 +85,22 @@ class CodeCache {
     return file;
   }
 
-  /// Keeps code under a key, and removes what was used longest ago while all of it is larger than `most_bytes`.
+  /// Keeps code under a key, and removes what was used longest ago while all of it is larger than `most_bytes`. Code
+  /// that is larger by itself is not kept.
   void keep(const Fingerprint& key, std::string_view code) const {
-    if (!is_on()) return;
+    if (!is_on() || code.size() > most_bytes) return;
     Head head;
     head.key = key, head.code = fingerprint(code), head.size = code.size();
-    const std::string path = path_of(key), unfinished = path + "." + std::to_string(::getpid()) + "." + unique();
-    const int file = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const std::string path = path_of(key);
+    // A free name, whatever a process that was killed has left: in containers all have the same number.
+    std::string unfinished = path + ".XXXXXX";
+    const int file = ::mkostemp(unfinished.data(), O_CLOEXEC);
     if (file < 0) return;
     const bool written = write(file, {reinterpret_cast<const char*>(&head), sizeof head}) && write(file, code);
     if (::close(file) != 0 || !written || ::rename(unfinished.c_str(), path.c_str()) != 0)
       ::unlink(unfinished.c_str());
     else
-      make_room();
+      make_room(path);
   }
 
   std::uint64_t most_bytes = std::uint64_t(256) << 20;
@@ -102,7 +111,8 @@ class CodeCache {
     Fingerprint key, code;
     std::uint64_t size = 0;
   };
-  static constexpr std::string_view ending = ".code";
+  static constexpr std::string_view ending = ".code", unfinished_part = ".code.";
+  static constexpr std::size_t key_digits = 32;
 
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(Code::invalid_argument, "compiled code cannot be kept in '" + directory_ + "': it " + why);
@@ -115,20 +125,14 @@ class CodeCache {
     return name + std::string(ending);
   }
 
-  /// Told apart from other threads' of this process.
-  static std::string unique() {
-    static Mutex mutex;
-    static int count = 0;
-    const Lock lock(mutex);
-    return std::to_string(count++);
-  }
-
-  static std::optional<std::string> read(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  /// All of a regular file that `keep` may have written; others may be endless, or larger than memory.
+  std::optional<std::string> read(const std::string& path) const {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for a writer
     if (file < 0) return {};
     struct stat about {};
     std::string bytes;
-    bool whole = ::fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+    bool whole = ::fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+                 std::uint64_t(about.st_size) <= most_bytes + sizeof(Head);
     if (whole) bytes.resize(std::size_t(about.st_size));
     for (std::size_t at = 0; whole && at < bytes.size();) {
       const ssize_t count = ::read(file, bytes.data() + at, bytes.size() - at);
@@ -149,31 +153,41 @@ class CodeCache {
     return true;
   }
 
-  void make_room() const {
+  /// Removes what was used longest ago, but not the file at `kept`, and what was never finished.
+  void make_room(const std::string& kept) const {
     struct Kept {
       std::string path;
       std::uint64_t bytes;
+      std::int64_t used;  // seconds
       std::int64_t used_ns;
     };
     Vector<Kept> all;
     std::uint64_t total = 0;
+    const std::int64_t now = std::time(nullptr);
     DIR* const directory = ::opendir(directory_.c_str());
     if (!directory) return;
     while (const dirent* entry = ::readdir(directory)) {
       const std::string_view name = entry->d_name;
-      if (!name.ends_with(ending)) continue;
+      const bool finished = name.ends_with(ending), unfinished = name.find(unfinished_part) == key_digits;
+      if (!finished && !unfinished) continue;
       const std::string path = directory_ + "/" + entry->d_name;
       struct stat about {};
-      if (::stat(path.c_str(), &about) != 0) continue;
-      all.push_back({path, std::uint64_t(about.st_size),
-                     std::int64_t(about.st_mtim.tv_sec) * 1000000000 + about.st_mtim.tv_nsec});
-      total += all.back().bytes;
+      if (::lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+      // No use lies ahead, but for clocks that differ a little: such a file would never be the oldest.
+      const bool ahead = about.st_mtim.tv_sec > now + 60;
+      const std::int64_t used = ahead ? 0 : std::int64_t(about.st_mtim.tv_sec);
+      if (unfinished) {
+        if (used < now - 3600) ::unlink(path.c_str());  // nobody writes for an hour
+        continue;
+      }
+      total += std::uint64_t(about.st_size);
+      if (path != kept) all.push_back({path, std::uint64_t(about.st_size), used, std::int64_t(about.st_mtim.tv_nsec)});
     }
     ::closedir(directory);
-    while (total > most_bytes && all.size() > 1) {
+    while (total > most_bytes && !all.empty()) {
       std::size_t oldest = 0;
       for (std::size_t i = 1; i < all.size(); ++i)
-        if (all[i].used_ns < all[oldest].used_ns) oldest = i;
+        if (std::pair(all[i].used, all[i].used_ns) < std::pair(all[oldest].used, all[oldest].used_ns)) oldest = i;
       ::unlink(all[oldest].path.c_str());
       total -= all[oldest].bytes;
       all[oldest] = std::move(all.back());
@@ -197,13 +211,19 @@ inline SharedCache& shared_cache() {
 
 }  // namespace detail
 
-/// The cache of this process: where `cache_code_in` says, else where the environment's CORTEX_CACHE does, else none.
+/// The cache of this process: where `cache_code_in` says, else where the environment's CORTEX_CACHE does, else none. A
+/// CORTEX_CACHE that is refused is none too, which stderr is told once: whoever compiles may not have set it.
 inline CodeCache code_cache() {
   detail::SharedCache& shared = detail::shared_cache();
   const Lock lock(shared.mutex);
   if (!shared.cache) {
     const char* const asked = std::getenv("CORTEX_CACHE");
-    shared.cache.emplace(asked ? asked : "");
+    try {
+      shared.cache.emplace(asked ? asked : "");
+    } catch (const Error& error) {
+      std::fprintf(stderr, "cortex: CORTEX_CACHE is not used: %s\n", error.message.c_str());
+      shared.cache.emplace("");
+    }
   }
   return *shared.cache;
 }
@@ -214,8 +234,9 @@ namespace cortex {
 
 /// From now on this process keeps the code of models, for CPUs and GPUs, in `directory`, and takes from there what was
 /// compiled before, by this version of the compiler from the same text for the same machine: a model is then ready in
-/// a fraction of the time. "" is none, which is the default unless the environment has CORTEX_CACHE. Throws
-/// `Error{invalid_argument}` for a directory that cannot be made, or that others can write to.
+/// a fraction of the time. "" is none, which is the default unless the environment has CORTEX_CACHE; of a relative
+/// path, the directory is meant that it names now. Throws `Error{invalid_argument}` for a directory that cannot be
+/// made, or that others can write to; a CORTEX_CACHE that names such a one is not used, and stderr is told so.
 inline void cache_code_in(std::string directory) {
   jit::CodeCache cache(std::move(directory));
   jit::detail::SharedCache& shared = jit::detail::shared_cache();
