@@ -61,12 +61,17 @@ TEST_CASE("a log gives back what was added to it", "[tune][log]") {
   const std::string path = folder / "log.jsonl";
   tuning::Record refused = record("workers(2)\n\"odd\"\n", 0);
   refused.outcome = Outcome::refused, refused.why = "it may not\nbe";
-  tuning::Log log(path, key, "start");
-  CHECK(log.records().empty());
-  log.add(record("dynamic_batch()\n", 0.75));
-  log.add(refused);
+  {
+    tuning::Log log(path, key, "start");
+    CHECK(log.records().empty());
+    log.add(record("dynamic_batch()\n", 0.75));
+    const std::string one = read(path);  // what is added is in the file at once
+    log.add(refused);
+    CHECK(read(path).size() > one.size());
+    CHECK(one.ends_with("}\n"));
+  }
 
-  const tuning::Log again(path, key, "start");  // what is added is in the file at once
+  const tuning::Log again(path, key, "start");
   REQUIRE(again.records().size() == 2);
   const tuning::Record* const first = again.find("dynamic_batch()\n");
   REQUIRE(first);
@@ -120,6 +125,30 @@ TEST_CASE("a log of something else is refused, and says of what it is", "[tune][
   write(path, read(path) + "what?\n" + read(path));
   CHECK_THAT(refusal(path, key), Contains("line 3 is no candidate"));
   CHECK_THAT(refusal(folder / "no/such/folder", key), Contains("it cannot be written to"));
+}
+
+TEST_CASE("a log that another search is writing is refused", "[tune][log][refusal]") {
+  const Folder folder;
+  const std::string path = folder / "log.jsonl";
+  {
+    const tuning::Log log(path, key, "start");
+    CHECK(refusal(path, key) ==
+          "tuning log '" + path + "': another search is writing it; wait for that one, or give another path");
+  }
+  CHECK(refusal(path, key) == "");
+}
+
+TEST_CASE("what the cache cannot keep leaves no file", "[tune][cache]") {
+  const Folder folder;
+  const tuning::Cache cache(folder / "cache", key, "space");
+  cache.keep({"tile_rows(2)\n", 0.5, 0.01});
+  const std::filesystem::path file = std::filesystem::directory_iterator(folder / "cache")->path();
+  std::filesystem::remove(file);
+  std::filesystem::create_directories(file / "in the way");
+  CHECK_THROWS_WITH(cache.keep({"tile_rows(2)\n", 0.5, 0.01}), Contains("no file can be written there"));
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "cache")) left.push_back(entry.path());
+  CHECK(left == std::vector{file});
 }
 
 TEST_CASE("the cache gives what was kept, and nothing for anything else", "[tune][cache]") {

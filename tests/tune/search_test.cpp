@@ -525,6 +525,22 @@ TEST_CASE("a cache that cannot be written to is refused before the search", "[tu
   CHECK(timer.asked.empty());
 }
 
+TEST_CASE("a cache that cannot be written to at the end costs nothing that was found", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.cache = folder / "cache";
+  options.progress = [&](const tuning::Progress&) {
+    std::filesystem::remove_all(options.cache);
+    write(options.cache, "in the way");
+  };
+  const Tuned tuned = Tuning()(options);
+  CHECK(tuned.faster);
+  CHECK(tuned.schedule == Schedule::standard().tile_rows(2));
+  CHECK_THAT(tuned.not_kept, Contains("no file can be written there"));
+  CHECK_THAT(to_string(tuned), Contains("not kept: " + tuned.not_kept));
+}
+
 TEST_CASE("a search needs inputs, and weights for the default", "[tune][refusal]") {
   Tuning tuning;
   CHECK_THROWS_WITH(tune(

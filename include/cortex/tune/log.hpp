@@ -1,9 +1,13 @@
 // What tuning keeps in files: the log of a search, from which it goes on, and the cache of what searches have found.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -148,9 +152,15 @@ class Log {
 
   /// Opens the log at `path`, or begins one; an empty path: none is kept. `start` is the default as text, to which
   /// times are compared. Throws `Error{invalid_argument}` for a log of another model, machine, default, or shapes,
-  /// naming what differs, and for a file that is no log.
+  /// naming what differs, for a file that is no log, and for one that another search is writing, in any process.
   Log(const std::string& path, const Key& key, const std::string& start) : path_(path) {
     if (path.empty()) return;
+    const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0) fail("it cannot be written to");
+    file_ = {::fdopen(file, "a"), &std::fclose};
+    // Before it is read: two that begin it would each write a first line. Where there are no locks, it goes without.
+    if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      fail("another search is writing it; wait for that one, or give another path");
     std::string text = detail::read_all(path).value_or("");
     const std::string header = detail::header_line(key, start) + "\n";
     const std::size_t whole = text.rfind('\n') + 1;  // 0 if there is none
@@ -159,8 +169,6 @@ class Log {
     text.resize(whole);
     read(text, key, start);
     if (cut && ::truncate(path.c_str(), off_t(whole)) != 0) fail("it cannot be written to");
-    file_ = detail::open_file(path, "ae");
-    if (!file_) fail("it cannot be written to");
     if (text.empty()) append(header);
   }
 
@@ -216,7 +224,7 @@ class Log {
   }
 
   void append(const std::string& text) {
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0)
+    if (::write(::fileno(file_.get()), text.data(), text.size()) != ssize_t(text.size()))  // in one piece
       fail("a line cannot be written");
   }
 
@@ -278,18 +286,24 @@ class Cache {
     if (::access(folder_.c_str(), W_OK | X_OK) != 0) fail();
   }
 
-  /// Keeps `found`. Another process sees all of it or nothing.
+  /// Keeps `found`. Another process sees all of it or nothing. Throws `Error{invalid_argument}` if it cannot be
+  /// written.
   void keep(const Found& found) const {
     if (folder_.empty()) return;
     open();
     JsonLine line = line_;
     line.text("schedule", found.schedule).number("ratio", found.ratio).number("noise", found.noise);
     line.number("seconds", found.searched.seconds).number("candidates", found.searched.candidates);
-    const std::string text = line.str() + "\n", fresh = path() + "." + std::to_string(::getpid());
-    detail::File file = detail::open_file(fresh, "we");
-    const bool written =
-        file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
-    if (!written || std::rename(fresh.c_str(), path().c_str()) != 0) fail();
+    const std::string text = line.str() + "\n";
+    // Of this process and moment: processes of two containers may have the same number.
+    const std::string fresh = path() + "." + std::to_string(::getpid()) + "." +
+                              std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
+    const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) fail();
+    const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size());
+    if (::close(file) == 0 && written && std::rename(fresh.c_str(), path().c_str()) == 0) return;
+    ::unlink(fresh.c_str());
+    fail();
   }
 
  private:

@@ -100,6 +100,8 @@ struct Tuned {
   Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default. Empty if
                                       // the result is from the cache, or the search was cancelled before
   tuning::Key key;
+  std::string not_kept;  // why the cache does not have this result, as when the disk is full; empty: it has, or none
+                         // was asked for, or the search was cancelled
 };
 
 namespace tuning {
@@ -183,8 +185,12 @@ class Search {
     try_all();
     if (result_.ended == Ended::cancelled || options_.final_rounds == 0) return std::move(result_);
     decide();
-    if (result_.ended != Ended::cancelled)
+    if (result_.ended == Ended::cancelled) return std::move(result_);
+    try {
       cache.keep({to_string(result_.schedule), result_.ratio, result_.noise, searched()});
+    } catch (const Error& error) {  // what took so long to find is not lost for it
+      result_.not_kept = error.message;
+    }
     return std::move(result_);
   }
 

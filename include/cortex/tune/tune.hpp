@@ -70,8 +70,8 @@ class FunctorTrial final : public Trial {
 /// side with it, and win only by more than the noise. Nothing of that changes what the model computes.
 ///
 /// Compiles a model for each candidate: seconds to minutes, bounded by `options`. Throws what `compile`, `bind` and
-/// calls throw under the default schedule, and `Error{invalid_argument}` if there are no batches, or for a log that is
-/// of something else.
+/// calls throw under the default schedule, and `Error{invalid_argument}` if there are no batches, for a log that is of
+/// something else or that another search is writing, or for a cache that cannot be written to.
 template <class... Types, class Batches, class Bind>
 Tuned tune(const Program<Types...>& program, const Batches& batches, Bind bind, const TuneOptions& options = {},
            const CompileOptions& compiled = {}) {
@@ -109,6 +109,7 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
                   tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
                   tuned.noise);
   text += line + one_line(to_string(tuned.schedule)) + "\n";
+  if (!tuned.not_kept.empty()) text += "not kept: " + tuned.not_kept + "\n";
   Vector<const tuning::Record*> order;
   for (const tuning::Record& record : tuned.candidates)
     if (record.outcome == tuning::Outcome::measured) order.push_back(&record);
