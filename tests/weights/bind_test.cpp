@@ -186,6 +186,29 @@ TEST_CASE("integers are refused, and nothing is bound", "[weights][refusal]") {
   CHECK(state(model) == std::vector<float>{4, 4, 4});
 }
 
+TEST_CASE("values that a storage does not hold are refused, and nothing is bound", "[weights][refusal]") {
+  Dim H{"hidden", 3}, D{"input", 3};
+  Model<test::Word> m("narrow", cortex::tree);
+  auto a = m.input<float>("a", H);
+  auto w = m.input<float>("w", H, D);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return a(i) + sum(D, [&](auto j) { return w(i, j); }) + h(test::left(n), i) + h(test::right(n), i);
+  });
+  const auto program = m.recursion_op(h, body);
+  const test::Word leaf{0, nullptr, nullptr};
+  for (const auto& [type, bad, words] : {std::tuple(DType::f16, 70000.f, "element [1, 1] is 70000, which f16"),
+                                         std::tuple(DType::i8, NAN, "element [1, 1] is nan, which i8")}) {
+    auto model = compile(program, Schedule::standard().store("w", type), CompileOptions{}.on(Target::interpreter()));
+    bind(model, file_of({{"a", {3}, first_of(ones, 3)}, {"w", {3, 3}, first_of(ones, 9)}}));
+    std::vector<float> values(9, 2);
+    values[4] = bad;
+    const std::string message = unbound(model, file_of({{"a", {3}, first_of(twos, 3)}, {"w", {3, 3}, values}}));
+    CHECK_THAT(message, Contains("tensor 'w' is not for input 'w' [hidden 3, input 3]: ") && Contains(words));
+    CHECK(model(leaf)[0][0] == 4);  // 1 + 3 * 1, and not 2 + 3 * 1
+  }
+}
+
 TEST_CASE("a foreign name for no input of the model is refused", "[weights][refusal]") {
   auto model = two_tables();
   CHECK_THAT(unbound(model, good(), {{"frist", "first"}}),

@@ -90,6 +90,26 @@ class Binding {
                             " belongs to no input; the model: " + near_names(name, known_));
   }
 
+  /// Values that the elements do not hold in which a schedule stores them. They are stored for that and dropped: to
+  /// learn it while binding would leave some inputs new and others old. Of inputs that are known to fit.
+  void check_values(const runtime::Executable& executable) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!file_.contains(tensors_[i])) continue;
+      std::vector<float> values;
+      std::string fault;
+      for (const ir::Buffer& buffer : executable.program.buffers) {
+        if (runtime::detail::weight_slot(buffer) != int(i) || !fault.empty()) continue;
+        if (!is_narrow(buffer->dtype) && !buffer->is_scales) continue;
+        if (values.empty()) values = file_.read<float>(tensors_[i]);
+        Vector<std::int64_t> extents(extents_[i].begin(), extents_[i].end());
+        executable.store(*buffer, values.data(), extents, fault);
+      }
+      if (!fault.empty())
+        problems_.push_back("tensor " + in_quotes(tensors_[i]) + " is not for input " + in_quotes(inputs_[i].name) +
+                            " " + runtime::detail::text(inputs_[i].dims) + ": " + fault);
+    }
+  }
+
   /// Throws what stands in the way, a line for each.
   void check() const {
     std::string all;
@@ -176,14 +196,17 @@ concept HasExecutable = requires(const Model& model) {
 ///
 /// All or nothing: throws `Error{invalid_weights}` before any is bound, with all that is wrong: inputs whose tensor is
 /// missing (with names that are near; one that no result depends on may be missing), of integers, or of another shape;
-/// open dimensions that disagree; names in `names` that the model does not have; with `UnusedTensors::refused` also
+/// open dimensions that disagree; values that the type does not hold as which a schedule stores an input, which are
+/// looked at where all else is right; names in `names` that the model does not have; with `UnusedTensors::refused` also
 /// tensors that no input asks for. Inputs are published one after the other: a call that begins on another thread
-/// meanwhile may see new and old ones.
+/// meanwhile may see new and old ones, and memory that runs out meanwhile leaves them so.
 template <weights::HasExecutable Model>
 void bind(Model& model, const SafetensorsFile& file, const TensorNames& names = {},
           UnusedTensors unused = UnusedTensors::allowed) {
   weights::Binding binding(model.executable(), file, names);
   if (unused == UnusedTensors::refused) binding.refuse_unused();
+  binding.check();
+  binding.check_values(model.executable());
   binding.check();
   binding.bind(model);
 }
