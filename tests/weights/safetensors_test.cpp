@@ -412,3 +412,16 @@ TEST_CASE("a file that does not fit on the disk leaves the old one as it was", "
   CHECK(contents(folder / "a") == old);
   CHECK(folder.files() == 1);
 }
+
+TEST_CASE("a name of megabytes is near none, and messages show its beginning", "[weights][refusal]") {
+  const std::string name(std::size_t(40) << 20, 'x');
+  const auto bytes = bytes_of("{\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4);
+  const SafetensorsFile file = SafetensorsFile::from_bytes(bytes, "long");
+  const std::string message = refused_by(file.source(), [&] { file.tensor(std::string(100, 'x')); });
+  CHECK_THAT(message, Catch::Contains("it has '" + std::string(200, 'x') + "...' of 41943040 bytes"));
+  CHECK(message.size() < 1000);
+  CHECK(weights::near_names(name, {"a", "b"}) == "it has 'a', 'b'");
+  // Characters of UTF-8 stay whole.
+  CHECK(weights::in_quotes("a\u00e4\u00e4", 4) == "'a\u00e4...' of 5 bytes");
+  CHECK(weights::in_quotes("a\u00e4\u00e4", 5) == "'a\u00e4\u00e4'");
+}

@@ -43,11 +43,12 @@ inline bool is_part(std::string_view a, std::string_view b) {
 }
 
 /// What may have been meant by `name`, at most five of `known`, the likeliest first; if there is nothing near, the
-/// first of all.
+/// first of all. Names of more than `longest_name` bytes are near none: comparing takes the product of both lengths.
 inline std::string near_names(std::string_view name, const std::vector<std::string>& known) {
   constexpr std::size_t most = 5;
   std::vector<std::pair<std::size_t, std::string>> near;
   for (const std::string& other : known) {
+    if (std::max(name.size(), other.size()) > longest_name) continue;
     const std::size_t distance = is_part(name, other) ? 0 : runtime::detail::edit_distance(name, other);
     if (distance <= 1 + name.size() / 3) near.emplace_back(distance, other);
   }
@@ -73,7 +74,7 @@ class SafetensorsFile {
   /// no JSON, a name used twice, a type or shape that is none, elements that lie outside the file, overlap, or leave a
   /// byte over.
   static SafetensorsFile open(const std::filesystem::path& path) {
-    const std::string source = weights::in_quotes(path.string());
+    const std::string source = weights::quoted_path(path);
     std::error_code ignored;
     const std::filesystem::file_status status = std::filesystem::status(path, ignored);
     if (std::filesystem::is_directory(status)) weights::refuse(source, "is a folder, not a file of weights");

@@ -145,7 +145,7 @@ inline std::size_t checked_bytes(const std::string& source, const TensorToWrite&
 /// values are not stored as, text that is no UTF-8, and a path that cannot be written.
 inline void write_safetensors(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors,
                               const std::map<std::string, std::string>& metadata = {}) {
-  const std::string source = weights::in_quotes(path.string());
+  const std::string source = weights::quoted_path(path);
   std::vector<const TensorToWrite*> order;
   for (const TensorToWrite& tensor : tensors) order.push_back(&tensor);
   std::stable_sort(order.begin(), order.end(),

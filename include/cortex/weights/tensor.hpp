@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -68,7 +69,21 @@ namespace weights {
   throw Error(Code::invalid_weights, source + ": " + what);
 }
 
-inline std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
+/// Longer names are no names: messages show their beginnings, and nobody meant one of them.
+inline constexpr std::size_t longest_name = 200;
+
+/// Text of others for a message, of at most `most` bytes.
+inline std::string in_quotes(std::string_view text, std::size_t most = longest_name) {
+  if (text.size() <= most) return "'" + std::string(text) + "'";
+  std::size_t end = most;
+  while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // no part of a character of UTF-8
+  return "'" + std::string(text.substr(0, end)) + "...' of " + std::to_string(text.size()) + " bytes";
+}
+
+/// A whole path, which systems keep short.
+inline std::string quoted_path(const std::filesystem::path& path) {
+  return in_quotes(path.native(), std::string_view::npos);
+}
 
 /// "[4, 256]"
 inline std::string text_of(const std::vector<std::int64_t>& shape) {
