@@ -46,6 +46,15 @@ TEST_CASE("an access outside of global memory is found", "[cuda]") {
 TEST_CASE("an access outside of shared memory is found", "[cuda]") {
   CHECK_THAT(OneKernel{"store_chip(s, t, 1.0f);"}.run(), Contains("thread 16 of block 0 writes outside of memory"));
 }
+TEST_CASE("a piece of memory that is not where all of it can be read at once is found", "[cuda]") {
+  const char* body = "if (t < 4) store_chip_piece(s, 4 * t, load_piece(launch.data, 4 * t));";
+  CHECK(OneKernel{body}.run() == "");
+  CHECK_THAT(OneKernel{"load_piece(launch.data, 2);"}.run(),
+             Contains("reads 16 bytes at an address that is no multiple of them"));
+  CHECK_THAT(OneKernel{"if (t < 5) store_chip_piece(s, 4 * t, load_piece(launch.data, 4 * t));"}.run(),
+             Contains("thread 4 of block 0 writes outside of memory"));
+  CHECK_THAT(OneKernel{"if (t < 16) store_chip_piece(s, 0, load_piece(launch.data, 0));"}.run(), Contains("a race on"));
+}
 TEST_CASE("reading shared memory that nothing has written is found", "[cuda]") {
   CHECK_THAT(OneKernel{"if (t == 3) load_chip(s, 5);"}.run(), Contains("reads word 5, which nothing has written"));
 }

@@ -195,6 +195,15 @@ TEST_CASE("the debug build of a barrier is code", "[cuda][nvrtc]") {
   }
 }
 
+TEST_CASE("shared memory is filled in pieces of 16 bytes, eight of which do not wait for each other", "[cuda][nvrtc]") {
+  const auto program = models::tree_fc<Item>(word, left, right, sizes(0, 256)).program;
+  const auto code =
+      runtime::compile_cuda_graph(program.graph(), on_gpu(Group::cluster, 4, {}, false, 256, 4), Gpu::of(90), {});
+  const std::string ptx = jit::compile_cuda(nvrtc(), code->text.source(), 90, {.force_ptx = true}).bytes;
+  CHECK(occurrences(ptx, ".entry cortex_kernel", "ld.global.nc.v4.") == 8);  // of one matrix
+  CHECK(occurrences(ptx, ".entry cortex_kernel", "st.shared.v4.") == 8);
+}
+
 TEST_CASE("multiplications and additions are fused where the program says so, and nowhere else", "[cuda][nvrtc]") {
   const std::string source =
       "extern \"C\" __global__ void k(float* x) { x[0] = x[1] * x[2] + x[3]; x[4] = __fmaf_rn(x[5], x[6], x[7]); }";

@@ -134,6 +134,22 @@ TEST_CASE("a tree's results are the same bits alone and among others where threa
   CHECK(fake.problem == "");
 }
 
+TEST_CASE("slices that begin with a panel are copied in pieces of 16 bytes, and others by element", "[cuda]") {
+  const auto pieces = [](const auto& program, const Schedule& schedule) {
+    const std::string source = cuda::compile(program, schedule, Gpu::of(90)).source();
+    return occurrences(source, kernel, "store_chip_piece(") - occurrences(source, kernel, "store_chip(");
+  };
+  const auto tree_gru = models::tree_gru<Item>(word, kids, sizes(5, 40)).program;
+  const auto of_double = models::tree_gru<Item, double>(word, kids, sizes(5, 40)).program;
+  CHECK(pieces(tree_gru, in_parts(4, Group::cluster, 2)) == 3);  // three matrices
+  CHECK(pieces(tree_gru, in_parts(16, Group::cluster, 2)) == 3);
+  CHECK(pieces(tree_gru, in_parts(2)) == 3);
+  CHECK(pieces(tree_gru, in_parts(8, Group::cluster, 2).store_weights(DType::i8)) == 3);
+  CHECK(pieces(of_double, in_parts(4, Group::cluster, 2)) == 3);
+  CHECK(pieces(tree_gru, in_parts(2, Group::cluster, 2)) == -3);  // panels of 16 columns, and slices between 8
+  CHECK(pieces(tree_gru, in_parts(1, Group::cluster, 2)) == -3);
+}
+
 TEST_CASE("CUDA text of a TreeFC whose sums are in parts is the golden one", "[cuda_text]") {
   const auto program = models::tree_fc<Item>(word, left, right, sizes(0, 8)).program;
   const auto model = cuda::compile(program, in_parts(4), Gpu::of(80));

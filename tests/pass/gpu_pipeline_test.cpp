@@ -267,6 +267,67 @@ TEST_CASE("each warp reads parts of sums from 32 banks", "[schedule][gpu]") {
   }
 }
 
+namespace {
+
+std::int64_t offset_of(const ir::Layout& layout, const std::vector<std::int64_t>& indices) {
+  std::int64_t offset = 0;
+  for (const ir::Axis& axis : layout.axes) {
+    const std::int64_t part = indices[std::size_t(axis.source)] / axis.divisor;
+    offset += (axis.modulus ? part % axis.modulus : part) * axis.stride;
+  }
+  return offset;
+}
+
+ir::BufferInfo laid_out(const ir::Layout& layout) {
+  ir::BufferInfo info;
+  info.name = "W", info.dims = {Dim("output", 40), Dim("k", 70)}, info.layout = layout;
+  return info;
+}
+
+}  // namespace
+
+TEST_CASE("the element at each place of parts and fragments lies there, and one some panels on as far behind it",
+          "[schedule][gpu]") {
+  const Vector<Dim> dims = laid_out({}).dims;
+  Vector<ir::Layout> layouts{schedule::fragment_layout(dims, DType::bf16, 0, 1),
+                             schedule::fragment_layout(dims, DType::tf32, 0, 1)};
+  for (const int parts : {2, 4, 8, 16, 32}) layouts.push_back(schedule::part_layout(dims, 0, 1, parts));
+  for (const ir::Layout& layout : layouts) {
+    const ir::BufferInfo info = laid_out(layout);
+    const int outputs = int(layout.axes.back().divisor);
+    CAPTURE(outputs, layout.fixed_size);
+    REQUIRE(schedule::fills_memory(info));
+    int wrong = 0;
+    for (std::int64_t place = 0; place < layout.fixed_size; ++place) {
+      std::vector<std::int64_t> at;
+      for (const ir::Expr& index : schedule::indices_at(info, ir::imm(place))) at.push_back(*ir::as_int(index));
+      wrong += offset_of(layout, at) != place;
+      at[0] += 2 * outputs;
+      const ir::Expr shift = schedule::place_of_shift(layout, 0, ir::imm(2 * outputs));
+      wrong += offset_of(layout, at) != place + *ir::as_int(shift);
+    }
+    CHECK(wrong == 0);
+    if (outputs > 1) CHECK(!schedule::place_of_shift(layout, 0, ir::imm(outputs / 2)));
+  }
+}
+
+TEST_CASE("indices that are those of a place are known to be, and others are not", "[schedule][gpu]") {
+  const ir::BufferInfo info = laid_out(schedule::part_layout(laid_out({}).dims, 0, 1, 4));
+  const ir::Expr p = ir::Var::make("p"), w = ir::Var::make("w"), four = ir::Ramp::make(p, 4);
+  Vector<ir::Expr> indices = schedule::indices_at(info, p);
+  CHECK(schedule::place_of(info, indices).same_as(p));
+  CHECK(ir::equal(schedule::place_of(info, schedule::indices_at(info, four)), four));
+  indices[0] = w * 8 + indices[0];  // 8 outputs: a panel, of 18 times 32 elements
+  CHECK(ir::print(schedule::place_of(info, indices)) == "w * 576 + p");
+  indices[0] = w * 4 + schedule::indices_at(info, p)[0];
+  CHECK(!schedule::place_of(info, indices));
+  indices[0] = schedule::indices_at(info, w)[0];
+  CHECK(!schedule::place_of(info, indices));
+  const ir::BufferInfo padded = laid_out(schedule::panel_layout(info.dims, 0, 8, DType::f32));
+  CHECK(!schedule::fills_memory(padded));
+  CHECK(!schedule::place_of(padded, schedule::indices_at(padded, p)));
+}
+
 TEST_CASE("tensor_products makes of a TreeGRU what its golden file shows", "[schedule][gpu]") {
   GpuSchedule wish = how(Group::cluster, 2);
   wish.tensor_cores = GpuSchedule::TensorCores::bf16;

@@ -1,6 +1,6 @@
 // A GPU on the host: each thread of a launch is a fibre, which runs until it meets a barrier or waits for memory. Finds
-// accesses outside of memory, reads of what nothing has written, races by vector clocks, and threads that wait for
-// ever.
+// accesses outside of memory and such as are not aligned, reads of what nothing has written, races by vector clocks,
+// and threads that wait for ever.
 #pragma once
 
 #include <ucontext.h>
@@ -411,6 +411,11 @@ class Emulation {
     const std::size_t offset = region ? WatchedMemory::address(at) - memory_.begin_ : 0;
     if (!region || offset + std::size_t(bytes) > region->bytes) {
       problem(name(current_) + (write ? " writes" : " reads") + " outside of memory");
+      return false;
+    }
+    if (WatchedMemory::address(at) % std::size_t(bytes) != 0) {
+      problem(name(current_) + (write ? " writes " : " reads ") + std::to_string(bytes) +
+              " bytes at an address that is no multiple of them");
       return false;
     }
     region->refine(std::size_t(bytes));

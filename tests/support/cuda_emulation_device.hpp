@@ -108,6 +108,18 @@ void store_chip(T* p, int i, T value) {
   store(p, i, value);
 }
 
+struct Piece {
+  unsigned part[4];
+};
+template <class T>
+Piece load_piece(const T* p, long long i) {
+  return emulator->touch_constant(p + i, sizeof(Piece)) ? *(const Piece*)(p + i) : Piece{};
+}
+template <class T>
+void store_chip_piece(T* p, int i, Piece piece) {
+  if (emulator->touch(p + i, sizeof(Piece), true)) *(Piece*)(p + i) = piece;
+}
+
 DEVICE float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
 DEVICE float bits_to_real(int bits) { return __builtin_bit_cast(float, bits); }

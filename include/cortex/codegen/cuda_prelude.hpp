@@ -88,6 +88,10 @@ template <class T> DEVICE void store(T* p, long long i, T value) {
 }
 template <class T> DEVICE T load_chip(const T* p, int i) { return p[i]; }
 template <class T> DEVICE void store_chip(T* p, int i, T value) { p[i] = value; }
+// 16 bytes at once, at places that are multiples of them.
+typedef uint4 Piece;
+template <class T> DEVICE Piece load_piece(const T* p, long long i) { return __ldg((const Piece*)(p + i)); }
+template <class T> DEVICE void store_chip_piece(T* p, int i, Piece piece) { *(Piece*)(p + i) = piece; }
 
 DEVICE float fma_(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __fma_rn(a, b, c); }

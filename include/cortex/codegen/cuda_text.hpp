@@ -7,8 +7,9 @@
 //                                }
 //                                sync_cluster();
 //
-// The program must be flat and without vectors: serial loops, one linear index a buffer. Names are generated; users'
-// names do not occur. The text needs no part of CUDA to be made, read or compared, and is the same each time.
+// The program must be flat and without vectors but those that copy weights: serial loops, one linear index a buffer.
+// Names are generated; users' names do not occur. The text needs no part of CUDA to be made, read or compared, and is
+// the same each time.
 #pragma once
 
 #include <algorithm>
@@ -252,6 +253,8 @@ class CudaTextPrinter {
       line("UNROLL(\"unroll\")");
     else if (is_contraction(n))
       line("UNROLL(\"unroll ", std::to_string(iterations_at_once(n)), "\")");
+    else if (fills_chip(n))
+      line("UNROLL(\"unroll 8\")");  // so many loads on their way at once
     line("for (", type, " ", var, " = 0; ", var, " < ", extent, "; ++", var, ") {");
     scoped([&] {
       memo_.add(n.var.get(), {var});
@@ -278,6 +281,14 @@ class CudaTextPrinter {
         n.body, [&](const ir::For&) { innermost = false; }, [&](const ir::Fma&) { fma = true; },
         [&](const ir::Mma&) { fma = true; });
     return innermost && fma && n.extent.as<ir::IntImm>();
+  }
+
+  /// Whether the loop does nothing but copy to shared memory.
+  static bool fills_chip(const ir::For& n) {
+    ir::Stmt body = n.body;
+    while (const auto* let = body.as<ir::LetStmt>()) body = let->body;
+    const auto* copy = body.as<ir::Store>();
+    return copy && copy->buffer->scope == ir::Scope::chip && copy->value.as<ir::Load>();
   }
 
   /// So many that a quarter of the thread's registers wait for loads from far away, each of which takes as long as
@@ -321,6 +332,7 @@ class CudaTextPrinter {
   }
 
   void store(const ir::Store& n) {
+    if (n.value.lanes() > 1) return copy_piece(n);
     const std::string index = index_of(n.buffer, n.indices), value = expr(n.value).text;
     const std::string& name = name_of(n.buffer);
     if (n.buffer->scope == ir::Scope::local)
@@ -330,6 +342,23 @@ class CudaTextPrinter {
     else
       line(n.buffer->scope == ir::Scope::chip ? "store_chip(" : "store(", name, ", ", index, ", ", value, ");");
     memo_.forget_loads();
+  }
+
+  /// The one use of vectors: 16 bytes of weights that go to shared memory as they are. Whoever wrote it knows that both
+  /// places are multiples of 16 bytes.
+  void copy_piece(const ir::Store& n) {
+    const auto* from = n.value.as<ir::Load>();
+    const auto first = [](const Vector<ir::Expr>& indices) {
+      const auto* ramp = indices.size() == 1 ? indices.front().as<ir::Ramp>() : nullptr;
+      return ramp ? ramp->base : ir::Expr();
+    };
+    const ir::Expr to = first(n.indices), at = from ? first(from->indices) : ir::Expr();
+    const bool whole = n.value.lanes() * int(size_of(n.buffer->dtype)) == 16;
+    if (!to || !at || !whole || n.buffer->scope != ir::Scope::chip || from->buffer->role != ir::Role::weight)
+      refuse_cuda("a vector that is no piece of 16 bytes of weights on its way to shared memory");
+    const std::string place = expr(to).text, source = expr(at).text;
+    line("store_chip_piece(", name_of(n.buffer), ", ", place, ", load_piece(", name_of(from->buffer), ", ", source,
+         "));");
   }
 
   /// Rounding is the hardware's: the casts of the operands are part of the product.

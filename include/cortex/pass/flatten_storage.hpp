@@ -13,6 +13,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
+#include "cortex/schedule/element_at.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 
 namespace cortex::pass {
@@ -55,20 +56,6 @@ inline ir::Layout dense_layout(const ir::Buffer& buffer) {
   return layout;
 }
 
-/// `e` divided by `divisor`, if that is known to leave no rest.
-inline ir::Expr exact_quotient(const ir::Expr& e, std::int64_t divisor) {
-  if (const auto c = ir::as_int(e)) return *c % divisor ? ir::Expr() : ir::imm(*c / divisor);
-  const auto* op = e.as<ir::Binary>();
-  if (!op) return {};
-  if (op->op == ir::BinaryOp::mul)
-    if (const auto c = ir::as_int(op->b); c && *c % divisor == 0) return op->a * (*c / divisor);
-  if (op->op == ir::BinaryOp::add) {
-    const ir::Expr a = exact_quotient(op->a, divisor), b = exact_quotient(op->b, divisor);
-    if (a && b) return a + b;
-  }
-  return {};
-}
-
 /// Element offsets of one buffer's accesses.
 class Flattener {
  public:
@@ -79,14 +66,17 @@ class Flattener {
           Vector<ir::Expr> indices;
           for (const ir::Expr& index : load.indices) indices.push_back(self(index));
           if (stays(load.buffer)) return ir::Load::make(load.buffer, std::move(indices));
-          return ir::Load::make(home(load.buffer), {offset(planned(load.buffer), indices)});
+          return ir::Load::make(home(load.buffer), {place(planned(load.buffer), indices)});
         },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           Vector<ir::Expr> indices;
           for (const ir::Expr& index : store.indices) indices.push_back(self(index));
+          copies_ = store.buffer->scope == ir::Scope::chip;
           const ir::Expr value = self(store.value);
           if (stays(store.buffer)) return ir::Store::make(store.buffer, std::move(indices), value);
-          return ir::Store::make(home(store.buffer), {offset(planned(store.buffer), indices)}, value);
+          const ir::Expr at = place(planned(store.buffer), indices);
+          copies_ = false;
+          return ir::Store::make(home(store.buffer), {at}, value);
         },
         [&](auto& self, const ir::Alloc& alloc) -> ir::Stmt {
           const ir::Stmt inner = self(alloc.body);
@@ -127,7 +117,7 @@ class Flattener {
     const ir::Expr& base = ramp.base;
     if (axis.divisor == 1 && axis.modulus == 0) return {base, true};
     const std::int64_t panel = axis.divisor == 1 ? axis.modulus : axis.divisor;
-    const ir::Expr quotient = exact_quotient(base, panel);
+    const ir::Expr quotient = schedule::detail::exact_quotient(base, panel);
     if (!quotient || ramp.type.lanes > panel) return {};
     if (axis.divisor == 1) return {ir::imm(0), true};
     return {axis.modulus ? quotient % axis.modulus : quotient, false};
@@ -138,6 +128,12 @@ class Flattener {
     if (axis.divisor != 1) index = ir::binary(ir::BinaryOp::div, index, by(axis.divisor));
     if (axis.modulus != 0) index = ir::binary(ir::BinaryOp::mod, index, by(axis.modulus));
     return index;
+  }
+
+  /// What is copied to a GPU's shared memory is written as the elements at places, and those places are known.
+  ir::Expr place(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) const {
+    const ir::Expr known = copies_ ? schedule::place_of(*buffer, indices) : ir::Expr();
+    return known ? known : offset(buffer, indices);
   }
 
   static ir::Expr offset(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
@@ -169,6 +165,7 @@ class Flattener {
   }
 
   PointerMap<ir::Buffer> planned_;
+  bool copies_ = false;  // in a store to a GPU's shared memory
 };
 
 }  // namespace detail

@@ -6,8 +6,9 @@
 //   for b: for n: parallel for i: .. W_slice[i - begin,j] ..
 //
 // Of matrices that the loop over batches reads at the column that a thread owns, in the order of their first use, as
-// many as fit; the others are read from the L2 cache. Runs on packed weights, before barriers
-// of threads are put in and nests are shared among them.
+// many as fit; the others are read from the L2 cache. A slice that lies in the weight as it will lie in shared memory
+// is copied in vectors of 16 bytes: each launch waits for these copies before all else. Runs on packed weights, before
+// barriers of threads are put in and nests are shared among them.
 #pragma once
 
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/block_slice.hpp"
+#include "cortex/schedule/element_at.hpp"
 #include "cortex/schedule/split_sums.hpp"
 #include "cortex/schedule/tensor_products.hpp"
 
@@ -143,38 +145,67 @@ class WeightKeeper {
     return result.inner.same_as(nest.inner) ? ir::Stmt() : build_nest(result);
   }
 
-  /// The indices of the element that lies at `at`.
-  static Vector<ir::Expr> indices_at(const ir::BufferInfo& buffer, const ir::Expr& at) {
-    Vector<ir::Expr> indices(buffer.dims.size());
-    for (const ir::Axis& axis : buffer.layout.axes) {
-      const std::int64_t extent = buffer.dims[std::size_t(axis.source)].extent();
-      ir::Expr part = at;
-      if (axis.stride != 1) part = part / axis.stride;
-      part = part % (axis.modulus ? axis.modulus : (extent + axis.divisor - 1) / axis.divisor);
-      if (axis.divisor != 1) part = part * axis.divisor;
-      ir::Expr& index = indices[std::size_t(axis.source)];
-      index = index ? index + part : part;
-    }
-    return indices;
+  /// Copies a slice into shared memory: as it lies where that is the same in the weight, else element by element.
+  ir::Stmt fill(const Kept& kept) const {
+    const ir::Stmt pieces = fill_in_pieces(kept);
+    return pieces ? pieces : fill_by_element(kept);
   }
 
-  /// The copy, element by element, in the order in which they lie there: neighbouring threads take neighbours, of
-  /// columns or of a tile, which are neighbours in the weight too.
-  ir::Stmt fill(const Kept& kept) const {
-    const ir::Expr thread = ir::call(ir::UfKind::thread, "thread"), e = ir::Var::make("e"), at = ir::Var::make("at");
+  /// Whether all blocks have slices of the same size, or there is but one slice.
+  bool even(const Kept& kept) const {
+    return !kept.shared || kept.weight->dims[kept.dim].extent() == kept.slice.most * shape_.blocks;
+  }
+
+  /// Iterations of this thread in a loop that the block's threads share, `count` in all: a constant if it can be one.
+  ir::Expr own_of(std::int64_t count) const {
+    if (count % shape_.threads == 0) return ir::imm(count / shape_.threads);
+    return (ir::imm(count + shape_.threads - 1) - thread_) / shape_.threads;
+  }
+
+  /// The copy of a slice that begins with a panel of the weight, whose panels lie as those of the copy: pieces of 16
+  /// bytes, neighbouring threads neighbouring ones. A block with fewer columns than others has room for more panels
+  /// than there may be, and copies the end of the weight there, of which nothing is read. Nothing for other slices.
+  ir::Stmt fill_in_pieces(const Kept& kept) const {
+    constexpr int piece_bytes = 16;
+    const ir::BufferInfo &copy = *kept.copy, &weight = *kept.weight;
+    const std::int64_t elements = piece_bytes / std::int64_t(size_of(copy.dtype)), size = copy.layout.fixed_size;
+    const ir::Expr base = place_of_shift(weight.layout, int(kept.dim), kept.slice.begin);
+    const bool fits = copy.layout.axes == weight.layout.axes && fills_memory(copy) && fills_memory(weight);
+    if (!base || !fits || size % elements != 0) return {};
+    const ir::Expr e = ir::Var::make("e"), at = ir::Var::make("at"), from = even(kept) ? at : ir::Var::make("from");
+    const auto piece = [&](const ir::Expr& place) { return ir::Ramp::make(place, int(elements)); };
+    Vector<ir::Expr> there = indices_at(weight, piece(from));
+    if (kept.shared) there[kept.dim] = ir::Broadcast::make(kept.slice.begin, int(elements)) + there[kept.dim];
+    ir::Stmt body = ir::Store::make(kept.copy, indices_at(copy, piece(at)), ir::Load::make(kept.weight, there));
+    const ir::Expr last = ir::imm(weight.layout.fixed_size - elements) - base;
+    if (!even(kept)) body = ir::LetStmt::make(from, ir::binary(ir::BinaryOp::min, at, last), body);
+    body = ir::LetStmt::make(at, (e * shape_.threads + thread_) * elements, body);
+    body = ir::For::make(e, Dim("piece", size / elements), own_of(size / elements), ir::ForKind::serial, body);
+    const bool all = !kept.shared || weight.dims[kept.dim].extent() / shape_.slice_unit >= shape_.blocks;
+    if (all) return body;
+    return ir::If::make(ir::binary(ir::BinaryOp::lt, kept.slice.begin, kept.slice.end), body);
+  }
+
+  /// The copy in the order in which elements lie there: neighbouring threads take neighbours, of columns or of a tile,
+  /// which are neighbours in the weight too. Where there is room for more columns than a block has, the weight's last
+  /// one may be copied again and again: nothing is read of it there, and loads behind a condition would wait for each
+  /// other.
+  ir::Stmt fill_by_element(const Kept& kept) const {
+    const ir::Expr e = ir::Var::make("e"), at = ir::Var::make("at");
     const Vector<ir::Expr> to = indices_at(*kept.copy, at);
     Vector<ir::Expr> from = to;
     from[kept.dim] = kept.slice.begin + to[kept.dim];
+    const ir::Expr last = ir::imm(kept.weight->dims[kept.dim].extent() - 1);
+    const bool past = kept.shared && (!even(kept) || kept.copy->parts > 1);
+    if (past) from[kept.dim] = ir::binary(ir::BinaryOp::min, from[kept.dim], last);
     ir::Stmt copy = ir::Store::make(kept.copy, to, ir::Load::make(kept.weight, from));
-    const std::int64_t unit = kept.copy->fragments ? TensorTile::outputs : 1;  // tiles are copied whole
-    const ir::Expr first = unit == 1 ? from[kept.dim] : from[kept.dim] / unit * unit;
-    if (kept.shared) copy = ir::If::make(ir::binary(ir::BinaryOp::lt, first, kept.slice.end), copy);
-    const ir::Expr count = (ir::imm(kept.copy->layout.fixed_size + shape_.threads - 1) - thread) / shape_.threads;
-    copy = ir::LetStmt::make(at, e * shape_.threads + thread, copy);
-    return ir::For::make(e, Dim("element", kept.copy->layout.fixed_size), count, ir::ForKind::serial, copy);
+    copy = ir::LetStmt::make(at, e * shape_.threads + thread_, copy);
+    const std::int64_t size = kept.copy->layout.fixed_size;
+    return ir::For::make(e, Dim("element", size), own_of(size), ir::ForKind::serial, copy);
   }
 
   const GpuShape& shape_;
+  const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
   std::int64_t room_;
   Vector<Kept> kept_;
   std::string left_out_;
