@@ -53,6 +53,19 @@ float sum_of_ids(int leaves) { return float(leaves) * float(leaves + 1) / 2; }
 
 }  // namespace
 
+TEST_CASE("a call whose rows workers could not share in 32 bits is refused", "[runtime]") {
+  runtime::Executable e = sum_executable();
+  e.schedule = e.schedule.workers(1024);
+  const std::int64_t most = runtime::most_visits(1024);
+  CHECK(1024 * most <= INT32_MAX);
+  CHECK(runtime::most_visits(1) == INT32_MAX - 64);
+  const auto m = functor(std::move(e)).bind("Emb", embedding(1 << 10));
+  const Word leaf{3, nullptr, nullptr};
+  const std::vector<const Word*> roots(std::size_t(most + 1), &leaf);
+  CHECK_THROWS_WITH(m(roots),
+                    Catch::Matchers::Contains("the roots reach more than " + std::to_string(most) + " nodes"));
+}
+
 TEST_CASE("a workspace serves calls that grow and shrink, and row num_nodes is zero in each", "[runtime]") {
   const auto m = functor(greedy_executable()).bind("Emb", embedding(1 << 10));
   std::deque<Word> nodes;

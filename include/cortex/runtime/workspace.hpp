@@ -23,11 +23,16 @@ namespace cortex::runtime {
 
 class CompiledModel;
 
+/// The nodes that a call may visit if so many workers share its rows: the cut of the last one's share, that number of
+/// workers times that of rows (`schedule::share_of`), is computed in 32 bits.
+constexpr std::int32_t most_visits(int workers) { return INT32_MAX / workers - 64; }
+
 /// Everything that a call writes: the linearizer's arrays, the tensors of the program, and the pointers that the kernel
 /// is given. Used by one call at a time; the result of the call reads from it until it lets go.
 class alignas(128) Workspace {
  public:
-  explicit Workspace(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+  explicit Workspace(std::shared_ptr<const Plan> plan)
+      : nodes(most_visits(plan->executable->schedule.max_workers)), plan_(std::move(plan)) {
     memory_.resize(plan_->storage.size());
     pointers_.resize(plan_->num_buffers());
     checks_ = first_checks();
