@@ -13,6 +13,7 @@
 #include <cortex/cuda.hpp>
 #include <cortex/lower/lower.hpp>
 #include <cortex/pass/gpu_pipeline.hpp>
+#include <cortex/schedule/gpu_problem.hpp>
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -1,6 +1,7 @@
 // Sums that threads of a warp share, in the emulation: the order of additions is one for all levels and ways to share
 // the work, and edges of sums, columns and slices are what they are without.
 #include "cortex/explain.hpp"
+#include "cortex/models/dag_rnn.hpp"
 #include "cortex/models/lstm.hpp"
 #include "cortex/models/tree_fc.hpp"
 #include "cortex/models/tree_gru.hpp"
@@ -146,6 +147,7 @@ TEST_CASE("slices that begin with a panel are copied in pieces of 16 bytes, and 
   CHECK(pieces(tree_gru, in_parts(2)) == 3);
   CHECK(pieces(tree_gru, in_parts(8, Group::cluster, 2).store_weights(DType::i8)) == 3);
   CHECK(pieces(of_double, in_parts(4, Group::cluster, 2)) == 3);
+  CHECK(pieces(models::dag_rnn<Item>(word, kids, sizes(5, 64)).program, in_parts(2, Group::cluster, 2)) == 1);
   CHECK(pieces(tree_gru, in_parts(2, Group::cluster, 2)) == -3);  // panels of 16 columns, and slices between 8
   CHECK(pieces(tree_gru, in_parts(1, Group::cluster, 2)) == -3);
 }

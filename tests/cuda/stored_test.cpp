@@ -106,9 +106,9 @@ TEST_CASE("stored weights take as little memory on a GPU as on a CPU, and are ke
 TEST_CASE("groups are of fewer blocks where narrow weights fit into fewer", "[cuda]") {
   const auto program = models::tree_gru<Item>(word, kids, sizes(256, 256)).program;
   const auto blocks = [&](const Schedule& s) { return cuda::compile(program, s, Gpu::of(90)).code().shape.blocks; };
-  CHECK(blocks(Schedule::standard()) == 8);
-  CHECK(blocks(Schedule::standard().store_weights(DType::bf16)) == 4);
-  CHECK(blocks(Schedule::standard().store_weights(DType::i8)) == 2);
+  CHECK(blocks(Schedule::standard()) == 4);
+  CHECK(blocks(Schedule::standard().store_weights(DType::bf16)) == 2);
+  CHECK(blocks(Schedule::standard().store_weights(DType::i8)) == 1);
 }
 
 TEST_CASE("an element that its type does not hold is refused when it is bound for a GPU", "[cuda]") {

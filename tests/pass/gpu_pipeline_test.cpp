@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cortex/pass/loops.hpp"
+#include "cortex/schedule/gpu_problem.hpp"
 #include "support/golden.hpp"
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"

@@ -4,7 +4,10 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "cortex/models/tree_lstm.hpp"
 #include "cortex/models/tree_rnn.hpp"
+#include "cortex/runtime/cuda_compile.hpp"
+#include "cortex/schedule/gpu_problem.hpp"
 #include "support/models.hpp"
 
 using namespace cortex;
@@ -41,7 +44,41 @@ TEST_CASE("a model's problem is its matrices and its widest result", "[schedule]
 
 TEST_CASE("a table of which nodes read their own row is none of a model's matrices", "[schedule][gpu]") {
   const auto program = models::tree_rnn<Word>(word, kids, {.vocabulary = 1000, .input = 64, .hidden = 64}).program;
-  CHECK(gpu_problem(program.graph()).weight_bytes == 2 * 64 * 64 * 4);
+  CHECK(gpu_problem(program.graph()).weight_bytes == 64 * 64 * 4);
+}
+
+TEST_CASE("of a model's matrices count those that levels read, not those of what is computed ahead",
+          "[schedule][gpu]") {
+  const auto tree_lstm = [](int hidden) {
+    return models::tree_lstm<Word>(word, kids, {.vocabulary = 1000, .input = 256, .hidden = hidden}).program.graph();
+  };
+  CHECK(gpu_problem(tree_lstm(256), Schedule::standard()).weight_bytes == 4 * 256 * 256 * 4);
+  const auto compiled = [&](int hidden, const Schedule& schedule) {
+    return runtime::build_cuda_executable(tree_lstm(hidden), schedule, Gpu::of(90));
+  };
+  const auto f32 = compiled(256, Schedule::standard());
+  CHECK(f32->shape.group == Group::cluster);
+  CHECK(f32->shape.blocks == 8);
+  CHECK(f32->text.chip_bytes == 131072);
+  const auto odd = compiled(300, Schedule::standard());
+  CHECK(odd->shape.group == Group::cluster);
+  CHECK(odd->shape.blocks == 8);
+  CHECK(odd->text.chip_bytes == 4 * 48 * 300 * 4);  // all of them, in whole panels
+  GpuSchedule wish;
+  wish.tensor_cores = GpuSchedule::TensorCores::bf16;
+  const auto bf16 = compiled(256, Schedule::standard().on_gpu(wish));
+  CHECK(bf16->shape.group == Group::cluster);
+  CHECK(bf16->shape.blocks == 4);
+  CHECK(bf16->text.chip_bytes == 131072);
+  wish.weights = GpuSchedule::Weights::resident;  // 4 blocks have room for the weights, and not for what pads them
+  CHECK(compiled(300, Schedule::standard().on_gpu(wish))->shape.blocks == 8);
+}
+
+TEST_CASE("a group has as many blocks as the largest slice needs, and not the mean of them", "[schedule][gpu]") {
+  CHECK(most_of_slice(300, 8, 8) == 44);  // 5 units, and the rest
+  // With four parts of a sum 48 columns, whole panels of 8: at 4900 bytes each more than a block has.
+  CHECK(shape_of({}, Gpu::of(90), 300 * 4900, 300).group == Group::grid);
+  CHECK(shape_of({}, Gpu::of(90), 300 * 4800, 300).group == Group::cluster);
 }
 
 TEST_CASE("a model's matrices count as they are stored", "[schedule][gpu]") {

@@ -16,6 +16,7 @@
 #include "cortex/runtime/partition.hpp"
 #include "cortex/runtime/plan_checks.hpp"
 #include "cortex/runtime/store_weight.hpp"
+#include "cortex/schedule/gpu_problem.hpp"
 #include "cortex/schedule/level_fill.hpp"
 
 namespace cortex::runtime {

@@ -1,7 +1,6 @@
 // The part of a loop over columns that one block of a group runs.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "cortex/schedule/gpu_shape.hpp"
@@ -18,14 +17,13 @@ struct BlockSlice {
 /// As `share_iterations` cuts the loop; `shared`: the blocks of a group share it, else each runs all of it.
 inline BlockSlice slice_of(std::int64_t extent, std::int64_t unit, int blocks, bool shared) {
   if (!shared || blocks == 1) return {ir::imm(0), ir::imm(extent), extent};
-  const std::int64_t units = extent / unit, rest = extent - units * unit;
-  const Share own = share_of(ir::imm(extent), unit, ir::imm(blocks));
-  BlockSlice slice{own.begin, own.end};
-  for (int w = 0; w < blocks; ++w) {
-    const std::int64_t count = ((w + 1) * units / blocks - w * units / blocks) * unit + (w + 1 == blocks ? rest : 0);
-    slice.most = std::max(slice.most, count);
+  if (extent % (unit * blocks) == 0) {  // the same, and easily seen to begin with whole panels
+    const std::int64_t each = extent / blocks;
+    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker");
+    return {worker * each, (worker + 1) * each, each};
   }
-  return slice;
+  const Share own = share_of(ir::imm(extent), unit, ir::imm(blocks));
+  return {own.begin, own.end, most_of_slice(extent, unit, blocks)};
 }
 
 /// The slice of a nest's innermost loop.

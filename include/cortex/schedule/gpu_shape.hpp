@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "cortex/ir/mutate.hpp"
-#include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
 
 namespace cortex::schedule {
@@ -29,6 +27,13 @@ struct GpuShape {
                                 // or of tensor cores' tiles
 };
 
+/// A tile of tensor cores: outputs times indices that are summed over times rows. The weights are the larger operand
+/// (PTX's A, 16 outputs), and rows the smaller (B, 8), because levels are small: a level of one node pads to 8.
+struct TensorTile {
+  static constexpr int outputs = 16, rows = 8;
+  static constexpr int depth(DType type) { return type == DType::tf32 ? 8 : 16; }
+};
+
 /// What tensor cores multiply; f32 without them.
 inline DType products_of(const GpuSchedule& wish) {
   constexpr DType types[] = {DType::f32, DType::bf16, DType::f16, DType::tf32};
@@ -37,45 +42,17 @@ inline DType products_of(const GpuSchedule& wish) {
 
 /// What the choice depends on.
 struct GpuProblem {
-  std::int64_t weight_bytes = 0;  // of matrices as they are stored, embeddings not included
+  std::int64_t weight_bytes = 0;  // of matrices that levels read, as they are stored, embeddings not included
   std::int64_t columns = 1;       // of the widest result
 };
 
-/// Whether nodes decide what is read of an input, as a word decides the row of an embedding.
-inline bool is_looked_up(const ra::Graph& graph, const ir::Buffer& input) {
-  bool found = false;
-  for (const ra::Op& op : graph.ops) {
-    if (!op.body) continue;
-    ir::visit_with(op.body, [&](const ir::Load& load) {
-      if (load.buffer != input) return;
-      for (const ir::Expr& index : load.indices)
-        ir::visit_with(
-            index, [&](const ir::UfCall&) { found = true; }, [&](const ir::Load&) { found = true; });
-    });
-  }
-  return found;
-}
-
-inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule = {}) {
-  GpuProblem problem;
-  for (const ra::Op& op : graph.ops) {
-    if (op.kind != ra::OpKind::input || op.dims.size() < 2 || is_looked_up(graph, op.buffer)) continue;
-    DType type = op.buffer->dtype == DType::f32 ? schedule.weight_type : op.buffer->dtype;
-    for (const auto& [name, own] : schedule.stored)
-      if (name == op.name()) type = own;
-    std::int64_t bytes = std::int64_t(size_of(type));
-    bool dense = true;
-    for (const Dim& dim : op.dims) {
-      dense &= dim.kind() == DimKind::dense;
-      if (dim.kind() == DimKind::dense) bytes *= dim.extent();
-    }
-    if (dense) problem.weight_bytes += bytes;
-  }
-  for (const ra::State& state : graph.states) {
-    const ra::Op& op = graph.ops[std::size_t(state.placeholder)];
-    if (!op.dims.empty()) problem.columns = std::max(problem.columns, op.dims.back().extent());
-  }
-  return problem;
+/// The most of `extent` columns that a block has where they are cut between units, and the last block has the rest.
+inline std::int64_t most_of_slice(std::int64_t extent, std::int64_t unit, int blocks) {
+  const std::int64_t units = extent / unit, rest = extent - units * unit;
+  std::int64_t most = 0;
+  for (int w = 0; w < blocks; ++w)
+    most = std::max(most, ((w + 1) * units / blocks - w * units / blocks) * unit + (w + 1 == blocks ? rest : 0));
+  return most;
 }
 
 namespace detail {
@@ -86,10 +63,36 @@ namespace detail {
 
 inline bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
+/// Without tensor cores, as many parts of a sum as leave no thread of a block idle where there is a single node, with
+/// eight terms or more in each of sums as long as the widest result: joining them takes additions of its own. On tensor
+/// cores two chains of products where registers hold them, which with gates side by side hide how long a product takes.
+inline int parts_for(const GpuShape& shape, std::int64_t columns) {
+  if (shape.products != DType::f32) return shape.threads <= 256 ? 2 : 1;
+  const std::int64_t units = (columns + shape.slice_unit - 1) / shape.slice_unit;
+  const std::int64_t slice = (units + shape.blocks - 1) / shape.blocks * shape.slice_unit;
+  int parts = 1;
+  while (parts < 32 && 2 * parts * slice <= shape.threads && 2 * parts * 8 <= columns) parts *= 2;
+  return parts;
+}
+
+/// Whether the weights fit into the shared memory of as many blocks as the shape has, with what pads them there, as if
+/// all of them had the columns of the widest result, and as many terms of a sum.
+inline bool weights_fit(const GpuShape& shape, const GpuProblem& problem) {
+  const bool tiles = shape.products != DType::f32;
+  const int parts = shape.parts ? shape.parts : parts_for(shape, problem.columns);
+  const std::int64_t depth = tiles ? TensorTile::depth(shape.products) : parts;
+  const std::int64_t outputs = tiles ? TensorTile::outputs : parts == 1 ? 1 : 32 / parts;
+  const auto padded = [](std::int64_t count, std::int64_t to) { return double((count + to - 1) / to * to); };
+  const double columns = double(problem.columns);
+  return double(problem.weight_bytes) * (padded(problem.columns, depth) / columns) *
+             (padded(most_of_slice(problem.columns, shape.slice_unit, shape.blocks), outputs) / columns) <=
+         double(shape.chip_bytes);
+}
+
 /// The fewest blocks, a power of two and at most `most`, in whose shared memory the weights fit; 0 if there are none.
-inline int blocks_for(std::int64_t bytes, std::int64_t room, std::int64_t most) {
-  for (int blocks = 2; blocks <= most; blocks *= 2)
-    if ((bytes + blocks - 1) / blocks <= room) return blocks;
+inline int blocks_for(GpuShape shape, const GpuProblem& problem, std::int64_t most) {
+  for (shape.blocks = 2; shape.blocks <= most; shape.blocks *= 2)
+    if (weights_fit(shape, problem)) return shape.blocks;
   return 0;
 }
 
@@ -126,18 +129,6 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
                std::to_string(gpu.multiprocessors) + " multiprocessors");
 }
 
-/// Without tensor cores, as many parts of a sum as leave no thread of a block idle where there is a single node, with
-/// eight terms or more in each of sums as long as the widest result: joining them takes additions of its own. On tensor
-/// cores two chains of products where registers hold them, which with gates side by side hide how long a product takes.
-inline int parts_for(const GpuShape& shape, std::int64_t columns) {
-  if (shape.products != DType::f32) return shape.threads <= 256 ? 2 : 1;
-  const std::int64_t units = (columns + shape.slice_unit - 1) / shape.slice_unit;
-  const std::int64_t slice = (units + shape.blocks - 1) / shape.blocks * shape.slice_unit;
-  int parts = 1;
-  while (parts < 32 && 2 * parts * slice <= shape.threads && 2 * parts * 8 <= columns) parts *= 2;
-  return parts;
-}
-
 }  // namespace detail
 
 /// The shape of launches for this device. Weights that fit into one block's shared memory make groups of one block;
@@ -147,14 +138,14 @@ inline int parts_for(const GpuShape& shape, std::int64_t columns) {
 inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProblem& problem) {
   using Group = GpuSchedule::Group;
   detail::check_gpu(wish, gpu);
-  const std::int64_t room = wish.weights == GpuSchedule::Weights::streamed ? 0 : gpu.shared_bytes;
   GpuShape shape;
   shape.products = products_of(wish);
-  if (shape.products != DType::f32) shape.slice_unit = 16;
+  if (shape.products != DType::f32) shape.slice_unit = TensorTile::outputs;
   const std::int64_t slices = std::max<std::int64_t>(problem.columns / shape.slice_unit, 1);
   shape.lock_based = wish.lock_based;
   shape.threads = wish.threads ? wish.threads : 256;
   shape.rows = wish.rows ? wish.rows : 4;
+  shape.parts = wish.parts;
   shape.accumulators = std::clamp((gpu.registers / shape.threads - 32) / 8, 4, 32);
   if (wish.weights == GpuSchedule::Weights::registers) {
     // With more, loads ahead of their use make the assembler spill. Nodes side by side share no reading of weights
@@ -166,23 +157,25 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
                          " a block has " + std::to_string(gpu.registers / shape.threads) +
                          ", all for what it works with; take 512 threads or fewer");
   }
-  shape.chip_bytes = room;
+  shape.chip_bytes = wish.weights == GpuSchedule::Weights::streamed ? 0 : gpu.shared_bytes;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;
   const std::int64_t largest_cluster = std::min<std::int64_t>(8, slices);
-  const int cluster = gpu.has_clusters() ? detail::blocks_for(problem.weight_bytes, room, largest_cluster) : 0;
+  const int cluster = gpu.has_clusters() ? detail::blocks_for(shape, problem, largest_cluster) : 0;
   if (wish.group == Group::automatic)
-    shape.group = problem.weight_bytes <= room || slices == 1 ? Group::block : cluster ? Group::cluster : Group::grid;
+    shape.group = detail::weights_fit(shape, problem) || slices == 1 ? Group::block
+                  : cluster                                          ? Group::cluster
+                                                                     : Group::grid;
   if (shape.group == Group::cluster)
     shape.blocks = cluster ? cluster : largest_cluster < 4 ? 2 : largest_cluster < 8 ? 4 : 8;
   if (shape.group == Group::grid) {
     // Few blocks meet sooner than many, and leave room for other groups.
     const std::int64_t most = std::min<std::int64_t>(gpu.multiprocessors, slices);
-    const int fit = detail::blocks_for(problem.weight_bytes, room, most);
+    const int fit = detail::blocks_for(shape, problem, most);
     shape.blocks = fit ? fit : int(most);
   }
   if (wish.blocks) shape.blocks = wish.blocks;
-  shape.parts = wish.parts ? wish.parts : detail::parts_for(shape, problem.columns);
+  if (!shape.parts) shape.parts = detail::parts_for(shape, problem.columns);
   return shape;
 }
 

@@ -22,13 +22,6 @@
 
 namespace cortex::schedule {
 
-/// A tile of tensor cores: outputs times indices that are summed over times rows. The weights are the larger operand
-/// (PTX's A, 16 outputs), and rows the smaller (B, 8), because levels are small: a level of one node pads to 8.
-struct TensorTile {
-  static constexpr int outputs = 16, rows = 8;
-  static constexpr int depth(DType type) { return type == DType::tf32 ? 8 : 16; }
-};
-
 /// The layout of a weight in tiles of `outputs` indices of dimension `column` and `depth` of dimension `summed`: in
 /// each of them thread after thread of a warp has 16 bytes, its registers of PTX's operand A one after the other.
 /// Register r of thread l holds output l / 4 + 8 (r % 2), and of 16 bits two neighbours from l % 4 * 2 + 8 (r / 2) on,
