@@ -54,7 +54,7 @@ DEVICE u64 load_acquire(const u64* p) { return emulator->synchronise(p, true, fa
 DEVICE void store_release(u64* p, u64 value) {
   if (emulator->synchronise(p, false, true)) *p = value;
 }
-// Without order: what a test puts in the place of the others to take a fence away.
+// Without order: for those who wait, and what a test puts in the place of the others to take a fence away.
 DEVICE u64 load_relaxed(const u64* p) { return emulator->synchronise(p, false, false) ? *(const volatile u64*)p : 0; }
 DEVICE void store_relaxed(u64* p, u64 value) {
   if (emulator->synchronise(p, false, false)) *p = value;

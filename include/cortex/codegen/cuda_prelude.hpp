@@ -45,6 +45,11 @@ DEVICE u64 load_acquire(const u64* p) {
   asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
   return value;
 }
+DEVICE u64 load_relaxed(const u64* p) {
+  u64 value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(p) : "memory");
+  return value;
+}
 DEVICE void store_release(u64* p, u64 value) {
   asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(value) : "memory");
 }
@@ -217,14 +222,16 @@ struct Group {
   int number;
   u64 turn;
 };
+// Looks without order: each look that acquires would empty the multiprocessor's L1 cache. The last one does.
 DEVICE bool wait_for(const Group& group, const u64* word, u64 value, int block) {
   long long looks = 0;
-  while (load_acquire(word) < value) {
+  while (load_relaxed(word) < value) {
     relax();
     if (!SPIN_LIMIT || (!group.fault[0] && ++looks <= SPIN_LIMIT)) continue;
     if (!group.fault[0]) group.fault[1] = group.number, group.fault[2] = block, group.fault[0] = 1;
     return false;
   }
+  load_acquire(word);
   return true;
 }
 )cuda";
@@ -248,15 +255,17 @@ DEVICE void sync_grid(Group& group, int block) {
 /// The barrier without atomic read-modify-writes (Xiao and Feng 2010): each block raises a flag, the first block sees
 /// them all and answers.
 inline constexpr std::string_view cuda_lock_free_barrier = R"cuda(
+// The next block for a thread to look after. With as many threads as blocks there is none, and no loop to copy out.
+DEVICE int next_block(int b) { return BLOCKS > THREADS ? b + THREADS : BLOCKS; }
 DEVICE u64 first_turn(const u64* words, int block) { return load_acquire(words + block); }
 DEVICE void sync_grid(Group& group, int block) {
   ++group.turn;
   sync_block();
   if (thread_number() == 0) store_release(group.words + block, group.turn);
   if (block == 0) {
-    for (int b = thread_number(); b < BLOCKS; b += THREADS) wait_for(group, group.words + b, group.turn, b);
+    for (int b = thread_number(); b < BLOCKS; b = next_block(b)) wait_for(group, group.words + b, group.turn, b);
     sync_block();
-    for (int b = thread_number(); b < BLOCKS; b += THREADS) store_release(group.words + BLOCKS + b, group.turn);
+    for (int b = thread_number(); b < BLOCKS; b = next_block(b)) store_release(group.words + BLOCKS + b, group.turn);
   }
   if (thread_number() == 0 && block != 0) wait_for(group, group.words + BLOCKS + block, group.turn, 0);
   sync_block();

@@ -103,7 +103,8 @@ DEVICE bool receive(const Launch& launch) {
   const u64 last = load(state, call), started = load(state, begin), answering = load(state, taken);
   u64 all = load(state, goal);
   if (answering) {
-    while (load_acquire(launch.desk + finished) < all) relax();
+    while (load_relaxed(launch.desk + finished) < all) relax();
+    load_acquire(launch.desk + finished);
     const u64 now = clock_ns(), there = load(state, opened);
     store(launch.answers, copy_ns, there - answering);
     store(launch.answers, serve_ns, now - there);
@@ -140,16 +141,13 @@ DEVICE bool follow(const Launch& launch, int group) {
   u64 last = load(state, call);
   Patience patience;
   for (;;) {
+    while (load_relaxed(launch.desk + order) >> 16 <= last) patience.wait();
     const u64 next = load_acquire(launch.desk + order);
     const int groups = int(next & 0xffff);
-    if (next >> 16 > last) {
-      last = next >> 16;
-      if (!groups || group < groups) {
-        store(state, call, last);
-        return groups;
-      }
-    }
-    patience.wait();
+    last = next >> 16;
+    if (groups && group >= groups) continue;
+    store(state, call, last);
+    return groups;
   }
 }
 DEVICE bool take_call(const Launch& launch, int group) {
