@@ -120,6 +120,23 @@ TEST_CASE("constants of CUDA text are exact", "[cuda_text]") {
   CHECK(codegen::cuda_int(-5, DType::i64) == "(-5ll)");
 }
 
+TEST_CASE("two loads are a pair if the first is at an even place, whatever its variables are", "[cuda_text]") {
+  const Buffer x = buffer("x", Role::state);
+  const Expr n = Var::make("n"), t = Var::make("t");
+  const auto at = [&](std::int64_t stride, std::int64_t step, std::int64_t k) {
+    return Load::make(x, {Cast::make(DType::i64, n) * stride + Cast::make(DType::i64, t * step + k)});
+  };
+  const auto pair = [](const Expr& a, const Expr& b) { return codegen::are_pair(*a.as<Load>(), *b.as<Load>()); };
+  CHECK(pair(at(16, 2, 0), at(16, 2, 1)));
+  CHECK(pair(at(16, 2, 8), at(16, 2, 9)));
+  CHECK(!pair(at(16, 2, 1), at(16, 2, 2)));  // from an odd place on
+  CHECK(!pair(at(5, 2, 0), at(5, 2, 1)));    // rows of odd length
+  CHECK(!pair(at(16, 1, 0), at(16, 1, 1)));
+  CHECK(!pair(at(16, 2, 0), at(16, 2, 2)));
+  CHECK(!pair(at(16, 2, 0), at(16, 4, 1)));
+  CHECK(!pair(at(16, 2, 1), at(16, 2, 0)));
+}
+
 TEST_CASE("what is no program for a GPU is refused", "[cuda_text]") {
   const Buffer x = buffer("x"), w = buffer("w", Role::weight);
   const Expr i = Var::make("i");

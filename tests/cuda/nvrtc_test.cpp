@@ -204,6 +204,17 @@ TEST_CASE("shared memory is filled in pieces of 16 bytes, eight of which do not 
   CHECK(occurrences(ptx, ".entry cortex_kernel", "st.shared.v4.") == 8);
 }
 
+TEST_CASE("neighbours that tensor cores multiply are loaded as one", "[cuda][nvrtc]") {
+  GpuSchedule how;
+  how.tensor_cores = GpuSchedule::TensorCores::bf16;
+  const auto program = models::tree_fc<Item>(word, left, right, sizes(0, 256)).program;
+  const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard().on_gpu(how), Gpu::of(90), {});
+  const std::string ptx = jit::compile_cuda(nvrtc(), code->text.source(), 90, {.force_ptx = true}).bytes;
+  const int products = occurrences(ptx, ".entry cortex_kernel", "mma.sync");
+  CHECK(products > 0);
+  CHECK(occurrences(ptx, ".entry cortex_kernel", "ld.global.v2.f32") >= 2 * products);
+}
+
 TEST_CASE("multiplications and additions are fused where the program says so, and nowhere else", "[cuda][nvrtc]") {
   const std::string source =
       "extern \"C\" __global__ void k(float* x) { x[0] = x[1] * x[2] + x[3]; x[4] = __fmaf_rn(x[5], x[6], x[7]); }";

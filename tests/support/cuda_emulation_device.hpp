@@ -111,6 +111,15 @@ void store_chip(T* p, int i, T value) {
 struct Piece {
   unsigned part[4];
 };
+struct Pair {
+  float x, y;
+};
+DEVICE Pair load_pair(const float* p, long long i) {
+  return emulator->touch(p + i, sizeof(Pair), false) ? *(const Pair*)(p + i) : Pair{};
+}
+DEVICE Pair load_constant_pair(const float* p, long long i) {
+  return emulator->touch_constant(p + i, sizeof(Pair)) ? *(const Pair*)(p + i) : Pair{};
+}
 template <class T>
 Piece load_piece(const T* p, long long i) {
   return emulator->touch_constant(p + i, sizeof(Piece)) ? *(const Piece*)(p + i) : Piece{};

@@ -93,7 +93,13 @@ template <class T> DEVICE void store(T* p, long long i, T value) {
 }
 template <class T> DEVICE T load_chip(const T* p, int i) { return p[i]; }
 template <class T> DEVICE void store_chip(T* p, int i, T value) { p[i] = value; }
-// 16 bytes at once, at places that are multiples of them.
+// 8 and 16 bytes at once, at places that are multiples of them.
+typedef float2 Pair;
+DEVICE Pair load_constant_pair(const float* p, long long i) { return __ldg((const Pair*)(p + i)); }
+DEVICE Pair load_pair(const float* p, long long i) {
+  __builtin_assume(__isGlobal(p));
+  return *(const Pair*)(p + i);
+}
 typedef uint4 Piece;
 template <class T> DEVICE Piece load_piece(const T* p, long long i) { return __ldg((const Piece*)(p + i)); }
 template <class T> DEVICE void store_chip_piece(T* p, int i, Piece piece) { *(Piece*)(p + i) = piece; }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/codegen/cuda_pairs.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_rows.hpp"
 #include "cortex/codegen/cuda_serve.hpp"
@@ -365,11 +366,26 @@ class CudaTextPrinter {
   void mma(const ir::Mma& n) {
     const auto& weights = *n.weights.as<ir::Load>();
     const std::string offset = index_of(weights.buffer, weights.indices);
+    load_pairs(n.x);
     std::string x;
     for (const ir::Expr& e : n.x) x += ", " + expr(e.as<ir::Cast>()->a).text;
     const char* how = weights.buffer->scope == ir::Scope::chip ? "load_chip_fragment(" : "load_fragment(";
     line("mma_", to_string(weights.buffer->dtype), "(", name_of(n.sum), ", ", how, name_of(weights.buffer), ", ",
          offset, ")", x, ");");
+  }
+
+  /// Loads those of a tile's operands that are neighbours two at a time.
+  void load_pairs(const Vector<ir::Expr>& operands) {
+    for (std::size_t i = 0; i + 1 < operands.size(); i += 2) {
+      const ir::Expr &a = operands[i].as<ir::Cast>()->a, &b = operands[i + 1].as<ir::Cast>()->a;
+      const auto *first = a.as<ir::Load>(), *second = b.as<ir::Load>();
+      if (!first || !second || memo_.find(a.get()) || memo_.find(b.get()) || !are_pair(*first, *second)) continue;
+      const Operand both = load(*first, "_pair");
+      const std::string pair = fresh('v');
+      line("const Pair ", pair, " = ", both.text, ";");
+      memo_.add(a.get(), {pair + ".x", both.fixed});
+      memo_.add(b.get(), {pair + ".y", both.fixed});
+    }
   }
 
   void join(const ir::Join& n) {
@@ -469,15 +485,16 @@ class CudaTextPrinter {
     return {sum.text + " + " + cuda_cast(DType::i64, DType::i32, term.text), sum.fixed && term.fixed};
   }
 
-  Operand load(const ir::Load& n) {
+  /// `many`: what is behind the name of a function that loads more than one element.
+  Operand load(const ir::Load& n, const char* many = "") {
     const std::string index = index_of(n.buffer, n.indices);
     const std::string& name = name_of(n.buffer);
     if (n.buffer->scope == ir::Scope::local) return {index.empty() ? name : name + "[" + index + "]", false};
     const bool invariant = is_invariant(n.buffer);
     // What a kernel that stays writes between calls is no constant to the hardware, though it is one to a call.
     const bool constant = invariant && (!resident_ || n.buffer->role == ir::Role::weight);
-    const char* how = constant ? "load_constant(" : n.buffer->scope == ir::Scope::chip ? "load_chip(" : "load(";
-    return {how + name + ", " + index + ")", invariant && index_fixed_};
+    const char* how = constant ? "load_constant" : n.buffer->scope == ir::Scope::chip ? "load_chip" : "load";
+    return {std::string(how) + many + "(" + name + ", " + index + ")", invariant && index_fixed_};
   }
 
   /// The only index of an access; none for a local buffer without dimensions.
