@@ -245,6 +245,84 @@ TEST_CASE("sums of whole numbers are exact on tensor cores", "[cuda]") {
   }
 }
 
+namespace {
+
+/// Trees of three nodes: what is multiplied at a root is read from the table, and the same bits for all.
+Items small_trees(int count) {
+  Builder builder(Shape::binary, 5);
+  for (int i = 0; i < count; ++i) {
+    const Item *a = builder.add(), *b = builder.add();
+    Item* root = builder.add();
+    builder.join(root, {a, b, nullptr});
+    builder.items.roots.push_back(root);
+  }
+  return std::move(builder.items);
+}
+
+/// PTX leaves the order and the rounding of an mma's additions open. Hardware shifts the K products and the sum to the
+/// exponent of the largest of them and cuts off what is below 24 bits: each of the K + 1 terms loses less than 2^-23 of
+/// the largest, and so does the result, where rounding would lose half of that. No term and no sum is larger than S,
+/// the sum of all the products' magnitudes: a chain of n tiles is off by at most n (K + 2) 2^-23 S, and adding up
+/// chains and a bias by another 2^-23 S each.
+double allowance(GpuSchedule::TensorCores type, int terms, int other_additions) {
+  const int depth = type == tf32 ? 8 : 16, tiles = (terms + depth - 1) / depth;
+  return (tiles * (depth + 2) + other_additions) * 0x1p-23;
+}
+
+/// Sums of real numbers: `run(schedule)` gives the results, which are held to the interpreter's.
+void check_real_sums(const std::function<std::vector<float>(
+                         const decltype(models::tree_fc<Item>(word, left, right, models::Sizes{}).program)&,
+                         const Schedule&, const NamedNumbers&, const Items&)>& run,
+                     int trees) {
+  constexpr int H = 48, additions = 4;  // two chains, two children, a bias
+  const auto program = models::tree_fc<Item>(word, left, right, sizes(0, H)).program;
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  NamedNumbers magnitudes = weights;
+  for (auto& [name, values] : magnitudes)
+    for (auto& value : values) value = std::abs(value);
+  const Items items = small_trees(trees);
+  for (const auto type : all_types) {
+    const std::vector<float> right = interpreted_rounded(program, type, weights, items);
+    const std::vector<float> largest = interpreted_rounded(program, type, magnitudes, items);  // S, and above relu
+    const std::vector<float> got =
+        run(program, with(type, on_gpu(Group::block, 1, Where::automatic, false, 64, 2)), weights, items);
+    REQUIRE(got.size() == right.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      worst = std::max(worst, std::abs(double(got[i]) - right[i]) / double(largest[i]));
+    CAPTURE(int(type), worst);
+    CHECK(worst <= allowance(type, 2 * H, additions));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("sums of real numbers on tensor cores are those of the interpreter but for what cutting off costs",
+          "[cuda]") {
+  check_real_sums(
+      [](const auto& program, const Schedule& schedule, const NamedNumbers& weights, const Items& items) {
+        FakeCuda fake;
+        const std::vector<float> got = emulated(fake, program, schedule, weights, items);
+        CHECK(fake.problem == "");
+        return got;
+      },
+      9);
+}
+
+TEST_CASE("tensor cores of a device sum real numbers as the interpreter but for what cutting off costs",
+          "[cuda][device]") {
+  const cuda::Devices devices = cuda::devices();
+  if (devices.empty() || devices[0].gpu().sm < 80) skip("no GPU with tensor cores: " + devices.why());
+  check_real_sums(
+      [&](const auto& program, const Schedule& schedule, const NamedNumbers& weights, const Items& items) {
+        auto model = cuda::compile(program, schedule, devices[0].gpu());
+        bind_all<float>(model, weights);
+        cuda::Result result = model.to(devices[0])(items.roots);
+        return all_roots(result);
+      },
+      1000);
+}
+
 TEST_CASE("tensor cores of a device make the products of the interpreter", "[cuda][device]") {
   const cuda::Devices devices = cuda::devices();
   if (devices.empty() || devices[0].gpu().sm < 80) skip("no GPU with tensor cores: " + devices.why());
