@@ -1,8 +1,7 @@
 // Which element of a tensor lies at a place of its memory, and where an element lies.
 //
-//   W[hidden=32,input=24], W[i,j] at i / 16 * 384 + j * 16 + i % 16:     at place p is W[p % 16 + p / 384 % 2 * 16,p /
-//   16
-//                                                                        % 24]
+//   W[hidden=32,input=24], with W[i,j] at i / 16 * 384 + j * 16 + i % 16:
+//     at place p lies W[p % 16 + p / 384 % 2 * 16, p / 16 % 24]
 //
 // For copies of whole pieces of memory: they are written over indices, as all accesses are until storage is flat, and
 // are places again then, with no arithmetic left of the layout.
