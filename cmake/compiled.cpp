@@ -2,6 +2,7 @@
 // declared, and behind them the whole compiler.
 #include "cortex/explain.hpp"
 #include "cortex/ra/check.hpp"
+#include "cortex/ra/shared_values.hpp"
 #include "cortex/ra/well_formed.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/compile_graph.hpp"
@@ -11,6 +12,7 @@
 
 namespace cortex::ra {
 
+Vector<Op> shared_values(Op& op) { return take_out_shared_values(op); }
 void require_op(const Graph& graph, int number) { check_op(graph, number); }
 void require_states(const Graph& graph) { check_states(graph); }
 void require_well_formed(const Graph& graph) { check(graph); }

@@ -152,6 +152,48 @@ TEST_CASE("expressions of hundreds of terms, and hundreds of operators in a row,
   CHECK(model(Step{})[0][3] == Approx(2));
 }
 
+TEST_CASE("a lambda may use its own values again and again", "[deep]") {
+  const auto steps = [](auto e) {
+    for (int k = 0; k < 25; ++k) e = e * sigmoid(e) + 0.4f;
+    return e;
+  };
+  Dim H{"hidden", hidden};
+  Model<Step> m("steps", sequence);
+  auto w = m.input<float>("w", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto joined = m.compute("joined", H, [&](auto n, auto i) {
+    return steps(sum(H, [&](auto j) { return w(i, j) * steps(h(next(n), j)); }));
+  });
+  auto state = m.recursion(h, joined);
+  auto mean =
+      m.readout<float>("mean", [&](auto r) { return steps(sum(H, [&](auto i) { return steps(state(r, i)); })); });
+  auto model = test::compile_here(m.program(state, mean));
+  const std::vector<float> weights = test::uniform(hidden * hidden, 0.5f, 1);
+  model.bind("w", weights);
+  const auto by_hand = [](double e) {
+    for (int k = 0; k < 25; ++k) e = e / (1 + std::exp(-e)) + double(0.4f);
+    return e;
+  };
+  std::vector<double> expected(hidden, 0), below(hidden);
+  for (int step = 0; step < 3; ++step) {
+    below = expected;
+    for (int i = 0; i < hidden; ++i) {
+      double sum = 0;
+      for (int j = 0; j < hidden; ++j)
+        sum += double(weights[std::size_t(i * hidden + j)]) * by_hand(below[std::size_t(j)]);
+      expected[std::size_t(i)] = by_hand(sum);
+    }
+  }
+  const Step last{}, middle{0, 0, &last}, first{0, 0, &middle};
+  const auto result = model(first);
+  double sum = 0;
+  for (int i = 0; i < hidden; ++i) {
+    CHECK(result[0][std::size_t(i)] == Approx(expected[std::size_t(i)]).epsilon(1e-4));
+    sum += by_hand(expected[std::size_t(i)]);
+  }
+  CHECK(result.root(0, mean)[0] == Approx(by_hand(sum)).epsilon(1e-4));
+}
+
 #if defined(__x86_64__)
 TEST_CASE("results do not depend on how the calling thread rounds, nor on whether it keeps subnormal numbers",
           "[floating_point]") {

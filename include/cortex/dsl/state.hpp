@@ -100,11 +100,16 @@ inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, Vector<Dim>
   return op;
 }
 
-/// Adds `op` at the end of the graph and checks it there.
+/// Adds `op` at the end of the graph and checks it there; before it, the values that it uses again and again.
 inline ir::Buffer add(ModelState& state, ra::Op op) {
   const ir::Buffer buffer = op.buffer;
-  state.graph.ops.push_back(std::move(op));
-  ra::require_op(state.graph, int(state.graph.ops.size()) - 1);
+  const auto append = [&](ra::Op& each) {
+    state.graph.ops.push_back(std::move(each));
+    ra::require_op(state.graph, int(state.graph.ops.size()) - 1);
+  };
+  if (op.body)
+    for (ra::Op& value : ra::shared_values(op)) append(value);
+  append(op);
   return buffer;
 }
 

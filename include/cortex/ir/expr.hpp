@@ -2,6 +2,7 @@
 // by handle, and built only by `make`, which validates.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -39,12 +40,24 @@ enum class ExprKind : std::uint8_t {
   broadcast,
 };
 
+/// How many operations may stand inside one another in an expression: passes descend by recursion, and the end of an
+/// expression's last handle does.
+inline constexpr int max_depth = 4000;
+
 struct ExprNode : Counted {
   const ExprKind kind;
+  const std::uint16_t depth;  // how many operations stand inside one another here
   const Type type;
 
  protected:
-  ExprNode(ExprKind kind, Type type) : kind(kind), type(type) {}
+  /// A node above parts of at most that depth. Throws `Error{invalid_model}` beyond `max_depth`.
+  ExprNode(ExprKind kind, Type type, int depth_of_parts = 0)
+      : kind(kind), depth(std::uint16_t(depth_of_parts + 1)), type(type) {
+    if (depth_of_parts >= max_depth)
+      throw Error(Code::invalid_model,
+                  "an expression of more than " + std::to_string(max_depth) +
+                      " operations inside one another; give parts of it names with compute, or add up with sum");
+  }
 };
 
 /// A handle to an expression node.
@@ -72,6 +85,17 @@ class Expr {
 
 /// The handle that owns `node`.
 inline Expr handle_of(const ExprNode& node) { return Expr(&node); }
+
+/// The depth of the deepest of `parts`.
+template <class... Exprs>
+int deepest(const Exprs&... parts) {
+  return std::max({int(parts->depth)...});
+}
+inline int deepest(const Vector<Expr>& parts) {
+  int result = 0;
+  for (const Expr& part : parts) result = std::max<int>(result, part->depth);
+  return result;
+}
 
 inline void require(bool condition, const char* what) {
   if (!condition) throw Error(Code::internal, std::string("malformed IR: ") + what);
@@ -154,7 +178,7 @@ struct Unary : ExprNode {
   }
 
  private:
-  Unary(UnaryOp op, Expr a, bool exact) : ExprNode(tag, a.type()), op(op), a(std::move(a)), exact(exact) {}
+  Unary(UnaryOp op, Expr a, bool exact) : ExprNode(tag, a.type(), deepest(a)), op(op), a(std::move(a)), exact(exact) {}
 };
 
 /// `min` and `max` give NaN if either side is NaN (IEEE 754-2019 minimum, maximum). Division and remainder of integers
@@ -192,7 +216,7 @@ struct Binary : ExprNode {
 
  private:
   Binary(BinaryOp op, Expr a, Expr b)
-      : ExprNode(tag, is_comparison(op) ? Type{DType::boolean, a.lanes()} : a.type()),
+      : ExprNode(tag, is_comparison(op) ? Type{DType::boolean, a.lanes()} : a.type(), deepest(a, b)),
         op(op),
         a(std::move(a)),
         b(std::move(b)) {}
@@ -209,7 +233,8 @@ struct Fma : ExprNode {
   }
 
  private:
-  Fma(Expr a, Expr b, Expr c) : ExprNode(tag, a.type()), a(std::move(a)), b(std::move(b)), c(std::move(c)) {}
+  Fma(Expr a, Expr b, Expr c)
+      : ExprNode(tag, a.type(), deepest(a, b, c)), a(std::move(a)), b(std::move(b)), c(std::move(c)) {}
 };
 
 struct Select : ExprNode {
@@ -224,7 +249,10 @@ struct Select : ExprNode {
 
  private:
   Select(Expr c, Expr t, Expr e)
-      : ExprNode(tag, t.type()), condition(std::move(c)), then_value(std::move(t)), else_value(std::move(e)) {}
+      : ExprNode(tag, t.type(), deepest(c, t, e)),
+        condition(std::move(c)),
+        then_value(std::move(t)),
+        else_value(std::move(e)) {}
 };
 
 struct Cast : ExprNode {
@@ -236,7 +264,7 @@ struct Cast : ExprNode {
   }
 
  private:
-  Cast(DType dtype, Expr a) : ExprNode(tag, {dtype, a.lanes()}), a(std::move(a)) {}
+  Cast(DType dtype, Expr a) : ExprNode(tag, {dtype, a.lanes()}, deepest(a)), a(std::move(a)) {}
 };
 
 /// An element of a buffer, one index per logical dimension. A vector index (a ramp) in one of them reads a vector.
@@ -257,7 +285,7 @@ struct Load : ExprNode {
 
  private:
   Load(Buffer buffer, Vector<Expr> indices, Type type)
-      : ExprNode(tag, type), buffer(std::move(buffer)), indices(std::move(indices)) {}
+      : ExprNode(tag, type, deepest(indices)), buffer(std::move(buffer)), indices(std::move(indices)) {}
 };
 
 /// What an uninterpreted function stands for (paper section 5.1). Each is given its meaning, an array of the linearizer
@@ -320,7 +348,7 @@ struct UfCall : ExprNode {
 
  private:
   UfCall(Uf uf, Vector<Expr> args)
-      : ExprNode(tag, {uf.kind == UfKind::is_leaf ? DType::boolean : DType::i32, 1}),
+      : ExprNode(tag, {uf.kind == UfKind::is_leaf ? DType::boolean : DType::i32, 1}, deepest(args)),
         uf(std::move(uf)),
         args(std::move(args)) {}
 };
@@ -349,7 +377,7 @@ struct Reduce : ExprNode {
 
  private:
   Reduce(ReduceOp op, ReduceAxis axis, Expr body)
-      : ExprNode(tag, body.type()), op(op), axis(std::move(axis)), body(std::move(body)) {}
+      : ExprNode(tag, body.type(), deepest(axis.extent, body)), op(op), axis(std::move(axis)), body(std::move(body)) {}
 };
 
 /// `body` with `var` standing for `value`, which is evaluated once.
@@ -364,7 +392,10 @@ struct Let : ExprNode {
 
  private:
   Let(Expr var, Expr value, Expr body)
-      : ExprNode(tag, body.type()), var(std::move(var)), value(std::move(value)), body(std::move(body)) {}
+      : ExprNode(tag, body.type(), deepest(value, body)),
+        var(std::move(var)),
+        value(std::move(value)),
+        body(std::move(body)) {}
 };
 
 /// The vector base, base + 1, ... of `lanes` integers.
@@ -378,7 +409,7 @@ struct Ramp : ExprNode {
   }
 
  private:
-  Ramp(Expr base, int lanes) : ExprNode(tag, {base.dtype(), lanes}), base(std::move(base)) {}
+  Ramp(Expr base, int lanes) : ExprNode(tag, {base.dtype(), lanes}, deepest(base)), base(std::move(base)) {}
 };
 
 /// `value` in every lane.
@@ -391,7 +422,7 @@ struct Broadcast : ExprNode {
   }
 
  private:
-  Broadcast(Expr value, int lanes) : ExprNode(tag, {value.dtype(), lanes}), value(std::move(value)) {}
+  Broadcast(Expr value, int lanes) : ExprNode(tag, {value.dtype(), lanes}, deepest(value)), value(std::move(value)) {}
 };
 
 }  // namespace cortex::ir

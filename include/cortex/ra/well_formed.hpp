@@ -1,5 +1,6 @@
-// The checks of check.hpp as the front end calls them while a model is written. They belong to the compiler, and with
-// `CORTEX_COMPILED` stand behind its seam: only declared here, they come from the library `cortex::compiled`.
+// What the front end calls while a model is written: the checks of check.hpp, and shared_values.hpp. They belong to the
+// compiler, and with `CORTEX_COMPILED` stand behind its seam: only declared here, they come from the library
+// `cortex::compiled`.
 #pragma once
 
 #include "cortex/base/config.hpp"
@@ -7,11 +8,15 @@
 #include "cortex/ra/graph.hpp"
 #if !CORTEX_COMPILED
 #include "cortex/ra/check.hpp"
+#include "cortex/ra/shared_values.hpp"
 #endif
 
 namespace cortex::ra {
 
 #if CORTEX_COMPILED
+
+/// `take_out_shared_values`: what `op` uses again and again, as operators to stand before it.
+Vector<Op> shared_values(Op& op);
 
 /// `check_op`: operator `number` against those before it. Throws `Error{invalid_model}`, as the others do.
 void require_op(const Graph& graph, int number);
@@ -28,6 +33,7 @@ Vector<bool> operators_needed(const Graph& graph, int recursion);
 
 #else
 
+inline Vector<Op> shared_values(Op& op) { return take_out_shared_values(op); }
 inline void require_op(const Graph& graph, int number) { check_op(graph, number); }
 inline void require_states(const Graph& graph) { check_states(graph); }
 inline void require_well_formed(const Graph& graph) { check(graph); }
