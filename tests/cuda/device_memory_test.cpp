@@ -69,6 +69,35 @@ TEST_CASE("weights are bound from memory of the device as from the host's", "[cu
   }
 }
 
+TEST_CASE("weights of a device and of the host that are bound together reach calls at once, or not at all", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  const auto roots = [&] {
+    cuda::Result result = on(b.items.roots);
+    return all_roots(result);
+  };
+  const auto before = roots();
+  NamedNumbers others = b.weights;
+  for (double& value : others.at("Emb")) value *= 2;
+  model.bind_together([&] {
+    bind_all<float>(model, others);
+    CHECK(roots() == before);
+    bind_from(fake, on, model.executable(), others);
+    CHECK(roots() == before);
+  });
+  const auto after = roots();
+  CHECK(after != before);
+  const auto fail = [&] {
+    bind_from(fake, on, model.executable(), b.weights);
+    throw Error(Code::invalid_argument, "the user's own");
+  };
+  CHECK_THROWS_AS(model.bind_together(fail), Error);
+  CHECK(roots() == after);
+  CHECK(fake.problem == "");
+}
+
 TEST_CASE("a table is copied on the device and does not pass through the host", "[cuda]") {
   OnFake f;
   f.fake.downloads = f.fake.uploads = 0;

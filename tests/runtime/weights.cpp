@@ -1,6 +1,9 @@
 // Binding: what is refused and with which words, and where each element lies afterwards.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <random>
+#include <stdexcept>
+#include <thread>
 
 #include "cortex/explain.hpp"
 #include "runtime/hand_made.hpp"
@@ -244,4 +247,79 @@ TEST_CASE("binding copies the values and shares what does not change", "[runtime
   CHECK(reinterpret_cast<const float*>(after->blocks[weight_emb]->data())[0] == 1);
   CHECK_FALSE(before->fault.empty());
   CHECK(after->fault.empty());
+}
+
+namespace {
+
+/// The sum of two inputs at every leaf.
+auto two_inputs() {
+  const Dim H{"hidden", 8};
+  Model<Word> m("two", cortex::tree);
+  auto a = m.input("a", H), b = m.input("b", H);
+  auto h = m.placeholder("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) { return a(i) + b(i) + h(left(n), i) + h(right(n), i); });
+  auto model = compile(m.recursion_op(h, body), Schedule::standard(), CompileOptions{}.on(Target::interpreter()));
+  return model.bind("a", std::vector<float>(8, 1)).bind("b", std::vector<float>(8, 1));
+}
+
+std::vector<float> all(float value) { return std::vector<float>(8, value); }
+
+}  // namespace
+
+TEST_CASE("weights that are bound together take effect when all of them are, or not at all", "[runtime]") {
+  auto model = two_inputs();
+  const Word leaf{0};
+  const auto value = [&] { return model(leaf)[0][0]; };
+  model.bind_together([&] {
+    model.bind("a", all(10));
+    CHECK(value() == 2);
+    model.bind("a", all(20)).bind("b", all(30));
+    CHECK(value() == 2);
+  });
+  CHECK(value() == 50);
+  CHECK_THROWS_AS(model.bind_together([&] {
+    model.bind("a", all(7));
+    model.bind("b", std::vector<float>(9));  // one too many
+  }),
+                  Error);
+  CHECK(value() == 50);
+  CHECK_THROWS_AS(model.bind_together([&] {
+    model.bind("a", all(7)).bind("b", all(7));
+    throw std::runtime_error("the user's own");
+  }),
+                  std::runtime_error);
+  CHECK(value() == 50);
+  model.bind_together([] {});
+  model.bind("a", all(1));  // nothing is left of those that failed
+  CHECK(value() == 31);
+}
+
+TEST_CASE("weights may be bound together in parts, and other threads bind meanwhile", "[runtime]") {
+  auto model = two_inputs();
+  const Word leaf{0};
+  const auto value = [&] { return model(leaf)[0][0]; };
+  model.bind_together([&] {
+    model.bind_together([&] { model.bind("a", all(10)); });
+    CHECK(value() == 2);
+    CHECK_THROWS_AS(model.bind_together([&] { model.bind("a", all(99)), throw std::runtime_error("in this part"); }),
+                    std::runtime_error);
+    std::thread([&] { model.bind("b", all(5)); }).join();
+    CHECK(value() == 6);
+  });
+  CHECK(value() == 15);
+}
+
+TEST_CASE("a call never has some of the weights that are bound together and lacks others", "[runtime]") {
+  auto model = two_inputs();
+  std::atomic<bool> stop{false};
+  std::atomic<int> mixed{0};
+  std::thread caller([&] {
+    const Word leaf{0};
+    while (!stop) mixed += int(model(leaf)[0][0]) % 2 != 0;
+  });
+  for (int round = 0; round < 2000; ++round)
+    model.bind_together([&] { model.bind("a", all(float(round))).bind("b", all(float(round))); });
+  stop = true;
+  caller.join();
+  CHECK(mixed == 0);
 }

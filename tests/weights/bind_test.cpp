@@ -204,7 +204,7 @@ TEST_CASE("values that a storage does not hold are refused, and nothing is bound
     std::vector<float> values(9, 2);
     values[4] = bad;
     const std::string message = unbound(model, file_of({{"a", {3}, first_of(twos, 3)}, {"w", {3, 3}, values}}));
-    CHECK_THAT(message, Contains("tensor 'w' is not for input 'w' [hidden 3, input 3]: ") && Contains(words));
+    CHECK_THAT(message, Contains("tensor 'w': weight 'w' of model 'narrow' is f32 [hidden 3, input 3] but ") && Contains(words));
     CHECK(model(leaf)[0][0] == 4);  // 1 + 3 * 1, and not 2 + 3 * 1
   }
 }

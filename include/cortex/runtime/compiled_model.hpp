@@ -60,13 +60,12 @@ class CompiledModel {
     weights_.bind(name, dtype, values, count, shape);
     forget_replaced();
   }
-  /// Calls `binds`; the tables of the weights that it binds wait until its end, see `Weights::Together`.
+  /// Calls `binds`; the weights that it binds are published at its end, see `Weights::Together`.
   template <class Binds>
   void bind_together(Binds&& binds) {
-    {
-      const Weights::Together together(weights_);
-      binds();
-    }
+    Weights::Together together(weights_);
+    binds();
+    together.publish();
     forget_replaced();
   }
 

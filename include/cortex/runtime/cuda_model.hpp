@@ -506,6 +506,15 @@ class Model {
     return *this;
   }
 
+  /// As `Functor::bind_together`, of `bind` and of `bind_device` on any device.
+  template <class Binds>
+  Model& bind_together(Binds&& binds) {
+    runtime::Weights::Together together(source_->weights);
+    binds();
+    together.publish();
+    return *this;
+  }
+
   /// The model on a device: its kernel is compiled for it there. Throws `Error{unavailable}` if the device lacks what
   /// the schedule takes, or NVRTC is not installed, `compile_failed` with NVRTC's words and the source.
   OnDevice<Node, Set, First> to(const Device& device) const {

@@ -209,8 +209,10 @@ class Functor {
     return *this;
   }
 
-  /// Calls `binds`, which binds weights to this model. Each is published as `bind` does, but tables that follow from
-  /// them are made once, at the end; calls that other threads begin meanwhile compute what is in them.
+  /// Calls `binds`, which binds weights to this model: `model.bind_together([&] { model.bind("W", w).bind("U", u); })`.
+  /// All that it binds on this thread takes effect at once when it returns: every call has either the old weights or
+  /// the new ones, never some of each. If it throws, or memory runs out, nothing is bound. Old and new weights are in
+  /// memory together until then; tables that follow from them are made once.
   template <class Binds>
   Functor& bind_together(Binds&& binds) {
     model_->bind_together(binds);

@@ -195,42 +195,57 @@ class Weights {
     Vector<std::shared_ptr<const Block>> blocks;
     Vector<std::shared_ptr<const void>> elsewhere;
   };
-  /// Publishes a set in which the weight has these values.
+  /// Publishes a set in which the weight has these values; inside of a `Together` of this thread, at its end.
   void replace(const Place& place, Values values) {
+    Change change{place, std::move(values)};
     const Lock lock(binding_);
-    auto set = std::make_shared<WeightSet>(*published_.current().value);
-    for (std::size_t b = 0; b < set->blocks.size(); ++b)
-      if (detail::weight_slot(executable_->program.buffers[b]) == int(place.slot))
-        set->blocks[b] = std::move(values.blocks[b]), set->elsewhere[b] = std::move(values.elsewhere[b]);
-    set->shapes[place.slot] = place.extents;
-    set->fault = fault_of(*executable_, set->shapes);
-    drop_tables(*set, int(place.slot));
-    publish(std::move(set));
+    if (Together* const together = innermost())
+      together->changes_.push_back(std::move(change));
+    else
+      publish(Vector<Change>{std::move(change)});
   }
 
   const Executable& executable() const { return *executable_; }
 
-  /// While one of these is there, tables are not made anew with each weight that is bound, but once at its end; calls
-  /// in between compute what the tables would hold.
+ private:
+  struct Change {
+    Place place;
+    Values values;
+  };
+
+ public:
+  /// Collects what its thread binds, to publish it as one set: no call has some of it and lacks the rest. Without
+  /// `publish` at the end, nothing of it is bound. They may be nested.
   class Together {
    public:
     explicit Together(Weights& weights) : weights_(&weights) {
       const Lock lock(weights_->binding_);
-      ++weights_->together_;
+      weights_->together_.push_back(this);
     }
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
     ~Together() {
       const Lock lock(weights_->binding_);
-      if (--weights_->together_ > 0) return;
-      try {
-        weights_->publish(std::make_shared<WeightSet>(*weights_->published_.current().value));
-      } catch (...) {  // there is no memory for tables: calls go on without
-      }
+      close();
+    }
+    void publish() {
+      const Lock lock(weights_->binding_);
+      close();
+      Together* const outer = weights_->innermost();
+      if (!outer) return weights_->publish(std::move(changes_));
+      for (Change& change : changes_) outer->changes_.push_back(std::move(change));
     }
 
    private:
+    friend class Weights;
+    void close() {
+      Vector<Together*>& open = weights_->together_;
+      if (const auto own = std::find(open.begin(), open.end(), this); own != open.end()) open.erase(own);
+    }
+
     Weights* weights_;
+    const pthread_t thread_ = ::pthread_self();
+    Vector<Change> changes_;
   };
 
   const Published<const WeightSet>& published() const { return published_; }
@@ -338,12 +353,34 @@ class Weights {
     }
   }
 
-  /// Publishes the set, with the tables that it lacks if it is complete. Calls do not wait for their making.
-  void publish(std::shared_ptr<WeightSet> set) {
-    if (!set->tables.empty() && set->fault.empty() && together_ == 0)
-      make_tables(*executable_, set->blocks, set->shapes, set->tables);
+  /// The last `Together` that this thread has begun and not ended.
+  Together* innermost() const {
+    for (Together* const together : reversed(together_))
+      if (::pthread_equal(together->thread_, ::pthread_self())) return together;
+    return nullptr;
+  }
+
+  /// Publishes the set with these changes, and with the tables that it lacks if it is complete. Calls do not wait for
+  /// their making.
+  void publish(Vector<Change> changes) {
+    if (changes.empty()) return;
+    auto set = std::make_shared<WeightSet>(*published_.current().value);
+    for (Change& change : changes) apply(std::move(change), *set);
+    set->fault = fault_of(*executable_, set->shapes);
+    if (!set->tables.empty() && set->fault.empty()) make_tables(*executable_, set->blocks, set->shapes, set->tables);
     for (std::size_t t = 0; t < set->tables.size(); ++t) set->computes[t] = !set->tables[t];
     published_.replace([&](const std::shared_ptr<const WeightSet>&) { return std::move(set); });
+  }
+
+  void apply(Change change, WeightSet& set) const {
+    const int slot = int(change.place.slot);
+    for (std::size_t b = 0; b < set.blocks.size(); ++b) {
+      if (detail::weight_slot(executable_->program.buffers[b]) != slot) continue;
+      set.blocks[b] = std::move(change.values.blocks[b]);
+      set.elsewhere[b] = std::move(change.values.elsewhere[b]);
+    }
+    set.shapes[change.place.slot] = std::move(change.place.extents);
+    drop_tables(set, slot);
   }
 
   static std::shared_ptr<const WeightSet> first(const Executable& executable) {
@@ -360,8 +397,8 @@ class Weights {
   }
 
   std::shared_ptr<const Executable> executable_;
-  Mutex binding_;  // held while a set is made of the one before
-  int together_ = 0;
+  Mutex binding_;               // held while a set is made of the one before
+  Vector<Together*> together_;  // those that are open
   Published<const WeightSet> published_;
 };
 

@@ -90,26 +90,6 @@ class Binding {
                             " belongs to no input; the model: " + near_names(name, known_));
   }
 
-  /// Values that the elements do not hold in which a schedule stores them. They are stored for that and dropped: to
-  /// learn it while binding would leave some inputs new and others old. Of inputs that are known to fit.
-  void check_values(const runtime::Executable& executable) {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!file_.contains(tensors_[i])) continue;
-      std::vector<float> values;
-      std::string fault;
-      for (const ir::Buffer& buffer : executable.program.buffers) {
-        if (runtime::detail::weight_slot(buffer) != int(i) || !fault.empty()) continue;
-        if (!is_narrow(buffer->dtype) && !buffer->is_scales) continue;
-        if (values.empty()) values = file_.read<float>(tensors_[i]);
-        Vector<std::int64_t> extents(extents_[i].begin(), extents_[i].end());
-        executable.store(*buffer, values.data(), extents, fault);
-      }
-      if (!fault.empty())
-        problems_.push_back("tensor " + in_quotes(tensors_[i]) + " is not for input " + in_quotes(inputs_[i].name) +
-                            " " + runtime::detail::text(inputs_[i].dims) + ": " + fault);
-    }
-  }
-
   /// Throws what stands in the way, a line for each.
   void check() const {
     std::string all;
@@ -117,24 +97,28 @@ class Binding {
     if (!all.empty()) refuse(file_.source(), all);
   }
 
+  /// All tensors together, or none: values may still not be what the elements hold in which a schedule stores them.
   template <class Model>
-  void bind(Model& model) const {
-    if constexpr (requires { model.bind_together([] {}); })
-      model.bind_together([&] { bind_each(model); });
-    else
-      bind_each(model);
+  void bind(Model& model) {
+    model.bind_together([&] {
+      for (std::size_t i = 0; i < inputs_.size(); ++i)
+        if (file_.contains(tensors_[i])) bind(model, i);  // else no result depends on it
+      check();
+    });
   }
 
  private:
   template <class Model>
-  void bind_each(Model& model) const {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!file_.contains(tensors_[i])) continue;  // no result depends on it
-      const std::span<const std::int64_t> extents(extents_[i]);
+  void bind(Model& model, std::size_t i) {
+    const std::span<const std::int64_t> extents(extents_[i]);
+    try {
       if (inputs_[i].dtype == DType::f64)
         model.bind(inputs_[i].name, file_.read<double>(tensors_[i]), extents);
       else
         model.bind(inputs_[i].name, file_.read<float>(tensors_[i]), extents);
+    } catch (const Error& error) {
+      if (error.code != Code::invalid_weights) throw;
+      problems_.push_back("tensor " + in_quotes(tensors_[i]) + ": " + error.message);
     }
   }
 
@@ -184,8 +168,9 @@ class Binding {
 
 /// A compiled model, such as `Functor`.
 template <class Model>
-concept HasExecutable = requires(const Model& model) {
+concept HasExecutable = requires(Model& model) {
   { model.executable() } -> std::convertible_to<const runtime::Executable&>;
+  model.bind_together([] {});
 };
 
 }  // namespace weights
@@ -198,15 +183,13 @@ concept HasExecutable = requires(const Model& model) {
 /// missing (with names that are near; one that no result depends on may be missing), of integers, or of another shape;
 /// open dimensions that disagree; values that the type does not hold as which a schedule stores an input, which are
 /// looked at where all else is right; names in `names` that the model does not have; with `UnusedTensors::refused` also
-/// tensors that no input asks for. Inputs are published one after the other: a call that begins on another thread
-/// meanwhile may see new and old ones, and memory that runs out meanwhile leaves them so.
+/// tensors that no input asks for. The same if memory runs out. Calls on other threads have either the old weights or
+/// the new ones, never some of each: a server may bind anew while it serves.
 template <weights::HasExecutable Model>
 void bind(Model& model, const SafetensorsFile& file, const TensorNames& names = {},
           UnusedTensors unused = UnusedTensors::allowed) {
   weights::Binding binding(model.executable(), file, names);
   if (unused == UnusedTensors::refused) binding.refuse_unused();
-  binding.check();
-  binding.check_values(model.executable());
   binding.check();
   binding.bind(model);
 }
