@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every public header compiles alone and without a warning. Usage: check_headers.sh <flags.sh> <working directory>
+# Every public header compiles alone and without a warning, of those too that users have for their own code and that
+# reach headers which are not marked as the system's. Usage: check_headers.sh <flags.sh> <working directory>
 #
 # A header that includes another brings all of that itself. So a file may include the one before the other and both are
 # seen to stand alone, the first by itself, the second with nothing that it would lack: a chain of headers, each of which
@@ -9,7 +10,7 @@ set -u
 . "$1"
 mkdir -p "$2" || exit 1
 export CXX
-export FLAGS="${header_only[*]} -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror"
+export FLAGS="${header_only[*]} -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror"
 export COMMON=cortex/ir/mutate.hpp
 export PRECOMPILED=$2/common.hpp
 printf '#include "%s"\n' "$COMMON" >"$PRECOMPILED"

@@ -10,6 +10,10 @@
 #include <string_view>
 #include <utility>
 
+// Constructors name their parameters after the members: users who compile with -Wshadow need not hear of it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+
 namespace cortex {
 
 enum class Code {
@@ -112,3 +116,5 @@ auto attempt(Make&& make) -> Result<decltype(make())> {
 }
 
 }  // namespace cortex
+
+#pragma GCC diagnostic pop

@@ -14,6 +14,10 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/buffer.hpp"
 
+// Constructors name their parameters after the members: users who compile with -Wshadow need not hear of it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+
 namespace cortex::ir {
 
 /// An element type and a number of vector lanes (1: scalar).
@@ -426,3 +430,5 @@ struct Broadcast : ExprNode {
 };
 
 }  // namespace cortex::ir
+
+#pragma GCC diagnostic pop

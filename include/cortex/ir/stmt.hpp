@@ -8,6 +8,10 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/expr.hpp"
 
+// Constructors name their parameters after the members: users who compile with -Wshadow need not hear of it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+
 namespace cortex::ir {
 
 enum class StmtKind : std::uint8_t {
@@ -320,3 +324,5 @@ struct Prefetch : StmtNode {
 };
 
 }  // namespace cortex::ir
+
+#pragma GCC diagnostic pop

@@ -44,10 +44,10 @@ auto nary_tree_lstm_cell(Model<Node>& m, const X& x, const std::tuple<Kid...>& k
     return [&]<std::size_t... l>(std::index_sequence<l...>) { return (... + f(std::get<l>(kids)(n), int(l))); }
     (std::index_sequence_for<Kid...>());
   };
-  const auto linear = [&](const auto& W, const auto& U, const auto& b, auto n, auto i) {
-    return sum(D, [&](auto j) { return W(i, j) * x(n, j); }) +
-           over_positions(n, [&](auto k, int l) { return sum(H, [&](auto j) { return U(l, i, j) * h(k, j); }); }) +
-           b(i);
+  const auto linear = [&](const auto& W_g, const auto& U_g, const auto& b_g, auto n, auto i) {
+    return sum(D, [&](auto j) { return W_g(i, j) * x(n, j); }) +
+           over_positions(n, [&](auto k, int l) { return sum(H, [&](auto j) { return U_g(l, i, j) * h(k, j); }); }) +
+           b_g(i);
   };
   auto in = m.compute(p + "i", H, [&](auto n, auto i) { return sigmoid(linear(W_i, U_i, b_i, n, i)); });
   auto out = m.compute(p + "o", H, [&](auto n, auto i) { return sigmoid(linear(W_o, U_o, b_o, n, i)); });

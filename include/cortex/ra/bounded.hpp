@@ -184,22 +184,22 @@ struct Arithmetic<Bounded> {
   }
 
   Bounded binary(ir::BinaryOp op, Bounded a, Bounded b, DType type) const {
-    using Op = ir::BinaryOp;
-    if (op == Op::add) return add(a, b, type);
-    if (op == Op::mul) return mul(a, b, type);
-    if (op == Op::sub) return add(a, {-b.value, b.error}, type);
+    if (op == ir::BinaryOp::add) return add(a, b, type);
+    if (op == ir::BinaryOp::mul) return mul(a, b, type);
+    if (op == ir::BinaryOp::sub) return add(a, {-b.value, b.error}, type);
     const double value = Arithmetic<double>::binary(op, a.value, b.value, type);
     if (!usual({a, b})) return special(value, {a, b});
     switch (op) {
-      case Op::div: return quotient(value, a, b, type);
-      case Op::mod: return {value, a.error + b.error == 0 ? 0 : std::abs(b.value) + b.error + std::abs(value)};
-      case Op::min:
+      case ir::BinaryOp::div: return quotient(value, a, b, type);
+      case ir::BinaryOp::mod:
+        return {value, a.error + b.error == 0 ? 0 : std::abs(b.value) + b.error + std::abs(value)};
+      case ir::BinaryOp::min:
         return between(std::min(a.value - a.error, b.value - b.error), value,
                        std::min(a.value + a.error, b.value + b.error));
-      case Op::max:
+      case ir::BinaryOp::max:
         return between(std::max(a.value - a.error, b.value - b.error), value,
                        std::max(a.value + a.error, b.value + b.error));
-      case Op::ldexp:
+      case ir::BinaryOp::ldexp:
         return b.error == 0 ? rounded(value, std::ldexp(a.error, int(b.value)) + tiny(type), 0, type)
                             : undefined(value, b);
       default: throw Error(Code::internal, "a binary operator that does not give a number");

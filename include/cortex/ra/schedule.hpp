@@ -145,14 +145,14 @@ struct Schedule {
     return dynamic_batch();
   }
 
-  /// Levels of fewer than `nodes` nodes, from 1 to 1024, take nodes from lower levels which nobody waits for so soon: a
+  /// Levels of fewer than `least` nodes, from 1 to 1024, take nodes from lower levels which nobody waits for so soon: a
   /// node stands anywhere above its children and below its parents, and not as low as it can. A level of one node reads
   /// the weights that one of several reads, so towards the roots of most trees these nodes are next to free. 1: levels
   /// are of one height, as in the paper. 0 leaves it to the compiler, which compares weights with arithmetic. It takes
   /// a few nanoseconds a node while nodes are numbered. No number changes results. Needs `dynamic_batch`; with
   /// `unroll`, and for a model that reads parents, it is refused when the model is compiled.
-  [[nodiscard]] Schedule fill_levels(int nodes) const {
-    return with([&](Schedule& s) { s.level_fill = nodes; });
+  [[nodiscard]] Schedule fill_levels(int least) const {
+    return with([&](Schedule& s) { s.level_fill = least; });
   }
   /// The same by the compiler's choice, and not where it would be refused.
   [[nodiscard]] Schedule fill_levels_where_it_pays() const { return fill_levels(0); }

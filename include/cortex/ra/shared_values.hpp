@@ -67,8 +67,11 @@ class SharedValues {
     values_.emplace(e.get(), std::move(value));
   }
 
+  static bool contains(const Vector<ir::Expr>& vars, const ir::Expr& var) {
+    return std::any_of(vars.begin(), vars.end(), [&](const ir::Expr& v) { return v.same_as(var); });
+  }
   static void add(Vector<ir::Expr>& vars, const ir::Expr& var) {
-    if (std::none_of(vars.begin(), vars.end(), [&](const ir::Expr& v) { return v.same_as(var); })) vars.push_back(var);
+    if (!contains(vars, var)) vars.push_back(var);
   }
 
   /// `e` with reads of new operators in place of values that are used more than once.
@@ -89,7 +92,7 @@ class SharedValues {
   /// Whether an operator has a dimension for each of `vars`: indices of this one, or of a dense axis. Of both it would
   /// be as large as what is summed over it, for each of this one's elements.
   bool has_dims(const Vector<ir::Expr>& vars) const {
-    const auto is_index = [&](const ir::Expr& var) { return index_of(var) < op_.index_vars.size(); };
+    const auto is_index = [&](const ir::Expr& var) { return contains(op_.index_vars, var); };
     const auto is_axis = [&](const ir::Expr& var) {
       const auto* axis = axes_.find(var.get());
       return axis && axis->second.kind() == DimKind::dense;
@@ -97,18 +100,10 @@ class SharedValues {
     return std::all_of(vars.begin(), vars.end(), is_index) || std::all_of(vars.begin(), vars.end(), is_axis);
   }
 
-  std::size_t index_of(const ir::Expr& var) const {
-    std::size_t d = 0;
-    while (d < op_.index_vars.size() && !op_.index_vars[d].same_as(var)) ++d;
-    return d;
-  }
-
   /// A read of a new operator that computes `value`, which depends on `vars`.
-  ir::Expr named(const ir::Expr& value, Vector<ir::Expr> vars) {
+  ir::Expr named(const ir::Expr& value, const Vector<ir::Expr>& vars) {
     if (!values_.contains(value.get())) measure(value);
     require_size(of(value).size);
-    std::stable_sort(vars.begin(), vars.end(),
-                     [&](const ir::Expr& a, const ir::Expr& b) { return index_of(a) < index_of(b); });
     Op part;
     part.node = ir::Var::make(op_.node.as<ir::Var>()->name);
     part.at_roots = op_.at_roots;
@@ -117,14 +112,17 @@ class SharedValues {
     info.name = op_.name() + ".value" + std::to_string(parts_.size() + 1);
     info.dims = {dims::node};
     Vector<ir::Expr> indices{op_.node};
-    for (const ir::Expr& var : vars) {
-      const std::size_t d = index_of(var);
-      part.dims.push_back(d < op_.dims.size() ? op_.dims[d] : axes_.find(var.get())->second);
+    const auto index = [&](const ir::Expr& var, const Dim& dim) {
+      part.dims.push_back(dim);
       part.index_vars.push_back(ir::Var::make(var.as<ir::Var>()->name));
       fresh.emplace(var.get(), part.index_vars.back());
-      info.dims.push_back(part.dims.back());
+      info.dims.push_back(dim);
       indices.push_back(var);
-    }
+    };
+    for (std::size_t d = 0; d < op_.dims.size(); ++d)
+      if (contains(vars, op_.index_vars[d])) index(op_.index_vars[d], op_.dims[d]);
+    for (const ir::Expr& var : vars)
+      if (const auto* axis = axes_.find(var.get())) index(var, axis->second);
     info.dtype = value.dtype();
     part.buffer = ir::Buffer(std::move(info));
     part.body = ir::substitute(value, fresh);

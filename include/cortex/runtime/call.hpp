@@ -63,8 +63,8 @@ inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& b
 /// call is undone: it is made once more in one group, with the errors that belong to it.
 class CallInGroups {
  public:
-  CallInGroups(Workspace& workspace, const Numbering& numbering, std::int64_t* numbered)
-      : workspace_(workspace), numbering_(numbering), numbered_(numbered) {
+  CallInGroups(Workspace& workspace, const Numbering& numbering, std::int64_t* when)
+      : workspace_(workspace), numbering_(numbering), when_numbered_(when) {
     const ra::Graph& graph = workspace.plan().executable->graph;
     may_repeat_ = graph.structure == ra::StructureKind::dag &&
                   std::all_of(graph.containers.begin(), graph.containers.end(),
@@ -113,7 +113,7 @@ class CallInGroups {
       numbering_.some(group, roots_of(group, g, groups));
       if (!(g == 0 ? deal(groups, size) : await_deal(group))) return false;
       if (workspace_.division.by_size) numbering_.some(group, roots_of(group, g, groups));
-      if (g == 0 && numbered_) *numbered_ = now_ns();
+      if (g == 0 && when_numbered_) *when_numbered_ = now_ns();
       check_guarded(group.plan(), group.nodes, group.weights());
       group.prepare(size);
     } catch (...) {
@@ -199,7 +199,7 @@ class CallInGroups {
 
   Workspace& workspace_;
   const Numbering& numbering_;
-  std::int64_t* const numbered_;  // when
+  std::int64_t* const when_numbered_;
   bool may_repeat_ = false;
   int groups_ = 1;
   std::atomic<bool> undone_{false}, overlap_{false};

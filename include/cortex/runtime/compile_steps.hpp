@@ -37,7 +37,7 @@ class Keeper final : public pass::PassObserver {
  public:
   Keeper(Executable& executable, const pass::PipelineOptions& options) : executable_(executable), options_(options) {}
 
-  pass::PipelineOptions observing() { return {options_.verify, this}; }
+  pass::PipelineOptions observing() { return {options_.verify, this, {}}; }
 
   void after(const char* pass, const ir::Program& program) override {
     const std::string_view name = pass;

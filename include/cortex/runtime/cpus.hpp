@@ -101,7 +101,7 @@ inline Vector<int> usable_cpu_numbers() {
   cpu_set_t mask;
   if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return result;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &mask)) result.push_back(cpu);
+    if (CPU_ISSET(std::size_t(cpu), &mask)) result.push_back(cpu);
   return result;
 }
 
@@ -110,7 +110,7 @@ inline bool pin(pthread_t thread, int cpu) {
   if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  CPU_SET(cpu, &mask);
+  CPU_SET(std::size_t(cpu), &mask);
   return ::pthread_setaffinity_np(thread, sizeof mask, &mask) == 0;
 }
 

@@ -90,7 +90,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   executable->shares_subtrees = schedule.sharing == Sharing::on && ra::shares_subtrees(graph, schedule);
   executable->target = Target::cuda(gpu);
   executable->lowered = lower::lower(graph, executable->schedule);
-  const pass::PipelineOptions passes{options.verify, options.observer};
+  const pass::PipelineOptions passes{options.verify, options.observer, {}};
   detail::Keeper keeper(*executable, passes);
   executable->program = pass::run_gpu_pipeline(executable->lowered, executable->schedule, result->shape,
                                                executable->target, keeper.observing());

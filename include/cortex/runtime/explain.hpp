@@ -256,11 +256,11 @@ class Explainer {
         bytes += double(row_bytes_of(*program.buffers[std::size_t(buffer)]));
       }
       for (const ir::Tabulation::Key& key : tabulation.keys) fields.push_back(field_name(key.field));
-      using Rows = ir::Tabulation::Rows;
-      const char* rows = tabulation.rows == Rows::leaves     ? " at leaves"
-                         : tabulation.rows == Rows::internal ? " at inner nodes"
+      using Kind = ir::Tabulation::Rows;
+      const char* rows = tabulation.rows == Kind::leaves     ? " at leaves"
+                         : tabulation.rows == Kind::internal ? " at inner nodes"
                                                              : "";
-      const bool once = tabulation.rows == Rows::once;
+      const bool once = tabulation.rows == Kind::once;
       table.row({joined(results) + (once ? ", of weights alone" : rows + (", by " + joined(fields))), bytes_text(bytes),
                  once ? "" : "a row, of which there are as many as fields have values"});
     }
