@@ -332,6 +332,26 @@ TEST_CASE("a child process has no threads of its parent's pools, and makes pools
   CHECK(count(*workers) == 3);  // the parent's goes on
 }
 
+TEST_CASE("threads of a pool have names, and take no signals but those of their own faults", "[runtime]") {
+  const auto blocks = [](int signal) {
+    sigset_t mask;
+    return ::pthread_sigmask(SIG_SETMASK, nullptr, &mask) == 0 && sigismember(&mask, signal) == 1;
+  };
+  Workers workers(2);
+  std::atomic<int> right{0};
+  workers.run(3, [&](int worker, int, runtime::Barrier&) {
+    const bool own = worker > 0;
+    bool good = !blocks(SIGSEGV) && !blocks(SIGFPE) && !blocks(SIGPROF);
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGALRM, SIGCHLD, SIGRTMIN}) good &= blocks(signal) == own;
+    char name[16] = "";
+    ::pthread_getname_np(::pthread_self(), name, sizeof name);
+    good &= !own || std::string(name) == "cortex/" + std::to_string(worker);
+    right += good;
+  });
+  CHECK(right == 3);
+  CHECK(!blocks(SIGTERM));  // here as before
+}
+
 TEST_CASE("hardware threads of one core count once, and are the last that pinned threads take", "[runtime]") {
   namespace fs = std::filesystem;
   const fs::path system = fs::temp_directory_path() / ("cortex_cpus_" + std::to_string(::getpid()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -43,7 +44,8 @@ inline std::atomic<std::uint32_t>& forks() {
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
 /// ever run; none outlives the pool. Threads spin for some 20 us after a call, and while they wait for each other
-/// inside of one, then sleep.
+/// inside of one, then sleep. Debuggers and `top` show them as "cortex/1" and so on; signals to the process go to the
+/// program's own threads.
 ///
 /// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
 /// that the child makes takes this one's place.
@@ -135,15 +137,36 @@ class Workers {
     alignas(128) std::atomic<bool> taken{false};  // apart: other callers look at it while this thread spins on `state`
   };
 
+  /// While it lives, this thread takes no signals but for its own faults and a profiler's, and those that it starts
+  /// never will: a program's handlers run on threads of its own.
+  class SignalsBlocked {
+   public:
+    SignalsBlocked() {
+      sigset_t blocked;
+      ::sigfillset(&blocked);
+      for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
+        ::sigdelset(&blocked, own);
+      ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+    }
+    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+   private:
+    sigset_t before_;
+  };
+
   void start(Slot& slot) {
     const auto run = [](void* at) -> void* {
       work(*static_cast<Slot*>(at));
       return nullptr;
     };
+    const SignalsBlocked for_the_new_thread;
     if (const int failed = ::pthread_create(&slot.thread, nullptr, run, &slot))
       throw Error(Code::unavailable, "Workers: the system refuses a thread (" + std::string(std::strerror(failed)) +
                                          "); ask for fewer than " + std::to_string(slots_.size()));
     slot.started = true;
+    ::pthread_setname_np(slot.thread, ("cortex/" + std::to_string(&slot - slots_.data() + 1)).c_str());
   }
 
   /// Takes the first free threads, so that worker w of a lone caller is the same thread, with the same cache, each
