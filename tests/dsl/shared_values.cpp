@@ -60,10 +60,15 @@ TEST_CASE("values of each child are no operators, and too many copies of them ar
     });
   };
   CHECK(text(9) == "");
+  const auto s = w.m.placeholder<float>("s");
   const std::size_t ops = w.m.graph().ops.size();
+  CHECK(refusal([&] {
+          w.m.compute("y", [&](auto n) { return sum(kids(n), [&](auto c) { return swish(s(c), 9); }); });
+        }) == "");
+  CHECK(w.m.graph().ops.size() == ops + 1);
   CHECK_THAT(text(60), Contains("operator 'x60' has more than 50000 operations when every value stands written out "
                                 "where it is used; give those that are used again names with compute"));
-  CHECK(w.m.graph().ops.size() == ops);
+  CHECK(w.m.graph().ops.size() == ops + 1);
 }
 
 TEST_CASE("an expression may be thousands of operations deep, and no more") {
