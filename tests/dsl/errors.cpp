@@ -32,6 +32,10 @@ TEST_CASE("two dimensions of one name are told apart") {
   CHECK_THAT(
       refused([](Words& w, auto n, auto) { return sum(Dim("hidden", 8), [&](auto j) { return w.leaf(n, j); }); }),
       Contains("indexed by a variable of another dimension of that name; use one Dim object"));
+  CHECK_THAT(
+      refused([](Words& w, auto n, auto) { return sum(Dim("hidden", 16), [&](auto j) { return w.leaf(n, j); }); }),
+      Contains("dimension 'hidden' of 'leaf', whose extent is 8, is indexed by a variable of another dimension of that "
+               "name, whose extent is 16; give them different names"));
 }
 
 TEST_CASE("an index whose values are known lies inside its dimension") {
@@ -185,9 +189,9 @@ TEST_CASE("branches are alike") {
     });
   };
   CHECK_THAT(branch(w.leaf, narrow),
-             Contains("operator 'b' of model 'words': branch 'narrow' has other dimensions: [input], not [hidden]"));
+             Contains("operator 'b' of model 'words': branch 'narrow' has other dimensions: [input 4], not [hidden 8]"));
   CHECK_THAT(branch(w.leaf, precise), Contains("branch 'precise' is f64, not f32"));
-  CHECK_THAT(branch(w.leaf, x), Contains("branch 'x_read' has other dimensions: [input], not [hidden]"));
+  CHECK_THAT(branch(w.leaf, x), Contains("branch 'x_read' has other dimensions: [input 4], not [hidden 8]"));
 }
 
 TEST_CASE("a dimension has a name") {
@@ -213,7 +217,7 @@ TEST_CASE("states are defined once each, by operators of their dimensions and ty
       with([](Words& w, auto& c, auto& b) { return refusal([&] { w.m.recursion_op(w.h, w.leaf, c, b, c, b); }); }),
       Contains("placeholder 'c' is defined twice"));
   CHECK_THAT(with([](Words& w, auto& c, auto& b) { return refusal([&] { w.m.recursion_op(w.h, b, c, b); }); }),
-             Contains("'c_body' cannot be the body of 'h': their dimensions differ"));
+             Contains("'c_body' cannot be the body of 'h': its dimensions are [input 4], not [hidden 8]"));
   CHECK_THAT(with([](Words& w, auto& c, auto& b) {
                auto d = w.m.compute("d", w.H, [&](auto n, auto i) { return cortex::cast<double>(w.leaf(n, i)); });
                return refusal([&] { w.m.recursion_op(w.h, d, c, b); });

@@ -71,6 +71,24 @@ TEST_CASE("values of each child are no operators, and too many copies of them ar
   CHECK(w.m.graph().ops.size() == ops + 1);
 }
 
+TEST_CASE("what decides a branch may not be of any size either") {
+  Words w;
+  const auto text = [&](int steps) {
+    return refusal([&] {
+      w.m.if_then_else(
+          "x" + std::to_string(steps),
+          [&](auto n) {
+            auto e = min(word(n), 3);
+            for (int k = 0; k < steps; ++k) e = min(e + e, 5);
+            return e > 3;
+          },
+          w.leaf, w.leaf);
+    });
+  };
+  CHECK(text(8) == "");
+  CHECK_THAT(text(60), Contains("operator 'x60' has more than 2000 operations"));
+}
+
 TEST_CASE("an expression may be thousands of operations deep, and no more") {
   Words w;
   const auto text = [&](int terms) {

@@ -152,6 +152,54 @@ TEST_CASE("expressions of hundreds of terms, and hundreds of operators in a row,
   CHECK(model(Step{})[0][3] == Approx(2));
 }
 
+TEST_CASE("a sum may be summed again beside itself", "[deep]") {
+  Dim H{"hidden", hidden};
+  Model<Step> m("again", sequence);
+  auto w = m.input<float>("w", H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    auto s = sum(H, [&](auto j) { return w(j) + h(next(n), j); });
+    return s * sum(H, [&](auto) { return s; }) + w(i);
+  });
+  const auto program = m.recursion_op(h, body);
+  for (const Schedule& schedule : {Schedule::standard(), Schedule()}) {
+    auto model = test::compile_here(program, schedule);
+    model.bind("w", std::vector<float>(hidden, 0.25f));
+    CHECK(model(Step{})[0][0] == 4 * (hidden * 4) + 0.25f);
+  }
+}
+
+TEST_CASE("a mean over no children is 0, and a sum divided by their number is 0 / 0, under every schedule",
+          "[children]") {
+  struct Many {
+    std::vector<const Many*> in;
+  };
+  constexpr auto in = children<&Many::in>;
+  Dim H{"hidden", hidden};
+  Model<Many> m("means", tree);
+  auto w = m.input<float>("w", H);
+  auto h = m.placeholder<float>("h", H), g = m.placeholder<float>("g", H);
+  auto mean_body = m.compute("mean_body", H, [&](auto n, auto i) {
+    return w(i) + mean(in(n), [&](auto k) { return h(k, i); }) + mean(H, [&](auto j) { return w(j); });
+  });
+  auto divided = m.compute("divided", H, [&](auto n, auto i) {
+    return w(i) + sum(in(n), [&](auto k) { return g(k, i); }) / num_children(in(n));
+  });
+  const auto program = m.recursion_op(h, mean_body, g, divided);
+  const Many leaf, other, top{{&leaf, &other}};
+  for (const Schedule& schedule :
+       {Schedule::standard(), Schedule(), Schedule().dynamic_batch(), Schedule().dynamic_batch().specialize_leaves(),
+        Schedule::standard().unroll("h", 2)}) {
+    auto model = test::compile_here(program, schedule);
+    model.bind("w", std::vector<float>(hidden, 3));
+    const auto result = model(top);
+    CHECK(result.node(&leaf, h)[0] == 6);
+    CHECK(result.node(&top, h)[0] == 12);
+    CHECK(std::isnan(result.node(&leaf, g)[0]));
+    CHECK(std::isnan(result.node(&top, g)[0]));
+  }
+}
+
 TEST_CASE("a lambda may use its own values again and again", "[deep]") {
   const auto steps = [](auto e) {
     for (int k = 0; k < 25; ++k) e = e * sigmoid(e) + 0.4f;

@@ -222,6 +222,8 @@ TEST_CASE("a call can write to the caller's span", "[runtime]") {
   CHECK(out[16] == -1);
   CHECK(m(p.b, std::span(out).first(8)) == 1);
   CHECK(out[0] == 2);
+  CHECK(m({&p.b, &p.all}, out) == 2);
+  CHECK(out[0] + out[8] == 8);
   std::array<float, 8> array;
   float plain[8];
   CHECK(m(p.b, array) + m(&p.c, plain) == 2);
@@ -386,4 +388,14 @@ TEST_CASE("memory that is used up is an error like others for those who ask for 
   const auto tried = attempt([]() -> int { throw std::bad_alloc(); });
   REQUIRE_FALSE(tried);
   CHECK(tried.error().code == Code::out_of_memory);
+}
+
+TEST_CASE("what gives no value can be attempted, too", "[runtime]") {
+  int done = 0;
+  const Result<Done> well = attempt([&] { ++done; });
+  CHECK(well);
+  const Result<Done> badly = attempt([&] { throw Error(Code::invalid_argument, "no"); });
+  REQUIRE_FALSE(badly);
+  CHECK(badly.error().message == "no");
+  CHECK(done == 1);
 }

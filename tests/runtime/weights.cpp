@@ -289,6 +289,11 @@ TEST_CASE("weights that are bound together take effect when all of them are, or 
   }),
                   std::runtime_error);
   CHECK(value() == 50);
+  const auto tried = model.try_bind_together([&] { model.bind("a", all(7)).bind("c", all(7)); });
+  REQUIRE_FALSE(tried);
+  CHECK_THAT(tried.error().message, Contains("model 'two' has no weight 'c'"));
+  CHECK(value() == 50);
+  CHECK(model.try_bind_together([&] { model.bind("a", all(20)); }));
   model.bind_together([] {});
   model.bind("a", all(1));  // nothing is left of those that failed
   CHECK(value() == 31);

@@ -457,6 +457,10 @@ TEST_CASE("rows are merged only if they read the same and neither needs the othe
   CHECK(merges(rows(p.node, p.i, p.a, p.h), rows(other, i, b, p.h)));
   CHECK(!merges(rows(p.node, p.i, p.a, p.h), rows(other, i, b, p.a)));
   CHECK(!merges(rows(p.node, p.i, p.h, p.a), rows(other, i, p.a, b)));
+  ir::BufferInfo in_a = *p.a;  // in a's memory, where its rows may lie elsewhere
+  in_a.stored_in = p.a;
+  CHECK(!merges(rows(p.node, p.i, b, ir::Buffer(in_a)), rows(other, i, p.a, p.h)));
+  CHECK(merges(rows(p.node, p.i, b, p.h), rows(other, i, ir::Buffer(in_a), p.h)));
 }
 
 TEST_CASE("work that is shared already stays as it is", "[schedule]") {

@@ -161,7 +161,7 @@ TEST_CASE("a file whose header is cut off or too long is refused", "[weights][re
   cut.resize(30);
   CHECK_THAT(refusal(cut), Contains("cut off"));
   cut[7] = std::byte(0xFF);
-  CHECK_THAT(refusal(cut), Contains("bytes long; the format allows"));
+  CHECK_THAT(refusal(cut), Contains("bytes long, and the format allows"));
 }
 
 TEST_CASE("a header that is not one JSON object is refused", "[weights][refusal]") {

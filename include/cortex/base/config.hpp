@@ -21,5 +21,5 @@
 // Part of the names of the compile seam: an old `cortex::compiled` does not link with headers of another number. To be
 // raised with every change to what both sides of the seam share that leaves the sizes in `runtime::Abi` as they are.
 #ifndef CORTEX_ABI
-#define CORTEX_ABI 1
+#define CORTEX_ABI 2
 #endif

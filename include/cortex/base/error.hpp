@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 // Constructors name their parameters after the members: users who compile with -Wshadow need not hear of it.
@@ -101,13 +102,16 @@ class [[nodiscard]] Result {
 /// The value of what succeeds without one.
 struct Done {};
 
-/// Runs `make` and turns the `Error` it may throw into a returned one: `attempt([&] { return model.to(device); })`. It
-/// has to give a value, which may be `Done()`. `std::bad_alloc` becomes `Code::out_of_memory`; other exceptions (of the
+/// Runs `make` and turns the `Error` it may throw into a returned one: `attempt([&] { return model.to(device); })`.
+/// Where it gives no value, success is `Done`. `std::bad_alloc` becomes `Code::out_of_memory`; other exceptions (of the
 /// user's own types) pass through.
 template <class Make>
-auto attempt(Make&& make) -> Result<decltype(make())> {
+auto attempt(Make&& make) -> Result<std::conditional_t<std::is_void_v<decltype(make())>, Done, decltype(make())>> {
   try {
-    return std::forward<Make>(make)();
+    if constexpr (std::is_void_v<decltype(make())>)
+      return std::forward<Make>(make)(), Done();
+    else
+      return std::forward<Make>(make)();
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {

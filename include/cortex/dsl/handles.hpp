@@ -70,7 +70,12 @@ namespace detail {
 /// The sentences of what is no first argument of an operator or a placeholder.
 template <class First, class NodeT>
 constexpr bool valid_node() {
-  static_assert(is_node<First>, "an operator or placeholder is read at a node first, as in op(n, i) or h(left(n), i)");
+  static_assert(
+      !is_children<First>,
+      "a container holds several nodes: reduce over them, as in sum(kids(n), [&](auto k) { return h(k, i); }), "
+      "or read one of them, as in h(kids(n)[0], i)");
+  static_assert(is_node<First> || is_children<First>,
+                "an operator or placeholder is read at a node first, as in op(n, i) or h(left(n), i)");
   if constexpr (is_node<First>)
     static_assert(std::is_same_v<typename First::Node, NodeT>,
                   "the node is of another type than the model's: it belongs to another model");

@@ -127,8 +127,7 @@ class Model {
   template <class Accessor, class... Dims>
   auto field(std::string name, const Accessor&, const Dims&... dims) {
     static_assert(dsl::valid_dims<Dims...>());
-    static_assert(structure::AccessorOf<Accessor, Node>,
-                  "the node type of the model has no such member, or none that can be read in this way");
+    static_assert(structure::valid_accessor<Accessor, Node>());
     static_assert(Accessor::kind == structure::AccessorKind::field,
                   "field takes an accessor of data, cortex::field<&Node::x>, not one of children");
     if constexpr (Accessor::kind == structure::AccessorKind::field) {

@@ -268,8 +268,7 @@ auto field_of(const Ref& ref, const A&, const Index&... index) {
 template <class NodeT, int StepsFromNode, class AccessorSet, bool IsPresent>
 template <class A, class... Index>
 auto NodeRef<NodeT, StepsFromNode, AccessorSet, IsPresent>::through(const A& a, const Index&... index) const {
-  constexpr bool fits = structure::AccessorOf<A, Node>;
-  static_assert(fits, "the node type of the model has no such member, or none that can be read in this way");
+  constexpr bool fits = structure::valid_accessor<A, Node>();
   if constexpr (!fits) {
     return Structural<Set>{};
   } else if constexpr (A::kind == structure::AccessorKind::field) {

@@ -137,8 +137,19 @@ auto minimum(const Range& range, Rest&&... rest) {
   return detail::over(ir::ReduceOp::min, range, std::forward<Rest>(rest)...);
 }
 
+/// The mean over the children of a node, as `sum`; over no children it is 0.
+template <class Range, class F>
+requires is_children<Range>
+auto mean(const Range& range, F&& body) { return sum(range, std::forward<F>(body)) / max(num_children(range), 1); }
+
+/// The mean over a dimension: `mean(H, [&](auto j) { return h(n, j); })`.
+template <class F>
+auto mean(const Dim& dim, F&& body) {
+  return sum(dim, std::forward<F>(body)) / dim.extent();
+}
+
 }  // namespace cortex::dsl
 
 namespace cortex {
-using dsl::maximum, dsl::minimum, dsl::product, dsl::sum;
+using dsl::mean, dsl::maximum, dsl::minimum, dsl::product, dsl::sum;
 }  // namespace cortex

@@ -107,8 +107,7 @@ inline ir::Buffer add(ModelState& state, ra::Op op) {
     state.graph.ops.push_back(std::move(each));
     ra::require_op(state.graph, int(state.graph.ops.size()) - 1);
   };
-  if (op.body)
-    for (ra::Op& value : ra::shared_values(op)) append(value);
+  for (ra::Op& value : ra::shared_values(op)) append(value);
   append(op);
   return buffer;
 }

@@ -79,12 +79,18 @@ class AbsenceFolder {
   ir::Expr arithmetic(const ir::Binary& op, const ir::Expr& a, const ir::Expr& b) const {
     using enum ir::BinaryOp;
     if (op.op == mul && (is_zero(a) || is_zero(b))) return is_zero(a) ? a : b;
-    if (op.op == div && is_zero(a)) return a;
+    if (op.op == div && is_zero(a) && divides(b)) return a;
     if (op.op == add && is_zero(a)) return b;
     if ((op.op == add || op.op == sub) && is_zero(b)) return a;
     if (op.op == sub && is_zero(a)) return ir::Unary::make(ir::UnaryOp::neg, b);
     if (op.op == logical_and || op.op == logical_or) return logic(op.op, a, b);
     return ir::binary(op.op, a, b);
+  }
+
+  /// Whether 0 / `b` is 0: a number that is known, and not 0 itself, such as how many children there are.
+  static bool divides(const ir::Expr& b) {
+    const auto known = ir::as_float(b);
+    return known && *known != 0 && !std::isnan(*known);
   }
 
   static ir::Expr logic(ir::BinaryOp op, const ir::Expr& a, const ir::Expr& b) {

@@ -175,7 +175,7 @@ class ReductionSplitter {
       read.push_back(index.var);
       dims.push_back(index.dim);
     }
-    part.body = ir::substitute(body, fresh);
+    part.body = with_own_axes(ir::substitute(body, fresh));
     ir::BufferInfo info;
     info.name = whole_.buffer->name + "_" + suffix + (count_ ? std::to_string(count_ + 1) : "");
     info.dtype = body.dtype();
@@ -187,6 +187,15 @@ class ReductionSplitter {
     out_.push_back(std::move(part));
     defined_.push_back({body, ir::Load::make(buffer, std::move(read))});
     return defined_.back().read;
+  }
+
+  /// `e` with variables of its own for what it reduces over: a value may stand in several definitions.
+  static ir::Expr with_own_axes(const ir::Expr& e) {
+    return ir::mutate_with(e, [](auto& self, const ir::Reduce& reduce) -> ir::Expr {
+      const ir::Expr var = ir::Var::make(reduce.axis.var.as<ir::Var>()->name);
+      return ir::Reduce::make(reduce.op, {var, reduce.axis.dim, self(reduce.axis.extent)},
+                              ir::substitute(self(reduce.body), {{reduce.axis.var.get(), var}}));
+    });
   }
 
   struct Defined {

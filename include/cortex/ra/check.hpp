@@ -28,6 +28,14 @@ inline std::string joined(std::initializer_list<std::string_view> parts) {
 
 inline std::string in_quotes(std::string_view name) { return joined({"'", name, "'"}); }
 
+inline std::string text(const Vector<Dim>& list) {
+  std::string result = "[";
+  for (const Dim& dim : list)
+    result += (result.size() > 1 ? ", " : "") + dim.name() +
+              (dim.kind() == DimKind::dense ? " " + std::to_string(dim.extent()) : "");
+  return result + "]";
+}
+
 /// The values that an integer expression can take. An end at the limit of i32 stands for one that is not known.
 struct Interval {
   static constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
@@ -327,10 +335,14 @@ class OpChecker {
     value(e);
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && bound->dim.kind() != DimKind::child) {
       if (bound->dim == dim) return;
-      const bool namesake = bound->dim.name() == dim.name();
-      fail({where, " is indexed by a variable of ",
-            (namesake ? "another dimension of that name; use one Dim object, or copies of it, for both"
-                      : in_quotes(bound->dim.name()))});
+      if (bound->dim.name() != dim.name()) fail({where, " is indexed by a variable of ", in_quotes(bound->dim.name())});
+      if (bound->dim.extent() == dim.extent())
+        fail({where,
+              " is indexed by a variable of another dimension of that name; use one Dim object, or copies of it, "
+              "for both"});
+      fail({where, ", whose extent is ", std::to_string(dim.extent()),
+            ", is indexed by a variable of another dimension of that name, whose extent is ",
+            std::to_string(bound->dim.extent()), "; give them different names"});
     }
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && most(bound->container) == 0)
       fail({where, " is indexed by the position of a child, which has no bound; declare one with with_max_children"});
@@ -502,12 +514,6 @@ class OpChecker {
     }
   }
 
-  static std::string text(const Vector<Dim>& list) {
-    std::string result = "[";
-    for (const Dim& dim : list) result += (result.size() > 1 ? ", " : "") + dim.name();
-    return result + "]";
-  }
-
   const Graph& graph_;
   const int number_;
   const Op& op_;
@@ -541,7 +547,8 @@ inline void check_states(const Graph& graph) {
     if (defined[std::size_t(state.placeholder)]++)
       fail({"placeholder ", detail::in_quotes(placeholder.name()), " is defined twice"});
     if (body.kind != OpKind::compute && body.kind != OpKind::if_then_else) fail({names, ": it is not computed"});
-    if (body.dims != placeholder.dims) fail({names, ": their dimensions differ"});
+    if (body.dims != placeholder.dims)
+      fail({names, ": its dimensions are ", detail::text(body.dims), ", not ", detail::text(placeholder.dims)});
     if (body.buffer->dtype != placeholder.buffer->dtype)
       fail({names, ": one is ", to_string(body.buffer->dtype), ", the other ", to_string(placeholder.buffer->dtype)});
   }

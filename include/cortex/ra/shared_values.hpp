@@ -14,8 +14,8 @@
 
 namespace cortex::ra {
 
-/// How many operations an expression may have when it is written out.
-inline constexpr double max_operations = 50'000;
+/// How many operations an expression may have when it is written out: an operator's body, and what decides a branch.
+inline constexpr double max_operations = 50'000, max_operations_of_condition = 2'000;
 
 namespace detail {
 
@@ -25,6 +25,12 @@ class SharedValues {
   explicit SharedValues(Op& op) : op_(op) {}
 
   Vector<Op> run() {
+    for (const ir::Expr& decides : {op_.condition, op_.key}) {
+      if (!decides) continue;
+      measure(decides);
+      require_size(of(decides).size, max_operations_of_condition);
+    }
+    if (!op_.body) return {};
     measure(op_.body);
     if (of(op_.body).size <= worth_a_look || of(op_.body).size < 2 * double(values_.size())) return {};
     op_.body = rewritten(op_.body);
@@ -130,10 +136,10 @@ class SharedValues {
     return ir::Load::make(part.buffer, std::move(indices));
   }
 
-  void require_size(double size) const {
-    if (size <= max_operations) return;
+  void require_size(double size, double most = max_operations) const {
+    if (size <= most) return;
     throw Error(Code::invalid_model, "operator '" + op_.name() + "' has more than " +
-                                         std::to_string(std::int64_t(max_operations)) +
+                                         std::to_string(std::int64_t(most)) +
                                          " operations when every value stands written out where it is used; give those "
                                          "that are used again names with compute");
   }
@@ -147,9 +153,10 @@ class SharedValues {
 
 }  // namespace detail
 
-/// The values that `op`, one that computes, uses more than once, as operators to stand before it; its body then reads
+/// The values that `op` uses more than once where it computes, as operators to stand before it; its body then reads
 /// them. None where copies are few, and none for a value of each child or of each product of a sum: the graph has no
-/// operators of these. Throws `Error{invalid_model}` if more than `max_operations` remain in one body.
+/// operators of these. Throws `Error{invalid_model}` if more than `max_operations` remain in one body, or if
+/// a condition has more than `max_operations_of_condition`.
 inline Vector<Op> take_out_shared_values(Op& op) { return detail::SharedValues(op).run(); }
 
 }  // namespace cortex::ra

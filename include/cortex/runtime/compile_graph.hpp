@@ -58,7 +58,8 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
 #else
   throw Error(
       Code::unavailable,
-      "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
+      "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1 says that there is one): compile for "
+      "Target::interpreter(), or build with LLVM 19.1 to 22");
 #endif
 }
 
@@ -145,7 +146,8 @@ inline Target this_machine() {
 #else
   throw Error(
       Code::unavailable,
-      "this build has no LLVM (CORTEX_LLVM=OFF): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
+      "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1 says that there is one): compile for "
+      "Target::interpreter(), or build with LLVM 19.1 to 22");
 #endif
 }
 

@@ -162,6 +162,10 @@ class Functor {
   std::size_t operator()(Arena<Node> arena, Roots&& roots, Out&& out) const {
     return write(roots, runtime::writable(out), arena);
   }
+  template <runtime::OutputRange Out>
+  std::size_t operator()(std::initializer_list<const Node*> roots, Out&& out) const {
+    return write(roots, runtime::writable(out));
+  }
 
   /// A call in any of these forms whose error is returned.
   template <class... Arguments>
@@ -211,12 +215,19 @@ class Functor {
 
   /// Calls `binds`, which binds weights to this model: `model.bind_together([&] { model.bind("W", w).bind("U", u); })`.
   /// All that it binds on this thread takes effect at once when it returns: every call has either the old weights or
-  /// the new ones, never some of each. If it throws, or memory runs out, nothing is bound. Old and new weights are in
-  /// memory together until then; tables that follow from them are made once.
+  /// the new ones, never some of each. If it throws, or memory runs out, nothing is bound; a `try_bind` that fails
+  /// inside throws nothing, and is the lambda's to act on. Old and new weights are in memory together until then;
+  /// tables that follow from them are made once.
   template <class Binds>
   Functor& bind_together(Binds&& binds) {
     model_->bind_together(binds);
     return *this;
+  }
+
+  /// The same, whose error is returned; exceptions of other types pass through.
+  template <class Binds>
+  Result<Done> try_bind_together(Binds&& binds) {
+    return attempt([&] { bind_together(binds); });
   }
 
   /// `bind` in any of these forms, whose error is returned.
@@ -344,6 +355,11 @@ Functor<Types...> compile(const Program<Types...>& program, const Schedule& sche
   return Functor<Types...>(runtime::compile_graph(program.graph(), runtime::with_pool(schedule, options.workers.get()),
                                                   options.target ? *options.target : runtime::host_target()),
                            options);
+}
+template <class Node, class... Rest>
+void compile(const Model<Node>&, const Rest&...) {
+  static_assert(sizeof(Node) == 0,
+                "compile takes a complete program, which recursion_op or program gives, not a model");
 }
 /// The same under `Schedule::standard()`.
 template <class... Types>

@@ -23,6 +23,13 @@ inline const ir::LetStmt* named_row(const ir::Stmt& stmt) {
   return loop && is_row_dim(loop->dim) && loop->loop == ir::ForKind::serial ? loop->body.as<ir::LetStmt>() : nullptr;
 }
 
+/// Whether `x` and `y` are of two temporaries in the same memory. Where one's rows are longer, a row of it lies where
+/// other rows of the other do: merged, it would be stored before these are read.
+inline bool share_memory(const Access& x, const Access& y) {
+  const auto home = [](const ir::Buffer& buffer) { return buffer->stored_in ? buffer->stored_in : buffer; };
+  return x.buffer != y.buffer && home(x.buffer) == home(y.buffer);
+}
+
 /// `a` with what `b` does of each row behind it; nothing if they are not to be merged.
 inline ir::Stmt merged_rows(const ir::Stmt& a, const ir::Stmt& b, bool carried) {
   const ir::LetStmt *row_a = named_row(a), *row_b = named_row(b);
@@ -37,9 +44,11 @@ inline ir::Stmt merged_rows(const ir::Stmt& a, const ir::Stmt& b, bool carried) 
   if (dependence(first, second, carried) != Dependence::none) return {};
   bool common = false;
   for (const Access& x : first)
-    for (const Access& y : second)
+    for (const Access& y : second) {
+      if (share_memory(x, y)) return {};
       common |=
           x.buffer == y.buffer && !x.indices.empty() && !y.indices.empty() && ir::equal(x.indices[0], y.indices[0]);
+    }
   if (!common) return {};
   return ir::For::make(loop_a.var, loop_a.dim, loop_a.extent, loop_a.loop,
                        ir::LetStmt::make(row_a->var, row_a->value, ir::Block::make({row_a->body, body})), loop_a.piece);

@@ -316,6 +316,37 @@ concept Accessor = requires {
 template <class A, class Node>
 concept AccessorOf = Accessor<A> && A::template fits<Node>();
 
+/// Refuses, in words, what is no accessor of a Node.
+template <class A, class Node>
+constexpr bool valid_accessor() {
+  constexpr bool is_member = AccessorOf<A, Node> || requires(const Node& node) { A::get(node); };
+  static_assert(is_member,
+                "the node type of the model has no such member: it is another type's, or a getter that is not const; "
+                "where several members are named, one of them holds no children of that type");
+  if constexpr (is_member && !AccessorOf<A, Node>) {
+    using Ref = decltype(A::get(std::declval<const Node&>()));
+    constexpr bool is_field = A::kind == AccessorKind::field, is_link = PointerLike<std::remove_cvref_t<Ref>>;
+    constexpr bool is_range = requires(std::remove_reference_t<Ref> & range) { begin_of(range) != end_of(range); };
+    static_assert(!is_field || !is_link, "this member is a link: cortex::child or optional_child names it, not field");
+    static_assert(
+        !is_field || is_link,
+        "a field is a number, a bool, an enumeration, or an array of fixed size of these, std::array or of C; "
+        "longer data is found by an index, as in Emb(word(n), i)");
+    static_assert(is_field || !is_link,
+                  "this link leads to another type than the model's nodes: make it a model over the type that links "
+                  "lead to, such as a base class");
+    static_assert(
+        is_field || is_link || !is_range || A::kind == AccessorKind::children,
+        "this member holds several children: cortex::children names them all, child<&Node::kids, 0> the first "
+        "of an array");
+    static_assert(
+        is_field || is_link || (is_range && A::kind != AccessorKind::children),
+        "this member is no link to a node, nor a range of links: a pointer, an index or a node itself; of "
+        "anything else a captureless lambda makes one, child<[](const Node& n) { return n.left_or_null(); }>");
+  }
+  return AccessorOf<A, Node>;
+}
+
 }  // namespace cortex::structure
 
 namespace cortex {

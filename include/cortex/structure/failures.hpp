@@ -61,10 +61,11 @@ inline std::string in_quotes(std::string_view name) { return "'" + std::string(n
 [[noreturn, gnu::cold, gnu::noinline]] inline void link_index(const WalkState& walk, std::int32_t place,
                                                               std::string_view name, std::string_view index,
                                                               std::size_t size) {
-  refuse(Code::out_of_range, walk, place,
-         in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) +
-             ", but the arena holds " + std::to_string(size) +
-             " nodes; use -1 (or the greatest value of an unsigned type) for no child");
+  refuse(
+      Code::out_of_range, walk, place,
+      in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) + ", but the arena holds " +
+          std::to_string(size) +
+          " nodes, counted from 0; an optional child that is absent is -1, or the greatest value of an unsigned type");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_visits(const WalkState& walk) {

@@ -35,8 +35,8 @@ class HeaderReader {
     std::uint64_t length = 0;
     std::memcpy(&length, file_.data(), 8);
     if (length > longest_header)
-      refuse(source_, "its header would be " + std::to_string(length) + " bytes long; the format allows " +
-                          std::to_string(longest_header));
+      refuse(source_, "is no safetensors file: its header would be " + std::to_string(length) +
+                          " bytes long, and the format allows " + std::to_string(longest_header));
     if (length > file_.size() - 8)
       refuse(source_, "its header is " + std::to_string(length) + " bytes long, but only " +
                           std::to_string(file_.size() - 8) +
