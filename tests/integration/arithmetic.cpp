@@ -152,6 +152,27 @@ TEST_CASE("expressions of hundreds of terms, and hundreds of operators in a row,
   CHECK(model(Step{})[0][3] == Approx(2));
 }
 
+TEST_CASE("a branch between numbers is a state and is read, under every schedule", "[branch]") {
+  Dim H{"hidden", hidden};
+  Model<Step> m("numbers", sequence);
+  auto w = m.input<float>("w", H);
+  auto h = m.placeholder<float>("h"), g = m.placeholder<float>("g");
+  auto even = m.compute("even", [&](auto n) { return w(0) + h(next(n)); });
+  auto odd = m.compute("odd", [&](auto n) { return w(1) * 3 + g(next(n)); });
+  auto pick = m.if_then_else(
+      "pick", [](auto n) { return a(n) % 2 == 0; }, even, odd);
+  auto twice = m.compute("twice", [&](auto n) { return pick(n) * 2; });
+  const auto program = m.recursion_op(h, pick, g, twice);
+  const Step last{2}, middle{3, 0, &last}, first{4, 0, &middle};
+  for (const Schedule& schedule : {Schedule::standard(), Schedule(), Schedule().dynamic_batch()}) {
+    auto model = test::compile_here(program, schedule);
+    model.bind("w", std::vector<float>(hidden, 1));
+    const auto result = model(first);
+    CHECK(result.root(0, h)[0] == 6);  // 1 + (3 + 2 * 1)
+    CHECK(result.root(0, g)[0] == 12);
+  }
+}
+
 TEST_CASE("a sum may be summed again beside itself", "[deep]") {
   Dim H{"hidden", hidden};
   Model<Step> m("again", sequence);

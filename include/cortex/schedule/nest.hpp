@@ -2,6 +2,7 @@
 // dimensions, and what is done for one element. Passes that move or merge nests work on this view.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -38,6 +39,13 @@ inline bool carries_recursion(const ir::For& loop) {
   return loop.dim.kind() == DimKind::all_batches || loop.dim.kind() == DimKind::sequence;
 }
 
+/// Whether `stmt` is stores, of values that may have names: what fused nests without loops leave below their condition.
+inline bool is_stores(const ir::Stmt& stmt) {
+  if (const auto* let = stmt.as<ir::LetStmt>()) return is_stores(let->body);
+  const auto* block = stmt.as<ir::Block>();
+  return block ? std::all_of(block->stmts.begin(), block->stmts.end(), is_stores) : stmt.as<ir::Store>() != nullptr;
+}
+
 /// Takes `stmt` apart, or nothing if it is no such nest (a loop that carries a dependence, a block, a barrier).
 inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
   Nest nest;
@@ -58,8 +66,8 @@ inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
     stmt = loop->body;
   }
   const bool inside = nest.rows || !nest.loops.empty();
-  const bool element =
-      stmt.as<ir::Store>() || stmt.as<ir::Alloc>() || (inside && (stmt.as<ir::Block>() || stmt.as<ir::LetStmt>()));
+  const bool element = stmt.as<ir::Store>() || stmt.as<ir::Alloc>() || (nest.guard && is_stores(stmt)) ||
+                       (inside && (stmt.as<ir::Block>() || stmt.as<ir::LetStmt>()));
   if (!element) return {};
   nest.inner = stmt;
   return nest;
