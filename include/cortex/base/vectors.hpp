@@ -28,6 +28,30 @@ Reversed<const typename Elements::value_type> reversed(const Elements& vector) {
   return {vector.data(), vector.data() + vector.size()};
 }
 
+/// Whether `element` is among the elements.
+template <class Elements, class T>
+bool contains(const Elements& elements, const T& element) {
+  for (const auto& each : elements)
+    if (each == element) return true;
+  return false;
+}
+
+/// Whether `holds` is true for at least one element.
+template <class Elements, class Predicate>
+bool any_of(const Elements& elements, const Predicate& holds) {
+  for (const auto& each : elements)
+    if (holds(each)) return true;
+  return false;
+}
+
+/// Whether `holds` is true for every element; it is where there are none.
+template <class Elements, class Predicate>
+bool all_of(const Elements& elements, const Predicate& holds) {
+  for (const auto& each : elements)
+    if (!holds(each)) return false;
+  return true;
+}
+
 /// Adds the elements of another vector at the end.
 template <class Elements>
 void append(Elements& to, const Elements& elements) {

@@ -1,12 +1,12 @@
 // The model that lambdas add to: the graph so far and the numbers of accessors. Nothing here is a template.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/dsl/value.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ra/well_formed.hpp"
@@ -245,8 +245,7 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const Vector
   Vector<ra::State> ordered;
   Vector<bool> needed(std::size_t(ra::num_recursions(*whole)));
   const auto is_listed = [&](const ra::State& s) {
-    return std::any_of(ordered.begin(), ordered.end(),
-                       [&](const ra::State& o) { return o.placeholder == s.placeholder; });
+    return any_of(ordered, [&](const ra::State& o) { return o.placeholder == s.placeholder; });
   };
   for (const ir::Buffer& result : results) {
     const int number = ra::state_of(*whole, whole->find(state.op(result).buffer));

@@ -13,6 +13,7 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -157,8 +158,7 @@ class WorkCounter {
     if (store.buffer->scope == Scope::local) return;
     note_access(store.buffer, store.indices, place, true);
     item().by_each_worker |= store.buffer->scope == Scope::worker && place.shared.empty();
-    if (std::find(item().stored.begin(), item().stored.end(), store.buffer) == item().stored.end())
-      item().stored.push_back(store.buffer);
+    if (!contains(item().stored, store.buffer)) item().stored.push_back(store.buffer);
   }
 
   void branch(const If& n, const Place& place) {
@@ -194,7 +194,7 @@ class WorkCounter {
   };
 
   static bool uses_shared(const Expr& e, const Place& place) {
-    return std::any_of(place.shared.begin(), place.shared.end(), [&](const Expr& var) { return uses(e, var); });
+    return any_of(place.shared, [&](const Expr& var) { return uses(e, var); });
   }
   static Place in_let(const LetStmt& let, const Place& place) {
     Place inside = place;
@@ -206,7 +206,7 @@ class WorkCounter {
     SharedDims access{buffer, 0, write, write ? items_.size() - 1 : 0};
     for (std::size_t d = 0; d < indices.size(); ++d)
       if (uses_shared(indices[d], place)) access.dims |= 1u << d;
-    if (std::find(accesses_.begin(), accesses_.end(), access) == accesses_.end()) accesses_.push_back(access);
+    if (!contains(accesses_, access)) accesses_.push_back(access);
   }
 
   /// Whether some nest reads of the buffer by other dimensions than those by which workers write it in that item.
@@ -338,7 +338,7 @@ class WorkCounter {
     for (const Read& read : reads_) {
       const auto& load = *read.load.as<Load>();
       const auto same = [&](const Expr& other) { return equal(other, read.load); };
-      if (std::any_of(counted.begin(), counted.end(), same)) continue;
+      if (any_of(counted, same)) continue;
       counted.push_back(read.load);
       double elements = 1;
       bool by_row = false;

@@ -2,7 +2,6 @@
 // input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3).
 #pragma once
 
-#include <algorithm>
 #include <utility>
 
 #include "cortex/base/pointer_map.hpp"
@@ -150,8 +149,7 @@ inline PointerSet ahead_of(const Version& version, const Vector<ir::Buffer>& sta
 namespace detail {
 
 inline bool defines(const Version& version, const ir::Buffer& buffer) {
-  return std::any_of(version.definitions.begin(), version.definitions.end(),
-                     [&](const Definition& d) { return d.buffer == buffer; });
+  return any_of(version.definitions, [&](const Definition& d) { return d.buffer == buffer; });
 }
 
 /// Whether every tensor over the nodes that `d` reads is defined in `everywhere`, and nowhere in `elsewhere`.
@@ -174,10 +172,9 @@ namespace detail {
 /// anything that is complete by then, so they read the same now.
 inline void drop_repeated(Vector<Recursion>& recursions) {
   const auto has = [](const Recursion& r, Part part, const Definition& d) {
-    return std::any_of(r.versions.begin(), r.versions.end(), [&](const Version& v) {
+    return any_of(r.versions, [&](const Version& v) {
       return v.part == part && v.number < 0 &&
-             std::any_of(v.definitions.begin(), v.definitions.end(),
-                         [&](const Definition& o) { return same_definition(d, o); });
+             any_of(v.definitions, [&](const Definition& o) { return same_definition(d, o); });
     });
   };
   for (std::size_t r = 1; r < recursions.size(); ++r)

@@ -1,10 +1,10 @@
 // From the operator graph and its schedule to the ILIR (paper section 4).
 #pragma once
 
-#include <algorithm>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/lower/absent_children.hpp"
 #include "cortex/lower/emit_loops.hpp"
 #include "cortex/lower/hoist.hpp"
@@ -42,9 +42,9 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   program.name = graph.name;
   program.buffers = buffers_of(graph, body);
   program.body = body;
-  program.chains = graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
-                   std::none_of(graph.containers.begin(), graph.containers.end(),
-                                [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
+  program.chains =
+      graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
+      !any_of(graph.containers, [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
   program.parts = questions.parts();
   for (const ra::Accessor& child : graph.children_named) program.required_children.push_back(!child.optional);
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);

@@ -17,7 +17,6 @@
 // find out: nothing here relies on it.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -51,7 +50,7 @@ class Refactorer {
   /// False if the operator contracts over nothing that depends on the recursion.
   bool run() {
     for (const Version& version : recursion_.versions) plans_.push_back(plan_of(version));
-    if (std::all_of(plans_.begin(), plans_.end(), [](const Plan& p) { return p.cuts.empty(); })) return false;
+    if (all_of(plans_, [](const Plan& p) { return p.cuts.empty(); })) return false;
     if (slices_ == 1) return true;
     choose_own_states();
     for (std::size_t v = 0; v < plans_.size(); ++v) rewrite(recursion_.versions[v], plans_[v]);
@@ -331,7 +330,7 @@ inline void refactor(Vector<Recursion>& recursions, const ra::Graph& graph, cons
   Vector<std::string> cut_in(recursions.size());  // the operator each is cut at; empty: none
   Vector<std::string> named;
   for (const std::string& name : schedule.refactored) {
-    if (std::find(named.begin(), named.end(), name) != named.end()) continue;  // said twice
+    if (contains(named, name)) continue;  // said twice
     named.push_back(name);
     const int op = detail::cut_operator(graph, name);
     bool up = false, down = false, done = false;

@@ -2,11 +2,11 @@
 // too, so that lowering sees only plain reductions and elementwise bodies (paper section 4.1, L1).
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/lower/definition.hpp"
 
@@ -89,8 +89,7 @@ class ReductionSplitter {
     bool again = false;
     ir::visit_with(product, [&](const ir::Load& load) {
       const ir::Expr e = ir::handle_of(load);
-      const bool of_output =
-          std::any_of(scope_.begin(), scope_.end(), [&](const IndexVar& v) { return ir::uses(e, v.var); });
+      const bool of_output = any_of(scope_, [&](const IndexVar& v) { return ir::uses(e, v.var); });
       if (load.buffer->role != ir::Role::weight || !of_output || !ir::uses(e, summed)) return;
       for (std::size_t w = 0; w < before; ++w) again |= ir::equal(weights[w], e);
       weights.push_back(e);
@@ -118,8 +117,7 @@ class ReductionSplitter {
     const bool leaf =
         e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
     if (leaf || !is_float(e.dtype())) return e;
-    const bool per_output = std::any_of(whole_.indices.begin(), whole_.indices.end(),
-                                        [&](const IndexVar& v) { return ir::uses(e, v.var); });
+    const bool per_output = any_of(whole_.indices, [&](const IndexVar& v) { return ir::uses(e, v.var); });
     if (!per_output && !whole_.indices.empty() && ir::uses(e, reduce.axis.var)) return define(e, "pre");
     return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce); });
   }

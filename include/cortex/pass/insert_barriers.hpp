@@ -21,7 +21,6 @@
 // missing from a run.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -87,8 +86,7 @@ inline Vector<SharedAccess> reads_of(const ir::Expr& value) {
 inline bool always_meet(const ir::Stmt& stmt) {
   if (stmt.as<ir::Barrier>()) return true;
   if (const auto* let = stmt.as<ir::LetStmt>()) return always_meet(let->body);
-  if (const auto* block = stmt.as<ir::Block>())
-    return std::any_of(block->stmts.begin(), block->stmts.end(), always_meet);
+  if (const auto* block = stmt.as<ir::Block>()) return any_of(block->stmts, always_meet);
   const auto* loop = stmt.as<ir::For>();
   const auto* extent = loop ? loop->extent.as<ir::UfCall>() : nullptr;
   if (!extent || extent->uf.accessor >= 0) return false;

@@ -2,7 +2,6 @@
 // there is none. A header of its own, for those who write schedules or tune them.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -227,8 +226,7 @@ inline void check_step(const LoopStep& step) {
                      (more_numbers ? step.numbers.size() >= numbers : step.numbers.size() == numbers);
   bool known = true;  // who is to share a loop
   for (std::size_t i = 0; right && i < names; ++i)
-    if (primitive->arguments[i] == 'b')
-      known = std::find(std::begin(sharers), std::end(sharers), step.names[i]) != std::end(sharers);
+    if (primitive->arguments[i] == 'b') known = contains(sharers, step.names[i]);
   if (!right || !known)
     throw Error(Code::invalid_schedule,
                 "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
@@ -248,7 +246,7 @@ inline void check_order(const Vector<LoopStep>& steps) {
     if (tiled && step.primitive == "insert_barriers")
       throw Error(Code::invalid_schedule,
                   "loop schedule: insert_barriers(): it has to come before tile_nests(), since work is shared");
-    if (barriers && std::find(std::begin(early), std::end(early), step.primitive) != std::end(early))
+    if (barriers && contains(early, step.primitive))
       throw Error(Code::invalid_schedule,
                   "loop schedule: " + to_string(step) + ": it has to come before insert_barriers()");
     barriers |= step.primitive == "insert_barriers";
@@ -349,8 +347,7 @@ class Loops : public LoopSchedule {
   friend bool operator==(const Loops& a, const Loops& b) { return a.steps_ == b.steps_; }
 
   bool has_barriers() const override {
-    return std::any_of(steps_.begin(), steps_.end(),
-                       [](const LoopStep& s) { return s.primitive == "insert_barriers"; });
+    return any_of(steps_, [](const LoopStep& s) { return s.primitive == "insert_barriers"; });
   }
   std::size_t size() const override { return steps_.size(); }
   std::string text(std::size_t step) const override { return cortex::to_string(steps_[step]); }

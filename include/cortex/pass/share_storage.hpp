@@ -29,6 +29,7 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/pass/flatten_storage.hpp"
 #include "cortex/pass/insert_barriers.hpp"
 
@@ -157,7 +158,7 @@ class StorageSharer {
 
   bool barrier_within(int region, int from, int to) const {
     const auto& barriers = regions_[std::size_t(region)].barriers;
-    return std::any_of(barriers.begin(), barriers.end(), [&](int at) { return from < at && at < to; });
+    return any_of(barriers, [&](int at) { return from < at && at < to; });
   }
 
   Span outside(const Span& span) const {

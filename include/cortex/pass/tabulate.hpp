@@ -23,6 +23,7 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/share_work.hpp"
 
@@ -181,7 +182,7 @@ class Tabulator {
   }
   template <class T>
   static void add(Vector<T>& list, const T& value) {
-    if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+    if (!contains(list, value)) list.push_back(value);
   }
 
   // ---- nests among each other ----

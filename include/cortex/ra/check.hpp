@@ -504,8 +504,7 @@ class OpChecker {
       case ir::ExprKind::select:
         return has_load(e.as<ir::Select>()->condition) || has_load(e.as<ir::Select>()->then_value) ||
                has_load(e.as<ir::Select>()->else_value);
-      case ir::ExprKind::uf_call:
-        return std::any_of(e.as<ir::UfCall>()->args.begin(), e.as<ir::UfCall>()->args.end(), has_load);
+      case ir::ExprKind::uf_call: return any_of(e.as<ir::UfCall>()->args, has_load);
       case ir::ExprKind::reduce: return has_load(e.as<ir::Reduce>()->body);
       case ir::ExprKind::int_imm:
       case ir::ExprKind::float_imm:

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ra/index_checks.hpp"
@@ -90,8 +91,7 @@ class QuestionCollector {
     }
     found->nodes |= use.nodes;
     if (!same(found->guard, use.guard)) found->guard = {};
-    if (std::find(found->values.begin(), found->values.end(), value) == found->values.end())
-      found->values.push_back(value);
+    if (!contains(found->values, value)) found->values.push_back(value);
     found->branches.push_back(use.op);
   }
 
@@ -104,9 +104,7 @@ class QuestionCollector {
       // The last case has no branch of its own: it is what is left.
       Vector<std::int64_t> values = op.cases;
       const bool own = s.partitions && ir::equal(s.key, key) && s.nodes == use.nodes && same(s.guard, use.guard);
-      const bool subset = std::all_of(s.values.begin(), s.values.end(), [&](std::int64_t v) {
-        return std::find(values.begin(), values.end(), v) != values.end();
-      });
+      const bool subset = all_of(s.values, [&](std::int64_t v) { return contains(values, v); });
       if (!own || !subset) continue;
       s.values = std::move(values);
       s.exhaustive = true;

@@ -9,6 +9,7 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
 
@@ -74,7 +75,7 @@ class SharedValues {
   }
 
   static bool contains(const Vector<ir::Expr>& vars, const ir::Expr& var) {
-    return std::any_of(vars.begin(), vars.end(), [&](const ir::Expr& v) { return v.same_as(var); });
+    return any_of(vars, [&](const ir::Expr& v) { return v.same_as(var); });
   }
   static void add(Vector<ir::Expr>& vars, const ir::Expr& var) {
     if (!contains(vars, var)) vars.push_back(var);
@@ -103,7 +104,7 @@ class SharedValues {
       const auto* axis = axes_.find(var.get());
       return axis && axis->second.kind() == DimKind::dense;
     };
-    return std::all_of(vars.begin(), vars.end(), is_index) || std::all_of(vars.begin(), vars.end(), is_axis);
+    return all_of(vars, is_index) || all_of(vars, is_axis);
   }
 
   /// A read of a new operator that computes `value`, which depends on `vars`.

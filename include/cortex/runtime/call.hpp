@@ -13,6 +13,7 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/base/function_ref.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/guards.hpp"
 #include "cortex/runtime/run_kernel.hpp"
@@ -66,9 +67,9 @@ class CallInGroups {
   CallInGroups(Workspace& workspace, const Numbering& numbering, std::int64_t* when)
       : workspace_(workspace), numbering_(numbering), when_numbered_(when) {
     const ra::Graph& graph = workspace.plan().executable->graph;
-    may_repeat_ = graph.structure == ra::StructureKind::dag &&
-                  std::all_of(graph.containers.begin(), graph.containers.end(),
-                              [](const auto& container) { return container.relation == ra::Relation::children; });
+    may_repeat_ = graph.structure == ra::StructureKind::dag && all_of(graph.containers, [](const auto& container) {
+                    return container.relation == ra::Relation::children;
+                  });
   }
 
   /// Whether the call is made, and not undone.

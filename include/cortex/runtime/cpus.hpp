@@ -12,6 +12,7 @@
 #include <string>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 
 namespace cortex::runtime {
 
@@ -133,7 +134,7 @@ inline Vector<int> of_different_cores_first(const Vector<int>& cpus, const std::
     cores.clear();
     for (const int cpu : rest) {
       const int core = core_of(cpu, system);
-      const bool taken = std::find(cores.begin(), cores.end(), core) != cores.end();
+      const bool taken = contains(cores, core);
       (taken ? others : result).push_back(cpu);
       if (!taken) cores.push_back(core);
     }

@@ -1,10 +1,10 @@
 // How a model's kernel is launched.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/jit/cuda_driver.hpp"
 #include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
@@ -68,9 +68,8 @@ inline int groups_at_once(const CudaDevice& device, const CudaExecutable& code, 
                                        ", so its blocks could never meet at a barrier: take fewer blocks or threads");
   // What a node's parents say depends on all roots of the call.
   const auto& containers = code.executable->graph.containers;
-  const bool together = std::any_of(containers.begin(), containers.end(), [](const ra::Accessor& accessor) {
-    return accessor.relation != ra::Relation::children;
-  });
+  const bool together =
+      any_of(containers, [](const ra::Accessor& accessor) { return accessor.relation != ra::Relation::children; });
   return together ? 1 : at_once;
 }
 

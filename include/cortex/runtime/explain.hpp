@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/count_work.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ra/index_checks.hpp"
@@ -43,7 +44,7 @@ class Explainer {
   /// Whether the slice on chip that was to hold some of a weight is there no more: registers hold all of it.
   bool is_gone(const ir::Buffer& buffer) const {
     const auto& there = executable_.tiled.buffers;
-    return buffer->scope == ir::Scope::chip && std::find(there.begin(), there.end(), buffer) == there.end();
+    return buffer->scope == ir::Scope::chip && !contains(there, buffer);
   }
 
   std::string work() const {
@@ -82,7 +83,7 @@ class Explainer {
   static Vector<std::string> read_texts(const ir::WorkItem& item) {
     Vector<std::string> units, texts;
     for (const ir::WeightRead& read : item.weights)
-      if (std::find(units.begin(), units.end(), read.unit) == units.end()) units.push_back(read.unit);
+      if (!contains(units, read.unit)) units.push_back(read.unit);
     for (const std::string& unit : units) {
       double bytes = 0;
       Vector<std::string> names;

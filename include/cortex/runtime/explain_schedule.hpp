@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/pass/flatten_storage.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/explain_text.hpp"
@@ -158,7 +159,7 @@ class ScheduleExplainer {
     for (const auto& [name, type] : s.stored) as(name, type);
     if (types.empty()) return "";
     const auto& buffers = executable_.scheduled.buffers;
-    const bool tiles = std::any_of(buffers.begin(), buffers.end(), [](const ir::Buffer& b) { return b->tiles; });
+    const bool tiles = any_of(buffers, [](const ir::Buffer& b) { return b->tiles; });
     return "stored: " + joined(types) + (schedule::products_of(s.gpu) == DType::f32 ? "; arithmetic is in f32" : "") +
            (tiles ? ", with products of the matrix unit" : "");
   }
@@ -171,8 +172,7 @@ class ScheduleExplainer {
       if (!reason) return;
       Vector<std::string> names;
       for (const schedule::Access& access : schedule::accesses_of(nest.inner))
-        if (access.write && std::find(names.begin(), names.end(), access.buffer->name) == names.end())
-          names.push_back(access.buffer->name);
+        if (access.write && !contains(names, access.buffer->name)) names.push_back(access.buffer->name);
       lines.row({"vectors", "multiply for " + joined(names) + ", and not the matrix unit: " + reason});
     });
   }
@@ -240,7 +240,7 @@ class ScheduleExplainer {
     for (const ir::Buffer& buffer : executable_.scheduled.buffers) {
       if (!buffer->fragments || !buffer->packed_from) continue;
       const std::string& name = buffer->packed_from->name;
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (!contains(names, name)) names.push_back(name);
     }
     return names;
   }
@@ -248,8 +248,7 @@ class ScheduleExplainer {
   std::string branches() const {
     const Schedule& s = executable_.schedule;
     const auto& ops = executable_.graph.ops;
-    if (std::none_of(ops.begin(), ops.end(), [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; }))
-      return "there are none";
+    if (!any_of(ops, [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; })) return "there are none";
     if (s.specialize_every) return "each side of each branch has code of its own";
     Vector<std::string> own;
     if (s.specialize_all) own.push_back("branches on is_leaf and switches");

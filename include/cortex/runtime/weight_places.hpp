@@ -1,11 +1,11 @@
 // Where a GPU's threads find the matrices of a model: in registers, in shared memory, or in the L2 cache.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -32,9 +32,7 @@ inline std::string name_of_slice(const ir::Buffer& buffer) {
 
 namespace detail {
 
-inline bool has(const Vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+inline bool has(const Vector<std::string>& names, const std::string& name) { return contains(names, name); }
 
 /// Whether loops that carry the recursion read the matrix from elsewhere.
 inline bool levels_read(const ir::Stmt& body, const std::string& name) {

@@ -12,6 +12,7 @@
 
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/published.hpp"
 #include "cortex/runtime/storage.hpp"
@@ -346,7 +347,7 @@ class Weights {
   void drop_tables(WeightSet& set, int slot) const {
     for (std::size_t t = 0; t < set.tables.size(); ++t) {
       const ir::Tabulation& tabulation = executable_->program.tabulations[t];
-      bool follows = std::find(tabulation.weights.begin(), tabulation.weights.end(), slot) != tabulation.weights.end();
+      bool follows = contains(tabulation.weights, slot);
       for (const ir::Tabulation::Key& key : tabulation.keys)
         follows |= executable_->fields[std::size_t(key.field)].weight == slot;
       if (follows) set.tables[t] = nullptr;

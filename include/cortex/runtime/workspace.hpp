@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/runtime/counts.hpp"
 #include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/memory.hpp"
@@ -168,7 +169,7 @@ class alignas(128) Workspace {
   /// Whether some of what the program computes is in tables.
   bool has_tables() const {
     const Vector<std::int32_t>& computes = weights().computes;
-    return std::find(computes.begin(), computes.end(), 0) != computes.end();
+    return contains(computes, 0);
   }
 
   /// Puts the rows in place that tables have, after `prepare`: this worker's share of them, or all where it has a copy

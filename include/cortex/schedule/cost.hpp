@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/count_work.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/machine_model.hpp"
@@ -83,8 +84,7 @@ class CostModel {
       for (const ir::WeightRead& read : item.weights)
         if (!is_of_rows(read.unit)) slices_.back() += read.bytes / workers_;
       const std::string part = item.unit.substr(0, item.unit.find(" where "));
-      if (part.rfind("node of part", 0) == 0 && std::find(parts.begin(), parts.end(), part) == parts.end())
-        parts.push_back(part);
+      if (part.rfind("node of part", 0) == 0 && !contains(parts, part)) parts.push_back(part);
     }
     parts_ = std::max(1.0, double(parts.size()));
     for (const auto& [name, depth] : schedule.unrolled) depth_ = std::max(depth_, double(depth));
@@ -203,8 +203,7 @@ class CostModel {
 
   /// Whether a matrix unit makes the nest's products.
   static bool on_matrix_unit(const ir::WorkItem& item) {
-    return std::any_of(item.weights.begin(), item.weights.end(),
-                       [](const ir::WeightRead& read) { return read.weight->tiles; });
+    return any_of(item.weights, [](const ir::WeightRead& read) { return read.weight->tiles; });
   }
 
   /// Multiply-adds of vectors, times 2, in a cycle of a CPU that has a matrix unit: what its cycles are counted in.

@@ -177,7 +177,7 @@ class RegisterKeeper {
   void divide() {
     Vector<std::int64_t> extents;
     for (const Kept& kept : kept_)
-      if (std::find(extents.begin(), extents.end(), kept.extent) == extents.end()) extents.push_back(kept.extent);
+      if (!contains(extents, kept.extent)) extents.push_back(kept.extent);
     std::sort(extents.begin(), extents.end());
     std::int64_t room = shape_.weight_registers, waiting = 0;
     for (const Kept& kept : kept_) waiting += registers_of(kept);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/independence.hpp"
 #include "cortex/schedule/unroll_and_jam.hpp"
 
@@ -141,9 +142,7 @@ struct LoopPath {
 };
 
 inline LoopPath path_through(const ir::Stmt& body, const Vector<std::string>& names) {
-  const auto is_named = [&](const ir::For& loop) {
-    return std::find(names.begin(), names.end(), name_of(loop)) != names.end();
-  };
+  const auto is_named = [&](const ir::For& loop) { return contains(names, name_of(loop)); };
   const ir::For* first = nullptr;
   for (const std::string& name : names) {
     const ir::For& loop = loop_named(body, name);
@@ -184,7 +183,7 @@ inline ir::Stmt reorder_loops(const ir::Stmt& body, const Vector<std::string>& n
   Vector<const ir::For*> order = path.loops;
   std::size_t next = 0;
   for (const ir::For*& place : order)
-    if (std::find(names.begin(), names.end(), name_of(*place)) != names.end()) place = &loop_named(body, names[next++]);
+    if (contains(names, name_of(*place))) place = &loop_named(body, names[next++]);
   if (order == path.loops) return body;
   const auto position = [&](const ir::For* loop) {
     return std::find(order.begin(), order.end(), loop) - order.begin();

@@ -12,6 +12,7 @@
 
 #include "cortex/base/function_ref.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/schedule/access.hpp"
 
@@ -28,14 +29,14 @@ inline bool is_contraction(const ir::For& loop) {
 
 inline void add_once(Vector<ir::Expr>& all, const ir::Expr& e) {
   const auto same = [&](const ir::Expr& known) { return ir::equal(known, e); };
-  if (std::none_of(all.begin(), all.end(), same)) all.push_back(e);
+  if (!any_of(all, same)) all.push_back(e);
 }
 
 /// The variables that say where the loop around a contraction is: its own, and those that follow from it.
 using Position = Vector<ir::Expr>;
 
 inline bool uses_any(const ir::Expr& e, const Position& position) {
-  return std::any_of(position.begin(), position.end(), [&](const ir::Expr& var) { return ir::uses(e, var); });
+  return any_of(position, [&](const ir::Expr& var) { return ir::uses(e, var); });
 }
 
 /// What iterations of a contraction read: of packed f32 weights that the loop around passes over once, since what it

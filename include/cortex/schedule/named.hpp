@@ -2,12 +2,12 @@
 // and after each step of a schedule each is there once.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/print.hpp"
 
@@ -85,14 +85,12 @@ class Naming {
  private:
   static bool is_temporary(const ir::Buffer& buffer) { return buffer->role == ir::Role::temp; }
   void claim(const ir::Buffer& buffer) {
-    const bool known = std::find(taken_.begin(), taken_.end(), buffer->name) != taken_.end();
+    const bool known = contains(taken_, buffer->name);
     if (!is_temporary(buffer) && !known) taken_.push_back(buffer->name);
   }
 
   std::string unique(const std::string& name) {
-    const auto free = [&](const std::string& candidate) {
-      return std::find(taken_.begin(), taken_.end(), candidate) == taken_.end();
-    };
+    const auto free = [&](const std::string& candidate) { return !contains(taken_, candidate); };
     std::string result = name;
     for (int n = 2; !free(result); ++n) result = name + "." + std::to_string(n);
     taken_.push_back(result);
@@ -194,7 +192,7 @@ inline ir::Buffer buffer_named(const ir::Stmt& body, std::string_view name) {
   Vector<std::string> others;
   const auto look = [&](const ir::Buffer& buffer) {
     if (buffer->name == name) found = buffer;
-    if (std::find(others.begin(), others.end(), buffer->name) == others.end()) others.push_back(buffer->name);
+    if (!contains(others, buffer->name)) others.push_back(buffer->name);
   };
   ir::visit_with(
       body, [&](const ir::Load& load) { look(load.buffer); }, [&](const ir::Store& store) { look(store.buffer); });

@@ -2,7 +2,6 @@
 // dimensions, and what is done for one element. Passes that move or merge nests work on this view.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -43,7 +42,7 @@ inline bool carries_recursion(const ir::For& loop) {
 inline bool is_stores(const ir::Stmt& stmt) {
   if (const auto* let = stmt.as<ir::LetStmt>()) return is_stores(let->body);
   const auto* block = stmt.as<ir::Block>();
-  return block ? std::all_of(block->stmts.begin(), block->stmts.end(), is_stores) : stmt.as<ir::Store>() != nullptr;
+  return block ? all_of(block->stmts, is_stores) : stmt.as<ir::Store>() != nullptr;
 }
 
 /// Takes `stmt` apart, or nothing if it is no such nest (a loop that carries a dependence, a block, a barrier).

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -180,7 +181,7 @@ inline ir::Substitution bindings(const Producer& producer, const Vector<ir::Expr
 inline void need_bound(const Producer& producer, const ir::Substitution& bound, const ir::Stmt& stmt,
                        const Vector<const ir::For*>& kept, const std::string& name) {
   for (const ir::For* loop : producer.loops) {
-    const bool stays = std::find(kept.begin(), kept.end(), loop) != kept.end();
+    const bool stays = contains(kept, loop);
     if (!stays && !bound.contains(loop->var.get()) && ir::uses(stmt, loop->var))
       refuse("'" + name + "' needs '" + name_of(*loop) + "', which its indices do not give");
   }
@@ -397,8 +398,7 @@ inline ir::Stmt compute_at(const ir::Stmt& body, const std::string& name, const 
     refuse("'" + name + "' is not stored at one loop's variable for each dimension");
   ir::Stmt work = producer.inner;
   for (const auto& each : reversed(producer.loops))
-    if (std::find(kept.begin(), kept.end(), each) != kept.end())
-      work = ir::For::make(each->var, each->dim, each->extent, ir::ForKind::serial, work);
+    if (contains(kept, each)) work = ir::For::make(each->var, each->dim, each->extent, ir::ForKind::serial, work);
   detail::need_bound(producer, bound, work, kept, name);
   work = ir::substitute(work, bound);
   // A producer that stands in the loop stays where it is; else its work comes first.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -214,9 +215,7 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
   const detail::Lifted parts = detail::lifted(inner);
   if (parts.stmts.size() < 2) return body;
   detail::need_no_barrier(loop);  // one that parts an iteration from the next
-  const auto is_own = [&](const Access& access) {
-    return std::find(parts.buffers.begin(), parts.buffers.end(), access.buffer) != parts.buffers.end();
-  };
+  const auto is_own = [&](const Access& access) { return contains(parts.buffers, access.buffer); };
   Vector<Vector<Access>> accesses;
   for (const ir::Stmt& stmt : parts.stmts) erase_where(accesses.emplace_back(lasting_accesses({stmt})), is_own);
   Surroundings around(loop.var, {loop.body});

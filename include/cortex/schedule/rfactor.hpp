@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -52,8 +53,7 @@ inline Vector<ReductionStep> reduction_steps(const ir::For& loop) {
     const auto* store = stmt.as<ir::Store>();
     const auto step = store ? reduction_step(*store) : std::nullopt;
     const bool fixed = step && store->buffer->scope == ir::Scope::local &&
-                       std::none_of(store->indices.begin(), store->indices.end(),
-                                    [&](const ir::Expr& index) { return ir::uses(index, loop.var); });
+                       !any_of(store->indices, [&](const ir::Expr& index) { return ir::uses(index, loop.var); });
     if (!fixed || !accumulators.insert(store->buffer.id()))
       refuse("loop '" + name_of(loop) + "' is no reduction into local accumulators");
     steps.push_back(*step);

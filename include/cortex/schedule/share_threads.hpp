@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/schedule/block_slice.hpp"
 #include "cortex/schedule/split_sums.hpp"
 #include "cortex/schedule/tensor_tiles.hpp"
@@ -106,8 +107,8 @@ class ThreadSharer {
 
   /// How many nodes a thread computes at once: several only where they share the reading of weights.
   int side_by_side() const {
-    const bool differ = std::any_of(nest_.loops.begin(), nest_.loops.end(),
-                                    [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
+    const bool differ =
+        any_of(nest_.loops, [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
     if (!has_contraction(nest_.inner) || (nest_.guard && parts_ == 1) || differ || rows_repeat()) return 1;
     int rows = parts_ == 1 ? shape_.rows : std::min(shape_.rows, parts_);
     while (rows > 1 && rows * gates_of(nest_.inner) > shape_.accumulators) rows /= 2;

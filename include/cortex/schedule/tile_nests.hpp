@@ -124,8 +124,7 @@ class NestTiler {
 
   /// Whether the extent of a loop depends on the row, such as one over a node's own children: rows then differ.
   bool has_loops_of_its_row() const {
-    return std::any_of(nest_.loops.begin(), nest_.loops.end(),
-                       [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
+    return any_of(nest_.loops, [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
   }
 
   /// Whether the contractions read something that is the same for all rows, such as weights. Where all is the row's

@@ -7,7 +7,6 @@
 // Legal where the iterations do not depend on each other: for rows of a batch (P.3) and output elements.
 #pragma once
 
-#include <algorithm>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -65,7 +64,7 @@ inline ir::Stmt jam_allocs(const Vector<ir::Stmt>& copies) {
 
 /// Whether all that a block does is to add to accumulators.
 inline bool only_accumulates(const ir::Block& block) {
-  return std::all_of(block.stmts.begin(), block.stmts.end(), [](const ir::Stmt& s) {
+  return all_of(block.stmts, [](const ir::Stmt& s) {
     const auto* store = s.as<ir::Store>();
     return store && store->buffer->scope == ir::Scope::local && store->value.as<ir::Fma>();
   });

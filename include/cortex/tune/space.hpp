@@ -9,6 +9,7 @@
 
 #include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
@@ -150,7 +151,7 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
 
   Axis recursion("recursion");
   const auto is_branch = [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; };
-  if (std::any_of(graph.ops.begin(), graph.ops.end(), is_branch))
+  if (any_of(graph.ops, is_branch))
     recursion.add("a version for each branch", [](const Schedule& s) { return s.specialize_if_else(); });
   if (graph.structure != ra::StructureKind::dag) {
     recursion.add("unrolled", [name = graph.name](const Schedule& s) { return s.unroll(name, 2); });

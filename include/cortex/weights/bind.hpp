@@ -1,7 +1,6 @@
 // A model's weights bound from a file, by name.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include "cortex/base/dim.hpp"
 #include "cortex/base/error.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/weights.hpp"
 #include "cortex/weights/safetensors_file.hpp"
@@ -71,7 +71,7 @@ class Binding {
     const std::string model = "model " + in_quotes(executable.graph.name);
     for (const runtime::WeightSpec& input : inputs_) known_.push_back(input.name);
     for (const auto& [input, tensor] : names)
-      if (std::find(known_.begin(), known_.end(), input) == known_.end())
+      if (!contains(known_, input))
         problems_.push_back(model + " has no input " + in_quotes(input) + " to bind tensor " + in_quotes(tensor) +
                             " to; " + near_names(input, known_));
     for (const runtime::WeightSpec& input : inputs_) {
