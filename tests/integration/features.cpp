@@ -250,6 +250,62 @@ TEST_CASE("a weight may be indexed by the position of the child", "[features]") 
   CHECK(model(root)[0][19] == 1 + 2 + 2 * 3 + 3 * 5);
 }
 
+TEST_CASE("folds over children stand inside one another, as attention does", "[features]") {
+  struct Many {
+    int id = 0;
+    std::vector<const Many*> in;
+  };
+  constexpr auto in = cortex::children<&Many::in>;
+  constexpr int extent = 5;
+  Dim H{"hidden", extent}, V{"vocabulary"};
+  const auto model_of = [&](auto fold) {
+    Model<Many> m("attention", tree);
+    auto Emb = m.input<float>("Emb", V, H);
+    auto U = m.input<float>("U", H, H);
+    auto h = m.placeholder<float>("h", H);
+    auto body =
+        m.compute("body", H, [&](auto n, auto i) { return Emb(cortex::field<&Many::id>(n), i) + fold(n, i, h, U); });
+    return m.recursion_op(h, body);
+  };
+  // What is asked of a child stands behind the fold inside of it.
+  const auto attention = model_of([&](auto n, auto i, auto& h, auto& U) {
+    return sum(in(n), [&](auto k) {
+      return exp(h(k, i)) / sum(in(n), [&](auto j) { return exp(h(j, i)); }) *
+             tanh(sum(H, [&](auto r) { return U(i, r) * h(k, r); }));
+    });
+  });
+  const auto pairs = model_of([&](auto n, auto i, auto& h, auto&) {
+    return sum(in(n), [&](auto k) { return tanh(sum(in(n), [&](auto j) { return h(k, i) * h(j, 0); })); });
+  });
+  const std::vector<float> emb = test::uniform(3 * extent, 1, 1), u = test::uniform(extent * extent, 1, 2);
+  const Many a{0, {}}, b{1, {}}, top{2, {&a, &b}};
+  const auto at = [&](int child, int i) { return double(emb[std::size_t(child * extent + i)]); };
+  for (const Schedule& schedule : {Schedule(), Schedule::standard(), Schedule().dynamic_batch()}) {
+    auto attends = test::compile_here(attention, schedule), multiplies = test::compile_here(pairs, schedule);
+    attends.bind("Emb", emb).bind("U", u), multiplies.bind("Emb", emb).bind("U", u);
+    const auto attended = attends(top), multiplied = multiplies(top);
+    for (int i = 0; i < extent; ++i) {
+      double over = 0, sum = at(2, i), of_pairs = at(2, i);
+      for (int k = 0; k < 2; ++k) over += std::exp(at(k, i));
+      for (int k = 0; k < 2; ++k) {
+        double product = 0;
+        for (int r = 0; r < extent; ++r) product += double(u[std::size_t(i * extent + r)]) * at(k, r);
+        sum += std::exp(at(k, i)) / over * std::tanh(product);
+        of_pairs += std::tanh(at(k, i) * (at(0, 0) + at(1, 0)));
+      }
+      CHECK(attended[0][std::size_t(i)] == Approx(sum).epsilon(1e-5));
+      CHECK(multiplied[0][std::size_t(i)] == Approx(of_pairs).epsilon(1e-5));
+    }
+  }
+  const auto scores = model_of([&](auto n, auto i, auto& h, auto&) {
+    return sum(in(n), [&](auto k) {
+      return h(k, i) / sum(in(n), [&](auto j) { return exp(sum(H, [&](auto r) { return h(k, r) * h(j, r); })); });
+    });
+  });
+  CHECK_THROWS_WITH(test::compile_here(scores, Schedule()),
+                    Catch::Contains("in 'h' a reduction inside two folds over children reads both"));
+}
+
 TEST_CASE("elementwise functions and select follow their definitions", "[features]") {
   Dim H("hidden", 21);
   Model<test::Word> m("functions", cortex::tree);

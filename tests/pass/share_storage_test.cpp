@@ -83,6 +83,21 @@ TEST_CASE("what a variable is computed of lives until then", "[pass]") {
   CHECK_FALSE(shares(block({store(s, {}, number(2)), ir::LetStmt::make(first, load(s, {}), rest)}), 1));
 }
 
+TEST_CASE("what a row's variable is computed of lives until then, where the row's node has no name", "[pass]") {
+  const Levels p;
+  const Dim none = dims::batch;
+  const auto over_rows = [&](const ir::Stmt& body, const ir::Expr& n) {
+    return ir::For::make(n, none, ir::call(ir::UfKind::num_nodes, "num_nodes"), ir::ForKind::serial, body);
+  };
+  const ir::Buffer s = buffer("s", {dims::batch}), t = buffer("t", {dims::batch});
+  const ir::Expr a = var("a"), b = var("b"), c = var("c"), d = var("d");
+  const ir::Expr value = ir::Var::make("value", ir::Type{DType::f32, 1});
+  const ir::Stmt last = ir::LetStmt::make(value, load(s, {c}), store(p.h, {c, ir::imm(0)}, value));
+  CHECK_FALSE(shares(block({over_rows(store(s, {a}, number(2)), a), over_rows(store(t, {b}, number(3)), b),
+                            over_rows(last, c), over_rows(store(p.h, {d, ir::imm(1)}, load(t, {d})), d)}),
+                     1));
+}
+
 TEST_CASE("one worker's temporaries share as soon as one is read for the last time", "[pass]") {
   const Levels p;
   CHECK(shares(p.of({p.write(p.x), p.read(p.x), p.write(p.y), p.read(p.y)}), 1));

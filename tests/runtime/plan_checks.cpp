@@ -92,3 +92,17 @@ TEST_CASE("what is dropped changes no result, and what is kept is refused as bef
   CHECK_THAT(kept.try_call(b).error().message, Catch::Contains("reads 'T' at index -1"));
   CHECK_THAT(kept.try_call(a).error().message, Catch::Contains("reads 'T' at index 3"));
 }
+
+TEST_CASE("a check runs once through an axis, however often its sum is used", "[runtime]") {
+  Dim R{"rows", 50}, H{"hidden", 4}, A{"a", 40};
+  Model<Bush> m("often", cortex::tree);
+  auto T = m.input<float>("T", R, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    const auto s = sum(A, [&](auto a) { return T(word(n) + a, i); });
+    return s * s + s / (s * s * s + 1) - s * (s + s * s) + sum(kids(n), [&](auto k) { return h(k, i); });
+  });
+  const auto plan = compiled(m.recursion_op(h, body));
+  REQUIRE(plan->guarded.size() == 1);
+  CHECK(plan->guarded[0].ranges.size() == 1);
+}

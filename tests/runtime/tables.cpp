@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <thread>
 
 #include "cortex/explain.hpp"
@@ -301,6 +302,38 @@ TEST_CASE("inputs of all nodes are tables too, of a sequence model", "[runtime][
     if (schedule == tabulated) CHECK_THAT(explain(model), Catch::Contains("at inner nodes, by word"));
   }
   CHECK(same(states[0], states[1]));
+}
+
+TEST_CASE("tables of a program with many parts are made over as many, all of them empty", "[runtime][tables]") {
+  Dim H{"hidden", 16};
+  Model<Vertex> m("parts", cortex::tree);
+  auto U = m.input<float>("U", H, H);
+  auto b = m.input<float>("b", H);
+  auto h = m.placeholder<float>("h", H);
+  const auto below = [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); };
+  auto shared = m.compute("shared", H, [&](auto, auto i) { return sum(H, [&](auto j) { return U(i, j) * b(j); }); });
+  auto body = m.compute("body0", H, [&](auto n, auto i) { return below(n, i) + shared(n, i); });
+  std::optional<decltype(m.if_then_else(
+      "c", [](auto n) { return word(n) == 0; }, body, body))>
+      chosen;
+  for (int c = 1; c <= 47; ++c) {
+    const std::string number = std::to_string(c);
+    auto other = m.compute("body" + number, H, [&](auto n, auto i) { return below(n, i) * 0.5f + c; });
+    const auto condition = [&](auto n) { return word(n) == c; };
+    chosen.emplace(chosen ? m.if_then_else("c" + number, condition, other, *chosen)
+                          : m.if_then_else("c" + number, condition, other, body));
+  }
+  auto model = compile(m.recursion_op(h, *chosen), tabulated.specialize_if_else(), Lstm::options(best_target()));
+  CHECK(model.executable().program.parts == model.executable().partition.parts);
+  REQUIRE(model.executable().program.parts > 40);
+  model.bind("U", uniform(256, 1, 1)).bind("b", uniform(16, 1, 2));
+  CHECK(model.memory().tables > 0);
+  const Vertex a{.word = 3}, zero{.word = 0};
+  CHECK(model(a)[0][0] == 3);
+  const auto uniform_u = uniform(256, 1, 1), uniform_b = uniform(16, 1, 2);
+  float first = 0;
+  for (std::size_t j = 0; j < 16; ++j) first += uniform_u[j] * uniform_b[j];
+  CHECK(model(zero)[0][0] == Approx(first));
 }
 
 TEST_CASE("tables of no size, and tables beside loops by hand, are refused", "[runtime][tables]") {

@@ -33,6 +33,11 @@ class ReductionSplitter {
   }
 
  private:
+  struct Child {  // the k-th of a container
+    ir::Expr k;
+    int container;
+  };
+
   /// The reduction with everything extracted from its body that is to be computed before it.
   ir::Expr inside(const ir::Reduce& reduce) {
     enter(reduce);
@@ -124,13 +129,13 @@ class ReductionSplitter {
 
   void enter(const ir::Reduce& reduce) {
     if (reduce.axis.dim.kind() == DimKind::child)
-      child_ = reduce.axis.var, container_ = container_of(reduce.axis.extent);
+      children_.push_back({reduce.axis.var, container_of(reduce.axis.extent)});
     else
       scope_.push_back({reduce.axis.var, reduce.axis.dim});
   }
   void leave(const ir::Reduce& reduce) {
     if (reduce.axis.dim.kind() == DimKind::child)
-      child_ = {}, container_ = -1;
+      children_.pop_back();
     else
       scope_.pop_back();
   }
@@ -154,9 +159,9 @@ class ReductionSplitter {
     ir::Substitution fresh;
     Vector<ir::Expr> read;
     Vector<Dim> dims;
-    if (child_ && ir::uses(body, child_)) {
-      part.node = whole_.node, part.child = child_, part.container = container_;
-      read.push_back(ir::call(ir::UfKind::edge, "edge", {whole_.node, child_}, container_));
+    if (const Child* child = child_in(body)) {
+      part.node = whole_.node, part.child = child->k, part.container = child->container;
+      read.push_back(ir::call(ir::UfKind::edge, "edge", {whole_.node, child->k}, child->container));
       dims.push_back(dims::edge);
     } else if (whole_.node && ir::uses(body, whole_.node)) {
       part.node = whole_.node;
@@ -187,6 +192,22 @@ class ReductionSplitter {
     return defined_.back().read;
   }
 
+  /// The child, of those that the reductions around the place go through, of which `body` is a value; none: of the
+  /// node.
+  const Child* child_in(const ir::Expr& body) const {
+    const Child* found = nullptr;
+    for (const Child& child : children_) {
+      if (!ir::uses(body, child.k)) continue;
+      if (found)
+        throw Error(Code::invalid_model,
+                    "in '" + whole_.buffer->name +
+                        "' a reduction inside two folds over children reads both children; that is supported only "
+                        "where all three are one nest of sums, sum(k, sum(j, sum(r, ...)))");
+      found = &child;
+    }
+    return found;
+  }
+
   /// `e` with variables of its own for what it reduces over: a value may stand in several definitions.
   static ir::Expr with_own_axes(const ir::Expr& e) {
     return ir::mutate_with(e, [](auto& self, const ir::Reduce& reduce) -> ir::Expr {
@@ -204,8 +225,7 @@ class ReductionSplitter {
   Vector<Definition>& out_;
   Vector<IndexVar> scope_;
   Vector<Defined> defined_;
-  ir::Expr child_;
-  int container_ = -1;
+  Vector<Child> children_;
   int count_ = 0;
 };
 

@@ -173,13 +173,10 @@ class Flattener {
 /// The program at level `device`: states keep their places at the front of the buffers.
 inline ir::Program flatten_storage(const ir::Program& program) {
   detail::Flattener flattener;
-  ir::Program result;
-  result.name = program.name;
+  ir::Program result = program;
   result.body = flattener.run(program.body);
   result.level = ir::Level::device;
-  result.field_components = program.field_components;
-  result.tabulations = program.tabulations;
-  result.in_place = program.in_place;
+  result.buffers.clear();
   for (const ir::Buffer& buffer : program.buffers)
     if (!buffer->stored_in) result.buffers.push_back(flattener.planned(buffer));
   return result;

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
+#include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
 
@@ -111,7 +113,10 @@ class IndexCheckCollector {
     Vector<std::pair<ir::Expr, ir::Expr>> ranges;
     for (std::size_t d = 0; d < o.index_vars.size(); ++d)
       ranges.emplace_back(o.index_vars[d], ir::imm(o.dims[d].extent()));
-    ir::visit_with(e, [&](const ir::Reduce& r) { ranges.emplace_back(r.axis.var, r.axis.extent); });
+    ir::visit_with(e, [&](const ir::Reduce& r) {  // which may stand in the body several times
+      const auto same = [&](const auto& range) { return range.first.same_as(r.axis.var); };
+      if (!any_of(ranges, same)) ranges.emplace_back(r.axis.var, r.axis.extent);
+    });
     ir::visit_with(
         e,
         [&](const ir::UfCall& call) {
@@ -140,6 +145,11 @@ class IndexCheckCollector {
       bool structural = op(source).dims[d].kind() == DimKind::open;
       ir::visit_with(load.indices[d], [&](const ir::UfCall&) { structural = true; });
       if (!structural) continue;
+      const auto same = [&](const IndexCheck& made) {
+        return made.input == source && made.dim == int(d) && made.nodes == nodes && made.guard.same_as(guard) &&
+               ir::equal(made.index, load.indices[d]);
+      };
+      if (any_of(result_.indices, same)) continue;
       IndexCheck check{source, int(d), node_, load.indices[d], guard, {}, nodes, o.name()};
       for (const auto& range : ranges)
         if (ir::uses(load.indices[d], range.first)) check.ranges.push_back(range);

@@ -50,6 +50,7 @@ inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
   Nest nest;
   if (const auto* loop = stmt.as<ir::For>(); loop && is_row_dim(loop->dim)) {
     const auto* let = loop->body.as<ir::LetStmt>();
+    if (let && is_float(let->value.dtype())) let = nullptr;  // a value that has a name, of the row's element
     nest.rows = LoopHeader{loop->var, loop->dim, loop->extent, loop->loop, loop->piece};
     if (let) nest.let_var = let->var, nest.let_value = let->value;
     stmt = let ? let->body : loop->body;
