@@ -1,12 +1,13 @@
 // Random models of the whole grammar (several recursions that go up, down or nowhere, readouts, switches, branches on
-// any of the structure) on random trees, graphs and sequences under random schedules, compiled, against the equations
-// interpreted. `tests/run --cases N` runs N cases in place of the suite's own number;
-// with CORTEX_SEED they begin at another model.
+// any of the structure), and programs of whatever the language has, on random trees, graphs and sequences under random
+// schedules, compiled, against the equations interpreted. `tests/run --cases N` runs N cases in place of the suite's
+// own number; with CORTEX_SEED they begin at another model.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>
 
 #include "support/random_cases.hpp"
+#include "support/random_programs.hpp"
 #include "support/random_schedules.hpp"
 
 using namespace cortex;
@@ -18,47 +19,76 @@ struct Tally {
   int cases = 0, refused = 0;
 };
 
+/// `forests` cases for each schedule of a random model or program.
+void check(const GraphCase& model, std::uint64_t seed, const Schedule& schedule, int forests,
+           const std::shared_ptr<Workers>& pool, Tally& tally) {
+  INFO("seed " << seed << ", " << text_of(schedule) << "\n" << ra::print(model.graph));
+  std::optional<RandomFunctor> functor;
+  try {
+    functor.emplace(compile_model(model, schedule));
+  } catch (const Error& error) {
+    if (error.code != Code::invalid_schedule) FAIL(error.message);
+    ++tally.refused;  // with a sentence: what may be refused is tested elsewhere
+    return;
+  }
+  if (schedule.max_workers > 1) functor->use(pool);
+  for (int f = 0; f < forests; ++f, ++tally.cases) {
+    Random own(seed * 100 + std::uint64_t(f));
+    const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
+    if (const auto wrong = mismatch(model, *functor, forest))
+      FAIL(*wrong << "\nsmallest:\n" << smallest_failure(model, *functor, seed));
+  }
+}
+
 /// `count` cases: for each model three schedules, for each of these ten forests, or fifty where the cases are many.
-Tally run(std::uint64_t first, int count) {
-  constexpr int schedules = 3;
+Tally run_models(std::uint64_t first, int count) {
   const int forests = count > 10000 ? 50 : 10;
   const auto pool = std::make_shared<Workers>(2);
   Tally tally;
   for (std::uint64_t seed = first; tally.cases < count; ++seed) {
     const RandomModel model(seed, Grammar::whole);
     Random random(seed);
-    for (int s = 0; s < schedules; ++s) {
-      const Schedule schedule = random_schedule(random, model.graph);
-      INFO("seed " << seed << ", " << text_of(schedule) << "\n" << ra::print(model.graph));
-      std::optional<RandomFunctor> functor;
-      try {
-        functor.emplace(compile_model(model, schedule));
-      } catch (const Error& error) {
-        if (error.code != Code::invalid_schedule) FAIL(error.message);
-        ++tally.refused;  // with a sentence: what may be refused is tested elsewhere
-        continue;
-      }
-      if (schedule.max_workers > 1) functor->use(pool);
-      for (int f = 0; f < forests; ++f, ++tally.cases) {
-        Random own(seed * 100 + std::uint64_t(f));
-        const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
-        if (const auto wrong = mismatch(model, *functor, forest))
-          FAIL(*wrong << "\nsmallest:\n" << smallest_failure(model, *functor, seed));
-      }
-    }
+    for (int s = 0; s < 3; ++s) check(model, seed, random_schedule(random, model.graph), forests, pool, tally);
   }
   return tally;
+}
+
+/// `count` cases: for each program the schedule that does nothing, the standard one and a random one, on four forests.
+Tally run_programs(std::uint64_t first, int count) {
+  const auto pool = std::make_shared<Workers>(2);
+  Tally tally;
+  for (std::uint64_t seed = first; tally.cases < count; ++seed) {
+    const RandomProgram program(seed);
+    Random random(seed);
+    for (const Schedule& schedule : {Schedule(), Schedule::standard(), random_schedule(random, program.graph)})
+      check(program, seed, schedule, 4, pool, tally);
+  }
+  return tally;
+}
+
+int asked(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::atoi(text) : otherwise;
 }
 
 }  // namespace
 
 TEST_CASE("random models of the whole grammar equal their equations under random schedules", "[differential][slow]") {
-  const char *asked = std::getenv("CORTEX_CASES"), *seed = std::getenv("CORTEX_SEED");
-  const Tally tally = run(seed ? std::strtoull(seed, nullptr, 10) : 20000, asked         ? std::atoi(asked)
-                                                                           : CORTEX_LLVM ? 1000
-                                                                                         : 300);
-  CHECK(tally.refused < tally.cases / 5);
+  const Tally tally =
+      run_models(std::uint64_t(asked("CORTEX_SEED", 20000)), asked("CORTEX_CASES", CORTEX_LLVM ? 1000 : 300));
+  CHECK(tally.refused < 3 + tally.cases / 5);
   WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
 }
 
-TEST_CASE("some random models of the whole grammar equal their equations", "[differential][smoke]") { run(90000, 100); }
+TEST_CASE("random programs equal their equations with and without a schedule", "[differential][slow]") {
+  const Tally tally =
+      run_programs(std::uint64_t(asked("CORTEX_SEED", 1)), asked("CORTEX_CASES", CORTEX_LLVM ? 400 : 200));
+  CHECK(tally.refused < 3 + tally.cases / 5);
+  WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
+}
+
+TEST_CASE("some random models of the whole grammar equal their equations", "[differential][smoke]") {
+  run_models(90000, 100);
+}
+
+TEST_CASE("some random programs equal their equations", "[differential][smoke]") { run_programs(90000, 60); }

@@ -44,7 +44,7 @@ struct ForestView final : ra::NodeView {
 };
 
 /// The weights of a random model as its interpreter takes them.
-inline ra::Weights interpreter_weights(const RandomModel& model) {
+inline ra::Weights interpreter_weights(const GraphCase& model) {
   ra::Weights result;
   for (const ra::Op& op : model.graph.ops) {
     if (op.kind != ra::OpKind::input) continue;

@@ -11,19 +11,19 @@ namespace cortex::test {
 
 using RandomFunctor = Functor<Vertex, VertexSet, float>;
 
-RandomFunctor compile_model(const RandomModel& model, const Schedule& schedule, const Target& target = best_target());
+RandomFunctor compile_model(const GraphCase& model, const Schedule& schedule, const Target& target = best_target());
 /// A functor of what was compiled from the model, with the model's weights.
-RandomFunctor bound(const RandomModel& model, std::shared_ptr<const runtime::Executable> executable);
+RandomFunctor bound(const GraphCase& model, std::shared_ptr<const runtime::Executable> executable);
 
 /// Whether every state of every node has the same bits in both; a readout has none away from the roots.
-bool same_bits(const RandomModel& model, const RandomFunctor::Output& x, const RandomFunctor::Output& y,
+bool same_bits(const GraphCase& model, const RandomFunctor::Output& x, const RandomFunctor::Output& y,
                const Forest& forest);
-bool same_bits(const RandomModel& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest);
+bool same_bits(const GraphCase& model, const RandomFunctor& a, const RandomFunctor& b, const Forest& forest);
 
 /// The first value outside its bound, as text; nothing if all are right.
-std::optional<std::string> mismatch(const RandomModel& model, const RandomFunctor& functor, const Forest& forest);
+std::optional<std::string> mismatch(const GraphCase& model, const RandomFunctor& functor, const Forest& forest);
 
 /// Smaller and smaller forests, to print the smallest that still goes wrong.
-std::string smallest_failure(const RandomModel& model, const RandomFunctor& functor, std::uint64_t seed);
+std::string smallest_failure(const GraphCase& model, const RandomFunctor& functor, std::uint64_t seed);
 
 }  // namespace cortex::test

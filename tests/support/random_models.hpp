@@ -100,6 +100,43 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
 /// Weights by name, row-major.
 using WeightValues = std::map<std::string, std::vector<float>>;
 
+/// Operators, and the weights that they read.
+struct GraphCase {
+  ra::Graph graph;
+  WeightValues weights;
+};
+
+/// A graph without operators over vertices: children 0 and 1 are `first` and `second`, containers 0, 1 and 2 the kids,
+/// the parents and, of a root, all nodes, field 0 is the word and 1 the feature.
+inline GraphCase graph_of_vertices(const std::string& name, std::uint64_t seed) {
+  // The accessors, registered as a user's lambdas would.
+  Model<Vertex> all(name, cortex::dag);
+  Dim V{"vocabulary"}, F{"feature", 3}, one{"one", 1};
+  auto table = all.input<float>("table", V);
+  all.compute("word", one,
+              [&](auto n, auto) { return table(cortex::field<&Vertex::word>(n)); });  // field 0 is the word
+  auto feature = all.field("x", cortex::field<&Vertex::feature>, F);
+  auto h = all.placeholder<float>("h", one);
+  auto body = all.compute("body", one, [&](auto n, auto i) {
+    return h(cortex::optional_child<&Vertex::first>(n), i) + h(cortex::optional_child<&Vertex::second>(n), i) +
+           table(cortex::field<&Vertex::word>(n)) +
+           sum(cortex::children<&Vertex::kids>(n), [&](auto k) { return h(k, i); }) +
+           sum(F, [&](auto f) { return feature(n, f); });
+  });
+  const ra::Graph made = all.recursion_op(h, body).graph();
+  GraphCase result;
+  result.graph.children_named = made.children_named;
+  result.graph.containers = made.containers;
+  result.graph.containers.push_back({"parents",
+                                     dsl::accessor_key<structure::Parents<cortex::children<&Vertex::kids>>>(), false,
+                                     DType::i32, 1, ra::Relation::parents});
+  result.graph.containers.push_back(
+      {"nodes", dsl::accessor_key<structure::Members>(), false, DType::i32, 1, ra::Relation::members});
+  result.graph.fields = made.fields;
+  result.graph.name = name + "_" + std::to_string(seed);
+  return result;
+}
+
 /// How much of the grammar a random model draws from.
 enum class Grammar : std::uint8_t {
   one_recursion,  // up, with a branch on leaves or on a field, or none
@@ -109,46 +146,19 @@ enum class Grammar : std::uint8_t {
 /// Makes one random model: one or two vector states, with or without a branch on leaves, of operators drawn from the
 /// grammar of the recursive API: contractions, folds over children, named children, embeddings, features, elementwise
 /// functions.
-class RandomModel {
+class RandomModel : public GraphCase {
  public:
   explicit RandomModel(std::uint64_t seed, Grammar grammar = Grammar::one_recursion)
-      : random_(seed), grammar_(grammar) {
-    // The accessors, registered as a user's lambdas would.
-    Model<Vertex> all("random", cortex::dag);
-    Dim V{"vocabulary"}, F{"feature", 3}, one{"one", 1};
-    auto table = all.input<float>("table", V);
-    all.compute("word", one,
-                [&](auto n, auto) { return table(cortex::field<&Vertex::word>(n)); });  // field 0 is the word
-    auto feature = all.field("x", cortex::field<&Vertex::feature>, F);
-    auto h = all.placeholder<float>("h", one);
-    auto body = all.compute("body", one, [&](auto n, auto i) {
-      return h(cortex::optional_child<&Vertex::first>(n), i) + h(cortex::optional_child<&Vertex::second>(n), i) +
-             table(cortex::field<&Vertex::word>(n)) +
-             sum(cortex::children<&Vertex::kids>(n), [&](auto k) { return h(k, i); }) +
-             sum(F, [&](auto f) { return feature(n, f); });
-    });
-    const ra::Graph made = all.recursion_op(h, body).graph();
-    graph.children_named = made.children_named;
-    graph.containers = made.containers;
-    graph.fields = made.fields;
-    graph.name = "random_" + std::to_string(seed);
+      : GraphCase(graph_of_vertices("random", seed)), random_(seed), grammar_(grammar) {
+    if (grammar_ == Grammar::one_recursion) graph.containers.resize(1);
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
     graph.structure = kinds[random_.below(3)];
     const int extents[] = {1, 2, 3, 5, 8, 15, 16, 17, 24, 32, 33, 40};
     H_ = Dim("hidden", extents[random_.below(12)]);
     E_ = Dim("inner", extents[random_.below(8)]);
-    if (grammar_ == Grammar::whole) {
-      graph.containers.push_back({"parents", dsl::accessor_key<structure::Parents<cortex::children<&Vertex::kids>>>(),
-                                  false, DType::i32, 1, ra::Relation::parents});
-      graph.containers.push_back(
-          {"nodes", dsl::accessor_key<structure::Members>(), false, DType::i32, 1, ra::Relation::members});
-    }
     build();
     for (int more = grammar_ == Grammar::whole ? random_.below(3) : 0; more > 0; --more) build_more();
   }
-
-  ra::Graph graph;
-  WeightValues weights;
 
  private:
   using Term = std::function<ir::Expr(const ir::Expr& node, const ir::Expr& i)>;

@@ -1,0 +1,375 @@
+// Random programs: the whole language of operators, where `RandomModel` makes what models look like. Tensors of no, one
+// and two dimensions and of many sizes, float or double; values of any expression, used again and again; reductions
+// inside one another; switches and branches between any of them; recursions up, down and nowhere, one on the other, and
+// readouts. Nothing keeps a program plausible but that its values stay small.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "support/random_models.hpp"
+
+namespace cortex::test {
+
+class RandomProgram : public GraphCase {
+ public:
+  explicit RandomProgram(std::uint64_t seed) : GraphCase(graph_of_vertices("program", seed)), random_(seed) {
+    dtype_ = random_.chance(0.5) ? DType::f32 : DType::f64;
+    const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
+    graph.structure = kinds[random_.below(3)];
+    const int extents[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33};
+    for (int d = 0; d < 4; ++d) dims_.emplace_back("d" + std::to_string(d), extents[random_.below(11)]);
+    const int stages = 1 + random_.below(3);
+    for (int stage = 0; stage < stages; ++stage) recursion(stage);
+  }
+
+ private:
+  using Shape = std::vector<int>;  // numbers of `dims_`
+  struct Tensor {
+    ir::Buffer buffer;
+    Shape shape;
+  };
+  struct Index {
+    ir::Expr var;
+    int dim;
+  };
+
+  // ---- recursions and operators ----
+
+  void recursion(int number) {
+    constexpr ra::Direction ways[] = {ra::Direction::up, ra::Direction::up, ra::Direction::down, ra::Direction::none,
+                                      ra::Direction::roots};
+    way_ = number == 0 ? ra::Direction::up : readouts_ ? ra::Direction::roots : ways[random_.below(5)];
+    readouts_ |= way_ == ra::Direction::roots;
+    states_.clear();
+    here_.clear();
+    std::vector<Tensor> states;
+    for (int s = random_.below(2); s >= 0; --s) {
+      const Shape shape = random_shape();
+      const std::string name = "state" + std::to_string(number) + "_" + std::to_string(s);
+      states.push_back({add(ra::OpKind::placeholder, name, shape).buffer, shape});
+    }
+    if (recursive()) states_ = states;
+    for (int extra = random_.below(4); extra > 0; --extra) compute(random_shape());
+    for (const Tensor& state : states) {
+      const ir::Buffer body = way_ == ra::Direction::roots ? compute(state.shape) : branches(state.shape);
+      graph.states.push_back({graph.find(state.buffer), graph.find(body), number});
+    }
+    if (way_ != ra::Direction::roots) completed_.insert(completed_.end(), states.begin(), states.end());
+  }
+
+  bool recursive() const { return way_ == ra::Direction::up || way_ == ra::Direction::down; }
+
+  Shape random_shape() {
+    const int rank = random_.chance(0.2) ? 0 : random_.chance(0.7) ? 1 : 2;
+    Shape shape;
+    while (int(shape.size()) < rank) shape.push_back(random_.below(4));
+    return shape;
+  }
+
+  std::string fresh(const char* what) const { return what + std::to_string(graph.ops.size()); }
+
+  ra::Op& add(ra::OpKind kind, std::string name, const Shape& shape) {
+    ra::Op op;
+    op.kind = kind;
+    for (const int d : shape) op.dims.push_back(dims_[std::size_t(d)]);
+    ir::BufferInfo info;
+    info.name = std::move(name);
+    info.dtype = dtype_;
+    info.role = kind == ra::OpKind::placeholder ? ir::Role::state : ir::Role::temp;
+    info.dims = op.dims;
+    info.dims.insert(info.dims.begin(), dims::node);
+    op.buffer = ir::Buffer(std::move(info));
+    graph.ops.push_back(std::move(op));
+    return graph.ops.back();
+  }
+
+  ir::Buffer compute(const Shape& shape) {
+    node_ = ir::Var::make("n");
+    indices_.clear();
+    values_.clear();
+    budget_ = 4 + random_.below(24);
+    Vector<ir::Expr> vars;
+    for (const int d : shape) {
+      vars.push_back(ir::Var::make("i"));
+      indices_.push_back({vars.back(), d});
+    }
+    const ir::Expr body = apply(ir::UnaryOp::tanh, value(1 + random_.below(5)));
+    ra::Op& op = add(ra::OpKind::compute, fresh("op"), shape);
+    op.node = node_;
+    op.index_vars = vars;
+    op.body = body;
+    op.at_roots = way_ == ra::Direction::roots;
+    here_.push_back({op.buffer, shape});
+    return op.buffer;
+  }
+
+  /// An operator, or a choice between some of one shape.
+  ir::Buffer branches(const Shape& shape) {
+    const ir::Buffer first = compute(shape);
+    if (random_.chance(0.4)) return first;
+    const ir::Buffer second = compute(shape);
+    if (random_.chance(0.5)) return branch(shape, first, second);
+    const ir::Buffer chosen = switch_of(shape, {first, second, compute(shape)});
+    return random_.chance(0.3) ? branch(shape, second, chosen) : chosen;
+  }
+
+  ra::Op& choice(const Shape& shape, const ir::Buffer& a, const ir::Buffer& b) {
+    const int then_op = graph.find(a), else_op = graph.find(b);
+    ra::Op& op = add(ra::OpKind::if_then_else, fresh("branch"), shape);
+    op.node = ir::Var::make("n");
+    op.then_op = then_op;
+    op.else_op = else_op;
+    here_.push_back({op.buffer, shape});
+    return op;
+  }
+
+  ir::Buffer branch(const Shape& shape, const ir::Buffer& a, const ir::Buffer& b) {
+    ra::Op& op = choice(shape, a, b);
+    node_ = op.node;
+    indices_.clear();
+    op.condition = condition(2, false);
+    return op.buffer;
+  }
+
+  /// On the word's remainder by 3.
+  ir::Buffer switch_of(const Shape& shape, const std::vector<ir::Buffer>& bodies) {
+    const bool total = random_.chance(0.5);
+    ir::Buffer rest = bodies[2];
+    for (int c = total ? 1 : 2; c >= 0; --c) {
+      ra::Op& op = choice(shape, bodies[std::size_t(c)], rest);
+      const ir::Expr key = ir::call(ir::UfKind::field, "word", {op.node}, 0) % 3;
+      op.condition = ir::binary(ir::BinaryOp::eq, key, ir::imm(c));
+      op.of_switch = true;
+      if (c == 0 && !total) op.key = key, op.cases = {0, 1, 2};
+      rest = op.buffer;
+    }
+    return rest;
+  }
+
+  // ---- what stands at a place: indices, integers, conditions ----
+
+  static ir::Expr apply(ir::UnaryOp op, ir::Expr a) { return ir::Unary::make(op, std::move(a)); }
+  ir::Expr number(double v) const { return ir::FloatImm::make(v, dtype_); }
+  ir::Expr clamped(const ir::Expr& i, std::int64_t extent) const {
+    return ir::binary(ir::BinaryOp::min, ir::binary(ir::BinaryOp::max, i, ir::imm(0)), ir::imm(extent - 1));
+  }
+
+  /// An index of dimension `dim`: one in scope, the same backwards, a number, or any integer cut to its extent.
+  ir::Expr index(int dim) {
+    const std::int64_t extent = dims_[std::size_t(dim)].extent();
+    std::vector<ir::Expr> fitting;
+    for (const Index& i : indices_)
+      if (i.dim == dim) fitting.push_back(i.var);
+    if (fitting.empty() || random_.chance(0.08))
+      return random_.chance(0.6) ? ir::imm(random_.below(int(extent))) : clamped(integer(1), extent);
+    const ir::Expr var = fitting[std::size_t(random_.below(int(fitting.size())))];
+    return random_.chance(0.08) ? ir::imm(extent - 1) - var : var;
+  }
+
+  /// The node, or the child that a reduction around the place goes through.
+  ir::Expr node_or_child() { return child_ && random_.chance(0.5) ? child_ : node_; }
+
+  ir::Expr integer(int depth) {
+    if (depth == 0 || random_.chance(0.5)) {
+      const int pick = random_.below(4);
+      if (pick == 0) return ir::imm(random_.below(6));
+      if (pick == 1 && way_ != ra::Direction::roots)
+        return ir::call(ir::UfKind::num_children, "num_children", {node_}, 0);
+      if (pick == 2 && !indices_.empty()) return indices_[std::size_t(random_.below(int(indices_.size())))].var;
+      return ir::call(ir::UfKind::field, "word", {node_or_child()}, 0);
+    }
+    const ir::Expr a = integer(depth - 1), b = integer(depth - 1);
+    switch (random_.below(6)) {
+      case 0: return a + b;
+      case 1: return a - b;
+      case 2: return ir::binary(ir::BinaryOp::min, a, b);
+      case 3: return ir::binary(ir::BinaryOp::max, a, ir::imm(0)) % (1 + random_.below(5));
+      case 4: return ir::Select::make(condition(depth - 1, false), a, b);
+      default: return a * ir::imm(random_.below(4));
+    }
+  }
+
+  ir::Expr condition(int depth, bool of_data) {
+    using enum ir::BinaryOp;
+    if (of_data && random_.chance(0.4)) {
+      const ir::Expr a = value(1), b = value(1);
+      return ir::binary(lt, a, b);
+    }
+    if (depth > 0 && random_.chance(0.4)) {
+      const ir::Expr a = condition(depth - 1, of_data), b = condition(depth - 1, of_data);
+      const int pick = random_.below(3);
+      return pick == 0 ? apply(ir::UnaryOp::logical_not, a)
+                       : ir::Binary::make(pick == 1 ? logical_and : logical_or, a, b);
+    }
+    if (random_.chance(0.3) && way_ != ra::Direction::roots) return ir::call(ir::UfKind::is_leaf, "is_leaf", {node_});
+    constexpr ir::BinaryOp comparisons[] = {lt, eq, ge, ne};
+    const ir::Expr a = integer(1), b = integer(1);
+    return ir::binary(comparisons[random_.below(4)], a, b);
+  }
+
+  // ---- values ----
+
+  ir::Expr element(const Tensor& tensor, const ir::Expr& at) {
+    Vector<ir::Expr> indices{at};
+    for (const int d : tensor.shape) indices.push_back(index(d));
+    return ir::Load::make(tensor.buffer, std::move(indices));
+  }
+
+  const Tensor& any(const std::vector<Tensor>& tensors) {
+    return tensors[std::size_t(random_.below(int(tensors.size())))];
+  }
+
+  /// An element of a new weight: of a vector, a matrix, or a row of a table that the word chooses.
+  ir::Expr weight() {
+    const bool table = random_.chance(0.4);
+    Shape shape = random_shape();
+    if (shape.empty() && !table) shape = {random_.below(4)};
+    ra::Op op;
+    op.kind = ra::OpKind::input;
+    Vector<ir::Expr> at;
+    std::size_t size = 1;
+    if (table) {
+      op.dims.push_back(Dim("vocabulary"));
+      at.push_back(clamped(integer(1), num_words));
+      size = num_words;
+    }
+    for (const int d : shape) {
+      op.dims.push_back(dims_[std::size_t(d)]);
+      at.push_back(index(d));
+      size *= std::size_t(dims_[std::size_t(d)].extent());
+    }
+    ir::BufferInfo info;
+    info.name = "w" + std::to_string(weights.size());
+    info.dtype = dtype_;
+    info.role = ir::Role::weight;
+    info.slot = int(weights.size());
+    info.dims = op.dims;
+    std::vector<float>& values = weights[info.name];
+    for (std::size_t i = 0; i < size; ++i) values.push_back(float(random_.uniform(-1, 1)));
+    op.buffer = ir::Buffer(std::move(info));
+    graph.ops.push_back(op);
+    return ir::Load::make(op.buffer, std::move(at));
+  }
+
+  /// Where an earlier value of this recursion stands: at a child, by position or by name, or at the parent.
+  ir::Expr before() {
+    if (child_) return child_;
+    if (way_ == ra::Direction::down) return ir::call(ir::UfKind::kth_child, "parents", {node_, ir::imm(0)}, 1);
+    const int pick = random_.below(3);
+    if (pick < 2) return ir::call(ir::UfKind::child, pick ? "second" : "first", {node_}, pick);
+    return ir::call(ir::UfKind::kth_child, "kids", {node_, ir::imm(random_.below(3))}, 0);
+  }
+
+  ir::Expr leaf() {
+    switch (random_.below(7)) {
+      case 0:
+      case 1: return weight();
+      case 2:
+        if (!here_.empty()) return element(any(here_), node_);
+        break;
+      case 3:
+      case 4:
+        if (states_.empty()) break;
+        if (way_ == ra::Direction::down && !child_ && graph.structure == ra::StructureKind::dag)
+          break;  // which parent?
+        return element(any(states_), before());
+      case 5:
+        if (!completed_.empty()) return element(any(completed_), node_or_child());
+        break;
+      default: return ir::Cast::make(dtype_, integer(1));
+    }
+    return number(random_.uniform(-1, 1));
+  }
+
+  ir::Expr value(int depth) {
+    if (--budget_ < 0 || depth <= 0) return leaf();
+    if (!values_.empty() && random_.chance(0.2)) return values_[std::size_t(random_.below(int(values_.size())))];
+    const ir::Expr made = combination(depth - 1);
+    values_.push_back(made);
+    return made;
+  }
+
+  ir::Expr combination(int depth) {
+    const int pick = random_.below(14);
+    if (pick < 3) return function(value(depth));
+    if (pick < 7) return dense_reduction(depth);
+    if (pick < 9) return fold(depth);
+    const ir::Expr a = value(depth), b = value(depth);
+    switch (pick) {
+      case 9: return a + b;
+      case 10: return a * b;
+      case 11: return random_.chance(0.5) ? a - b : ir::binary(ir::BinaryOp::max, a, b);
+      case 12: return a / (number(1.5) + apply(ir::UnaryOp::abs, b));
+      default: return ir::Select::make(condition(1, true), a, b);
+    }
+  }
+
+  ir::Expr function(const ir::Expr& a) {
+    using enum ir::UnaryOp;
+    constexpr ir::UnaryOp ops[] = {tanh, sigmoid, relu, abs, neg, erf, sin, cos};
+    const int pick = random_.below(10);
+    if (pick == 8) return apply(log1p, apply(abs, a));
+    if (pick == 9) return apply(exp, ir::binary(ir::BinaryOp::min, a, number(1)));
+    return apply(ops[pick], a);
+  }
+
+  /// Over a dimension: a mean, the greatest, the least, or a product of what is near one.
+  ir::Expr dense_reduction(int depth) {
+    const int dim = random_.below(4), pick = random_.below(6);
+    const Dim& of = dims_[std::size_t(dim)];
+    std::int64_t times = of.extent();  // that the value is computed, by an interpreter too
+    for (const Index& i : indices_) times *= dims_[std::size_t(i.dim)].extent();
+    if (times > 3000) return leaf();
+    const ir::Expr var = ir::Var::make("r");
+    const std::size_t known = values_.size();
+    indices_.push_back({var, dim});
+    ir::Expr each = value(depth);
+    if (pick < 2) each = each * value(depth);
+    indices_.pop_back();
+    values_.resize(known);  // what was made inside may hold the axis
+    const ir::ReduceAxis axis{var, of, ir::imm(of.extent())};
+    switch (pick) {
+      case 3: return ir::Reduce::make(ir::ReduceOp::max, axis, each);
+      case 4: return ir::Reduce::make(ir::ReduceOp::min, axis, each);
+      case 5: return ir::Reduce::make(ir::ReduceOp::prod, axis, near_one(each));
+      default: return ir::Reduce::make(ir::ReduceOp::sum, axis, each) * number(1.0 / double(of.extent()));
+    }
+  }
+
+  /// Over the children, the parents of a recursion down, or the nodes of a readout.
+  ir::Expr fold(int depth) {
+    if (child_) return leaf();
+    const int container = way_ == ra::Direction::roots ? 2 : way_ == ra::Direction::down ? 1 : 0;
+    const ir::Expr var = ir::Var::make("k");
+    const std::size_t known = values_.size();
+    child_ = ir::call(ir::UfKind::kth_child, "each", {node_, var}, container);
+    ir::Expr each = value(depth);
+    child_ = ir::Expr();
+    values_.resize(known);
+    const ir::ReduceAxis axis{var, dims::child, ir::call(ir::UfKind::num_children, "count", {node_}, container)};
+    const int pick = random_.below(4);
+    if (pick == 0) return ir::Reduce::make(ir::ReduceOp::prod, axis, near_one(each));
+    if (pick == 1 && container == 2) return ir::Reduce::make(ir::ReduceOp::max, axis, each);
+    return ir::Reduce::make(ir::ReduceOp::sum, axis, apply(ir::UnaryOp::tanh, each));
+  }
+
+  ir::Expr near_one(const ir::Expr& a) const { return apply(ir::UnaryOp::tanh, a) * number(0.3) + number(1); }
+
+  Random random_;
+  DType dtype_ = DType::f32;
+  std::vector<Dim> dims_;
+  ra::Direction way_ = ra::Direction::up;
+  bool readouts_ = false;
+  std::vector<Tensor> states_, here_, completed_;  // of this recursion, its operators, and states of those before
+  // Where the value that is being made stands.
+  ir::Expr node_, child_;
+  std::vector<Index> indices_;
+  std::vector<ir::Expr> values_;  // those that can be used again here
+  int budget_ = 0;
+};
+
+}  // namespace cortex::test
