@@ -459,7 +459,12 @@ TEST_CASE("rows are merged only if they read the same and neither needs the othe
   CHECK(!merges(rows(p.node, p.i, p.h, p.a), rows(other, i, p.a, b)));
   ir::BufferInfo in_a = *p.a;  // in a's memory, where its rows may lie elsewhere
   in_a.stored_in = p.a;
-  CHECK(!merges(rows(p.node, p.i, b, ir::Buffer(in_a)), rows(other, i, p.a, p.h)));
+  const auto sums = [&](const ir::Buffer& x) {
+    const ir::Expr sum = load(x, {p.node, p.i}) + load(p.h, {p.node, p.i});
+    return for_nodes(p.node, loop(p.i, p.H, store(b, {p.node, p.i}, sum)));
+  };
+  CHECK(!merges(sums(ir::Buffer(in_a)), rows(other, i, p.a, p.h)));
+  CHECK(merges(sums(ir::Buffer(ir::BufferInfo(*p.a))), rows(other, i, p.a, p.h)));
   CHECK(merges(rows(p.node, p.i, b, p.h), rows(other, i, ir::Buffer(in_a), p.h)));
 }
 
