@@ -326,13 +326,13 @@ TEST_CASE("tables of a program with many parts are made over as many, all of the
   auto model = compile(m.recursion_op(h, *chosen), tabulated.specialize_if_else(), Lstm::options(best_target()));
   CHECK(model.executable().program.parts == model.executable().partition.parts);
   REQUIRE(model.executable().program.parts > 40);
-  model.bind("U", uniform(256, 1, 1)).bind("b", uniform(16, 1, 2));
+  const std::vector<float> u = uniform(256, 1, 1), v = uniform(16, 1, 2);
+  model.bind("U", u).bind("b", v);
   CHECK(model.memory().tables > 0);
   const Vertex a{.word = 3}, zero{.word = 0};
   CHECK(model(a)[0][0] == 3);
-  const auto uniform_u = uniform(256, 1, 1), uniform_b = uniform(16, 1, 2);
   float first = 0;
-  for (std::size_t j = 0; j < 16; ++j) first += uniform_u[j] * uniform_b[j];
+  for (std::size_t j = 0; j < 16; ++j) first += u[j] * v[j];
   CHECK(model(zero)[0][0] == Approx(first));
 }
 

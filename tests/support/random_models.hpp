@@ -104,6 +104,35 @@ using WeightValues = std::map<std::string, std::vector<float>>;
 struct GraphCase {
   ra::Graph graph;
   WeightValues weights;
+
+  ra::Op& add(ra::OpKind kind, std::string name, std::vector<Dim> dims, DType dtype = DType::f32) {
+    ir::BufferInfo info;
+    info.name = std::move(name);
+    info.dtype = dtype;
+    info.role = kind == ra::OpKind::input         ? ir::Role::weight
+                : kind == ra::OpKind::placeholder ? ir::Role::state
+                                                  : ir::Role::temp;
+    if (kind == ra::OpKind::input) info.slot = int(weights.size());
+    info.dims = dims;
+    if (kind != ra::OpKind::input) info.dims.insert(info.dims.begin(), dims::node);
+    ra::Op op;
+    op.kind = kind;
+    op.buffer = ir::Buffer(std::move(info));
+    op.dims = std::move(dims);
+    graph.ops.push_back(std::move(op));
+    return graph.ops.back();
+  }
+
+  /// A weight of random values up to `scale`; an open dimension has a row for each word.
+  ir::Buffer add_input(Random& random, std::vector<Dim> dims, double scale, DType dtype = DType::f32) {
+    std::size_t size = 1;
+    for (const Dim& d : dims) size *= std::size_t(d.kind() == DimKind::open ? num_words : d.extent());
+    const ir::Buffer buffer =
+        add(ra::OpKind::input, "w" + std::to_string(weights.size()), std::move(dims), dtype).buffer;
+    std::vector<float>& values = weights[buffer->name];
+    for (std::size_t i = 0; i < size; ++i) values.push_back(float(random.uniform(-scale, scale)));
+    return buffer;
+  }
 };
 
 /// A graph without operators over vertices: children 0 and 1 are `first` and `second`, containers 0, 1 and 2 the kids,
@@ -169,34 +198,12 @@ class RandomModel : public GraphCase {
 
   // ---- adding operators ----
 
-  ra::Op& add(ra::OpKind kind, std::string name, std::vector<Dim> dims, ir::Role role, bool per_node, int slot = -1) {
-    ir::BufferInfo info;
-    info.name = std::move(name);
-    info.role = role;
-    info.slot = slot;
-    info.dims = dims;
-    if (per_node) info.dims.insert(info.dims.begin(), dims::node);
-    ra::Op op;
-    op.kind = kind;
-    op.buffer = ir::Buffer(std::move(info));
-    op.dims = std::move(dims);
-    graph.ops.push_back(std::move(op));
-    return graph.ops.back();
-  }
-
-  ir::Buffer input(std::vector<Dim> dims, double scale) {
-    const std::string name = "w" + std::to_string(inputs_);
-    std::size_t size = 1;
-    for (const Dim& d : dims) size *= std::size_t(d.kind() == DimKind::open ? num_words : d.extent());
-    auto& values = weights[name];
-    for (std::size_t i = 0; i < size; ++i) values.push_back(float(random_.uniform(-scale, scale)));
-    return add(ra::OpKind::input, name, std::move(dims), ir::Role::weight, false, inputs_++).buffer;
-  }
+  ir::Buffer input(std::vector<Dim> dims, double scale) { return add_input(random_, std::move(dims), scale); }
 
   ir::Buffer compute(const Dim& dim, const Term& value) {
     const ir::Expr node = ir::Var::make("n"), i = ir::Var::make("i");
     const ir::Expr body = value(node, i);  // may add inputs, which stand before
-    ra::Op& op = add(ra::OpKind::compute, "op" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+    ra::Op& op = add(ra::OpKind::compute, "op" + std::to_string(graph.ops.size()), {dim});
     op.node = node;
     op.index_vars = {i};
     op.body = body;
@@ -366,8 +373,7 @@ class RandomModel : public GraphCase {
 
   ir::Buffer branch(const Dim& dim, const ir::Buffer& a, const ir::Buffer& b, bool on_leaves) {
     const int then_op = graph.find(a), else_op = graph.find(b);
-    ra::Op& op =
-        add(ra::OpKind::if_then_else, "branch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+    ra::Op& op = add(ra::OpKind::if_then_else, "branch" + std::to_string(graph.ops.size()), {dim});
     op.node = ir::Var::make("n");
     op.condition = on_leaves                    ? ir::call(ir::UfKind::is_leaf, "is_leaf", {op.node})
                    : grammar_ == Grammar::whole ? condition(op.node)
@@ -403,8 +409,7 @@ class RandomModel : public GraphCase {
     ir::Buffer rest = bodies[2];
     for (int c = total ? 1 : 2; c-- > 0;) {
       const int then_op = graph.find(bodies[std::size_t(c)]), else_op = graph.find(rest);
-      ra::Op& op =
-          add(ra::OpKind::if_then_else, "switch" + std::to_string(graph.ops.size()), {dim}, ir::Role::temp, true);
+      ra::Op& op = add(ra::OpKind::if_then_else, "switch" + std::to_string(graph.ops.size()), {dim});
       op.node = ir::Var::make("n");
       const ir::Expr key = word_of(op.node) % 3;
       op.condition = ir::binary(ir::BinaryOp::eq, key, ir::imm(c));
@@ -430,8 +435,7 @@ class RandomModel : public GraphCase {
       direction_ = ra::Direction::roots;
     }
     const Dim dim = random_.chance(0.6) ? H_ : E_;
-    const ir::Buffer state =
-        add(ra::OpKind::placeholder, "more" + std::to_string(recursion), {dim}, ir::Role::state, true).buffer;
+    const ir::Buffer state = add(ra::OpKind::placeholder, "more" + std::to_string(recursion), {dim}).buffer;
     const int placeholder = graph.find(state);
     states_ = {{state, dim}};
     if (random_.chance(0.5)) here_.clear();
@@ -450,7 +454,7 @@ class RandomModel : public GraphCase {
     std::vector<int> placeholders;
     for (int s = 0; s < count; ++s) {
       const Dim dim = s == 0 || random_.chance(0.6) ? H_ : E_;
-      const ra::Op& op = add(ra::OpKind::placeholder, "state" + std::to_string(s), {dim}, ir::Role::state, true);
+      const ra::Op& op = add(ra::OpKind::placeholder, "state" + std::to_string(s), {dim});
       states_.push_back({op.buffer, dim});
       placeholders.push_back(graph.find(op.buffer));
     }
@@ -470,7 +474,6 @@ class RandomModel : public GraphCase {
   Random random_;
   Grammar grammar_;
   Dim H_{"hidden", 1}, E_{"inner", 1};
-  int inputs_ = 0;
   std::vector<Tensor> states_, here_, completed_;
   ra::Direction direction_ = ra::Direction::up;
   bool readouts_ = false;

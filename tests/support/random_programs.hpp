@@ -73,18 +73,9 @@ class RandomProgram : public GraphCase {
   std::string fresh(const char* what) const { return what + std::to_string(graph.ops.size()); }
 
   ra::Op& add(ra::OpKind kind, std::string name, const Shape& shape) {
-    ra::Op op;
-    op.kind = kind;
-    for (const int d : shape) op.dims.push_back(dims_[std::size_t(d)]);
-    ir::BufferInfo info;
-    info.name = std::move(name);
-    info.dtype = dtype_;
-    info.role = kind == ra::OpKind::placeholder ? ir::Role::state : ir::Role::temp;
-    info.dims = op.dims;
-    info.dims.insert(info.dims.begin(), dims::node);
-    op.buffer = ir::Buffer(std::move(info));
-    graph.ops.push_back(std::move(op));
-    return graph.ops.back();
+    std::vector<Dim> dims;
+    for (const int d : shape) dims.push_back(dims_[std::size_t(d)]);
+    return GraphCase::add(kind, std::move(name), std::move(dims), dtype_);
   }
 
   ir::Buffer compute(const Shape& shape) {
@@ -228,31 +219,17 @@ class RandomProgram : public GraphCase {
     const bool table = random_.chance(0.4);
     Shape shape = random_shape();
     if (shape.empty() && !table) shape = {random_.below(4)};
-    ra::Op op;
-    op.kind = ra::OpKind::input;
+    std::vector<Dim> dims;
     Vector<ir::Expr> at;
-    std::size_t size = 1;
     if (table) {
-      op.dims.push_back(Dim("vocabulary"));
+      dims.push_back(Dim("vocabulary"));
       at.push_back(clamped(integer(1), num_words));
-      size = num_words;
     }
     for (const int d : shape) {
-      op.dims.push_back(dims_[std::size_t(d)]);
+      dims.push_back(dims_[std::size_t(d)]);
       at.push_back(index(d));
-      size *= std::size_t(dims_[std::size_t(d)].extent());
     }
-    ir::BufferInfo info;
-    info.name = "w" + std::to_string(weights.size());
-    info.dtype = dtype_;
-    info.role = ir::Role::weight;
-    info.slot = int(weights.size());
-    info.dims = op.dims;
-    std::vector<float>& values = weights[info.name];
-    for (std::size_t i = 0; i < size; ++i) values.push_back(float(random_.uniform(-1, 1)));
-    op.buffer = ir::Buffer(std::move(info));
-    graph.ops.push_back(op);
-    return ir::Load::make(op.buffer, std::move(at));
+    return ir::Load::make(add_input(random_, std::move(dims), 1, dtype_), std::move(at));
   }
 
   /// Where an earlier value of this recursion stands: at a child, by position or by name, or at the parent.

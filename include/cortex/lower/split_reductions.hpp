@@ -110,10 +110,7 @@ class ReductionSplitter {
       const ir::Expr a = apart(reduce, binary->a);  // in this order, which numbers them
       return ir::binary(binary->op, a, apart(reduce, binary->b));
     }
-    const ir::Expr var = ir::Var::make(reduce.axis.var.as<ir::Var>()->name);
-    return define(ir::Reduce::make(reduce.op, {var, reduce.axis.dim, reduce.axis.extent},
-                                   ir::substitute(e, {{reduce.axis.var.get(), var}})),
-                  "sum");
+    return define(ir::Reduce::make(reduce.op, reduce.axis, e), "sum");
   }
 
   /// In the body of a contraction, whatever does not depend on the outputs' indices but on the reduction's would be

@@ -31,6 +31,13 @@ namespace cortex::runtime {
 
 namespace detail {
 
+[[noreturn]] inline void no_llvm() {
+  throw Error(
+      Code::unavailable,
+      "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1 says that there is one): compile for "
+      "Target::interpreter(), or build with LLVM 19.1 to 22");
+}
+
 /// Printed as LLVM IR and compiled to machine code.
 inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
 #if CORTEX_LLVM
@@ -56,10 +63,7 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
   executable.code = std::move(compiled.code);
   executable.times.llvm = since(start);
 #else
-  throw Error(
-      Code::unavailable,
-      "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1 says that there is one): compile for "
-      "Target::interpreter(), or build with LLVM 19.1 to 22");
+  no_llvm();
 #endif
 }
 
@@ -144,10 +148,7 @@ inline Target this_machine() {
 #if CORTEX_LLVM
   return jit::host_target();
 #else
-  throw Error(
-      Code::unavailable,
-      "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1 says that there is one): compile for "
-      "Target::interpreter(), or build with LLVM 19.1 to 22");
+  detail::no_llvm();
 #endif
 }
 
