@@ -1,5 +1,5 @@
-// Random models of the whole grammar on random structures under random schedules, of loops by hand too, in the
-// emulation of a GPU, against the equations interpreted.
+// Random models of the whole grammar, and programs of whatever the language has, on random structures under random
+// schedules, of loops by hand too, in the emulation of a GPU, against the equations interpreted.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -11,6 +11,7 @@
 #include "support/differential.hpp"
 #include "support/fake_cuda.hpp"
 #include "support/random_loops.hpp"
+#include "support/random_programs.hpp"
 #include "support/random_schedules.hpp"
 
 using namespace cortex;
@@ -47,21 +48,30 @@ Schedule round_to(DType type, RandomModel& model, Schedule schedule) {
   return schedule;
 }
 
+/// A state at a vertex, of whatever type it is.
+std::vector<double> values_of(const ra::Op& state, cuda::Result& result, const Vertex* vertex) {
+  const auto values = [&]<class T>(T) {
+    const auto row = result.node<T>(vertex, state.name());
+    return std::vector<double>(row.begin(), row.end());
+  };
+  return state.buffer->dtype == DType::f32 ? values(float()) : values(double());
+}
+
 /// The first value outside its bound, or what the emulation found; "" if all is right.
-std::string mismatch(const RandomModel& model, cuda::Result& result, const FakeCuda& fake, const Forest& forest) {
+std::string mismatch(const GraphCase& model, cuda::Result& result, const FakeCuda& fake, const Forest& forest) {
   const ForestView view(forest);
   const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
   result.wait();
   if (!fake.problem.empty()) return fake.problem;
   for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
-    const std::string& name = model.graph.ops[std::size_t(model.graph.states[s].placeholder)].name();
+    const ra::Op& state = model.graph.ops[std::size_t(model.graph.states[s].placeholder)];
     for (int n = 0; n < view.num_nodes(); ++n) {
       const auto& right = expected[s][std::size_t(n)];
       if (right.empty()) continue;  // a readout has no value away from the roots
-      const std::vector<float> values = result.node<float>(view.nodes[std::size_t(n)], name);
+      const std::vector<double> values = values_of(state, result, view.nodes[std::size_t(n)]);
       for (std::size_t i = 0; i < right.size(); ++i)
         if (!right[i].covers(values[i]))
-          return name + "[" + std::to_string(n) + "," + std::to_string(i) + "] = " + std::to_string(values[i]) +
+          return state.name() + "[" + std::to_string(n) + "," + std::to_string(i) + "] = " + std::to_string(values[i]) +
                  ", but the equations give " + std::to_string(right[i].value);
     }
   }
@@ -76,7 +86,7 @@ void shape(FakeCuda& fake, int seed) {
 
 /// Compiles `model` for `fake` and holds its calls on random structures against the equations. Whether the schedule is
 /// possible.
-bool check(FakeCuda& fake, const RandomModel& model, const Schedule& schedule, int seed) {
+bool check(FakeCuda& fake, const GraphCase& model, const Schedule& schedule, int seed) {
   runtime::CudaCompileOptions options;
   options.verify = true;
   std::shared_ptr<const runtime::CudaExecutable> code;
@@ -87,7 +97,7 @@ bool check(FakeCuda& fake, const RandomModel& model, const Schedule& schedule, i
     return false;
   }
   cuda::Model<Vertex, VertexSet> compiled(code);
-  for (const auto& [name, values] : model.weights) compiled.bind(name, values);
+  model.each_weight([&](const std::string& name, const auto& values) { compiled.bind(name, values); });
   const auto on = compiled.to(cuda::Device(fake.device()));
   for (int f = 0; f < 3; ++f) {
     Random own{std::uint64_t(seed) * 100 + std::uint64_t(f)};
@@ -123,6 +133,30 @@ TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]"
     FakeCuda fake;
     shape(fake, seed);
     refused += !check(fake, model, schedule, seed);
+  }
+  CHECK(refused <= count / 3);
+}
+
+TEST_CASE("random programs on a GPU equal their equations", "[cuda][differential]") {
+  const int first = number("CORTEX_SEED", 300), count = number("CORTEX_CASES", 8);
+  int refused = 0;
+  for (int seed = first; seed < first + count; ++seed) {
+    const RandomProgram program{std::uint64_t(seed)};
+    Random random{std::uint64_t(seed)};
+    Schedule schedule = seed % 2 ? random_schedule(random, program.graph) : Schedule::standard();
+    schedule = schedule.workers(1).share_no_subtrees();
+    schedule = seed % 4 < 2 ? schedule.tabulate(1) : schedule.tabulate_nothing();
+    if (seed % 3 && ra::detail::reason_against_sharing(program.graph, schedule).empty())
+      schedule = schedule.share_subtrees();
+    schedule.tiling = {};
+    GpuSchedule how = way(seed);
+    INFO("seed " << seed << ", " << to_string(schedule.on_gpu(how)) << ra::print(program.graph));
+    FakeCuda fake;
+    shape(fake, seed);
+    if (check(fake, program, schedule.on_gpu(how), seed)) continue;
+    const bool registers = how.weights == GpuSchedule::Weights::registers;  // not all of these have some to keep there
+    how.weights = {};
+    refused += !registers || !check(fake, program, schedule.on_gpu(how), seed);
   }
   CHECK(refused <= count / 3);
 }

@@ -67,6 +67,19 @@ TEST_CASE("of matrices that are read at several places each has registers of its
               {on_gpu(Group::cluster, 2, Where::streamed), on_gpu(Group::cluster, 2, Where::registers)});
 }
 
+TEST_CASE("a table with rows for columns stays in memory, for nobody knows how many rows it has", "[cuda]") {
+  Dim V{"vocabulary"}, H{"hidden", 24};
+  Model<Item> m("columns", cortex::tree);
+  auto T = m.input<float>("T", V, H), U = m.input<float>("U", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(T(word(n), i) + sum(H, [&](auto j) { return U(i, j) * s(n, j); }) +
+                sum(H, [&](auto j) { return T(min(i, 11), j) * s(n, j); }));
+  });
+  check_equal(m.recursion_op(h, body), Shape::ragged, every_group());
+}
+
 TEST_CASE("weights in registers may be stored in two bytes", "[cuda]") {
   const auto program = models::tree_gru<Item>(word, kids, sizes(5, 24)).program;
   const NamedNumbers weights = random_weights(program.graph(), 3);

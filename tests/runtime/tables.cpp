@@ -131,6 +131,39 @@ TEST_CASE("a leaf's states are rows of tables, and what follows from weights alo
   CHECK(plain.model.memory().tables == 0);
 }
 
+TEST_CASE("a temporary whose rows at leaves nobody reads but what is in tables takes none from them",
+          "[runtime][tables]") {
+  Dim V{"vocabulary"}, H{"hidden", 16}, I{"inner", 24};
+  Model<Vertex> m("two_layers", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, I), U = m.input<float>("U", I, H), W = m.input<float>("W", H, I);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto first = m.compute("first", I, [&](auto n, auto i) {
+    return tanh(Emb(word(n), i) + sum(H, [&](auto j) { return U(i, j) * s(n, j); }));
+  });
+  auto second = m.compute("second", H,
+                          [&](auto n, auto i) { return tanh(sum(I, [&](auto j) { return W(i, j) * first(n, j); })); });
+  const auto program = m.recursion_op(h, second);
+  auto plain = compile(program, computed, Lstm::options(Target::interpreter())),
+       read = compile(program, tabulated, Lstm::options(Target::interpreter()));
+  for (auto* model : {&plain, &read}) {
+    model->bind_together([&] {
+      model->bind("Emb", uniform(num_words * 24, 0.5f, 1));
+      model->bind("U", uniform(24 * 16, 0.5f, 2)).bind("W", uniform(16 * 24, 0.5f, 3));
+    });
+  }
+  const ir::Program& tables = read.executable().program;
+  REQUIRE(tables.tabulations.size() == 1);
+  CHECK(tables.tabulations[0].states.size() == 1);
+  CHECK(tables.tabulations[0].temps.empty());
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const Forest forest = some_trees(seed);
+    const auto a = plain(forest.roots), b = read(forest.roots);
+    for (const auto& vertex : forest.all)
+      CHECK(std::ranges::equal(a.node(vertex.get(), "h"), b.node(vertex.get(), "h")));
+  }
+}
+
 TEST_CASE("two integer fields are one table, of each value with each", "[runtime][tables]") {
   struct Tagged {
     int word = 0, tag = 0;

@@ -227,7 +227,7 @@ class Emulation {
     State state = State::ready;
     bool vote = false, any = false;  // of a block that meets: the thread's, and what came of all
   };
-  static constexpr std::size_t stack_bytes = 128 * 1024;
+  static constexpr std::size_t stack_bytes = 1024 * 1024;
   static constexpr long most_yields = 2000000;
 
   static Emulation*& active() {

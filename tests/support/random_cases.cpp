@@ -37,12 +37,7 @@ RandomFunctor compile_model(const GraphCase& model, const Schedule& schedule, co
 RandomFunctor bound(const GraphCase& model, std::shared_ptr<const runtime::Executable> executable) {
   RandomFunctor functor(std::move(executable));
   functor.bind_together([&] {
-    for (const auto& [name, values] : model.weights) {
-      if (tensor(model, name).buffer->dtype == DType::f32)
-        functor.bind(name, values);
-      else
-        functor.bind(name, std::vector<double>(values.begin(), values.end()));
-    }
+    model.each_weight([&](const std::string& name, const auto& values) { functor.bind(name, values); });
   });
   return functor;
 }

@@ -133,6 +133,19 @@ struct GraphCase {
     for (std::size_t i = 0; i < size; ++i) values.push_back(float(random.uniform(-scale, scale)));
     return buffer;
   }
+
+  /// `bind(name, values)` for each weight, of its own type.
+  template <class Bind>
+  void each_weight(Bind bind) const {
+    for (const ra::Op& op : graph.ops) {
+      if (op.kind != ra::OpKind::input) continue;
+      const std::vector<float>& values = weights.at(op.name());
+      if (op.buffer->dtype == DType::f32)
+        bind(op.name(), values);
+      else
+        bind(op.name(), std::vector<double>(values.begin(), values.end()));
+    }
+  }
 };
 
 /// A graph without operators over vertices: children 0 and 1 are `first` and `second`, containers 0, 1 and 2 the kids,

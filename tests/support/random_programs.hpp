@@ -164,6 +164,8 @@ class RandomProgram : public GraphCase {
   /// The node, or the child that a reduction around the place goes through.
   ir::Expr node_or_child() { return child_ && random_.chance(0.5) ? child_ : node_; }
 
+  ir::Expr word() { return ir::call(ir::UfKind::field, "word", {node_or_child()}, 0); }
+
   ir::Expr integer(int depth) {
     if (depth == 0 || random_.chance(0.5)) {
       const int pick = random_.below(4);
@@ -171,7 +173,7 @@ class RandomProgram : public GraphCase {
       if (pick == 1 && way_ != ra::Direction::roots)
         return ir::call(ir::UfKind::num_children, "num_children", {node_}, 0);
       if (pick == 2 && !indices_.empty()) return indices_[std::size_t(random_.below(int(indices_.size())))].var;
-      return ir::call(ir::UfKind::field, "word", {node_or_child()}, 0);
+      return word();
     }
     const ir::Expr a = integer(depth - 1), b = integer(depth - 1);
     switch (random_.below(6)) {
@@ -223,7 +225,7 @@ class RandomProgram : public GraphCase {
     Vector<ir::Expr> at;
     if (table) {
       dims.push_back(Dim("vocabulary"));
-      at.push_back(clamped(integer(1), num_words));
+      at.push_back(random_.chance(0.5) ? word() : clamped(integer(1), num_words));
     }
     for (const int d : shape) {
       dims.push_back(dims_[std::size_t(d)]);

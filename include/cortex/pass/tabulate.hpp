@@ -327,8 +327,8 @@ class Tabulator {
       }
       bool read = false;
       for (const Found& other : nests_)
-        for (const schedule::Access& theirs : other.accesses)
-          read |= other.tabulation != nest.tabulation && !theirs.write && theirs.buffer == access.buffer;
+        if (other.tabulation != nest.tabulation && meet(nest.rows, other.rows))
+          for (const schedule::Access& theirs : other.accesses) read |= !theirs.write && theirs.buffer == access.buffer;
       if (!read) continue;
       ir::Buffer& own = kept[access.buffer.id()];
       if (!own) {

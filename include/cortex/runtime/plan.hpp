@@ -135,6 +135,8 @@ class Plan {
         if (s.buffer != results[r]) continue;
         if (s.rows == Rows::fixed)
           s.tabulation = tabulation, s.result = int(r);
+        else if (s.rows != Rows::node)
+          fail(*executable->program.buffers[std::size_t(s.buffer)], "has rows in a table, but none for nodes");
         else
           placed.push_back({s.buffer, tabulation, int(r), s.row_bytes, s.per_worker});
       }

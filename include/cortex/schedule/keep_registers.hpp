@@ -122,6 +122,8 @@ class RegisterKeeper {
     const bool chip = load.buffer->scope == ir::Scope::chip;
     Kept read{source_of(load.buffer), {}, loop.dim, *ir::as_int(loop.extent), 0, {}};
     if (read.weight->role != ir::Role::weight || read.weight->fragments || load.indices.size() < 2) return {};
+    if (any_of(read.weight->dims, [](const Dim& d) { return d.kind() == DimKind::open; }))
+      return {};  // how many rows there are, for threads without a column of their own, is not known
     bool own = true, moves = false, differs = false;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       const ir::Expr index = ir::substitute(chip ? in_weight(load, read.weight, d) : load.indices[d], known_);
