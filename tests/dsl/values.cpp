@@ -16,6 +16,18 @@ TEST_CASE("arithmetic on data is left as written") {
   }) == "(leaf[n,i] + 1.0) * leaf[n,i] - leaf[n,i] / 2.0 + 0.5 * -leaf[n,i]");
 }
 
+TEST_CASE("a sum grows in a loop of C++") {
+  Words w;
+  CHECK(w.text([&](auto n, auto i) {
+    auto sum = w.leaf(n, i) * 1.0;
+    for (int layer = 2; layer < 4; ++layer) sum += w.leaf(n, i) * layer;
+    sum -= 1;
+    sum *= w.leaf(n, i);
+    sum /= 2.0;
+    return sum;
+  }) == "(leaf[n,i] * 1.0 + leaf[n,i] * 2.0 + leaf[n,i] * 3.0 - 1.0) * leaf[n,i] / 2.0");
+}
+
 TEST_CASE("functions of data") {
   Words w;
   CHECK(w.text([&](auto n, auto i) {

@@ -12,6 +12,7 @@
 #include "support/races.hpp"
 #include "support/random_cases.hpp"
 #include "support/random_loops.hpp"
+#include "support/random_programs.hpp"
 #include "support/small_loops.hpp"
 
 using namespace cortex;
@@ -94,13 +95,13 @@ TEST_CASE("random loop schedules keep what random models compute", "[differentia
   CHECK(tally.applied > tally.cases / 10);
 }
 
-TEST_CASE("compiled, random loop schedules keep what random models compute", "[differential][slow]") {
+TEST_CASE("compiled, random loop schedules keep what random models and programs compute", "[differential][slow]") {
   const int cases = wanted_cases(CORTEX_LLVM ? 2000 : 300);
   const auto pool = std::make_shared<Workers>(2);
   const Target target = best_target();
   Tally tally;
   for (std::uint64_t seed = first_seed(700000); tally.cases < cases; ++seed) {
-    const RandomModel model(seed);
+    const GraphCase model = seed % 4 ? GraphCase(RandomModel(seed)) : GraphCase(RandomProgram(seed));
     Random random(seed);
     Schedule schedule = random_recursion(random);
     RandomLoops made(random, lower::lower(model.graph, schedule).body, target, tally);

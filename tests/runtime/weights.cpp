@@ -132,6 +132,14 @@ TEST_CASE("an open dimension has as many elements as values are bound for", "[ru
   CHECK_NOTHROW(m.bind(std::string("Emb"), std::span<const float>(embedding(2))));
 }
 
+TEST_CASE("a few values are bound as they are written", "[runtime]") {
+  auto m = functor(sum_executable());
+  m.bind("Emb", {0.f, 1, 2, 3, 4, 5, 6, 7.5f, 10, 11, 12, 13, 14, 15, 16, 17});
+  const Word word{1};
+  CHECK(m(word)[0][7] == 17);
+  CHECK_THROWS_WITH(m.bind("Emb", {1.f, 2.f}), Contains("weight 'Emb'"));
+}
+
 TEST_CASE("binding refuses what does not fit and says what would", "[runtime]") {
   auto m = functor(sum_executable());
   const auto refused = [&](auto... arguments) {

@@ -546,6 +546,8 @@ TEST_CASE("a search needs inputs, and weights for the default", "[tune][refusal]
   CHECK_THROWS_WITH(tune(
                         tuning.program, tuning.phrases.batches, [](auto&) {}, {}, Tuning::interpreted()),
                     Contains("weights are bound: 'Emb'"));
+  tuning.phrases.batches.push_back({});
+  CHECK_THROWS_WITH(tuning({}), "tune: batch 2 has no roots; calls of it take no time");
   tuning.phrases.batches.clear();
   CHECK_THROWS_WITH(tuning({}), "tune: there are no batches to measure with; give some of your own inputs");
 }

@@ -420,8 +420,8 @@ TEST_CASE("a name of megabytes is near none, and messages show its beginning", "
   const std::string message = refused_by(file.source(), [&] { file.tensor(std::string(100, 'x')); });
   CHECK_THAT(message, Catch::Contains("it has '" + std::string(200, 'x') + "...' of 41943040 bytes"));
   CHECK(message.size() < 1000);
-  CHECK(weights::near_names(name, {"a", "b"}) == "it has 'a', 'b'");
+  CHECK(near_names(name, std::vector<std::string>{"a", "b"}) == "it has 'a', 'b'");
   // Characters of UTF-8 stay whole.
-  CHECK(weights::in_quotes("a\u00e4\u00e4", 4) == "'a\u00e4...' of 5 bytes");
-  CHECK(weights::in_quotes("a\u00e4\u00e4", 5) == "'a\u00e4\u00e4'");
+  CHECK(in_quotes("a\u00e4\u00e4", 4) == "'a\u00e4...' of 5 bytes");
+  CHECK(in_quotes("a\u00e4\u00e4", 5) == "'a\u00e4\u00e4'");
 }

@@ -43,6 +43,14 @@ Joined<A, B> binary(ir::BinaryOp op, const A& a, const B& b) {
 }
 
 template <class A, class B>
+A& assign(A& to, const B& value) {
+  static_assert(std::is_same_v<A, B>,
+                "the two together are of another type, as they read the node by other accessors or as one is an "
+                "integer of the structure: give what they make a name of its own");
+  return to = value;
+}
+
+template <class A, class B>
 Joined<A, B> logic(ir::BinaryOp op, const A& a, const B& b) {
   static_assert(!is_literal<A> && !is_literal<B>, "a condition is made of comparisons, not of numbers");
   const Operand x = operand(a), y = operand(b);
@@ -88,6 +96,16 @@ auto operator%(const A& a, const B& b) {
   static_assert(!is_data<A> && !is_data<B>, "a remainder is of integers of the structure, not of computed data");
   return detail::binary(ir::BinaryOp::mod, a, b);
 }
+
+// `sum += x` in a lambda's loop over things of C++, such as layers.
+template <class A, class B>
+requires Symbolic<A> A& operator+=(A& a, const B& b) { return detail::assign(a, a + b); }
+template <class A, class B>
+requires Symbolic<A> A& operator-=(A& a, const B& b) { return detail::assign(a, a - b); }
+template <class A, class B>
+requires Symbolic<A> A& operator*=(A& a, const B& b) { return detail::assign(a, a * b); }
+template <class A, class B>
+requires Symbolic<A> A& operator/=(A& a, const B& b) { return detail::assign(a, a / b); }
 
 template <class A>
 requires Symbolic<A> detail::Joined<A>

@@ -20,6 +20,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/names.hpp"
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
@@ -311,7 +312,9 @@ class Refactorer {
 /// The number of the operator `name`, at which a recursion can be cut.
 inline int cut_operator(const ra::Graph& graph, const std::string& name) {
   const int op = graph.find(name);
-  if (op < 0) refuse_cut(graph, "there is no operator '" + name + "'");
+  if (op < 0)
+    refuse_cut(graph, "there is no operator " + in_quotes(name) + "; " +
+                          near_names(name, names_of(graph, ra::OpKind::compute)));
   if (graph.ops[std::size_t(op)].kind != ra::OpKind::compute)
     refuse_cut(graph,
                "'" + name + "' is no computed operator; name the one whose contraction the recursion is to be cut at");

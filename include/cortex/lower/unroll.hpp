@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cortex/base/names.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/lower/definition.hpp"
 #include "cortex/ra/schedule.hpp"
@@ -47,7 +48,9 @@ inline Vector<int> unrolling(const ra::Graph& graph, const Schedule& schedule) {
       found |= direction == ra::Direction::up;
       if (direction == ra::Direction::up && depth > 1) result[std::size_t(state.recursion)] = depth;
     }
-    if (!found) refuse("there is no recursion on children that '" + name + "' names; name a state, or the program");
+    if (!found)
+      refuse("there is no recursion on children that " + in_quotes(name) + " names; name a state, or the program; " +
+             near_names(name, names_of(graph, ra::OpKind::placeholder)));
     if (depth > 1 && common != 0 && common != depth)
       refuse("recursions are unrolled by " + std::to_string(common) + " and by " + std::to_string(depth) +
              "; the nodes are grouped in one way for all");

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cortex/base/names.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/graph.hpp"
@@ -25,8 +26,6 @@ inline std::string joined(std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) result += part;
   return result;
 }
-
-inline std::string in_quotes(std::string_view name) { return joined({"'", name, "'"}); }
 
 inline std::string text(const Vector<Dim>& list) {
   std::string result = "[";
@@ -541,10 +540,10 @@ inline void check_states(const Graph& graph) {
     const Op& placeholder = graph.ops[std::size_t(state.placeholder)];
     const Op& body = graph.ops[std::size_t(state.body)];
     const std::string names =
-        detail::in_quotes(body.name()) + " cannot be the body of " + detail::in_quotes(placeholder.name());
-    if (placeholder.kind != OpKind::placeholder) fail({detail::in_quotes(placeholder.name()), " is not a placeholder"});
+        in_quotes(body.name()) + " cannot be the body of " + in_quotes(placeholder.name());
+    if (placeholder.kind != OpKind::placeholder) fail({in_quotes(placeholder.name()), " is not a placeholder"});
     if (defined[std::size_t(state.placeholder)]++)
-      fail({"placeholder ", detail::in_quotes(placeholder.name()), " is defined twice"});
+      fail({"placeholder ", in_quotes(placeholder.name()), " is defined twice"});
     if (body.kind != OpKind::compute && body.kind != OpKind::if_then_else) fail({names, ": it is not computed"});
     if (body.dims != placeholder.dims)
       fail({names, ": its dimensions are ", detail::text(body.dims), ", not ", detail::text(placeholder.dims)});
@@ -561,7 +560,7 @@ inline void check_complete(const Graph& graph) {
   };
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
     if (graph.ops[i].kind == OpKind::placeholder && state_of(graph, int(i)) < 0)
-      fail({"placeholder ", detail::in_quotes(graph.ops[i].name()),
+      fail({"placeholder ", in_quotes(graph.ops[i].name()),
             " is never defined; join it to its body in recursion_op"});
 }
 
@@ -569,7 +568,7 @@ inline void check_complete(const Graph& graph) {
 inline void check(const Graph& graph) {
   if (graph.name.empty()) throw Error(Code::invalid_model, "a model needs a name");
   if (graph.max_children < 0)
-    throw Error(Code::invalid_model, "model " + detail::in_quotes(graph.name) + ": a negative number of children");
+    throw Error(Code::invalid_model, "model " + in_quotes(graph.name) + ": a negative number of children");
   for (std::size_t i = 0; i < graph.ops.size(); ++i) check_op(graph, int(i));
   check_states(graph);
   check_complete(graph);

@@ -91,6 +91,14 @@ struct Graph {
   }
 };
 
+/// The names of all operators of a kind, in order.
+inline Vector<std::string> names_of(const Graph& graph, OpKind kind) {
+  Vector<std::string> names;
+  for (const Op& op : graph.ops)
+    if (op.kind == kind) names.push_back(op.name());
+  return names;
+}
+
 inline int num_recursions(const Graph& graph) {
   int count = 0;
   for (const State& state : graph.states) count = std::max(count, state.recursion + 1);

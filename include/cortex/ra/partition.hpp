@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/names.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
@@ -140,8 +141,9 @@ inline Vector<bool> specialized_branches(const Graph& graph, const Schedule& sch
   for (const std::string& name : schedule.specialized) {
     int i = graph.find(name);
     if (i < 0)
-      throw Error(Code::invalid_schedule,
-                  "specialize_if_else: the model '" + graph.name + "' has no operator '" + name + "'");
+      throw Error(Code::invalid_schedule, "specialize_if_else: the model " + in_quotes(graph.name) + " has no branch " +
+                                              in_quotes(name) + "; " +
+                                              near_names(name, names_of(graph, OpKind::if_then_else)));
     if (graph.ops[std::size_t(i)].kind != OpKind::if_then_else)
       throw Error(Code::invalid_schedule,
                   "specialize_if_else: '" + name + "' is no if_then_else, so it has no branch to specialize");

@@ -499,6 +499,10 @@ class Model {
     const std::span all(values);
     return bind(name, all.data(), all.size(), std::span<const std::int64_t>(shape.begin(), shape.size()));
   }
+  template <class Name>
+  Model& bind(const Name& name, std::initializer_list<float> values) {
+    return bind(name, values.begin(), values.size(), std::span<const std::int64_t>());
+  }
   template <class Name, class T>
   Model& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
     const std::string_view own_name = runtime::name_of_weight(source_->code->executable->graph, name);

@@ -200,6 +200,10 @@ class Functor {
     const std::span all(values);
     return bind(name, all.data(), all.size(), shape);
   }
+  template <class Name>
+  Functor& bind(const Name& name, std::initializer_list<float> values) {
+    return bind(name, values.begin(), values.size());
+  }
   template <class Name, class T>
   Functor& bind(const Name& name, const T* values, std::size_t count, std::initializer_list<std::int64_t> shape = {}) {
     return bind(name, values, count, std::span<const std::int64_t>(shape.begin(), shape.size()));

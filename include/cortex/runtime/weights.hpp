@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cortex/base/mutex.hpp"
+#include "cortex/base/names.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/runtime/executable.hpp"
@@ -31,23 +32,6 @@ struct WeightSet {
 };
 
 namespace detail {
-
-/// How many letters must change to make `a` of `b`.
-inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  Vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
-      const std::size_t changed = diagonal + (fold(a[i]) != fold(b[j]));
-      diagonal = std::exchange(row[j + 1], std::min({changed, row[j] + 1, row[j + 1] + 1}));
-    }
-  }
-  return row[b.size()];
-}
-
-inline std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 /// "[vocabulary, hidden 256]"
 inline std::string text(const Vector<Dim>& dims) {
@@ -130,7 +114,7 @@ inline const std::string& own_name_of(const ra::Graph& graph, const ir::Buffer& 
   if (graph.find(handle) >= 0) return handle->name;
   const bool namesake = graph.find(handle->name) >= 0;
   throw Error(Code::invalid_weights,
-              detail::in_quotes(handle->name) + " belongs to another model than " + detail::in_quotes(graph.name) +
+              in_quotes(handle->name) + " belongs to another model than " + in_quotes(graph.name) +
                   (namesake ? ", which has one of that name: bind it by the name, or by its own handle"
                             : ": bind what belongs to this one"));
 }
@@ -254,8 +238,8 @@ class Weights {
  private:
   [[noreturn]] void fail(const WeightSpec& spec, const std::string& what) const {
     throw Error(Code::invalid_weights,
-                "weight " + detail::in_quotes(spec.name) + " of model " + detail::in_quotes(executable_->graph.name) +
-                    " is " + std::string(to_string(spec.dtype)) + " " + detail::text(spec.dims) + " but " + what);
+                "weight " + in_quotes(spec.name) + " of model " + in_quotes(executable_->graph.name) + " is " +
+                    std::string(to_string(spec.dtype)) + " " + detail::text(spec.dims) + " but " + what);
   }
 
   std::size_t slot_of(std::string_view name) const {
@@ -265,13 +249,12 @@ class Weights {
     std::size_t least = 0;
     for (std::size_t slot = 0; slot < weights.size(); ++slot) {
       if (weights[slot].name == name) return slot;
-      all += (slot ? ", " : "") + detail::in_quotes(weights[slot].name);
-      const std::size_t distance = detail::edit_distance(name, weights[slot].name);
+      all += (slot ? ", " : "") + in_quotes(weights[slot].name);
+      const std::size_t distance = edit_distance(name, weights[slot].name);
       if (!closest || distance < least) closest = &weights[slot], least = distance;
     }
-    std::string message =
-        "model " + detail::in_quotes(executable_->graph.name) + " has no weight " + detail::in_quotes(name);
-    if (closest && least <= 1 + name.size() / 3) message += "; did you mean " + detail::in_quotes(closest->name) + "?";
+    std::string message = "model " + in_quotes(executable_->graph.name) + " has no weight " + in_quotes(name);
+    if (closest && least <= 1 + name.size() / 3) message += "; did you mean " + in_quotes(closest->name) + "?";
     throw Error(Code::invalid_weights, message + (all.empty() ? "; it has none" : "; its weights are " + all));
   }
 
@@ -302,7 +285,7 @@ class Weights {
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const Dim& dim = spec.dims[d];
       if (shape[d] < 1 || (dim.kind() != DimKind::open && shape[d] != dim.extent()))
-        fail(spec, given + ", which differs in dimension " + detail::in_quotes(dim.name()));
+        fail(spec, given + ", which differs in dimension " + in_quotes(dim.name()));
       if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product))
         fail(spec, given + ", which no memory holds");
     }
@@ -326,8 +309,8 @@ class Weights {
     std::string missing;
     for (std::size_t slot = 0; slot < shapes.size(); ++slot)
       if (shapes[slot].empty() && executable.weights[slot].read)
-        missing += (missing.empty() ? "" : ", ") + detail::in_quotes(executable.weights[slot].name);
-    const std::string model = "model " + detail::in_quotes(executable.graph.name);
+        missing += (missing.empty() ? "" : ", ") + in_quotes(executable.weights[slot].name);
+    const std::string model = "model " + in_quotes(executable.graph.name);
     if (!missing.empty()) return model + " is called before these weights are bound: " + missing;
     for (std::size_t b = 1; b < shapes.size(); ++b) {
       for (std::size_t a = 0; a < b; ++a) {
@@ -335,9 +318,9 @@ class Weights {
         if (!first.read || !second.read || first.dims.empty() || second.dims.empty() ||
             first.dims[0] != second.dims[0] || shapes[a][0] == shapes[b][0])
           continue;
-        return model + ": dimension " + detail::in_quotes(first.dims[0].name()) + " has " +
-               std::to_string(shapes[a][0]) + " elements in weight " + detail::in_quotes(first.name) + " and " +
-               std::to_string(shapes[b][0]) + " in " + detail::in_quotes(second.name) + "; bind both alike";
+        return model + ": dimension " + in_quotes(first.dims[0].name()) + " has " + std::to_string(shapes[a][0]) +
+               " elements in weight " + in_quotes(first.name) + " and " + std::to_string(shapes[b][0]) + " in " +
+               in_quotes(second.name) + "; bind both alike";
       }
     }
     return {};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/names.hpp"
 #include "cortex/structure/kind.hpp"
 #include "cortex/structure/partition.hpp"
 #include "cortex/structure/workspace.hpp"
@@ -25,8 +26,6 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
 [[noreturn]] inline void refuse(Code code, const WalkState& walk, std::int32_t place, std::string message) {
   throw Error(code, std::move(message), walk.node.data()[place]);
 }
-
-inline std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void null_root(std::int64_t index) {
   throw Error(Code::invalid_structure, "root " + std::to_string(index) +

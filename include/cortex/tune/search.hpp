@@ -205,6 +205,9 @@ class Search {
     for (std::size_t b = 0; b < subject_.num_batches; ++b)
       plain->number(b, [&](const runtime::Workspace& call) {
         shapes_.push_back(shape_of(call));
+        if (shapes_.back().roots == 0)
+          throw Error(Code::invalid_argument,
+                      "tune: batch " + std::to_string(b) + " has no roots; calls of it take no time");
         for (const schedule::CallShape::Level& level : shapes_.back().levels)
           shapes += std::to_string(std::int64_t(level.nodes)) + "/" + std::to_string(std::int64_t(level.edges)) + " ";
         shapes += "of " + std::to_string(std::int64_t(shapes_.back().roots)) + ";";

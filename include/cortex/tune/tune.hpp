@@ -70,8 +70,8 @@ class FunctorTrial final : public Trial {
 /// side with it, and win only by more than the noise. Nothing of that changes what the model computes.
 ///
 /// Compiles a model for each candidate: seconds to minutes, bounded by `options`. Throws what `compile`, `bind` and
-/// calls throw under the default schedule, and `Error{invalid_argument}` if there are no batches, for a log that is of
-/// something else or that another search is writing, or for a cache that cannot be written to.
+/// calls throw under the default schedule, and `Error{invalid_argument}` if there are no batches or one has no roots,
+/// for a log that is of something else or that another search is writing, or for a cache that cannot be written to.
 template <class... Types, class Batches, class Bind>
 Tuned tune(const Program<Types...>& program, const Batches& batches, Bind bind, const TuneOptions& options = {},
            const CompileOptions& compiled = {}) {

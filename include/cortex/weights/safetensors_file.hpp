@@ -28,44 +28,6 @@ namespace cortex {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
-namespace weights {
-
-/// Whether one name is a part of the other between its dots, as 'U_i' is of 'encoder.u_i.weight', in either case.
-inline bool is_part(std::string_view a, std::string_view b) {
-  if (a.size() > b.size()) std::swap(a, b);
-  for (std::size_t at = 0; !a.empty() && at + a.size() <= b.size(); ++at) {
-    const std::size_t end = at + a.size();
-    if ((at == 0 || b[at - 1] == '.') && (end == b.size() || b[end] == '.') &&
-        runtime::detail::edit_distance(a, b.substr(at, a.size())) == 0)
-      return true;
-  }
-  return false;
-}
-
-/// What may have been meant by `name`, at most five of `known`, the likeliest first; if there is nothing near, the
-/// first of all. Names of more than `longest_name` bytes are near none: comparing takes the product of both lengths.
-inline std::string near_names(std::string_view name, const std::vector<std::string>& known) {
-  constexpr std::size_t most = 5;
-  std::vector<std::pair<std::size_t, std::string>> near;
-  for (const std::string& other : known) {
-    if (std::max(name.size(), other.size()) > longest_name) continue;
-    const std::size_t distance = is_part(name, other) ? 0 : runtime::detail::edit_distance(name, other);
-    if (distance <= 1 + name.size() / 3) near.emplace_back(distance, other);
-  }
-  std::sort(near.begin(), near.end());
-  const auto list = [&](std::size_t count, auto name_at) {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(count, most); ++i) text += (i ? ", " : "") + in_quotes(name_at(i));
-    return text;
-  };
-  if (!near.empty()) return "did you mean " + list(near.size(), [&](std::size_t i) { return near[i].second; }) + "?";
-  if (known.empty()) return "it has none";
-  return "it has " + list(known.size(), [&](std::size_t i) { return known[i]; }) +
-         (known.size() > most ? " and " + std::to_string(known.size() - most) + " more" : "");
-}
-
-}  // namespace weights
-
 /// The tensors of a safetensors file, in memory. Immutable, moved but not copied, and read by any number of threads.
 /// What fails throws `Error{invalid_weights}`, whose message names the file and the tensor.
 class SafetensorsFile {
@@ -126,8 +88,7 @@ class SafetensorsFile {
   const TensorView& tensor(const std::string& name) const {
     const auto found = tensors_.find(name);
     if (found != tensors_.end()) return found->second;
-    weights::refuse(source_,
-                    "it has no tensor " + weights::in_quotes(name) + "; " + weights::near_names(name, names()));
+    weights::refuse(source_, "it has no tensor " + in_quotes(name) + "; " + near_names(name, names()));
   }
 
   /// The elements of a tensor, row-major. Floating-point types are read as float or double: exact but for F64 as float,
@@ -139,7 +100,7 @@ class SafetensorsFile {
                   "tensors are read as numbers: read<float>(name)");
     const TensorView& view = tensor(name);
     if (!weights::reads_as<T>(view.type))
-      weights::refuse(source_, "tensor " + weights::in_quotes(name) + " holds " + std::string(to_string(view.type)) +
+      weights::refuse(source_, "tensor " + in_quotes(name) + " holds " + std::string(to_string(view.type)) +
                                    ", which cannot be read as " + std::string(to_string(weights::tensor_type<T>())));
     std::vector<T> values(static_cast<std::size_t>(view.size()));
     weights::convert<T>(view, values);

@@ -156,7 +156,7 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
   std::size_t end = 0;
   for (const TensorToWrite* tensor : order) {
     if (tensor->name == "__metadata__" || header.contains(tensor->name))
-      weights::refuse(source, "tensor " + weights::in_quotes(tensor->name) + " cannot be written: the name is taken");
+      weights::refuse(source, "tensor " + in_quotes(tensor->name) + " cannot be written: the name is taken");
     const std::size_t begin = end;
     end += weights::checked_bytes(source, *tensor);
     header[tensor->name] = {

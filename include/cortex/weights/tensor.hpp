@@ -16,6 +16,7 @@
 
 #include "cortex/base/error.hpp"
 #include "cortex/base/half.hpp"
+#include "cortex/base/names.hpp"
 
 namespace cortex {
 
@@ -67,17 +68,6 @@ namespace weights {
 
 [[noreturn]] inline void refuse(const std::string& source, const std::string& what) {
   throw Error(Code::invalid_weights, source + ": " + what);
-}
-
-/// Longer names are no names: messages show their beginnings, and nobody meant one of them.
-inline constexpr std::size_t longest_name = 200;
-
-/// Text of others for a message, of at most `most` bytes.
-inline std::string in_quotes(std::string_view text, std::size_t most = longest_name) {
-  if (text.size() <= most) return "'" + std::string(text) + "'";
-  std::size_t end = most;
-  while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // no part of a character of UTF-8
-  return "'" + std::string(text.substr(0, end)) + "...' of " + std::to_string(text.size()) + " bytes";
 }
 
 /// A whole path, which systems keep short.
