@@ -87,6 +87,12 @@ TEST_CASE("a nest that reads a group's results and finds it full stands behind i
   CHECK(tally.applied > 0);
 }
 
+TEST_CASE("a nest whose split has left columns out is refused where workers share it", "[differential]") {
+  Tally tally;
+  run_model(2000278, 2, tally);  // where lanes once parted
+  CHECK(tally.applied > 0);
+}
+
 TEST_CASE("random loop schedules keep what random models compute", "[differential][slow]") {
   const int cases = wanted_cases(50000);
   Tally tally;

@@ -192,7 +192,8 @@ TEST_CASE("a cut of a model for DAGs is refused with the reason", "[lower][refac
 
 TEST_CASE("a cut at what is no operator of the model is refused by name", "[lower][refactor][refusal]") {
   const auto program = test::child_sum_gru(8);
-  CHECK_THAT(refusal(program.graph(), "candidat"), Catch::Contains("there is no operator 'candidat'; did you mean 'candidate'?"));
+  CHECK_THAT(refusal(program.graph(), "candidat"),
+             Catch::Contains("there is no operator 'candidat'; did you mean 'candidate'?"));
   CHECK_THAT(refusal(program.graph(), "Uh"), Catch::Contains("'Uh' is no computed operator"));
 }
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/schedule.hpp"
@@ -94,7 +95,7 @@ class NestTiler {
 
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
-    if (!slice_var(nest_) || has_vectors()) return {};
+    if (!slice_var(nest_) || has_vectors() || has_conditions_on_columns()) return {};
     if (multiplies_tiles(nest_)) return tiles_of_matrix_unit();
     if (contracts_ && is_matrix()) return rows_of_matrix();
     if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row() && rows_share_operand()) {
@@ -119,6 +120,27 @@ class NestTiler {
     if (found && nest_.loops.back().kind == ir::ForKind::parallel)
       throw Error(Code::invalid_schedule,
                   "a loop that workers share has vectors already: their slices would not be those of tiles");
+    return found;
+  }
+
+  /// Whether some columns are left out, as by a loop that was split with a guard: lanes would part.
+  bool has_conditions_on_columns() const {
+    PointerSet of_columns{nest_.loops.back().var.get()};
+    const auto depends = [&](const ir::Expr& e) {
+      bool found = false;
+      ir::visit_with(e, [&](const ir::Var& v) { found |= of_columns.contains(&v); });
+      return found;
+    };
+    bool found = false;
+    ir::visit_with(
+        nest_.inner,
+        [&](const ir::LetStmt& let) {
+          if (depends(let.value)) of_columns.insert(let.var.get());
+        },
+        [&](const ir::If& branch) { found |= depends(branch.condition); });
+    if (found && nest_.loops.back().kind == ir::ForKind::parallel)
+      throw Error(Code::invalid_schedule,
+                  "a loop that workers share leaves elements out: their slices would not be those of tiles");
     return found;
   }
 
