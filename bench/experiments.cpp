@@ -195,7 +195,8 @@ class Experiments {
     std::vector<Json> rows;
     const int threads = options_.threads;
     if (threads == 1) return rows;
-    for (const Model model : {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn})
+    for (const Model model : {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn,
+                              Model::gated})
       for (const int hidden : model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512}) {
         const auto standard = all_work(threads);
         schedules(rows, model, hidden, 10, threads,
