@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,13 +59,13 @@ class CodeCache {
     if (directory_.empty()) return;
     if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
       refuse(std::string("cannot be made: ") + std::strerror(errno));
-    const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(directory_.c_str(), nullptr), &std::free);
+    char resolved[PATH_MAX];
     struct stat about {};
-    if (!resolved || ::stat(resolved.get(), &about) != 0) refuse(std::strerror(errno));
+    if (!::realpath(directory_.c_str(), resolved) || ::stat(resolved, &about) != 0) refuse(std::strerror(errno));
     if (!S_ISDIR(about.st_mode)) refuse("is no directory");
     if (about.st_uid != ::geteuid() && about.st_uid != 0) refuse("belongs to another user, whose code would be run");
     if (about.st_mode & (S_IWGRP | S_IWOTH)) refuse("can be written to by others, whose code would be run");
-    directory_ = resolved.get();
+    directory_ = resolved;
   }
 
   bool is_on() const { return !directory_.empty(); }

@@ -8,7 +8,6 @@
 // `forward_stores` has rid of temporaries. Sums that share a loop over k stay apart, since they share what they read.
 #pragma once
 
-#include <optional>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -24,6 +23,8 @@ struct ChainLink {
   ir::Buffer sum;
   std::size_t init = 0, loop = 0;  // of the element's statements
   ir::Expr read;                   // what stands for it where it is used: its load, or the variable of a let of that
+
+  explicit operator bool() const { return bool(read); }
 };
 
 class SumChainer {
@@ -33,22 +34,23 @@ class SumChainer {
     for (; const auto* alloc = inner.as<ir::Alloc>(); inner = alloc->body) locals_.push_back(alloc->buffer);
     stmts_ = schedule::stmts_of(inner);
     for (const ir::Buffer& local : locals_)
-      if (const auto link = link_of(local)) links_.push_back(*link);
-    std::optional<std::pair<ChainLink, ChainLink>> found;
+      if (const ChainLink link = link_of(local)) links_.push_back(link);
+    const ChainLink *first = nullptr, *second = nullptr;
     ir::Expr total;
     for (const ir::Stmt& s : stmts_)
       ir::visit_with(s, [&](const ir::Binary& add) {
-        if (found || add.op != ir::BinaryOp::add) return;
+        if (first || add.op != ir::BinaryOp::add) return;
         const ChainLink *a = link_read_by(add.a), *b = link_read_by(add.b);
         if (!a || !b || a->loop == b->loop || a->sum->dtype != b->sum->dtype) return;
-        found = a->loop < b->loop ? std::pair(*a, *b) : std::pair(*b, *a);
+        first = a->loop < b->loop ? a : b;
+        second = first == a ? b : a;
         total = ir::handle_of(add);
       });
-    return found ? chained(found->first, found->second, total) : ir::Stmt();
+    return first ? chained(*first, *second, total) : ir::Stmt();
   }
 
  private:
-  std::optional<ChainLink> link_of(const ir::Buffer& sum) const {
+  ChainLink link_of(const ir::Buffer& sum) const {
     if (!sum->dims.empty() || sum->lanes != 1) return {};
     ChainLink link{sum, stmts_.size(), stmts_.size(), {}};
     int reads = 0, writes = 0;
@@ -76,7 +78,7 @@ class SumChainer {
       }
     }
     const bool whole = writes == 2 && reads == 1 && link.init < link.loop;
-    return whole ? std::optional(link) : std::nullopt;
+    return whole ? link : ChainLink();
   }
 
   static bool is_zero(const ir::Expr& e) {

@@ -245,7 +245,7 @@ class Atoms {
     return a.expr.same_as(b.expr) || (a.symbol == Symbol::choice && ir::equal(a.expr, b.expr));
   }
 
-  Vector<std::unique_ptr<const Atom>> atoms_;  // they stay where they are
+  Vector<std::unique_ptr<Atom>> atoms_;  // they stay where they are
 };
 
 }  // namespace cortex::pass

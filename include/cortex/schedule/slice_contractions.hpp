@@ -11,7 +11,6 @@
 // workers: so results are the same bits for any number of workers.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,9 +30,11 @@ struct VectorOfSums {
   const ir::Store* start = nullptr;
   const ir::For* terms = nullptr;
   const ir::Store* result = nullptr;
+
+  explicit operator bool() const { return elements != nullptr; }
 };
 
-inline std::optional<VectorOfSums> vector_of_sums(const ir::For& loop) {
+inline VectorOfSums vector_of_sums(const ir::For& loop) {
   VectorOfSums v{&loop, loop.body.as<ir::Alloc>()};
   const auto* block = v.accumulator ? v.accumulator->body.as<ir::Block>() : nullptr;
   if (!block || block->stmts.size() != 3 || loop.dim.kind() != DimKind::dense) return {};
@@ -50,7 +51,7 @@ inline std::optional<VectorOfSums> vector_of_sums(const ir::For& loop) {
   const bool plain = sum && is_accumulator(sum->c) && is_accumulator(v.result->value) &&
                      v.result->buffer->role == ir::Role::temp && v.result->indices.size() == 2 &&
                      v.result->indices[1].same_as(loop.var);
-  return plain ? std::optional(v) : std::nullopt;
+  return plain ? v : VectorOfSums();
 }
 
 /// Rows in a slice: whole vectors on all targets.
@@ -126,8 +127,8 @@ class ContractionSlicer {
 inline ir::Stmt slice_contractions(const ir::Stmt& body) {
   detail::ContractionSlicer slicer;
   return ir::mutate_with(body, [&](auto& self, const ir::For& loop) -> ir::Stmt {
-    const auto sums = detail::vector_of_sums(loop);
-    return sums && detail::sums_own_rows(*sums) ? slicer(*sums) : self.children(loop);
+    const detail::VectorOfSums sums = detail::vector_of_sums(loop);
+    return sums && detail::sums_own_rows(sums) ? slicer(sums) : self.children(loop);
   });
 }
 
