@@ -86,7 +86,8 @@ TEST_CASE("dealing anew has to gain more than numbering again takes", "[runtime]
   using runtime::worth_dealing_by_size;
   CHECK(worth_dealing_by_size(300, 400, 2, 1e-6));
   CHECK_FALSE(worth_dealing_by_size(200, 400, 2, 1));      // even
-  CHECK_FALSE(worth_dealing_by_size(209, 400, 2, 1));      // nearly so
+  CHECK(worth_dealing_by_size(209, 400, 2, 1e-6));         // nearly so: 9 us, for numbering that takes 2.6
+  CHECK_FALSE(worth_dealing_by_size(203, 400, 2, 1e-6));   // 3 us
   CHECK_FALSE(worth_dealing_by_size(300, 400, 2, 50e-9));  // 5 us, for numbering that takes 3.5
   CHECK_FALSE(worth_dealing_by_size(3, 4, 2, 0.5e-6));     // 0.5 us, for what takes as long
   CHECK_FALSE(worth_dealing_by_size(300, 400, 2, 0));      // not known

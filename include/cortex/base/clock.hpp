@@ -14,4 +14,12 @@ inline std::int64_t now_ns() {
   return std::int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
+/// How many nanoseconds `f()` takes.
+template <class F>
+std::int64_t ns_of(F f) {
+  const std::int64_t start = now_ns();
+  f();
+  return now_ns() - start;
+}
+
 }  // namespace cortex

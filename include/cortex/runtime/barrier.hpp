@@ -1,6 +1,7 @@
 // Waiting between threads that expect each other within microseconds: spin first, then sleep.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -21,6 +22,13 @@ inline void relax() {
 /// How long a thread spins before it sleeps: longer than the imbalance of a batch, shorter than what a wake-up costs.
 inline constexpr std::int64_t spin_ns = 20000;
 
+/// How long it spins where it waits for the end of a call, or for the next one, that has taken it so long: groups are
+/// apart by a small part of what they compute, and waking up (20 to 60 us) would come on top of that.
+inline std::int64_t spin_ns_after(std::int64_t call_ns) {
+  constexpr std::int64_t most = 1000000;
+  return std::clamp(call_ns / 8, spin_ns, most);
+}
+
 /// A number that one thread sets and another waits for. Values are below 2^31: the top bit says that someone sleeps, so
 /// setting enters the kernel only then.
 class Flag {
@@ -40,14 +48,14 @@ class Flag {
   void reset(std::uint32_t value) { word_.store(value, std::memory_order_relaxed); }
   std::uint32_t get() const { return word_.load(std::memory_order_acquire) & ~asleep; }
 
-  /// Returns the first value seen for which `met(value)`.
+  /// Returns the first value seen for which `met(value)`. Sleeps once it has spun for so many nanoseconds.
   template <class Met>
-  std::uint32_t wait(Met met) {
+  std::uint32_t wait(Met met, std::int64_t spin = spin_ns) {
     // While the other side is only just behind, a pause of the processor (up to 50 ns) is what would be waited for
     // most.
     for (int i = 0; i < 256; ++i)
       if (const std::uint32_t value = get(); met(value)) return value;
-    const std::int64_t end = now_ns() + spin_ns;
+    const std::int64_t end = now_ns() + spin;
     do {
       for (int i = 0; i < 32; ++i) {
         if (const std::uint32_t value = get(); met(value)) return value;

@@ -63,7 +63,7 @@ inline void deal_by_size(const std::int32_t* sizes, std::size_t roots, std::size
 inline bool worth_dealing_by_size(double most, double nodes, std::size_t groups, double node_seconds) {
   constexpr double number_again = 10e-9, start_again = 0.5e-6;
   const double mean = nodes / double(groups);
-  return most > 1.05 * mean && (most - mean) * node_seconds > 2 * (most * number_again + start_again);
+  return (most - mean) * node_seconds > 2 * (most * number_again + start_again);
 }
 
 /// What so many workers take of a call, one group of them, by the cost model: in seconds, without numbering its nodes.

@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/error.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/cpus.hpp"
@@ -43,9 +44,9 @@ inline std::atomic<std::uint32_t>& forks() {
 
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
-/// ever run; none outlives the pool. Threads spin for some 20 us after a call, and while they wait for each other
-/// inside of one, then sleep. Debuggers and `top` show them as "cortex/1" and so on; signals to the process go to the
-/// program's own threads.
+/// ever run; none outlives the pool. Threads spin for some 20 us while they wait for each other inside of a call, and
+/// at its end for an eighth of what it took (at least 20 us, at most 1 ms), then sleep. Debuggers and `top` show them
+/// as "cortex/1" and so on; signals to the process go to the program's own threads.
 ///
 /// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
 /// that the child makes takes this one's place.
@@ -97,9 +98,9 @@ class Workers {
     };
     claim(job, wanted);
     for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
-    take_part(job, 0);
+    const std::int64_t spin = runtime::spin_ns_after(ns_of([&] { take_part(job, 0); }));
     for (int w = 1; w < job.num_workers; ++w)
-      job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; });
+      job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; }, spin);
     // All are done before the first is free: one that has failed signals through the others' lines.
     for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->taken.store(false, std::memory_order_release);
     if (job.error) [[unlikely]]
@@ -198,8 +199,9 @@ class Workers {
   }
 
   static void work(Slot& slot) {
-    while (slot.state.wait([](std::uint32_t state) { return state != waiting; }) == running) {
-      take_part(*slot.job, slot.worker);
+    std::int64_t spin = runtime::spin_ns;
+    while (slot.state.wait([](std::uint32_t state) { return state != waiting; }, spin) == running) {
+      spin = runtime::spin_ns_after(ns_of([&] { take_part(*slot.job, slot.worker); }));
       slot.state.set(waiting);
     }
   }
