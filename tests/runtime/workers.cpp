@@ -404,3 +404,11 @@ TEST_CASE("a quota of CPU time counts as whole CPUs, at least one", "[runtime]")
   CHECK(runtime::detail::cpus_of_quota("-1 100000") == 0);
   CHECK(runtime::detail::cpus_of_quota("") == 0);
 }
+
+TEST_CASE("at a call's end threads spin for an eighth of it, but no less than within it and no longer than a millisecond",
+          "[runtime]") {
+  CHECK(runtime::spin_ns_after(0) == runtime::spin_ns);
+  CHECK(runtime::spin_ns_after(8 * runtime::spin_ns - 8) == runtime::spin_ns);
+  CHECK(runtime::spin_ns_after(800000) == 100000);
+  CHECK(runtime::spin_ns_after(60000000000) == 1000000);
+}

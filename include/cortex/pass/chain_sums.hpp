@@ -8,8 +8,6 @@
 // `forward_stores` has rid of temporaries. Sums that share a loop over k stay apart, since they share what they read.
 #pragma once
 
-#include <utility>
-
 #include "cortex/base/vector.hpp"
 #include "cortex/pass/forward_stores.hpp"
 #include "cortex/schedule/unroll_and_jam.hpp"
@@ -50,6 +48,7 @@ class SumChainer {
   }
 
  private:
+  /// Without `read`, and so false, if `sum` is no such sum.
   ChainLink link_of(const ir::Buffer& sum) const {
     if (!sum->dims.empty() || sum->lanes != 1) return {};
     ChainLink link{sum, stmts_.size(), stmts_.size(), {}};

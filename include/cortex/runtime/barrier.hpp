@@ -48,7 +48,7 @@ class Flag {
   void reset(std::uint32_t value) { word_.store(value, std::memory_order_relaxed); }
   std::uint32_t get() const { return word_.load(std::memory_order_acquire) & ~asleep; }
 
-  /// Returns the first value seen for which `met(value)`. Sleeps once it has spun for so many nanoseconds.
+  /// Returns the first value seen for which `met(value)`. Sleeps once it has spun for `spin` nanoseconds.
   template <class Met>
   std::uint32_t wait(Met met, std::int64_t spin = spin_ns) {
     // While the other side is only just behind, a pause of the processor (up to 50 ns) is what would be waited for

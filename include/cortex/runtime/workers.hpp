@@ -201,8 +201,10 @@ class Workers {
   static void work(Slot& slot) {
     std::int64_t spin = runtime::spin_ns;
     while (slot.state.wait([](std::uint32_t state) { return state != waiting; }, spin) == running) {
-      spin = runtime::spin_ns_after(ns_of([&] { take_part(*slot.job, slot.worker); }));
-      slot.state.set(waiting);
+      spin = runtime::spin_ns_after(ns_of([&] {
+        take_part(*slot.job, slot.worker);
+        slot.state.set(waiting);
+      }));
     }
   }
 
