@@ -1,7 +1,6 @@
 // Random models of the whole grammar, and programs of whatever the language has, on random structures under random
 // schedules, of loops by hand too, in the emulation of a GPU, against the equations interpreted.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "cortex/cuda.hpp"
 #include "cortex/ir/stored.hpp"
@@ -13,6 +12,7 @@
 #include "support/random_loops.hpp"
 #include "support/random_programs.hpp"
 #include "support/random_schedules.hpp"
+#include "support/wanted_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -110,15 +110,10 @@ bool check(FakeCuda& fake, const GraphCase& model, const Schedule& schedule, int
   return true;
 }
 
-int number(const char* name, int usual) {
-  const char* asked = std::getenv(name);
-  return asked ? std::atoi(asked) : usual;
-}
-
 }  // namespace
 
 TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]") {
-  const int first = number("CORTEX_SEED", 300), count = number("CORTEX_CASES", 12);
+  const int first = int(first_seed(300)), count = wanted_cases(12);
   int refused = 0;
   for (int seed = first; seed < first + count; ++seed) {
     RandomModel model(std::uint64_t(seed), Grammar::whole);
@@ -138,7 +133,7 @@ TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]"
 }
 
 TEST_CASE("random programs on a GPU equal their equations", "[cuda][differential]") {
-  const int first = number("CORTEX_SEED", 300), count = number("CORTEX_CASES", 8);
+  const int first = int(first_seed(300)), count = wanted_cases(8);
   int refused = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const RandomProgram program{std::uint64_t(seed)};
@@ -162,7 +157,7 @@ TEST_CASE("random programs on a GPU equal their equations", "[cuda][differential
 }
 
 TEST_CASE("random models whose loops are bound by hand on a GPU equal their equations", "[cuda][loops][differential]") {
-  const int first = number("CORTEX_SEED", 300), count = number("CORTEX_CASES", 8);
+  const int first = int(first_seed(300)), count = wanted_cases(8);
   int refused = 0, bound = 0;
   Tally tally;
   for (int seed = first; seed < first + count; ++seed) {
@@ -191,7 +186,7 @@ TEST_CASE("random models whose loops are bound by hand on a GPU equal their equa
 }
 
 TEST_CASE("random models on a GPU give the same bits from tables as computed", "[cuda][tables][differential]") {
-  const int first = number("CORTEX_SEED", 1), count = number("CORTEX_CASES", 5);
+  const int first = int(first_seed(1)), count = wanted_cases(5);
   int with_tables = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const RandomModel model(std::uint64_t(seed), seed % 4 ? Grammar::one_recursion : Grammar::whole);

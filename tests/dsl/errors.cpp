@@ -118,7 +118,8 @@ TEST_CASE("integers are divided by what is positive, and are not negative") {
 TEST_CASE("names are there and are used once") {
   Words w;
   CHECK_THAT(refusal([] { Model<Word>("", cortex::tree); }), Contains("a model needs a name"));
-  CHECK_THAT(refusal([&] { w.m.input<float>("", w.H); }), Contains("an operator needs a name"));
+  CHECK_THAT(refusal([&] { w.m.input<float>("", w.H); }),
+             Contains("model '" + w.m.name() + "': an operator needs a name"));
   CHECK_THAT(refusal([&] { w.m.input<float>("leaf", w.H); }),
              Contains("operator 'leaf' of model 'words': the name is used twice"));
   CHECK_THAT(refusal([&] { w.m.placeholder<float>("Emb", w.H); }), Contains("the name is used twice"));
@@ -188,8 +189,9 @@ TEST_CASE("branches are alike") {
           "b", [](auto n) { return is_leaf(n); }, a, b);
     });
   };
-  CHECK_THAT(branch(w.leaf, narrow),
-             Contains("operator 'b' of model 'words': branch 'narrow' has other dimensions: [input 4], not [hidden 8]"));
+  CHECK_THAT(
+      branch(w.leaf, narrow),
+      Contains("operator 'b' of model 'words': branch 'narrow' has other dimensions: [input 4], not [hidden 8]"));
   CHECK_THAT(branch(w.leaf, precise), Contains("branch 'precise' is f64, not f32"));
   CHECK_THAT(branch(w.leaf, x), Contains("branch 'x_read' has other dimensions: [input 4], not [hidden 8]"));
 }

@@ -3,12 +3,12 @@
 // schedules, compiled, against the equations interpreted. `tests/run --cases N` runs N cases in place of the suite's
 // own number; with CORTEX_SEED they begin at another model.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <optional>
 
 #include "support/random_cases.hpp"
 #include "support/random_programs.hpp"
 #include "support/random_schedules.hpp"
+#include "support/wanted_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -66,23 +66,16 @@ Tally run_programs(std::uint64_t first, int count) {
   return tally;
 }
 
-int asked(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::atoi(text) : otherwise;
-}
-
 }  // namespace
 
 TEST_CASE("random models of the whole grammar equal their equations under random schedules", "[differential][slow]") {
-  const Tally tally =
-      run_models(std::uint64_t(asked("CORTEX_SEED", 20000)), asked("CORTEX_CASES", CORTEX_LLVM ? 1000 : 300));
+  const Tally tally = run_models(first_seed(20000), wanted_cases(CORTEX_LLVM ? 1000 : 300));
   CHECK(tally.refused < 3 + tally.cases / 5);
   WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
 }
 
 TEST_CASE("random programs equal their equations with and without a schedule", "[differential][slow]") {
-  const Tally tally =
-      run_programs(std::uint64_t(asked("CORTEX_SEED", 1)), asked("CORTEX_CASES", CORTEX_LLVM ? 400 : 200));
+  const Tally tally = run_programs(first_seed(1), wanted_cases(CORTEX_LLVM ? 400 : 200));
   CHECK(tally.refused < 3 + tally.cases / 5);
   WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
 }

@@ -2,7 +2,6 @@
 // does, or the step is refused. Interpreted, compiled, and with a GPU's threads as workers; CORTEX_CASES cases, from
 // the model CORTEX_SEED on, in place of the suite's own.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "support/random_loops.hpp"
 #include "support/random_programs.hpp"
 #include "support/small_loops.hpp"
+#include "support/wanted_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -68,15 +68,6 @@ void run_model(std::uint64_t seed, int structures, Tally& tally) {
     check(programs.back(), {workers, s % 2 == 1});
     if (s == 0 && workers == 1) check(programs[std::size_t(random.below(int(programs.size())))], {});
   }
-}
-
-int wanted_cases(int usual) {
-  const char* asked = std::getenv("CORTEX_CASES");
-  return asked ? std::atoi(asked) : usual;
-}
-std::uint64_t first_seed(std::uint64_t usual) {
-  const char* asked = std::getenv("CORTEX_SEED");
-  return asked ? std::strtoull(asked, nullptr, 10) : usual;
 }
 
 }  // namespace

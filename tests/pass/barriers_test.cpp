@@ -1,7 +1,6 @@
 // The barriers of models under schedules of all kinds, held against vector clocks on many forests: none is missing, and
 // few could be spared.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "cortex/ra/print.hpp"
 #include "support/gru_models.hpp"
@@ -9,6 +8,7 @@
 #include "support/odd_models.hpp"
 #include "support/races.hpp"
 #include "support/random_schedules.hpp"
+#include "support/wanted_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -101,16 +101,6 @@ std::vector<ra::Graph> odd_ones() {
   return result;
 }
 
-int asked_for(int own) {
-  const char* asked = std::getenv("CORTEX_CASES");
-  return asked ? std::atoi(asked) : own;
-}
-
-std::uint64_t first_seed(std::uint64_t own) {
-  const char* asked = std::getenv("CORTEX_SEED");
-  return asked ? std::strtoull(asked, nullptr, 10) : own;
-}
-
 }  // namespace
 
 TEST_CASE("every barrier of a cell is needed, and none is missing", "[pass][races]") {
@@ -150,7 +140,7 @@ TEST_CASE("no barrier is missing from the device's program", "[pass][races]") {
 TEST_CASE("of a random model's barriers, few are needed on no forest, and none is missing", "[pass][races][random]") {
   BarrierTally tally;
   std::uint64_t seed = first_seed(30000);
-  for (int models = asked_for(50); models > 0; ++seed) {
+  for (int models = wanted_cases(50); models > 0; ++seed) {
     const RandomModel model(seed, Grammar::whole);
     if (model.graph.structure == ra::StructureKind::sequence) continue;  // whose nodes have no second child
     --models;
@@ -165,7 +155,7 @@ TEST_CASE("of a random model's barriers, few are needed on no forest, and none i
 TEST_CASE("no barrier is missing from a random model's program, with its barriers or for the device",
           "[pass][races][random]") {
   const std::uint64_t first = first_seed(50000);
-  for (std::uint64_t seed = first; seed < first + std::uint64_t(asked_for(150)); ++seed) {
+  for (std::uint64_t seed = first; seed < first + std::uint64_t(wanted_cases(150)); ++seed) {
     const RandomModel model(seed, Grammar::whole);
     Random random(seed);
     hold_device(model.graph, random_schedule(random, model.graph, 1), seed);

@@ -56,13 +56,6 @@ std::string refusal(const std::vector<const Word*>& roots) {
   return several;
 }
 
-/// Several random structures that have no nodes in common.
-Forest random_forests(Random& random, ra::StructureKind kind, int count) {
-  Forest result;
-  for (int f = 0; f < count; ++f) result.take(random_forest(random, kind, 12));
-  return result;
-}
-
 /// How many of the calls of random models were divided, each of which has the bits of calls by one thread.
 int divided_calls(std::uint64_t first, int count, int workers, int groups, const Target& target,
                   Grammar grammar = Grammar::one_recursion) {
@@ -73,7 +66,7 @@ int divided_calls(std::uint64_t first, int count, int workers, int groups, const
     RandomFunctor functor = compile_model(model, Schedule::standard().workers(workers).groups(groups), target);
     for (int f = 0; f < 4; ++f) {
       Random random(seed * 100 + std::uint64_t(f));
-      const Forest forest = random_forests(random, model.graph.structure, 4);
+      const Forest forest = random_forests(random, model.graph.structure, {12, 12, 12, 12});
       INFO("seed " << seed << ", " << workers << " workers, " << groups << " groups\n" << describe(forest));
       const auto alone = functor.use(nullptr)(forest.roots), shared = functor.use(pool)(forest.roots);
       CHECK(same_bits(model, alone, shared, forest));

@@ -7,6 +7,7 @@
 #include "cortex/ra/share_subtrees.hpp"
 #include "support/random_cases.hpp"
 #include "support/random_programs.hpp"
+#include "support/wanted_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -17,12 +18,11 @@ struct Tally {
   int tables = 0, shared = 0, divided = 0;
 };
 
-/// Several random structures that have no nodes in common.
-Forest random_forests(std::uint64_t seed, ra::StructureKind kind) {
-  Random random(seed);
-  Forest result;
-  for (int f = 1 + random.below(5); f > 0; --f) result.take(random_forest(random, kind, random.chance(0.5) ? 4 : 20));
-  return result;
+/// Small structures and larger ones.
+std::vector<int> random_sizes(Random& random) {
+  std::vector<int> sizes(std::size_t(1 + random.below(5)));
+  for (int& size : sizes) size = random.chance(0.5) ? 4 : 20;
+  return sizes;
 }
 
 Tally compare(std::uint64_t first, int count, const Target& target) {
@@ -44,7 +44,8 @@ Tally compare(std::uint64_t first, int count, const Target& target) {
       if (schedule.max_workers > 1) functor.use(pool);
       tally.tables += functor.memory().tables > alone.memory().tables;
       for (std::uint64_t f = 0; f < 4; ++f) {
-        const Forest forest = random_forests(seed * 100 + f, program.graph.structure);
+        Random random(seed * 100 + f);
+        const Forest forest = random_forests(random, program.graph.structure, random_sizes(random));
         INFO(to_string(schedule) << describe(forest));
         const auto right = alone(forest.roots), result = functor(forest.roots);
         CHECK(same_bits(program, right, result, forest));
@@ -56,15 +57,10 @@ Tally compare(std::uint64_t first, int count, const Target& target) {
   return tally;
 }
 
-int asked(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::atoi(text) : otherwise;
-}
-
 }  // namespace
 
 TEST_CASE("random programs give the same bits however they are run", "[runtime][differential]") {
-  const Tally tally = compare(std::uint64_t(asked("CORTEX_SEED", 1)), asked("CORTEX_CASES", 15), Target::interpreter());
+  const Tally tally = compare(first_seed(1), wanted_cases(15), Target::interpreter());
   if (std::getenv("CORTEX_CASES")) return;
   CHECK(tally.tables > 0);
   CHECK(tally.shared > 0);
@@ -73,6 +69,6 @@ TEST_CASE("random programs give the same bits however they are run", "[runtime][
 
 #if CORTEX_LLVM
 TEST_CASE("machine code of random programs gives the same bits however it is run", "[runtime][differential]") {
-  compare(std::uint64_t(asked("CORTEX_SEED", 1)), asked("CORTEX_CASES", 3), best_target());
+  compare(first_seed(1), wanted_cases(3), best_target());
 }
 #endif

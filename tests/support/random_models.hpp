@@ -97,6 +97,13 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
   return forest;
 }
 
+/// Random structures of up to so many vertices each, which have none in common.
+inline Forest random_forests(Random& random, ra::StructureKind kind, const std::vector<int>& sizes) {
+  Forest result;
+  for (const int most : sizes) result.take(random_forest(random, kind, most));
+  return result;
+}
+
 /// Weights by name, row-major.
 using WeightValues = std::map<std::string, std::vector<float>>;
 

@@ -78,8 +78,9 @@ inline std::string index_name(std::size_t position) {
 }
 
 /// A new operator with its buffer; not yet part of the graph.
-inline ra::Op new_op(ra::OpKind kind, std::string name, DType dtype, Vector<Dim> dims, int slot = -1) {
-  if (name.empty()) throw Error(Code::invalid_model, "an operator needs a name");
+inline ra::Op new_op(const ModelState& state, ra::OpKind kind, std::string name, DType dtype, Vector<Dim> dims,
+                     int slot = -1) {
+  if (name.empty()) throw Error(Code::invalid_model, "model '" + state.graph.name + "': an operator needs a name");
   ir::BufferInfo info;
   info.name = std::move(name);
   info.dtype = dtype;
@@ -117,7 +118,7 @@ inline ir::Buffer add_input(ModelState& state, std::string name, DType dtype, Ve
   Transaction transaction(state);
   int slot = 0;
   for (const ra::Op& op : state.graph.ops) slot += op.kind == ra::OpKind::input;
-  const ir::Buffer buffer = add(state, new_op(ra::OpKind::input, std::move(name), dtype, std::move(dims), slot));
+  const ir::Buffer buffer = add(state, new_op(state, ra::OpKind::input, std::move(name), dtype, std::move(dims), slot));
   transaction.commit();
   return buffer;
 }
@@ -125,7 +126,7 @@ inline ir::Buffer add_input(ModelState& state, std::string name, DType dtype, Ve
 /// R2.
 inline ir::Buffer add_placeholder(ModelState& state, std::string name, DType dtype, Vector<Dim> dims) {
   Transaction transaction(state);
-  const ir::Buffer buffer = add(state, new_op(ra::OpKind::placeholder, std::move(name), dtype, std::move(dims)));
+  const ir::Buffer buffer = add(state, new_op(state, ra::OpKind::placeholder, std::move(name), dtype, std::move(dims)));
   transaction.commit();
   return buffer;
 }
@@ -135,7 +136,7 @@ inline ir::Buffer add_field(ModelState& state, std::string name, const ra::Acces
   Transaction transaction(state);
   const int slot = state.number_of(state.graph.fields, accessor);
   const ir::Buffer buffer =
-      add(state, new_op(ra::OpKind::field, std::move(name), accessor.dtype, std::move(dims), slot));
+      add(state, new_op(state, ra::OpKind::field, std::move(name), accessor.dtype, std::move(dims), slot));
   transaction.commit();
   return buffer;
 }
@@ -158,7 +159,7 @@ inline ir::Buffer scalar_field(ModelState& state, const ra::Accessor& accessor) 
 /// R3: an operator whose value at [node, vars...] is `body`.
 inline ir::Buffer add_compute(ModelState& state, std::string name, Vector<Dim> dims, ir::Expr node,
                               Vector<ir::Expr> vars, ir::Expr body) {
-  ra::Op op = new_op(ra::OpKind::compute, std::move(name), body.dtype(), std::move(dims));
+  ra::Op op = new_op(state, ra::OpKind::compute, std::move(name), body.dtype(), std::move(dims));
   op.node = std::move(node);
   op.index_vars = std::move(vars);
   op.body = std::move(body);
@@ -186,7 +187,7 @@ inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node,
                              ir::Expr key = {}, Vector<std::int64_t> cases = {}) {
   if (name.empty()) name = free_name(state, then_branch->name + "_or_" + else_branch->name);
   const ir::Buffer then_read = as_branch(state, then_branch), else_read = as_branch(state, else_branch);
-  ra::Op op = new_op(ra::OpKind::if_then_else, std::move(name), then_read->dtype, state.op(then_read).dims);
+  ra::Op op = new_op(state, ra::OpKind::if_then_else, std::move(name), then_read->dtype, state.op(then_read).dims);
   op.node = std::move(node);
   op.condition = std::move(condition);
   op.then_op = state.graph.find(then_read);
@@ -224,8 +225,8 @@ inline ir::Buffer add_output(ModelState& state, const std::string& name, DType d
   if (body.dtype() != dtype)
     fail("'" + name + "' is declared as " + std::string(to_string(dtype)) + ", but its lambda gives " +
          std::string(to_string(body.dtype())));
-  const ir::Buffer result = add(state, new_op(ra::OpKind::placeholder, name, dtype, dims));
-  ra::Op op = new_op(ra::OpKind::compute, free_name(state, name + "_body"), dtype, std::move(dims));
+  const ir::Buffer result = add(state, new_op(state, ra::OpKind::placeholder, name, dtype, dims));
+  ra::Op op = new_op(state, ra::OpKind::compute, free_name(state, name + "_body"), dtype, std::move(dims));
   op.node = std::move(node);
   op.index_vars = std::move(vars);
   op.body = std::move(body);

@@ -74,7 +74,7 @@ struct AnyCase {
 /// The switch as branches, one for each case but the last, tried in order. `key` gives the key at a node.
 template <class Key>
 ir::Buffer add_switch(ModelState& state, const std::string& name, const Vector<AnyCase>& cases, const Key& key) {
-  if (name.empty()) fail("a switch needs a name");
+  if (name.empty()) fail("model '" + state.graph.name + "': a switch needs a name");
   Vector<std::int64_t> values;
   for (const AnyCase& c : cases) {
     if (c.is_otherwise) continue;
