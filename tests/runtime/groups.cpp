@@ -341,6 +341,45 @@ TEST_CASE("random models give the same bits in any number of groups", "[runtime]
   CHECK(divided_calls(40, 6, 3, 3, Target::interpreter(), Grammar::whole) > 6);
 }
 
+TEST_CASE("groups with weights of their own give the same bits, of weights bound anew too", "[runtime][groups]") {
+  const auto pool = std::make_shared<Workers>(2);
+  int divided = 0;
+  for (std::uint64_t seed = 80; seed < 95; ++seed) {
+    const RandomModel model(seed);
+    const auto code =
+        runtime::compile_graph(model.graph, Schedule::standard().workers(3).groups(3), Target::interpreter());
+    const auto with_weights = [&](int groups) {
+      auto result = std::make_shared<runtime::Executable>(*code);
+      result->groups_with_weights = groups;
+      return bound(model, result);
+    };
+    const int groups = seed % 2 ? 3 : 2;  // of two, the third group shares the first one's
+    RandomFunctor shared = with_weights(1), own = with_weights(groups);
+    own.use(pool);
+    std::size_t bytes = 0;
+    for (const ir::Buffer& buffer : code->program.buffers)
+      if (runtime::detail::is_read_by_every_node(*buffer))
+        bytes += std::size_t(runtime::layout_of(*buffer).fixed_size) * size_of(buffer->dtype);
+    CHECK(bytes > 0);
+    const std::size_t all = shared.memory().weights + std::size_t(groups - 1) * bytes;
+    CHECK(own.memory().weights == all);
+    for (const float scale : {1.f, 0.5f}) {
+      for (auto* functor : {&shared, &own})
+        model.each_weight([&](const std::string& name, auto values) {
+          for (auto& v : values) v *= scale;
+          functor->bind(name, values);
+        });
+      Random random(seed);
+      const Forest forest = random_forests(random, model.graph.structure, {12, 12, 12});
+      INFO("seed " << seed << "\n" << describe(forest));
+      CHECK(same_bits(model, shared, own, forest));
+      divided += own(forest.roots).num_groups() == 3;  // roots that share nodes are not
+    }
+    CHECK(own.memory().weights == all);
+  }
+  CHECK(divided > 6);
+}
+
 TEST_CASE("the compiler divides calls of narrow models, and explain tells when", "[runtime][groups]") {
   const auto narrow = [](const Schedule& schedule) {
     Dim V{"vocabulary"}, H{"hidden", 32};

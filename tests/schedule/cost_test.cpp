@@ -222,8 +222,9 @@ TEST_CASE("narrow models are divided among groups, and wide ones are not while w
   CHECK(groups_of(64, 40) == 4);
   CHECK(groups_of(2048, 8) == 1);     // 16 MB: a quarter of it is less to wait for
   CHECK(groups_of(512, 40, 0) == 1);  // nothing to wait for
-  CHECK(groups_of(512, 40, 20e-6) == 4);
-  CHECK(groups_of(64, 2) == 2);  // a group has a root
+  CHECK(groups_of(384, 40, 20e-6) == 4);
+  CHECK(groups_of(512, 40, 20e-6) == 2);  // four would share weights, of which no cache keeps as many
+  CHECK(groups_of(64, 2) == 2);           // a group has a root
 }
 
 TEST_CASE("a divided call takes as long as the group with the most roots, and a little more", "[cost][groups]") {
@@ -236,6 +237,25 @@ TEST_CASE("a divided call takes as long as the group with the most roots, and a 
   CHECK(seconds(4, 2) < 1.1 * seconds(4, 1));
   CHECK(seconds(24, 2) < 1.01 * seconds(24, 1));
   CHECK(seconds(23, 2) == Approx(seconds(24, 2)));
+}
+
+TEST_CASE("groups have weights of their own where the second-level cache keeps them, and else read more slowly",
+          "[cost][groups]") {
+  std::vector<ir::WorkItem> items = product();
+  items[2].weights[0].bytes = 1.3e6;  // more than half of that cache for each of two workers
+  CHECK(schedule::largest_slice(items, 2) == 0.65e6);
+  CHECK(schedule::groups_have_weights(product(), 1, machine()));
+  CHECK_FALSE(schedule::groups_have_weights(items, 2, machine()));
+  CHECK(schedule::groups_have_weights(items, 3, machine()));
+
+  const auto weights_in_two = [&](int workers, double shared_rate) {
+    schedule::MachineModel m = machine();
+    m.shared_rate = shared_rate;
+    const CallShape shape{levels(20, 2), 2};
+    return schedule::predict_in_groups(items, standard.workers(workers), target(), m, shape, 2).weights;
+  };
+  CHECK(weights_in_two(4, 0.5) > 1.9 * weights_in_two(4, 1));
+  CHECK(weights_in_two(6, 0.5) == weights_in_two(6, 1));
 }
 
 TEST_CASE("an example call is of so many structures", "[cost][groups]") {

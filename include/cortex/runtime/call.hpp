@@ -110,7 +110,7 @@ class CallInGroups {
   /// others may be in generated code, and wait at barriers there.
   bool begin(Workspace& group, int g, int groups, int size) noexcept {
     try {
-      group.use_weights_of(workspace_);
+      group.use_weights_of(workspace_, g);
       numbering_.some(group, roots_of(group, g, groups));
       if (!(g == 0 ? deal(groups, size) : await_deal(group))) return false;
       if (workspace_.division.by_size) numbering_.some(group, roots_of(group, g, groups));

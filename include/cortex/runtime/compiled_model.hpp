@@ -79,6 +79,9 @@ class CompiledModel {
     const auto bound = weights_.published().current();
     for (const std::shared_ptr<const Block>& block : bound.value->blocks)
       if (block) result.weights += block->size();
+    for (const auto& own : bound.value->copies)
+      for (const std::shared_ptr<const Block>& block : own)
+        if (block) result.weights += block->size();
     for (const std::shared_ptr<const Tables>& tables : bound.value->tables)
       if (tables) result.tables += tables->bytes();
     return result;

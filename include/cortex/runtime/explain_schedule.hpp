@@ -127,8 +127,8 @@ class ScheduleExplainer {
            by_roots(" on ", team) + ", by the cost model";
   }
 
-  /// "1, from 8 roots on 2, by the cost model; each with a share of a call's roots, and no barrier beyond it", for as
-  /// many threads as may share a call
+  /// "1, from 8 roots on 2, by the cost model; each with a share of a call's roots, and no barrier beyond it; with
+  /// weights of their own", for as many threads as may share a call
   std::string groups() const {
     const Schedule& s = executable_.schedule;
     const int most = std::min(s.max_workers, 256);
@@ -137,7 +137,8 @@ class ScheduleExplainer {
     });
     if (text == "1") return "one: every thread takes part in all of a call's roots";
     return text + (s.num_groups ? "" : ", by the cost model") +
-           "; each with a share of a call's roots, and no barrier beyond it";
+           "; each with a share of a call's roots, and no barrier beyond it" +
+           (executable_.groups_with_weights > 1 ? "; with weights of their own" : "");
   }
 
   /// Weights that nothing reads.

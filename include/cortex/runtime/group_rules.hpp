@@ -74,14 +74,28 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable, const Vect
   return several ? rules : Vector<GroupRule>{};
 }
 
+/// How many groups have weights of their own, of the groups that the rules or the schedule divide calls into; of more
+/// than 16, the others share these.
+inline int groups_with_weights_of(const Executable& executable, const Vector<ir::WorkItem>& work,
+                                  const schedule::MachineModel& machine) {
+  int result = 1;
+  const auto consider = [&](int workers, int groups) {
+    if (groups > result && schedule::groups_have_weights(work, std::max(workers / groups, 1), machine)) result = groups;
+  };
+  consider(executable.schedule.max_workers, executable.schedule.num_groups);
+  for (const GroupRule& rule : executable.group_rules) consider(rule.workers, rule.groups);
+  return std::min(result, 16);
+}
+
 }  // namespace detail
 
-/// Works out the executable's `level_fill`, `group_rules`, `team_costs` and `node_seconds`.
+/// Works out the executable's `level_fill`, `group_rules`, `groups_with_weights`, `team_costs` and `node_seconds`.
 inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
   const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
   executable.group_rules = detail::group_rules_of(executable, work, machine);
+  executable.groups_with_weights = detail::groups_with_weights_of(executable, work, machine);
   executable.team_costs = detail::team_costs_of(executable, work, machine);
   executable.node_seconds = detail::team_cost_of(executable, work, machine, 1).node;
 }

@@ -25,10 +25,11 @@ namespace cortex::runtime {
 struct WeightSet {
   Vector<std::shared_ptr<const Block>> blocks;    // [buffers of the program]; null: no weight, or not bound here
   Vector<std::shared_ptr<const void>> elsewhere;  // [buffers] in place of a block: a `CudaBlock` that holds the same
-  Vector<Vector<std::int64_t>> shapes;            // [weights] the extents bound; empty: not bound
-  Vector<std::shared_ptr<const Tables>> tables;   // [tabulations] made of these weights; null: computed in calls
-  Vector<std::int32_t> computes;                  // [tabulations] 0 where there are tables, else 1
-  std::string fault;                              // why no call is possible; empty: all bound, and they fit together
+  Vector<Vector<std::shared_ptr<const Block>>> copies;  // [groups behind the first, buffers]; null: as the first one's
+  Vector<Vector<std::int64_t>> shapes;                  // [weights] the extents bound; empty: not bound
+  Vector<std::shared_ptr<const Tables>> tables;         // [tabulations] made of these weights; null: computed in calls
+  Vector<std::int32_t> computes;                        // [tabulations] 0 where there are tables, else 1
+  std::string fault;  // why no call is possible; empty: all bound, and they fit together
 };
 
 namespace detail {
@@ -85,6 +86,18 @@ void copy_rows(const Rows& rows, const void* from, std::byte* to) {
       std::memcpy(target + begin, source, std::size_t(rows.runs.length) * sizeof(Element));
       source += rows.runs.length;
     }
+}
+
+/// Whether it is a weight that has no row for each word or the like, of which a call reads few.
+inline bool is_read_by_every_node(const ir::BufferInfo& buffer) {
+  return buffer.role == ir::Role::weight &&
+         !any_of(buffer.dims, [](const Dim& dim) { return dim.kind() == DimKind::open; });
+}
+
+inline std::shared_ptr<const Block> copy_of(const Block& block) {
+  auto copy = std::make_shared<Block>(block.size());
+  std::memcpy(copy->data(), block.data(), block.size());
+  return copy;
 }
 
 /// A copy of the dense row-major tensor at `values` in the layout of `buffer`; what the layout does not reach is zero.
@@ -351,6 +364,7 @@ class Weights {
     auto set = std::make_shared<WeightSet>(*published_.current().value);
     for (Change& change : changes) apply(std::move(change), *set);
     set->fault = fault_of(*executable_, set->shapes);
+    copy_for_groups(*set);
     if (!set->tables.empty() && set->fault.empty()) make_tables(*executable_, set->blocks, set->shapes, set->tables);
     for (std::size_t t = 0; t < set->tables.size(); ++t) set->computes[t] = !set->tables[t];
     published_.replace([&](const std::shared_ptr<const WeightSet>&) { return std::move(set); });
@@ -361,16 +375,27 @@ class Weights {
     for (std::size_t b = 0; b < set.blocks.size(); ++b) {
       if (detail::weight_slot(executable_->program.buffers[b]) != slot) continue;
       set.blocks[b] = std::move(change.values.blocks[b]);
+      for (auto& own : set.copies) own[b] = nullptr;
       set.elsewhere[b] = std::move(change.values.elsewhere[b]);
     }
     set.shapes[change.place.slot] = std::move(change.place.extents);
     drop_tables(set, slot);
   }
 
+  /// Gives groups behind the first what they lack of weights of their own.
+  void copy_for_groups(WeightSet& set) const {
+    for (auto& own : set.copies)
+      for (std::size_t b = 0; b < own.size(); ++b)
+        if (!own[b] && set.blocks[b] && detail::is_read_by_every_node(*executable_->program.buffers[b]))
+          own[b] = detail::copy_of(*set.blocks[b]);
+  }
+
   static std::shared_ptr<const WeightSet> first(const Executable& executable) {
     auto set = std::make_shared<WeightSet>();
     set->blocks.resize(executable.program.buffers.size());
     set->elsewhere.resize(executable.program.buffers.size());
+    set->copies.resize(std::size_t(executable.groups_with_weights - 1));
+    for (auto& own : set->copies) own.resize(set->blocks.size());
     set->shapes.resize(executable.weights.size());
     set->fault = fault_of(executable, set->shapes);
     // A GPU's are made on it, since its kernel makes them.

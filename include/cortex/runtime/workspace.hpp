@@ -139,11 +139,16 @@ class alignas(128) Workspace {
     workers.refresh(workers_);
   }
 
-  /// Makes the weights those that `first` has.
-  void use_weights_of(const Workspace& first) {
+  /// Makes the weights those that `first` has, as the group of that number reads them.
+  void use_weights_of(const Workspace& first, int group) {
     if (weights_.version == first.weights_.version) return;
     weights_ = first.weights_;
     use_weights();
+    const std::size_t copy = std::size_t(group) % (weights().copies.size() + 1);
+    if (copy == 0) return;
+    const auto& own = weights().copies[copy - 1];
+    for (std::size_t b = 0; b < own.size(); ++b)
+      if (own[b]) pointers_[b] = own[b]->data();
   }
 
   /// Lets go of weights and workers that have been replaced, so that a workspace at rest does not keep their memory.

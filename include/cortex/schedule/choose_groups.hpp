@@ -34,11 +34,21 @@ inline CallShape example_call(ra::StructureKind kind, double roots = 1) {
   return shape;
 }
 
+/// Whether groups of so many workers have weights of their own: where those that a worker sweeps over stay in its
+/// second-level cache. A line that two cores hold comes, once one of them has lost it, from the other, and slower than
+/// from the cache that all share. Larger ones come from that cache, in which copies of them are in each other's way.
+inline bool groups_have_weights(const Vector<ir::WorkItem>& items, int workers, const MachineModel& machine) {
+  return machine.levels.size() > 1 && largest_slice(items, workers) <= share_kept * machine.levels[1].bytes;
+}
+
 /// What the group with the most work takes of a call that is divided into `groups`, which have to divide the workers.
 inline CostTerms predict_in_groups(const Vector<ir::WorkItem>& items, Schedule schedule, const Target& target,
                                    const MachineModel& machine, CallShape shape, int groups) {
   if (groups <= 1) return predict(items, schedule, target, machine, shape);
   schedule.max_workers /= groups;
+  MachineModel rates = machine;
+  if (!groups_have_weights(items, schedule.max_workers, machine))
+    for (MachineModel::Level& level : rates.levels) level.rate *= machine.shared_rate;
   const double most = std::ceil(shape.roots / groups);
   // Structures are of different sizes, by a third of their mean or so, and the largest of several stands above their
   // mean by that. Where a group has more of them they are dealt by size, which leaves little of it: fitted to random
@@ -47,7 +57,7 @@ inline CostTerms predict_in_groups(const Vector<ir::WorkItem>& items, Schedule s
   const double share = most / shape.roots * uneven;
   for (CallShape::Level& level : shape.levels) level.nodes *= share, level.edges *= share;
   shape.roots = most;
-  CostTerms terms = predict(items, schedule, target, machine, shape);
+  CostTerms terms = predict(items, schedule, target, rates, shape);
   terms.barriers += 2 * machine.barrier;  // until the groups before are numbered, and at the end
   return terms;
 }
@@ -69,11 +79,11 @@ inline double least_in_groups(const Vector<ir::WorkItem>& items, Schedule schedu
 }
 
 /// The number of groups that a call of that shape is predicted to be fastest in: one that divides the schedule's
-/// workers. More than one have to gain at least a twentieth.
+/// workers. More than one have to gain at least a fiftieth.
 inline int choose_groups(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
                          const MachineModel& machine, const CallShape& shape) {
   int best = 1;
-  double least = least_in_groups(items, schedule, target, machine, shape, 1) * 0.95;
+  double least = least_in_groups(items, schedule, target, machine, shape, 1) * 0.98;
   for (int groups = 2; groups <= schedule.max_workers && groups <= shape.roots; ++groups) {
     if (schedule.max_workers % groups != 0) continue;
     const double seconds = least_in_groups(items, schedule, target, machine, shape, groups);

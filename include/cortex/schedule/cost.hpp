@@ -66,6 +66,27 @@ struct NestCost {
 
 namespace detail {
 
+/// Whether a weight is read once for each row, such as a word's vector, and not once for all of them.
+inline bool is_of_rows(std::string_view unit) {
+  return unit != "call" && unit != "level" && unit != "level of subtrees";
+}
+
+/// The bytes of weights that a worker reads in each nest that is in no loop, and in each loop, and which of these each
+/// item belongs to.
+struct Slices {
+  Slices(const Vector<ir::WorkItem>& items, double workers) {
+    for (const ir::WorkItem& item : items) {
+      if (item.depth == 0) bytes.push_back(0);
+      of_item.push_back(bytes.size() - 1);
+      for (const ir::WeightRead& read : item.weights)
+        if (!is_of_rows(read.unit)) bytes.back() += read.bytes / workers;
+    }
+  }
+
+  Vector<double> bytes;
+  Vector<std::size_t> of_item;
+};
+
 class CostModel {
  public:
   CostModel(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
@@ -75,14 +96,11 @@ class CostModel {
         target_(target),
         machine_(machine),
         shape_(shape),
-        workers_(double(std::max(schedule.max_workers, 1))) {
+        workers_(double(std::max(schedule.max_workers, 1))),
+        slices_(items, workers_) {
     Vector<std::string> parts;
     for (const ir::WorkItem& item : items) {
       leaves_apart_ |= item.depth == 0 && item.unit == "leaf";
-      if (item.depth == 0) slices_.push_back(0);
-      slice_of_.push_back(slices_.size() - 1);
-      for (const ir::WeightRead& read : item.weights)
-        if (!is_of_rows(read.unit)) slices_.back() += read.bytes / workers_;
       const std::string part = item.unit.substr(0, item.unit.find(" where "));
       if (part.rfind("node of part", 0) == 0 && !contains(parts, part)) parts.push_back(part);
     }
@@ -121,7 +139,7 @@ class CostModel {
     if (tiled) result.rows = tile.most_rows, result.vectors = tile.vectors(tile.most_rows);
     if (on_matrix_unit(item)) result.vectors = ir::TileProduct::most_panels;
     const auto add = [&](const Scope& scope, double times) {
-      const double slice = slices_[slice_of_[number]];
+      const double slice = slices_.bytes[slices_.of_item[number]];
       CostTerms terms =
           item.kind == ir::WorkItem::Kind::barrier ? barrier() : nest(item, scope, times, tiled, tile, slice);
       for (double* term : {&terms.arithmetic, &terms.weights, &terms.functions, &terms.barriers}) *term *= times;
@@ -250,11 +268,6 @@ class CostModel {
     return 1;
   }
 
-  /// Whether a weight is read once for each row, such as a word's vector, and not once for all of them.
-  static bool is_of_rows(std::string_view unit) {
-    return unit != "call" && unit != "level" && unit != "level of subtrees";
-  }
-
   /// Rows of tables: they come from wherever there is room for a table.
   double far() const { return machine_.levels.size() < 2 ? 1e10 : machine_.levels[machine_.levels.size() - 2].rate; }
 
@@ -271,12 +284,18 @@ class CostModel {
   const MachineModel& machine_;
   const CallShape& shape_;
   double workers_, parts_ = 1, depth_ = 0;
-  Vector<double> slices_;         // bytes of weights that a worker reads in each nest that is in no loop, and each loop
-  Vector<std::size_t> slice_of_;  // each item's
+  Slices slices_;
   bool leaves_apart_ = false;
 };
 
 }  // namespace detail
+
+/// The most bytes of weights that one of so many workers sweeps over again and again: in a loop, or a nest in none.
+inline double largest_slice(const Vector<ir::WorkItem>& items, int workers) {
+  double largest = 0;
+  for (const double slice : detail::Slices(items, workers).bytes) largest = std::max(largest, slice);
+  return largest;
+}
 
 /// What each nest and barrier of `items` takes in a call, in their order. `items` are the work of a program before
 /// register tiles.

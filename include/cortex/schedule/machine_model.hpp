@@ -25,6 +25,7 @@ struct MachineModel {
   double barrier = 0.3e-6;     // until two workers have met and are at work again: half of it signals
   double start = 0.8e-6;       // until others work on a call, too
   double remote_line = 12e-9;  // a cache line that one worker writes and another reads
+  double shared_rate = 0.7;    // of a level's rate, for weights that other groups read as well
   double activation = 0;       // a tanh, sigmoid or exp, approximated
   double library = 6e-9;       // the same, of the C library
   double node = 5.4e-9;        // to number a node
