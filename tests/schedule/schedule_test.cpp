@@ -283,8 +283,11 @@ TEST_CASE("sweeps alternate by themselves where a worker's slice of a level's we
   };
   CHECK(alternates(standard, 31999));
   CHECK(!alternates(standard, 32001));
-  CHECK(alternates(standard.workers(2), 15999));
-  CHECK(!alternates(standard.workers(2), 16001));
+  for (const Schedule& pairs : {standard.workers(2).groups(1), standard.workers(4).groups(2)}) {
+    CHECK(alternates(pairs, 15999));
+    CHECK(!alternates(pairs, 16001));
+  }
+  CHECK(alternates(standard.workers(2), 31999));  // groups may be of one worker
   CHECK(!alternates(standard.sweep_forward(), 1));
   CHECK(alternates(standard.alternate_sweeps(), 1e9));
 }

@@ -291,7 +291,7 @@ struct Schedule {
   }
   /// Each worker reads its weights backwards in every other sweep over them, so that a sweep begins with what the one
   /// before ended with, which its cache still holds. Left to the compiler, it does so where its slice of the weights of
-  /// a level is more than three fifths of the second-level cache.
+  /// a level, in a group of one worker if need be, is more than three fifths of the second-level cache.
   [[nodiscard]] Schedule alternate_sweeps() const {
     return with([](Schedule& s) { s.tiling.sweeps = Tiling::Sweeps::alternating; });
   }

@@ -40,11 +40,13 @@ inline ir::Stmt there_and_back(const ir::For& loop, const ir::Expr& count) {
                        ir::LetStmt::make(at, index, ir::substitute(loop.body, {{loop.var.get(), at}})), loop.piece);
 }
 
-/// Whether a worker's slice of some level's weights is more than the cache keeps from one sweep to the next.
-inline bool overflows(const ir::Stmt& body, int workers, double cache) {
+/// Whether a worker's slice of some level's weights is more than the cache keeps from one sweep to the next. Where the
+/// compiler divides calls, that is all of them: a group may be one worker.
+inline bool overflows(const ir::Stmt& body, const Schedule& schedule, double cache) {
+  const int workers = schedule.num_groups == 0 ? 1 : std::max(schedule.max_workers / schedule.num_groups, 1);
   bool result = false;
   ir::visit_with(body, [&](const ir::For& loop) {
-    result |= carries_recursion(loop) && packed_bytes(loop.body) > share_kept * cache * std::max(workers, 1);
+    result |= carries_recursion(loop) && packed_bytes(loop.body) > share_kept * cache * workers;
   });
   return result;
 }
@@ -56,7 +58,7 @@ inline ir::Stmt alternate_sweeps(const ir::Stmt& body, const Schedule& schedule,
   using enum Tiling::Sweeps;
   const Tiling::Sweeps asked = schedule.tiling.sweeps;
   if (asked == forward) return body;
-  if (asked == where_it_pays && !detail::overflows(body, schedule.max_workers, second_cache)) return body;
+  if (asked == where_it_pays && !detail::overflows(body, schedule, second_cache)) return body;
   ir::Expr count;  // of the sweeps before, up to an even number
   return ir::mutate_with(body, [&](auto& self, const ir::For& loop) -> ir::Stmt {
     if (count && detail::sweeps_over_panels(loop)) return detail::there_and_back(loop, count);
