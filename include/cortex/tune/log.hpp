@@ -49,6 +49,10 @@ struct Record {
   bool from_log = false;  // measured by an earlier run
 };
 
+/// The order of records of one vector by what they measured, and then by who came first: std::stable_sort would do, but
+/// clang warns of what libstdc++ makes it of, as it does of std::stable_partition.
+inline bool is_faster(const Record* a, const Record* b) { return a->ratio != b->ratio ? a->ratio < b->ratio : a < b; }
+
 /// What measurements hold for. They are the same model's, on the same machine, over inputs of the same shapes, or they
 /// say nothing.
 struct Key {

@@ -256,6 +256,7 @@ class Search {
   struct Candidate {
     Point point;
     double predicted = 0;
+    std::size_t number = 0;  // in the space
   };
 
   /// The work of a program whose tiles are not made yet, or why there is none.
@@ -335,16 +336,18 @@ class Search {
       const bool better = record->outcome == Outcome::measured && record->ratio < best_;
       since_best = better ? 0 : since_best + 1;
       if (better) best_ = record->ratio;
-      if (better && guided) {
-        const Point point = candidate.point;
-        std::stable_partition(waiting.begin() + std::ptrdiff_t(at) + 1, waiting.end(),
-                              [&](const Candidate& c) { return are_neighbours(point, c.point); });
-      }
+      if (better && guided) neighbours_first(candidate.point, waiting.begin() + std::ptrdiff_t(at) + 1, waiting.end());
       if (options_.progress)
         options_.progress({at + 1, std::min(waiting.size(), options_.most_candidates), result_.candidates.back(), best_,
                            timer_->now() - begin_});
     }
     end(Ended::all_tried);
+  }
+
+  /// Moves the neighbours of `point` before the others, and leaves both in their order.
+  static void neighbours_first(const Point& point, auto next, auto end) {
+    for (auto it = next; it != end; ++it)
+      if (are_neighbours(point, it->point)) std::rotate(next++, it, it + 1);
   }
 
   void end(Ended how) { result_.ended = how; }
@@ -359,14 +362,15 @@ class Search {
       const Scheduled& program = scheduled(point.schedule);
       if (program.refused.empty()) {
         const double seconds = predicted(program.work, point.schedule);
-        result.push_back({point, seconds});
+        result.push_back({point, seconds, result.size()});
       } else {
         refused(to_string(point.schedule), program.refused);
       }
     }
     if (options_.search == TuneOptions::Search::guided)
-      std::stable_sort(result.begin(), result.end(),
-                       [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; });
+      std::sort(result.begin(), result.end(), [](const Candidate& a, const Candidate& b) {
+        return a.predicted != b.predicted ? a.predicted < b.predicted : a.number < b.number;
+      });
     return result;
   }
 
@@ -510,7 +514,7 @@ class Search {
     for (std::size_t c = 1; c < result_.candidates.size(); ++c)
       if (result_.candidates[c].outcome == Outcome::measured && result_.candidates[c].ratio < 1)
         order.push_back(&result_.candidates[c]);
-    std::stable_sort(order.begin(), order.end(), [](const Record* a, const Record* b) { return a->ratio < b->ratio; });
+    std::sort(order.begin(), order.end(), is_faster);
     Vector<Finalist> result;
     for (std::size_t i = 0; i < order.size() && result.size() < 3; ++i) {
       const Schedule schedule = schedule_of(order[i]->schedule).value();

@@ -113,7 +113,7 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
   Vector<const tuning::Record*> order;
   for (const tuning::Record& record : tuned.candidates)
     if (record.outcome == tuning::Outcome::measured) order.push_back(&record);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->ratio < b->ratio; });
+  std::sort(order.begin(), order.end(), tuning::is_faster);
   text += "\n     ratio  us measured  predicted\n";
   for (std::size_t i = 0; i < std::min(order.size(), most_lines); ++i) {
     std::snprintf(line, sizeof line, "  %8.3f  %11.1f  %9.1f  ", order[i]->ratio, order[i]->seconds * 1e6,

@@ -148,8 +148,10 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
   const std::string source = weights::quoted_path(path);
   std::vector<const TensorToWrite*> order;
   for (const TensorToWrite& tensor : tensors) order.push_back(&tensor);
-  std::stable_sort(order.begin(), order.end(),
-                   [](auto* a, auto* b) { return size_of(a->type()) > size_of(b->type()); });
+  std::sort(order.begin(), order.end(), [](auto* a, auto* b) {
+    const std::size_t of_a = size_of(a->type()), of_b = size_of(b->type());
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
 
   nlohmann::json header = nlohmann::json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
