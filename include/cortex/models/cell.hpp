@@ -4,8 +4,10 @@
 //
 //   cortex::Model<Word> m("mine", cortex::tree);
 //   auto [h, c] = cortex::models::tree_lstm_cell(m, x, kids, {.input = D, .hidden = H});
-//   auto logits = m.output<float>("logits", C, [&](auto n, auto c) { return sum(H, [&](auto j) { return W(c, j) * h(n,
-//   j); }); }); auto f = cortex::compile(m.program(logits));
+//   auto mean = m.readout<float>("mean", H, [&](auto r, auto i) {
+//     return sum(cortex::nodes(r), [&](auto n) { return h(n, i); }) / num_children(cortex::nodes(r));
+//   });
+//   auto f = cortex::compile(m.program(mean));
 //
 // and by itself it is a whole program over words:
 //

@@ -62,9 +62,10 @@ auto lstm_cell(Model<Node>& m, const X& x, const Previous& previous, const CellS
 
 /// The LSTM over sequences: `lstm<Step>(word, previous, {.input = 256, .hidden = 256})`, of two layers
 /// `lstm<Step, float, 2>(...)`. `previous` is the accessor of the step before, and a sequence's root its last step;
-/// `word` as in `tree_lstm`. Weights: Emb [vocabulary, input] and those of `lstm_cell` for each layer, with the names
-/// of torch's state dict (weight_ih_l1 [4, hidden, hidden]). Sequences may share their first steps if
-/// `structure` is `cortex::dag`. Gives the program and the states h and c of the last layer.
+/// `word` as in `tree_lstm`. (Words that are no nodes become `Token`s: models/tokens.hpp.) Weights: Emb [vocabulary,
+/// input] and those of `lstm_cell` for each layer, with the names of torch's state dict (weight_ih_l1 [4, hidden,
+/// hidden]). Sequences may share their first steps if `structure` is `cortex::dag`. Gives the program and the states h
+/// and c of the last layer.
 template <class Node, class T = float, int Layers = 1, class Word, class Previous>
 auto lstm(const Word& word, const Previous& previous, const Sizes& sizes, Structure structure = cortex::sequence) {
   Model<Node> m("lstm", structure);
