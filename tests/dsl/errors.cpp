@@ -160,6 +160,23 @@ TEST_CASE("fields declared as data have the extents that they have") {
   CHECK(refusal([&] { w.m.field("x", features, Dim("a", 2), Dim("b", 2)); }) == "");
 }
 
+TEST_CASE("a row of each node's own length has one length") {
+  struct Node {
+    std::vector<float> row;
+    const Node* next;
+  };
+  constexpr auto row = cortex::field<&Node::row>;
+  cortex::Model<Node> m("rows", cortex::sequence);
+  CHECK_THAT(refusal([&] { m.field("open", row, Dim("open")); }), Contains("'open' has no extent"));
+  CHECK_THAT(refusal([&] { m.field("huge", row, Dim("a", 1 << 20), Dim("b", 1 << 20)); }),
+             Contains("more than 2^31 - 1 elements"));
+  CHECK(refusal([&] { m.field("x", row, Dim("a", 2), Dim("b", 3)); }) == "");
+  CHECK(m.graph().fields.at(0).components == 6);
+  CHECK(refusal([&] { m.field("flat", row, Dim("c", 6)); }) == "");
+  CHECK_THAT(refusal([&] { m.field("y", row, Dim("a", 5)); }),
+             Contains("its dimensions hold 5 elements, but field 'row' of the node has 6"));
+}
+
 TEST_CASE("operators of another model, and variables of another lambda, are refused") {
   Words w, other;
   CHECK_THAT(refusal([&] { w.m.compute("x", w.H, [&](auto n, auto i) { return other.leaf(n, i); }); }),

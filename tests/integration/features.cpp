@@ -145,6 +145,53 @@ TEST_CASE("an input vector in the node is read as a tensor", "[features]") {
   CHECK(model(first)[0][2] == 17.5f);
 }
 
+TEST_CASE("nodes may have as many numbers as a model declares, wherever they keep them", "[features]") {
+  struct Node {
+    std::vector<float> x;
+    const double* y;  // three of them
+    std::vector<const Node*> kids;
+  };
+  constexpr auto kids = cortex::children<&Node::kids>;
+  constexpr auto y_of = cortex::field<[](const Node& n) { return std::span(n.y, 3); }>;
+  Dim E("input", 5), H("hidden", 3);
+  Model<Node> m("rows", cortex::tree);
+  auto W = m.input<float>("W", H, E);
+  auto x = m.field("x", cortex::field<&Node::x>, E);
+  auto y = m.field("y", y_of, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return sum(E, [&](auto j) { return W(i, j) * x(n, j); }); });
+  auto inner = m.compute(
+      "inner", H, [&](auto n, auto i) { return cast<float>(y(n, i)) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+  const auto out = m.recursion_op(h, body);
+  const double three[] = {0.5, 1.5, 2.5};
+  const Node one{{1, 1, 1, 1, 1}, nullptr, {}}, two{{1, 2, 3, 4, 5}, nullptr, {}}, root{{}, three, {&one, &two}};
+  const std::vector<float> ones(15, 1);
+  for (const Schedule& schedule : {Schedule::standard(), Schedule(), Schedule::standard().specialize_if_else()}) {
+    auto model = test::compile_here(out, schedule);
+    model.bind("W", ones);
+    CHECK(model(root)[0][0] == 20.5f);
+    CHECK(model(root)[0][2] == 22.5f);
+    CHECK(model({&one, &two, &root})[1][1] == 15);
+    const Node short_one{{1, 2, 3, 4}, nullptr, {}}, wrong{{}, three, {&one, &short_one}};
+    const auto answer = model.try_call(wrong);
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == Code::invalid_structure);
+    CHECK(answer.error().node == &short_one);
+    CHECK_THAT(answer.error().message, Catch::Matchers::Contains("has 4 numbers, but the model declares 5"));
+  }
+  // Rows are not looked through for equal ones.
+  CHECK_THROWS_WITH(test::compile_here(out, Schedule::standard().share_subtrees()),
+                    Catch::Matchers::Contains("it reads 'x', rows of each node's own"));
+  auto shared = test::compile_here(out, Schedule::standard().share_subtrees_where_it_pays());
+  shared.bind("W", ones);
+  const Node twin{{1, 1, 1, 1, 1}, nullptr, {}}, twins{{}, three, {&one, &twin}};
+  const auto result = shared(twins);
+  CHECK(result.num_computed() == 3);
+  CHECK(result[0][0] == 10.5f);
+}
+
 TEST_CASE("states may be doubles", "[features]") {
   struct Node {
     double value;

@@ -147,6 +147,33 @@ TEST_CASE("vector fields have rows of a multiple of 16, filled up with zeros", "
   for (int k = 0; k < 32; ++k) CHECK(static_cast<const float*>(array.data)[k] == (k < 17 ? float(k + 1) : 0.f));
 }
 
+TEST_CASE("rows of each node's own length have the length that is asked for, where they are read", "[structure]") {
+  struct Node {
+    std::vector<float> row;
+    const Node* next;
+  };
+  using Set = cs::Accessors<cs::OptionalChild<&Node::next>, cs::Field<&Node::row>>;
+  const auto run = [](cs::Workspace& workspace, const Node& node, cs::Where where, int components) {
+    const cs::FieldCheck check{where, -1, nullptr, components};
+    return cs::Linearizer<Node, Set>::run(workspace, cortex::sequence, std::array{check}, {&node}).field[0];
+  };
+  Node last{{1, 2, 3}, nullptr}, first{std::vector<float>(17, 4), &last};
+  cs::Workspace workspace;
+  const cs::FieldArray array = run(workspace, last, cs::Where::all, 3);
+  REQUIRE(array.stride == 16);
+  for (int k = 0; k < 16; ++k) CHECK(static_cast<const float*>(array.data)[k] == (k < 3 ? float(k + 1) : 0.f));
+  const cs::FieldArray inner = run(workspace, first, cs::Where::internal, 17);
+  REQUIRE(inner.stride == 32);
+  for (int k = 0; k < 64; ++k) CHECK(static_cast<const float*>(inner.data)[k] == (k < 17 ? 4.f : 0.f));
+  check_says(error_of(Code::invalid_structure, [&] { run(workspace, first, cs::Where::all, 17); }),
+             {"'row'", "node 1", "has 3 numbers", "declares 17"});
+  check_says(error_of(Code::invalid_structure, [&] { run(workspace, first, cs::Where::internal, 16); }),
+             {"node 0", "has 17 numbers", "declares 16"});
+  first.row.clear();
+  check_says(error_of(Code::invalid_structure, [&] { run(workspace, first, cs::Where::internal, 17); }),
+             {"has 0 numbers"});
+}
+
 TEST_CASE("vector fields of integers are checked element by element", "[structure]") {
   Rich node;
   node.pair = {3, 12};

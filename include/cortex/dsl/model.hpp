@@ -121,9 +121,10 @@ class Model {
         state_, dsl::add_placeholder(state(), std::move(name), dtype_of<T>, Vector<Dim>{Dim(dims)...}));
   }
 
-  /// R1, data of the node: an array of floating-point numbers in each node as an operator `[node, dims...]`, read as
-  /// `x(n, i)`: `auto x = m.field("x", features, E)`. The extents' product is the array's size; several dimensions are
-  /// row-major.
+  /// R1, data of the node: floating-point numbers in each node as an operator `[node, dims...]`, read as `x(n, i)`:
+  /// `auto x = m.field("x", features, E)`. The extents' product is the array's size; several dimensions are row-major.
+  /// Where the size is each node's own, as that of a std::vector or std::span, a call with a node that is read and has
+  /// another number of them throws `Error{invalid_structure}`.
   template <class Accessor, class... Dims>
   auto field(std::string name, const Accessor&, const Dims&... dims) {
     static_assert(dsl::valid_dims<Dims...>());

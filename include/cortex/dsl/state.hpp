@@ -1,6 +1,9 @@
 // The model that lambdas add to: the graph so far and the numbers of accessors. Nothing here is a template.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -132,8 +135,15 @@ inline ir::Buffer add_placeholder(ModelState& state, std::string name, DType dty
 }
 
 /// R1, data of the node: the operator that stands for a floating-point field.
-inline ir::Buffer add_field(ModelState& state, std::string name, const ra::Accessor& accessor, Vector<Dim> dims) {
+inline ir::Buffer add_field(ModelState& state, std::string name, ra::Accessor accessor, Vector<Dim> dims) {
   Transaction transaction(state);
+  if (accessor.own_length) {  // as many as the dimensions hold; too many are refused below
+    constexpr std::int64_t most = std::numeric_limits<int>::max();
+    std::int64_t components = 1;
+    for (const Dim& dim : dims)
+      components = std::min(components * std::clamp<std::int64_t>(dim.extent(), 0, most), most);
+    accessor.components = int(components);
+  }
   const int slot = state.number_of(state.graph.fields, accessor);
   const ir::Buffer buffer =
       add(state, new_op(state, ra::OpKind::field, std::move(name), accessor.dtype, std::move(dims), slot));

@@ -64,6 +64,7 @@ struct Accessor {
   DType dtype = DType::i32;                // field: of one element
   int components = 1;                      // field: number of elements
   Relation relation = Relation::children;  // children: what they are
+  bool own_length = false;                 // field: nodes say themselves how many they have, and must have `components`
 };
 
 /// What kind of structure the model is declared for (R7).

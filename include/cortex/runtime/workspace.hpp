@@ -351,7 +351,8 @@ class alignas(128) Workspace {
       const FieldSpec& spec = executable.fields[f];
       if (plan_->order.field[f] < 0) continue;
       result[std::size_t(plan_->order.field[f])] = {spec.where, spec.limit,
-                                                    spec.table.empty() ? nullptr : spec.table.c_str()};
+                                                    spec.table.empty() ? nullptr : spec.table.c_str(),
+                                                    executable.graph.fields[f].components};
     }
     return result;
   }

@@ -221,6 +221,16 @@ template <class T>
 concept FieldScalar =
     std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>;
 
+/// Floating-point numbers in a row, as many as the object says: a std::vector, a std::span, a vector of Eigen's.
+template <class T>
+concept FieldRow = requires(const T& row) {
+  std::size_t(row.size());
+  row[0];
+  requires std::is_same_v<std::remove_cvref_t<decltype(*row.data())>, float> ||
+      std::is_same_v<std::remove_cvref_t<decltype(*row.data())>, double>;
+  requires !requires { std::tuple_size<T>::value; };
+};
+
 /// The element type and the number of elements of a field's C++ type; undefined for types that are no field.
 template <class T>
 struct FieldShape {};
@@ -243,7 +253,14 @@ requires(K > 0) struct FieldShape<std::array<T, K>> {
   static constexpr bool is_vector = true;
 };
 
-/// Data of the node: a scalar or a fixed vector. Integers, bool and enumerations become i32. Use it through
+template <FieldRow T>
+struct FieldShape<T> {
+  using Element = std::remove_cvref_t<decltype(*std::declval<const T&>().data())>;
+  static constexpr int components = 0;  // as many as the model declares: `FieldCheck::components`
+  static constexpr bool is_vector = true;
+};
+
+/// Data of the node: a scalar or a vector. Integers, bool and enumerations become i32. Use it through
 /// `cortex::field`.
 template <auto... Path>
 struct Field {
@@ -280,7 +297,7 @@ struct Field {
     return std::is_same_v<Element, float> ? DType::f32 : std::is_same_v<Element, double> ? DType::f64 : DType::i32;
   }
 
-  /// How many elements the field has: 1 for a scalar.
+  /// How many elements the field has: 1 for a scalar, 0 where each node says so itself.
   template <class Node>
   static constexpr int components() {
     return Shape<Node>::components;
@@ -330,8 +347,9 @@ constexpr bool valid_accessor() {
     static_assert(!is_field || !is_link, "this member is a link: cortex::child or optional_child names it, not field");
     static_assert(
         !is_field || is_link,
-        "a field is a number, a bool, an enumeration, or an array of fixed size of these, std::array or of C; "
-        "longer data is found by an index, as in Emb(word(n), i)");
+        "a field is a number, a bool, an enumeration, or an array of fixed size of these, std::array or of C, or "
+        "floats "
+        "or doubles in a row, with data() and size(); other data is found by an index, as in Emb(word(n), i)");
     static_assert(is_field || !is_link,
                   "this link leads to another type than the model's nodes: make it a model over the type that links "
                   "lead to, such as a base class");

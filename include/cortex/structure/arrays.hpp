@@ -81,6 +81,7 @@ struct FieldCheck {
   Where where = Where::all;
   std::int64_t limit = -1;      // integer fields: valid values are [0, limit); -1: any that fits 32 bits
   const char* table = nullptr;  // the name of what the field indexes, for messages; null: unnamed
+  int components = 0;           // how many numbers a row of each node's own length has to have
 };
 
 }  // namespace cortex::structure

@@ -162,6 +162,15 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
              "values");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void field_length(const WalkState& walk, std::int32_t place,
+                                                                std::string_view name, std::size_t length,
+                                                                const FieldCheck& check) {
+  refuse(Code::invalid_structure, walk, place,
+         "field " + in_quotes(name) + " of " + at_node(walk, place) + " has " + std::to_string(length) +
+             " numbers, but the model declares " + std::to_string(check.components) +
+             "; give as many to each node at which it is read");
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_case(const WalkState& walk, std::int32_t place,
                                                            const Selector& selector, std::int64_t value) {
   std::string cases;

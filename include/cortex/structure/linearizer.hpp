@@ -42,7 +42,7 @@ class Linearizer {
   static_assert(
       fits_node<Set, Node>,
       "an accessor of this model cannot be read from this node type: the member does not exist there, a child "
-      "is no pointer to a node and no index, or a field is no number and no fixed array of numbers");
+      "is no pointer to a node and no index, or a field is no number and no array or row of numbers");
   using Named = ChildAccessors<Set>;
   using Containers = ChildrenAccessors<Set>;
   using Fields = FieldAccessors<Set>;
@@ -354,7 +354,7 @@ class Linearizer {
       return for_each_field(leaf, Fields{}, [&](auto field) {
         using A = decltype(field);
         const Node& node = node_at(place);
-        if (!A::is_reachable(node)) return false;
+        if (A::template components<Node>() == 0 || !A::is_reachable(node)) return false;
         for (int k = 0; k < A::template components<Node>(); ++k) hash.add(bits<A>(node, k));
         return true;
       });
@@ -527,7 +527,9 @@ class Linearizer {
     using Shape = typename A::template Shape<Node>;
     using Source = typename Shape::Element;
     using Element = std::conditional_t<std::is_floating_point_v<Source>, Source, std::int32_t>;
-    constexpr std::size_t stride = Shape::is_vector ? (std::size_t(Shape::components) + 15) / 16 * 16 : 1;
+    constexpr bool own_length = Shape::components == 0;
+    const std::size_t components = std::size_t(own_length ? check.components : Shape::components);
+    const std::size_t stride = Shape::is_vector ? (components + 15) / 16 * 16 : 1;
     const std::size_t num_nodes = std::size_t(arrays.num_nodes), num_internal = std::size_t(arrays.num_internal);
     const std::size_t begin = (int(check.where) & int(Where::internal)) ? 0 : num_internal;
     const std::size_t end = (int(check.where) & int(Where::leaves)) ? num_nodes : std::max(begin, num_internal);
@@ -546,9 +548,15 @@ class Linearizer {
       auto element = [&](int k, auto scalar) {
         return checked<A, Element>(scalar, Shape::is_vector ? k : -1, range, walk, order[n], check);
       };
-      if constexpr (Shape::is_vector) {
+      if constexpr (own_length) {
+        if (std::size_t(value.size()) != components) [[unlikely]]
+          fail::field_length(walk, order[n], A::name(), std::size_t(value.size()), check);
+        std::copy_n(value.data(), components, row);
+      } else if constexpr (Shape::is_vector) {
         for (int k = 0; k < Shape::components; ++k) row[k] = element(k, value[std::size_t(k)]);
-        std::memset(static_cast<void*>(row + Shape::components), 0, (stride - Shape::components) * sizeof(Element));
+      }
+      if constexpr (Shape::is_vector) {
+        std::memset(static_cast<void*>(row + components), 0, (stride - components) * sizeof(Element));
       } else {
         row[0] = element(0, value);
       }
