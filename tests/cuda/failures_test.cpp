@@ -250,6 +250,26 @@ TEST_CASE("a call that is not prepared is refused on a stream that is captured",
   CHECK(fake.forbidden() == "");
 }
 
+TEST_CASE("a captured stream waits for no call outside of its graph, and weights are not copied on it", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  auto on = model.to(cuda::Device(fake.device()));
+  const std::uint64_t there = fake.users_memory(0, vocabulary * 5 * sizeof(float));
+  cuda::Result call = on.run(b.items.roots, stream(2));
+  fake.begin_capture(stream(1));
+  CHECK_THAT(error_of_call([&] { call.let_wait(stream(1)); }),
+             Contains("invalid_argument: a stream that is being captured cannot wait for a call outside"));
+  CHECK_THAT(error_of_call([&] {
+               on.bind_device("Emb", there, {vocabulary, 5}, {.stream = stream(1)});
+             }),
+             Contains("invalid_weights") && Contains("'Emb'") && Contains("on a stream that is being captured"));
+  fake.end_capture();
+  CHECK(fake.forbidden() == "");
+  call.let_wait(stream(1));
+  CHECK(difference(all_roots(call), b.right) <= 1);
+}
+
 TEST_CASE("nothing is recorded in a capture, and what is recorded behind a graph's launch is waited for", "[cuda]") {
   const Bound b;
   FakeCuda fake;

@@ -341,6 +341,33 @@ TEST_CASE("random models give the same bits in any number of groups", "[runtime]
   CHECK(divided_calls(40, 6, 3, 3, Target::interpreter(), Grammar::whole) > 6);
 }
 
+TEST_CASE("groups have no rows of words of their own, whether a model says how many words there are or not",
+          "[groups]") {
+  const auto held = [](const Dim& V, int groups) {
+    Dim H("hidden", 16);
+    Model<test::Word> m("words", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
+    auto h = m.placeholder<float>("h", H);
+    auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(test::word(n), i); });
+    auto inner = m.compute("inner", H, [&](auto n, auto i) {
+      return tanh(sum(H, [&](auto j) { return W(i, j) * (h(test::left(n), j) + h(test::right(n), j)); }));
+    });
+    auto body = m.if_then_else(
+        "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+    auto model = compile(m.recursion_op(h, body), Schedule::standard().workers(2).groups(groups).tabulate_nothing(),
+                         CompileOptions{}.on(Target::interpreter()));
+    model.bind("Emb", std::vector<float>(1000 * 16, 1)).bind("W", std::vector<float>(16 * 16, 1));
+    return model.memory().weights;
+  };
+  for (const Dim& V : {Dim("vocabulary"), Dim("vocabulary", 1000)}) {
+    const std::size_t one = held(V, 1), two = held(V, 2);
+    CHECK(one >= 1000 * 16 * sizeof(float));
+    CHECK(two > one);
+    CHECK(two <= one + 2 * 16 * 16 * sizeof(float));
+    CHECK(held(V, 16) == two);  // of two workers there are no more groups
+  }
+}
+
 TEST_CASE("groups with weights of their own give the same bits, of weights bound anew too", "[runtime][groups]") {
   const auto pool = std::make_shared<Workers>(2);
   int divided = 0;
@@ -357,9 +384,10 @@ TEST_CASE("groups with weights of their own give the same bits, of weights bound
     RandomFunctor shared = with_weights(1), own = with_weights(groups);
     own.use(pool);
     std::size_t bytes = 0;
-    for (const ir::Buffer& buffer : code->program.buffers)
-      if (runtime::detail::is_read_by_every_node(*buffer))
-        bytes += std::size_t(runtime::layout_of(*buffer).fixed_size) * size_of(buffer->dtype);
+    for (std::size_t b = 0; b < code->program.buffers.size(); ++b) {
+      const ir::Buffer& buffer = code->program.buffers[b];
+      if (code->read_whole[b]) bytes += std::size_t(runtime::layout_of(*buffer).fixed_size) * size_of(buffer->dtype);
+    }
     CHECK(bytes > 0);
     const std::size_t all = shared.memory().weights + std::size_t(groups - 1) * bytes;
     CHECK(own.memory().weights == all);

@@ -115,3 +115,25 @@ TEST_CASE("an index may range over the children of a container", "[runtime]") {
                                 Contains("at index 10") && Contains("correct field 'id' of node 3 (8), or"));
   CHECK(error.node == &c);  // and not the parent, which reads it
 }
+
+TEST_CASE("a child chosen by a number of the node's is absent where there is none of that number", "[runtime]") {
+  struct Chooser {
+    int which;
+    std::vector<const Chooser*> kids;
+  };
+  constexpr auto kids = cortex::children<&Chooser::kids>;
+  cortex::Dim one("one", 1);
+  cortex::Model<Chooser> m("chooser", cortex::tree);
+  auto h = m.placeholder<float>("h", one);
+  auto body = m.compute("body", one, [&](auto n, auto i) {
+    return 1 + cortex::cast<float>(cortex::field<&Chooser::which>(n)) * 0 +
+           h(kids(n)[cortex::field<&Chooser::which>(n)], i);
+  });
+  auto model = cortex::test::compile_here(m.recursion_op(h, body));
+  const Chooser leaf{0, {}}, inner{0, {&leaf}}, other{0, {}};
+  for (const auto& [which, sum] :
+       {std::pair(0, 3.f), {1, 2.f}, {2, 1.f}, {-1, 1.f}, {-100000, 1.f}, {INT32_MIN, 1.f}}) {
+    CAPTURE(which);
+    CHECK(model(Chooser{which, {&inner, &other}})[0][0] == sum);
+  }
+}

@@ -104,6 +104,17 @@ Cost cost_of_calls(Workers& workers, int wanted, int calls) {
 
 }  // namespace
 
+TEST_CASE("a flag that is disturbed by several is not what it was", "[workers]") {
+  runtime::Flag flag;
+  flag.set(5);
+  flag.disturb();
+  CHECK(flag.get() != 5);
+  flag.disturb();
+  CHECK(flag.get() != 5);
+  flag.set(6);
+  CHECK(flag.get() == 6);
+}
+
 TEST_CASE("nobody leaves a barrier before all have entered it", "[runtime]") {
   for (const int threads : {1, 2, 3, 4, 7}) {
     Workers workers(threads);

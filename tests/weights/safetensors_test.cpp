@@ -1,5 +1,7 @@
 // Reading and writing safetensors: what is right, and everything that is refused.
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -297,6 +299,12 @@ TEST_CASE("a file that cannot be read says why", "[weights][refusal]") {
              Contains("cannot be opened: No such file"));
   CHECK_THROWS_WITH(SafetensorsFile::open(CORTEX_TEST_DIR), Contains("is a folder"));
   CHECK_THROWS_WITH(SafetensorsFile::open("/dev/null"), Contains("is no regular file"));
+  const std::filesystem::path pipe =
+      std::filesystem::temp_directory_path() / ("cortex_pipe" + std::to_string(::getpid()));
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(write_safetensors(pipe, {}), Contains("is no regular file"));
+  CHECK(std::filesystem::is_fifo(pipe));
+  std::filesystem::remove(pipe);
   CHECK(SafetensorsFile::try_open("/no/such/file").error().code == Code::invalid_weights);
 }
 

@@ -126,8 +126,8 @@ class StructureResolver {
     throw Error(Code::internal, "an uninterpreted function without meaning");
   }
 
-  /// Child k of a node, or the row of zeros behind the last node where there are fewer. Loops over the children need no
-  /// check.
+  /// Child k of a node, or the row of zeros behind the last node where there is none of that number. Loops over the
+  /// children need no check, and what is no data of nodes is not negative.
   ir::Expr kth_child(int container, const ir::Expr& node, const ir::Expr& k) {
     const ir::Expr begin = edge_begin(container, node);
     const auto child_at = [&](const ir::Expr& edge) {
@@ -136,7 +136,10 @@ class StructureResolver {
     const auto loop = kids_.find(k.get());
     if (loop != kids_.end() && loop->second.container == container && ir::equal(loop->second.node, node))
       return child_at(begin + k);
-    const ir::Expr present = ir::binary(ir::BinaryOp::lt, k, edge_begin(container, node + 1) - begin);
+    ir::Expr present = ir::binary(ir::BinaryOp::lt, k, edge_begin(container, node + 1) - begin);
+    bool of_data = false;
+    ir::visit_with(k, [&](const ir::Load&) { of_data = true; });
+    if (of_data) present = ir::binary(ir::BinaryOp::logical_and, ir::binary(ir::BinaryOp::ge, k, ir::imm(0)), present);
     const ir::Expr safe = ir::Select::make(present, begin + k, ir::imm(0));
     return ir::Select::make(present, child_at(safe), count(ir::Count::nodes));
   }

@@ -29,19 +29,18 @@ inline std::int64_t spin_ns_after(std::int64_t call_ns) {
   return std::clamp(call_ns / 8, spin_ns, most);
 }
 
-/// A number that one thread sets and another waits for. Values are below 2^31: the top bit says that someone sleeps, so
-/// setting enters the kernel only then.
+/// A number that one thread sets and another waits for. Values are below 2^30: the top bit says that someone sleeps, so
+/// setting enters the kernel only then, and the next one that the number is disturbed.
 class Flag {
  public:
   /// Stores `value`, before which everything that this thread has done is seen by whoever meets it.
   void set(std::uint32_t value) {
     if (word_.exchange(value, std::memory_order_seq_cst) & asleep) word_.notify_all();
   }
-  /// Wakes whoever waits, to look again at what else it waits for; the value is no longer what was set.
+  /// Wakes whoever waits, to look again at what else it waits for. The value is no longer what was set, however often
+  /// this is done, so that nobody who is about to sleep finds it as it was.
   void disturb() {
-    std::uint32_t word = word_.load(std::memory_order_relaxed);
-    while (!word_.compare_exchange_weak(word, (word ^ asleep >> 1) & ~asleep, std::memory_order_seq_cst)) {
-    }
+    word_.fetch_or(disturbed, std::memory_order_seq_cst);
     word_.notify_all();
   }
   /// Only while nobody waits.
@@ -66,7 +65,7 @@ class Flag {
   }
 
  private:
-  static constexpr std::uint32_t asleep = std::uint32_t(1) << 31;
+  static constexpr std::uint32_t asleep = std::uint32_t(1) << 31, disturbed = asleep >> 1;
 
   template <class Met>
   std::uint32_t sleep(Met met) {

@@ -49,6 +49,11 @@ inline void bind_from_device(Weights& weights, const std::shared_ptr<const CudaD
       !fault.empty())
     weights.refuse(place, fault);
 
+  if (device->is_capturing(how.stream))
+    weights.refuse(place,
+                   "was to be copied on a stream that is being captured, on which nothing is copied yet: name "
+                   "another in BindFromDevice::stream");
+
   const Vector<ir::Buffer>& buffers = weights.executable().program.buffers;
   for (const ir::Buffer& buffer : buffers)
     if (how.in_place && detail::weight_slot(buffer) == int(place.slot) &&

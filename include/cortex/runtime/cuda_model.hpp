@@ -115,8 +115,16 @@ class Result {
   /// Until the results are there. Throws what went wrong on the device.
   void wait() { call_->wait(); }
   bool ready() const { return call_->ready(); }
-  /// What `stream` is given from now on waits for the results; the host does not.
-  void let_wait(Stream stream) const { call_->let_wait(stream); }
+  /// What `stream` is given from now on waits for the results; the host does not. Throws `Error{invalid_argument}` for
+  /// a stream that is being captured: a graph does not wait for what is outside.
+  void let_wait(Stream stream) const {
+    if (call_.loaded().device()->is_capturing(stream))
+      throw Error(
+          Code::invalid_argument,
+          "a stream that is being captured cannot wait for a call outside of its graph: wait before the graph is "
+          "launched, on the stream that it is launched on");
+    call_->let_wait(stream);
+  }
 
   /// Makes the call, once more: sends it to `stream` without waiting, behind what this object has sent to other
   /// streams. In a stream that is captured it becomes a part of the graph, which needs this object as long as it is

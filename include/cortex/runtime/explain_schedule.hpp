@@ -86,7 +86,7 @@ class ScheduleExplainer {
           {"sweeps", "every other one over a worker's weights goes backwards" +
                          std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
                                          ? ""
-                                         : ": its slice of a level's is more than the second-level cache keeps")});
+                                         : ": of a level's there may be more than its second-level cache keeps")});
     lines.row({"functions",
                s.exact ? "tanh, sigmoid, exp, log, erf, sin and their like are the C library's"
                        : "tanh, sigmoid, exp, log, erf, sin and their like in f32 are approximations of a few units in "

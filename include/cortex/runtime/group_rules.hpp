@@ -8,6 +8,8 @@
 #include "cortex/ir/count_work.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/groups.hpp"
+#include "cortex/runtime/weights.hpp"
 #include "cortex/schedule/choose_groups.hpp"
 #include "cortex/schedule/level_fill.hpp"
 
@@ -74,6 +76,22 @@ inline Vector<GroupRule> group_rules_of(const Executable& executable, const Vect
   return several ? rules : Vector<GroupRule>{};
 }
 
+/// Of each buffer of the program, whether it holds a weight that some nest reads whole, and not the rows of it that its
+/// nodes name, as those of words.
+inline Vector<bool> read_whole(const ir::Program& program, const Vector<ir::WorkItem>& work) {
+  Vector<bool> result;
+  for (const ir::Buffer& buffer : program.buffers) {
+    const int slot = weight_slot(buffer);
+    const auto reads = [&](const ir::WorkItem& item) {
+      return any_of(item.weights, [&](const ir::WeightRead& read) {
+        return weight_slot(read.weight) == slot && !schedule::detail::is_of_rows(read.unit);
+      });
+    };
+    result.push_back(slot >= 0 && any_of(work, reads));
+  }
+  return result;
+}
+
 /// How many groups have weights of their own, of the groups that the rules or the schedule divide calls into; of more
 /// than 16, the others share these.
 inline int groups_with_weights_of(const Executable& executable, const Vector<ir::WorkItem>& work,
@@ -82,20 +100,24 @@ inline int groups_with_weights_of(const Executable& executable, const Vector<ir:
   const auto consider = [&](int workers, int groups) {
     if (groups > result && schedule::groups_have_weights(work, std::max(workers / groups, 1), machine)) result = groups;
   };
-  consider(executable.schedule.max_workers, executable.schedule.num_groups);
+  const Schedule& schedule = executable.schedule;
+  if (schedule.num_groups)
+    consider(schedule.max_workers, most_groups(schedule.num_groups, schedule.max_workers, std::size_t(-1)));
   for (const GroupRule& rule : executable.group_rules) consider(rule.workers, rule.groups);
   return std::min(result, 16);
 }
 
 }  // namespace detail
 
-/// Works out the executable's `level_fill`, `group_rules`, `groups_with_weights`, `team_costs` and `node_seconds`.
+/// Works out the executable's `level_fill`, `group_rules`, `groups_with_weights`, `read_whole`, `team_costs` and
+/// `node_seconds`.
 inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
   const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
   executable.group_rules = detail::group_rules_of(executable, work, machine);
   executable.groups_with_weights = detail::groups_with_weights_of(executable, work, machine);
+  executable.read_whole = detail::read_whole(executable.program, work);
   executable.team_costs = detail::team_costs_of(executable, work, machine);
   executable.node_seconds = detail::team_cost_of(executable, work, machine, 1).node;
 }

@@ -88,12 +88,6 @@ void copy_rows(const Rows& rows, const void* from, std::byte* to) {
     }
 }
 
-/// Whether it is a weight that has no row for each word or the like, of which a call reads few.
-inline bool is_read_by_every_node(const ir::BufferInfo& buffer) {
-  return buffer.role == ir::Role::weight &&
-         !any_of(buffer.dims, [](const Dim& dim) { return dim.kind() == DimKind::open; });
-}
-
 inline std::shared_ptr<const Block> copy_of(const Block& block) {
   auto copy = std::make_shared<Block>(block.size());
   std::memcpy(copy->data(), block.data(), block.size());
@@ -386,8 +380,7 @@ class Weights {
   void copy_for_groups(WeightSet& set) const {
     for (auto& own : set.copies)
       for (std::size_t b = 0; b < own.size(); ++b)
-        if (!own[b] && set.blocks[b] && detail::is_read_by_every_node(*executable_->program.buffers[b]))
-          own[b] = detail::copy_of(*set.blocks[b]);
+        if (!own[b] && set.blocks[b] && executable_->read_whole[b]) own[b] = detail::copy_of(*set.blocks[b]);
   }
 
   static std::shared_ptr<const WeightSet> first(const Executable& executable) {
