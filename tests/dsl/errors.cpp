@@ -273,6 +273,26 @@ TEST_CASE("a model that was moved from says so") {
   CHECK_THROWS_AS(w.m.input<float>("late", w.H), cortex::Error);
 }
 
+TEST_CASE("dimensions and handles that were moved from are as they were; a value says so") {
+  Words w;
+  const cortex::Dim H = std::move(w.H);
+  const auto moved = std::move(w.leaf);
+  const auto handle = std::move(w.h);
+  CHECK(w.H == H);
+  CHECK(refusal([&] {
+          w.m.compute("x", w.H, [&](auto n, auto i) { return w.leaf(n, i) + moved(n, i) + w.h(left(n), i); });
+        }) == "");
+  CHECK(w.h.name() == handle.name());
+  CHECK_THAT(refusal([&] {
+               w.m.compute("y", H, [&](auto n, auto i) {
+                 auto value = w.leaf(n, i) + 1;
+                 const auto taken = std::move(value);
+                 return taken + value;
+               });
+             }),
+             Contains("a value is computed with after it was moved from"));
+}
+
 TEST_CASE("children are chosen by numbers that can be theirs") {
   Nodes t;
   const auto chosen = [&](auto&& k) {

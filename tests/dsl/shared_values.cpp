@@ -104,3 +104,18 @@ TEST_CASE("an expression may be thousands of operations deep, and no more") {
   CHECK_THAT(text(1000000), Contains("operator 'x1000000': an expression of more than 4000 operations inside one "
                                      "another; give parts of it names with compute, or add up with sum"));
 }
+
+TEST_CASE("operators may stand on one another a thousand times, and are named where they are too many") {
+  const auto text = [&](int count) {
+    Words w;
+    auto last = w.leaf;
+    for (int k = 0; k < count; ++k) {
+      auto next = w.m.compute("x" + std::to_string(k), w.H, [&](auto n, auto i) { return last(n, i) + 1; });
+      last = next;
+    }
+    return refusal([&] { w.m.recursion_op(w.h, last); });
+  };
+  CHECK(text(1000) == "");
+  CHECK_THAT(text(5000), Contains("operator 'x1998' of model 'words': with the operators that it reads, more than 4000 "
+                                  "operations stand inside one another"));
+}

@@ -83,7 +83,7 @@ TEST_CASE("a workspace serves calls that grow and shrink, and row num_nodes is z
 TEST_CASE("a warm call allocates nothing", "[runtime]") {
   runtime::Executable e = greedy_executable();
   const ir::Expr node = ir::Var::make("n");
-  e.guarded.push_back({node, {}, {}, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}), 0, 0, "leaf"});
+  e.guarded.push_back({node, {}, {}, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}), {"Emb", Dim("vocabulary"), 0, 0}, "leaf"});
   e.guarded[0].index = ir::Select::make(e.guarded[0].index, ir::imm(1), ir::imm(0));
   const auto m = functor(e).bind("Emb", embedding(64));
   std::deque<Word> nodes;

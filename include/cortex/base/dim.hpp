@@ -41,6 +41,10 @@ class Dim {
       throw Error(Code::invalid_argument, "a Dim has no name; errors name it, as in Dim(\"hidden\", 256)");
   }
 
+  // Moving copies: what is left behind is a dimension still.
+  Dim(const Dim&) = default;
+  Dim& operator=(const Dim&) = default;
+
   const std::string& name() const { return info().name; }
   std::int64_t extent() const { return info().extent; }
   DimKind kind() const { return info().kind; }

@@ -85,7 +85,9 @@ class [[nodiscard]] Result {
   const T& value() const& { return check(), *value_; }
   T&& value() && { return check(), *std::move(value_); }
   T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
   T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
 
   /// The error; only when there is no value.
   const Error& error() const { return *error_; }

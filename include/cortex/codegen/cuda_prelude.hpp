@@ -202,6 +202,12 @@ DEVICE int div_(int a, int b) { return int(unsigned(a) / unsigned(b ? b : 1)); }
 DEVICE int mod_(int a, int b) { return int(unsigned(a) % unsigned(b ? b : 1)); }
 DEVICE long long div_(long long a, long long b) { return (long long)(u64(a) / u64(b ? b : 1)); }
 DEVICE long long mod_(long long a, long long b) { return (long long)(u64(a) % u64(b ? b : 1)); }
+// Of numbers in the user's nodes, which may be any: they wrap.
+DEVICE int add_(int a, int b) { return int(unsigned(a) + unsigned(b)); }
+DEVICE int sub_(int a, int b) { return int(unsigned(a) - unsigned(b)); }
+DEVICE int mul_(int a, int b) { return int(unsigned(a) * unsigned(b)); }
+DEVICE int quotient_(int a, int b) { return b == -1 ? sub_(0, a) : a / (b ? b : 1); }
+DEVICE int remainder_(int a, int b) { return b == -1 ? 0 : a % (b ? b : 1); }
 
 // `ir::Join`. While there are several sums left, a thread hands its neighbour half of them and goes on with the others:
 // the additions are those of one sum alone.

@@ -53,13 +53,15 @@ inline std::string cuda_float(double value, DType type) {
 
 [[noreturn]] inline void refuse_cuda(const std::string& what) { throw Error(Code::internal, "CUDA text: " + what); }
 
-inline std::string cuda_unary(ir::UnaryOp op, DType type, const std::string& a) {
+/// `wraps`: an integer that may be any.
+inline std::string cuda_unary(ir::UnaryOp op, DType type, const std::string& a, bool wraps = false) {
   using ir::UnaryOp;
   if (op == UnaryOp::logical_not) return "!" + a;
-  if (op == UnaryOp::neg) return "-" + a;
+  const std::string minus_a = wraps ? "sub_(0, " + a + ")" : "-" + a;
+  if (op == UnaryOp::neg) return minus_a;
   if (is_int(type)) {
     if (op == UnaryOp::relu) return a + " < 0 ? 0 : " + a;
-    if (op == UnaryOp::abs) return a + " < 0 ? -" + a + " : " + a;
+    if (op == UnaryOp::abs) return a + " < 0 ? " + minus_a + " : " + a;
     if (op == UnaryOp::round) return a;
     refuse_cuda("a transcendental function of integers");
   }
@@ -77,10 +79,15 @@ inline std::string cuda_cast(DType to, DType from, const std::string& a) {
   return "(" + std::string(cuda_scalar(to)) + ")" + a;
 }
 
-/// `type` is that of the operands.
-inline std::string cuda_binary(ir::BinaryOp op, DType type, const std::string& a, const std::string& b) {
+/// `type` is that of the operands. `wraps`: integers that may be any.
+inline std::string cuda_binary(ir::BinaryOp op, DType type, const std::string& a, const std::string& b,
+                               bool wraps = false) {
   using ir::BinaryOp;
   if (type == DType::boolean && op < BinaryOp::eq) refuse_cuda("arithmetic on booleans");
+  if (wraps && type == DType::i32 && op <= BinaryOp::mod) {
+    constexpr std::string_view names[] = {"add_", "sub_", "mul_", "quotient_", "remainder_"};
+    return std::string(names[std::size_t(op)]) + "(" + a + ", " + b + ")";
+  }
   const bool divides = op == BinaryOp::div || op == BinaryOp::mod;
   if (op == BinaryOp::mod && is_float(type)) refuse_cuda("a remainder of floating-point numbers");
   if (op == BinaryOp::min || op == BinaryOp::max || op == BinaryOp::ldexp || (divides && is_int(type))) {

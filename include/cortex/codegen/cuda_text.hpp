@@ -311,10 +311,10 @@ class CudaTextPrinter {
   }
 
   void let(const ir::LetStmt& n) {
-    const std::string value = expr(n.value).text;
+    const Operand value = expr(n.value);
     memo_.forget_loads();
     const Memo::Mark mark = memo_.enter();
-    memo_.add(n.var.get(), {value});
+    memo_.add(n.var.get(), {value.text, true, value.data});
     stmt(n.body);
     memo_.leave(mark);
   }
@@ -416,11 +416,10 @@ class CudaTextPrinter {
     if (const auto* imm = e.as<ir::FloatImm>()) return {cuda_float(imm->value, e.dtype())};
     if (const Operand* known = memo_.find(e.get())) return *known;
     if (e.lanes() > 1) refuse_cuda("a vector");
-    const Operand value = compute(e);
-    Operand result{value.text, value.fixed};
+    Operand result = compute(e);
     if (e->kind != ir::ExprKind::uf_call && e->kind != ir::ExprKind::let) {
-      result.text = fresh('v');
-      line("const ", cuda_scalar(e.dtype()), " ", result.text, " = ", value.text, ";");
+      const std::string text = std::exchange(result.text, fresh('v'));
+      line("const ", cuda_scalar(e.dtype()), " ", result.text, " = ", text, ";");
     }
     memo_.add(e.get(), result);
     return result;
@@ -431,14 +430,15 @@ class CudaTextPrinter {
       case ir::ExprKind::var: refuse_cuda("variable " + e.as<ir::Var>()->name + " is used outside its scope");
       case ir::ExprKind::unary: {
         const Operand a = expr(e.as<ir::Unary>()->a);
-        return {cuda_unary(e.as<ir::Unary>()->op, e.dtype(), a.text), a.fixed};
+        return {cuda_unary(e.as<ir::Unary>()->op, e.dtype(), a.text, a.data), a.fixed, a.data};
       }
       case ir::ExprKind::binary: {
         const auto& n = *e.as<ir::Binary>();
         const auto* wide = n.op == ir::BinaryOp::add && e.dtype() == DType::i64 ? n.b.as<ir::Cast>() : nullptr;
         if (wide && wide->a.dtype() == DType::i32) return plus_widened(expr(n.a), wide->a);
         const Operand a = expr(n.a), b = expr(n.b);
-        return {cuda_binary(n.op, n.a.dtype(), a.text, b.text), a.fixed && b.fixed};
+        const bool data = a.data || b.data;
+        return {cuda_binary(n.op, n.a.dtype(), a.text, b.text, data), a.fixed && b.fixed, data};
       }
       case ir::ExprKind::fma: {
         const auto& n = *e.as<ir::Fma>();
@@ -448,12 +448,12 @@ class CudaTextPrinter {
       case ir::ExprKind::select: {
         const auto& n = *e.as<ir::Select>();
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
-        return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed};
+        return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed, a.data || b.data};
       }
       case ir::ExprKind::cast: {
         const ir::Expr& from = e.as<ir::Cast>()->a;
         const Operand a = expr(from);
-        return {cuda_cast(e.dtype(), from.dtype(), a.text), a.fixed};
+        return {cuda_cast(e.dtype(), from.dtype(), a.text), a.fixed, a.data};
       }
       case ir::ExprKind::load: return load(*e.as<ir::Load>());
       case ir::ExprKind::let: {
@@ -463,7 +463,7 @@ class CudaTextPrinter {
         memo_.add(n.var.get(), value);
         const Operand result = expr(n.body);
         memo_.leave(mark);
-        return {result.text, result.fixed && value.fixed};
+        return {result.text, result.fixed && value.fixed, result.data};
       }
       case ir::ExprKind::uf_call: {
         const ir::UfKind kind = e.as<ir::UfCall>()->uf.kind;
@@ -482,19 +482,21 @@ class CudaTextPrinter {
     const auto* terms = e.as<ir::Binary>();
     if (terms && terms->op == ir::BinaryOp::add) return plus_widened(plus_widened(sum, terms->a), terms->b);
     const Operand term = expr(e);
-    return {sum.text + " + " + cuda_cast(DType::i64, DType::i32, term.text), sum.fixed && term.fixed};
+    return {sum.text + " + " + cuda_cast(DType::i64, DType::i32, term.text), sum.fixed && term.fixed,
+            sum.data || term.data};
   }
 
   /// `many`: what is behind the name of a function that loads more than one element.
   Operand load(const ir::Load& n, const char* many = "") {
     const std::string index = index_of(n.buffer, n.indices);
     const std::string& name = name_of(n.buffer);
-    if (n.buffer->scope == ir::Scope::local) return {index.empty() ? name : name + "[" + index + "]", false};
+    if (n.buffer->scope == ir::Scope::local)
+      return {index.empty() ? name : name + "[" + index + "]", false, is_data(n)};
     const bool invariant = is_invariant(n.buffer);
     // What a kernel that stays writes between calls is no constant to the hardware, though it is one to a call.
     const bool constant = invariant && (!resident_ || n.buffer->role == ir::Role::weight);
     const char* how = constant ? "load_constant" : n.buffer->scope == ir::Scope::chip ? "load_chip" : "load";
-    return {std::string(how) + many + "(" + name + ", " + index + ")", invariant && index_fixed_};
+    return {std::string(how) + many + "(" + name + ", " + index + ")", invariant && index_fixed_, is_data(n)};
   }
 
   /// The only index of an access; none for a local buffer without dimensions.

@@ -8,6 +8,7 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/expr.hpp"
+#include "cortex/ir/program.hpp"
 
 namespace cortex::codegen {
 
@@ -17,10 +18,17 @@ inline bool is_invariant(const ir::Buffer& buffer) {
          (buffer->role == ir::Role::weight || buffer->role == ir::Role::field || buffer->role == ir::Role::index);
 }
 
-/// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value.
+/// Whether a load gives integers that stand in the user's nodes, and not what the linearizer makes of them.
+inline bool is_data(const ir::Load& load) {
+  return is_int(load.type.dtype) && (load.buffer->role != ir::Role::index || load.buffer->slot >= ir::slots::field);
+}
+
+/// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value, and `data` if it is
+/// an integer made of numbers in the user's nodes: these may be any, so that arithmetic on them wraps.
 struct Operand {
   std::string text;
   bool fixed = true;
+  bool data = false;
 };
 
 /// From nodes to operands. Scopes nest as the code's blocks do: leaving one forgets what does not dominate the code

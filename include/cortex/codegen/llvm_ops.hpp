@@ -135,23 +135,24 @@ class LlvmOps {
          std::to_string(weights), ")");
   }
 
-  /// `type` is that of the operands.
-  std::string binary(ir::BinaryOp op, ir::Type type, const std::string& a, const std::string& b) {
+  /// `type` is that of the operands. `wraps`: integers that may be any.
+  std::string binary(ir::BinaryOp op, ir::Type type, const std::string& a, const std::string& b, bool wraps = false) {
     using ir::BinaryOp;
     if (ir::is_comparison(op)) return compare(op, type, a, b);
     if (op == BinaryOp::logical_and) return value("and ", llvm_type(type), " ", a, ", ", b);
     if (op == BinaryOp::logical_or) return value("or ", llvm_type(type), " ", a, ", ", b);
     need(type.dtype != DType::boolean, "arithmetic on booleans");
     const bool real = is_float(type.dtype);
+    const std::string t = llvm_type(type);
     switch (op) {
       case BinaryOp::min: return intrinsic(real ? "minimum" : "smin", type, {a, b});
       case BinaryOp::max: return intrinsic(real ? "maximum" : "smax", type, {a, b});
       case BinaryOp::ldexp: return ldexp(type, a, b);
       case BinaryOp::div:
       case BinaryOp::mod:
-        return value(real ? real_opcode(op) : integer_opcode(op), " ", llvm_type(type), " ", a, ", ",
-                     real ? b : divisor(type, b));
-      default: return value(real ? real_opcode(op) : integer_opcode(op), " ", llvm_type(type), " ", a, ", ", b);
+        if (!real) return wraps ? divide(op, type, a, b) : value(opcode(op), " ", t, " ", a, ", ", divisor(type, b));
+        [[fallthrough]];
+      default: return value(real ? real_opcode(op) : opcode(op), real || wraps ? " " : " nsw ", t, " ", a, ", ", b);
     }
   }
 
@@ -194,10 +195,10 @@ class LlvmOps {
     return names[std::size_t(op)];
   }
 
-  /// Integers are indices and counts: they do not overflow, which lets LLVM widen them. Fields may be negative, and are
-  /// divided as in C++.
-  static std::string_view integer_opcode(ir::BinaryOp op) {
-    constexpr std::string_view names[] = {"add nsw", "sub nsw", "mul nsw", "sdiv", "srem"};
+  /// Indices and counts do not overflow, which `nsw` tells LLVM, so that it may widen them. Fields may be negative, and
+  /// are divided as in C++.
+  static std::string_view opcode(ir::BinaryOp op) {
+    constexpr std::string_view names[] = {"add", "sub", "mul", "sdiv", "srem"};
     return names[std::size_t(op)];
   }
 
@@ -208,10 +209,21 @@ class LlvmOps {
     return select(type, is_zero, llvm_constant(1, type), b);
   }
 
+  /// A quotient or remainder of any numbers. The least number divided by -1 would trap as division by 0 does: it wraps.
+  std::string divide(ir::BinaryOp op, ir::Type type, const std::string& a, const std::string& b) {
+    const std::string t = llvm_type(type), zero = llvm_constant(0, type), one = llvm_constant(1, type);
+    const std::string above = value("add ", t, " ", b, ", ", one);
+    const std::string safe = select(type, value("icmp ult ", t, " ", above, ", ", llvm_constant(2, type)), one, b);
+    const std::string result = value(opcode(op), " ", t, " ", a, ", ", safe);
+    if (op == ir::BinaryOp::mod) return result;
+    const std::string negative = value("sub ", t, " ", zero, ", ", a);
+    return select(type, value("icmp eq ", t, " ", above, ", ", zero), negative, result);
+  }
+
   std::string integer_unary(ir::UnaryOp op, ir::Type type, const std::string& a) {
     const std::string t = llvm_type(type);
     switch (op) {
-      case ir::UnaryOp::neg: return value("sub nsw ", t, " ", llvm_constant(0, type), ", ", a);
+      case ir::UnaryOp::neg: return value("sub ", t, " ", llvm_constant(0, type), ", ", a);
       case ir::UnaryOp::relu: return intrinsic("smax", type, {a, llvm_constant(0, type)});
       case ir::UnaryOp::round: return a;
       case ir::UnaryOp::abs:

@@ -45,6 +45,10 @@ inline constexpr bool is_op<Op<N, R, Set>> = true;
 class Handle {
  public:
   Handle(SharedState state, ir::Buffer buffer) : state_(std::move(state)), buffer_(std::move(buffer)) {}
+  // Moving copies: what is left behind can be read still.
+  Handle(const Handle&) = default;
+  Handle& operator=(const Handle&) = default;
+
   const std::string& name() const { return buffer_->name; }
   const ir::Buffer& buffer() const { return buffer_; }
 

@@ -122,11 +122,13 @@ struct Operand {
   bool whole = false;  // the literal is an integer
 };
 
+[[noreturn]] inline void fail(const std::string& what) { throw Error(Code::invalid_model, what); }
+
 template <class T>
 Operand operand(const T& x) {
   static_assert(valid_scalar<T>());
   if constexpr (is_value<T>)
-    return {x.expr};
+    return x.expr ? Operand{x.expr} : (fail("a value is computed with after it was moved from"), Operand());
   else if constexpr (std::is_integral_v<T>)
     return {{}, double(x), std::int64_t(x), true};
   else if constexpr (is_literal<T>)
@@ -134,8 +136,6 @@ Operand operand(const T& x) {
   else
     return {};
 }
-
-[[noreturn]] inline void fail(const std::string& what) { throw Error(Code::invalid_model, what); }
 
 /// `e` for a message: the tensor's name where it is one.
 inline std::string described(const ir::Expr& e) {

@@ -51,20 +51,27 @@ class BoundsChecker final : ScopeWalk {
         return ir::print(ir::Load::make(buffer, indices)) + ": index " + ir::print(indices[d]) + " (" +
                atoms().text(low) + ") of dimension '" + buffer->dims[d].name() + "' of '" + buffer->name + "'";
       };
-      judge(low, high, extent, counts, buffer->role == ir::Role::weight && is_data(buffer, d, indices[d]), what);
+      judge(low, high, extent, counts, is_data(buffer, d, indices[d]), what);
     }
   }
 
-  /// Whether the index is made of the nodes' data, as `ra::index_checks` has it: those are held against the weights
-  /// bound, before the arithmetic.
+  /// Whether the index is made of the nodes' data, as `ra::index_checks` has it: those are held against the extents
+  /// before the arithmetic. Of weights, this is any structure; in other buffers the nodes' rows are to be proved.
   static bool is_data(const ir::Buffer& buffer, std::size_t d, const ir::Expr& index) {
-    bool data = buffer->dims[d].kind() == DimKind::open;
+    const bool weight = buffer->role == ir::Role::weight;
+    return (weight && buffer->dims[d].kind() == DimKind::open) || is_data(index, weight);
+  }
+  static bool is_data(const ir::Expr& index, bool of_any_structure) {
+    bool data = false;
     ir::visit_with(
         index,
         [&](const ir::UfCall& call) {
-          data |= call.uf.kind != ir::UfKind::worker && call.uf.kind != ir::UfKind::num_workers;
+          const bool structure = call.uf.kind != ir::UfKind::worker && call.uf.kind != ir::UfKind::num_workers;
+          data |= of_any_structure ? structure : call.uf.kind == ir::UfKind::field;
         },
-        [&](const ir::Load& load) { data |= load.buffer->role == ir::Role::index; });
+        [&](const ir::Load& load) {
+          data |= load.buffer->role == ir::Role::index && (of_any_structure || load.buffer->slot >= ir::slots::field);
+        });
     return data;
   }
 
@@ -98,8 +105,8 @@ class BoundsChecker final : ScopeWalk {
     for (const ir::Expr& arg : n.args) a.push_back(scope().unchecked(arg));
     const auto is = [&](Symbol symbol) { return atoms().form(symbol); };
     const auto at = [&](Symbol symbol, const Linear& index) { return atoms().form(symbol, {index}); };
-    const auto below = [&](const Linear& index, const Linear& extent) {
-      judge(index, index, extent, report_.functions, false,
+    const auto below = [&](const Linear& index, const Linear& extent, bool data = false) {
+      judge(index, index, extent, report_.functions, data,
             [&] { return ir::print(ir::handle_of(n)) + ": " + atoms().text(index) + ", of " + atoms().text(extent); });
     };
     switch (n.uf.kind) {
@@ -109,7 +116,7 @@ class BoundsChecker final : ScopeWalk {
       case K::field: {
         below(a[0], is(Symbol::num_nodes));
         const Vector<int>& components = scope().known().components;
-        if (a.size() > 1) below(a[1], components.at(std::size_t(n.uf.accessor)));
+        if (a.size() > 1) below(a[1], components.at(std::size_t(n.uf.accessor)), is_data(n.args[1], false));
         return;
       }
       case K::batch_node:

@@ -564,6 +564,30 @@ inline void check_complete(const Graph& graph) {
             " is never defined; join it to its body in recursion_op"});
 }
 
+/// Checks that operators which read one another are not nested more deeply than passes descend: an operator that is
+/// computed where it is read stands there as an expression. Throws `Error{invalid_model}`.
+inline void check_depth(const Graph& graph) {
+  Vector<int> depth;  // per operator: of all that its value is made of
+  for (const Op& op : graph.ops) {
+    int read = 0;
+    const auto look = [&](int source) { read = std::max(read, depth[std::size_t(source)]); };
+    const ir::Expr& own = op.kind == OpKind::if_then_else ? op.condition : op.body;
+    if (own)
+      ir::visit_with(own, [&](const ir::Load& load) {
+        if (const int source = graph.find(load.buffer); source >= 0) look(source);
+      });
+    if (op.kind == OpKind::if_then_else) look(op.then_op), look(op.else_op);
+    const int here = own ? own->depth : 0;
+    depth.push_back(std::max(here, read + std::max(here - 2, 2)));  // a read and its index are two operations
+    if (depth.back() > ir::max_depth)
+      throw Error(Code::invalid_model,
+                  detail::joined({"operator ", in_quotes(op.name()), " of model ", in_quotes(graph.name), ": with the ",
+                                  "operators that it reads, more than ", std::to_string(ir::max_depth),
+                                  " operations stand inside one another; what is added up many times is a sum, and "
+                                  "what follows from the step before a recursion"}));
+  }
+}
+
 /// Checks a whole graph: each operator, and the states. Throws `Error{invalid_model}`.
 inline void check(const Graph& graph) {
   if (graph.name.empty()) throw Error(Code::invalid_model, "a model needs a name");
@@ -572,6 +596,7 @@ inline void check(const Graph& graph) {
   for (std::size_t i = 0; i < graph.ops.size(); ++i) check_op(graph, int(i));
   check_states(graph);
   check_complete(graph);
+  check_depth(graph);
 }
 
 }  // namespace cortex::ra

@@ -17,12 +17,18 @@ namespace cortex::ra {
 /// Sets of nodes, as bits.
 enum Nodes : unsigned { no_nodes = 0, leaf_nodes = 1, internal_nodes = 2, all_nodes = 3 };
 
-/// An index into dimension `dim` of input `input` (a number of `Graph::ops`), made of the node's structure. `guard` is
-/// the condition on the node under which it is read, empty if always; `ranges` are the reduction and output variables
-/// in it.
+/// What an index goes into.
+struct Indexed {
+  std::string name;  // of an operator or a field
+  Dim dim;
+  int position = 0;  // which dimension of the operator that is, not counting the node; -1: a component of a field
+  int weight = -1;   // slot, if it is the first dimension of a weight
+};
+
+/// An index into `of`, made of the node's structure. `guard` is the condition on the node under which it is read, empty
+/// if always; `ranges` are the reduction and output variables in it.
 struct IndexCheck {
-  int input;
-  int dim;
+  Indexed of;
   ir::Expr node;
   ir::Expr index;
   ir::Expr guard;
@@ -120,15 +126,23 @@ class IndexCheckCollector {
     ir::visit_with(
         e,
         [&](const ir::UfCall& call) {
-          if (call.uf.kind == ir::UfKind::field) use_field(call.uf.accessor, call.args[0], nodes);
+          if (call.uf.kind != ir::UfKind::field) return;
+          use_field(call.uf.accessor, call.args[0], nodes);
+          const Accessor& field = graph_.fields[std::size_t(call.uf.accessor)];
+          if (call.args.size() > 1)
+            check_index({field.name, Dim("component", field.components), -1, -1}, o, call.args[1], ranges, nodes,
+                        guard);
         },
         [&](const ir::Load& load) {
           if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], nodes);
           const int source = graph_.find(load.buffer);
           if (source < 0) return;
-          if (op(source).kind == OpKind::input)
-            check_indices(o, source, load, ranges, nodes, guard);
-          else if (op(source).kind != OpKind::placeholder && op(source).kind != OpKind::field)
+          const OpKind kind = op(source).kind;
+          const bool weight = kind == OpKind::input;  // others have a row for each node
+          for (std::size_t d = 0; d < op(source).dims.size(); ++d)
+            check_index({op(source).name(), op(source).dims[d], int(d), weight && d == 0 ? load.buffer->slot : -1}, o,
+                        load.indices[d + !weight], ranges, nodes, guard);
+          if (kind != OpKind::input && kind != OpKind::placeholder && kind != OpKind::field)
             visit(source, nodes, guard);
         });
   }
@@ -138,23 +152,21 @@ class IndexCheckCollector {
     result_.field_nodes[std::size_t(field)] |= of.same_as(node_) ? nodes : unsigned(all_nodes);
   }
 
-  void check_indices(const Op& o, int source, const ir::Load& load, const Vector<std::pair<ir::Expr, ir::Expr>>& ranges,
-                     unsigned nodes, const ir::Expr& guard) {
-    for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      // How long an open dimension is, only the weights bound say.
-      bool structural = op(source).dims[d].kind() == DimKind::open;
-      ir::visit_with(load.indices[d], [&](const ir::UfCall&) { structural = true; });
-      if (!structural) continue;
-      const auto same = [&](const IndexCheck& made) {
-        return made.input == source && made.dim == int(d) && made.nodes == nodes && made.guard.same_as(guard) &&
-               ir::equal(made.index, load.indices[d]);
-      };
-      if (any_of(result_.indices, same)) continue;
-      IndexCheck check{source, int(d), node_, load.indices[d], guard, {}, nodes, o.name()};
-      for (const auto& range : ranges)
-        if (ir::uses(load.indices[d], range.first)) check.ranges.push_back(range);
-      result_.indices.push_back(std::move(check));
-    }
+  void check_index(const Indexed& of, const Op& o, const ir::Expr& index,
+                   const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, const ir::Expr& guard) {
+    // How long an open dimension is, only the weights bound say.
+    bool structural = of.dim.kind() == DimKind::open;
+    ir::visit_with(index, [&](const ir::UfCall&) { structural = true; });
+    if (!structural) return;
+    const auto same = [&](const IndexCheck& made) {
+      return made.of.name == of.name && made.of.position == of.position && made.nodes == nodes &&
+             made.guard.same_as(guard) && ir::equal(made.index, index);
+    };
+    if (any_of(result_.indices, same)) return;
+    IndexCheck check{of, node_, index, guard, {}, nodes, o.name()};
+    for (const auto& range : ranges)
+      if (ir::uses(index, range.first)) check.ranges.push_back(range);
+    result_.indices.push_back(std::move(check));
   }
 
   struct Visit {
@@ -171,7 +183,8 @@ class IndexCheckCollector {
 
 }  // namespace detail
 
-/// All index checks of a graph: one per read of an input at an index made of structure.
+/// All index checks of a graph: one per read of an operator, or of a component of a field, at an index made of
+/// structure.
 inline IndexChecks index_checks(const Graph& graph) { return detail::IndexCheckCollector(graph).run(); }
 
 }  // namespace cortex::ra

@@ -12,6 +12,7 @@
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
+#include "cortex/ra/index_checks.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/runtime/groups.hpp"
 #include "cortex/structure/arrays.hpp"
@@ -45,9 +46,9 @@ struct FieldSpec {
   std::string table;        // the name of what the field indexes, for messages; empty: unnamed
 };
 
-/// An index into a weight that is more than a field of the node, as in Emb(word(n) * 2 + i, j). Before the kernel runs,
-/// `index` is evaluated at every node and for all values of the ranges' variables at which `guard` holds, and must lie
-/// inside the dimension. Expressions are of the operator graph: integers, comparisons and the uninterpreted functions
+/// An index that is more than a field of the node, as in Emb(word(n) * 2 + i, j). Before the kernel runs, `index` is
+/// evaluated at every node and for all values of the ranges' variables at which `guard` holds, and must lie inside the
+/// dimension. Expressions are of the operator graph: integers, comparisons and the uninterpreted functions
 /// child, kth_child, num_children, field and is_leaf, over `node` and the variables of the ranges before.
 struct GuardedCheck {
   struct Range {
@@ -58,8 +59,7 @@ struct GuardedCheck {
   Vector<Range> ranges;
   ir::Expr guard;  // empty: always
   ir::Expr index;
-  int weight = 0;     // slot
-  int dim = 0;        // which of the weight's dimensions
+  ra::Indexed of;
   std::string where;  // the operator in which the index stands, for messages
 };
 

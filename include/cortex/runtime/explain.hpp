@@ -277,8 +277,7 @@ class Explainer {
       bool of_field = false;
       ir::visit_with(check.index, [&](const ir::UfCall& call) { of_field |= call.uf.kind == ir::UfKind::field; });
       if (!of_field || ra::plain_field(check.index, check.node) >= 0) continue;
-      text += "  not by " + ir::print(check.index) + ", at which " + check.where + " reads " +
-              executable_.graph.ops[std::size_t(check.input)].name() +
+      text += "  not by " + ir::print(check.index) + ", at which " + check.where + " reads " + check.of.name +
               ": tables go by a field of the node itself, as it stands; shift the weight's rows, or the field\n";
     }
     return text;
@@ -311,8 +310,7 @@ class Explainer {
                  "at each node that reads it, while nodes are numbered"});
     }
     for (const GuardedCheck& check : executable_.guarded)
-      table.row({ir::print(check.index), "inside " + executable_.weights[std::size_t(check.weight)].name,
-                 "in " + check.where + ", before the kernel runs"});
+      table.row({ir::print(check.index), "inside " + check.of.name, "in " + check.where + ", before the kernel runs"});
     const std::string text = table.text();
     const CheckCounts& counts = executable_.checks;
     return "checks of indices, each call\n" + (text.empty() ? "  none\n" : text) +

@@ -164,17 +164,15 @@ inline IndexSource source_of(const ir::Expr& index, std::int32_t reader, const E
                                                                 const Executable& executable,
                                                                 const structure::Workspace& nodes,
                                                                 const StructureEvaluator& evaluator) {
-  const WeightSpec& weight = executable.weights[std::size_t(check.weight)];
   const IndexSource source = source_of(check.index, node, executable, nodes, evaluator);
   const std::string reader = source.node == node ? "" : ", read by node " + std::to_string(node);
   const std::string what = source.fields.empty() ? "what the index is made of" : source.fields;
   throw Error(Code::out_of_range,
               "node " + std::to_string(source.node) + " of the call (numbered parents first)" + reader +
-                  ": operator '" + check.where + "' of model '" + executable.graph.name + "' reads '" + weight.name +
-                  "' at index " + std::to_string(index) + " of dimension '" +
-                  weight.dims[std::size_t(check.dim)].name() + "', which has " + std::to_string(extent) +
-                  " elements: valid values are 0 to " + std::to_string(extent - 1) + "; correct " + what +
-                  ", or keep the index inside with min and max",
+                  ": operator '" + check.where + "' of model '" + executable.graph.name + "' reads '" + check.of.name +
+                  "' at index " + std::to_string(index) + " of dimension '" + check.of.dim.name() + "', which has " +
+                  std::to_string(extent) + " elements: valid values are 0 to " + std::to_string(extent - 1) +
+                  "; correct " + what + ", or keep the index inside with min and max",
               nodes.node(source.node));
 }
 
@@ -186,8 +184,7 @@ inline IndexSource source_of(const ir::Expr& index, std::int32_t reader, const E
   const IndexSource source = source_of(check.index, node, executable, nodes, evaluator);
   throw Error(Code::out_of_range,
               "node " + std::to_string(source.node) + " of the call (numbered parents first): operator '" +
-                  check.where + "' of model '" + executable.graph.name + "' reads '" +
-                  executable.weights[std::size_t(check.weight)].name +
+                  check.where + "' of model '" + executable.graph.name + "' reads '" + check.of.name +
                   "' at an index that does not fit 32 bits on "
                   "the way to its value; correct " +
                   (source.fields.empty() ? "what the index is made of" : source.fields),
@@ -224,7 +221,9 @@ inline void check_guarded(const Plan& plan, const structure::Workspace& nodes, c
   const structure::Arrays& arrays = nodes.arrays();
   StructureEvaluator evaluator(plan.order, arrays);
   for (const GuardedCheck& check : executable.guarded) {
-    const std::int64_t extent = weights.shapes[std::size_t(check.weight)][std::size_t(check.dim)];
+    const Dim& dim = check.of.dim;
+    const std::int64_t extent =
+        dim.kind() == DimKind::open ? weights.shapes[std::size_t(check.of.weight)][0] : dim.extent();
     for (std::int32_t node = 0; node < arrays.num_nodes; ++node) {
       evaluator.push(check.node, node);
       detail::check_ranges(check, 0, extent, node, executable, nodes, evaluator);

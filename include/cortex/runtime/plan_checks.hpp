@@ -18,29 +18,31 @@ namespace cortex::runtime {
 
 namespace detail {
 
+/// Whether the linearizer makes `check` of a field, which is `spec`, wherever it reads that one.
+inline bool check_while_reading(const ra::IndexCheck& check, FieldSpec& spec) {
+  if (check.guard || check.nodes != unsigned(spec.where)) return false;
+  const Dim& dim = check.of.dim;
+  if (dim.kind() == DimKind::open) {
+    if (!spec.table.empty()) return spec.weight == check.of.weight;
+    spec.weight = check.of.weight;
+  } else {
+    if (spec.weight >= 0) return false;
+    if (!spec.table.empty() && spec.limit <= dim.extent()) return true;
+    spec.limit = dim.extent();
+  }
+  spec.table = check.of.name;
+  return true;
+}
+
 /// Sorts index checks into those that the linearizer does while it reads a field, and the others.
 inline void sort_checks(Executable& executable) {
   const ra::Graph& graph = executable.graph;
   const ra::IndexChecks checks = ra::index_checks(graph);
   for (const unsigned nodes : checks.field_nodes) executable.fields.push_back({structure::Where(nodes), -1, -1, {}});
   for (const ra::IndexCheck& check : checks.indices) {
-    const ra::Op& input = graph.ops[std::size_t(check.input)];
     const int field = ra::plain_field(check.index, check.node);
-    const Dim& dim = input.dims[std::size_t(check.dim)];
-    FieldSpec* spec = field < 0 ? nullptr : &executable.fields[std::size_t(field)];
-    const bool free = spec && spec->table.empty() && !check.guard && check.nodes == unsigned(spec->where);
-    const bool known =
-        spec && spec->table == input.name() && !check.guard && check.nodes == unsigned(spec->where) && check.dim == 0;
-    if (known) continue;
-    if (free) {
-      spec->table = input.name();
-      if (dim.kind() == DimKind::open)
-        spec->weight = input.buffer->slot;
-      else
-        spec->limit = dim.extent();
-      continue;
-    }
-    GuardedCheck guarded{check.node, {}, check.guard, check.index, input.buffer->slot, check.dim, check.where};
+    if (field >= 0 && check_while_reading(check, executable.fields[std::size_t(field)])) continue;
+    GuardedCheck guarded{check.node, {}, check.guard, check.index, check.of, check.where};
     for (const auto& [var, extent] : check.ranges) guarded.ranges.push_back({var, extent});
     if (check.nodes != ra::all_nodes) {
       ir::Expr part = ir::call(ir::UfKind::is_leaf, "is_leaf", {check.node});
@@ -65,7 +67,7 @@ inline pass::KnownNodes checked_nodes(const Executable& executable) {
 }
 
 /// By what the index is in bounds at every node; `prover` stands outside of the check.
-inline pass::Proof in_bounds(const GuardedCheck& check, const ra::Op& input, pass::Prover& prover) {
+inline pass::Proof in_bounds(const GuardedCheck& check, pass::Prover& prover) {
   pass::Proof proof = pass::Proof::no;
   pass::Scope& scope = prover.scope();
   scope.within([&] {
@@ -79,10 +81,10 @@ inline pass::Proof in_bounds(const GuardedCheck& check, const ra::Op& input, pas
       of_nodes &= call.args.empty() || scope.never_negative(nodes - 1 - scope.unchecked(call.args[0]), true);
     });
     if (!of_nodes) return;
-    const Dim& dim = input.dims[std::size_t(check.dim)];
+    const Dim& dim = check.of.dim;
     const pass::Linear index = scope.unchecked(check.index),
                        extent = dim.kind() == DimKind::open
-                                    ? scope.atoms().form(pass::Symbol::num_rows, input.buffer->slot)
+                                    ? scope.atoms().form(pass::Symbol::num_rows, check.of.weight)
                                     : pass::Linear(dim.extent());
     const pass::Proof low = prover.never_negative(index);
     if (low != pass::Proof::no) proof = pass::both(low, prover.never_negative(extent - 1 - index));
@@ -96,10 +98,7 @@ inline void drop_proved(Executable& executable) {
   pass::ProofCounts counts;
   Vector<GuardedCheck> kept;
   for (GuardedCheck& check : executable.guarded) {
-    const auto input = std::find_if(executable.graph.ops.begin(), executable.graph.ops.end(), [&](const ra::Op& op) {
-      return op.kind == ra::OpKind::input && op.buffer->slot == check.weight;
-    });
-    const pass::Proof proof = in_bounds(check, *input, prover);
+    const pass::Proof proof = in_bounds(check, prover);
     counts.add(proof);
     if (proof == pass::Proof::no) kept.push_back(std::move(check));
   }

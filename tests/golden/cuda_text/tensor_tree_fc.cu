@@ -60,8 +60,8 @@ KERNEL(cortex_kernel, THREADS) {
     const long long v28 = v27 + (long long)v20;
     const long long v29 = (long long)v25;
     const int v30 = load_constant(b5, v29);
-    const int v31 = v30 * 16;
-    const int v32 = v31 + v20;
+    const int v31 = mul_(v30, 16);
+    const int v32 = add_(v31, v20);
     const float v33 = load_constant(b4, v32);
     store(b0, v28, v33);
   }
