@@ -244,6 +244,25 @@ struct Thrower {
 
 }  // namespace
 
+TEST_CASE("a target that no machine is like is refused", "[bad input]") {
+  const auto refused = [](const auto& change) {
+    Target target = Target::interpreter();
+    change(target);
+    const auto result = try_compile(test::tree_rnn(hidden), CompileOptions{}.on(target));
+    REQUIRE_FALSE(result.has_value());
+    CHECK(to_string(result.error().code) == "invalid_argument");
+    return result.error().message;
+  };
+  for (const int bytes : {std::numeric_limits<int>::min(), -64, 0, 3, 8, 24, 512, 1 << 30})
+    CHECK_THAT(refused([&](Target& target) { target.vector_bytes = bytes; }),
+               Catch::Contains("Target::vector_bytes is " + std::to_string(bytes) +
+                               ": it takes a power of two from 16 to 256; host_target() describes"));
+  for (const int registers : {-5, 0, std::numeric_limits<int>::max()})
+    CHECK_THAT(refused([&](Target& target) { target.vector_registers = registers; }),
+               Catch::Contains("Target::vector_registers is " + std::to_string(registers)));
+  CHECK_THAT(refused([&](Target& target) { target.backend = Backend(77); }), Catch::Contains("backend is 77"));
+}
+
 TEST_CASE("an exception of the user's node type reaches the caller, and the functor works on", "[bad input]") {
   Dim H("hidden", 2);
   Model<Thrower> m("length", cortex::sequence);

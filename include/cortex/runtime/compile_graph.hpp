@@ -90,6 +90,7 @@ inline Target with_units_granted(Target target, const Schedule& schedule) {
 /// What `work_of` does.
 inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const Schedule& schedule,
                                                  const Target& target) {
+  detail::check_target(target);
   detail::check(graph, schedule);
   return ir::count_work(pass::before_tiles(lower::lower(graph, schedule), schedule, target).body);
 }
@@ -98,6 +99,7 @@ inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const S
 inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule,
                                                           const Target& asked,
                                                           const pass::PipelineOptions& options = {}) {
+  detail::check_target(asked);
   if (asked.backend == Backend::cuda)
     throw Error(Code::unavailable, "for a GPU compile with cortex::cuda::compile, of cortex/cuda.hpp");
   const std::int64_t start = now_ns();

@@ -55,6 +55,21 @@ class Keeper final : public pass::PassObserver {
   bool tiling_ = false, resolved_ = false;
 };
 
+/// A target may be the user's own description: what shapes of tiles and loops are divided by is held to what machines
+/// have, or somewhat more.
+inline void check_target(const Target& target) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(Code::invalid_argument, "Target::" + what + "; host_target() describes the machine that this runs on");
+  };
+  if (target.backend != Backend::llvm && target.backend != Backend::interpreter && target.backend != Backend::cuda)
+    refuse("backend is " + std::to_string(int(target.backend)) + ", which is none of Backend's");
+  const int bytes = target.vector_bytes;
+  if (bytes < 16 || bytes > 256 || (bytes & (bytes - 1)) != 0)
+    refuse("vector_bytes is " + std::to_string(bytes) + ": it takes a power of two from 16 to 256");
+  if (target.vector_registers < 1 || target.vector_registers > 1024)
+    refuse("vector_registers is " + std::to_string(target.vector_registers) + ": it takes a number from 1 to 1024");
+}
+
 inline void check_tabulating(const Schedule& schedule) {
   if (schedule.tabulating != Tabulating::on) return;
   if (schedule.table_megabytes < 1 || schedule.table_megabytes > 65536)
