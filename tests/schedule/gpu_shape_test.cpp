@@ -81,6 +81,33 @@ TEST_CASE("a group has as many blocks as the largest slice needs, and not the me
   CHECK(shape_of({}, Gpu::of(90), 300 * 4800, 300).group == Group::cluster);
 }
 
+TEST_CASE("the last block has the largest slice, however many blocks there are", "[schedule][gpu]") {
+  for (const std::int64_t extent : {1, 7, 8, 64, 300, 1000})
+    for (const std::int64_t unit : {1, 8, 16})
+      for (int blocks = 1; blocks <= 132; ++blocks) {
+        const std::int64_t units = extent / unit;
+        std::int64_t most = 0;
+        for (int w = 0; w < blocks; ++w)
+          most = std::max(
+              most, ((w + 1) * units / blocks - w * units / blocks) * unit + (w + 1 == blocks ? extent % unit : 0));
+        REQUIRE(most_of_slice(extent, unit, blocks) == most);
+      }
+  CHECK(most_of_slice(64, 8, 2147483647) == 8);  // at once
+}
+
+TEST_CASE("a number of blocks decides the group that is left to the compiler", "[schedule][gpu]") {
+  const auto group = [](int sm, int blocks) {
+    const GpuShape shape = shape_of({.blocks = blocks}, Gpu::of(sm), 1000, 64);
+    CHECK(shape.blocks == blocks);
+    return shape.group;
+  };
+  CHECK(group(90, 1) == Group::block);
+  CHECK(group(90, 4) == Group::cluster);
+  CHECK(group(90, 7) == Group::grid);
+  CHECK(group(90, 16) == Group::grid);
+  CHECK(group(80, 4) == Group::grid);
+}
+
 TEST_CASE("a model's matrices count as they are stored", "[schedule][gpu]") {
   const ra::Graph graph = tree_gru(64).graph();
   CHECK(gpu_problem(graph, Schedule{}.store_weights(DType::bf16)).weight_bytes == 3 * 64 * 64 * 2);
@@ -146,6 +173,8 @@ TEST_CASE("what a GPU cannot do is refused with the reason", "[schedule][gpu]") 
              Contains("group block is one block, and not 2"));
   CHECK_THAT(refusal(Gpu::of(75), [](auto& g) { g.group = Group::grid, g.blocks = 41; }),
              Contains("a grid of 41 blocks cannot meet at a barrier on 40 multiprocessors"));
+  CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.blocks = 2147483647; }),
+             Contains("a grid of 2147483647 blocks cannot meet at a barrier on 132 multiprocessors"));
   CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.threads = 96; }),
              Contains("96 threads a block: it takes a power of two from 32 to 1024"));
   CHECK_THAT(refusal(Gpu::of(90), [](auto& g) { g.rows = 3; }),

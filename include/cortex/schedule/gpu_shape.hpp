@@ -47,12 +47,10 @@ struct GpuProblem {
 };
 
 /// The most of `extent` columns that a block has where they are cut between units, and the last block has the rest.
+/// That is the last block: where units do not divide evenly, w * units / blocks leaves it as many as any other has.
 inline std::int64_t most_of_slice(std::int64_t extent, std::int64_t unit, int blocks) {
   const std::int64_t units = extent / unit, rest = extent - units * unit;
-  std::int64_t most = 0;
-  for (int w = 0; w < blocks; ++w)
-    most = std::max(most, ((w + 1) * units / blocks - w * units / blocks) * unit + (w + 1 == blocks ? rest : 0));
-  return most;
+  return (units + blocks - 1) / blocks * unit + rest;
 }
 
 namespace detail {
@@ -124,9 +122,17 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
     refuse_gpu("group block is one block, and not " + std::to_string(wish.blocks));
   if (wish.group == Group::cluster && wish.blocks && (!is_power_of_two(wish.blocks) || wish.blocks > 8))
     refuse_gpu("a cluster of " + std::to_string(wish.blocks) + " blocks: it has 1, 2, 4 or 8");
-  if (wish.group == Group::grid && wish.blocks > gpu.multiprocessors)
+  // One block and a cluster have fewer: left to the compiler, so many would be a grid.
+  if ((wish.group == Group::grid || wish.group == Group::automatic) && wish.blocks > gpu.multiprocessors)
     refuse_gpu("a grid of " + std::to_string(wish.blocks) + " blocks cannot meet at a barrier on " +
                std::to_string(gpu.multiprocessors) + " multiprocessors");
+}
+
+/// The group that so many blocks can be.
+inline GpuSchedule::Group group_of(int blocks, const Gpu& gpu) {
+  using Group = GpuSchedule::Group;
+  if (blocks == 1) return Group::block;
+  return gpu.has_clusters() && is_power_of_two(blocks) && blocks <= 8 ? Group::cluster : Group::grid;
 }
 
 }  // namespace detail
@@ -163,9 +169,10 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   const std::int64_t largest_cluster = std::min<std::int64_t>(8, slices);
   const int cluster = gpu.has_clusters() ? detail::blocks_for(shape, problem, largest_cluster) : 0;
   if (wish.group == Group::automatic)
-    shape.group = detail::weights_fit(shape, problem) || slices == 1 ? Group::block
-                  : cluster                                          ? Group::cluster
-                                                                     : Group::grid;
+    shape.group = wish.blocks                                          ? detail::group_of(wish.blocks, gpu)
+                  : detail::weights_fit(shape, problem) || slices == 1 ? Group::block
+                  : cluster                                            ? Group::cluster
+                                                                       : Group::grid;
   if (shape.group == Group::cluster)
     shape.blocks = cluster ? cluster : largest_cluster < 4 ? 2 : largest_cluster < 8 ? 4 : 8;
   if (shape.group == Group::grid) {
