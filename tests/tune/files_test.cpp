@@ -1,4 +1,6 @@
 // What the tuner keeps: JSON, spaces as text, logs, caches.
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 
 #include "tune/support.hpp"
@@ -125,6 +127,16 @@ TEST_CASE("a log of something else is refused, and says of what it is", "[tune][
   write(path, read(path) + "what?\n" + read(path));
   CHECK_THAT(refusal(path, key), Contains("line 3 is no candidate"));
   CHECK_THAT(refusal(folder / "no/such/folder", key), Contains("it cannot be written to"));
+}
+
+TEST_CASE("a log is a regular file, and what is none is not opened", "[tune][log][refusal]") {
+  const Folder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);  // whose opening waits for a reader
+  CHECK(refusal(pipe, key) == "tuning log '" + pipe + "': it is no regular file; give another path");
+  CHECK_THAT(refusal("/dev/null", key), Contains("it is no regular file"));
+  CHECK_THAT(refusal(folder / ".", key), Contains("it cannot be written to"));
+  CHECK_FALSE(tuning::detail::read_all(pipe));
 }
 
 TEST_CASE("a log that another search is writing is refused", "[tune][log][refusal]") {

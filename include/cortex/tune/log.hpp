@@ -19,6 +19,7 @@
 
 #include "cortex/base/config.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/regular_file.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/tune/json.hpp"
@@ -99,8 +100,9 @@ inline File open_file(const std::string& path, const char* mode) {
   return {std::fopen(path.c_str(), mode), &std::fclose};
 }
 
-/// All of a file; nothing if it cannot be opened.
+/// All of a file; nothing if it cannot be opened, or is none.
 inline std::optional<std::string> read_all(const std::string& path) {
+  if (is_special_file(path.c_str())) return {};
   const File file = open_file(path, "re");
   if (!file) return {};
   std::string text;
@@ -156,9 +158,11 @@ class Log {
 
   /// Opens the log at `path`, or begins one; an empty path: none is kept. `start` is the default as text, to which
   /// times are compared. Throws `Error{invalid_argument}` for a log of another model, machine, default, or shapes,
-  /// naming what differs, for a file that is no log, and for one that another search is writing, in any process.
+  /// naming what differs, for a file that is no log, a pipe or a device among them, and for one that another search is
+  /// writing, in any process.
   Log(const std::string& path, const Key& key, const std::string& start) : path_(path) {
     if (path.empty()) return;
+    if (is_special_file(path.c_str())) fail("it is no regular file; give another path");
     const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) fail("it cannot be written to");
     file_ = {::fdopen(file, "a"), &std::fclose};

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/regular_file.hpp"
 #include "cortex/runtime/weights.hpp"
 #include "cortex/weights/safetensors_header.hpp"
 #include "cortex/weights/tensor.hpp"
@@ -38,10 +39,8 @@ class SafetensorsFile {
   static SafetensorsFile open(const std::filesystem::path& path) {
     const std::string source = weights::quoted_path(path);
     std::error_code ignored;
-    const std::filesystem::file_status status = std::filesystem::status(path, ignored);
-    if (std::filesystem::is_directory(status)) weights::refuse(source, "is a folder, not a file of weights");
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-      weights::refuse(source, "is no regular file");
+    if (std::filesystem::is_directory(path, ignored)) weights::refuse(source, "is a folder, not a file of weights");
+    if (is_special_file(path.c_str())) weights::refuse(source, "is no regular file");
     errno = 0;
     std::ifstream in(path, std::ios::binary | std::ios::ate);
     if (!in) weights::refuse(source, std::string("cannot be opened: ") + std::strerror(errno));

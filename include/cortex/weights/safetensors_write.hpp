@@ -17,12 +17,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/regular_file.hpp"
 #include "cortex/weights/safetensors_header.hpp"
 #include "cortex/weights/tensor.hpp"
 
@@ -64,11 +64,7 @@ class ReplacementFile {
  public:
   explicit ReplacementFile(const std::filesystem::path& path, std::string source)
       : path_(path), source_(std::move(source)) {
-    std::error_code ignored;
-    const std::filesystem::file_status status = std::filesystem::status(path, ignored);
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
-        !std::filesystem::is_directory(status))  // which the system refuses by itself
-      refuse(source_, "is no regular file: it would be replaced by one");
+    if (is_special_file(path.c_str())) refuse(source_, "is no regular file: it would be replaced by one");
     for (int number = 0; file_ < 0 && number < 1000; ++number) {  // another program may be writing the same file
       temporary_ = path.string() + ".part" + std::to_string(number);
       file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
