@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -318,7 +319,13 @@ TEST_CASE("the default number of threads fits this machine", "[runtime]") {
   CHECK(runtime::usable_cores() >= 1);
   CHECK(runtime::usable_cores() <= runtime::usable_cpus());
   CHECK(Workers().size() == runtime::usable_cores() - 1);
-  CHECK_THROWS_AS(Workers(-1), Error);
+  for (const int threads : {-1, Workers::most_threads + 1, std::numeric_limits<int>::max()}) {
+    const auto made = attempt([&] { Workers workers(threads); });
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == Code::invalid_argument);
+    CHECK(made.error().message == "Workers: the number of threads is " + std::to_string(threads) +
+                                      "; give a number from 1 to 1024, or 0 for one that fits this machine");
+  }
 }
 
 TEST_CASE("a child process has no threads of its parent's pools, and makes pools of its own", "[runtime]") {

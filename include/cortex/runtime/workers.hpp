@@ -52,16 +52,22 @@ inline std::atomic<std::uint32_t>& forks() {
 /// that the child makes takes this one's place.
 class Workers {
  public:
-  /// Starts `threads` threads. 0: as many as there are cores that this process may use (by affinity and by the limits
-  /// of its control group) beside the caller's, which may be none; a core counts once, however many hardware threads it
-  /// has. Pinned ones take these cores in turn from the second on, which leaves the first to a caller, and then their
-  /// other hardware threads; where the caller runs is its own to say. Throws `Error{invalid_argument}` for a negative
-  /// number and `Error{unavailable}` if the system refuses a thread or its place.
+  /// The most threads of a pool. One call takes 255 of them at most, beside its caller; the others are for calls made
+  /// at the same time. Threads beyond the cores of the machine only stand in each other's way.
+  static constexpr int most_threads = 1024;
+
+  /// Starts `threads` threads, at most `most_threads`. 0: as many as there are cores that this process may use (by
+  /// affinity and by the limits of its control group) beside the caller's, which may be none; a core counts once,
+  /// however many hardware threads it has. Pinned ones take these cores in turn from the second on, which leaves the
+  /// first to a caller, and then their other hardware threads; where the caller runs is its own to say. Throws
+  /// `Error{invalid_argument}` for a negative number, or one that is too large, and `Error{unavailable}` if the system
+  /// refuses a thread or its place.
   explicit Workers(int threads = 0, Placement placement = Placement::anywhere) {
-    if (threads < 0)
+    if (threads < 0 || threads > most_threads)
       throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) +
-                                              "; 0 chooses one that fits this machine");
-    slots_ = std::vector<Slot>(std::size_t(threads ? threads : runtime::usable_cores() - 1));
+                                              "; give a number from 1 to " + std::to_string(most_threads) +
+                                              ", or 0 for one that fits this machine");
+    slots_ = std::vector<Slot>(std::size_t(threads ? threads : std::min(runtime::usable_cores() - 1, most_threads)));
     try {
       for (Slot& slot : slots_) start(slot);
       if (placement == Placement::pinned) pin();
