@@ -163,6 +163,17 @@ TEST_CASE("binding refuses what does not fit and says what would", "[runtime]") 
   CHECK_THAT(with_shape({std::int64_t(1) << 62, 8}), Contains("no memory holds"));
   CHECK_THAT(error_of(Code::invalid_weights, [&] { m.bind("Emb", static_cast<const float*>(nullptr), 16); }),
              Contains("null pointer"));
+  const std::vector<float> few(8);
+  for (const std::size_t count : {std::size_t(1) << 63, std::size_t(1) << 61, std::size_t(-8)})
+    CHECK_THAT(refused("Emb", few.data(), count),
+               Contains("given " + std::to_string(count) + " elements, which no memory holds"));
+  CHECK_THAT(error_of(Code::invalid_weights,
+                      [&] {
+                        m.bind("Emb", few.data(), std::size_t(1) << 62, {std::int64_t(1) << 59, 8});
+                      }),
+             Contains("no memory holds"));
+  CHECK_THAT(refused(static_cast<const char*>(nullptr), embedding(2)),
+             Contains("a weight of model 'sum' was to be bound, but its name is a null pointer"));
   const auto tried = m.try_bind("Emb", embedding(2), {8, 2});
   CHECK_FALSE(tried);
   CHECK(tried.error().code == Code::invalid_weights);

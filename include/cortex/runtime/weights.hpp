@@ -129,6 +129,10 @@ inline const std::string& own_name_of(const ra::Graph& graph, const ir::Buffer& 
 /// Of a weight that is named, which is checked where it is bound, or whose handle is given.
 template <class Name>
 std::string_view name_of_weight(const ra::Graph& graph, const Name& name) {
+  if constexpr (std::is_pointer_v<Name>)
+    if (!name)
+      throw Error(Code::invalid_weights,
+                  "a weight of model " + in_quotes(graph.name) + " was to be bound, but its name is a null pointer");
   if constexpr (std::is_convertible_v<const Name&, std::string_view>)
     return name;
   else
@@ -243,6 +247,9 @@ class Weights {
   const Published<const WeightSet>& published() const { return published_; }
 
  private:
+  /// More than any machine has, and so few that sizes in bytes, of padded layouts too, are far from 64 bits.
+  static constexpr std::size_t most_elements = std::size_t(1) << 48;
+
   [[noreturn]] void fail(const WeightSpec& spec, const std::string& what) const {
     throw Error(Code::invalid_weights,
                 "weight " + in_quotes(spec.name) + " of model " + in_quotes(executable_->graph.name) + " is " +
@@ -280,6 +287,7 @@ class Weights {
     if (open && (count == 0 || count % std::size_t(row) != 0))
       fail(spec, "was given " + std::to_string(count) + " elements, which is no whole number of rows of " +
                      std::to_string(row));
+    if (count > most_elements) fail(spec, "was given " + std::to_string(count) + " elements, which no memory holds");
     if (open) extents[0] = std::int64_t(count / std::size_t(row));
     return extents;
   }
@@ -293,7 +301,7 @@ class Weights {
       const Dim& dim = spec.dims[d];
       if (shape[d] < 1 || (dim.kind() != DimKind::open && shape[d] != dim.extent()))
         fail(spec, given + ", which differs in dimension " + in_quotes(dim.name()));
-      if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product))
+      if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product) || product > most_elements)
         fail(spec, given + ", which no memory holds");
     }
     if (count && *count != product)
