@@ -210,8 +210,7 @@ class Functor {
   }
   template <class Name, class T>
   Functor& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
-    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int32_t> ||
-                      std::is_same_v<T, std::int64_t>,
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
                   "weights are bound from float or double values: convert them first");
     model_->bind(runtime::name_of_weight(executable().graph, name), dtype_of<T>, values, count, shape);
     return *this;
