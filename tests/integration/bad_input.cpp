@@ -263,6 +263,26 @@ TEST_CASE("a target that no machine is like is refused", "[bad input]") {
   CHECK_THAT(refused([&](Target& target) { target.backend = Backend(77); }), Catch::Contains("backend is 77"));
 }
 
+TEST_CASE("states of as many elements as there may be are compiled for, or refused, at once", "[bad input]") {
+  const auto compiled = [](const auto&... dims) {
+    Model<Word> m("large", cortex::tree);
+    auto h = m.placeholder<float>("h", dims...);
+    auto body = m.compute("body", dims...,
+                          [&](auto n, auto... i) { return h(test::left(n), i...) + h(test::right(n), i...) + 1; });
+    return test::compile_here(m.recursion_op(h, body));
+  };
+  const auto model = compiled(Dim("large", std::numeric_limits<std::int32_t>::max()));
+  CHECK(model.executable().states[0].dims[0].extent() == std::numeric_limits<std::int32_t>::max());
+  try {
+    compiled(Dim("large", 1 << 29), Dim("small", 3));
+    CHECK_FALSE(CORTEX_LLVM);  // vectors of the interpreter's target may leave no gaps
+  } catch (const Error& error) {
+    CHECK(error.code == Code::invalid_model);
+    CHECK_THAT(error.message,
+               Catch::Contains("state 'h' of model 'large' has 536870912 rows that are stored with gaps"));
+  }
+}
+
 TEST_CASE("an exception of the user's node type reaches the caller, and the functor works on", "[bad input]") {
   Dim H("hidden", 2);
   Model<Thrower> m("length", cortex::sequence);

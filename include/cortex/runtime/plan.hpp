@@ -214,6 +214,11 @@ class Plan {
     const ir::Layout layout = layout_of(buffer);
     Vector<std::int64_t> extents;
     for (const Dim& dim : state.dims) extents.push_back(dim.extent());
+    constexpr std::int64_t most = 1 << 24;  // a list of as many, for states of a GB a node
+    if (const std::int64_t runs = most_runs(layout, 1, extents); runs > most)
+      throw Error(Code::invalid_model, "state '" + state.name + "' of model '" + executable->graph.name + "' has " +
+                                           std::to_string(runs) + " rows that are stored with gaps between them, and " +
+                                           std::to_string(most) + " is the most; make its last dimension the long one");
     StateView view{state.buffer, state.dtype, std::size_t(layout.row_size) * size_of(buffer.dtype), 0,
                    runs_of(layout, 1, extents)};
     view.size = view.runs.size();

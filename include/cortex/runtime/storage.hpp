@@ -88,6 +88,18 @@ inline Vector<std::int64_t> offsets_along(const ir::Layout& layout, int source, 
   return result;
 }
 
+/// The distance of the elements along dimension `source` where each lies as far behind the one before; 0 if they do
+/// not.
+inline std::int64_t stride_along(const ir::Layout& layout, int source) {
+  const ir::Axis* only = nullptr;
+  for (const ir::Axis& axis : layout.axes) {
+    if (axis.source != source) continue;
+    if (only || axis.divisor != 1 || axis.modulus) return 0;
+    only = &axis;
+  }
+  return only ? only->stride : 0;
+}
+
 /// A tensor of dense dimensions inside a layout, as runs of elements that lie side by side.
 struct Runs {
   std::int64_t length = 1;        // elements of a run
@@ -101,8 +113,13 @@ struct Runs {
 inline Runs runs_of(const ir::Layout& layout, int first, const Vector<std::int64_t>& extents) {
   Runs runs;
   for (std::size_t d = extents.size(); d-- > 0;) {
+    const bool whole = runs.contiguous() && runs.begin[0] == 0;
+    if (whole && stride_along(layout, first + int(d)) == runs.length) {  // without a list as long as the dimension
+      runs.length *= extents[d];
+      continue;
+    }
     const Vector<std::int64_t> along = offsets_along(layout, first + int(d), extents[d]);
-    bool joins = runs.contiguous() && runs.begin[0] == 0;
+    bool joins = whole;
     for (std::size_t i = 0; joins && i < along.size(); ++i) joins = along[i] == std::int64_t(i) * runs.length;
     if (joins) {
       runs.length *= extents[d];
@@ -113,6 +130,18 @@ inline Runs runs_of(const ir::Layout& layout, int first, const Vector<std::int64
     for (const std::int64_t outer : along)
       for (const std::int64_t inner : runs.begin) begin.push_back(outer + inner);
     runs.begin = std::move(begin);
+  }
+  return runs;
+}
+
+/// How many runs `runs_of` would list, at most, without listing them.
+inline std::int64_t most_runs(const ir::Layout& layout, int first, const Vector<std::int64_t>& extents) {
+  std::int64_t runs = 1, length = 1;
+  for (std::size_t d = extents.size(); d-- > 0;) {
+    if (runs == 1 && stride_along(layout, first + int(d)) == length)
+      length *= extents[d];
+    else
+      runs *= extents[d];
   }
   return runs;
 }
