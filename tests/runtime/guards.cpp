@@ -94,6 +94,21 @@ TEST_CASE("an index may range over dense dimensions", "[runtime]") {
   CHECK_THAT(refusal(e, p.top, 9), Contains("at index 9"));
 }
 
+TEST_CASE("an index may range over any number of dimensions", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n");
+  Vector<runtime::GuardedCheck::Range> ranges;
+  ir::Expr index = id_of(n);
+  for (int r = 0; r < 40; ++r) {
+    const ir::Expr i = ir::Var::make("i" + std::to_string(r));
+    ranges.push_back({i, ir::imm(r % 8 ? 1 : 2)});
+    index = index + i;
+  }
+  const auto e = guarded({n, ranges, {}, index, of_table, {}});
+  const Pair p;
+  CHECK(refusal(e, p.top, 10) == "");
+  CHECK_THAT(refusal(e, p.top, 9), Contains("at index 9"));
+}
+
 TEST_CASE("an index may range over the children of a container", "[runtime]") {
   const ir::Expr n = ir::Var::make("n"), k = ir::Var::make("k");
   runtime::Executable e = guarded({n,

@@ -23,14 +23,14 @@ class StructureEvaluator {
 
   /// Gives `var` a value until the matching `pop`.
   void push(const ir::Expr& var, std::int64_t start) {
-    if (depth_ == scope_.size()) throw Error(Code::internal, "an index check with too many variables");
-    scope_[depth_++] = {var.get(), start};
+    if (depth_ >= few_.size() + more_.size()) more_.push_back({});
+    bound(depth_++) = {var.get(), start};
   }
   /// Whether a value since the last question was too large for 32 bits.
   bool overflowed() { return std::exchange(overflows_, false); }
 
   /// Gives the variable pushed last another value.
-  void set(std::int64_t next) { scope_[depth_ - 1].value = next; }
+  void set(std::int64_t next) { bound(depth_ - 1).value = next; }
   void pop() { --depth_; }
 
   /// The value of `e`; conditions are 0 or 1. Throws `Error{internal}` for what is no expression of the structure.
@@ -56,7 +56,7 @@ class StructureEvaluator {
 
   std::int64_t lookup(const ir::Expr& var) const {
     for (std::size_t i = depth_; i-- > 0;)
-      if (scope_[i].var == var.get()) return scope_[i].value;
+      if (const Bound& at = bound(i); at.var == var.get()) return at.value;
     refuse();
   }
 
@@ -128,7 +128,11 @@ class StructureEvaluator {
     const ir::ExprNode* var = nullptr;
     std::int64_t value = 0;
   };
-  std::array<Bound, 16> scope_;
+  const Bound& bound(std::size_t i) const { return i < few_.size() ? few_[i] : more_[i - few_.size()]; }
+  Bound& bound(std::size_t i) { return const_cast<Bound&>(std::as_const(*this).bound(i)); }
+
+  std::array<Bound, 16> few_;  // as many as indices have, without memory of a call's own
+  Vector<Bound> more_;
   std::size_t depth_ = 0;
   mutable bool overflows_ = false;
 };
