@@ -318,6 +318,19 @@ TEST_CASE("weights that are bound together take effect when all of them are, or 
   CHECK(value() == 31);
 }
 
+TEST_CASE("a functor may become another while weights are bound together to the model that it was", "[runtime]") {
+  auto model = two_inputs();
+  const auto other = two_inputs();
+  const Word leaf{0};
+  model.bind_together([&] {
+    model.bind("a", all(10));
+    model = other;  // the last functor of the first model
+    model.bind("b", all(30));
+  });
+  CHECK(model(leaf)[0][0] == 31);
+  CHECK(other(leaf)[0][0] == 31);
+}
+
 TEST_CASE("weights may be bound together in parts, and other threads bind meanwhile", "[runtime]") {
   auto model = two_inputs();
   const Word leaf{0};

@@ -223,7 +223,8 @@ class Functor {
   /// tables that follow from them are made once.
   template <class Binds>
   Functor& bind_together(Binds&& binds) {
-    model_->bind_together(binds);
+    const std::shared_ptr<runtime::CompiledModel> model = model_;  // `binds` may assign another to this functor
+    model->bind_together(binds);
     return *this;
   }
 
