@@ -87,6 +87,23 @@ TEST_CASE("words come from any range of integers, and memory serves the next bat
   CHECK(words_of(sequences[0]) == std::vector{7});
 }
 
+TEST_CASE("sequences are copied whole, and a token is not copied out of its own", "[models]") {
+  static_assert(!std::is_copy_constructible_v<Token> && !std::is_copy_assignable_v<Token>);
+  Sequences sequences(std::vector<std::vector<int>>{{1, 2}, {3}});
+  Sequences copy = sequences;
+  sequences.clear();
+  REQUIRE(copy.size() == 2);
+  CHECK(words_of(copy[0]) == std::vector{1, 2});
+  CHECK(copy[0][0].before() == nullptr);
+  CHECK(copy[0][1].before() == &copy[0][0]);
+  CHECK(copy[1][0].before() == nullptr);
+  const Token* memory = &copy[0][0];
+  sequences = std::move(copy);
+  CHECK(&sequences[0][0] == memory);
+  copy = sequences;
+  CHECK(words_of(copy[1]) == std::vector{3});
+}
+
 TEST_CASE("a sequence that is refused leaves the others as they are", "[models][refusal]") {
   Sequences sequences;
   sequences.add(std::vector{1, 2});

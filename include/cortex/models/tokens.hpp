@@ -21,10 +21,19 @@
 
 namespace cortex::models {
 
-/// A word of a sequence, as a node. It stands in memory behind the word before it, and so needs no link to it.
+/// A word of a sequence, as a node. It stands in memory behind the word before it, and so needs no link to it, and is
+/// not copied: refer to it where it is.
 struct Token {
   std::int32_t word = 0;
   bool first = true;  // of its sequence
+
+  Token() = default;
+  Token(std::int32_t of_word, bool is_first) : word(of_word), first(is_first) {}
+  // A copy would stand behind whatever lies before it. `Sequences` moves all of its tokens at once.
+  Token(const Token&) = delete;
+  Token& operator=(const Token&) = delete;
+  Token(Token&&) noexcept = default;
+  Token& operator=(Token&&) noexcept = default;
 
   /// The token before this one in its sequence, or null.
   const Token* before() const { return first ? nullptr : this - 1; }
@@ -42,6 +51,12 @@ inline constexpr auto token_before = optional_child<&Token::before>;
 class Sequences {
  public:
   Sequences() = default;
+  Sequences(const Sequences& other) : ends_(other.ends_) {
+    tokens_.reserve(other.tokens_.size());
+    for (const Token& token : other.tokens_) tokens_.emplace_back(token.word, token.first);
+  }
+  Sequences(Sequences&& other) noexcept { swap(other); }
+  Sequences& operator=(Sequences other) noexcept { return swap(other), *this; }
 
   /// A sequence for each of `batch`, a range of what `add` takes.
   template <class Batch>
@@ -102,6 +117,8 @@ class Sequences {
   Iterator end() const { return {tokens_.data(), ends_.data() + ends_.size()}; }
 
  private:
+  void swap(Sequences& other) noexcept { tokens_.swap(other.tokens_), ends_.swap(other.ends_); }
+
   [[noreturn, gnu::cold]] void refuse_word(std::size_t at, const std::string& word) const {
     throw Error(Code::out_of_range, "word " + std::to_string(at) + " of sequence " + std::to_string(size()) + " is " +
                                         word + "; words are numbers of 32 bits");
