@@ -162,6 +162,26 @@ TEST_CASE("a result refuses what the call did not have", "[runtime]") {
   CHECK_THAT(refused([&] { none.node(&p.a); }), Contains("not in the call"));
 }
 
+TEST_CASE("nodes that were numbered alone have no states, even where memory of an earlier call is used", "[runtime]") {
+  const auto m = bound_functor();
+  const Phrase p;
+  for (const bool called : {false, true}) {
+    if (called) CHECK(m(p.all)[0][0] == 6);
+    const auto r = m.number(p.all);
+    CHECK(r.size() == 1);
+    std::vector<float> out(8);
+    const auto refused = [](auto f) {
+      CHECK_THAT(error_of(Code::invalid_argument, f),
+                 Contains("state 'h' is asked for, but nodes were numbered alone"));
+    };
+    refused([&] { r[0]; });
+    refused([&] { r.root(0, "h"); });
+    refused([&] { r.node(&p.a); });
+    refused([&] { r.copy_root(0, "h", std::span(out)); });
+  }
+  CHECK(m(p.all)[0][0] == 6);
+}
+
 TEST_CASE("a state is named by its placeholder, whose type it has", "[runtime]") {
   const Dim V{"vocabulary"}, H{"hidden", 8};
   const auto declare = [&] {

@@ -92,6 +92,7 @@ class CompiledModel {
   Lease call(const Numbering& numbering) {
     Lease lease = take();
     lease->refresh(weights_.published(), workers_);
+    lease->computed = true;
     if (!lease->weights().fault.empty()) [[unlikely]]
       throw Error(Code::invalid_weights, lease->weights().fault);
     if (timed_) [[unlikely]]
@@ -105,6 +106,7 @@ class CompiledModel {
     Lease lease = take();
     lease->refresh(weights_.published(), workers_);
     lease->set_groups(1);
+    lease->computed = false;
     numbering.all(*lease);
     return lease;
   }

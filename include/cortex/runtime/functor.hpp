@@ -177,7 +177,7 @@ class Functor {
   }
 
   /// The first half of a call, for what wants to know of its size beforehand: nodes are numbered, and states are not
-  /// computed, so that only `Output::workspace()` has a meaning. Weights need not be bound.
+  /// computed: to ask for one is `Error{invalid_argument}`. Weights need not be bound.
   template <class Roots, class... ArenaIfAny>
   Output number(Roots&& roots, const ArenaIfAny&... arena) const {
     return Output(with_numbering([&](const auto& numbering) { return model_->number(numbering); }, roots, arena...));

@@ -63,6 +63,10 @@ namespace detail {
   invalid("state '" + state.name + "' holds " + std::string(to_string(state.dtype)) +
           " elements, but is asked for as " + std::string(to_string(asked)));
 }
+[[noreturn, gnu::cold, gnu::noinline]] inline void not_computed(const StateSpec& state) {
+  invalid("state '" + state.name +
+          "' is asked for, but nodes were numbered alone and no state computed: call the model in place of number()");
+}
 [[noreturn, gnu::cold, gnu::noinline]] inline void in_pieces(const StateSpec& state) {
   invalid("state '" + state.name +
           "' is stored with gaps between its rows: use copy_root or copy_node in place of a view");
@@ -225,6 +229,8 @@ class Output {
   template <class T>
   std::span<const T> view(std::size_t state, const Place& node) const {
     const runtime::StateView& shape = lease_->plan().states[state];
+    if (!lease_->computed) [[unlikely]]
+      runtime::detail::not_computed(executable().states[state]);
     if (shape.dtype != dtype_of<T>) [[unlikely]]
       runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (!shape.runs.contiguous()) [[unlikely]]
@@ -236,6 +242,7 @@ class Output {
   template <class T>
   void copy(std::size_t state, const Place& node, std::span<T> out) const {
     const runtime::StateView& shape = lease_->plan().states[state];
+    if (!lease_->computed) runtime::detail::not_computed(executable().states[state]);
     if (shape.dtype != dtype_of<T>) runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (out.size() < std::size_t(shape.size))
       runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());

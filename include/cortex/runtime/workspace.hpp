@@ -45,6 +45,7 @@ class alignas(128) Workspace {
 
   structure::Workspace nodes;  // of the linearizer
   std::int64_t linearize_ns = 0, execute_ns = 0;
+  bool computed = false;  // whether states are those of the nodes: not where these were numbered alone
 
   // ---- groups ----
   //
