@@ -42,6 +42,20 @@ TEST_CASE("find knows every node of the last run and no other address", "[struct
   CHECK(workspace.find(reinterpret_cast<const char*>(&words[0]) + 1) == -1);
 }
 
+TEST_CASE("a filter of addresses knows those that it was given, and few others", "[structure]") {
+  cs::AddressFilter filter;
+  const std::vector<std::array<char, 64>> memory(4000);
+  for (const std::size_t count : {2000, 1000, 10}) {  // what it was given before is forgotten
+    filter.reset(count);
+    for (std::size_t i = 0; i < count; ++i) filter.add(&memory[2 * i]);
+    std::size_t known = 0, all = 0;
+    for (std::size_t i = 0; i < count; ++i) known += filter.may_contain(&memory[2 * i]);
+    for (const auto& at : memory) all += filter.may_contain(&at);
+    CHECK(known == count);
+    CHECK(all <= (count < 1000 ? 4 * count : count));  // few bits stand for addresses 64 KB apart as well
+  }
+}
+
 TEST_CASE("find forgets the run before the last", "[structure]") {
   const Word a, b;
   cs::Workspace workspace;

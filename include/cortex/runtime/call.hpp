@@ -116,11 +116,11 @@ class CallInGroups {
       if (workspace_.division.by_size) numbering_.some(group, roots_of(group, g, groups));
       if (g == 0 && when_numbered_) *when_numbered_ = now_ns();
       check_guarded(group.plan(), group.nodes, group.weights());
+      group.nodes.list_addresses(group.division.addresses);
       group.prepare(size);
     } catch (...) {
       return undo(), false;
     }
-    group.division.bounds = group.nodes.bounds();
     group.division.numbered.set(good);
     return stands_apart(group, g);
   }
@@ -187,7 +187,7 @@ class CallInGroups {
     group.division.num_repeated = group.nodes.count_nodes([&](const void* node) {
       for (int before = 0; before < g; ++before) {
         const Workspace& other = workspace_.group(before);
-        if (other.division.bounds.contain(node) && other.nodes.find(node) >= 0) return true;
+        if (other.division.addresses.may_contain(node) && other.nodes.find(node) >= 0) return true;
       }
       return false;
     });

@@ -116,8 +116,8 @@ class alignas(128) Workspace {
     structure::Block<const void*> own_roots;      // of the group
     int calls_in_one = 0;                         // so many calls to come have one group
     Flag numbered;                                // set as the numbering of the group's nodes goes on
-    structure::Bounds bounds;
-    std::int32_t num_repeated = 0;  // nodes that stand in a group before this one as well
+    structure::AddressFilter addresses;           // of the group's nodes
+    std::int32_t num_repeated = 0;                // nodes that stand in a group before this one as well
   } division;
 
   // ---- what a call computes with ----
@@ -245,7 +245,7 @@ class alignas(128) Workspace {
   std::size_t array_bytes() const {
     return nodes.bytes() + (division.roots.capacity() + division.own_roots.capacity()) * sizeof(void*) +
            (division.sizes.capacity() + division.order.capacity()) * sizeof(std::int32_t) +
-           division.places.capacity() * sizeof(RootPlace);
+           division.places.capacity() * sizeof(RootPlace) + division.addresses.bytes();
   }
   std::size_t held() const {
     std::size_t sum = array_bytes();

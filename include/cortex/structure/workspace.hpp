@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -235,13 +236,27 @@ struct WalkState {
   }
 };
 
-/// Addresses of nodes: those of different structures mostly lie apart.
-struct Bounds {
-  std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
-  bool contain(const void* node) const {
-    const auto address = reinterpret_cast<std::uintptr_t>(node);
-    return address >= lowest && address <= highest;
+/// The addresses of nodes, for others to ask whether one may be among them: a bit for each 64 bytes of memory, modulo
+/// as many as there are. Where nodes stand near each other their bits do, so that a thread which asks for those of
+/// another fetches few lines from its cache; the hash table would be one for each node.
+class AddressFilter {
+ public:
+  /// Forgets all, and has room for so many addresses that few others share their bits.
+  void reset(std::size_t addresses) {
+    const std::size_t words = std::bit_ceil(addresses / 4 + 8);
+    std::fill_n(words_.reserve(words), words, 0);
+    mask_ = words * 64 - 1;
   }
+  void add(const void* address) { words_.data()[bit(address) / 64] |= std::uint64_t(1) << bit(address) % 64; }
+  bool may_contain(const void* address) const { return words_.data()[bit(address) / 64] >> bit(address) % 64 & 1; }
+
+  std::size_t bytes() const { return words_.capacity() * sizeof(std::uint64_t); }
+
+ private:
+  std::size_t bit(const void* address) const { return reinterpret_cast<std::uintptr_t>(address) / 64 & mask_; }
+
+  Block<std::uint64_t> words_;
+  std::size_t mask_ = 0;
 };
 
 /// Memory for one call at a time; a server keeps one per thread. It grows to the largest call it has seen and
@@ -295,14 +310,11 @@ class Workspace {
   /// The node that has a number in the last run; of equal ones that share it, the first.
   const void* node(std::int32_t number) const { return state_.node.data()[state_.order.data()[number]]; }
 
-  /// What the addresses of these nodes lie between.
-  Bounds bounds() const {
-    Bounds result;
-    for (std::int32_t place = 1; state_.finished && place < state_.tail; ++place) {
-      const auto address = reinterpret_cast<std::uintptr_t>(state_.node.data()[place]);
-      result.lowest = std::min(result.lowest, address), result.highest = std::max(result.highest, address);
-    }
-    return result;
+  /// Makes `filter` one of the addresses of these nodes.
+  void list_addresses(AddressFilter& filter) const {
+    const std::int32_t end = state_.finished ? state_.tail : 1;
+    filter.reset(std::size_t(end));
+    for (std::int32_t place = 1; place < end; ++place) filter.add(state_.node.data()[place]);
   }
 
   /// How many of these nodes `is_known`, a function of a node's address, says yes to.
@@ -311,8 +323,8 @@ class Workspace {
     std::int32_t count = 0;
     for (std::int32_t place = 1; state_.finished && place < state_.tail; ++place) {
       const void* const node = state_.node.data()[place];
-      if (state_.num_repeats > 0 && state_.probe().find(node, state_.node.data()) != place) continue;
-      count += is_known(node);
+      if (!is_known(node)) continue;
+      count += state_.num_repeats == 0 || state_.probe().find(node, state_.node.data()) == place;
     }
     return count;
   }
