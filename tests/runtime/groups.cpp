@@ -114,6 +114,10 @@ TEST_CASE("groups are of one size, and no more than roots, workers or what was a
   CHECK(runtime::most_groups(8, 3, 10) == 3);
   CHECK(runtime::most_groups(2, 3, 10) == 1);
   CHECK(runtime::most_groups(4, 4, 0) == 1);
+  // Of many workers a few are left out.
+  CHECK(runtime::most_groups(4, 13, 20) == 4);
+  CHECK(runtime::most_groups(4, 11, 20) == 2);
+  CHECK(runtime::most_groups(6, 7, 20) == 1);
   const Vector<runtime::GroupRule> rules{{2, 1, 1}, {2, 6, 2}, {4, 1, 1}, {4, 3, 2}, {4, 20, 4}};
   CHECK(runtime::groups_of(rules, 0, 2, 5) == 1);
   CHECK(runtime::groups_of(rules, 0, 2, 6) == 2);
@@ -128,7 +132,7 @@ TEST_CASE("a divided call has every root's and every node's result", "[runtime][
   const Trees trees(7);
   std::vector<float> dense(7 * 8);
   for (const auto& [workers, groups, made] :
-       {std::array{1, 4, 1}, {2, 2, 2}, {3, 3, 3}, {4, 2, 2}, {4, 4, 4}, {4, 3, 2}, {6, 3, 3}, {8, 8, 4}}) {
+       {std::array{1, 4, 1}, {2, 2, 2}, {3, 3, 3}, {4, 2, 2}, {4, 4, 4}, {4, 3, 2}, {6, 3, 3}, {8, 8, 7}, {9, 4, 4}}) {
     INFO(workers << " workers, " << groups << " groups");
     const SumFunctor m = divided(workers, groups, workers - 1);
     for (int call = 0; call < 3; ++call) {
@@ -339,6 +343,7 @@ TEST_CASE("random models give the same bits in any number of groups", "[runtime]
   CHECK(divided_calls(1, 8, 2, 2, Target::interpreter()) > 8);
   CHECK(divided_calls(20, 6, 4, 2, Target::interpreter()) > 6);
   CHECK(divided_calls(40, 6, 3, 3, Target::interpreter(), Grammar::whole) > 6);
+  CHECK(divided_calls(60, 2, 9, 4, Target::interpreter()) > 2);  // one worker is in no group
 }
 
 TEST_CASE("groups have no rows of words of their own, whether a model says how many words there are or not",
@@ -391,6 +396,7 @@ TEST_CASE("groups with weights of their own give the same bits, of weights bound
     CHECK(bytes > 0);
     const std::size_t all = shared.memory().weights + std::size_t(groups - 1) * bytes;
     CHECK(own.memory().weights == all);
+    CHECK(code->size_with_weights == 1);
     for (const float scale : {1.f, 0.5f}) {
       for (auto* functor : {&shared, &own})
         model.each_weight([&](const std::string& name, auto values) {

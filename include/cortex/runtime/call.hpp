@@ -96,6 +96,7 @@ class CallInGroups {
     if (worker == 0) groups_ = groups;
     if (groups == 1) return undo();
     const int size = num_workers / groups, first = worker / size * size;
+    if (first >= groups * size) return;  // one of those that groups of one size leave out
     Workspace& group = workspace_.group(worker / size);
     Barrier own = barrier.among(first, size);
     if (worker == first && !begin(group, worker / size, groups, size)) group.division.numbered.set(bad);
@@ -110,7 +111,7 @@ class CallInGroups {
   /// others may be in generated code, and wait at barriers there.
   bool begin(Workspace& group, int g, int groups, int size) noexcept {
     try {
-      group.use_weights_of(workspace_, g);
+      group.use_weights_of(workspace_, g, size);
       numbering_.some(group, roots_of(group, g, groups));
       if (!(g == 0 ? deal(groups, size) : await_deal(group))) return false;
       if (workspace_.division.by_size) numbering_.some(group, roots_of(group, g, groups));

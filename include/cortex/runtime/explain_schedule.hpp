@@ -131,14 +131,20 @@ class ScheduleExplainer {
   /// weights of their own", for as many threads as may share a call
   std::string groups() const {
     const Schedule& s = executable_.schedule;
-    const int most = std::min(s.max_workers, 256);
+    const int most = std::min(s.max_workers, max_call_workers);
     const std::string text = by_roots(" roots on ", [&](int roots) {
       return groups_of(executable_.group_rules, s.num_groups, most, std::size_t(roots));
     });
     if (text == "1") return "one: every thread takes part in all of a call's roots";
     return text + (s.num_groups ? "" : ", by the cost model") +
-           "; each with a share of a call's roots, and no barrier beyond it" +
-           (executable_.groups_with_weights > 1 ? "; with weights of their own" : "");
+           "; each with a share of a call's roots, and no barrier beyond it" + weights_of_groups();
+  }
+
+  std::string weights_of_groups() const {
+    if (executable_.groups_with_weights == 1) return {};
+    const int size = executable_.size_with_weights;
+    return "; with weights of their own" +
+           (size > 1 ? " where they have " + std::to_string(size) + " workers or more" : std::string());
   }
 
   /// Weights that nothing reads.

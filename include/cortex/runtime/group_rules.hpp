@@ -92,31 +92,34 @@ inline Vector<bool> read_whole(const ir::Program& program, const Vector<ir::Work
   return result;
 }
 
-/// How many groups have weights of their own, of the groups that the rules or the schedule divide calls into; of more
+/// Decides which groups have weights of their own, of those that the rules or the schedule divide calls into; of more
 /// than 16, the others share these.
-inline int groups_with_weights_of(const Executable& executable, const Vector<ir::WorkItem>& work,
-                                  const schedule::MachineModel& machine) {
-  int result = 1;
+inline void choose_weights_of_groups(Executable& executable, const Vector<ir::WorkItem>& work,
+                                     const schedule::MachineModel& machine) {
+  int most = 1, least_size = max_call_workers;
   const auto consider = [&](int workers, int groups) {
-    if (groups > result && schedule::groups_have_weights(work, std::max(workers / groups, 1), machine)) result = groups;
+    const int size = workers / groups;
+    if (groups == 1 || !schedule::groups_have_weights(work, size, machine)) return;
+    most = std::max(most, groups), least_size = std::min(least_size, size);
   };
   const Schedule& schedule = executable.schedule;
   if (schedule.num_groups)
     consider(schedule.max_workers, most_groups(schedule.num_groups, schedule.max_workers, std::size_t(-1)));
   for (const GroupRule& rule : executable.group_rules) consider(rule.workers, rule.groups);
-  return std::min(result, 16);
+  executable.groups_with_weights = std::min(most, 16);
+  executable.size_with_weights = least_size;
 }
 
 }  // namespace detail
 
-/// Works out the executable's `level_fill`, `group_rules`, `groups_with_weights`, `read_whole`, `team_costs` and
-/// `node_seconds`.
+/// Works out the executable's `level_fill`, `group_rules`, `groups_with_weights`, `size_with_weights`, `read_whole`,
+/// `team_costs` and `node_seconds`.
 inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
   const Vector<ir::WorkItem> work = detail::work_of_calls(executable);
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
   executable.group_rules = detail::group_rules_of(executable, work, machine);
-  executable.groups_with_weights = detail::groups_with_weights_of(executable, work, machine);
+  detail::choose_weights_of_groups(executable, work, machine);
   executable.read_whole = detail::read_whole(executable.program, work);
   executable.team_costs = detail::team_costs_of(executable, work, machine);
   executable.node_seconds = detail::team_cost_of(executable, work, machine, 1).node;

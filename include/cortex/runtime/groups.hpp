@@ -87,10 +87,11 @@ inline int best_team(const Vector<TeamCost>& costs, int most, double nodes, doub
   return best;
 }
 
-/// How many groups a call of so many workers and roots has at most: groups are of one size, and each has a root.
+/// How many groups a call of so many workers and roots has at most: groups are of one size, so that an eighth of the
+/// workers may be left out, and each has a root.
 inline int most_groups(int asked, int workers, std::size_t roots) {
   int groups = int(std::min({std::size_t(asked), std::size_t(workers), roots}));
-  while (groups > 1 && workers % groups != 0) --groups;
+  while (groups > 1 && workers % groups > workers / 8) --groups;
   return std::max(groups, 1);
 }
 

@@ -140,12 +140,14 @@ class alignas(128) Workspace {
     workers.refresh(workers_);
   }
 
-  /// Makes the weights those that `first` has, as the group of that number reads them.
-  void use_weights_of(const Workspace& first, int group) {
-    if (weights_.version == first.weights_.version) return;
+  /// Makes the weights those that `first` has, as the group of that number and of so many workers reads them.
+  void use_weights_of(const Workspace& first, int group, int size) {
+    const bool has_own = size >= plan_->executable->size_with_weights;
+    if (weights_.version == first.weights_.version && has_own == has_own_weights_) return;
     weights_ = first.weights_;
+    has_own_weights_ = has_own;
     use_weights();
-    const std::size_t copy = std::size_t(group) % (weights().copies.size() + 1);
+    const std::size_t copy = has_own ? std::size_t(group) % (weights().copies.size() + 1) : 0;
     if (copy == 0) return;
     const auto& own = weights().copies[copy - 1];
     for (std::size_t b = 0; b < own.size(); ++b)
@@ -377,6 +379,7 @@ class alignas(128) Workspace {
   Vector<structure::FieldCheck> checks_;
   Counts counts_{};
   Published<const WeightSet>::View weights_;
+  bool has_own_weights_ = false;  // of a group, and not the first one's
   Published<Workers>::View workers_;
   int num_workers_ = 1;                        // of the last call
   int num_groups_ = 1;                         // likewise
