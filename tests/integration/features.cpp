@@ -353,6 +353,41 @@ TEST_CASE("folds over children stand inside one another, as attention does", "[f
                     Catch::Contains("in 'h' a reduction inside two folds over children reads both"));
 }
 
+TEST_CASE("a sum over pairs of children has its factors in any order", "[features]") {
+  struct Many {
+    int id = 0;
+    std::vector<const Many*> in;
+  };
+  constexpr auto in = cortex::children<&Many::in>;
+  constexpr int extent = 5;
+  Dim H{"hidden", extent}, V{"vocabulary"};
+  const std::vector<float> emb = test::uniform(3 * extent, 1, 1), u = test::uniform(extent * extent, 1, 2);
+  const auto value = [&](auto product) {
+    Model<Many> m("pairs", tree);
+    auto Emb = m.input<float>("Emb", V, H);
+    auto U = m.input<float>("U", H, H);
+    auto h = m.placeholder<float>("h", H);
+    auto body = m.compute("body", H, [&](auto n, auto i) {
+      return Emb(cortex::field<&Many::id>(n), i) + sum(in(n), [&](auto k) {
+               return sum(in(n),
+                          [&](auto j) { return sum(H, [&](auto r) { return product(U(i, r), h(k, r), h(j, r)); }); });
+             });
+    });
+    auto model = test::compile_here(m.recursion_op(h, body));
+    model.bind("Emb", emb).bind("U", u);
+    const Many a{0, {}}, b{1, {}}, top{2, {&a, &b}};
+    return model(top)[0][1];
+  };
+  double expected = double(emb[2 * extent + 1]);
+  for (std::size_t r = 0; r < extent; ++r) {
+    const double both = double(emb[r]) + double(emb[extent + r]);
+    expected += double(u[extent + r]) * both * both;
+  }
+  CHECK(value([](auto w, auto a, auto b) { return w * a * b; }) == Approx(expected).epsilon(1e-5));
+  CHECK(value([](auto w, auto a, auto b) { return a * b * w; }) == Approx(expected).epsilon(1e-5));
+  CHECK(value([](auto w, auto a, auto b) { return a * w * b; }) == Approx(expected).epsilon(1e-5));
+}
+
 TEST_CASE("elementwise functions and select follow their definitions", "[features]") {
   Dim H("hidden", 21);
   Model<test::Word> m("functions", cortex::tree);

@@ -114,13 +114,19 @@ class ReductionSplitter {
   }
 
   /// In the body of a contraction, whatever does not depend on the outputs' indices but on the reduction's would be
-  /// computed once per output; anything dearer than a load is computed before.
+  /// computed once per output; anything dearer than a load is computed before, but for what reads two children: there
+  /// are values of nodes and of edges, and none of pairs.
   ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce) {
     const bool leaf =
         e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
     if (leaf || !is_float(e.dtype())) return e;
     const bool per_output = any_of(whole_.indices, [&](const IndexVar& v) { return ir::uses(e, v.var); });
-    if (!per_output && !whole_.indices.empty() && ir::uses(e, reduce.axis.var)) return define(e, "pre");
+    const auto of_pairs = [&] {
+      int read = 0;
+      for (const Child& child : children_) read += ir::uses(e, child.k);
+      return read > 1;
+    };
+    if (!per_output && !whole_.indices.empty() && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
     return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce); });
   }
 
