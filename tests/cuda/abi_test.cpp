@@ -101,6 +101,7 @@ TEST_CASE("the structures that cross to the driver are those of cuda.h", "[cuda]
   CHECK(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
   CHECK(offsetof(LaunchConfig, num_attributes) == offsetof(CUlaunchConfig, numAttrs));
   CHECK(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
+  CHECK(alignof(LaunchAttribute) == alignof(CUlaunchAttribute));
   CHECK(offsetof(LaunchAttribute, bytes) == offsetof(CUlaunchAttribute, value));
   CHECK(offsetof(LaunchAttribute, cluster) ==
         offsetof(CUlaunchAttribute, value) + offsetof(CUlaunchAttributeValue, clusterDim));

@@ -183,6 +183,23 @@ TEST_CASE("an architecture that NVRTC does not know gets PTX of the newest that 
   CHECK_THAT(image.bytes, Contains(".entry cortex_kernel"));
 }
 
+TEST_CASE("an NVRTC that knows no clusters says so, and does without them", "[cuda]") {
+  jit::Nvrtc old{};
+  old.Version = [](int* major, int* minor) { return *major = 11, *minor = 5, 0; };
+  old.GetNumSupportedArchs = [](int* count) { return *count = 3, 0; };
+  old.GetSupportedArchs = [](int* all) { return all[0] = 75, all[1] = 80, all[2] = 87, 0; };
+  const Error refused = attempt([&] { return jit::compile_cuda(old, "", 90, {.least_sm = 90}); }).error();
+  CHECK(refused.code == Code::unavailable);
+  CHECK_THAT(refused.message, Contains("of CUDA 11.5, compiles for compute capability 8.7 at most") &&
+                                  Contains("instructions of 9.0") && Contains("gpu_group"));
+  const auto program = models::tree_fc<Item>(word, left, right, sizes(0, 256)).program;
+  const auto text_of = [&](Group group, int blocks) {
+    return runtime::compile_cuda_graph(program.graph(), on_gpu(group, blocks), Gpu::of(90), {})->text;
+  };
+  CHECK(runtime::least_sm(text_of(Group::cluster, 2)) == 90);
+  CHECK(runtime::least_sm(text_of(Group::grid, 2)) == 0);
+}
+
 TEST_CASE("the debug build of a barrier is code", "[cuda][nvrtc]") {
   nvrtc();
   runtime::CudaCompileOptions options;

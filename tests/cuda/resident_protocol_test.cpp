@@ -341,6 +341,30 @@ TEST_CASE("a kernel that does not answer is not waited for for ever, and can go 
   CHECK(s.fake.problem == "");
 }
 
+TEST_CASE("a kernel that stays is launched with all of its blocks or not at all", "[cuda]") {
+  Stay s;
+  const ResidentFake resident = s.on->resident();
+  CHECK(s.serves(resident));
+  REQUIRE(s.fake.attributes.size() == 1);
+  CHECK(s.fake.attributes[0].id == jit::cuda::LaunchAttribute::cooperative);
+  CHECK(s.fake.attributes[0].cooperative_value == 1);
+}
+
+TEST_CASE("a kernel whose block never finds room ends when it is told to", "[cuda]") {
+  Stay s;
+  s.fake.missing_block = 1;
+  const ResidentFake resident = s.on->resident({.patience_ms = 5});
+  CHECK_THAT(error_of_call([&] { s.call(resident); }), Contains("has not answered for 5 ms"));
+  CHECK(resident.is_running());
+  s.fake.missing_block = -1;
+  s.fake.pass(100, false);  // by now it looks for an order in between
+  resident.stop();
+  CHECK(!resident.is_running());
+  CHECK(s.serves(resident));
+  CHECK(resident.launches() == 2);
+  CHECK(s.fake.problem == "");
+}
+
 TEST_CASE("a kernel that never answers is left behind with what it uses, without a wait for it", "[cuda]") {
   Stay s;
   {

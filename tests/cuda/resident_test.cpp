@@ -145,12 +145,13 @@ std::string problem_of(const Schedule& schedule, const Change& change) {
 TEST_CASE("a kernel that stays needs each fence between the host and its blocks", "[cuda]") {
   const Schedule schedule = on_gpu(Group::cluster, 2);
   CHECK(problem_of(schedule, [](const std::string& source) { return source; }) == "");
-  const auto relaxed = [&](const char* from, const char* what, const char* by) {
+  const auto relaxed = [&](const char* from, const char* what, const char* by, int which = 0) {
     CAPTURE(from, what);
-    CHECK_THAT(problem_of(schedule, [&](const std::string& s) { return without(s, from, what, by, 0); }),
+    CHECK_THAT(problem_of(schedule, [&](const std::string& s) { return without(s, from, what, by, which); }),
                Contains("race") || Contains("nothing has written"));
   };
-  relaxed("bool receive", "load_acquire_system(", "load_relaxed_system(");
+  // The first of them, of who gives a call up, looks for no more than the word itself.
+  relaxed("bool receive", "load_acquire_system(", "load_relaxed_system(", 1);
   relaxed("bool receive", "load_acquire(launch.desk + finished)", "load_relaxed(launch.desk + finished)");
   relaxed("bool receive", "store_release_system(launch.answers + done", "store_relaxed_system(launch.answers + done");
   relaxed("bool receive", "store_release(launch.desk + order", "store_relaxed(launch.desk + order");

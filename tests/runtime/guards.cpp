@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/hand_made.hpp"
+#include "support/compile.hpp"
 
 using namespace cortex;
 using namespace cortex::test;

@@ -22,14 +22,14 @@ class FakeResident {
   }
   FakeResident(const FakeResident&) = delete;
 
-  /// Until it waits for the host. Whether it has ended. The host writes its memory before it posts a call, and reads it
-  /// behind the answer: `host_memory(touch)` gives each piece of it to `touch(at, bytes)`.
+  /// Until it waits for the host. Whether it has ended. The host writes its memory before it posts a call, though not
+  /// the end, and reads it behind the answer: `host_memory(touch)` gives each piece of it to `touch(at, bytes)`.
   template <class HostMemory>
   bool go_on(const HostMemory& host_memory) {
     const auto touch = [&](bool write) {
       host_memory([&](const void* at, std::size_t bytes) { emulation_.touch_by_host(at, bytes, write); });
     };
-    if (posted() != posted_) touch(true);
+    if (posted() != posted_ && posted() % 65536) touch(true);
     posted_ = posted();
     const bool ended = emulation_.go_on(true);
     if (done() != done_) touch(false);

@@ -6,7 +6,8 @@
 // in the L2 cache, which all reach in the same time, and to hand it on from the first block of a group by the group's
 // barrier would take longer than to look. Each word has one writer, and numbers of calls only grow:
 //
-//   posted    host         a call's number * 2^16 + how many groups it takes; 0 groups: end
+//   posted    host         a call's number * 2^16 + how many groups it takes; 0 groups: end, also of a call that
+//                          takes too long, which is then not answered
 //   order     first block  the same, on the desk, behind where the call's letter is
 //   finished  all blocks   how often blocks have finished a call
 //   done      first block  the number of the last call that all have finished
@@ -102,8 +103,17 @@ DEVICE bool receive(const Launch& launch) {
   u64* const state = state_of(launch);
   const u64 last = load(state, call), started = load(state, begin), answering = load(state, taken);
   u64 all = load(state, goal);
-  if (answering) {
-    while (load_relaxed(launch.desk + finished) < all) relax();
+  // A block that never gets room would be waited for without end: where the host gives up and orders the end, all that
+  // are there leave, which makes room. It is rarely asked, as that is a way over the bus.
+  bool given_up = false;
+  for (u64 asked = clock_ns(); answering && !given_up && load_relaxed(launch.desk + finished) < all;) {
+    relax();
+    if (clock_ns() - asked < 1000000) continue;
+    asked = clock_ns();
+    const u64 next = load_acquire_system(launch.mail + posted);
+    given_up = next >> 16 > last && !(next & 0xffff);
+  }
+  if (answering && !given_up) {
     load_acquire(launch.desk + finished);
     const u64 now = clock_ns(), there = load(state, opened);
     store(launch.answers, copy_ns, there - answering);

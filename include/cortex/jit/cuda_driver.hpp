@@ -56,7 +56,7 @@ inline constexpr unsigned blocking = 0, non_blocking = 1;  // a stream that the 
 inline constexpr int relaxed_capture = 2;                  // as what a thread takes captures
 enum FunctionAttribute : int { local_bytes = 3, registers = 4, max_dynamic_shared_bytes = 8 };
 
-struct LaunchAttribute {
+struct alignas(8) LaunchAttribute {
   enum Id : int { cooperative = 2, cluster_dimension = 4 };
   int id;
   int pad;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <memory>
 #include <string>
@@ -52,6 +53,14 @@ class DynamicLibrary {
     if (!::dladdr(symbol, &info) || !info.dli_fname) return {};
     const std::string_view path = info.dli_fname;
     return std::string(path.substr(0, path.rfind('/') + 1));
+  }
+
+  /// What tells `symbol`'s library from others of its version: its size and when it was written; empty if unknown.
+  static std::string edition_of(const void* symbol) {
+    Dl_info info{};
+    struct stat file {};
+    if (!::dladdr(symbol, &info) || !info.dli_fname || ::stat(info.dli_fname, &file) != 0) return {};
+    return std::to_string(file.st_size) + " " + std::to_string(file.st_mtime);
   }
 
  private:

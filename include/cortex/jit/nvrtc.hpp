@@ -124,6 +124,7 @@ struct CudaImage {
 struct NvrtcOptions {
   bool report = false;  // ask for registers, spills and shared memory in the log
   bool force_ptx = false;
+  int least_sm = 0;  // the compute capability whose instructions the source has, such as those of a cluster
 };
 
 namespace detail {
@@ -147,11 +148,24 @@ inline Vector<int> architectures(const Nvrtc& nvrtc) {
   return result;
 }
 
-/// All that an image depends on.
-inline Fingerprint key_of(const Nvrtc& nvrtc, const Vector<std::string>& arguments, const std::string& source) {
+inline std::string version_of(const Nvrtc& nvrtc) {
   int major = 0, minor = 0;
   nvrtc.Version(&major, &minor);
-  std::string all = "NVRTC " + std::to_string(major) + " " + std::to_string(minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+[[noreturn]] inline void refuse_architecture(const Nvrtc& nvrtc, int newest, int needed) {
+  const auto capability = [](int sm) { return std::to_string(sm / 10) + "." + std::to_string(sm % 10); };
+  throw Error(Code::unavailable,
+              "this NVRTC, of CUDA " + version_of(nvrtc) + ", compiles for compute capability " + capability(newest) +
+                  " at most, but blocks of a cluster meet by instructions of " + capability(needed) +
+                  ": install NVRTC of CUDA 11.8 or newer, or let groups be blocks or grids, with Schedule::gpu_group");
+}
+
+/// All that an image depends on. NVRTCs of one version may differ in their patches, which only their files say.
+inline Fingerprint key_of(const Nvrtc& nvrtc, const Vector<std::string>& arguments, const std::string& source) {
+  std::string all =
+      "NVRTC " + version_of(nvrtc) + " " + DynamicLibrary::edition_of(reinterpret_cast<const void*>(nvrtc.Version));
   for (const std::string& argument : arguments) all += '\n' + argument;
   return fingerprint(all + '\n' + source);
 }
@@ -159,8 +173,8 @@ inline Fingerprint key_of(const Nvrtc& nvrtc, const Vector<std::string>& argumen
 }  // namespace detail
 
 /// Compiles `source` for compute capability `sm`. Throws `Error{compile_failed}` with NVRTC's log and the source,
-/// `Error{unavailable}` for an architecture older than all that this NVRTC knows. Looks into the process's
-/// cache first.
+/// `Error{unavailable}` for an architecture older than all that this NVRTC knows, and where it knows none that has the
+/// source's instructions. Looks into the process's cache first.
 inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int sm, const NvrtcOptions& options = {}) {
   const Vector<int> known = detail::architectures(nvrtc);
   CudaImage image;
@@ -171,6 +185,7 @@ inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int
     throw Error(Code::unavailable, "this NVRTC does not compile for compute capability " + std::to_string(sm / 10) +
                                        "." + std::to_string(sm % 10) + ", only from " +
                                        std::to_string(known.empty() ? 0 : known.front()) + " on");
+  if (architecture < options.least_sm) detail::refuse_architecture(nvrtc, architecture, options.least_sm);
   image.ptx = architecture != sm || options.force_ptx;
   const std::string name = std::to_string(architecture);
   Vector<std::string> arguments{"--gpu-architecture=" + (image.ptx ? "compute_" + name : "sm_" + name), "-fmad=false",

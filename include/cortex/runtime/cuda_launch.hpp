@@ -11,9 +11,14 @@
 
 namespace cortex::runtime {
 
-/// How a kernel is launched for so many groups. The result points to `attribute`.
+/// The compute capability whose instructions the kernel has, in whatever form: 0 for any.
+inline int least_sm(const codegen::CudaText& text) { return text.barrier == codegen::CudaBarrier::cluster ? 90 : 0; }
+
+/// How a kernel is launched for so many groups; `stays`: one that waits for calls, whose first block waits for all
+/// others. Blocks that wait for each other are launched all at once or not at all: as a cooperative grid, or each
+/// group as a cluster. The result points to `attribute`.
 inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::size_t groups, jit::CudaHandle stream,
-                                             jit::cuda::LaunchAttribute& attribute) {
+                                             jit::cuda::LaunchAttribute& attribute, bool stays = false) {
   jit::cuda::LaunchConfig config{};
   const unsigned blocks = unsigned(code.shape.blocks);
   config.grid[0] = unsigned(groups) * blocks, config.grid[1] = config.grid[2] = 1;
@@ -22,7 +27,7 @@ inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::si
   config.stream = stream;
   config.attributes = &attribute;
   attribute = {};
-  if (code.text.barrier == codegen::CudaBarrier::none) return config;
+  if (code.text.barrier == codegen::CudaBarrier::none && !stays) return config;
   config.num_attributes = 1;
   const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
   using A = jit::cuda::LaunchAttribute;

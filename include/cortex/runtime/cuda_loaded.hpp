@@ -22,7 +22,8 @@ class CudaLoaded {
       throw Error(Code::unavailable, "a model that was compiled for compute capability " +
                                          std::to_string(code.executable->target.gpu.sm) + " does not run on " +
                                          device_->name() + ", which has " + std::to_string(device_->gpu().sm));
-    image_ = jit::compile_cuda(device_->nvrtc(), code.text.source(), device_->gpu().sm);
+    image_ =
+        jit::compile_cuda(device_->nvrtc(), code.text.source(), device_->gpu().sm, {.least_sm = least_sm(code.text)});
     module_ = device_->load(image_);
     try {
       prepare_function();

@@ -152,7 +152,8 @@ class CudaResident final : public CudaDevice::Occupant {
     const CudaExecutable& code = *loaded_->source().code;
     check_options(code);
     try {
-      const jit::CudaImage image = jit::compile_cuda(device_->nvrtc(), code.text.resident_source(), device_->gpu().sm);
+      const jit::CudaImage image = jit::compile_cuda(device_->nvrtc(), code.text.resident_source(), device_->gpu().sm,
+                                                     {.least_sm = least_sm(code.text)});
       module_ = device_->load(image);
       device_->call("cuModuleGetFunction", [&](const jit::CudaDriver& d) {
         return d.ModuleGetFunction(&function_, module_, "cortex_resident");
@@ -311,7 +312,7 @@ class CudaResident final : public CudaDevice::Occupant {
     service.idle_ns = std::uint64_t(options_.idle_ms * 1e6), service.life_ns = std::uint64_t(options_.life_ms * 1e6);
     void* parameters[] = {&service};
     jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig config = launch_config(code, std::size_t(groups_), stream_, attribute);
+    const jit::cuda::LaunchConfig config = launch_config(code, std::size_t(groups_), stream_, attribute, true);
     device_->call("a kernel's launch",
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function_, parameters, nullptr); });
     launch_ = ++launches_;

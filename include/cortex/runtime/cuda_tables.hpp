@@ -32,19 +32,14 @@ class CudaTableRun {
         stream_(device_->own_stream()),
         blocks_(std::size_t(code.shape.blocks)),
         nodes_(program_, tabulation, extents) {
-    const std::size_t num_buffers = program_.buffers.size();
-    Vector<jit::CudaPointer> pointers(blocks_ * num_buffers);
-    for (std::size_t b = 0; b < num_buffers; ++b) {
-      const ir::BufferInfo& buffer = *program_.buffers[b];
-      if (buffer.scope == ir::Scope::chip) {
-        memory_.push_back(nullptr);
-        continue;
-      }
-      memory_.push_back(weights[b] ? weights[b] : memory_of(buffer));
-      const std::size_t own = buffer.scope == ir::Scope::worker && !weights[b] ? memory_[b]->size() / blocks_ : 0;
-      for (std::size_t w = 0; w < blocks_; ++w) pointers[w * num_buffers + b] = memory_[b]->at() + w * own;
+    Vector<jit::CudaPointer> pointers(blocks_ * program_.buffers.size());
+    try {
+      place(weights, pointers);
+      run(code, function, pointers);
+    } catch (...) {  // copies of what is about to go may be under way
+      device_->in_context([&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
+      throw;
     }
-    run(code, function, pointers);
   }
 
   std::shared_ptr<const CudaTables> take(const ir::Tabulation& tabulation) const {
@@ -58,6 +53,21 @@ class CudaTableRun {
   static constexpr std::size_t alignment = 256;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
+  /// Finds memory for all buffers; `pointers`: [blocks of a group, buffers of the program].
+  void place(const Vector<std::shared_ptr<const CudaBlock>>& weights, Vector<jit::CudaPointer>& pointers) {
+    const std::size_t num_buffers = program_.buffers.size();
+    for (std::size_t b = 0; b < num_buffers; ++b) {
+      const ir::BufferInfo& buffer = *program_.buffers[b];
+      if (buffer.scope == ir::Scope::chip) {
+        memory_.push_back(nullptr);
+        continue;
+      }
+      memory_.push_back(weights[b] ? weights[b] : memory_of(buffer));
+      const std::size_t own = buffer.scope == ir::Scope::worker && !weights[b] ? memory_[b]->size() / blocks_ : 0;
+      for (std::size_t w = 0; w < blocks_; ++w) pointers[w * num_buffers + b] = memory_[b]->at() + w * own;
+    }
+  }
+
   std::shared_ptr<CudaBlock> zeros(std::size_t bytes) const {
     auto block = std::make_shared<CudaBlock>(device_, bytes);
     device_->call("cuMemsetD8",
@@ -66,10 +76,10 @@ class CudaTableRun {
   }
 
   /// Of zeros, or an array of the linearizer; with the slack that code may read behind it.
-  std::shared_ptr<const CudaBlock> memory_of(const ir::BufferInfo& buffer) const {
+  std::shared_ptr<const CudaBlock> memory_of(const ir::BufferInfo& buffer) {
     if (buffer.role != ir::Role::index)
       return zeros(aligned(nodes_.bytes_of(buffer) + slack_bytes) * (buffer.scope == ir::Scope::worker ? blocks_ : 1));
-    const std::shared_ptr<Block> array = nodes_.array_of(buffer);
+    const std::shared_ptr<Block> array = arrays_.emplace_back(nodes_.array_of(buffer));
     std::shared_ptr<CudaBlock> block = zeros(aligned(array->size() + slack_bytes));
     device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
       return d.MemcpyHtoDAsync(block->at(), array->data(), array->size(), stream_);
@@ -99,6 +109,7 @@ class CudaTableRun {
   const std::size_t blocks_;  // of a group
   const detail::TableNodes nodes_;
   Vector<std::shared_ptr<const CudaBlock>> memory_;  // [buffers of the program]
+  Vector<std::shared_ptr<Block>> arrays_;            // of the host, which copies may still read
 };
 
 }  // namespace cortex::runtime
