@@ -128,6 +128,35 @@ TEST_CASE("no instruction has a fast-math flag", "[llvm_text]") {
     CHECK(count(text, flag) == 0);
 }
 
+TEST_CASE(
+    "arithmetic on the nodes' numbers wraps, and divides by any number; of what the linearizer makes it does neither",
+    "[llvm_text]") {
+  const auto of_slot = [](const char* name, int slot) {
+    BufferInfo info = *buffer(name, Role::index, DType::i32);
+    info.slot = slot;
+    return Buffer(info);
+  };
+  const Buffer id = of_slot("id", slots::field), child = of_slot("child", slots::child), h = buffer("h"),
+               t = buffer("t");
+  const auto text = [&](const Expr& index) {
+    return text_of(program({id, child, h, t}, set(t, imm(0), at(h, index))));
+  };
+  for (const char* const op : {"add", "sub", "mul"}) {
+    const auto make = [&](const Expr& a, const Expr& b) { return op[0] == 'a' ? a + b : op[0] == 's' ? a - b : a * b; };
+    const auto index_by = [&](const Buffer& of) {
+      const Expr x = Var::make("x");  // a minimum, of which the operation is a part
+      return Let::make(x, at(of, imm(0)), binary(BinaryOp::min, make(x, at(of, imm(1))), imm(3)));
+    };
+    CHECK(count(text(index_by(child)), op + std::string(" nsw i32")) == 1);
+    CHECK(count(text(index_by(id)), op + std::string(" nsw i32")) == 0);
+    CHECK(count(text(index_by(id)), op + std::string(" i32")) == 1);
+  }
+  const std::string quotient = text(at(id, imm(0)) / at(id, imm(1))), safe = "icmp ult i32 %v", of = "sdiv i32";
+  CHECK(line_with(quotient, safe).find(", 2") != std::string::npos);  // -1 and 0, one added
+  CHECK(count(quotient, of) == 1);
+  CHECK(count(text(at(id, imm(0)) % at(id, imm(1))), "srem i32") == 1);
+}
+
 TEST_CASE("users' names stand in comments only, with odd characters replaced", "[llvm_text]") {
   const Buffer a = buffer("h\n!0 = \"evil\" %x");
   const Expr v = Var::make("i\nret void");

@@ -133,6 +133,18 @@ TEST_CASE("the N-ary TreeLSTM takes the first children of a container", "[models
               Shape::binary, true, [](const Weights& w, const Items&) { return nary_tree_lstm_by_hand(w, 2); }, {16});
 }
 
+TEST_CASE("the simple TreeGRU is a cell of a model of one's own", "[models]") {
+  const auto program = [](int inputs, int hidden) {
+    Dim D("input", inputs), H("hidden", hidden);
+    Model<Item> m("own", cortex::tree);
+    auto Emb = m.input<float>("Emb", Dim("vocabulary"), D);
+    auto x = [&](auto n, auto j) { return Emb(word(n), j); };
+    return m.program(models::simple_tree_gru_cell(m, x, kids, {.input = D, .hidden = H}));
+  };
+  check_sizes(program, Shape::ragged, true,
+              [](const Weights& w, const Items&) { return tree_gru_by_hand(w, true, word_vector(w)); }, {16});
+}
+
 TEST_CASE("MV-RNN gives what its equations give", "[models]") {
   check_sizes([](int D, int H) { return models::mv_rnn<Item>(word, left, right, sizes(D, H)).program; }, Shape::binary,
               false, [](const Weights& w, const Items&) { return mv_rnn_by_hand(w); });

@@ -32,7 +32,6 @@ class Program {
 
   const std::string& name() const { return graph_->name; }
   const ra::Graph& graph() const { return *graph_; }
-  const std::shared_ptr<const ra::Graph>& shared_graph() const { return graph_; }
 
   /// The position of the state that `placeholder` stands for, or of a result, from 0; throws `Error{invalid_argument}`
   /// for a placeholder of another model.

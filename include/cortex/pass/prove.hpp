@@ -84,9 +84,6 @@ class Prover {
     return Proof::no;
   }
 
-  /// Whether Z3 may be asked.
-  bool uses_z3() const { return CORTEX_Z3 && use_z3_; }
-
  private:
 #if CORTEX_Z3
   Z3Prover& z3() {

@@ -513,6 +513,8 @@ class Model {
   }
   template <class Name, class T>
   Model& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
+                  "weights are bound from float or double values: convert them first");
     const std::string_view own_name = runtime::name_of_weight(source_->code->executable->graph, name);
     source_->weights.bind(own_name, dtype_of<T>, values, count, shape);
     return *this;
@@ -521,7 +523,8 @@ class Model {
   /// As `Functor::bind_together`, of `bind` and of `bind_device` on any device.
   template <class Binds>
   Model& bind_together(Binds&& binds) {
-    runtime::Weights::Together together(source_->weights);
+    const auto source = source_;  // `binds` may assign another model to this one
+    runtime::Weights::Together together(source->weights);
     binds();
     together.publish();
     return *this;

@@ -171,7 +171,7 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   Axis sweeps("sweeps");
   sweeps.add("there and back", [](const Schedule& s) { return s.alternate_sweeps(); });
   sweeps.add("forward", [](const Schedule& s) { return s.sweep_forward(); });
-  if (detail::bytes_of_matrices(graph) > schedule::CacheSizes{}.second * most_workers) space.add(std::move(sweeps));
+  if (detail::bytes_of_matrices(graph) > schedule::CacheSizes{}.second) space.add(std::move(sweeps));
   return space;
 }
 
