@@ -345,9 +345,24 @@ TEST_CASE("a kernel that stays is launched with all of its blocks or not at all"
   Stay s;
   const ResidentFake resident = s.on->resident();
   CHECK(s.serves(resident));
+  using A = jit::cuda::LaunchAttribute;
   REQUIRE(s.fake.attributes.size() == 1);
-  CHECK(s.fake.attributes[0].id == jit::cuda::LaunchAttribute::cooperative);
+  CHECK(s.fake.attributes[0].id == A::cooperative);
   CHECK(s.fake.attributes[0].cooperative_value == 1);
+  s.fake.gpu.multiprocessors = 6;
+  for (const Group group : {Group::cluster, Group::grid}) {
+    auto model = s.b.compile(on_gpu(group, 2));
+    CHECK(s.serves(model.to(cuda::Device(s.fake.device())).resident()));
+    const auto& attributes = s.fake.attributes;
+    REQUIRE(attributes.size() == (group == Group::cluster ? 2 : 1));
+    if (group == Group::cluster) {
+      CHECK(attributes[0].id == A::cluster_dimension);
+      CHECK(attributes[0].cluster[0] == 2);
+    }
+    CHECK(attributes.back().id == A::cooperative);
+    CHECK(attributes.back().cooperative_value == 1);
+  }
+  CHECK(s.fake.problem == "");
 }
 
 TEST_CASE("a kernel whose block never finds room ends when it is told to", "[cuda]") {

@@ -1,6 +1,7 @@
 // How a model's kernel is launched.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 
@@ -14,28 +15,36 @@ namespace cortex::runtime {
 /// The compute capability whose instructions the kernel has, in whatever form: 0 for any.
 inline int least_sm(const codegen::CudaText& text) { return text.barrier == codegen::CudaBarrier::cluster ? 90 : 0; }
 
+/// All that a launch may have.
+using LaunchAttributes = std::array<jit::cuda::LaunchAttribute, 2>;
+
 /// How a kernel is launched for so many groups; `stays`: one that waits for calls, whose first block waits for all
 /// others. Blocks that wait for each other are launched all at once or not at all: as a cooperative grid, or each
-/// group as a cluster. The result points to `attribute`.
+/// group as a cluster. The clusters of a kernel that stays wait for each other as well, so it is both. The result
+/// points to `attributes`.
 inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::size_t groups, jit::CudaHandle stream,
-                                             jit::cuda::LaunchAttribute& attribute, bool stays = false) {
+                                             LaunchAttributes& attributes, bool stays = false) {
   jit::cuda::LaunchConfig config{};
   const unsigned blocks = unsigned(code.shape.blocks);
   config.grid[0] = unsigned(groups) * blocks, config.grid[1] = config.grid[2] = 1;
   config.block[0] = unsigned(code.shape.threads), config.block[1] = config.block[2] = 1;
   config.shared_bytes = unsigned(code.text.chip_bytes);
   config.stream = stream;
-  config.attributes = &attribute;
-  attribute = {};
-  if (code.text.barrier == codegen::CudaBarrier::none && !stays) return config;
-  config.num_attributes = 1;
-  const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
+  config.attributes = attributes.data();
+  attributes = {};
   using A = jit::cuda::LaunchAttribute;
-  attribute.id = cluster ? A::cluster_dimension : A::cooperative;
-  if (cluster)
+  const auto add = [&](A::Id id) -> A& {
+    A& attribute = attributes[config.num_attributes++];
+    attribute.id = id;
+    return attribute;
+  };
+  const codegen::CudaBarrier barrier = code.text.barrier;
+  const bool cluster = barrier == codegen::CudaBarrier::cluster;
+  if (cluster) {
+    A& attribute = add(A::cluster_dimension);
     attribute.cluster[0] = blocks, attribute.cluster[1] = attribute.cluster[2] = 1;
-  else
-    attribute.cooperative_value = 1;
+  }
+  if (stays || (barrier != codegen::CudaBarrier::none && !cluster)) add(A::cooperative).cooperative_value = 1;
   return config;
 }
 
@@ -54,8 +63,8 @@ inline int groups_at_once(const CudaDevice& device, const CudaExecutable& code, 
   int resident = 0;  // blocks of a multiprocessor, or clusters of the device
   const bool cluster = code.text.barrier == codegen::CudaBarrier::cluster;
   device.call("the occupancy of a kernel", [&](const jit::CudaDriver& d) {
-    jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig one = launch_config(code, 1, nullptr, attribute);
+    LaunchAttributes attributes;
+    const jit::cuda::LaunchConfig one = launch_config(code, 1, nullptr, attributes);
     if (cluster) return d.OccupancyMaxActiveClusters(&resident, function, &one);
     return d.OccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, code.shape.threads,
                                                        std::size_t(code.text.chip_bytes));

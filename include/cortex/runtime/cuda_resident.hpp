@@ -311,8 +311,8 @@ class CudaResident final : public CudaDevice::Occupant {
     service.last = last, service.launch = launches_ + 1;
     service.idle_ns = std::uint64_t(options_.idle_ms * 1e6), service.life_ns = std::uint64_t(options_.life_ms * 1e6);
     void* parameters[] = {&service};
-    jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig config = launch_config(code, std::size_t(groups_), stream_, attribute, true);
+    LaunchAttributes attributes;
+    const jit::cuda::LaunchConfig config = launch_config(code, std::size_t(groups_), stream_, attributes, true);
     device_->call("a kernel's launch",
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function_, parameters, nullptr); });
     launch_ = ++launches_;

@@ -96,8 +96,8 @@ class CudaTableRun {
     });
     codegen::CudaLaunch launch{table->at(), barrier->at() + alignment, barrier->at()};
     void* parameters[] = {&launch};
-    jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig config = launch_config(code, 1, stream_, attribute);
+    LaunchAttributes attributes;
+    const jit::cuda::LaunchConfig config = launch_config(code, 1, stream_, attributes);
     device_->call("a kernel's launch",
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     device_->call("the making of tables", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });

@@ -248,8 +248,8 @@ class CudaWorkspace {
     });
     codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
     void* parameters[] = {&launch};
-    jit::cuda::LaunchAttribute attribute;
-    const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attribute);
+    LaunchAttributes attributes;
+    const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attributes);
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
     if (!moves_.empty()) place_rows(place, config);
     device_->call("a kernel's launch",
