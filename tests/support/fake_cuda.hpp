@@ -488,7 +488,7 @@ class FakeCuda {
   int upload(std::uint64_t to, const void* from, std::size_t bytes, void* to_stream) {
     ++uploads;
     last_upload = bytes;
-    std::shared_ptr<std::vector<char>> staged;  // what is not pinned is taken at once
+    std::shared_ptr<std::vector<char>> staged;  // what is not pinned is taken at once, or as late as the copy is made
     if (!memory_.is_pinned(from, bytes)) {
       if (streams_.is_capturing(stream(to_stream)) && streams_.spoil("a copy from pageable memory"))
         return int(FakeStreams::capture_forbids);
@@ -498,6 +498,8 @@ class FakeCuda {
     return enqueue(to_stream, [=, this, device = device_now()] {
       clock_ms_ += copy_ms;
       if (!memory_.holds(device, to, bytes)) return found("a copy to memory that is not there");
+      if (staged && std::memcmp(staged->data(), from, bytes) != 0)
+        return found("a copy from memory of the host that is not left as it was until then");
       std::memcpy(reinterpret_cast<void*>(to), staged ? staged->data() : from, bytes);
       memory_.written(to, bytes);
     });

@@ -145,11 +145,11 @@ class CudaDevice {
     const auto wait = [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream); };
     try {
       work(stream);
-    } catch (...) {
+      call(what, wait);
+    } catch (...) {  // what it reads or writes may go
       in_context(wait);
       throw;
     }
-    call(what, wait);
   }
   jit::CudaHandle own_stream() const { return own_stream(0, jit::cuda::non_blocking); }
   /// For calls that name no stream: in order with the default one. Unlike that it may be used while others are
