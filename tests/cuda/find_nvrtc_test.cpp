@@ -80,6 +80,27 @@ TEST_CASE("the environment says where NVRTC is, and an error names what it says"
   }
 }
 
+TEST_CASE("code by one NVRTC is not taken for that of another with the same version", "[cuda]") {
+  const auto nvrtc = [](const std::string& name) {
+    std::string log;
+    const auto library = HostKernel::compile(
+        "extern \"C\" void* emulator = nullptr;\n"
+        "extern \"C\" int cortex_kernel(int* major, int* minor) { return *major = 12, *minor = 4, 0; }  // " +
+            name + "\n",
+        log);
+    INFO(log);
+    REQUIRE(library);
+    jit::Nvrtc result{};
+    result.Version = reinterpret_cast<decltype(result.Version)>(reinterpret_cast<void*>(library->entry));
+    return result;
+  };
+  const auto key = [](const jit::Nvrtc& by) { return jit::detail::key_of(by, {"--gpu-architecture=sm_90"}, "source"); };
+  const jit::Nvrtc one = nvrtc("one"), other = nvrtc("other");
+  CHECK(jit::detail::version_of(one) == jit::detail::version_of(other));
+  CHECK(key(one) == key(one));
+  CHECK(!(key(one) == key(other)));
+}
+
 TEST_CASE("a driver that refuses code is named with its version and NVRTC's, and with what to do", "[cuda]") {
   const Bound b;
   FakeCuda fake;

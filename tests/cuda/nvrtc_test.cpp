@@ -191,7 +191,7 @@ TEST_CASE("an NVRTC that knows no clusters says so, and does without them", "[cu
   const Error refused = attempt([&] { return jit::compile_cuda(old, "", 90, {.least_sm = 90}); }).error();
   CHECK(refused.code == Code::unavailable);
   CHECK_THAT(refused.message, Contains("of CUDA 11.5, compiles for compute capability 8.7 at most") &&
-                                  Contains("instructions of 9.0") && Contains("gpu_group"));
+                                  Contains("instructions of 9.0") && Contains("GpuSchedule::group"));
   const auto program = models::tree_fc<Item>(word, left, right, sizes(0, 256)).program;
   const auto text_of = [&](Group group, int blocks) {
     return runtime::compile_cuda_graph(program.graph(), on_gpu(group, blocks), Gpu::of(90), {})->text;

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <climits>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,12 +57,15 @@ class DynamicLibrary {
     return std::string(path.substr(0, path.rfind('/') + 1));
   }
 
-  /// What tells `symbol`'s library from others of its version: its size and when it was written; empty if unknown.
+  /// What tells `symbol`'s library from others of its version: which file it is, whose name often ends with a patch's
+  /// number, its size, and when it was written, which some installers set to the same for all files. Empty if unknown.
   static std::string edition_of(const void* symbol) {
     Dl_info info{};
-    struct stat file {};
-    if (!::dladdr(symbol, &info) || !info.dli_fname || ::stat(info.dli_fname, &file) != 0) return {};
-    return std::to_string(file.st_size) + " " + std::to_string(file.st_mtime);
+    struct stat about {};
+    char file[PATH_MAX];
+    if (!::dladdr(symbol, &info) || !info.dli_fname || !::realpath(info.dli_fname, file) || ::stat(file, &about) != 0)
+      return {};
+    return std::string(file) + " " + std::to_string(about.st_size) + " " + std::to_string(about.st_mtime);
   }
 
  private:

@@ -159,7 +159,8 @@ inline std::string version_of(const Nvrtc& nvrtc) {
   throw Error(Code::unavailable,
               "this NVRTC, of CUDA " + version_of(nvrtc) + ", compiles for compute capability " + capability(newest) +
                   " at most, but blocks of a cluster meet by instructions of " + capability(needed) +
-                  ": install NVRTC of CUDA 11.8 or newer, or let groups be blocks or grids, with Schedule::gpu_group");
+                  ": install NVRTC of CUDA 11.8 or newer, or let groups be blocks or grids by GpuSchedule::group, " +
+                  "which is gpu_group in a schedule's text");
 }
 
 /// All that an image depends on. NVRTCs of one version may differ in their patches, which only their files say.
