@@ -6,6 +6,15 @@
 #include "cortex/jit/cuda_driver.hpp"
 #include "cortex/jit/nvrtc.hpp"
 
+TEST_CASE("a launch has its attributes where the driver reads them", "[cuda]") {
+  using namespace cortex::jit::cuda;
+  CHECK(sizeof(LaunchAttribute) == 72);
+  CHECK(alignof(LaunchAttribute) == 8);  // of values that are pointers, which are not declared here
+  CHECK(offsetof(LaunchAttribute, bytes) == 8);
+  CHECK(sizeof(LaunchConfig) == 56);
+  CHECK(offsetof(LaunchConfig, attributes) == 40);
+}
+
 #if __has_include("/usr/local/cuda/include/cuda.h") && __has_include("/usr/local/cuda/include/nvrtc.h")
 #include "/usr/local/cuda/include/cuda.h"
 #include "/usr/local/cuda/include/nvrtc.h"

@@ -136,6 +136,18 @@ TEST_CASE("without clusters, or with weights beyond them, the blocks of the grid
   CHECK(shape_of({}, Gpu::of(75), 64 << 20, 256).blocks == 32);  // slices of whole sectors
 }
 
+TEST_CASE("a block of a usual GPU can ask for as much shared memory as CUDA gives it", "[schedule][gpu]") {
+  for (const auto& [sm, kilobytes] :
+       {std::pair(75, 64), std::pair(80, 163), std::pair(86, 99), std::pair(87, 163), std::pair(89, 99),
+        std::pair(90, 227), std::pair(100, 227), std::pair(103, 227), std::pair(120, 99), std::pair(121, 99)}) {
+    CAPTURE(sm);
+    CHECK(Gpu::of(sm).sm == sm);
+    CHECK(Gpu::of(sm).shared_bytes == kilobytes * 1024);
+  }
+  CHECK(shape_of({}, Gpu::of(80), 100 << 10, 128).blocks == 1);
+  CHECK(shape_of({}, Gpu::of(86), 100 << 10, 128).blocks > 1);
+}
+
 TEST_CASE("more threads leave fewer accumulators to each", "[schedule][gpu]") {
   GpuSchedule wish;
   CHECK(shape_of(wish, Gpu::of(90), 1000, 64).accumulators == 28);
