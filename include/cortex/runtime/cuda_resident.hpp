@@ -9,8 +9,9 @@
 //   ModuleUnload
 //   copies of results         do not: they and the kernel have streams of their own, which wait for no other
 //   weights bound anew        allocate, and may run the model's kernel to make tables: the kernel is ended before
-//   kernels of others, and    find the multiprocessors that are left: one, unless `groups` says otherwise; where there
-//   what moves results        is none they wait for the kernel's end
+//   kernels of others, and    find the room that is left: one multiprocessor's, unless `groups` says otherwise; where
+//   what moves results        there is none they wait for the kernel's end
+//   all of another stream     may wait for it, too, where the two streams share a queue of the hardware
 // Functions are loaded with their modules' (`cuModuleGetFunction`), before the kernel is launched.
 #pragma once
 
@@ -33,7 +34,8 @@ namespace cortex::runtime {
 
 /// How long a resident model stays on its device, and how much of it it takes.
 struct ResidentOptions {
-  int groups = 0;         // of blocks, among which a call's roots are shared; 0: all that leave a multiprocessor free
+  int groups = 0;         // of blocks, among which a call's roots are shared; 0: as many as would run at once on all
+                          // multiprocessors but one
   double idle_ms = 10;    // without a call, after which the kernel ends; the next call launches it again
   double life_ms = 1000;  // after which it ends behind a call: what waits for the whole device has its turn, and no
                           // watchdog of a display's takes it for hung
