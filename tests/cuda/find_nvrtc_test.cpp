@@ -96,7 +96,7 @@ TEST_CASE("code by one NVRTC is not taken for that of another with the same vers
   };
   const auto key = [](const jit::Nvrtc& by) { return jit::detail::key_of(by, {"--gpu-architecture=sm_90"}, "source"); };
   const jit::Nvrtc one = nvrtc("one"), other = nvrtc("other");
-  CHECK(jit::detail::version_of(one) == jit::detail::version_of(other));
+  CHECK(jit::version_of(one) == jit::version_of(other));
   CHECK(key(one) == key(one));
   CHECK(!(key(one) == key(other)));
 }

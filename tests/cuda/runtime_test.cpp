@@ -318,7 +318,7 @@ TEST_CASE("a model with clusters does not go to a device without them", "[cuda]"
   fake.gpu = Gpu::of(80);
   auto model = b.compile(on_gpu(Group::cluster, 2), Gpu::of(90));
   CHECK_THAT(error_of_call([&] { model.to(cuda::Device(fake.device())); }),
-             Contains("compiled for compute capability 90 does not run on emulated GPU 0"));
+             Contains("compiled for compute capability 9.0 does not run on emulated GPU 0"));
 }
 
 TEST_CASE("explain says how a GPU shares a call and which weights stay on chip", "[cuda]") {

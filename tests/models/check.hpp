@@ -163,6 +163,18 @@ inline NamedNumbers random_weights(const ra::Graph& graph, unsigned seed) {
   return weights;
 }
 
+/// What makes models of one's own out of one cell, `cell(model, x, shape)`, whose inputs are the words' vectors.
+template <class Kind, class Cell>
+auto own_model(Kind kind, const Cell& cell) {
+  return [=](int inputs, int hidden) {
+    Dim D("input", inputs), H("hidden", hidden);
+    Model<Item> m("own", kind);
+    auto Emb = m.template input<float>("Emb", Dim("vocabulary"), D);
+    auto x = [&](auto n, auto j) { return Emb(word(n), j); };
+    return m.program(cell(m, x, models::CellShape{.input = D, .hidden = H}));
+  };
+}
+
 /// The greatest error of a result, in units of what is allowed: at most 1 where all is right.
 ///
 /// In float each gate is a sum of at most some hundred products of numbers of about 1 / sqrt(H) and 1, so that rounding

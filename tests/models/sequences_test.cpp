@@ -36,14 +36,8 @@ TEST_CASE("GRU gives what its equations give, in float and in double", "[models]
 }
 
 TEST_CASE("the GRU is a cell of a model of one's own", "[models]") {
-  const auto program = [](int inputs, int hidden) {
-    Dim D("input", inputs), H("hidden", hidden);
-    Model<Item> m("own", cortex::sequence);
-    auto Emb = m.input<float>("Emb", Dim("vocabulary"), D);
-    auto x = [&](auto n, auto j) { return Emb(word(n), j); };
-    return m.program(models::gru_cell(m, x, before, {.input = D, .hidden = H}));
-  };
-  check_sizes(program, Shape::sequence, true, layers(1, false, true), {16});
+  const auto cell = [](auto& m, auto x, const models::CellShape& s) { return models::gru_cell(m, x, before, s); };
+  check_sizes(own_model(cortex::sequence, cell), Shape::sequence, true, layers(1, false, true), {16});
 }
 
 TEST_CASE("the GRU with the reset before the product gives what its equations give", "[models]") {

@@ -134,14 +134,10 @@ TEST_CASE("the N-ary TreeLSTM takes the first children of a container", "[models
 }
 
 TEST_CASE("the simple TreeGRU is a cell of a model of one's own", "[models]") {
-  const auto program = [](int inputs, int hidden) {
-    Dim D("input", inputs), H("hidden", hidden);
-    Model<Item> m("own", cortex::tree);
-    auto Emb = m.input<float>("Emb", Dim("vocabulary"), D);
-    auto x = [&](auto n, auto j) { return Emb(word(n), j); };
-    return m.program(models::simple_tree_gru_cell(m, x, kids, {.input = D, .hidden = H}));
+  const auto cell = [](auto& m, auto x, const models::CellShape& s) {
+    return models::simple_tree_gru_cell(m, x, kids, s);
   };
-  check_sizes(program, Shape::ragged, true,
+  check_sizes(own_model(cortex::tree, cell), Shape::ragged, true,
               [](const Weights& w, const Items&) { return tree_gru_by_hand(w, true, word_vector(w)); }, {16});
 }
 

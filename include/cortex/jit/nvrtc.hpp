@@ -12,6 +12,7 @@
 #include <string>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/jit/code_cache.hpp"
 #include "cortex/jit/dynlib.hpp"
@@ -79,6 +80,13 @@ inline Vector<std::string> nvrtc_names(int major, const NvrtcPlaces& places) {
   return names;
 }
 
+/// "13.0", of CUDA.
+inline std::string version_of(const Nvrtc& nvrtc) {
+  int major = 0, minor = 0;
+  nvrtc.Version(&major, &minor);
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
 /// NVRTC of this machine, for a driver that says that it is of CUDA `driver_version` (`cuDriverGetVersion`; 0: there is
 /// none); null with the reason in `why`.
 inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why, int driver_version = 0) {
@@ -106,9 +114,7 @@ inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why, int driver_vers
     return nullptr;
   }
   // It opens its built-in functions by name, which the loader finds once they are open.
-  int major = 0, minor = 0;
-  nvrtc->Version(&major, &minor);
-  const std::string version = std::to_string(major) + "." + std::to_string(minor);
+  const std::string version = version_of(*nvrtc);
   const std::string directory = DynamicLibrary::directory_of(reinterpret_cast<const void*>(nvrtc->Version));
   DynamicLibrary::open({directory + "libnvrtc-builtins.so." + version, "libnvrtc-builtins.so." + version});
   return nvrtc;
@@ -148,17 +154,12 @@ inline Vector<int> architectures(const Nvrtc& nvrtc) {
   return result;
 }
 
-inline std::string version_of(const Nvrtc& nvrtc) {
-  int major = 0, minor = 0;
-  nvrtc.Version(&major, &minor);
-  return std::to_string(major) + "." + std::to_string(minor);
-}
-
 [[noreturn]] inline void refuse_architecture(const Nvrtc& nvrtc, int newest, int needed) {
-  const auto capability = [](int sm) { return std::to_string(sm / 10) + "." + std::to_string(sm % 10); };
   throw Error(Code::unavailable,
-              "this NVRTC, of CUDA " + version_of(nvrtc) + ", compiles for compute capability " + capability(newest) +
-                  " at most, but blocks of a cluster meet by instructions of " + capability(needed) +
+              "this NVRTC, of CUDA " + version_of(nvrtc) + ", compiles for compute capability " +
+                  cortex::detail::capability_text(newest) +
+                  " at most, but blocks of a cluster meet by instructions of " +
+                  cortex::detail::capability_text(needed) +
                   ": install NVRTC of CUDA 11.8 or newer, or let groups be blocks or grids by GpuSchedule::group, " +
                   "which is gpu_group in a schedule's text");
 }
@@ -183,8 +184,8 @@ inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int
   for (const int one : known)
     if (one <= sm) architecture = one;
   if (!architecture)
-    throw Error(Code::unavailable, "this NVRTC does not compile for compute capability " + std::to_string(sm / 10) +
-                                       "." + std::to_string(sm % 10) + ", only from " +
+    throw Error(Code::unavailable, "this NVRTC does not compile for compute capability " +
+                                       cortex::detail::capability_text(sm) + ", only from " +
                                        std::to_string(known.empty() ? 0 : known.front()) + " on");
   if (architecture < options.least_sm) detail::refuse_architecture(nvrtc, architecture, options.least_sm);
   image.ptx = architecture != sm || options.force_ptx;

@@ -6,7 +6,6 @@
 //   Emb(word(n) * 2 + 1, i)      ->   evaluated at every node before the kernel runs
 #pragma once
 
-#include <algorithm>
 #include <utility>
 
 #include "cortex/base/vector.hpp"

@@ -96,8 +96,7 @@ inline int blocks_for(GpuShape shape, const GpuProblem& problem, std::int64_t mo
 
 inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   using Group = GpuSchedule::Group;
-  const std::string device =
-      "a GPU of compute capability " + std::to_string(gpu.sm / 10) + "." + std::to_string(gpu.sm % 10);
+  const std::string device = "a GPU of compute capability " + cortex::detail::capability_text(gpu.sm);
   if (gpu.sm < 70) refuse_gpu(device + " is older than what is supported, 7.0 and later");
   if (wish.tensor_cores != GpuSchedule::TensorCores::off && gpu.sm < 80)
     refuse_gpu(device + " has no tensor cores for " + std::string(to_string(products_of(wish))) +
