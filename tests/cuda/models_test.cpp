@@ -169,6 +169,19 @@ TEST_CASE("a GPU runs N-ary TreeLSTM, whose children may be absent", "[cuda]") {
   check_model(models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional);
 }
 
+TEST_CASE("a GPU negates numbers made of the nodes' integers as numbers", "[cuda]") {
+  const auto cell = [](auto& m, auto x, const models::CellShape& s) {
+    auto h = m.template placeholder<float>("h", s.hidden);
+    auto U = m.template input<float>("U", s.hidden, s.input);
+    return m.recursion(h, m.compute("next", s.hidden, [&](auto n, auto i) {
+      const auto share = cortex::cast<float>(word(n)) / float(vocabulary);
+      return tanh(-share + sum(s.input, [&](auto j) { return U(i, j) * -sin(share) * x(n, j); }) +
+                  sum(kids(n), [&](auto k) { return h(k, i); }));
+    }));
+  };
+  check_model(own_model(cortex::tree, cell)(12, 12), Shape::ragged);
+}
+
 TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]") {
   const auto program = models::tree_gru<Item, double>(word, kids, sizes(5, 12)).program;
   const NamedNumbers weights = random_weights(program.graph(), 3);

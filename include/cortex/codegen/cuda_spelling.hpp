@@ -53,11 +53,11 @@ inline std::string cuda_float(double value, DType type) {
 
 [[noreturn]] inline void refuse_cuda(const std::string& what) { throw Error(Code::internal, "CUDA text: " + what); }
 
-/// `wraps`: an integer that may be any.
+/// `wraps`: of integers that may be any.
 inline std::string cuda_unary(ir::UnaryOp op, DType type, const std::string& a, bool wraps = false) {
   using ir::UnaryOp;
   if (op == UnaryOp::logical_not) return "!" + a;
-  const std::string minus_a = wraps ? "sub_(0, " + a + ")" : "-" + a;
+  const std::string minus_a = wraps && type == DType::i32 ? "sub_(0, " + a + ")" : "-" + a;
   if (op == UnaryOp::neg) return minus_a;
   if (is_int(type)) {
     if (op == UnaryOp::relu) return a + " < 0 ? 0 : " + a;

@@ -24,7 +24,7 @@ inline bool is_data(const ir::Load& load) {
 }
 
 /// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value, and `data` if it is
-/// an integer made of numbers in the user's nodes: these may be any, so that arithmetic on them wraps.
+/// made of integers in the user's nodes: these may be any, so that arithmetic on integers made of them wraps.
 struct Operand {
   std::string text;
   bool fixed = true;
