@@ -1,4 +1,4 @@
-// expect: this child may be absent, and then has no structure
+// expect: this child may be absent, and then has neither structure nor data
 #include "prelude.hpp"
 
 void build() {

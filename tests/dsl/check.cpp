@@ -21,8 +21,9 @@ Graph good() {
   auto W = m.input<float>("W", H, H);
   auto h = m.placeholder<float>("h", H);
   auto zero = m.compute("zero", H, [&](auto, auto) { return cortex::cast<float>(0); });
-  auto x = m.compute("x", H,
-                     [&](auto n, auto i) { return sum(H, [&](auto j) { return W(i, j) * h(left(n), j); }) * word(n); });
+  auto x = m.compute("x", H, [&](auto n, auto i) {
+    return sum(H, [&](auto j) { return W(i, j) * h(left(n), j); }) * word(n) * age(n);
+  });
   auto b = m.if_then_else(
       "b", [](auto n) { return is_leaf(n); }, zero, x);
   return m.recursion_op(h, b).graph();
@@ -120,6 +121,8 @@ TEST_CASE("check holds reads to what is there") {
                return read(g, "zero", {n, cortex::ir::call(UfKind::field, "id", {child(n)}, 0)});
              }),
              Contains("'id' is read at a child that may be absent"));
+  CHECK_THAT(verdict_on([](Graph& g, Expr n, Expr) { return read(g, "node_age", {child(n)}); }),
+             Contains("'node_age' is read at a child that may be absent"));
   CHECK_THAT(verdict_on([](Graph& g, Expr n, Expr i) {
                return read(g, "zero", {n, i}) + read(g, "zero", {n, cortex::ir::call(UfKind::num_nodes, "num_nodes")});
              }),

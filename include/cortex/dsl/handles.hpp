@@ -16,6 +16,8 @@ template <class NodeT, class T, std::size_t Rank>
 class Placeholder;
 template <class NodeT, std::size_t Rank, class AccessorSet>
 class Op;
+template <class NodeT, std::size_t Rank, class AccessorSet>
+class NodeData;
 template <class NodeT, class T, std::size_t Rank, class AccessorSet>
 class Computed;
 
@@ -25,6 +27,8 @@ template <class N, class T, std::size_t R>
 inline constexpr bool is_tensor<Placeholder<N, T, R>> = true;
 template <class N, std::size_t R, class Set>
 inline constexpr bool is_tensor<Op<N, R, Set>> = true;
+template <class N, std::size_t R, class Set>
+inline constexpr bool is_tensor<NodeData<N, R, Set>> = true;
 template <class N, class T, std::size_t R, class Set>
 inline constexpr bool is_tensor<Computed<N, T, R, Set>> = true;
 
@@ -40,6 +44,8 @@ template <class T>
 inline constexpr bool is_op = false;
 template <class N, std::size_t R, class Set>
 inline constexpr bool is_op<Op<N, R, Set>> = true;
+template <class N, std::size_t R, class Set>
+inline constexpr bool is_op<NodeData<N, R, Set>> = true;
 
 /// What all handles have in common. A handle keeps what it needs of its model alive.
 class Handle {
@@ -157,8 +163,8 @@ class Placeholder : public Handle {
   }
 };
 
-/// R3, R5, and data of the node (R1): a tensor with one row per node, read at the node itself: `op(n, i)`. `Set` holds
-/// the accessors that it depends on, through other operators too.
+/// R3, R5: a tensor with one row per node, read at the node itself: `op(n, i)`. `Set` holds the accessors that it
+/// depends on, through other operators too.
 template <class NodeT, std::size_t Rank, class AccessorSet>
 class Op : public Handle {
  public:
@@ -175,6 +181,30 @@ class Op : public Handle {
                     "(P.2) recursive calls come first: an operator is read at the node itself; at a child read a "
                     "placeholder, as in h(left(n), i), and make "
                     "what is needed of the child a state");
+      static_assert(detail::valid_rank<Rank, sizeof...(I)>());
+      using Reads = typename detail::JoinedSet<First, I...>::type;
+      return Data<Join<Set, Reads>>{this->read_at(node.state(), {node.expr(), dsl::index<false>(index)...})};
+    } else {
+      return Data<>{};
+    }
+  }
+};
+
+/// R1, data of the node: floating-point numbers that nodes have, read at the node itself, `x(n, i)`, or at the
+/// children, parents or members that a reduction visits: `sum(kids(n), [&](auto k) { return x(k, i) * h(k, i); })`.
+template <class NodeT, std::size_t Rank, class AccessorSet>
+class NodeData : public Handle {
+ public:
+  using Handle::Handle;
+  using Node = NodeT;
+  using Set = AccessorSet;
+  static constexpr std::size_t rank = Rank;
+
+  template <class First, class... I>
+  auto operator()(const First& node, const I&... index) const {
+    static_assert(detail::valid_node<First, NodeT>());
+    if constexpr (is_node<First>) {
+      static_assert(detail::valid_present<First>());
       static_assert(detail::valid_rank<Rank, sizeof...(I)>());
       using Reads = typename detail::JoinedSet<First, I...>::type;
       return Data<Join<Set, Reads>>{this->read_at(node.state(), {node.expr(), dsl::index<false>(index)...})};
@@ -214,5 +244,5 @@ class Computed : public Handle {
 }  // namespace cortex::dsl
 
 namespace cortex {
-using dsl::Computed, dsl::Input, dsl::Op, dsl::Placeholder;
+using dsl::Computed, dsl::Input, dsl::NodeData, dsl::Op, dsl::Placeholder;
 }  // namespace cortex

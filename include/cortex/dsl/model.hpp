@@ -120,7 +120,7 @@ class Model {
         state_, dsl::add_placeholder(state(), std::move(name), dtype_of<T>, Vector<Dim>{Dim(dims)...}));
   }
 
-  /// R1, data of the node: floating-point numbers in each node as an operator `[node, dims...]`, read as `x(n, i)`:
+  /// R1, data of the node: floating-point numbers in each node as a tensor `[node, dims...]`, read as `x(n, i)`:
   /// `auto x = m.field("x", features, E)`. The extents' product is the array's size; several dimensions are row-major.
   /// Where the size is each node's own, as that of a std::vector or std::span, a call with a node that is read and has
   /// another number of them throws `Error{invalid_structure}`.
@@ -136,7 +136,7 @@ class Model {
       static_assert(Accessor::template is_vector<Node>() == (sizeof...(Dims) > 0),
                     "an array takes at least one dimension, a single number none");
     }
-    return dsl::Op<Node, sizeof...(Dims), structure::Accessors<Accessor>>(
+    return dsl::NodeData<Node, sizeof...(Dims), structure::Accessors<Accessor>>(
         state_, dsl::add_field(state(), std::move(name), dsl::detail::described_accessor<Accessor, Node>(),
                                Vector<Dim>{Dim(dims)...}));
   }

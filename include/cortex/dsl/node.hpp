@@ -189,11 +189,11 @@ namespace detail {
 template <class Ref>
 constexpr bool valid_present() {
   static_assert(Ref::steps <= 1,
-                "(P.2) recursive calls come first: the structure is read at the node itself and at its children, not "
-                "further away");
+                "(P.2) recursive calls come first: structure and data are read at the node itself and at its children, "
+                "not further away");
   static_assert(Ref::is_present || Ref::steps > 1,
-                "this child may be absent, and then has no structure: read it at the node itself, or at the children "
-                "that a reduction visits");
+                "this child may be absent, and then has neither structure nor data: read them at the node itself, or "
+                "at the children that a reduction visits");
   return true;
 }
 
@@ -246,8 +246,7 @@ auto field_of(const Ref& ref, const A&, const Index&... index) {
                   "an array of floating-point numbers needs a dimension: declare it, auto x = model.field(\"x\", "
                   "accessor, E), and read x(n, i)");
     static_assert(is_vector || sizeof...(Index) == 0, "a field that is no array is read without an index");
-    static_assert(Ref::steps == 0,
-                  "(P.2) recursive calls come first: floating-point data is read at the node itself, not at a child");
+    static_assert(valid_present<Ref>());
     return Data<Set>{ir::Load::make(scalar_field(*ref.state(), accessor), {ref.expr()})};
   } else {
     static_assert(valid_present<Ref>());

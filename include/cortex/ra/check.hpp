@@ -294,6 +294,7 @@ class OpChecker {
   }
 
   void at_node(const Op& source, const ir::Expr& node) {
+    if (source.kind == OpKind::field) return present(source.name(), node);
     const int steps = depth(node);
     if (source.kind != OpKind::placeholder && steps != 0)
       fail({"(P.2) recursive calls come first: ", in_quotes(source.name()),
@@ -407,7 +408,7 @@ class OpChecker {
       case ir::UfKind::field: component(n); break;
       default: fail({"a function that lowering makes, not an operator: ", in_quotes(n.uf.name)});
     }
-    present(n);
+    present(n.uf.name, n.args[0]);
   }
 
   void component(const ir::UfCall& n) {
@@ -427,15 +428,16 @@ class OpChecker {
            range(n.args[1]));
   }
 
-  /// The structure of a child is read only where there is one for certain: at child `k` of a reduction over children.
-  void present(const ir::UfCall& n) {
-    const int steps = depth(n.args[0]);
+  /// Structure and data of a child are read only where there is one for certain: at child `k` of a reduction over
+  /// children.
+  void present(const std::string& read, const ir::Expr& node) {
+    const int steps = depth(node);
     if (steps == 0) return;
-    const auto* child = n.args[0].as<ir::UfCall>();
+    const auto* child = node.as<ir::UfCall>();
     const Bound* k =
         child->uf.kind == ir::UfKind::kth_child && child->args[1].as<ir::Var>() ? find(child->args[1]) : nullptr;
     if (steps > 1 || !k || k->container != child->uf.accessor)
-      fail({in_quotes(n.uf.name),
+      fail({in_quotes(read),
             " is read at a child that may be absent; read it at the node itself, or at the children of a reduction"});
   }
 

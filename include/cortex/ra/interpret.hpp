@@ -385,7 +385,7 @@ class GraphInterpreter {
     Plan& p = plan_of(t.slot);
     const std::size_t first = source.kind == OpKind::input ? 0 : 1;
     std::int64_t node = slots_[0], offset = 0;
-    if (first && source.kind == OpKind::placeholder) node = integer(t.parts[0]);
+    if (source.kind == OpKind::placeholder || source.kind == OpKind::field) node = integer(t.parts[0]);
     for (std::size_t d = 0; d < p.extents.size(); ++d) {
       const std::int64_t index = integer(t.parts[d + first]);
       if (index < 0 || index >= p.extents[d]) [[unlikely]]

@@ -1,4 +1,4 @@
-// expect: (P.2) recursive calls come first: floating-point data is read at the node itself
+// expect: this child may be absent, and then has neither structure nor data
 #include "prelude.hpp"
 
 void build() {
