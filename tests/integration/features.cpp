@@ -145,6 +145,28 @@ TEST_CASE("an input vector in the node is read as a tensor", "[features]") {
   CHECK(model(first)[0][2] == 17.5f);
 }
 
+TEST_CASE("an array in the node is read as a matrix, row by row", "[features]") {
+  struct Node {
+    std::array<double, 40> x;
+    const Node* next;
+  };
+  Dim A("rows", 20), B("columns", 2);
+  Model<Node> m("matrices", cortex::sequence);
+  auto x = m.field("x", cortex::field<&Node::x>, A, B);
+  auto h = m.placeholder<double>("h", A);
+  auto body = m.compute("body", A, [&](auto n, auto i) {
+    return sum(B, [&](auto j) { return (1 + 10 * j) * x(n, i, j); }) + h(cortex::optional_child<&Node::next>(n), i);
+  });
+  const auto program = m.recursion_op(h, body);
+  Node last{{}, nullptr}, first{{}, &last};
+  for (std::size_t k = 0; k < 40; ++k) first.x[k] = double(k), last.x[k] = 1000 * double(k);
+  for (const auto& schedule : {Schedule(), Schedule::standard()}) {
+    const auto model = test::compile_here(program, schedule);
+    const auto result = model(first);
+    for (std::size_t i = 0; i < 20; ++i) CHECK(result[0][i] == 1001 * double(2 * i + 11 * (2 * i + 1)));
+  }
+}
+
 TEST_CASE("nodes may have as many numbers as a model declares, wherever they keep them", "[features]") {
   struct Node {
     std::vector<float> x;
@@ -190,6 +212,80 @@ TEST_CASE("nodes may have as many numbers as a model declares, wherever they kee
   const auto result = shared(twins);
   CHECK(result.num_computed() == 3);
   CHECK(result[0][0] == 10.5f);
+}
+
+TEST_CASE("numbers of the nodes are read at children, parents and members", "[features]") {
+  struct Arc {
+    float weight;
+    std::vector<float> features;
+    std::vector<const Arc*> from;
+  };
+  constexpr auto from = cortex::children<&Arc::from>;
+  constexpr auto above = cortex::parents<from>;
+  constexpr auto weight = cortex::field<&Arc::weight>;
+  Dim F("features", 3);
+  Model<Arc> m("weighted", cortex::dag);
+  auto x = m.field("x", cortex::field<&Arc::features>, F);
+  auto up_of = m.placeholder<float>("up", F);
+  auto up_body = m.compute("up_body", F, [&](auto n, auto i) {
+    return 1 + sum(from(n), [&](auto k) { return weight(k) * (x(k, i) + up_of(k, 2 - i)); });
+  });
+  auto up = m.recursion(up_of, up_body);
+  auto down_of = m.placeholder<float>("down", F);
+  auto down_body = m.compute("down_body", F, [&](auto n, auto i) {
+    return up(n, i) + sum(above(n), [&](auto p) { return x(p, 0) * weight(p) * down_of(p, i); });
+  });
+  auto down = m.recursion(down_of, down_body);
+  auto all = m.readout<float>(
+      "all", F, [&](auto r, auto i) { return sum(cortex::nodes(r), [&](auto n) { return weight(n) * x(n, i); }); });
+  const auto program = m.program(down, up, all);
+
+  //  top -> {left, right}, both -> low; low and top alone are read at a node that is a leaf, or a root
+  const Arc low{2, {1, 2, 3}, {}}, left{3, {4, 5, 6}, {&low}}, right{-1, {7, 8, 9}, {&low}};
+  const Arc top{5, {-1, 0, 1}, {&left, &right}};
+  const auto up_by_hand = [&](auto& self, const Arc& n, std::size_t i) -> float {
+    float result = 1;
+    for (const Arc* k : n.from) result += k->weight * (k->features[i] + self(self, *k, 2 - i));
+    return result;
+  };
+  for (const auto& schedule : {Schedule(), Schedule::standard(), Schedule().dynamic_batch(),
+                               Schedule::standard().share_no_subtrees(), Schedule::standard().workers(2)}) {
+    const auto model = test::compile_here(program, schedule);
+    const auto result = model(top);
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto up_at = [&](const Arc& n) { return up_by_hand(up_by_hand, n, i); };
+      const auto factor = [](const Arc& n) { return n.weight * n.features[0]; };
+      const float at_top = up_at(top), at_left = up_at(left) + factor(top) * at_top,
+                  at_right = up_at(right) + factor(top) * at_top;
+      CHECK(result.node(&top, "up")[i] == at_top);
+      CHECK(result.node(&left)[i] == at_left);
+      CHECK(result.node(&right)[i] == at_right);
+      CHECK(result.node(&low)[i] == up_at(low) + factor(left) * at_left + factor(right) * at_right);
+      float sum = 0;
+      for (const Arc* n : {&low, &left, &right, &top}) sum += n->weight * n->features[i];
+      CHECK(result.root(0, "all")[i] == sum);
+    }
+    const Arc short_of_one{1, {1, 2}, {}}, over{1, {1, 2, 3}, {&short_of_one}};
+    CHECK(model.try_call(over).error().code == Code::invalid_structure);
+  }
+
+  Dim one("one", 1);
+  Model<Arc> below("below", cortex::tree);
+  auto h = below.placeholder<float>("h", one);
+  auto leaf = below.compute("leaf", one, [](auto, auto) { return cortex::cast<float>(1); });
+  auto inner = below.compute("inner", one, [&](auto n, auto i) {
+    return 1 + sum(from(n), [&](auto k) { return weight(k) * (h(k, i) + 1); });
+  });
+  auto body = below.if_then_else([](auto n) { return is_leaf(n); }, leaf, inner);
+  const auto once = test::compile_here(below.recursion_op(h, body), Schedule::standard().share_subtrees());
+  const Arc a{2, {}, {}}, same = a, b{3, {}, {}};  // b differs in what its parent reads alone
+  const Arc over_a{1, {}, {&a}}, over_same{1, {}, {&same}}, over_b{1, {}, {&b}};
+  const auto result = once({&over_a, &over_same, &over_b});
+  CHECK(result.num_nodes() == 6);
+  CHECK(result.num_computed() == 4);
+  CHECK(result[0][0] == 1 + 2 * (1 + 1));
+  CHECK(result[1][0] == result[0][0]);
+  CHECK(result[2][0] == 1 + 3 * (1 + 1));
 }
 
 TEST_CASE("states may be doubles", "[features]") {
@@ -297,12 +393,17 @@ TEST_CASE("a weight may be indexed by the position of the child", "[features]") 
   CHECK(model(root)[0][19] == 1 + 2 + 2 * 3 + 3 * 5);
 }
 
+namespace {
+
+struct Many {
+  int id = 0;
+  std::vector<const Many*> in;
+};
+constexpr auto in = cortex::children<&Many::in>;
+
+}  // namespace
+
 TEST_CASE("folds over children stand inside one another, as attention does", "[features]") {
-  struct Many {
-    int id = 0;
-    std::vector<const Many*> in;
-  };
-  constexpr auto in = cortex::children<&Many::in>;
   constexpr int extent = 5;
   Dim H{"hidden", extent}, V{"vocabulary"};
   const auto model_of = [&](auto fold) {
@@ -354,11 +455,6 @@ TEST_CASE("folds over children stand inside one another, as attention does", "[f
 }
 
 TEST_CASE("a sum over pairs of children has its factors in any order", "[features]") {
-  struct Many {
-    int id = 0;
-    std::vector<const Many*> in;
-  };
-  constexpr auto in = cortex::children<&Many::in>;
   constexpr int extent = 5;
   Dim H{"hidden", extent}, V{"vocabulary"};
   const std::vector<float> emb = test::uniform(3 * extent, 1, 1), u = test::uniform(extent * extent, 1, 2);

@@ -24,7 +24,7 @@ struct Vertex {
   const Vertex* first = nullptr;
   const Vertex* second = nullptr;
   std::vector<const Vertex*> kids;
-  std::array<float, 3> feature{};
+  std::array<float, 6> feature{};
 };
 
 using VertexSet = structure::Accessors<structure::OptionalChild<&Vertex::first>,
@@ -118,8 +118,10 @@ struct GraphCase {
     info.dtype = dtype;
     info.role = kind == ra::OpKind::input         ? ir::Role::weight
                 : kind == ra::OpKind::placeholder ? ir::Role::state
+                : kind == ra::OpKind::field       ? ir::Role::field
                                                   : ir::Role::temp;
     if (kind == ra::OpKind::input) info.slot = int(weights.size());
+    if (kind == ra::OpKind::field) info.slot = 1;  // the feature, which is the only one of numbers
     info.dims = dims;
     if (kind != ra::OpKind::input) info.dims.insert(info.dims.begin(), dims::node);
     ra::Op op;
@@ -160,7 +162,7 @@ struct GraphCase {
 inline GraphCase graph_of_vertices(const std::string& name, std::uint64_t seed) {
   // The accessors, registered as a user's lambdas would.
   Model<Vertex> all(name, cortex::dag);
-  Dim V{"vocabulary"}, F{"feature", 3}, one{"one", 1};
+  Dim V{"vocabulary"}, F{"feature", 6}, one{"one", 1};
   auto table = all.input<float>("table", V);
   all.compute("word", one,
               [&](auto n, auto) { return table(cortex::field<&Vertex::word>(n)); });  // field 0 is the word

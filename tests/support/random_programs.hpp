@@ -173,6 +173,7 @@ class RandomProgram : public GraphCase {
       if (pick == 1 && way_ != ra::Direction::roots)
         return ir::call(ir::UfKind::num_children, "num_children", {node_}, 0);
       if (pick == 2 && !indices_.empty()) return indices_[std::size_t(random_.below(int(indices_.size())))].var;
+      if (pick == 3 && position_) return position_;
       return word();
     }
     const ir::Expr a = integer(depth - 1), b = integer(depth - 1);
@@ -234,6 +235,21 @@ class RandomProgram : public GraphCase {
     return ir::Load::make(add_input(random_, std::move(dims), 1, dtype_), std::move(at));
   }
 
+  /// One of the node's numbers, or of a child's, which are a vector or a matrix.
+  ir::Expr feature() {
+    if (!feature_) {
+      const int columns = 1 + random_.below(3);
+      std::vector<Dim> dims{Dim("feature", 6 / columns)};
+      if (columns > 1) dims.push_back(Dim("of_feature", columns));
+      feature_ = GraphCase::add(ra::OpKind::field, "x", std::move(dims)).buffer;
+    }
+    Vector<ir::Expr> at{node_or_child()};
+    for (std::size_t d = 1; d < feature_->dims.size(); ++d)
+      at.push_back(clamped(integer(1), feature_->dims[d].extent()));
+    const ir::Expr x = ir::Load::make(feature_, std::move(at));
+    return dtype_ == DType::f32 ? x : ir::Cast::make(dtype_, x);
+  }
+
   /// Where an earlier value of this recursion stands: at a child, by position or by name, or at the parent.
   ir::Expr before() {
     if (child_) return child_;
@@ -244,7 +260,7 @@ class RandomProgram : public GraphCase {
   }
 
   ir::Expr leaf() {
-    switch (random_.below(7)) {
+    switch (random_.below(8)) {
       case 0:
       case 1: return weight();
       case 2:
@@ -259,6 +275,7 @@ class RandomProgram : public GraphCase {
       case 5:
         if (!completed_.empty()) return element(any(completed_), node_or_child());
         break;
+      case 6: return feature();
       default: return ir::Cast::make(dtype_, integer(1));
     }
     return number(random_.uniform(-1, 1));
@@ -326,8 +343,9 @@ class RandomProgram : public GraphCase {
     const ir::Expr var = ir::Var::make("k");
     const std::size_t known = values_.size();
     child_ = ir::call(ir::UfKind::kth_child, "each", {node_, var}, container);
+    if (container == 0) position_ = var;  // parents and members have no order
     ir::Expr each = value(depth);
-    child_ = ir::Expr();
+    child_ = position_ = ir::Expr();
     values_.resize(known);
     const ir::ReduceAxis axis{var, dims::child, ir::call(ir::UfKind::num_children, "count", {node_}, container)};
     const int pick = random_.below(4);
@@ -344,8 +362,9 @@ class RandomProgram : public GraphCase {
   ra::Direction way_ = ra::Direction::up;
   bool readouts_ = false;
   std::vector<Tensor> states_, here_, completed_;  // of this recursion, its operators, and states of those before
+  ir::Buffer feature_;                             // the nodes' numbers, once they are read
   // Where the value that is being made stands.
-  ir::Expr node_, child_;
+  ir::Expr node_, child_, position_;
   std::vector<Index> indices_;
   std::vector<ir::Expr> values_;  // those that can be used again here
   int budget_ = 0;

@@ -20,26 +20,26 @@ namespace cortex::pass {
 
 namespace detail {
 
-/// Row-major with the innermost dimension padded. Float fields are stored by the linearizer, 16 elements at a time.
+/// Row-major with the innermost dimension padded. What the linearizer stores lies as the nodes have it, one element
+/// after the other, in rows of a multiple of 16.
 inline ir::Layout padded_layout(const ir::Buffer& buffer) {
   const auto& dims = buffer->dims;
+  const bool by_linearizer = buffer->role == ir::Role::field || buffer->role == ir::Role::index;
   ir::Layout layout;
   if (dims.empty()) layout.fixed_size = 1;
   std::int64_t stride = 1;
   for (int d = int(dims.size()) - 1; d >= 0; --d) {
-    layout.axes.push_back({d, 1, 0, stride});
     const std::int64_t extent = std::max<std::int64_t>(dims[std::size_t(d)].extent(), 1);
     const bool innermost = d == int(dims.size()) - 1;
-    const bool by_linearizer = buffer->role == ir::Role::field || buffer->role == ir::Role::index;
+    if (d == 0 && by_linearizer && !innermost) stride = (stride + 15) / 16 * 16;
+    layout.axes.push_back({d, 1, 0, stride});
     if (d == 0) {
       if (dims[0].kind() == DimKind::dense)
         layout.fixed_size = stride * extent;
       else
         layout.row_size = stride;
-    } else if (innermost && by_linearizer) {
-      stride = (extent + 15) / 16 * 16;
     } else {
-      stride = innermost ? schedule::round_to_lines(extent, buffer->dtype) : stride * extent;
+      stride = innermost && !by_linearizer ? schedule::round_to_lines(extent, buffer->dtype) : stride * extent;
     }
   }
   return layout;
