@@ -47,9 +47,9 @@ struct OneDnn {
         : from_(Memory::dim(from)),
           to_(Memory::dim(to)),
           forth_(forth),
-          weights_({{from_, to_}, Memory::data_type::f32, Tag::ab}, engine(), forth_.data()),
+          weights_{{{{from_, to_}, Memory::data_type::f32, Tag::ab}, engine(), forth_.data()}, {}},
           // inner_product's weights are [outputs, inputs]: the same numbers in the other order
-          weights_back_({{to_, from_}, Memory::data_type::f32, Tag::ba}, engine(), forth_.data()) {}
+          weights_back_{{{{to_, from_}, Memory::data_type::f32, Tag::ba}, engine(), forth_.data()}, {}} {}
 
     void operator()(const float* x, std::size_t rows, float* y, bool add) const {
       auto& cache = add ? adding_ : storing_;
@@ -81,16 +81,23 @@ struct OneDnn {
       }
     };
 
-    /// The weights in the layout `desc`, packed when it is first asked for.
-    Memory packed(const Memory& plain, const Memory::desc& desc) const {
-      for (const Memory& known : packed_)
-        if (known.get_desc() == desc) return known;
-      Memory result(desc, engine());
-      dnnl::reorder(plain, result).execute(stream(), const_cast<Memory&>(plain), result);
-      stream().wait();
-      packed_.push_back(result);
-      return result;
-    }
+    /// One of the two orders of the weights, and the layouts that it was packed in. Apart, because descriptors do not
+    /// tell a square matrix from its transpose.
+    struct Weights {
+      Memory plain;
+      mutable std::vector<Memory> packed;
+
+      /// In the layout `desc`, packed when it is first asked for.
+      Memory in(const Memory::desc& desc) const {
+        for (const Memory& known : packed)
+          if (known.get_desc() == desc) return known;
+        Memory result(desc, engine());
+        dnnl::reorder(plain, result).execute(stream(), const_cast<Memory&>(plain), result);
+        stream().wait();
+        packed.push_back(result);
+        return result;
+      }
+    };
 
     std::unique_ptr<Ready> fastest(Memory::dim rows, bool add) const {
       dnnl::primitive_attr attributes;
@@ -106,12 +113,12 @@ struct OneDnn {
       const Memory::desc any_back({to_, from_}, Memory::data_type::f32, Tag::any);
 
       const dnnl::matmul::primitive_desc matmul({x, any, y}, attributes, engine());
-      auto first = std::make_unique<Ready>(dnnl::matmul(matmul), x, y, packed(weights_, matmul.weights_desc()),
+      auto first = std::make_unique<Ready>(dnnl::matmul(matmul), x, y, weights_.in(matmul.weights_desc()),
                                            matmul.scratchpad_desc());
       const dnnl::inner_product_forward::primitive_desc inner({dnnl::prop_kind::forward_inference, x, any_back, y},
                                                               attributes, engine());
       auto second = std::make_unique<Ready>(dnnl::inner_product_forward(inner), x, y,
-                                            packed(weights_back_, inner.weights_desc()), inner.scratchpad_desc());
+                                            weights_back_.in(inner.weights_desc()), inner.scratchpad_desc());
       const std::vector<float> from(std::size_t(rows * from_), 0.5F);
       std::vector<float> to(std::size_t(rows * to_));
       const auto time_of = [&](Ready& ready) {
@@ -128,8 +135,7 @@ struct OneDnn {
 
     Memory::dim from_, to_;
     Buffer forth_;
-    Memory weights_, weights_back_;
-    mutable std::vector<Memory> packed_;
+    Weights weights_, weights_back_;
     mutable std::vector<std::unique_ptr<Ready>> storing_, adding_;  // by the number of rows
   };
 };
