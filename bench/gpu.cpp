@@ -1,20 +1,23 @@
 // The latency of recursive models on a GPU, and what it is made of: numbering on the host, transfer, kernel, results.
 //
-//   gpu [--models treelstm,...] [--hidden 256,512] [--batch 1,10,64] [--systems cortex,...] [--rounds N]
-//       [--json FILE] [--export DIR] [--levels]
+//   gpu [--models treelstm,...] [--hidden 256,512] [--batch 1,10,64] [--systems cortex,...] [--ablation] [--rounds N]
+//       [--json FILE] [--about FILE] [--export DIR] [--levels] [--compile 90]
 //
 // `bench/gpu` builds this and runs it, and PyTorch beside it. The systems are ways to share a call among the blocks of
-// a device, with tables of what words decide, with weights and results in the device's memory, and with a kernel that
-// stays there from call to call (one call of a round launches it). Each runs over the same ten batches and is first
-// held against recursion in double; then they alternate round by round. A time is of a whole call, from the roots to
-// their first states on the host. --export writes what was computed with, for peers in other languages: weights,
-// structures and the states that are right.
+// a device, with tables of what words decide, on tensor cores, with weights and results in the device's memory, and
+// with a kernel that stays there from call to call (one call of a round launches it); with --ablation also without
+// parts of the compiler, unrolled and refactored (E5 to E7). Each runs over the same ten batches and is first held
+// against recursion in double; then they alternate round by round. A time is of a whole call, from the roots to their
+// first states on the host. --export writes what was computed with, for peers in other languages: weights, structures
+// and the states that are right. --compile needs no GPU: it compiles each system for one that need not be there.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cortex/cuda.hpp>
+#include <cortex/loops.hpp>
 #include <cortex/weights/safetensors.hpp>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -33,16 +36,32 @@ namespace {
 using namespace bench;
 using cortex::GpuSchedule;
 
-/// A way to share a call.
+/// A way to share a call, or to compile the model for it.
 struct Way {
   const char* name;
-  GpuSchedule schedule;
-  bool tables = false;     // of what words decide
+  GpuSchedule gpu{};
   bool on_device = false;  // weights come from the device's memory, and results go there before they come to the host
   bool stays = false;      // the kernel, from one call to the next: none is launched
+  bool ablation = false;   // only where it is asked for
+  cortex::Schedule (*recursion)(const std::string& model) = [](const std::string&) {
+    return cortex::Schedule::standard();
+  };
+
+  cortex::Schedule schedule(const std::string& model) const { return recursion(model).on_gpu(gpu); }
+
+  /// Of values up to `size`. Tensor cores multiply what is rounded to so many bits; 16 roundings are a guard against
+  /// wrong programs, while the tests hold what they compute against the interpreter with the same roundings.
+  double allowed(double size, std::size_t hidden) const {
+    using Cores = GpuSchedule::TensorCores;
+    const double f32 = allowed_error(size, hidden);
+    if (gpu.tensor_cores == Cores::off) return f32;
+    return f32 + 16 * std::max(size, 1.0) * (gpu.tensor_cores == Cores::bf16 ? 0x1p-9 : 0x1p-12);
+  }
 };
 using Group = GpuSchedule::Group;
 using Kept = GpuSchedule::Weights;
+using Cores = GpuSchedule::TensorCores;
+using cortex::Schedule;
 const std::vector<Way>& all_ways() {
   static const std::vector<Way> ways{
       {"cortex", {}},
@@ -53,9 +72,27 @@ const std::vector<Way>& all_ways() {
       {"cortex_streamed", {.weights = Kept::streamed}},
       {"cortex_resident", {.weights = Kept::resident}},
       {"cortex_registers", {.weights = Kept::registers}},
-      {"cortex_tables", {}, true},
-      {"cortex_on_device", {}, false, true},
-      {"cortex_served", {}, false, false, true},
+      {"cortex_bf16", {.tensor_cores = Cores::bf16}},
+      {"cortex_f16", {.tensor_cores = Cores::f16}},
+      {"cortex_tf32", {.tensor_cores = Cores::tf32}},
+      {.name = "cortex_tables", .recursion = [](const std::string&) { return Schedule::standard().tabulate(); }},
+      {.name = "cortex_on_device", .on_device = true},
+      {.name = "cortex_served", .stays = true},
+      {.name = "cortex_unfused",
+       .ablation = true,
+       .recursion = [](const std::string&) { return Schedule::standard().loops(cortex::Loops{}); }},
+      {.name = "cortex_unspecialized",
+       .ablation = true,
+       .recursion = [](const std::string&) { return Schedule{}.dynamic_batch(); }},
+      {.name = "cortex_unbatched",
+       .ablation = true,
+       .recursion = [](const std::string&) { return Schedule{}.specialize_leaves_and_switches().specialize_leaves(); }},
+      {.name = "cortex_unrolled",
+       .ablation = true,
+       .recursion = [](const std::string& model) { return Schedule::standard().unroll(model, 2); }},
+      {.name = "cortex_refactored",
+       .ablation = true,
+       .recursion = [](const std::string&) { return Schedule::standard().refactor("candidate"); }},
   };
   return ways;
 }
@@ -65,12 +102,28 @@ struct Options {
   std::vector<int> hidden;  // empty: 256 and 512, of MV-RNN 64 and 128
   std::vector<std::size_t> batch{1, 10, 64};
   std::vector<std::string> systems;
-  std::string json, to;
+  std::string json, about, to;
   int rounds = 30;
-  bool levels = false;
+  int compile_for = 0;  // a compute capability, 10 times
+  bool levels = false, ablation = false;
 
   std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
 };
+
+template <class Program>
+auto compile_for(const cortex::Gpu& gpu, const Program& program, const Way& way, bool timings = false) {
+  cortex::cuda::CompileOptions options;
+  options.timings = timings;
+  return cortex::cuda::compile(program, way.schedule(program.name()), gpu, options);
+}
+
+std::string shape_of(const cortex::runtime::CudaExecutable& code) {
+  const char* const group = code.shape.group == Group::block     ? "block"
+                            : code.shape.group == Group::cluster ? "cluster"
+                                                                 : "grid";
+  return std::string(group) + " of " + std::to_string(code.shape.blocks) + " x " + std::to_string(code.shape.threads) +
+         " threads, " + std::to_string(code.text.chip_bytes / 1024) + " KB of weights a block on chip";
+}
 
 /// A model on the device, under one schedule.
 class OnGpu {
@@ -90,8 +143,8 @@ class Compiled : public OnGpu {
   Compiled(const Program& program, const Way& way, const cortex::cuda::Device& device, const Weights& weights)
       : way_(way),
         device_(device.shared()),
-        model_(compile(program, way, device, false, weights)),
-        timed_(compile(program, way, device, true, weights)),
+        model_(bound(compile_for(device.gpu(), program, way), weights)),
+        timed_(bound(compile_for(device.gpu(), program, way, true), weights)),
         on_(model_.to(device)),
         timed_on_(timed_.to(device)) {
     if (way_.on_device) bind_on_device(weights);
@@ -113,23 +166,11 @@ class Compiled : public OnGpu {
     if (served_) served_->stop();
     if (timed_served_) timed_served_->stop();
   }
-  std::string shape() const override {
-    const auto& shape = model_.code().shape;
-    const char* const group = shape.group == Group::block     ? "block"
-                              : shape.group == Group::cluster ? "cluster"
-                                                              : "grid";
-    return std::string(group) + " of " + std::to_string(shape.blocks) + " x " + std::to_string(shape.threads) +
-           " threads, " + std::to_string(model_.code().text.chip_bytes / 1024) + " KB of weights a block on chip";
-  }
+  std::string shape() const override { return shape_of(model_.code()); }
 
  private:
-  static auto compile(const Program& program, const Way& way, const cortex::cuda::Device& device, bool timings,
-                      const Weights& weights) {
-    cortex::cuda::CompileOptions options;
-    options.timings = timings;
-    cortex::Schedule schedule = cortex::Schedule::standard().on_gpu(way.schedule);
-    if (way.tables) schedule = schedule.tabulate();
-    auto model = cortex::cuda::compile(program, schedule, device.gpu(), options);
+  template <class OneModel>
+  static OneModel bound(OneModel model, const Weights& weights) {
     for (const auto& spec : model.executable().weights) model.bind(spec.name, weights(spec.name));
     return model;
   }
@@ -171,14 +212,14 @@ class Compiled : public OnGpu {
 
 /// A model compiled for each way to share its calls, but those that the device or the model refuses, which is said.
 struct Systems {
-  std::vector<std::pair<const char*, std::unique_ptr<OnGpu>>> all;
+  std::vector<std::pair<const Way*, std::unique_ptr<OnGpu>>> all;
 
   Systems() = default;
   Systems(const std::vector<Way>& ways, const cortex::cuda::Device& device, const Weights& weights) {
     for (const Way& way : ways) try {
         with_program(weights.model, int(weights.hidden), [&](const auto& program) {
           using Program = std::remove_cvref_t<decltype(program)>;
-          all.emplace_back(way.name, std::make_unique<Compiled<Program>>(program, way, device, weights));
+          all.emplace_back(&way, std::make_unique<Compiled<Program>>(program, way, device, weights));
         });
       } catch (const cortex::Error& error) {
         std::printf("%s, hidden %zu: %s is left out: %s\n", name_of(weights.model), weights.hidden, way.name,
@@ -190,6 +231,7 @@ struct Systems {
 /// One way on one case.
 struct Contender {
   std::string name;
+  const Way* way;
   OnGpu* system;
   std::vector<double> times{};  // of all batches, in turn
   double error = 0, linearize_us = 0, copy_us = 0, kernel_us = 0;
@@ -215,8 +257,8 @@ class Case {
     for (const Roots& roots : batches.roots) reference_.push_back(recursion.first_states(roots));
   }
 
-  void add(const char* name, OnGpu& system) {
-    Contender one{name, &system};
+  void add(const Way& way, OnGpu& system) {
+    Contender one{way.name, &way, &system};
     if (goes_on(one, [&] { check(one); })) contenders_.push_back(std::move(one));
   }
 
@@ -269,7 +311,7 @@ class Case {
       }
     }
     one.system->rest();
-    one.right = one.error <= allowed_error(size, weights_.hidden);
+    one.right = one.error <= one.way->allowed(size, weights_.hidden);
   }
 
   void take_apart(Contender& one, int rounds) {
@@ -321,10 +363,12 @@ void export_case(const std::filesystem::path& directory, const Weights& weights,
 }
 
 std::vector<Json> rows_of(const Weights& weights, const Batches& batches, std::vector<Contender>& contenders) {
-  double flops = 0;
+  double flops = 0, weight_bytes = 0;
   for (const Roots& roots : batches.roots)
-    for (const Work& level : work_of(weights.model, weights.hidden, roots))
+    for (const Work& level : work_of(weights.model, weights.hidden, roots)) {
       flops += level.flops / double(batches.roots.size());
+      weight_bytes += level.weight_bytes / double(batches.roots.size());
+    }
   std::printf("  %-18s %9s %9s %9s %9s %9s %9s %9s %11s %9s\n", "system", "median us", "min us", "number", "copy",
               "kernel", "GFLOP/s", "KB up", "KB held", "error");
   std::vector<Json> rows;
@@ -350,14 +394,22 @@ std::vector<Json> rows_of(const Weights& weights, const Batches& batches, std::v
                                  {"bytes_down", one.counters.bytes_down},
                                  {"device_bytes", one.counters.device_bytes},
                                  {"gflop", flops / 1e9},
+                                 {"weight_bytes", weight_bytes},  // if every level reads them anew (E10)
                                  {"nodes", batches.mean_nodes()}}));
   }
   std::fflush(stdout);
   return rows;
 }
 
-/// What a level costs however little it computes: kernels over chains of an RNN of 32, long ones less short ones.
-void print_levels(const cortex::cuda::Device& device, const std::vector<Way>& ways) {
+/// What a level costs however little it computes, by who meets there and how many: kernels over chains of a GRU of 32,
+/// long ones less short ones.
+std::vector<Json> time_levels(const cortex::cuda::Device& device) {
+  std::vector<Way> ways{{"block", {.group = Group::block}}};
+  for (const int blocks : {2, 4, 8, 16, 32}) {
+    if (blocks <= 8) ways.push_back({"cluster", {.group = Group::cluster, .blocks = blocks}});
+    ways.push_back({"grid", {.group = Group::grid, .blocks = blocks}});
+    ways.push_back({"grid_locks", {.group = Group::grid, .lock_based = true, .blocks = blocks}});
+  }
   std::printf("\na level of a chain, H = 32, in the kernel:\n");
   const Weights weights = random_weights(Model::gru, 32);
   Batches chains;
@@ -367,40 +419,78 @@ void print_levels(const cortex::cuda::Device& device, const std::vector<Way>& wa
     for (int i = 0; i < length; ++i) node = chains.add(i % vocabulary, node);
     chains.roots.back().push_back(node);
   }
-  for (const auto& [name, system] : Systems(ways, device, weights).all) try {
+  std::vector<Json> rows;
+  for (const auto& [way, system] : Systems(ways, device, weights).all) try {
       std::vector<double> us[2];
       for (int round = 0; round < 20; ++round)
         for (std::size_t b = 0; b < 2; ++b) us[b].push_back(double(system->counters(chains.roots[b]).kernel_ns) / 1e3);
       system->rest();
-      std::printf("  %-18s %6.2f us  %s\n", name, (median(us[1]) - median(us[0])) / 1000, system->shape().c_str());
+      const double level_us = (median(us[1]) - median(us[0])) / 1000;
+      std::printf("  %-11s %6.2f us  %s\n", way->name, level_us, system->shape().c_str());
+      rows.push_back(
+          Json::object({{"group", way->name}, {"blocks", std::max(way->gpu.blocks, 1)}, {"level_us", level_us}}));
     } catch (const cortex::Error& error) {
-      std::printf("  %-18s is left out: %s\n", name, error.message.c_str());
+      std::printf("  %-11s of %d is left out: %s\n", way->name, way->gpu.blocks, error.message.c_str());
     }
+  return rows;
 }
 
-/// What the numbers are of.
-void print_machine(const cortex::runtime::CudaDevice& device) {
-  int driver = 0, major = 0, minor = 0;
+/// What the numbers are of, and when they were measured.
+Json::Fields describe(const cortex::runtime::CudaDevice& device) {
+  int driver = 0;
   device.driver().DriverGetVersion(&driver);
-  auto nvrtc = cortex::attempt([&] { return &device.nvrtc(); });
-  if (!nvrtc) return void(std::printf("%s: %s\n", device.name().c_str(), nvrtc.error().message.c_str()));
-  const auto version = (*nvrtc)->Version;
-  version(&major, &minor);
-  const std::string from = cortex::jit::DynamicLibrary::directory_of(reinterpret_cast<const void*>(version));
-  std::printf("%s, driver of CUDA %d.%d, NVRTC %d.%d of %s\n", device.name().c_str(), driver / 1000, driver % 1000 / 10,
-              major, minor, from.c_str());
+  const auto version_text = [](int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); };
+  char date[16];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  Json::Fields about{{"device", device.name()},
+                     {"capability", device.gpu().sm},
+                     {"multiprocessors", device.gpu().multiprocessors},
+                     {"date", date}};
+  std::string text = device.name() + ", driver of CUDA " + version_text(driver / 1000, driver % 1000 / 10);
+  about.push_back({"driver", version_text(driver / 1000, driver % 1000 / 10)});
+  if (auto nvrtc = cortex::attempt([&] { return &device.nvrtc(); })) {
+    int major = 0, minor = 0;
+    const auto version = (*nvrtc)->Version;
+    version(&major, &minor);
+    about.push_back({"nvrtc", version_text(major, minor)});
+    text += ", NVRTC " + version_text(major, minor) + " of " +
+            cortex::jit::DynamicLibrary::directory_of(reinterpret_cast<const void*>(version));
+  } else {
+    text += ": " + nvrtc.error().message;
+  }
+  std::printf("%s\n", text.c_str());
+  return about;
+}
+
+/// Compiles every model for each way, for a GPU that need not be there.
+void compile_all(const Options& options, const std::vector<Way>& ways) {
+  const cortex::Gpu gpu = cortex::Gpu::of(options.compile_for);
+  for (const std::string& name : options.models)
+    for (const int hidden : options.hidden_of(model_named(name)))
+      for (const Way& way : ways) {
+        const auto shape = cortex::attempt([&] {
+          return with_program(model_named(name), hidden,
+                              [&](const auto& program) { return shape_of(compile_for(gpu, program, way).code()); });
+        });
+        std::printf("%s, hidden %d, %s: %s\n", name.c_str(), hidden, way.name,
+                    shape ? shape->c_str() : ("left out: " + shape.error().message).c_str());
+      }
 }
 
 int run(const Options& options) {
   std::vector<Way> ways;
   for (const Way& way : all_ways())
-    if (options.systems.empty() ||
-        std::find(options.systems.begin(), options.systems.end(), way.name) != options.systems.end())
+    if (options.systems.empty()
+            ? options.ablation || !way.ablation
+            : std::find(options.systems.begin(), options.systems.end(), way.name) != options.systems.end())
       ways.push_back(way);
+  if (options.compile_for) return compile_all(options, ways), 0;
   const cortex::cuda::Devices devices = cortex::cuda::devices();
   if (devices.empty()) std::printf("no GPU is timed: %s\n", devices.why().c_str());
   if (devices.empty() && options.to.empty()) return 0;
-  if (!devices.empty()) print_machine(*devices[0].shared());
+  Json::Fields about;
+  if (!devices.empty()) about = describe(*devices[0].shared());
 
   std::vector<Json> rows;
   bool right = true;
@@ -415,14 +505,15 @@ int run(const Options& options) {
         if (!options.to.empty()) export_case(options.to, weights, batches, one.reference());
         if (systems.all.empty()) continue;
         std::printf("\n%s, hidden %d, batch %zu (%.1f nodes)\n", name.c_str(), hidden, size, batches.mean_nodes());
-        for (const auto& [system, code] : systems.all) one.add(system, *code);
+        for (const auto& [way, code] : systems.all) one.add(*way, *code);
         one.run(options.rounds);
         for (Json& row : rows_of(weights, batches, one.contenders())) rows.push_back(std::move(row));
         for (const Contender& contender : one.contenders()) right = right && contender.right;
       }
     }
   }
-  if (options.levels && !devices.empty()) print_levels(devices[0], ways);
+  if (options.levels && !devices.empty()) about.push_back({"levels", Json::lines(time_levels(devices[0]))});
+  if (!options.about.empty()) write_json(options.about, Json::object(about));
   if (!options.json.empty()) write_json(options.json, Json::lines(rows));
   if (!right) std::printf("\nWRONG: a system differs from recursion in double by more than rounding explains\n");
   return right ? 0 : 1;
@@ -446,6 +537,10 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember(ways));
   app.add_option("--rounds", options.rounds, "Rounds of ten batches")->check(CLI::Range(1, 1000000));
   app.add_option("--json", options.json, "Write the rows to this file");
+  app.add_option("--about", options.about, "Write what machine the rows are of to this file, the date, and levels");
+  app.add_flag("--ablation", options.ablation, "Also without parts of the compiler, unrolled and refactored");
+  app.add_option("--compile", options.compile_for, "Only compile, for a GPU of this compute capability times 10")
+      ->check(CLI::Range(70, 120));
   app.add_option("--export", options.to, "Write weights, structures and right states to files in this directory");
   app.add_flag("--levels", options.levels, "Also what a level costs by itself");
   try {

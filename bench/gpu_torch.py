@@ -9,6 +9,7 @@ Systems: torch_node, one node after the other; torch_level, batched by level; to
 graph once a batch, whose replay leaves out what depends on the structure, so that its time is its kernels'; torch_rnn,
 torch.nn's LSTM and GRU, which are cuDNN's. Each is first held against the states that are right. Times are of whole
 calls, from the structure to the roots' states on the host; of torch_graph only the replay, by the device's clock.
+device_bytes is the most memory that a system held at a time beside the weights: of torch_graph for all its batches.
 """
 import argparse
 import json
@@ -259,8 +260,14 @@ def time_case(path, options):
     else:
         systems = [Node(model), Level(model)] + ([Graph(model)] if options.device == "cuda" else [])
     times, errors = {s.name: [] for s in systems}, {}
+    peaks = {}
     for system in systems:
+        on_gpu = options.device == "cuda"
+        before = torch.cuda.memory_allocated() if on_gpu else 0
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats()
         errors[system.name] = max(float((system.run(b) - b.states).abs().max()) for b in batches)
+        peaks[system.name] = torch.cuda.max_memory_allocated() - before if on_gpu else None
     for turn in range(options.rounds):
         for system in systems:
             if system.name == "torch_node" and turn >= 3:
@@ -277,7 +284,8 @@ def time_case(path, options):
         right = errors[system.name] <= 1e-4 * scale
         row = {"model": name, "hidden": int(hidden), "batch": int(size), "system": system.name,
                "median_us": statistics.median(times[system.name]), "min_us": min(times[system.name]),
-               "runs": len(times[system.name]), "max_abs_err": errors[system.name]}
+               "runs": len(times[system.name]), "max_abs_err": errors[system.name],
+               "device_bytes": peaks[system.name]}
         print(f"  {system.name:18} {row['median_us']:9.1f} {row['min_us']:9.1f} us, error {row['max_abs_err']:.1e}"
               + ("" if right else "  WRONG"))
         rows.append(row)
