@@ -91,7 +91,7 @@ class Experiments {
       for (const int hidden : {256, 512})
         for (const std::size_t batch : {1, 10})
           contest(rows, model, hidden, batches_for(model, batch),
-                  {"cortex", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"});
+                  {"cortex", "cortex_nodedup", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"});
     return rows;
   }
 
