@@ -8,6 +8,7 @@
 #include "cortex/models/lstm.hpp"
 #include "cortex/models/mv_rnn.hpp"
 #include "cortex/models/nary_tree_lstm.hpp"
+#include "cortex/models/tree_fc.hpp"
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
 #include "cortex/models/tree_rnn.hpp"
@@ -25,29 +26,34 @@ struct Sharing {
   Schedule schedule;
 };
 
-/// Everything that a GPU's schedule can say, with so many threads to a sum.
-std::vector<Sharing> all_ways(int parts) {
+/// Everything that a GPU's schedule can say, with so many threads to a sum. `registers`: with one they hold weights.
+std::vector<Sharing> all_ways(int parts, bool registers = true) {
   const auto on = [&](Group group, int blocks, Weights weights, bool lock_based = false) {
     return on_gpu(group, blocks, weights, lock_based, 32, parts);
   };
-  return {{"block, weights streamed", on(Group::block, 1, Weights::streamed)},
-          {"block, weights resident", on(Group::block, 1, Weights::resident)},
-          {"cluster, weights streamed", on(Group::cluster, 2, Weights::streamed)},
-          {"cluster, weights resident", on(Group::cluster, 2, Weights::resident)},
-          {"grid, lock-free", on(Group::grid, 3, Weights::streamed)},
-          {"grid, lock-based, weights resident", on(Group::grid, 3, Weights::resident, true)}};
+  std::vector<Sharing> ways{{"block, weights streamed", on(Group::block, 1, Weights::streamed)},
+                            {"block, weights resident", on(Group::block, 1, Weights::resident)},
+                            {"cluster, weights streamed", on(Group::cluster, 2, Weights::streamed)},
+                            {"cluster, weights resident", on(Group::cluster, 2, Weights::resident)},
+                            {"grid, lock-free", on(Group::grid, 3, Weights::streamed)},
+                            {"grid, lock-based, weights resident", on(Group::grid, 3, Weights::resident, true)}};
+  if (parts > 1) return ways;
+  ways.push_back({"grid, lock-free, weights resident", on(Group::grid, 3, Weights::resident)});
+  ways.push_back({"grid, lock-based", on(Group::grid, 3, Weights::streamed, true)});
+  if (registers) ways.push_back({"grid, weights in registers", on(Group::grid, 3, Weights::registers)});
+  return ways;
 }
 
 constexpr Interleaving every_order[] = {
     {Interleaving::first_first}, {Interleaving::last_first}, {Interleaving::random, 11}};
 
 template <class Program>
-void check_model(const Program& program, Shape shape, int parts) {
+void check_model(const Program& program, Shape shape, int parts, bool registers) {
   const NamedNumbers weights = random_weights(program.graph(), 3);
   const Items items = forest(shape, 4, 12, 5);
   const std::vector<float> right = interpreted(program, weights, items);
   std::vector<float> first;
-  std::vector<Sharing> ways = all_ways(parts);
+  std::vector<Sharing> ways = all_ways(parts, registers);
   if (parts > 1) ways = {ways[1], ways[4]};  // a block, and a grid: how blocks meet is no matter of parts
   for (const auto& [name, schedule] : ways)
     for (const Interleaving order : every_order) {
@@ -65,23 +71,21 @@ void check_model(const Program& program, Shape shape, int parts) {
     }
 }
 
-/// With a thread to a sum, and with four.
+/// With a thread to a sum, and with four. `registers`: whether they hold some of each of the model's matrices.
 template <class Program>
-void check_model(const Program& program, Shape shape) {
-  for (const int parts : {1, 4}) check_model(program, shape, parts);
+void check_model(const Program& program, Shape shape, bool registers = true) {
+  for (const int parts : {1, 4}) check_model(program, shape, parts, registers);
 }
 
 /// The same on a device that is there, with more trees, and repeated: what an emulation cannot show is seen here alone.
 template <class Program>
-void check_on(const cuda::Device& device, const Program& program, Shape shape) {
+void check_on(const cuda::Device& device, const Program& program, Shape shape, bool registers = true) {
   const NamedNumbers weights = random_weights(program.graph(), 3);
   const Items items = forest(shape, 300, 40, 5);
   const std::vector<float> right = interpreted(program, weights, items);
   std::map<int, std::vector<float>> first;  // by the threads of a sum
   for (const int parts : {1, 4, 16}) {
-    std::vector<Sharing> ways = all_ways(parts);
-    if (parts == 1) ways.push_back({"grid, weights in registers", on_gpu(Group::grid, 3, Weights::registers)});
-    for (const auto& [name, schedule] : ways) {
+    for (const auto& [name, schedule] : all_ways(parts, registers)) {
       GpuSchedule how = schedule.gpu;
       if (how.group == Group::cluster && !device.gpu().has_clusters()) continue;
       for (const int threads : {32, 256}) {
@@ -159,14 +163,20 @@ TEST_CASE("a GPU runs TreeGRU", "[cuda]") {
 TEST_CASE("a GPU runs DAG-RNN", "[cuda]") {
   check_model(models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag);
 }
+TEST_CASE("a GPU runs TreeFC", "[cuda]") {
+  check_model(models::tree_fc<Item>(word, left, right, sizes(0, 24)).program, Shape::binary);
+}
 TEST_CASE("a GPU runs MV-RNN", "[cuda]") {
   check_model(models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary);
 }
 TEST_CASE("a GPU runs the LSTM", "[cuda]") {
   check_model(models::lstm<Item>(word, before, sizes(5, 24)).program, Shape::sequence);
 }
+TEST_CASE("a GPU runs the GRU", "[cuda]") {
+  check_model(models::gru<Item>(word, before, sizes(5, 24)).program, Shape::sequence);
+}
 TEST_CASE("a GPU runs N-ary TreeLSTM, whose children may be absent", "[cuda]") {
-  check_model(models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional);
+  check_model(models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional, false);
 }
 
 TEST_CASE("a GPU negates numbers made of the nodes' integers as numbers", "[cuda]") {
@@ -225,8 +235,10 @@ TEST_CASE("the devices of this machine run every model", "[cuda][device]") {
     check_on(device, models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
     check_on(device, models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag);
     check_on(device, models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary);
+    check_on(device, models::tree_fc<Item>(word, left, right, sizes(0, 24)).program, Shape::binary);
     check_on(device, models::lstm<Item>(word, before, sizes(5, 24)).program, Shape::sequence);
-    check_on(device, models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional);
+    check_on(device, models::gru<Item>(word, before, sizes(5, 24)).program, Shape::sequence);
+    check_on(device, models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional, false);
   }
 }
 

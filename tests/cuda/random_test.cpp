@@ -19,8 +19,8 @@ using namespace cortex::test;
 
 namespace {
 
-/// Every way to share the work, in turn.
-GpuSchedule way(int number) {
+/// Every way to share the work, in turn; on a GPU without clusters a grid in their place.
+GpuSchedule way(int number, const Gpu& gpu) {
   using Group = GpuSchedule::Group;
   GpuSchedule how;
   how.threads = 32 << (number / 5 % 2);
@@ -31,6 +31,7 @@ GpuSchedule way(int number) {
   using Weights = GpuSchedule::Weights;
   how.weights = number % 5 < 2 ? Weights::streamed : number % 5 < 4 ? Weights::automatic : Weights::registers;
   how.lock_based = number % 2;
+  if (how.group == Group::cluster && !gpu.has_clusters()) how.group = Group::grid;
   return how;
 }
 
@@ -57,12 +58,22 @@ std::vector<double> values_of(const ra::Op& state, cuda::Result& result, const V
   return state.buffer->dtype == DType::f32 ? values(float()) : values(double());
 }
 
+/// Where models run: in the emulation, or on a device that is there.
+struct Place {
+  Gpu gpu;
+  cuda::Device device;
+  const std::string* problem = nullptr;  // that the emulation has found
+
+  explicit Place(FakeCuda& fake) : gpu(fake.gpu), device(fake.device()), problem(&fake.problem) {}
+  explicit Place(const cuda::Device& there) : gpu(there.gpu()), device(there) {}
+};
+
 /// The first value outside its bound, or what the emulation found; "" if all is right.
-std::string mismatch(const GraphCase& model, cuda::Result& result, const FakeCuda& fake, const Forest& forest) {
+std::string mismatch(const GraphCase& model, cuda::Result& result, const Place& place, const Forest& forest) {
   const ForestView view(forest);
   const auto expected = ra::interpret<ra::Bounded>(model.graph, view, interpreter_weights(model));
   result.wait();
-  if (!fake.problem.empty()) return fake.problem;
+  if (place.problem && !place.problem->empty()) return *place.problem;
   for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
     const ra::Op& state = model.graph.ops[std::size_t(model.graph.states[s].placeholder)];
     for (int n = 0; n < view.num_nodes(); ++n) {
@@ -84,30 +95,62 @@ void shape(FakeCuda& fake, int seed) {
   fake.order = {Interleaving::Kind(seed % 3), unsigned(seed)};
 }
 
-/// Compiles `model` for `fake` and holds its calls on random structures against the equations. Whether the schedule is
+/// Compiles `model` for `place` and holds its calls on random structures against the equations. Whether the schedule is
 /// possible.
-bool check(FakeCuda& fake, const GraphCase& model, const Schedule& schedule, int seed) {
+bool check(const Place& place, const GraphCase& model, const Schedule& schedule, int seed) {
   runtime::CudaCompileOptions options;
   options.verify = true;
   std::shared_ptr<const runtime::CudaExecutable> code;
   try {
-    code = runtime::compile_cuda_graph(model.graph, schedule, fake.gpu, options);
+    code = runtime::compile_cuda_graph(model.graph, schedule, place.gpu, options);
   } catch (const Error& error) {
     if (error.code != Code::invalid_schedule) FAIL(error.message);
     return false;
   }
   cuda::Model<Vertex, VertexSet> compiled(code);
   model.each_weight([&](const std::string& name, const auto& values) { compiled.bind(name, values); });
-  const auto on = compiled.to(cuda::Device(fake.device()));
+  const auto on = compiled.to(place.device);
   for (int f = 0; f < 3; ++f) {
     Random own{std::uint64_t(seed) * 100 + std::uint64_t(f)};
     const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
     cuda::Result result = on.run(forest.roots, nullptr);
-    const std::string wrong = mismatch(model, result, fake, forest);
+    const std::string wrong = mismatch(model, result, place, forest);
     INFO(describe(forest));
     CHECK(wrong == "");
   }
   return true;
+}
+
+/// Holds a random model under a random schedule, shared in a random way. Whether the schedule is possible.
+bool check_model(const Place& place, int seed) {
+  RandomModel model(std::uint64_t(seed), Grammar::whole);
+  Random random{std::uint64_t(seed)};
+  Schedule schedule = random_schedule(random, model.graph);
+  schedule = schedule.workers(1).share_no_subtrees().tabulate_nothing().on_gpu(way(seed, place.gpu));
+  if (seed % 2 && ra::detail::reason_against_sharing(model.graph, schedule).empty())
+    schedule = schedule.share_subtrees();
+  schedule.tiling = {};
+  if (seed % 3 == 1) schedule = round_to(DType::bf16, model, schedule);
+  INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
+  return check(place, model, schedule, seed);
+}
+
+/// The same of a random program.
+bool check_program(const Place& place, int seed) {
+  const RandomProgram program{std::uint64_t(seed)};
+  Random random{std::uint64_t(seed)};
+  Schedule schedule = seed % 2 ? random_schedule(random, program.graph) : Schedule::standard();
+  schedule = schedule.workers(1).share_no_subtrees();
+  schedule = seed % 4 < 2 ? schedule.tabulate(1) : schedule.tabulate_nothing();
+  if (seed % 3 && ra::detail::reason_against_sharing(program.graph, schedule).empty())
+    schedule = schedule.share_subtrees();
+  schedule.tiling = {};
+  GpuSchedule how = way(seed, place.gpu);
+  INFO("seed " << seed << ", " << to_string(schedule.on_gpu(how)) << ra::print(program.graph));
+  if (check(place, program, schedule.on_gpu(how), seed)) return true;
+  const bool registers = how.weights == GpuSchedule::Weights::registers;  // not all of these have some to keep there
+  how.weights = {};
+  return registers && check(place, program, schedule.on_gpu(how), seed);
 }
 
 }  // namespace
@@ -116,18 +159,9 @@ TEST_CASE("random models on a GPU equal their equations", "[cuda][differential]"
   const int first = int(first_seed(300)), count = wanted_cases(12);
   int refused = 0;
   for (int seed = first; seed < first + count; ++seed) {
-    RandomModel model(std::uint64_t(seed), Grammar::whole);
-    Random random{std::uint64_t(seed)};
-    Schedule schedule = random_schedule(random, model.graph);
-    schedule = schedule.workers(1).share_no_subtrees().tabulate_nothing().on_gpu(way(seed));
-    if (seed % 2 && ra::detail::reason_against_sharing(model.graph, schedule).empty())
-      schedule = schedule.share_subtrees();
-    schedule.tiling = {};
-    if (seed % 3 == 1) schedule = round_to(DType::bf16, model, schedule);
-    INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
     FakeCuda fake;
     shape(fake, seed);
-    refused += !check(fake, model, schedule, seed);
+    refused += !check_model(Place(fake), seed);
   }
   CHECK(refused <= count / 3);
 }
@@ -136,24 +170,24 @@ TEST_CASE("random programs on a GPU equal their equations", "[cuda][differential
   const int first = int(first_seed(300)), count = wanted_cases(8);
   int refused = 0;
   for (int seed = first; seed < first + count; ++seed) {
-    const RandomProgram program{std::uint64_t(seed)};
-    Random random{std::uint64_t(seed)};
-    Schedule schedule = seed % 2 ? random_schedule(random, program.graph) : Schedule::standard();
-    schedule = schedule.workers(1).share_no_subtrees();
-    schedule = seed % 4 < 2 ? schedule.tabulate(1) : schedule.tabulate_nothing();
-    if (seed % 3 && ra::detail::reason_against_sharing(program.graph, schedule).empty())
-      schedule = schedule.share_subtrees();
-    schedule.tiling = {};
-    GpuSchedule how = way(seed);
-    INFO("seed " << seed << ", " << to_string(schedule.on_gpu(how)) << ra::print(program.graph));
     FakeCuda fake;
     shape(fake, seed);
-    if (check(fake, program, schedule.on_gpu(how), seed)) continue;
-    const bool registers = how.weights == GpuSchedule::Weights::registers;  // not all of these have some to keep there
-    how.weights = {};
-    refused += !registers || !check(fake, program, schedule.on_gpu(how), seed);
+    refused += !check_program(Place(fake), seed);
   }
   CHECK(refused <= count / 3);
+}
+
+TEST_CASE("on the devices of this machine random models and programs equal their equations",
+          "[cuda][device][differential]") {
+  const cuda::Devices devices = cuda::devices();
+  if (devices.empty()) skip(devices.why());
+  const int first = int(first_seed(300)), count = wanted_cases(40);
+  for (const cuda::Device& device : devices) {
+    int refused = 0;
+    for (int seed = first; seed < first + count; ++seed)
+      refused += !check_model(Place(device), seed) + !check_program(Place(device), seed);
+    CHECK(refused <= 2 * count / 3);
+  }
 }
 
 TEST_CASE("random models whose loops are bound by hand on a GPU equal their equations", "[cuda][loops][differential]") {
@@ -165,7 +199,7 @@ TEST_CASE("random models whose loops are bound by hand on a GPU equal their equa
     Random random{std::uint64_t(seed)};
     FakeCuda fake;
     shape(fake, seed);
-    GpuSchedule how = way(seed);
+    GpuSchedule how = way(seed, fake.gpu);
     how.threads = 32, how.rows = 0, how.parts = 0;
     Schedule schedule;
     if (random.chance(0.7)) schedule = schedule.dynamic_batch().specialize_leaves_and_switches();
@@ -179,7 +213,7 @@ TEST_CASE("random models whose loops are bound by hand on a GPU equal their equa
     made.draw(random.below(3), false);
     schedule = schedule.workers(1).on_gpu(how).loops(made.loops);
     INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
-    refused += !check(fake, model, schedule, seed);
+    refused += !check(Place(fake), model, schedule, seed);
   }
   CHECK(refused <= count / 3);
   CHECK(bound > 0);
@@ -190,12 +224,12 @@ TEST_CASE("random models on a GPU give the same bits from tables as computed", "
   int with_tables = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const RandomModel model(std::uint64_t(seed), seed % 4 ? Grammar::one_recursion : Grammar::whole);
-    GpuSchedule how = way(seed);
+    FakeCuda fake;
+    shape(fake, seed);
+    GpuSchedule how = way(seed, fake.gpu);
     if (how.weights == GpuSchedule::Weights::registers) how.weights = {};  // not all of these have some to keep there
     const Schedule schedule = Schedule::standard().on_gpu(how);
     INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
-    FakeCuda fake;
-    shape(fake, seed);
     Random random{std::uint64_t(seed) * 100};
     const Forest forest = random_forest(random, model.graph.structure, 20);
     const ForestView view(forest);
