@@ -40,7 +40,9 @@ std::vector<Sharing> all_ways(int parts, bool registers = true) {
   if (parts > 1) return ways;
   ways.push_back({"grid, lock-free, weights resident", on(Group::grid, 3, Weights::resident)});
   ways.push_back({"grid, lock-based", on(Group::grid, 3, Weights::streamed, true)});
-  if (registers) ways.push_back({"grid, weights in registers", on(Group::grid, 3, Weights::registers)});
+  if (!registers) return ways;
+  ways.push_back({"block, weights in registers", on(Group::block, 1, Weights::registers)});
+  ways.push_back({"grid, weights in registers", on(Group::grid, 3, Weights::registers)});
   return ways;
 }
 

@@ -71,6 +71,7 @@ models::Sizes sizes(int D, int H) { return {.vocabulary = 1000, .input = D, .hid
 TEST_CASE("by default no kernel of the paper's models spills", "[cuda][nvrtc]") {
   nvrtc();
   const Schedule standard = Schedule::standard();
+  check_default(models::tree_rnn<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);
   check_default(models::tree_lstm<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);
   check_default(models::tree_gru<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);
   check_default(models::dag_rnn<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);

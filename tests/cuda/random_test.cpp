@@ -177,7 +177,7 @@ TEST_CASE("random programs on a GPU equal their equations", "[cuda][differential
   CHECK(refused <= count / 3);
 }
 
-TEST_CASE("on the devices of this machine random models and programs equal their equations",
+TEST_CASE("the devices of this machine run random models and programs, which equal their equations",
           "[cuda][device][differential]") {
   const cuda::Devices devices = cuda::devices();
   if (devices.empty()) skip(devices.why());
