@@ -15,6 +15,7 @@
 //   gated             a model that is in no zoo, beside its floor
 //   memory       E9   what a call takes of memory
 //   compile           how long compiling takes
+//   overhead          what a call takes beside numbering and arithmetic: one leaf, whose state is its word's vector
 //
 // (E1 is `latency`; E8 is `linearize`, and a column of every row; E10 follows from the rows of TreeFC: bench/plot.)
 //
@@ -195,8 +196,8 @@ class Experiments {
     std::vector<Json> rows;
     const int threads = options_.threads;
     if (threads == 1) return rows;
-    for (const Model model : {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn,
-                              Model::gated})
+    for (const Model model :
+         {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn, Model::gated})
       for (const int hidden : model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512}) {
         const auto standard = all_work(threads);
         schedules(rows, model, hidden, 10, threads,
@@ -231,6 +232,28 @@ class Experiments {
   }
 
   // ---- what is not a latency ----
+
+  /// Calls of a TreeFC on a single leaf: 16 numbers are copied, and all else is what any call costs.
+  std::vector<Json> overhead() {
+    std::vector<Json> rows;
+    const Weights weights = random_weights(Model::treefc, 16);
+    Batches leaf;
+    leaf.begin_batch();
+    leaf.roots.back().push_back(leaf.add(7));
+    std::vector<float> out(weights.hidden);
+    for (const int threads : options_.all_threads()) {
+      const auto model = compiled(weights, recipe_of("cortex_nodedup", threads));
+      double least = INFINITY;
+      for (int round = 0; round < 50; ++round) {
+        constexpr int calls = 1000;
+        const double start = now_us();
+        for (int call = 0; call < calls; ++call) model->run(leaf.roots[0], out.data());
+        least = std::min(least, (now_us() - start) / calls);
+      }
+      rows.push_back(say({}, {{"threads", double(threads)}, {"call_ns", 1e3 * least}}));
+    }
+    return rows;
+  }
 
   /// Of the TreeLSTM on one thread, because what runs at the same time cannot be added up.
   std::vector<Json> activity() {
@@ -433,6 +456,7 @@ const std::vector<Experiment> all{
     {"gated", "a gated cell of nobody's, beside its floor", &Experiments::gated},
     {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},
     {"compile", "compile time", &Experiments::compile},
+    {"overhead", "a call on one leaf", &Experiments::overhead},
     {"hidden", "E3: latency over hidden size, batches of 10", &Experiments::hidden},
     {"batch", "latency over batch size", &Experiments::batch},
     {"tree_size", "latency over the size of trees", &Experiments::tree_size},
