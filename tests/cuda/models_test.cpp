@@ -191,7 +191,7 @@ TEST_CASE("a GPU negates numbers made of the nodes' integers as numbers", "[cuda
                   sum(kids(n), [&](auto k) { return h(k, i); }));
     }));
   };
-  check_model(own_model(cortex::tree, cell)(12, 12), Shape::ragged);
+  check_model(own_model(cortex::tree, cell)(12, 12), Shape::ragged, false);
 }
 
 TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]") {
