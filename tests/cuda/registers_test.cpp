@@ -62,6 +62,12 @@ TEST_CASE("threads that share a sum keep their parts of its weights in registers
        on_gpu(Group::cluster, 2, Where::registers, false, 64, 4)});
 }
 
+TEST_CASE("a block without a column fills its registers from inside of the matrix", "[cuda]") {
+  check_equal(models::tree_gru<Item>(word, kids, sizes(5, 3)).program, Shape::ragged,
+              {on_gpu(Group::cluster, 2, Where::streamed, false, 64, 2),
+               on_gpu(Group::cluster, 2, Where::registers, false, 64, 2)});
+}
+
 TEST_CASE("of matrices that are read at several places each has registers of its own", "[cuda]") {
   check_equal(models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary,
               {on_gpu(Group::cluster, 2, Where::streamed), on_gpu(Group::cluster, 2, Where::registers)});

@@ -4,7 +4,7 @@
 //   for b: .. i = begin + thread: for r = 0:R: a += W[i,r] * x[r]
 //     ->
 //   local W_registers[P]
-//   for e = 0:P: W_registers[e] = W[min(begin + thread,I - 1),e]
+//   for e = 0:P: W_registers[e] = W[max(min(begin + thread,I - 1),0),e]
 //   for b: .. i = begin + thread: {for r = 0:P: a += W_registers[r] * x[r]
 //                                  for r = 0:R - P: a += W[i,P + r] * x[P + r]}
 //
@@ -235,7 +235,8 @@ class RegisterKeeper {
     return ir::Block::make(parts);
   }
 
-  /// A thread without a column of its own reads what is there, and uses none of it.
+  /// A thread without a column of its own reads what is there, and uses none of it; so does a block without columns,
+  /// whose last one would be before the first.
   ir::Stmt fill(const Kept& kept) const {
     const ir::Expr e = ir::Var::make("e");
     Vector<ir::Expr> from;
@@ -243,7 +244,8 @@ class RegisterKeeper {
       const ir::Expr index = ir::substitute(kept.indices[d], {{at_.get(), e}});
       const ir::Expr last = ir::imm(kept.weight->dims[d].extent() - 1);
       const bool inside = index.same_as(e) || index.as<ir::IntImm>();
-      from.push_back(inside ? index : ir::binary(ir::BinaryOp::min, index, last));
+      using enum ir::BinaryOp;
+      from.push_back(inside ? index : ir::binary(max, ir::binary(min, index, last), ir::imm(0)));
     }
     const ir::Stmt copy = ir::Store::make(kept.registers, {e}, ir::Load::make(kept.weight, from));
     return ir::For::make(e, kept.dim, ir::imm(kept.count), ir::ForKind::serial, copy);
