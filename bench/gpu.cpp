@@ -104,7 +104,7 @@ struct Options {
   std::vector<std::string> systems;
   std::string json, about, to;
   int rounds = 30;
-  int compile_for = 0;  // a compute capability, 10 times
+  int capability = 0;  // compile for it, 10 times the compute capability, and do nothing else
   bool levels = false, ablation = false;
 
   std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
@@ -465,7 +465,7 @@ Json::Fields describe(const cortex::runtime::CudaDevice& device) {
 
 /// Compiles every model for each way, for a GPU that need not be there.
 void compile_all(const Options& options, const std::vector<Way>& ways) {
-  const cortex::Gpu gpu = cortex::Gpu::of(options.compile_for);
+  const cortex::Gpu gpu = cortex::Gpu::of(options.capability);
   for (const std::string& name : options.models)
     for (const int hidden : options.hidden_of(model_named(name)))
       for (const Way& way : ways) {
@@ -485,7 +485,7 @@ int run(const Options& options) {
             ? options.ablation || !way.ablation
             : std::find(options.systems.begin(), options.systems.end(), way.name) != options.systems.end())
       ways.push_back(way);
-  if (options.compile_for) return compile_all(options, ways), 0;
+  if (options.capability) return compile_all(options, ways), 0;
   const cortex::cuda::Devices devices = cortex::cuda::devices();
   if (devices.empty()) std::printf("no GPU is timed: %s\n", devices.why().c_str());
   if (devices.empty() && options.to.empty()) return 0;
@@ -539,7 +539,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json, "Write the rows to this file");
   app.add_option("--about", options.about, "Write what machine the rows are of to this file, the date, and levels");
   app.add_flag("--ablation", options.ablation, "Also without parts of the compiler, unrolled and refactored");
-  app.add_option("--compile", options.compile_for, "Only compile, for a GPU of this compute capability times 10")
+  app.add_option("--compile", options.capability, "Only compile, for a GPU of this compute capability times 10")
       ->check(CLI::Range(70, 120));
   app.add_option("--export", options.to, "Write weights, structures and right states to files in this directory");
   app.add_flag("--levels", options.levels, "Also what a level costs by itself");
