@@ -32,15 +32,22 @@ std::vector<Sharing> all_ways(int parts, bool registers = true) {
   const auto on = [&](Group group, int blocks, Weights weights, bool lock_based = false) {
     return on_gpu(group, blocks, weights, lock_based, 32, parts);
   };
+  const auto with_rows = [&](Group group, int blocks, Weights weights, int recent) {
+    GpuSchedule how = on(group, blocks, weights).gpu;
+    how.recent_rows = recent;
+    return Schedule::standard().on_gpu(how);
+  };
   std::vector<Sharing> ways{{"block, weights streamed", on(Group::block, 1, Weights::streamed)},
-                            {"block, weights resident", on(Group::block, 1, Weights::resident)},
+                            {"block, weights resident", with_rows(Group::block, 1, Weights::resident, 4)},
                             {"cluster, weights streamed", on(Group::cluster, 2, Weights::streamed)},
-                            {"cluster, weights resident", on(Group::cluster, 2, Weights::resident)},
+                            {"cluster, weights resident", with_rows(Group::cluster, 2, Weights::resident, 8)},
                             {"grid, lock-free", on(Group::grid, 3, Weights::streamed)},
                             {"grid, lock-based, weights resident", on(Group::grid, 3, Weights::resident, true)}};
   if (parts > 1) return ways;
   ways.push_back({"grid, lock-free, weights resident", on(Group::grid, 3, Weights::resident), true});
   ways.push_back({"grid, lock-based", on(Group::grid, 3, Weights::streamed, true), true});
+  ways.push_back({"cluster, no recent rows", with_rows(Group::cluster, 2, Weights::streamed, 0), true});
+  ways.push_back({"cluster, one recent row", with_rows(Group::cluster, 2, Weights::streamed, 1), true});
   if (!registers) return ways;
   ways.push_back({"block, weights in registers", on(Group::block, 1, Weights::registers), true});
   ways.push_back({"grid, weights in registers", on(Group::grid, 3, Weights::registers)});

@@ -1,14 +1,11 @@
 // The passes that only a GPU's pipeline has: what each makes of a program, to the letter.
-#include "cortex/pass/gpu_pipeline.hpp"
-
 #include <catch2/catch.hpp>
-#include <optional>
 #include <random>
 #include <set>
 
 #include "cortex/pass/loops.hpp"
-#include "cortex/schedule/gpu_problem.hpp"
 #include "support/golden.hpp"
+#include "support/gpu_passes.hpp"
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"
 #include "support/models.hpp"
@@ -17,53 +14,6 @@
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
-using Group = GpuSchedule::Group;
-
-namespace {
-
-GpuSchedule how(Group group, int blocks, int threads = 32, int parts = 1) {
-  GpuSchedule wish;
-  wish.group = group, wish.blocks = blocks, wish.threads = threads, wish.rows = 2;
-  wish.parts = parts;
-  return wish;
-}
-
-/// The program after the last run of `pass`, verified after each.
-ir::Program after(const std::string& pass, const ra::Graph& graph, const GpuSchedule& wish,
-                  const std::optional<Loops>& loops = {}) {
-  struct Last final : pass::PassObserver {
-    std::string wanted;
-    ir::Program found;
-    void after(const char* pass, const ir::Program& program) override {
-      if (wanted == pass) found = program;
-    }
-  } last;
-  last.wanted = pass;
-  const Gpu gpu = Gpu::of(90);
-  const auto shape = schedule::gpu_shape(wish, gpu, schedule::gpu_problem(graph));
-  Schedule schedule = schedule::with_tensor_cores(Schedule::standard().workers(shape.blocks).on_gpu(wish));
-  if (loops) schedule = schedule.loops(*loops);
-  pass::run_gpu_pipeline(lower::lower(graph, schedule), schedule, shape, Target::cuda(gpu), {true, &last});
-  INFO("pass " << pass);
-  REQUIRE(bool(last.found.body));
-  return last.found;
-}
-
-std::string text_after(const std::string& pass, const ra::Graph& graph, const GpuSchedule& wish) {
-  return ir::print(after(pass, graph, wish));
-}
-
-std::string refusal(const GpuSchedule& wish, const ra::Graph& graph) {
-  try {
-    after("share_threads", graph, wish);
-  } catch (const Error& error) {
-    CHECK(error.code == Code::invalid_schedule);
-    return error.message;
-  }
-  return "accepted";
-}
-
-}  // namespace
 
 TEST_CASE("zero_absent_rows makes of the running example what its golden file shows", "[pass][gpu]") {
   check_golden("pass/zero_absent_rows/tree_rnn.ilir",

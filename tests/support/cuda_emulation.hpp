@@ -32,6 +32,7 @@ struct EmulatorTable {
   bool (*touch_constant)(const void*, int);
   bool (*synchronise_system)(const void*, bool, bool);
   unsigned long long (*clock_ns)();
+  char* (*shared_of)(int block);
 };
 
 class Emulation;
@@ -210,7 +211,8 @@ class Emulation {
         [](bool any) { return active()->vote(any); },
         [](const void* at, int bytes) { return active()->touch_constant(at, bytes); },
         [](const void* at, bool acquire, bool release) { return active()->synchronise_system(at, acquire, release); },
-        []() -> unsigned long long { return active()->clock_ns_ ? ++*active()->clock_ns_ : 1; }};
+        []() -> unsigned long long { return active()->clock_ns_ ? ++*active()->clock_ns_ : 1; },
+        [](int block) { return active()->shared_of(block); }};
     return &functions;
   }
 
@@ -241,6 +243,21 @@ class Emulation {
     self->fibres_[std::size_t(self->current_)].state = State::done;
     self->check_left(self->current_);
     setcontext(&self->scheduler_);
+  }
+
+  /// The shared memory of a block of this thread's cluster, which has to have begun for certain, and not to have ended.
+  char* shared_of(int block) {
+    const int own = current_ / shape_.threads, there = own / shape_.cluster * shape_.cluster + block;
+    const auto begin = std::size_t(there * shape_.threads), end = begin + std::size_t(shape_.threads);
+    bool begun = there == own, running = false;
+    for (std::size_t t = begin; t < end; ++t) {
+      begun |= clocks_[std::size_t(current_)][t] > 0;
+      running |= fibres_[t].state != State::done;
+    }
+    if (!begun || !running)
+      problem(name(current_) + " reaches for the shared memory of block " + std::to_string(there) +
+              (begun ? ", which has ended" : ", which may not have begun"));
+    return shared_[std::size_t(there)].get();
   }
 
   int host() const { return int(fibres_.size()); }

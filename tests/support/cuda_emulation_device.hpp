@@ -22,6 +22,7 @@ struct Emulator {
   bool (*touch_constant)(const void* at, int bytes);
   bool (*synchronise_system)(const void* at, bool acquire, bool release);  // with the host
   u64 (*clock_ns)();
+  char* (*shared_of)(int block);  // of the cluster
 };
 extern "C" {
 __attribute__((visibility("default"))) const Emulator* emulator;
@@ -108,6 +109,20 @@ void store_chip(T* p, int i, T value) {
   store(p, i, value);
 }
 
+template <class T>
+T load_row(const T* row, int i) {
+  return load(row, i);
+}
+/// A place in the shared memory of another block of the cluster, at which `p` is in this block's.
+template <class T>
+T* in_block(T* p, int block) {
+  return (T*)(emulator->shared_of(block) + ((char*)p - emulator->shared()));
+}
+template <class T>
+void store_mirrored(T* p, int i, T value) {
+  for (int block = 0; block < BLOCKS; ++block) store(in_block(p, block), i, value);
+}
+
 struct Piece {
   unsigned part[4];
 };
@@ -117,6 +132,7 @@ struct Pair {
 DEVICE Pair load_pair(const float* p, long long i) {
   return emulator->touch(p + i, sizeof(Pair), false) ? *(const Pair*)(p + i) : Pair{};
 }
+DEVICE Pair load_row_pair(const float* row, int i) { return load_pair(row, i); }
 DEVICE Pair load_constant_pair(const float* p, long long i) {
   return emulator->touch_constant(p + i, sizeof(Pair)) ? *(const Pair*)(p + i) : Pair{};
 }

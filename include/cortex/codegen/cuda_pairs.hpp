@@ -50,12 +50,22 @@ inline bool is_multiple(const ir::Expr& e, std::int64_t n) {
 /// Whether two loads of a flat program are of an f32 in memory at an even place, and of its neighbour.
 inline bool are_pair(const ir::Load& first, const ir::Load& second) {
   const ir::BufferInfo& buffer = *first.buffer;
-  const bool memory = buffer.scope == ir::Scope::shared || buffer.scope == ir::Scope::worker;
-  if (first.buffer != second.buffer || !memory || buffer.dtype != DType::f32) return false;
+  const bool anywhere = buffer.scope != ir::Scope::local && buffer.scope != ir::Scope::chip;
+  if (first.buffer != second.buffer || !anywhere || buffer.dtype != DType::f32) return false;
   if (first.indices.size() != 1 || second.indices.size() != 1) return false;
   const detail::IndexParts a = detail::index_parts(first.indices[0]), b = detail::index_parts(second.indices[0]);
   const bool same = a.moving && b.moving ? ir::equal(a.moving, b.moving) : !a.moving && !b.moving;
   return same && b.constant == a.constant + 1 && is_multiple(first.indices[0], 2);
+}
+
+/// The same of elements each of which is loaded, or loaded from one of two places.
+inline bool are_pair(const ir::Expr& first, const ir::Expr& second) {
+  const auto *a = first.as<ir::Load>(), *b = second.as<ir::Load>();
+  if (a && b) return are_pair(*a, *b);
+  const auto *one = first.as<ir::Select>(), *other = second.as<ir::Select>();
+  return one && other && ir::is_near_or_far(*one) && ir::is_near_or_far(*other) &&
+         ir::equal(one->condition, other->condition) && are_pair(one->then_value, other->then_value) &&
+         are_pair(one->else_value, other->else_value);
 }
 
 }  // namespace cortex::codegen

@@ -93,9 +93,22 @@ template <class T> DEVICE void store(T* p, long long i, T value) {
 }
 template <class T> DEVICE T load_chip(const T* p, int i) { return p[i]; }
 template <class T> DEVICE void store_chip(T* p, int i, T value) { p[i] = value; }
+// Of a row that is in shared memory or in global: the address says which.
+template <class T> DEVICE T load_row(const T* row, int i) { return row[i]; }
+// To the shared memory of all blocks of the cluster, at the place that `p + i` is in this block's.
+DEVICE void store_mirrored(float* p, int i, float value) {
+  const unsigned own = (unsigned)__cvta_generic_to_shared(p + i);
+  UNROLL("unroll")
+  for (int block = 0; block < BLOCKS; ++block) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
+  }
+}
 // 8 and 16 bytes at once, at places that are multiples of them.
 typedef float2 Pair;
 DEVICE Pair load_constant_pair(const float* p, long long i) { return __ldg((const Pair*)(p + i)); }
+DEVICE Pair load_row_pair(const float* row, int i) { return *(const Pair*)(row + i); }
 DEVICE Pair load_pair(const float* p, long long i) {
   __builtin_assume(__isGlobal(p));
   return *(const Pair*)(p + i);

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/codegen/cuda_near_rows.hpp"
 #include "cortex/codegen/cuda_pairs.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_rows.hpp"
@@ -99,6 +100,8 @@ class CudaTextPrinter {
     heading();
     buffers([](const ir::Buffer&) { return true; }, "table");
     barrier_words();
+    // Nor may a block write to the memory of one that has not begun.
+    if (mirrors_ && options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
     stmt(program_.body);
     // A block must not end while others of its cluster may still look for it.
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
@@ -125,7 +128,7 @@ class CudaTextPrinter {
     const schedule::SplitFills split = schedule::split_fills(program_.body);
     const auto is_weight = [](const ir::Buffer& buffer) { return buffer->role == ir::Role::weight; };
     heading();
-    buffers([&](const ir::Buffer& b) { return is_weight(b) || b->scope == ir::Scope::chip; }, "launch.weights");
+    buffers([&](const ir::Buffer& b) { return is_weight(b) || ir::is_on_chip(b->scope); }, "launch.weights");
     barrier_words();
     for (const ir::Buffer& registers : split.registers) declare(registers);
     stmt(split.fills);
@@ -137,7 +140,7 @@ class CudaTextPrinter {
       line("letter_is_open(launch);");
       line("if (letter.num_before) {");
       scoped([&] { line("move_rows(letter.before, letter.num_before, worker);"), meet(ir::Meeting::workers); });
-      buffers([&](const ir::Buffer& b) { return !is_weight(b) && b->scope != ir::Scope::chip; }, "letter.table");
+      buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "letter.table");
       stmt(split.rest);
       line("if (letter.num_after) {");
       scoped([&] {
@@ -184,7 +187,8 @@ class CudaTextPrinter {
       if (buffer->dtype == DType::boolean) refuse_cuda("buffer " + buffer->name + " of booleans");
       const std::string name = "b" + std::to_string(i), type(cuda_scalar(buffer->dtype));
       names_.emplace(buffer.id(), name);
-      if (buffer->scope == ir::Scope::chip) {
+      if (ir::is_on_chip(buffer->scope)) {
+        mirrors_ |= buffer->scope == ir::Scope::mirrored && options_.blocks > 1;
         if (chip_bytes_ == 0) line("SHARED(chip);");
         line(type, "* const ", name, " = (", type, "*)(chip + ", std::to_string(chip_bytes_), ");");
         chip_bytes_ += (buffer->layout.fixed_size * std::int64_t(size_of(buffer->dtype)) + 15) / 16 * 16;
@@ -240,9 +244,11 @@ class CudaTextPrinter {
   void scoped(F&& body) {
     memo_.forget_loads();
     const Memo::Mark mark = memo_.enter();
+    const std::size_t known = rows_.size();
     ++depth_;
     body();
     --depth_;
+    while (rows_.size() > known) rows_.pop_back();
     memo_.leave(mark);
     line("}");
   }
@@ -250,6 +256,8 @@ class CudaTextPrinter {
   void loop(const ir::For& n) {
     if (n.loop != ir::ForKind::serial) refuse_cuda("a loop over " + n.dim.name() + " that is not serial");
     const std::string extent = expr(n.extent).text, var = fresh('i'), type(cuda_scalar(n.var.dtype()));
+    if (ir::as_int(n.extent).value_or(0) > 0)
+      for (const NearRow& row : rows_before(n)) pointer_to(row);
     if (indexes_registers(n))
       line("UNROLL(\"unroll\")");
     else if (is_contraction(n))
@@ -298,7 +306,7 @@ class CudaTextPrinter {
     int loads = 0, many = 16;
     Vector<ir::Expr> known;  // products of several gates have their operand in common
     ir::visit_with(n.body, [&](const ir::Load& load) {
-      const bool far = load.buffer->scope != ir::Scope::local && load.buffer->scope != ir::Scope::chip;
+      const bool far = load.buffer->scope != ir::Scope::local && !ir::is_on_chip(load.buffer->scope);
       if (!far || !ir::uses(load.indices.front(), n.var)) return;
       for (const ir::Expr& other : known)
         if (ir::equal(other, ir::handle_of(load))) return;
@@ -341,8 +349,13 @@ class CudaTextPrinter {
     else if (is_invariant(n.buffer))
       refuse_cuda("a store to " + n.buffer->name + ", which a call only reads");
     else
-      line(n.buffer->scope == ir::Scope::chip ? "store_chip(" : "store(", name, ", ", index, ", ", value, ");");
+      line(how_to_store(*n.buffer), "(", name, ", ", index, ", ", value, ");");
     memo_.forget_loads();
+  }
+
+  const char* how_to_store(const ir::BufferInfo& buffer) const {
+    if (!ir::is_on_chip(buffer.scope)) return "store";
+    return buffer.scope == ir::Scope::mirrored && options_.blocks > 1 ? "store_mirrored" : "store_chip";
   }
 
   /// The one use of vectors: 16 bytes of weights that go to shared memory as they are. Whoever wrote it knows that both
@@ -378,9 +391,9 @@ class CudaTextPrinter {
   void load_pairs(const Vector<ir::Expr>& operands) {
     for (std::size_t i = 0; i + 1 < operands.size(); i += 2) {
       const ir::Expr &a = operands[i].as<ir::Cast>()->a, &b = operands[i + 1].as<ir::Cast>()->a;
-      const auto *first = a.as<ir::Load>(), *second = b.as<ir::Load>();
-      if (!first || !second || memo_.find(a.get()) || memo_.find(b.get()) || !are_pair(*first, *second)) continue;
-      const Operand both = load(*first, "_pair");
+      if (memo_.find(a.get()) || memo_.find(b.get()) || !are_pair(a, b)) continue;
+      const auto* first = a.as<ir::Load>();
+      const Operand both = first ? load(*first, "_pair") : near_or_far(*a.as<ir::Select>(), "_pair");
       const std::string pair = fresh('v');
       line("const Pair ", pair, " = ", both.text, ";");
       memo_.add(a.get(), {pair + ".x", both.fixed});
@@ -447,6 +460,7 @@ class CudaTextPrinter {
       }
       case ir::ExprKind::select: {
         const auto& n = *e.as<ir::Select>();
+        if (ir::is_near_or_far(n)) return near_or_far(n);
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
         return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed, a.data || b.data};
       }
@@ -486,6 +500,25 @@ class CudaTextPrinter {
             sum.data || term.data};
   }
 
+  /// An element that is on chip or in memory.
+  Operand near_or_far(const ir::Select& n, const char* many = "") {
+    const NearRow row(n);
+    const std::string pointer = pointer_to(row);
+    return {std::string("load_row") + many + "(" + pointer + ", " + expr(row.place).text + ")"};
+  }
+
+  /// The variable that points to a row, as long as the text is in its scope.
+  std::string pointer_to(const NearRow& row) {
+    for (const NearRow& known : rows_)
+      if (known.is_row_of(row)) return known.pointer;
+    const std::string is_near = expr(row.is_near).text, near = expr(row.near).text, far = expr(row.far).text;
+    rows_.push_back(row);
+    rows_.back().pointer = fresh('r');
+    line("const ", cuda_scalar(row.memory->dtype), "* const ", rows_.back().pointer, " = ", is_near, " ? ",
+         name_of(row.chip), " + ", near, " : ", name_of(row.memory), " + ", far, ";");
+    return rows_.back().pointer;
+  }
+
   /// `many`: what is behind the name of a function that loads more than one element.
   Operand load(const ir::Load& n, const char* many = "") {
     const std::string index = index_of(n.buffer, n.indices);
@@ -495,7 +528,7 @@ class CudaTextPrinter {
     const bool invariant = is_invariant(n.buffer);
     // What a kernel that stays writes between calls is no constant to the hardware, though it is one to a call.
     const bool constant = invariant && (!resident_ || n.buffer->role == ir::Role::weight);
-    const char* how = constant ? "load_constant" : n.buffer->scope == ir::Scope::chip ? "load_chip" : "load";
+    const char* how = constant ? "load_constant" : ir::is_on_chip(n.buffer->scope) ? "load_chip" : "load";
     return {std::string(how) + many + "(" + name + ", " + index + ")", invariant && index_fixed_, is_data(n)};
   }
 
@@ -519,10 +552,12 @@ class CudaTextPrinter {
   const ir::Program& program_;
   const CudaTextOptions& options_;
   bool resident_ = false;
+  bool mirrors_ = false;          // blocks write to each other's shared memory
   int weights_in_registers_ = 0;  // of a thread
   std::string text_;
   PointerMap<std::string> names_;
   Memo memo_;
+  Vector<NearRow> rows_;  // which have pointers
   int next_ = 0, depth_ = 1;
   std::int64_t chip_bytes_ = 0;
   bool index_fixed_ = true;

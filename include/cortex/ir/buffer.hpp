@@ -23,11 +23,19 @@ enum class Role : std::uint8_t {
 
 /// Who sees a buffer.
 enum class Scope : std::uint8_t {
-  shared,  // all workers of a call
-  worker,  // each worker has its own copy
-  local,   // one loop iteration, or what a thread keeps: registers, once the loops around its uses are unrolled
-  chip,    // each worker has its own copy, in fast memory for the time of a call: the shared memory of a GPU's block
+  shared,    // all workers of a call
+  worker,    // each worker has its own copy
+  local,     // one loop iteration, or what a thread keeps: registers, once the loops around its uses are unrolled
+  chip,      // each worker has its own copy, in fast memory for the time of a call: the shared memory of a GPU's block
+  recent,    // the same, for rows of another buffer, which change
+  mirrored,  // the same, and what a worker stores goes to the copies of all: of the blocks of a cluster
 };
+
+/// Whether it has rows of another buffer, on chip.
+constexpr bool has_recent_rows(Scope scope) { return scope == Scope::recent || scope == Scope::mirrored; }
+
+/// Whether workers have it in fast memory of their own, and not where a call has its memory.
+constexpr bool is_on_chip(Scope scope) { return scope == Scope::chip || has_recent_rows(scope); }
 
 /// One physical axis of a layout: the part `(index[source] / divisor) % modulus` of a logical index, times `stride`.
 /// A modulus of 0 takes the whole quotient.

@@ -18,6 +18,13 @@ inline Expr constant(double value, Type type) {
   return type.lanes > 1 ? Broadcast::make(e, type.lanes) : e;
 }
 
+/// Whether an element is read from where it is: among recent rows on chip, or else in memory. One of the two is loaded,
+/// and the other need not have it.
+inline bool is_near_or_far(const Select& either) {
+  const auto* near = either.then_value.as<Load>();
+  return near && has_recent_rows(near->buffer->scope) && either.else_value.as<Load>();
+}
+
 inline std::optional<std::int64_t> as_int(const Expr& e) {
   if (const auto* i = e.as<IntImm>()) return i->value;
   return {};

@@ -14,36 +14,11 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/element_at.hpp"
-#include "cortex/schedule/pack_weights.hpp"
+#include "cortex/schedule/padded_layout.hpp"
 
 namespace cortex::pass {
 
 namespace detail {
-
-/// Row-major with the innermost dimension padded. What the linearizer stores lies as the nodes have it, one element
-/// after the other, in rows of a multiple of 16.
-inline ir::Layout padded_layout(const ir::Buffer& buffer) {
-  const auto& dims = buffer->dims;
-  const bool by_linearizer = buffer->role == ir::Role::field || buffer->role == ir::Role::index;
-  ir::Layout layout;
-  if (dims.empty()) layout.fixed_size = 1;
-  std::int64_t stride = 1;
-  for (int d = int(dims.size()) - 1; d >= 0; --d) {
-    const std::int64_t extent = std::max<std::int64_t>(dims[std::size_t(d)].extent(), 1);
-    const bool innermost = d == int(dims.size()) - 1;
-    if (d == 0 && by_linearizer && !innermost) stride = (stride + 15) / 16 * 16;
-    layout.axes.push_back({d, 1, 0, stride});
-    if (d == 0) {
-      if (dims[0].kind() == DimKind::dense)
-        layout.fixed_size = stride * extent;
-      else
-        layout.row_size = stride;
-    } else {
-      stride = innermost && !by_linearizer ? schedule::round_to_lines(extent, buffer->dtype) : stride * extent;
-    }
-  }
-  return layout;
-}
 
 /// Row-major without room, of constant extents.
 inline ir::Layout dense_layout(const ir::Buffer& buffer) {
@@ -93,7 +68,7 @@ class Flattener {
         info.layout = dense_layout(buffer);
         info.dims = {Dim("element", info.layout.fixed_size)};
       } else if (info.layout.empty()) {
-        info.layout = padded_layout(buffer);
+        info.layout = schedule::padded_layout(*buffer);
       }
       result = ir::Buffer(std::move(info));
     }

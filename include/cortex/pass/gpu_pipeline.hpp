@@ -5,6 +5,7 @@
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/pass/zero_absent_rows.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
+#include "cortex/schedule/keep_recent.hpp"
 #include "cortex/schedule/keep_registers.hpp"
 #include "cortex/schedule/keep_weights.hpp"
 #include "cortex/schedule/share_bound_loops.hpp"
@@ -41,6 +42,7 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
   if (shape.products == DType::f32 && shape.parts > 1) p.run("split_sums", schedule::split_sums);
+  p.run("keep_recent", [&](const ir::Stmt& s) { return schedule::keep_recent(s, shape); });
   p.run("insert_thread_barriers", insert_thread_barriers);
   p.run("share_threads", [&](const ir::Stmt& s) { return schedule::share_threads(s, shape); });
   if (shape.weight_registers)

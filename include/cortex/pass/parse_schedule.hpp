@@ -108,6 +108,10 @@ inline constexpr std::array decisions{
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) { gpu.parts = int(step.numbers[0]); });
              }},
+    Decision{"gpu_recent_rows", "n",
+             [](const Schedule& s, const LoopStep& step) {
+               return with_gpu(s, [&](GpuSchedule& gpu) { gpu.recent_rows = int(step.numbers[0]); });
+             }},
     Decision{"gpu_weights", "o",
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) {

@@ -31,8 +31,8 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/program.hpp"
-#include "cortex/pass/flatten_storage.hpp"
 #include "cortex/schedule/nest.hpp"
+#include "cortex/schedule/padded_layout.hpp"
 
 namespace cortex::pass {
 
@@ -119,7 +119,7 @@ class RowFinder {
   static ir::Buffer laid_out(const ir::Buffer& weight, const ir::Buffer& state, const Vector<int>& dims) {
     ir::BufferInfo info = *weight;
     for (std::size_t d = 0; d < dims.size(); ++d) info.dims[d] = weight->dims[std::size_t(dims[d])];
-    info.layout = padded_layout(ir::Buffer(info));
+    info.layout = schedule::padded_layout(info);
     for (ir::Axis& axis : info.layout.axes) axis.source = dims[std::size_t(axis.source)];
     info.dims = weight->dims;
     info.name += "_as_" + state->name;

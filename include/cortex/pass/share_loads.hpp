@@ -47,6 +47,11 @@ inline Vector<RepeatedLoad> repeated_loads(const ir::Block& block) {
   for (const ir::Stmt& s : block.stmts)
     ir::visit_with(
         s.as<ir::Store>()->value, [&](const ir::Load& load) { return count(ir::handle_of(load), load), false; },
+        [&](const ir::Select& either) {
+          const bool one = ir::is_near_or_far(either);
+          if (one) count(ir::handle_of(either), *either.else_value.as<ir::Load>());
+          return !one;
+        },
         [&](const ir::Cast& cast) {
           const ir::Load* load = narrow_load(cast);
           if (load) count(ir::handle_of(cast), *load);
@@ -73,7 +78,8 @@ inline ir::Stmt share_loads(const ir::Stmt& body) {
     };
     ir::Stmt shared = ir::mutate_with(
         loop.body, [&](auto& inner, const ir::Load& load) -> ir::Expr { return shared_or(inner, load); },
-        [&](auto& inner, const ir::Cast& cast) -> ir::Expr { return shared_or(inner, cast); });
+        [&](auto& inner, const ir::Cast& cast) -> ir::Expr { return shared_or(inner, cast); },
+        [&](auto& inner, const ir::Select& either) -> ir::Expr { return shared_or(inner, either); });
     for (const auto& let : reversed(lets)) shared = ir::LetStmt::make(let.first, let.second, shared);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared, loop.piece);
   });

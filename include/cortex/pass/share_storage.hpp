@@ -30,8 +30,8 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
-#include "cortex/pass/flatten_storage.hpp"
 #include "cortex/pass/insert_barriers.hpp"
+#include "cortex/schedule/padded_layout.hpp"
 
 namespace cortex::pass {
 
@@ -215,7 +215,7 @@ class StorageSharer {
 
   /// Elements of a row, or of all of a temporary without rows.
   static std::int64_t row_size(const ir::Buffer& buffer) {
-    const ir::Layout layout = padded_layout(buffer);
+    const ir::Layout layout = schedule::padded_layout(*buffer);
     return layout.row_size ? layout.row_size : layout.fixed_size;
   }
 

@@ -105,6 +105,11 @@ struct GpuSchedule {
   /// tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left to the compiler it follows from
   /// the others: as many as keep the threads of a block at work for a single node.
   int parts = 0;
+  /// Rows that each block of a cluster keeps in its shared memory of what its blocks exchange: of states those of the
+  /// nodes computed last, of intermediate results the first of a level. Its blocks write them there (distributed shared
+  /// memory, from compute capability 9.0 on); others are read from the L2 cache. A group of one block keeps them for
+  /// itself. A power of two; 0: none; -1: as many as fit beside weights, up to 64.
+  int recent_rows = -1;
   friend bool operator==(const GpuSchedule&, const GpuSchedule&) = default;
 };
 

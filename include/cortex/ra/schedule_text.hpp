@@ -78,6 +78,7 @@ inline std::string to_string(const Schedule& schedule) {
   if (gpu.threads) line("gpu_threads", std::to_string(gpu.threads));
   if (gpu.rows) line("gpu_rows", std::to_string(gpu.rows));
   if (gpu.parts) line("gpu_parts", std::to_string(gpu.parts));
+  if (gpu.recent_rows != GpuSchedule().recent_rows) line("gpu_recent_rows", std::to_string(gpu.recent_rows));
   constexpr const char* places[] = {"automatic", "streamed", "resident", "registers"};
   if (gpu.weights != GpuSchedule::Weights::automatic) line("gpu_weights", places[std::size_t(gpu.weights)]);
   constexpr const char* products[] = {"off", "bf16", "f16", "tf32"};

@@ -58,7 +58,7 @@ class CudaTableRun {
     const std::size_t num_buffers = program_.buffers.size();
     for (std::size_t b = 0; b < num_buffers; ++b) {
       const ir::BufferInfo& buffer = *program_.buffers[b];
-      if (buffer.scope == ir::Scope::chip) {
+      if (ir::is_on_chip(buffer.scope)) {
         memory_.push_back(nullptr);
         continue;
       }

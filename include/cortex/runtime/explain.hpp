@@ -191,7 +191,7 @@ class Explainer {
     else if (buffer->packed_from)
       notes.push_back(buffer->tiles ? "packed for the matrix unit" : "packed");
     if (buffer->scope == ir::Scope::worker) notes.push_back("a copy for each worker");
-    if (buffer->scope == ir::Scope::chip) notes.push_back("in each block's shared memory");
+    if (ir::is_on_chip(buffer->scope)) notes.push_back("in each block's shared memory");
     if (buffer->stored_in) notes.push_back("in the memory of " + buffer->stored_in->name);
     return joined(notes);
   }
@@ -221,6 +221,7 @@ class Explainer {
     std::string what = plurals[std::size_t(buffer.role)];
     if (buffer.scope == ir::Scope::worker) what = "temporaries of each worker";
     if (buffer.scope == ir::Scope::chip) what = "weights on chip of each block";
+    if (ir::has_recent_rows(buffer.scope)) what = "recent rows on chip of each block";
     auto at = std::find_if(sums.begin(), sums.end(),
                            [&](const Sum& sum) { return sum.what == what && sum.unit == size.unit; });
     if (at == sums.end()) at = sums.insert(at, {what, size.unit});

@@ -8,13 +8,13 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
-#include "cortex/pass/flatten_storage.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/explain_text.hpp"
 #include "cortex/runtime/weight_places.hpp"
 #include "cortex/schedule/alternate_sweeps.hpp"
 #include "cortex/schedule/choose_groups.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
+#include "cortex/schedule/padded_layout.hpp"
 #include "cortex/schedule/tile_products.hpp"
 
 namespace cortex::runtime::detail {
@@ -26,7 +26,7 @@ struct BufferSize {
 };
 
 inline BufferSize size_of_buffer(const ir::Buffer& buffer) {
-  const ir::Layout layout = buffer->layout.empty() ? pass::detail::padded_layout(buffer) : buffer->layout;
+  const ir::Layout layout = buffer->layout.empty() ? schedule::padded_layout(*buffer) : buffer->layout;
   const double bytes = double(size_of(buffer->dtype));
   if (layout.fixed_size) return {double(layout.fixed_size) * bytes, ""};
   const double row = double(std::max<std::int64_t>(layout.row_size, 1)) * bytes;
@@ -237,8 +237,29 @@ class ScheduleExplainer {
       lines.row({"resident", bytes_text(bytes) + " of weights stay in each block's shared memory " +
                                  (stays ? "as long as the kernel runs: " : "for the time of a call: ") +
                                  joined(places.on_chip_names)});
+    add_recent(lines);
     if (!places.streamed.empty())
       lines.row({"streamed", "from the L2 cache, as they are read: " + joined(places.streamed)});
+  }
+
+  /// Rows that blocks of a GPU have at hand of what they exchange.
+  void add_recent(Table& lines) const {
+    Vector<std::string> names;
+    double bytes = 0;
+    std::int64_t rows = 0;
+    bool shared = false;
+    for (const ir::Buffer& buffer : executable_.tiled.buffers) {
+      if (!ir::has_recent_rows(buffer->scope)) continue;
+      names.push_back(buffer->name.substr(0, buffer->name.rfind("_recent")));
+      bytes += double(buffer->layout.fixed_size) * double(size_of(buffer->dtype));
+      rows = buffer->dims[0].extent();
+      shared |= buffer->scope == ir::Scope::mirrored && executable_.schedule.gpu.blocks > 1;
+    }
+    if (names.empty()) return;
+    lines.row({"recent rows", std::to_string(rows) + " of " + joined(names) + " stay in each block's shared memory, " +
+                                  bytes_text(bytes) +
+                                  (shared ? ", where the others of its cluster write what is theirs" : "") +
+                                  "; older ones are read from the L2 cache"});
   }
 
   /// The matrices whose products are made by tensor cores, in the order of their first use.

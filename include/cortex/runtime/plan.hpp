@@ -116,7 +116,7 @@ class Plan {
   }
 
   void add(int number, const ir::BufferInfo& buffer) {
-    if (buffer.scope == ir::Scope::chip) return;  // no memory of a call's
+    if (ir::is_on_chip(buffer.scope)) return;  // no memory of a call's
     switch (buffer.role) {
       case ir::Role::weight: return;  // of the weight set
       case ir::Role::state:

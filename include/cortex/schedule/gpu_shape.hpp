@@ -14,15 +14,17 @@ namespace cortex::schedule {
 struct GpuShape {
   GpuSchedule::Group group = GpuSchedule::Group::block;  // not automatic
   bool lock_based = false;
-  int blocks = 1;               // of a group
-  int threads = 0;              // of a block, a power of two
-  int rows = 0;                 // nodes that a thread computes side by side, at most
-  int parts = 1;                // of a sum, each a thread's, or a tile of a warp's; a power of two
-  std::int64_t chip_bytes = 0;  // of weights that a block may keep in its shared memory
-  bool resident = false;        // it is an error if they do not fit
-  int weight_registers = 0;     // of a thread, for weights; 0: none are kept there
-  int accumulators = 32;        // that a thread keeps in registers, for all its nodes and gates
-  DType products = DType::f32;  // what tensor cores multiply: bf16, f16, tf32; f32: threads multiply, without them
+  int blocks = 1;                 // of a group
+  int threads = 0;                // of a block, a power of two
+  int rows = 0;                   // nodes that a thread computes side by side, at most
+  int parts = 1;                  // of a sum, each a thread's, or a tile of a warp's; a power of two
+  std::int64_t shared_bytes = 0;  // of a block's shared memory
+  std::int64_t chip_bytes = 0;    // of weights that a block may keep there
+  int recent_rows = -1;           // that blocks keep there of what they exchange; -1: as many as there is room for
+  bool resident = false;          // it is an error if they do not fit
+  int weight_registers = 0;       // of a thread, for weights; 0: none are kept there
+  int accumulators = 32;          // that a thread keeps in registers, for all its nodes and gates
+  DType products = DType::f32;    // what tensor cores multiply: bf16, f16, tf32; f32: threads multiply, without them
   std::int64_t slice_unit = 8;  // columns that blocks' slices are cut between: whole sectors of memory, 32 bytes each,
                                 // or of tensor cores' tiles
 };
@@ -39,6 +41,10 @@ inline DType products_of(const GpuSchedule& wish) {
   constexpr DType types[] = {DType::f32, DType::bf16, DType::f16, DType::tf32};
   return types[std::size_t(wish.tensor_cores)];
 }
+
+/// How many rows of what its blocks exchange a group keeps at hand where the schedule does not say: half as many where
+/// there is no room, and none rather than fewer than the least, with which hardly a child would be among them.
+inline constexpr int most_recent_rows = 64, fewest_recent_rows = 8;
 
 /// What the choice depends on.
 struct GpuProblem {
@@ -121,6 +127,9 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
     refuse_gpu("group block is one block, and not " + std::to_string(wish.blocks));
   if (wish.group == Group::cluster && wish.blocks && (!is_power_of_two(wish.blocks) || wish.blocks > 8))
     refuse_gpu("a cluster of " + std::to_string(wish.blocks) + " blocks: it has 1, 2, 4 or 8");
+  if (wish.recent_rows < -1 || wish.recent_rows > 4096 || (wish.recent_rows > 0 && !is_power_of_two(wish.recent_rows)))
+    refuse_gpu(std::to_string(wish.recent_rows) +
+               " recent rows: it takes a power of two up to 4096, 0 for none, or -1 for the compiler's choice");
   // One block and a cluster have fewer: left to the compiler, so many would be a grid.
   if ((wish.group == Group::grid || wish.group == Group::automatic) && wish.blocks > gpu.multiprocessors)
     refuse_gpu("a grid of " + std::to_string(wish.blocks) + " blocks cannot meet at a barrier on " +
@@ -162,7 +171,9 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
                          " a block has " + std::to_string(gpu.registers / shape.threads) +
                          ", all for what it works with; take 512 threads or fewer");
   }
+  shape.shared_bytes = gpu.shared_bytes;
   shape.chip_bytes = wish.weights == GpuSchedule::Weights::streamed ? 0 : gpu.shared_bytes;
+  shape.recent_rows = wish.recent_rows;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;
   const std::int64_t largest_cluster = std::min<std::int64_t>(8, slices);
@@ -181,6 +192,10 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
     shape.blocks = fit ? fit : int(most);
   }
   if (wish.blocks) shape.blocks = wish.blocks;
+  if (shape.group == Group::grid && wish.recent_rows > 0)
+    detail::refuse_gpu(
+        "the blocks of a grid do not reach each other's shared memory, in which recent rows are kept; leave "
+        "out recent_rows, or take group cluster");
   if (!shape.parts) shape.parts = detail::parts_for(shape, problem.columns);
   return shape;
 }

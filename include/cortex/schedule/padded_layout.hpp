@@ -1,0 +1,37 @@
+// Where the elements of a buffer lie for which nothing else has been decided.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "cortex/ir/buffer.hpp"
+#include "cortex/schedule/pack_weights.hpp"
+
+namespace cortex::schedule {
+
+/// Row-major with the innermost dimension padded. What the linearizer stores lies as the nodes have it, one element
+/// after the other, in rows of a multiple of 16.
+inline ir::Layout padded_layout(const ir::BufferInfo& buffer) {
+  const auto& dims = buffer.dims;
+  const bool by_linearizer = buffer.role == ir::Role::field || buffer.role == ir::Role::index;
+  ir::Layout layout;
+  if (dims.empty()) layout.fixed_size = 1;
+  std::int64_t stride = 1;
+  for (int d = int(dims.size()) - 1; d >= 0; --d) {
+    const std::int64_t extent = std::max<std::int64_t>(dims[std::size_t(d)].extent(), 1);
+    const bool innermost = d == int(dims.size()) - 1;
+    if (d == 0 && by_linearizer && !innermost) stride = (stride + 15) / 16 * 16;
+    layout.axes.push_back({d, 1, 0, stride});
+    if (d == 0) {
+      if (dims[0].kind() == DimKind::dense)
+        layout.fixed_size = stride * extent;
+      else
+        layout.row_size = stride;
+    } else {
+      stride = innermost && !by_linearizer ? round_to_lines(extent, buffer.dtype) : stride * extent;
+    }
+  }
+  return layout;
+}
+
+}  // namespace cortex::schedule

@@ -1,0 +1,84 @@
+// Recent rows on chip, in the emulation of a GPU: where nodes read them too late, too early, or in vain.
+#include "cortex/models/tree_gru.hpp"
+#include "cuda/check.hpp"
+#include "support/golden.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+
+namespace {
+
+Schedule with_rows(Group group, int blocks, int rows) {
+  GpuSchedule how = on_gpu(group, blocks).gpu;
+  how.recent_rows = rows;
+  return Schedule::standard().on_gpu(how);
+}
+
+/// Few rows and many, in clusters and in blocks, in every order.
+template <class Program>
+void check_rows(const Program& program, Shape shape) {
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(shape, 4, 25, 5);
+  const std::vector<float> right = interpreted(program, weights, items);
+  for (const Group group : {Group::block, Group::cluster})
+    for (const int rows : {0, 1, 2, 8, 64})
+      for (const auto order : {Interleaving::first_first, Interleaving::last_first, Interleaving::random}) {
+        FakeCuda fake;
+        fake.gpu.multiprocessors = 4;
+        fake.order = {order, unsigned(rows)};
+        CAPTURE(int(group), rows, int(order));
+        const std::vector<float> got =
+            emulated(fake, program, with_rows(group, group == Group::block ? 1 : 2, rows), weights, items);
+        CHECK(fake.problem == "");
+        CHECK(difference(got, right) <= 1);
+      }
+}
+
+}  // namespace
+
+TEST_CASE("a second recursion does not look for the first one's nodes among the recent rows", "[cuda]") {
+  const auto cell = [](auto& m, auto x, const models::CellShape& s) {
+    const Dim H = s.hidden;
+    auto U = m.template input<float>("U", H, H), V = m.template input<float>("V", H, H);
+    auto W = m.template input<float>("W", H, s.input);
+    const auto own = [&](auto n, auto i) { return sum(s.input, [&](auto j) { return W(i, j) * x(n, j); }); };
+    auto below = m.template placeholder<float>("below", H);
+    auto h = m.recursion(below, m.compute("h", H, [&](auto n, auto i) {
+      return tanh(own(n, i) +
+                  sum(H, [&](auto j) { return U(i, j) * sum(kids(n), [&](auto k) { return below(k, j); }); }));
+    }));
+    auto under = m.template placeholder<float>("under", H);
+    return m.recursion(under, m.compute("g", H, [&](auto n, auto i) {
+      return tanh(h(n, i) + sum(kids(n), [&](auto k) { return sum(H, [&](auto j) { return V(i, j) * h(k, j); }); }) +
+                  sum(kids(n), [&](auto k) { return under(k, i); }));
+    }));
+  };
+  check_rows(own_model(cortex::tree, cell)(12, 12), Shape::ragged);
+}
+
+TEST_CASE("a row that a level still reads when the next one begins is not written again", "[cuda]") {
+  const auto cell = [](auto& m, auto x, const models::CellShape& s) {
+    const Dim H = s.hidden;
+    auto U = m.template input<float>("U", H, H), V = m.template input<float>("V", H, H);
+    auto W = m.template input<float>("W", H, s.input);
+    const auto own = [&](auto n, auto i) { return sum(s.input, [&](auto j) { return W(i, j) * x(n, j); }); };
+    auto h_below = m.template placeholder<float>("h", H), g_below = m.template placeholder<float>("g", H);
+    auto h = m.compute("h_next", H, [&](auto n, auto i) {
+      return tanh(own(n, i) +
+                  sum(H, [&](auto j) { return U(i, j) * sum(kids(n), [&](auto k) { return h_below(k, j); }); }));
+    });
+    auto g = m.compute("g_next", H, [&](auto n, auto i) {  // of h at the node itself, behind the level's barrier
+      return tanh(sum(H, [&](auto j) { return V(i, j) * h(n, j); }) +
+                  sum(kids(n), [&](auto k) { return g_below(k, i); }));
+    });
+    auto [first, second] = m.recursion(h_below, h, g_below, g);
+    return second;
+  };
+  check_rows(own_model(cortex::tree, cell)(12, 12), Shape::ragged);
+}
+
+TEST_CASE("CUDA text of a TreeGRU in a cluster is the golden one", "[cuda_text]") {
+  const auto program = models::tree_gru<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 16}).program;
+  const auto model = cuda::compile(program, with_rows(Group::cluster, 2, 8), Gpu::of(90));
+  check_golden("cuda_text/recent_rows_of_tree_gru.cu", model.code().text.settings + model.code().text.kernel);
+}
