@@ -52,6 +52,7 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) {
         GpuSchedule gpu = s.gpu;
         gpu.group = GpuSchedule::Group::cluster, gpu.blocks = 4, gpu.threads = 128, gpu.rows = 2, gpu.parts = 8;
+        gpu.recent_rows = 16;
         gpu.weights = GpuSchedule::Weights::registers;
         return s.on_gpu(gpu);
       },

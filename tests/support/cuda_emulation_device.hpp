@@ -118,10 +118,6 @@ template <class T>
 T* in_block(T* p, int block) {
   return (T*)(emulator->shared_of(block) + ((char*)p - emulator->shared()));
 }
-template <class T>
-void store_mirrored(T* p, int i, T value) {
-  for (int block = 0; block < BLOCKS; ++block) store(in_block(p, block), i, value);
-}
 
 struct Piece {
   unsigned part[4];

@@ -95,15 +95,11 @@ template <class T> DEVICE T load_chip(const T* p, int i) { return p[i]; }
 template <class T> DEVICE void store_chip(T* p, int i, T value) { p[i] = value; }
 // Of a row that is in shared memory or in global: the address says which.
 template <class T> DEVICE T load_row(const T* row, int i) { return row[i]; }
-// To the shared memory of all blocks of the cluster, at the place that `p + i` is in this block's.
-DEVICE void store_mirrored(float* p, int i, float value) {
-  const unsigned own = (unsigned)__cvta_generic_to_shared(p + i);
-  UNROLL("unroll")
-  for (int block = 0; block < BLOCKS; ++block) {
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(block));
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
-  }
+// A place in the shared memory of that block of the cluster: the one that `p` is in this block's.
+template <class T> DEVICE T* in_block(T* p, int block) {
+  T* there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(block));
+  return there;
 }
 // 8 and 16 bytes at once, at places that are multiples of them.
 typedef float2 Pair;
@@ -237,6 +233,12 @@ template <int THREADS_OF_SUM, int SUMS, class T> DEVICE T join(T* terms) {
     }
   }
   return terms[0];
+}
+
+// To the shared memory of all blocks of the cluster.
+template <class T> DEVICE void store_mirrored(T* p, int i, T value) {
+  UNROLL("unroll")
+  for (int block = 0; block < BLOCKS; ++block) store_chip(in_block(p, block), i, value);
 }
 
 // The barriers of a group whose blocks meet in global memory. A debug build gives up after SPIN_LIMIT looks, says which

@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/codegen/cuda_near_rows.hpp"
 #include "cortex/codegen/cuda_pairs.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
+#include "cortex/codegen/cuda_row_pointers.hpp"
 #include "cortex/codegen/cuda_rows.hpp"
 #include "cortex/codegen/cuda_serve.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
@@ -191,7 +191,7 @@ class CudaTextPrinter {
         mirrors_ |= buffer->scope == ir::Scope::mirrored && options_.blocks > 1;
         if (chip_bytes_ == 0) line("SHARED(chip);");
         line(type, "* const ", name, " = (", type, "*)(chip + ", std::to_string(chip_bytes_), ");");
-        chip_bytes_ += (buffer->layout.fixed_size * std::int64_t(size_of(buffer->dtype)) + 15) / 16 * 16;
+        chip_bytes_ += ir::chip_bytes(*buffer);
       } else {
         const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*", at = std::to_string(i);
         const bool written = resident_ && !(buffer->role == ir::Role::weight);  // while the kernel runs
@@ -257,7 +257,7 @@ class CudaTextPrinter {
     if (n.loop != ir::ForKind::serial) refuse_cuda("a loop over " + n.dim.name() + " that is not serial");
     const std::string extent = expr(n.extent).text, var = fresh('i'), type(cuda_scalar(n.var.dtype()));
     if (ir::as_int(n.extent).value_or(0) > 0)
-      for (const NearRow& row : rows_before(n)) pointer_to(row);
+      for (const Row& row : rows_before(n)) pointer_to(row);
     if (indexes_registers(n))
       line("UNROLL(\"unroll\")");
     else if (is_contraction(n))
@@ -306,7 +306,8 @@ class CudaTextPrinter {
     int loads = 0, many = 16;
     Vector<ir::Expr> known;  // products of several gates have their operand in common
     ir::visit_with(n.body, [&](const ir::Load& load) {
-      const bool far = load.buffer->scope != ir::Scope::local && !ir::is_on_chip(load.buffer->scope);
+      const ir::Scope scope = load.buffer->scope;
+      const bool far = scope == ir::Scope::spread || (scope != ir::Scope::local && !ir::is_on_chip(scope));
       if (!far || !ir::uses(load.indices.front(), n.var)) return;
       for (const ir::Expr& other : known)
         if (ir::equal(other, ir::handle_of(load))) return;
@@ -343,14 +344,21 @@ class CudaTextPrinter {
   void store(const ir::Store& n) {
     if (n.value.lanes() > 1) return copy_piece(n);
     const std::string index = index_of(n.buffer, n.indices), value = expr(n.value).text;
-    const std::string& name = name_of(n.buffer);
     if (n.buffer->scope == ir::Scope::local)
-      line(name, index.empty() ? "" : "[" + index + "]", " = ", value, ";");
+      line(name_of(n.buffer), index.empty() ? "" : "[" + index + "]", " = ", value, ";");
     else if (is_invariant(n.buffer))
       refuse_cuda("a store to " + n.buffer->name + ", which a call only reads");
     else
-      line(how_to_store(*n.buffer), "(", name, ", ", index, ", ", value, ");");
+      line(how_to_store(*n.buffer), "(", place(n.buffer, index), ", ", value, ");");
     memo_.forget_loads();
+  }
+
+  /// A pointer and an index: of what is spread, in the block that has it.
+  std::string place(const ir::Buffer& buffer, const std::string& index) const {
+    const std::string& name = name_of(buffer);
+    if (buffer->scope != ir::Scope::spread) return name + ", " + index;
+    const std::string share = std::to_string(buffer->share);
+    return "in_block(" + name + ", " + index + " / " + share + "), " + index + " % " + share;
   }
 
   const char* how_to_store(const ir::BufferInfo& buffer) const {
@@ -368,11 +376,10 @@ class CudaTextPrinter {
     };
     const ir::Expr to = first(n.indices), at = from ? first(from->indices) : ir::Expr();
     const bool whole = n.value.lanes() * int(size_of(n.buffer->dtype)) == 16;
-    if (!to || !at || !whole || n.buffer->scope != ir::Scope::chip || from->buffer->role != ir::Role::weight)
+    if (!to || !at || !whole || !ir::keeps_weights(n.buffer->scope) || from->buffer->role != ir::Role::weight)
       refuse_cuda("a vector that is no piece of 16 bytes of weights on its way to shared memory");
-    const std::string place = expr(to).text, source = expr(at).text;
-    line("store_chip_piece(", name_of(n.buffer), ", ", place, ", load_piece(", name_of(from->buffer), ", ", source,
-         "));");
+    const std::string there = place(n.buffer, expr(to).text), source = expr(at).text;
+    line("store_chip_piece(", there, ", load_piece(", name_of(from->buffer), ", ", source, "));");
   }
 
   /// Rounding is the hardware's: the casts of the operands are part of the product.
@@ -382,9 +389,9 @@ class CudaTextPrinter {
     load_pairs(n.x);
     std::string x;
     for (const ir::Expr& e : n.x) x += ", " + expr(e.as<ir::Cast>()->a).text;
-    const char* how = weights.buffer->scope == ir::Scope::chip ? "load_chip_fragment(" : "load_fragment(";
-    line("mma_", to_string(weights.buffer->dtype), "(", name_of(n.sum), ", ", how, name_of(weights.buffer), ", ",
-         offset, ")", x, ");");
+    const char* how = ir::keeps_weights(weights.buffer->scope) ? "load_chip_fragment(" : "load_fragment(";
+    line("mma_", to_string(weights.buffer->dtype), "(", name_of(n.sum), ", ", how, place(weights.buffer, offset), ")",
+         x, ");");
   }
 
   /// Loads those of a tile's operands that are neighbours two at a time.
@@ -393,7 +400,7 @@ class CudaTextPrinter {
       const ir::Expr &a = operands[i].as<ir::Cast>()->a, &b = operands[i + 1].as<ir::Cast>()->a;
       if (memo_.find(a.get()) || memo_.find(b.get()) || !are_pair(a, b)) continue;
       const auto* first = a.as<ir::Load>();
-      const Operand both = first ? load(*first, "_pair") : near_or_far(*a.as<ir::Select>(), "_pair");
+      const Operand both = first ? load(*first, "_pair") : in_row(Row(*a.as<ir::Select>()), "_pair");
       const std::string pair = fresh('v');
       line("const Pair ", pair, " = ", both.text, ";");
       memo_.add(a.get(), {pair + ".x", both.fixed});
@@ -460,7 +467,7 @@ class CudaTextPrinter {
       }
       case ir::ExprKind::select: {
         const auto& n = *e.as<ir::Select>();
-        if (ir::is_near_or_far(n)) return near_or_far(n);
+        if (ir::is_near_or_far(n)) return in_row(Row(n));
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
         return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed, a.data || b.data};
       }
@@ -500,27 +507,32 @@ class CudaTextPrinter {
             sum.data || term.data};
   }
 
-  /// An element that is on chip or in memory.
-  Operand near_or_far(const ir::Select& n, const char* many = "") {
-    const NearRow row(n);
+  /// An element of a row that has a pointer. `many`: as below.
+  Operand in_row(const Row& row, const char* many = "") {
     const std::string pointer = pointer_to(row);
     return {std::string("load_row") + many + "(" + pointer + ", " + expr(row.place).text + ")"};
   }
 
   /// The variable that points to a row, as long as the text is in its scope.
-  std::string pointer_to(const NearRow& row) {
-    for (const NearRow& known : rows_)
+  std::string pointer_to(const Row& row) {
+    for (const Row& known : rows_)
       if (known.is_row_of(row)) return known.pointer;
-    const std::string is_near = expr(row.is_near).text, near = expr(row.near).text, far = expr(row.far).text;
+    const std::string near = expr(row.near).text, chip = name_of(row.chip), pointer = fresh('r');
+    const std::string share = std::to_string(row.chip->share);
+    std::string address = "in_block(" + chip + ", " + near + " / " + share + ") + " + near + " % " + share;
+    if (row.memory) {
+      const std::string is_near = expr(row.is_near).text, far = expr(row.far).text;
+      address = is_near + " ? " + chip + " + " + near + " : " + name_of(row.memory) + " + " + far;
+    }
+    line("const ", cuda_scalar(row.chip->dtype), "* const ", pointer, " = ", address, ";");
     rows_.push_back(row);
-    rows_.back().pointer = fresh('r');
-    line("const ", cuda_scalar(row.memory->dtype), "* const ", rows_.back().pointer, " = ", is_near, " ? ",
-         name_of(row.chip), " + ", near, " : ", name_of(row.memory), " + ", far, ";");
-    return rows_.back().pointer;
+    rows_.back().pointer = pointer;
+    return pointer;
   }
 
   /// `many`: what is behind the name of a function that loads more than one element.
   Operand load(const ir::Load& n, const char* many = "") {
+    if (n.buffer->scope == ir::Scope::spread) return in_row(Row(n));
     const std::string index = index_of(n.buffer, n.indices);
     const std::string& name = name_of(n.buffer);
     if (n.buffer->scope == ir::Scope::local)
@@ -557,7 +569,7 @@ class CudaTextPrinter {
   std::string text_;
   PointerMap<std::string> names_;
   Memo memo_;
-  Vector<NearRow> rows_;  // which have pointers
+  Vector<Row> rows_;  // which have pointers
   int next_ = 0, depth_ = 1;
   std::int64_t chip_bytes_ = 0;
   bool index_fixed_ = true;

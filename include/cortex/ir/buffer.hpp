@@ -27,15 +27,18 @@ enum class Scope : std::uint8_t {
   worker,    // each worker has its own copy
   local,     // one loop iteration, or what a thread keeps: registers, once the loops around its uses are unrolled
   chip,      // each worker has its own copy, in fast memory for the time of a call: the shared memory of a GPU's block
-  recent,    // the same, for rows of another buffer, which change
+  spread,    // each worker has a part in fast memory, which all of a cluster read there
+  recent,    // as chip, for rows of another buffer, which change
   mirrored,  // the same, and what a worker stores goes to the copies of all: of the blocks of a cluster
 };
 
 /// Whether it has rows of another buffer, on chip.
 constexpr bool has_recent_rows(Scope scope) { return scope == Scope::recent || scope == Scope::mirrored; }
 
+/// Whether workers have a weight, or a part of it, in fast memory of their own.
+constexpr bool keeps_weights(Scope scope) { return scope == Scope::chip || scope == Scope::spread; }
 /// Whether workers have it in fast memory of their own, and not where a call has its memory.
-constexpr bool is_on_chip(Scope scope) { return scope == Scope::chip || has_recent_rows(scope); }
+constexpr bool is_on_chip(Scope scope) { return keeps_weights(scope) || has_recent_rows(scope); }
 
 /// One physical axis of a layout: the part `(index[source] / divisor) % modulus` of a logical index, times `stride`.
 /// A modulus of 0 takes the whole quotient.
@@ -94,6 +97,7 @@ struct BufferInfo {
   Buffer stored_in;
   std::uint32_t channels = 0;
   bool is_scales = false;
+  std::int64_t share = 0;  // spread: elements of a worker's part
   bool tiles = false;      // laid out as a CPU's matrix unit multiplies them: `schedule::tile_layout`
   int parts = 1;           // of a sum, whose threads find theirs side by side: `schedule::part_layout`
   bool fragments = false;  // laid out in tiles, as the threads of a warp hold them: `schedule::fragment_layout`
@@ -116,6 +120,12 @@ inline double dense_bytes(const BufferInfo& buffer) {
   for (const Dim& dim : buffer.dims)
     if (dim.extent() > 0) bytes *= double(dim.extent());
   return bytes;
+}
+
+/// Bytes that a buffer on chip takes of each worker's fast memory, where all begin at multiples of 16.
+inline std::int64_t chip_bytes(const BufferInfo& buffer) {
+  const std::int64_t elements = buffer.scope == Scope::spread ? buffer.share : buffer.layout.fixed_size;
+  return (elements * std::int64_t(size_of(buffer.dtype)) + 15) / 16 * 16;
 }
 
 }  // namespace cortex::ir

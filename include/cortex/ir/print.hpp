@@ -116,6 +116,7 @@ class Printer {
     out_ << " " << roles[std::size_t(buffer->role)];
     if (buffer->scope == Scope::worker) out_ << " per worker";
     if (buffer->scope == Scope::chip) out_ << " on chip";
+    if (buffer->scope == Scope::spread) out_ << " on chips, " << buffer->share << " elements each";
     if (buffer->scope == Scope::recent) out_ << " of recent rows on chip";
     if (buffer->scope == Scope::mirrored) out_ << " of recent rows on chip of all";
     if (buffer->packed_from) out_ << " packed from " << buffer->packed_from->name;

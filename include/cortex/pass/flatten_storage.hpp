@@ -46,7 +46,7 @@ class Flattener {
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           Vector<ir::Expr> indices;
           for (const ir::Expr& index : store.indices) indices.push_back(self(index));
-          copies_ = store.buffer->scope == ir::Scope::chip;
+          copies_ = ir::keeps_weights(store.buffer->scope);
           const ir::Expr value = self(store.value);
           if (stays(store.buffer)) return ir::Store::make(store.buffer, std::move(indices), value);
           const ir::Expr at = place(planned(store.buffer), indices);

@@ -220,7 +220,7 @@ class Explainer {
     constexpr const char* plurals[] = {"weights", "fields", "states", "temporaries", "indices"};
     std::string what = plurals[std::size_t(buffer.role)];
     if (buffer.scope == ir::Scope::worker) what = "temporaries of each worker";
-    if (buffer.scope == ir::Scope::chip) what = "weights on chip of each block";
+    if (ir::keeps_weights(buffer.scope)) what = "weights on chip of each block";
     if (ir::has_recent_rows(buffer.scope)) what = "recent rows on chip of each block";
     auto at = std::find_if(sums.begin(), sums.end(),
                            [&](const Sum& sum) { return sum.what == what && sum.unit == size.unit; });

@@ -232,11 +232,15 @@ class ScheduleExplainer {
     if (!parts.empty())
       lines.row({"registers", elements + joined(parts) + "; they hold no more, and the others are read as below"});
     double bytes = 0;
-    for (const ir::Buffer& buffer : places.on_chip) bytes += size_of_buffer(buffer).bytes;
+    for (const ir::Buffer& buffer : places.on_chip) bytes += double(ir::chip_bytes(*buffer));
+    Vector<std::string> kept;
+    if (!places.on_chip_names.empty()) kept.push_back(joined(places.on_chip_names));
+    if (!places.spread_names.empty())
+      kept.push_back("a part of " + joined(places.spread_names) + ", which all blocks of the cluster read there");
     if (!places.on_chip.empty())
       lines.row({"resident", bytes_text(bytes) + " of weights stay in each block's shared memory " +
                                  (stays ? "as long as the kernel runs: " : "for the time of a call: ") +
-                                 joined(places.on_chip_names)});
+                                 joined(kept, "; ")});
     add_recent(lines);
     if (!places.streamed.empty())
       lines.row({"streamed", "from the L2 cache, as they are read: " + joined(places.streamed)});

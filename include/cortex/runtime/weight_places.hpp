@@ -21,8 +21,8 @@ struct InRegisters {
 /// Names of matrices, each in the order of its first use. What registers hold in part is in another list, too.
 struct WeightPlaces {
   Vector<InRegisters> in_registers;
-  Vector<ir::Buffer> on_chip;  // slices in shared memory
-  Vector<std::string> on_chip_names, streamed;
+  Vector<ir::Buffer> on_chip;  // slices in shared memory, and what is spread over that of a cluster's blocks
+  Vector<std::string> on_chip_names, spread_names, streamed;
 };
 
 /// The weight of which a buffer on chip holds a slice.
@@ -42,7 +42,7 @@ inline bool levels_read(const ir::Stmt& body, const std::string& name) {
     ir::visit_with(loop.body, [&](const ir::Load& load) {
       const ir::Buffer& buffer = load.buffer;
       if (buffer->scope == ir::Scope::local) return;
-      const bool slice = buffer->scope == ir::Scope::chip;
+      const bool slice = ir::keeps_weights(buffer->scope);
       found |= slice ? name_of_slice(buffer) == name : buffer->packed_from && buffer->packed_from->name == name;
     });
     return false;
@@ -67,9 +67,10 @@ inline WeightPlaces weight_places(const ir::Program& tiled) {
     if (places.in_registers.back().all) kept.push_back(name);
   });
   for (const ir::Buffer& buffer : tiled.buffers) {
-    if (buffer->scope != ir::Scope::chip) continue;
+    if (!ir::keeps_weights(buffer->scope)) continue;
+    const bool spread = buffer->scope == ir::Scope::spread;
     places.on_chip.push_back(buffer);
-    places.on_chip_names.push_back(name_of_slice(buffer));
+    (spread ? places.spread_names : places.on_chip_names).push_back(name_of_slice(buffer));
     kept.push_back(name_of_slice(buffer));
   }
   for (const ir::Buffer& buffer : tiled.buffers)

@@ -203,8 +203,7 @@ class RecentKeeper {
     PointerSet counted;
     ir::visit_with(body, [&](const ir::Store& store) {
       const ir::BufferInfo& buffer = *store.buffer;
-      if (buffer.scope == ir::Scope::chip && counted.insert(store.buffer.id()))
-        room -= (buffer.layout.fixed_size * std::int64_t(size_of(buffer.dtype)) + 15) / 16 * 16;
+      if (ir::keeps_weights(buffer.scope) && counted.insert(store.buffer.id())) room -= ir::chip_bytes(buffer);
     });
     for (const ir::Buffer& buffer : wanted) row += stride_of(*buffer) * std::int64_t(size_of(buffer->dtype));
     if (shape_.recent_rows > 0) {

@@ -7,8 +7,15 @@
 //
 // Of matrices that the loop over batches reads at the column that a thread owns, in the order of their first use, as
 // many as fit; the others are read from the L2 cache. A slice that lies in the weight as it will lie in shared memory
-// is copied in vectors of 16 bytes: each launch waits for these copies before all else. Runs on packed weights, before
-// barriers of threads are put in and nests are shared among them.
+// is copied in vectors of 16 bytes: each launch waits for these copies before all else.
+//
+// What every block reads whole, as where a node and its children are one block's, is copied whole by each where it
+// fits, beside all else that is kept. Where it does not, the blocks of a cluster keep a part of it each, and read each
+// other's (distributed shared memory):
+//
+//   W_spread[worker * S + e] = W[worker * S + e]   for all e < S, shared by the block's threads; barrier
+//
+// Runs on packed weights, before barriers of threads are put in and nests are shared among them.
 #pragma once
 
 #include <string>
@@ -26,14 +33,20 @@ namespace detail {
 
 class WeightKeeper {
  public:
-  explicit WeightKeeper(const GpuShape& shape) : shape_(shape), room_(shape.chip_bytes) {}
+  /// `spread`: what every block reads whole is spread over a cluster.
+  WeightKeeper(const GpuShape& shape, bool spread) : shape_(shape), spread_(spread), room_(shape.chip_bytes) {}
 
-  ir::Stmt run(const ir::Stmt& body) {
+  /// Chooses what is kept. Whether that is all that levels read.
+  bool choose(const ir::Stmt& body) {
     ir::visit_with(body, [&](const ir::For& loop) {
       if (!carries_recursion(loop)) return true;
       for_each_nest(loop.body, [&](const Nest& nest) { choose(nest); });
       return false;
     });
+    return left_out_.empty();
+  }
+
+  ir::Stmt run(const ir::Stmt& body) const {
     if (!left_out_.empty() && shape_.resident)
       refuse_gpu("weights are to stay in shared memory, but " + left_out_ + " does not fit beside the others into " +
                  std::to_string(shape_.chip_bytes) + " bytes a block; take more blocks or let the compiler choose");
@@ -41,6 +54,8 @@ class WeightKeeper {
     const ir::Stmt reading = map_nests(body, [&](const Nest& nest) { return over_slices(nest); });
     Vector<ir::Stmt> stmts;
     for (const Kept& kept : kept_) stmts.push_back(fill(kept));
+    if (any_of(kept_, [](const Kept& kept) { return kept.copy->scope == ir::Scope::spread; }))
+      stmts.push_back(ir::Barrier::make());
     stmts.push_back(reading);
     return ir::Block::make(stmts);
   }
@@ -100,6 +115,17 @@ class WeightKeeper {
     return layout;
   }
 
+  /// Columns side by side as a warp reads them, so that all that a warp reads is in one block.
+  static ir::Layout columns_of_a_warp(const Vector<Dim>& dims, int column) {
+    constexpr int warp = 32;
+    const int other = int(dims.size()) - 1 == column ? column - 1 : int(dims.size()) - 1;
+    ir::Layout layout;
+    layout.axes.push_back({column, 1, warp, 1});
+    layout.axes.push_back({other, 1, 0, warp});
+    add_panels(layout, dims, column, other, warp, warp * dims[std::size_t(other)].extent());
+    return layout;
+  }
+
   void choose(const Nest& nest) {
     ir::visit_with(nest.inner, [&](const ir::Load& load) {
       const int dim = column_dim(nest, load);
@@ -113,13 +139,16 @@ class WeightKeeper {
       info.dtype = load.buffer->dtype;
       info.dims = load.buffer->dims;
       if (kept.slice.most != info.dims[kept.dim].extent()) info.dims[kept.dim] = Dim("slice", kept.slice.most);
+      const bool spread = spread_ && !shared;
       info.scope = ir::Scope::chip;
       info.fragments = load.buffer->fragments;
       info.parts = load.buffer->parts;
       info.layout = info.fragments   ? fragment_layout(info.dims, info.dtype, dim, summed_dim(*load.buffer, dim))
                     : info.parts > 1 ? part_layout(info.dims, dim, summed_dim(*load.buffer, dim), info.parts)
+                    : spread         ? columns_of_a_warp(info.dims, dim)
                                      : columns_side_by_side(info.dims, dim);
-      const std::int64_t bytes = (info.layout.fixed_size * std::int64_t(size_of(info.dtype)) + 15) / 16 * 16;
+      if (spread) info.scope = ir::Scope::spread, info.share = share_of_block(info);
+      const std::int64_t bytes = ir::chip_bytes(info);
       if (bytes > room_) {
         if (left_out_.empty())
           left_out_ = "a slice of '" + load.buffer->name + "', " + std::to_string(bytes) + " bytes,";
@@ -129,6 +158,12 @@ class WeightKeeper {
       kept.copy = ir::Buffer(std::move(info));
       kept_.push_back(std::move(kept));
     });
+  }
+
+  /// Elements that a block has of what is spread: whole panels, of which none is in two blocks, and whole tiles.
+  std::int64_t share_of_block(const ir::BufferInfo& info) const {
+    const std::int64_t panel = info.layout.axes.back().stride, panels = (info.layout.fixed_size + panel - 1) / panel;
+    return (panels + shape_.blocks - 1) / shape_.blocks * panel;
   }
 
   ir::Stmt over_slices(const Nest& nest) const {
@@ -156,10 +191,27 @@ class WeightKeeper {
     return !kept.shared || kept.weight->dims[kept.dim].extent() == kept.slice.most * shape_.blocks;
   }
 
+  /// How much of a copy a block makes, in groups of so many elements, and where it begins.
+  struct Part {
+    ir::Expr first;           // element
+    ir::Expr count;           // of groups
+    std::int64_t groups = 0;  // in all
+  };
+
+  Part part_of(const Kept& kept, std::int64_t elements) const {
+    const std::int64_t groups = kept.copy->layout.fixed_size / elements, each = kept.copy->share / elements;
+    if (kept.copy->scope != ir::Scope::spread) return {ir::imm(0), ir::imm(groups), groups};
+    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker");
+    if (groups == each * shape_.blocks) return {worker * kept.copy->share, ir::imm(each), groups};
+    const ir::Expr left = ir::binary(ir::BinaryOp::max, ir::imm(groups) - worker * each, ir::imm(0));
+    return {worker * kept.copy->share, ir::binary(ir::BinaryOp::min, ir::imm(each), left), groups};
+  }
+
   /// Iterations of this thread in a loop that the block's threads share, `count` in all: a constant if it can be one.
-  ir::Expr own_of(std::int64_t count) const {
-    if (count % shape_.threads == 0) return ir::imm(count / shape_.threads);
-    return (ir::imm(count + shape_.threads - 1) - thread_) / shape_.threads;
+  ir::Expr own_of(const ir::Expr& count) const {
+    const auto known = ir::as_int(count);
+    if (known && *known % shape_.threads == 0) return ir::imm(*known / shape_.threads);
+    return (count + ir::imm(shape_.threads - 1) - thread_) / shape_.threads;
   }
 
   /// The copy of a slice that begins with a panel of the weight, whose panels lie as those of the copy: pieces of 16
@@ -179,8 +231,9 @@ class WeightKeeper {
     ir::Stmt body = ir::Store::make(kept.copy, indices_at(copy, piece(at)), ir::Load::make(kept.weight, there));
     const ir::Expr last = ir::imm(weight.layout.fixed_size - elements) - base;
     if (!even(kept)) body = ir::LetStmt::make(from, ir::binary(ir::BinaryOp::min, at, last), body);
-    body = ir::LetStmt::make(at, (e * shape_.threads + thread_) * elements, body);
-    body = ir::For::make(e, Dim("piece", size / elements), own_of(size / elements), ir::ForKind::serial, body);
+    const Part part = part_of(kept, elements);
+    body = ir::LetStmt::make(at, part.first + (e * shape_.threads + thread_) * elements, body);
+    body = ir::For::make(e, Dim("piece", part.groups), own_of(part.count), ir::ForKind::serial, body);
     const bool all = !kept.shared || weight.dims[kept.dim].extent() / shape_.slice_unit >= shape_.blocks;
     if (all) return body;
     return ir::If::make(ir::binary(ir::BinaryOp::lt, kept.slice.begin, kept.slice.end), body);
@@ -199,12 +252,13 @@ class WeightKeeper {
     const bool past = kept.shared && (!even(kept) || kept.copy->parts > 1);
     if (past) from[kept.dim] = ir::binary(ir::BinaryOp::min, from[kept.dim], last);
     ir::Stmt copy = ir::Store::make(kept.copy, to, ir::Load::make(kept.weight, from));
-    copy = ir::LetStmt::make(at, e * shape_.threads + thread_, copy);
-    const std::int64_t size = kept.copy->layout.fixed_size;
-    return ir::For::make(e, Dim("element", size), own_of(size), ir::ForKind::serial, copy);
+    const Part part = part_of(kept, 1);
+    copy = ir::LetStmt::make(at, part.first + (e * shape_.threads + thread_), copy);
+    return ir::For::make(e, Dim("element", part.groups), own_of(part.count), ir::ForKind::serial, copy);
   }
 
   const GpuShape& shape_;
+  const bool spread_;
   const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
   std::int64_t room_;
   Vector<Kept> kept_;
@@ -215,7 +269,12 @@ class WeightKeeper {
 
 /// Throws `Error{invalid_schedule}` where the schedule asks for all weights on chip and they do not fit.
 inline ir::Stmt keep_weights(const ir::Stmt& body, const GpuShape& shape) {
-  return detail::WeightKeeper(shape).run(body);
+  for (const bool spread : {false, true}) {
+    detail::WeightKeeper keeper(shape, spread);
+    const bool all = keeper.choose(body), last = spread || shape.group != GpuSchedule::Group::cluster;
+    if (all || last) return keeper.run(body);
+  }
+  return body;
 }
 
 }  // namespace cortex::schedule

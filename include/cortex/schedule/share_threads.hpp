@@ -87,7 +87,7 @@ class ThreadSharer {
   /// Whether threads share the nest already: it copies weights to shared memory.
   bool fills_chip() const {
     bool found = false;
-    ir::visit_with(nest_.inner, [&](const ir::Store& store) { found |= store.buffer->scope == ir::Scope::chip; });
+    ir::visit_with(nest_.inner, [&](const ir::Store& store) { found |= ir::keeps_weights(store.buffer->scope); });
     return found;
   }
 

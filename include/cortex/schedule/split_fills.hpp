@@ -27,7 +27,7 @@ inline bool is_fill(const ir::Stmt& s) {
   bool stores = false, other = false;
   PointerSet own;
   const auto is_kept = [](const ir::BufferInfo& buffer) {
-    return buffer.scope == ir::Scope::chip || (buffer.scope == ir::Scope::local && buffer.role == ir::Role::weight);
+    return ir::keeps_weights(buffer.scope) || (buffer.scope == ir::Scope::local && buffer.role == ir::Role::weight);
   };
   ir::visit_with(
       s, [&](const ir::For& inner) { own.insert(inner.var.get()); },

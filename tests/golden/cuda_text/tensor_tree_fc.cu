@@ -127,20 +127,20 @@ KERNEL(cortex_kernel, THREADS) {
         const int v78 = v77 + v74;
         const long long v80 = (long long)v78;
         const int v81 = load_constant(b9, v80);
-        const int v82 = i56 + 1;
-        const long long v83 = (long long)v82;
-        const int v84 = load_constant(b8, v83);
-        const int v85 = v84 + 64;
-        const bool v86 = v81 < v85;
-        const long long v87 = (long long)v78;
-        const int v88 = load_constant(b9, v87);
-        const int v89 = mod_(v88, 64);
-        const int v90 = v89 * 40;
-        const long long v91 = (long long)v78;
-        const int v92 = load_constant(b9, v91);
-        const long long v93 = (long long)v92;
-        const long long v94 = v93 * 16ll;
-        const float* const r95 = v86 ? b4 + v90 : b0 + v94;
+        const int v82 = mod_(v81, 64);
+        const int v83 = v82 * 40;
+        const long long v85 = (long long)v78;
+        const int v86 = load_constant(b9, v85);
+        const int v87 = i56 + 1;
+        const long long v88 = (long long)v87;
+        const int v89 = load_constant(b8, v88);
+        const int v90 = v89 + 64;
+        const bool v91 = v86 < v90;
+        const long long v92 = (long long)v78;
+        const int v93 = load_constant(b9, v92);
+        const long long v94 = (long long)v93;
+        const long long v95 = v94 * 16ll;
+        const float* const r84 = v91 ? b4 + v83 : b0 + v95;
         UNROLL("unroll 16")
         for (int i79 = 0; i79 < 1; ++i79) {
           const int v96 = div_(0, 16);
@@ -169,12 +169,12 @@ KERNEL(cortex_kernel, THREADS) {
           const int v119 = mod_(thread, 4);
           const int v120 = v119 * 2;
           const int v121 = v98 + v120;
-          const Pair v122 = load_row_pair(r95, v121);
+          const Pair v122 = load_row_pair(r84, v121);
           const int v123 = mod_(thread, 4);
           const int v124 = v123 * 2;
           const int v125 = v124 + 8;
           const int v126 = v98 + v125;
-          const Pair v127 = load_row_pair(r95, v126);
+          const Pair v127 = load_row_pair(r84, v126);
           mma_bf16(a69, load_chip_fragment(b1, v118), v122.x, v122.y, v127.x, v127.y);
         }
         const int v128 = mod_(thread, 32);
@@ -188,20 +188,20 @@ KERNEL(cortex_kernel, THREADS) {
         const int v136 = v135 + v132;
         const long long v138 = (long long)v136;
         const int v139 = load_constant(b10, v138);
-        const int v140 = i56 + 1;
-        const long long v141 = (long long)v140;
-        const int v142 = load_constant(b8, v141);
-        const int v143 = v142 + 64;
-        const bool v144 = v139 < v143;
-        const long long v145 = (long long)v136;
-        const int v146 = load_constant(b10, v145);
-        const int v147 = mod_(v146, 64);
-        const int v148 = v147 * 40;
-        const long long v149 = (long long)v136;
-        const int v150 = load_constant(b10, v149);
-        const long long v151 = (long long)v150;
-        const long long v152 = v151 * 16ll;
-        const float* const r153 = v144 ? b4 + v148 : b0 + v152;
+        const int v140 = mod_(v139, 64);
+        const int v141 = v140 * 40;
+        const long long v143 = (long long)v136;
+        const int v144 = load_constant(b10, v143);
+        const int v145 = i56 + 1;
+        const long long v146 = (long long)v145;
+        const int v147 = load_constant(b8, v146);
+        const int v148 = v147 + 64;
+        const bool v149 = v144 < v148;
+        const long long v150 = (long long)v136;
+        const int v151 = load_constant(b10, v150);
+        const long long v152 = (long long)v151;
+        const long long v153 = v152 * 16ll;
+        const float* const r142 = v149 ? b4 + v141 : b0 + v153;
         UNROLL("unroll 16")
         for (int i137 = 0; i137 < 1; ++i137) {
           const int v154 = div_(0, 16);
@@ -231,12 +231,12 @@ KERNEL(cortex_kernel, THREADS) {
           const int v178 = mod_(thread, 4);
           const int v179 = v178 * 2;
           const int v180 = v157 + v179;
-          const Pair v181 = load_row_pair(r153, v180);
+          const Pair v181 = load_row_pair(r142, v180);
           const int v182 = mod_(thread, 4);
           const int v183 = v182 * 2;
           const int v184 = v183 + 8;
           const int v185 = v157 + v184;
-          const Pair v186 = load_row_pair(r153, v185);
+          const Pair v186 = load_row_pair(r142, v185);
           mma_bf16(a69, load_chip_fragment(b1, v177), v181.x, v181.y, v186.x, v186.y);
         }
         UNROLL("unroll")
