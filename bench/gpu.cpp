@@ -72,6 +72,7 @@ const std::vector<Way>& all_ways() {
       {"cortex_streamed", {.weights = Kept::streamed}},
       {"cortex_resident", {.weights = Kept::resident}},
       {"cortex_registers", {.weights = Kept::registers}},
+      {"cortex_no_recent", {.recent_rows = 0}},
       {"cortex_bf16", {.tensor_cores = Cores::bf16}},
       {"cortex_f16", {.tensor_cores = Cores::f16}},
       {"cortex_tf32", {.tensor_cores = Cores::tf32}},
@@ -122,7 +123,7 @@ std::string shape_of(const cortex::runtime::CudaExecutable& code) {
                             : code.shape.group == Group::cluster ? "cluster"
                                                                  : "grid";
   return std::string(group) + " of " + std::to_string(code.shape.blocks) + " x " + std::to_string(code.shape.threads) +
-         " threads, " + std::to_string(code.text.chip_bytes / 1024) + " KB of weights a block on chip";
+         " threads, " + std::to_string(code.text.chip_bytes / 1024) + " KB a block on chip";
 }
 
 /// A model on the device, under one schedule.

@@ -53,7 +53,7 @@ TEST_CASE("a second recursion does not look for the first one's nodes among the 
                   sum(kids(n), [&](auto k) { return under(k, i); }));
     }));
   };
-  check_rows(own_model(cortex::tree, cell)(12, 12), Shape::ragged);
+  check_rows(own_model(cortex::tree, cell)(12, 24), Shape::ragged);
 }
 
 TEST_CASE("a row that a level still reads when the next one begins is not written again", "[cuda]") {
@@ -74,7 +74,7 @@ TEST_CASE("a row that a level still reads when the next one begins is not writte
     auto [first, second] = m.recursion(h_below, h, g_below, g);
     return second;
   };
-  check_rows(own_model(cortex::tree, cell)(12, 12), Shape::ragged);
+  check_rows(own_model(cortex::tree, cell)(12, 24), Shape::ragged);
 }
 
 TEST_CASE("CUDA text of a TreeGRU in a cluster is the golden one", "[cuda_text]") {
