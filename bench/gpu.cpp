@@ -448,6 +448,13 @@ Json::Fields describe(const cortex::runtime::CudaDevice& device) {
                      {"capability", device.gpu().sm},
                      {"multiprocessors", device.gpu().multiprocessors},
                      {"date", date}};
+  using A = cortex::jit::cuda::DeviceAttribute;
+  // What E10's roofline is of: each core a multiply-add a clock, and memory that brings two words a clock.
+  const int sm = device.gpu().sm, cores = sm <= 80 ? 64 : 128;
+  about.push_back({"peak_gflops", 2.0 * cores * device.gpu().multiprocessors * device.attribute(A::clock_khz) / 1e6});
+  about.push_back(
+      {"peak_gigabytes", 2.0 * device.attribute(A::memory_clock_khz) * device.attribute(A::memory_bus_bits) / 8 / 1e6});
+  about.push_back({"l2_bytes", device.attribute(A::l2_bytes)});
   std::string text = device.name() + ", driver of CUDA " + version_text(driver / 1000, driver % 1000 / 10);
   about.push_back({"driver", version_text(driver / 1000, driver % 1000 / 10)});
   if (auto nvrtc = cortex::attempt([&] { return &device.nvrtc(); })) {

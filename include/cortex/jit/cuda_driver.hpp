@@ -43,7 +43,11 @@ constexpr bool is_sticky(CudaResult result) {
 constexpr bool is_doubtful(CudaResult result) { return result == context_is_destroyed || result == 999; }
 
 enum DeviceAttribute : int {
+  clock_khz = 13,
   multiprocessors = 16,
+  memory_clock_khz = 36,
+  memory_bus_bits = 37,
+  l2_bytes = 38,
   compute_major = 75,
   compute_minor = 76,
   registers_per_multiprocessor = 82,

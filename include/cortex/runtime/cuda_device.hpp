@@ -247,13 +247,14 @@ class CudaDevice {
                       ": nothing on it can be used any more; end the process, or make a new context");
   }
 
- private:
+  /// What the driver says of the device.
   int attribute(jit::cuda::DeviceAttribute which) const {
     int value = 0;
     check(driver_->DeviceGetAttribute(&value, which, device_), "cuDeviceGetAttribute");
     return value;
   }
 
+ private:
   /// Does `work`, which calls the driver. While a thread captures a stream, others may by default not do what could be
   /// unsafe in a capture, such as to allocate or to wait for an event, and spoil it if they do. Nothing that is done
   /// here is to be in anyone's graph but what its stream is given, so the thread's mode is relaxed for its time.
