@@ -19,7 +19,7 @@
 //
 // (E1 is `latency`; E8 is `linearize`, and a column of every row; E10 follows from the rows of TreeFC: bench/plot.)
 //
-//   experiments [--only ablation,...] [--quick] [--threads 2] [--json FILE]
+//   experiments [--only ablation,...] [--quick] [--threads 2] [--json FILE] [--check]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cortex/loops.hpp>
@@ -34,6 +34,7 @@
 #include "support/contest.hpp"
 #include "support/cortex_system.hpp"
 #include "support/report.hpp"
+#include "support/results_file.hpp"
 #if CORTEX_BENCH_TORCH
 #include "support/torch_cost.hpp"
 #endif
@@ -45,7 +46,7 @@ using namespace bench;
 struct Options {
   std::vector<std::string> only, systems;
   std::string json;
-  bool quick = false;
+  bool quick = false, check = false;
   int threads = cortex::runtime::usable_cores();
 
   Effort effort() const { return quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
@@ -464,18 +465,22 @@ const std::vector<Experiment> all{
 
 int run(const Options& options) {
   if (options.json == "-") talk() = stderr;
+  ResultsFile results(options.json);
+  if (options.check) return 0;
   Experiments experiments(options);
-  Json::Fields results;
   for (const Experiment& experiment : all) {
     if (!options.only.empty() &&
         std::find(options.only.begin(), options.only.end(), experiment.name) == options.only.end())
       continue;
     std::fprintf(talk(), "\n== %s\n", experiment.title);
     const double start = now_us();
-    results.emplace_back(experiment.name, Json::lines((experiments.*experiment.run)()));
+    const OtherWork others;
+    const std::vector<Json> rows = (experiments.*experiment.run)();
+    const Json about = origin({{"quick", int(options.quick)}, {"busy", int(others.share() > 0.03)}});
+    if (!rows.empty()) results.add(experiment.name, rows, about);
     std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
   }
-  if (!options.json.empty()) write_json(options.json, Json::object(results));
+  results.print();
   return 0;
 }
 
@@ -493,8 +498,10 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "The most threads of a call")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--json", options.json, "Write the results to this file (-: the standard output)");
+  app.add_option("--json", options.json,
+                 "Write the results to this file, in which those of other experiments stay (-: the standard output)");
   app.add_flag("--quick", options.quick, "Fewer rounds");
+  app.add_flag("--check", options.check, "Measure nothing: fail if these options, or the file of --json, will not do");
   try {
     app.parse(argc, argv);
     return run(options);

@@ -89,28 +89,34 @@ inline Json json_of(const Row& row, const Machine& machine) {
                        {"nodes", row.nodes}});
 }
 
-/// Where and when, and what the machine reaches: for the figures and the table.
-inline Json about(const std::string& data, const Machine& machine, bool busy) {
+/// Where and when, by what libraries; `more` comes behind.
+inline Json origin(const Json::Fields& more) {
   char date[32] = "";
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  Json::Fields fields{{"date", date},
+                      {"machine", cpu_name()},
+                      {"cpus", int(std::thread::hardware_concurrency())},
+                      {"compiler", "g++ " __VERSION__},
+                      {"libraries", Json::list(descriptions())}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  return Json::object(fields);
+}
+
+/// The same, and what the machine reaches: for the figures and the table.
+inline Json about(const std::string& data, const Machine& machine, bool busy) {
   std::vector<Json> bandwidths;
   for (const auto& row : machine.gigabytes) bandwidths.push_back(Json::list(row));
-  return Json::object({{"date", date},
-                       {"machine", cpu_name()},
-                       {"cpus", int(std::thread::hardware_concurrency())},
-                       {"compiler", "g++ " __VERSION__},
-                       {"libraries", Json::list(descriptions())},
-                       {"data", data},
-                       {"busy", int(busy)},
-                       {"threads", Json::list(machine.threads)},
-                       {"gflops", Json::list(machine.gflops)},
-                       {"tile_gflops", Json::list(machine.tile_gflops)},
-                       {"slices", Json::list(machine.slices)},
-                       {"gigabytes", Json::lines(bandwidths)},
-                       {"barrier_us", machine.barrier_us},
-                       {"register_ghz", machine.register_ghz},
-                       {"tile_ghz", machine.tile_ghz}});
+  return origin({{"data", data},
+                 {"busy", int(busy)},
+                 {"threads", Json::list(machine.threads)},
+                 {"gflops", Json::list(machine.gflops)},
+                 {"tile_gflops", Json::list(machine.tile_gflops)},
+                 {"slices", Json::list(machine.slices)},
+                 {"gigabytes", Json::lines(bandwidths)},
+                 {"barrier_us", machine.barrier_us},
+                 {"register_ghz", machine.register_ghz},
+                 {"tile_ghz", machine.tile_ghz}});
 }
 
 }  // namespace bench
