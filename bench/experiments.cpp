@@ -12,14 +12,14 @@
 //   sweeps            weights that exceed the second-level cache, swept over there and back
 //   groups            threads in groups of their own, and all in one
 //   refactor     E7   recursions cut at the matrix product behind the reset gate, TreeGRU and SimpleTreeGRU
-//   gated             a model that is in no zoo, beside its floor
+//   gated             cells that are in no zoo, a fixed one and random ones of --seed, beside their floors
 //   memory       E9   what a call takes of memory
 //   compile           how long compiling takes
 //   overhead          what a call takes beside numbering and arithmetic: one leaf, whose state is its word's vector
 //
 // (E1 is `latency`; E8 is `linearize`, and a column of every row; E10 follows from the rows of TreeFC: bench/plot.)
 //
-//   experiments [--only ablation,...] [--quick] [--threads 2] [--json FILE] [--check]
+//   experiments [--only ablation,...] [--quick] [--threads 2] [--seed 1] [--json FILE] [--check] [--smoke]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cortex/loops.hpp>
@@ -27,12 +27,14 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "support/contest.hpp"
 #include "support/cortex_system.hpp"
+#include "support/random_cells.hpp"
 #include "support/report.hpp"
 #include "support/results_file.hpp"
 #if CORTEX_BENCH_TORCH
@@ -46,17 +48,30 @@ using namespace bench;
 struct Options {
   std::vector<std::string> only, systems;
   std::string json;
-  bool quick = false, check = false;
+  unsigned seed = 1;
+  bool quick = false, check = false, smoke = false;
   int threads = cortex::runtime::usable_cores();
 
-  Effort effort() const { return quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
+  Effort effort() const { return smoke ? Effort{0, 1, 1} : quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
   std::vector<int> all_threads() const { return threads > 1 ? std::vector{1, threads} : std::vector{1}; }
+
+  // What a list of cases comes to; with --smoke, where nothing is measured, to some of its ends, and states are small.
+  std::vector<Model> models(const std::vector<Model>& all) const {
+    return smoke && all.size() > 1 ? std::vector{all.front(), all.back()} : all;
+  }
+  template <class T>
+  std::vector<T> sizes(const std::vector<T>& all) const {
+    return smoke ? std::vector<T>(1, all.front()) : all;
+  }
+  int hidden(int usual) const { return smoke ? usual / 16 : usual; }
 };
 
 class Experiments {
  public:
   explicit Experiments(const Options& options)
-      : options_(options), machine_(probe_machine(options.all_threads())), present_(chosen_systems(options.systems)) {
+      : options_(options),
+        machine_(probe_machine(options.all_threads(), options.smoke ? 1 : 10)),
+        present_(chosen_systems(options.systems)) {
     print_machine(machine_);
   }
 
@@ -64,16 +79,16 @@ class Experiments {
 
   std::vector<Json> hidden() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn})
+    for (const Model model : options_.models(the_papers))
       for (const int hidden :
-           model == Model::mvrnn ? std::vector{16, 32, 64, 128} : std::vector{64, 128, 256, 512, 1024})
+           options_.sizes(model == Model::mvrnn ? std::vector{16, 32, 64, 128} : std::vector{64, 128, 256, 512, 1024}))
         contest(rows, model, hidden, batches_for(model, 10), by_level);
     return rows;
   }
 
   std::vector<Json> batch() {
     std::vector<Json> rows;
-    for (const std::size_t batch : {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000})
+    for (const std::size_t batch : options_.sizes<std::size_t>({1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}))
       contest(rows, Model::treelstm, 256,
               batches_for(Model::treelstm, batch, Trees::random, std::clamp<std::size_t>(1000 / batch, 1, 10)),
               by_level);
@@ -82,16 +97,16 @@ class Experiments {
 
   std::vector<Json> tree_size() {
     std::vector<Json> rows;
-    for (const int words : {2, 5, 10, 20, 50, 100, 200, 500})
+    for (const int words : options_.sizes<int>({2, 5, 10, 20, 50, 100, 200, 500}))
       contest(rows, Model::treelstm, 256, trees_of(words, 1), by_level);
     return rows;
   }
 
   std::vector<Json> sequences() {
     std::vector<Json> rows;
-    for (const Model model : {Model::lstm, Model::gru})
-      for (const int hidden : {256, 512})
-        for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::lstm, Model::gru}))
+      for (const int hidden : options_.sizes<int>({256, 512}))
+        for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
           contest(rows, model, hidden, batches_for(model, batch),
                   {"cortex", "cortex_nodedup", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"});
     return rows;
@@ -128,15 +143,16 @@ class Experiments {
         {"no batching", Schedule{}.specialize_leaves_and_switches().specialize_leaves().workers(options_.threads)},
     };
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm})
-      for (const std::size_t batch : {1, 10}) schedules(rows, model, 256, batch, options_.threads, variants);
+    for (const Model model : options_.models(the_papers))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
+        if (model != Model::mvrnn) schedules(rows, model, 256, batch, options_.threads, variants);
     return rows;
   }
 
   std::vector<Json> unroll() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treelstm, Model::treernn})
-      for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treelstm, Model::treernn}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
         for (const int threads : options_.all_threads()) {
           const auto standard = all_work(threads);
           schedules(rows, model, 256, batch, threads,
@@ -149,14 +165,14 @@ class Experiments {
 
   std::vector<Json> levels() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::treegru, Model::treelstm})
-      for (const int hidden : {256, 512})
-        for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treefc, Model::treegru, Model::treelstm}))
+      for (const int hidden : options_.sizes<int>({256, 512}))
+        for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
           for (const int threads : options_.all_threads()) {
             const auto standard = all_work(threads);
             std::vector<std::pair<std::string, cortex::Schedule>> variants{{"of one height", standard.fill_levels(1)},
                                                                            {"as the compiler fills them", standard}};
-            for (const int nodes : {2, 3, 4, 6, 8, 12, 16})
+            for (const int nodes : options_.sizes<int>({2, 3, 4, 6, 8, 12, 16}))
               variants.emplace_back("up to " + std::to_string(nodes), standard.fill_levels(nodes));
             schedules(rows, model, hidden, batch, threads, variants);
           }
@@ -165,9 +181,9 @@ class Experiments {
 
   std::vector<Json> stored() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treelstm, Model::treegru, Model::treefc, Model::dagrnn})
-      for (const int hidden : {256, 512})
-        for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treelstm, Model::treegru, Model::treefc, Model::dagrnn}))
+      for (const int hidden : options_.sizes<int>({256, 512}))
+        for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
           for (const int threads : options_.all_threads()) {
             const auto standard = all_work(threads), bf16 = standard.store_weights(cortex::DType::bf16);
             std::vector<std::pair<std::string, cortex::Schedule>> variants{
@@ -183,8 +199,8 @@ class Experiments {
 
   std::vector<Json> sweeps() {
     std::vector<Json> rows;
-    for (const Model model : {Model::lstm, Model::treegru, Model::treelstm})
-      for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::lstm, Model::treegru, Model::treelstm}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
         for (const int threads : options_.all_threads()) {
           const auto standard = all_work(threads);
           schedules(rows, model, 512, batch, threads,
@@ -199,7 +215,8 @@ class Experiments {
     if (threads == 1) return rows;
     for (const Model model :
          {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn, Model::gated})
-      for (const int hidden : model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512}) {
+      for (const int hidden :
+           options_.sizes(model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512})) {
         const auto standard = all_work(threads);
         schedules(rows, model, hidden, 10, threads,
                   {{"as the compiler groups them", standard},
@@ -211,8 +228,8 @@ class Experiments {
 
   std::vector<Json> refactor() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treegru, Model::simpletreegru})
-      for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treegru, Model::simpletreegru}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
         for (const int threads : options_.all_threads()) {
           const auto standard = all_work(threads);
           schedules(rows, model, 256, batch, threads,
@@ -225,10 +242,17 @@ class Experiments {
 
   std::vector<Json> gated() {
     std::vector<Json> rows;
-    for (const int hidden : {256, 512})
-      for (const std::size_t batch : {1, 10})
-        contest(rows, Model::gated, hidden, batches_for(Model::gated, batch),
-                {"cortex", "cortex_nodedup", "recursion"});
+    std::mt19937 random(options_.seed);
+    std::vector<Cell> cells(options_.smoke ? 2 : 5);
+    for (Cell& cell : cells) cell = random_cell(random);
+    std::fprintf(talk(), "  random cells of --seed %u\n", options_.seed);
+    for (const int hidden : options_.sizes<int>({256, 512}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
+        const Batches batches = batches_for(Model::gated, batch);
+        contest(rows, Model::gated, hidden, batches, {"cortex", "cortex_nodedup", "recursion"});
+        for (std::size_t c = 0; c < cells.size(); ++c)
+          cell_contest(rows, "cell_" + std::to_string(c + 1), cells[c], options_.hidden(hidden), batches);
+      }
     return rows;
   }
 
@@ -259,11 +283,11 @@ class Experiments {
   /// Of the TreeLSTM on one thread, because what runs at the same time cannot be added up.
   std::vector<Json> activity() {
     std::vector<Json> rows;
-    const Weights weights = random_weights(Model::treelstm, 256);
-    for (const std::size_t batch : {1, 10}) {
+    const Weights weights = random_weights(Model::treelstm, options_.hidden(256));
+    for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
       const Batches batches = batches_for(Model::treelstm, batch);
       std::vector<float> out(batch * weights.hidden);
-      const int rounds = options_.quick ? 20 : 200;
+      const int rounds = options_.smoke ? 1 : options_.quick ? 20 : 200;
       const auto add = [&](const char* name, double whole, double calls, const Numbers& parts) {
         Numbers numbers{{"batch", double(batch)}, {"whole_us", whole}, {"calls", calls}};
         numbers.insert(numbers.end(), parts.begin(), parts.end());
@@ -324,8 +348,8 @@ class Experiments {
 
   std::vector<Json> memory() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn}) {
-      const int hidden = model == Model::mvrnn ? 64 : 256;
+    for (const Model model : options_.models(the_papers)) {
+      const int hidden = options_.hidden(model == Model::mvrnn ? 64 : 256);
       const Weights weights = random_weights(model, hidden);
       const Batches batches = batches_for(model, 10);
       const Roots& roots = batches.roots[0];
@@ -390,17 +414,33 @@ class Experiments {
     return Json::object(fields);
   }
 
+  static inline const std::vector<Model> the_papers{Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm,
+                                                    Model::mvrnn};
   static inline const std::vector<std::string> by_level{"cortex", "cortex_nodedup", "torch_level", "openblas_level",
                                                         "onednn_level"};
 
-  /// Adds a row for each of `systems` that is there and wanted.
+  /// Adds a row for each of `systems` that is there and wanted, on so many threads; 0: on all that are given.
   void contest(std::vector<Json>& rows, Model model, int hidden, const Batches& batches,
-               const std::vector<std::string>& systems) {
-    const Weights weights = random_weights(model, hidden);
-    Contest contest(weights, batches, options_.threads);
+               const std::vector<std::string>& systems, int threads = 0) {
+    const Weights weights = random_weights(model, options_.hidden(hidden));
+    Contest contest(weights, batches, threads ? threads : options_.threads);
     for (const SystemKind& kind : present_)
       if (std::find(systems.begin(), systems.end(), kind.name) != systems.end()) contest.add(kind);
     finish(rows, contest);
+  }
+
+  /// Adds what Cortex does with a random cell.
+  void cell_contest(std::vector<Json>& rows, const std::string& name, const Cell& cell, int hidden,
+                    const Batches& batches) {
+    const Weights weights = random_weights(cell, hidden);
+    const CellRecursion recursion(cell, weights);
+    std::vector<std::vector<double>> reference;
+    for (const Roots& roots : batches.roots) reference.push_back(recursion.states(roots));
+    Contest contest(name, weights, batches, options_.threads, reference, work_of(cell, weights.hidden, batches));
+    for (const char* const system : {"cortex", "cortex_nodedup"})
+      contest.add(system, compiled(cell, weights, recipe_of(system, options_.threads)));
+    std::fprintf(talk(), "\n%s: %s", name.c_str(), description(cell).c_str());
+    finish(rows, contest, Results::right, {{"cell", description(cell)}});
   }
 
   /// What the results of schedules are to be: near the reference, or, of weights that are rounded, whatever they are;
@@ -411,7 +451,7 @@ class Experiments {
   void schedules(std::vector<Json>& rows, Model model, int hidden, std::size_t batch, int threads,
                  const std::vector<std::pair<std::string, cortex::Schedule>>& variants,
                  Results results = Results::right) {
-    const Weights weights = random_weights(model, hidden);
+    const Weights weights = random_weights(model, options_.hidden(hidden));
     const Batches batches = batches_for(model, batch);
     Contest contest(weights, batches, threads);
     for (const auto& [name, schedule] : variants) {
@@ -422,14 +462,16 @@ class Experiments {
     finish(rows, contest, results);
   }
 
-  void finish(std::vector<Json>& rows, Contest& contest, Results results = Results::right) {
+  /// Times what takes part, and adds a row for each, with `more` behind.
+  void finish(std::vector<Json>& rows, Contest& contest, Results results = Results::right,
+              const Json::Fields& more = {}) {
     if (contest.contestants().empty()) return;
     contest.run(options_.effort());
-    std::vector<Row> more = contest.rows();
-    for (Row& row : more) row.right |= results == Results::rounded;
-    print_rows(more, contest.contestants(), machine_);
-    for (const Row& row : more) {
-      rows.push_back(json_of(row, machine_));
+    std::vector<Row> measured = contest.rows();
+    for (Row& row : measured) row.right |= results == Results::rounded;
+    print_rows(measured, contest.contestants(), machine_);
+    for (const Row& row : measured) {
+      rows.push_back(json_of(row, machine_, more));
       if (!row.right) throw std::runtime_error(row.system + " differs from recursion in double");
     }
   }
@@ -443,6 +485,7 @@ struct Experiment {
   const char* name;
   const char* title;
   std::vector<Json> (Experiments::*run)();
+  const char* data = "random";
 };
 const std::vector<Experiment> all{
     {"sequences", "E4: sequences of length 100", &Experiments::sequences},
@@ -454,7 +497,7 @@ const std::vector<Experiment> all{
     {"sweeps", "Sweeps there and back", &Experiments::sweeps},
     {"groups", "Groups of threads, batches of 10", &Experiments::groups},
     {"refactor", "E7: refactoring", &Experiments::refactor},
-    {"gated", "a gated cell of nobody's, beside its floor", &Experiments::gated},
+    {"gated", "gated cells of nobody's, beside their floors", &Experiments::gated},
     {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},
     {"compile", "compile time", &Experiments::compile},
     {"overhead", "a call on one leaf", &Experiments::overhead},
@@ -476,7 +519,10 @@ int run(const Options& options) {
     const double start = now_us();
     const OtherWork others;
     const std::vector<Json> rows = (experiments.*experiment.run)();
-    const Json about = origin({{"quick", int(options.quick)}, {"busy", int(others.share() > 0.03)}});
+    const Json about = origin({{"data", experiment.data},
+                               {"seed", std::size_t(options.seed)},
+                               {"quick", int(options.quick || options.smoke)},
+                               {"busy", int(others.share() > 0.03)}});
     if (!rows.empty()) results.add(experiment.name, rows, about);
     std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
   }
@@ -501,6 +547,8 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json,
                  "Write the results to this file, in which those of other experiments stay (-: the standard output)");
   app.add_flag("--quick", options.quick, "Fewer rounds");
+  app.add_option("--seed", options.seed, "Of the random cells of gated")->capture_default_str();
+  app.add_flag("--smoke", options.smoke, "Measure nothing: a few cases of each experiment, one round of small states");
   app.add_flag("--check", options.check, "Measure nothing: fail if these options, or the file of --json, will not do");
   try {
     app.parse(argc, argv);

@@ -1,11 +1,17 @@
 #include "cortex_system.hpp"
 
+#include "cell_program.hpp"
 #include "cortex_models.hpp"
 
 namespace bench {
 
 std::unique_ptr<CortexSystem> compiled(const Weights& weights, const Recipe& recipe) {
   return with_program(weights.model, int(weights.hidden),
+                      [&](const auto& program) { return compiled(program, recipe, weights); });
+}
+
+std::unique_ptr<CortexSystem> compiled(const Cell& cell, const Weights& weights, const Recipe& recipe) {
+  return with_program(cell, int(weights.hidden),
                       [&](const auto& program) { return compiled(program, recipe, weights); });
 }
 

@@ -73,20 +73,23 @@ inline void print_rows(const std::vector<Row>& rows, const std::vector<Contestan
   std::fflush(talk());
 }
 
-inline Json json_of(const Row& row, const Machine& machine) {
-  return Json::object({{"model", row.model},
-                       {"hidden", row.hidden},
-                       {"batch", row.batch},
-                       {"threads", row.threads},
-                       {"system", row.system},
-                       {"median_us", row.median_us},
-                       {"min_us", row.min_us},
-                       {"runs", row.runs},
-                       {"max_abs_err", row.max_abs_err},
-                       {"floor_us", row.floor_us(machine)},
-                       {"tile_floor_us", row.tile_floor_us(machine)},
-                       {"linearize_us", row.linearize_us},
-                       {"nodes", row.nodes}});
+/// `more` comes behind.
+inline Json json_of(const Row& row, const Machine& machine, const Json::Fields& more = {}) {
+  Json::Fields fields{{"model", row.model},
+                      {"hidden", row.hidden},
+                      {"batch", row.batch},
+                      {"threads", row.threads},
+                      {"system", row.system},
+                      {"median_us", row.median_us},
+                      {"min_us", row.min_us},
+                      {"runs", row.runs},
+                      {"max_abs_err", row.max_abs_err},
+                      {"floor_us", row.floor_us(machine)},
+                      {"tile_floor_us", row.tile_floor_us(machine)},
+                      {"linearize_us", row.linearize_us},
+                      {"nodes", row.nodes}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  return Json::object(fields);
 }
 
 /// Where and when, by what libraries; `more` comes behind.
