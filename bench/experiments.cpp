@@ -145,7 +145,7 @@ class Experiments {
     std::vector<Json> rows;
     for (const Model model : options_.models(the_papers))
       for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
-        if (model != Model::mvrnn) schedules(rows, model, 256, batch, options_.threads, variants);
+        schedules(rows, model, model == Model::mvrnn ? 64 : 256, batch, options_.threads, variants);
     return rows;
   }
 
