@@ -106,4 +106,7 @@ std::unique_ptr<CortexSystem> compiled(const cortex::Program<Types...>& program,
 std::unique_ptr<CortexSystem> compiled(const Weights& weights, const Recipe& recipe);
 std::unique_ptr<CortexSystem> compiled(const Cell& cell, const Weights& weights, const Recipe& recipe);
 
+/// What compiling one of the models takes, in milliseconds, and by what it is taken.
+cortex::runtime::CompileTimes compile_times(Model model, int hidden, const cortex::Schedule& schedule);
+
 }  // namespace bench
