@@ -65,6 +65,9 @@ struct Options {
   std::vector<T> sizes(const std::vector<T>& all) const {
     return smoke ? std::vector<T>(1, all.front()) : all;
   }
+  Batches inputs(Model model, std::size_t size, Trees trees = Trees::random, std::size_t count = 10) const {
+    return batches_for(model, size, trees, smoke ? 1 : count);
+  }
   int hidden(int usual) const { return smoke ? usual / 16 : usual; }
 };
 
@@ -84,7 +87,7 @@ class Experiments {
     for (const Model model : options_.models(the_papers))
       for (const int hidden :
            options_.sizes(model == Model::mvrnn ? std::vector{16, 32, 64, 128} : std::vector{64, 128, 256, 512, 1024}))
-        contest(rows, model, hidden, batches_for(model, 10), by_level);
+        contest(rows, model, hidden, options_.inputs(model, 10), by_level);
     return rows;
   }
 
@@ -92,7 +95,7 @@ class Experiments {
     std::vector<Json> rows;
     for (const std::size_t batch : options_.sizes<std::size_t>({1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}))
       contest(rows, Model::treelstm, 256,
-              batches_for(Model::treelstm, batch, Trees::random, std::clamp<std::size_t>(1000 / batch, 1, 10)),
+              options_.inputs(Model::treelstm, batch, Trees::random, std::clamp<std::size_t>(1000 / batch, 1, 10)),
               by_level);
     return rows;
   }
@@ -109,7 +112,7 @@ class Experiments {
     for (const Model model : options_.models({Model::lstm, Model::gru}))
       for (const int hidden : options_.sizes<int>({256, 512}))
         for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
-          contest(rows, model, hidden, batches_for(model, batch),
+          contest(rows, model, hidden, options_.inputs(model, batch),
                   {"cortex", "cortex_nodedup", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"});
     return rows;
   }
@@ -215,8 +218,8 @@ class Experiments {
     std::vector<Json> rows;
     const int threads = options_.threads;
     if (threads == 1) return rows;
-    for (const Model model :
-         {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn, Model::gated})
+    for (const Model model : options_.models(
+             {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn, Model::gated}))
       for (const int hidden :
            options_.sizes(model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512})) {
         const auto standard = all_work(threads);
@@ -250,7 +253,7 @@ class Experiments {
     std::fprintf(talk(), "  random cells of --seed %u\n", options_.seed);
     for (const int hidden : options_.sizes<int>({256, 512}))
       for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
-        const Batches batches = batches_for(Model::gated, batch);
+        const Batches batches = options_.inputs(Model::gated, batch);
         contest(rows, Model::gated, hidden, batches, {"cortex", "cortex_nodedup", "recursion"});
         for (std::size_t c = 0; c < cells.size(); ++c)
           cell_contest(rows, "cell_" + std::to_string(c + 1), cells[c], options_.hidden(hidden), batches);
@@ -271,7 +274,8 @@ class Experiments {
       for (const int hidden : options_.sizes<int>({256, 512}))
         for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
           for (const int threads : options_.all_threads())
-            contest(rows, model, hidden, batches_for(model, batch, Trees::sst), {"cortex", "cortex_nodedup"}, threads);
+            contest(rows, model, hidden, options_.inputs(model, batch, Trees::sst), {"cortex", "cortex_nodedup"},
+                    threads);
     return rows;
   }
 
@@ -304,7 +308,7 @@ class Experiments {
     std::vector<Json> rows;
     const Weights weights = random_weights(Model::treelstm, options_.hidden(256));
     for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
-      const Batches batches = batches_for(Model::treelstm, batch);
+      const Batches batches = options_.inputs(Model::treelstm, batch);
       std::vector<float> out(batch * weights.hidden);
       const int rounds = options_.smoke ? 1 : options_.quick ? 20 : 200;
       const auto add = [&](const char* name, double whole, double calls, const Numbers& parts) {
@@ -370,7 +374,7 @@ class Experiments {
     for (const Model model : options_.models(the_papers)) {
       const int hidden = options_.hidden(model == Model::mvrnn ? 64 : 256);
       const Weights weights = random_weights(model, hidden);
-      const Batches batches = batches_for(model, 10);
+      const Batches batches = options_.inputs(model, 10);
       const Roots& roots = batches.roots[0];
       std::vector<float> out(roots.size() * weights.hidden);
       const auto add = [&](const char* name, std::size_t peak, const Numbers& parts) {
@@ -478,7 +482,7 @@ class Experiments {
                  const std::vector<std::pair<std::string, cortex::Schedule>>& variants,
                  Results results = Results::right) {
     const Weights weights = random_weights(model, options_.hidden(hidden));
-    const Batches batches = batches_for(model, batch);
+    const Batches batches = options_.inputs(model, batch);
     Contest contest(weights, batches, threads);
     for (const auto& [name, schedule] : variants) {
       Recipe recipe = recipe_of("cortex_nodedup", threads);
