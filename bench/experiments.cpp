@@ -35,6 +35,7 @@
 
 #include "support/contest.hpp"
 #include "support/cortex_system.hpp"
+#include "support/experiment_options.hpp"
 #include "support/random_cells.hpp"
 #include "support/report.hpp"
 #include "support/results_file.hpp"
@@ -46,39 +47,17 @@ namespace {
 
 using namespace bench;
 
-struct Options {
-  std::vector<std::string> only, systems;
-  std::string json;
-  unsigned seed = 1;
-  bool quick = false, check = false, smoke = false;
-  int threads = cortex::runtime::usable_cores();
-
-  Effort effort() const { return smoke ? Effort{0, 1, 1} : quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
-  std::vector<int> all_threads() const { return threads > 1 ? std::vector{1, threads} : std::vector{1}; }
-  std::vector<int> compiled_threads() const { return smoke ? std::vector{1, 16} : std::vector{1, 2, 3, 4, 6, 16}; }
-
-  // What a list of cases comes to; with --smoke, where nothing is measured, to some of its ends, and states are small.
-  std::vector<Model> models(const std::vector<Model>& all) const {
-    return smoke && all.size() > 1 ? std::vector{all.front(), all.back()} : all;
-  }
-  template <class T>
-  std::vector<T> sizes(const std::vector<T>& all) const {
-    return smoke ? std::vector<T>(1, all.front()) : all;
-  }
-  Batches inputs(Model model, std::size_t size, Trees trees = Trees::random, std::size_t count = 10) const {
-    return batches_for(model, size, trees, smoke ? 1 : count);
-  }
-  int hidden(int usual) const { return smoke ? usual / 16 : usual; }
-};
+using Options = ExperimentOptions;
 
 class Experiments {
  public:
   explicit Experiments(const Options& options)
-      : options_(options),
-        machine_(probe_machine(options.all_threads(), options.smoke ? 1 : 10)),
-        present_(chosen_systems(options.systems)) {
+      : options_(options), machine_(probed(options)), present_(chosen_systems(options.systems)) {
     print_machine(machine_);
   }
+
+  /// Whether others took CPUs away: during that, or when the machine was probed.
+  bool busy(const OtherWork& others) const { return others.share() > 0.03 || machine_.scaling() < 0.75; }
 
   // ---- latency over one size ----
 
@@ -112,8 +91,9 @@ class Experiments {
     for (const Model model : options_.models({Model::lstm, Model::gru}))
       for (const int hidden : options_.sizes<int>({256, 512}))
         for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
-          contest(rows, model, hidden, options_.inputs(model, batch),
-                  {"cortex", "cortex_nodedup", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"});
+          for (const int threads : options_.all_threads())
+            contest(rows, model, hidden, options_.inputs(model, batch),
+                    {"cortex", "cortex_nodedup", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"}, threads);
     return rows;
   }
 
@@ -253,6 +233,7 @@ class Experiments {
     std::fprintf(talk(), "  random cells of --seed %u\n", options_.seed);
     for (const int hidden : options_.sizes<int>({256, 512}))
       for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
+        machine_.add(probed(options_));  // a floor of a busy moment is none
         const Batches batches = options_.inputs(Model::gated, batch);
         contest(rows, Model::gated, hidden, batches, {"cortex", "cortex_nodedup", "recursion"});
         for (std::size_t c = 0; c < cells.size(); ++c)
@@ -431,6 +412,8 @@ class Experiments {
   }
 
  private:
+  static Machine probed(const Options& options) { return probe_machine(options.all_threads(), options.smoke ? 1 : 10); }
+
   using Names = std::vector<std::pair<const char*, const char*>>;
   using Numbers = std::vector<std::pair<const char*, double>>;
 
@@ -553,7 +536,7 @@ int run(const Options& options) {
     const Json about = origin({{"data", experiment.data},
                                {"seed", std::size_t(options.seed)},
                                {"quick", int(options.quick || options.smoke)},
-                               {"busy", int(others.share() > 0.03)}});
+                               {"busy", int(experiments.busy(others))}});
     if (!rows.empty()) results.add(experiment.name, rows, about);
     std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
   }
