@@ -233,7 +233,7 @@ class Experiments {
     std::fprintf(talk(), "  random cells of --seed %u\n", options_.seed);
     for (const int hidden : options_.sizes<int>({256, 512}))
       for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
-        machine_.add(probed(options_));  // a floor of a busy moment is none
+        if (!options_.smoke) machine_.add(probed(options_));  // a floor of a busy moment is none
         const Batches batches = options_.inputs(Model::gated, batch);
         contest(rows, Model::gated, hidden, batches, {"cortex", "cortex_nodedup", "recursion"});
         for (std::size_t c = 0; c < cells.size(); ++c)

@@ -76,7 +76,7 @@ TEST_CASE("the plain recursion of a random cell gives what its program's equatio
 
 TEST_CASE("random cells compile to what their recursion gives", "[bench]") {
   const Batches batches = trees_of(9, 3, 2);
-  for (const Cell& cell : cells_of(2, 8)) {
+  for (const Cell& cell : cells_of(2, 4)) {
     INFO(description(cell));
     const Weights weights = random_weights(cell, 24);
     const CellRecursion recursion(cell, weights);
