@@ -12,14 +12,15 @@
 //   sweeps            weights that exceed the second-level cache, swept over there and back
 //   groups            threads in groups of their own, and all in one
 //   refactor     E7   recursions cut at the matrix product behind the reset gate, TreeGRU and SimpleTreeGRU
-//   gated             a model that is in no zoo, beside its floor
+//   gated             cells that are in no zoo, a fixed one and random ones of --seed, beside their floors
+//   treebank          what tables and shared subtrees save on the treebank's own trees
 //   memory       E9   what a call takes of memory
 //   compile           how long compiling takes
 //   overhead          what a call takes beside numbering and arithmetic: one leaf, whose state is its word's vector
 //
 // (E1 is `latency`; E8 is `linearize`, and a column of every row; E10 follows from the rows of TreeFC: bench/plot.)
 //
-//   experiments [--only ablation,...] [--quick] [--threads 2] [--json FILE]
+//   experiments [--only ablation,...] [--quick] [--threads 2] [--seed 1] [--json FILE] [--check] [--smoke]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cortex/loops.hpp>
@@ -27,13 +28,17 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "support/contest.hpp"
 #include "support/cortex_system.hpp"
+#include "support/experiment_options.hpp"
+#include "support/random_cells.hpp"
 #include "support/report.hpp"
+#include "support/results_file.hpp"
 #if CORTEX_BENCH_TORCH
 #include "support/torch_cost.hpp"
 #endif
@@ -42,57 +47,53 @@ namespace {
 
 using namespace bench;
 
-struct Options {
-  std::vector<std::string> only, systems;
-  std::string json;
-  bool quick = false;
-  int threads = cortex::runtime::usable_cores();
-
-  Effort effort() const { return quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
-  std::vector<int> all_threads() const { return threads > 1 ? std::vector{1, threads} : std::vector{1}; }
-};
+using Options = ExperimentOptions;
 
 class Experiments {
  public:
   explicit Experiments(const Options& options)
-      : options_(options), machine_(probe_machine(options.all_threads())), present_(chosen_systems(options.systems)) {
+      : options_(options), machine_(probed(options)), present_(chosen_systems(options.systems)) {
     print_machine(machine_);
   }
+
+  /// Whether others took CPUs away: during that, or when the machine was probed.
+  bool busy(const OtherWork& others) const { return others.share() > 0.03 || machine_.scaling() < 0.75; }
 
   // ---- latency over one size ----
 
   std::vector<Json> hidden() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn})
+    for (const Model model : options_.models(the_papers))
       for (const int hidden :
-           model == Model::mvrnn ? std::vector{16, 32, 64, 128} : std::vector{64, 128, 256, 512, 1024})
-        contest(rows, model, hidden, batches_for(model, 10), by_level);
+           options_.sizes(model == Model::mvrnn ? std::vector{16, 32, 64, 128} : std::vector{64, 128, 256, 512, 1024}))
+        contest(rows, model, hidden, options_.inputs(model, 10), by_level);
     return rows;
   }
 
   std::vector<Json> batch() {
     std::vector<Json> rows;
-    for (const std::size_t batch : {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000})
+    for (const std::size_t batch : options_.sizes<std::size_t>({1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}))
       contest(rows, Model::treelstm, 256,
-              batches_for(Model::treelstm, batch, Trees::random, std::clamp<std::size_t>(1000 / batch, 1, 10)),
+              options_.inputs(Model::treelstm, batch, Trees::random, std::clamp<std::size_t>(1000 / batch, 1, 10)),
               by_level);
     return rows;
   }
 
   std::vector<Json> tree_size() {
     std::vector<Json> rows;
-    for (const int words : {2, 5, 10, 20, 50, 100, 200, 500})
+    for (const int words : options_.sizes<int>({2, 5, 10, 20, 50, 100, 200, 500}))
       contest(rows, Model::treelstm, 256, trees_of(words, 1), by_level);
     return rows;
   }
 
   std::vector<Json> sequences() {
     std::vector<Json> rows;
-    for (const Model model : {Model::lstm, Model::gru})
-      for (const int hidden : {256, 512})
-        for (const std::size_t batch : {1, 10})
-          contest(rows, model, hidden, batches_for(model, batch),
-                  {"cortex", "cortex_nodedup", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"});
+    for (const Model model : options_.models({Model::lstm, Model::gru}))
+      for (const int hidden : options_.sizes<int>({256, 512}))
+        for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
+          for (const int threads : options_.all_threads())
+            contest(rows, model, hidden, options_.inputs(model, batch),
+                    {"cortex", "cortex_nodedup", "torch_rnn", "openblas_level", "onednn_level", "onednn_rnn"}, threads);
     return rows;
   }
 
@@ -127,15 +128,16 @@ class Experiments {
         {"no batching", Schedule{}.specialize_leaves_and_switches().specialize_leaves().workers(options_.threads)},
     };
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm})
-      for (const std::size_t batch : {1, 10}) schedules(rows, model, 256, batch, options_.threads, variants);
+    for (const Model model : options_.models(the_papers))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
+        schedules(rows, model, model == Model::mvrnn ? 64 : 256, batch, options_.threads, variants);
     return rows;
   }
 
   std::vector<Json> unroll() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treelstm, Model::treernn})
-      for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treelstm, Model::treernn}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
         for (const int threads : options_.all_threads()) {
           const auto standard = all_work(threads);
           schedules(rows, model, 256, batch, threads,
@@ -148,14 +150,14 @@ class Experiments {
 
   std::vector<Json> levels() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::treegru, Model::treelstm})
-      for (const int hidden : {256, 512})
-        for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treefc, Model::treegru, Model::treelstm}))
+      for (const int hidden : options_.sizes<int>({256, 512}))
+        for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
           for (const int threads : options_.all_threads()) {
             const auto standard = all_work(threads);
             std::vector<std::pair<std::string, cortex::Schedule>> variants{{"of one height", standard.fill_levels(1)},
                                                                            {"as the compiler fills them", standard}};
-            for (const int nodes : {2, 3, 4, 6, 8, 12, 16})
+            for (const int nodes : options_.sizes<int>({2, 3, 4, 6, 8, 12, 16}))
               variants.emplace_back("up to " + std::to_string(nodes), standard.fill_levels(nodes));
             schedules(rows, model, hidden, batch, threads, variants);
           }
@@ -164,9 +166,9 @@ class Experiments {
 
   std::vector<Json> stored() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treelstm, Model::treegru, Model::treefc, Model::dagrnn})
-      for (const int hidden : {256, 512})
-        for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treelstm, Model::treegru, Model::treefc, Model::dagrnn}))
+      for (const int hidden : options_.sizes<int>({256, 512}))
+        for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
           for (const int threads : options_.all_threads()) {
             const auto standard = all_work(threads), bf16 = standard.store_weights(cortex::DType::bf16);
             std::vector<std::pair<std::string, cortex::Schedule>> variants{
@@ -182,8 +184,8 @@ class Experiments {
 
   std::vector<Json> sweeps() {
     std::vector<Json> rows;
-    for (const Model model : {Model::lstm, Model::treegru, Model::treelstm})
-      for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::lstm, Model::treegru, Model::treelstm}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
         for (const int threads : options_.all_threads()) {
           const auto standard = all_work(threads);
           schedules(rows, model, 512, batch, threads,
@@ -196,9 +198,10 @@ class Experiments {
     std::vector<Json> rows;
     const int threads = options_.threads;
     if (threads == 1) return rows;
-    for (const Model model :
-         {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn, Model::gated})
-      for (const int hidden : model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512}) {
+    for (const Model model : options_.models(
+             {Model::lstm, Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn, Model::gated}))
+      for (const int hidden :
+           options_.sizes(model == Model::mvrnn ? std::vector{64, 128} : std::vector{64, 256, 512})) {
         const auto standard = all_work(threads);
         schedules(rows, model, hidden, 10, threads,
                   {{"as the compiler groups them", standard},
@@ -210,8 +213,8 @@ class Experiments {
 
   std::vector<Json> refactor() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treegru, Model::simpletreegru})
-      for (const std::size_t batch : {1, 10})
+    for (const Model model : options_.models({Model::treegru, Model::simpletreegru}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
         for (const int threads : options_.all_threads()) {
           const auto standard = all_work(threads);
           schedules(rows, model, 256, batch, threads,
@@ -224,10 +227,36 @@ class Experiments {
 
   std::vector<Json> gated() {
     std::vector<Json> rows;
-    for (const int hidden : {256, 512})
-      for (const std::size_t batch : {1, 10})
-        contest(rows, Model::gated, hidden, batches_for(Model::gated, batch),
-                {"cortex", "cortex_nodedup", "recursion"});
+    std::mt19937 random(options_.seed);
+    std::vector<Cell> cells(options_.smoke ? 2 : 5);
+    for (Cell& cell : cells) cell = random_cell(random);
+    std::fprintf(talk(), "  random cells of --seed %u\n", options_.seed);
+    for (const int hidden : options_.sizes<int>({256, 512}))
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
+        if (!options_.smoke) machine_.add(probed(options_));  // a floor of a busy moment is none
+        const Batches batches = options_.inputs(Model::gated, batch);
+        contest(rows, Model::gated, hidden, batches, {"cortex", "cortex_nodedup", "recursion"});
+        for (std::size_t c = 0; c < cells.size(); ++c)
+          cell_contest(rows, "cell_" + std::to_string(c + 1), cells[c], options_.hidden(hidden), batches);
+      }
+    return rows;
+  }
+
+  // ---- words and phrases that come twice ----
+
+  std::vector<Json> treebank() {
+    std::vector<Json> rows;
+    if (!examples::find_sst()) {
+      std::fprintf(talk(),
+                   "  left out: the Stanford Sentiment Treebank was not found; CORTEX_SST names its directory\n");
+      return rows;
+    }
+    for (const Model model : options_.models({Model::treegru, Model::treelstm}))
+      for (const int hidden : options_.sizes<int>({256, 512}))
+        for (const std::size_t batch : options_.sizes<std::size_t>({1, 10}))
+          for (const int threads : options_.all_threads())
+            contest(rows, model, hidden, options_.inputs(model, batch, Trees::sst), {"cortex", "cortex_nodedup"},
+                    threads);
     return rows;
   }
 
@@ -258,11 +287,11 @@ class Experiments {
   /// Of the TreeLSTM on one thread, because what runs at the same time cannot be added up.
   std::vector<Json> activity() {
     std::vector<Json> rows;
-    const Weights weights = random_weights(Model::treelstm, 256);
-    for (const std::size_t batch : {1, 10}) {
-      const Batches batches = batches_for(Model::treelstm, batch);
+    const Weights weights = random_weights(Model::treelstm, options_.hidden(256));
+    for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
+      const Batches batches = options_.inputs(Model::treelstm, batch);
       std::vector<float> out(batch * weights.hidden);
-      const int rounds = options_.quick ? 20 : 200;
+      const int rounds = options_.smoke ? 1 : options_.quick ? 20 : 200;
       const auto add = [&](const char* name, double whole, double calls, const Numbers& parts) {
         Numbers numbers{{"batch", double(batch)}, {"whole_us", whole}, {"calls", calls}};
         numbers.insert(numbers.end(), parts.begin(), parts.end());
@@ -323,10 +352,10 @@ class Experiments {
 
   std::vector<Json> memory() {
     std::vector<Json> rows;
-    for (const Model model : {Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm, Model::mvrnn}) {
-      const int hidden = model == Model::mvrnn ? 64 : 256;
+    for (const Model model : options_.models(the_papers)) {
+      const int hidden = options_.hidden(model == Model::mvrnn ? 64 : 256);
       const Weights weights = random_weights(model, hidden);
-      const Batches batches = batches_for(model, 10);
+      const Batches batches = options_.inputs(model, 10);
       const Roots& roots = batches.roots[0];
       std::vector<float> out(roots.size() * weights.hidden);
       const auto add = [&](const char* name, std::size_t peak, const Numbers& parts) {
@@ -356,26 +385,35 @@ class Experiments {
     return rows;
   }
 
+  /// For as many threads as machines have, whether this one does or not: the code is for its CPU, and is not run.
   std::vector<Json> compile() {
     std::vector<Json> rows;
-    for (const char* const name : model_names) {
-      const Model model = model_named(name);
-      const int hidden = model == Model::mvrnn ? 64 : 256;
-      const Weights weights = random_weights(model, hidden);
-      for (const int threads : options_.all_threads()) {
-        const auto times = compiled(weights, recipe_of("cortex", threads))->executable().times;
-        rows.push_back(say({{"model", name}}, {{"hidden", double(hidden)},
-                                               {"threads", double(threads)},
-                                               {"lower_ms", times.lower},
-                                               {"codegen_ms", times.codegen},
-                                               {"llvm_ms", times.llvm},
-                                               {"total_ms", times.total()}}));
+    const auto add = [&](Model model, const char* name, int threads, const cortex::Schedule& schedule) {
+      const int hidden = options_.hidden(model == Model::mvrnn ? 64 : 256);
+      cortex::runtime::CompileTimes least = compile_times(model, hidden, schedule);
+      for (int more = options_.quick || options_.smoke ? 0 : 2; more > 0; --more) {
+        const auto times = compile_times(model, hidden, schedule);
+        if (times.total() < least.total()) least = times;
       }
+      rows.push_back(say({{"model", name_of(model)}, {"schedule", name}}, {{"hidden", double(hidden)},
+                                                                           {"threads", double(threads)},
+                                                                           {"lower_ms", least.lower},
+                                                                           {"codegen_ms", least.codegen},
+                                                                           {"llvm_ms", least.llvm},
+                                                                           {"total_ms", least.total()}}));
+    };
+    std::vector<Model> zoo;
+    for (const char* const name : model_names) zoo.push_back(model_named(name));
+    for (const Model model : options_.models(zoo)) {
+      for (const int threads : options_.compiled_threads()) add(model, "default", threads, default_schedule(threads));
+      add(model, "workers(4)", 4, cortex::Schedule::standard().workers(4));
     }
     return rows;
   }
 
  private:
+  static Machine probed(const Options& options) { return probe_machine(options.all_threads(), options.smoke ? 1 : 10); }
+
   using Names = std::vector<std::pair<const char*, const char*>>;
   using Numbers = std::vector<std::pair<const char*, double>>;
 
@@ -389,17 +427,33 @@ class Experiments {
     return Json::object(fields);
   }
 
+  static inline const std::vector<Model> the_papers{Model::treefc, Model::dagrnn, Model::treegru, Model::treelstm,
+                                                    Model::mvrnn};
   static inline const std::vector<std::string> by_level{"cortex", "cortex_nodedup", "torch_level", "openblas_level",
                                                         "onednn_level"};
 
-  /// Adds a row for each of `systems` that is there and wanted.
+  /// Adds a row for each of `systems` that is there and wanted, on so many threads; 0: on all that are given.
   void contest(std::vector<Json>& rows, Model model, int hidden, const Batches& batches,
-               const std::vector<std::string>& systems) {
-    const Weights weights = random_weights(model, hidden);
-    Contest contest(weights, batches, options_.threads);
+               const std::vector<std::string>& systems, int threads = 0) {
+    const Weights weights = random_weights(model, options_.hidden(hidden));
+    Contest contest(weights, batches, threads ? threads : options_.threads);
     for (const SystemKind& kind : present_)
       if (std::find(systems.begin(), systems.end(), kind.name) != systems.end()) contest.add(kind);
     finish(rows, contest);
+  }
+
+  /// Adds what Cortex does with a random cell.
+  void cell_contest(std::vector<Json>& rows, const std::string& name, const Cell& cell, int hidden,
+                    const Batches& batches) {
+    const Weights weights = random_weights(cell, hidden);
+    const CellRecursion recursion(cell, weights);
+    std::vector<std::vector<double>> reference;
+    for (const Roots& roots : batches.roots) reference.push_back(recursion.states(roots));
+    Contest contest(name, weights, batches, options_.threads, reference, work_of(cell, weights.hidden, batches));
+    for (const char* const system : {"cortex", "cortex_nodedup"})
+      contest.add(system, compiled(cell, weights, recipe_of(system, options_.threads)));
+    std::fprintf(talk(), "\n%s: %s", name.c_str(), description(cell).c_str());
+    finish(rows, contest, Results::right, {{"cell", description(cell)}});
   }
 
   /// What the results of schedules are to be: near the reference, or, of weights that are rounded, whatever they are;
@@ -410,8 +464,8 @@ class Experiments {
   void schedules(std::vector<Json>& rows, Model model, int hidden, std::size_t batch, int threads,
                  const std::vector<std::pair<std::string, cortex::Schedule>>& variants,
                  Results results = Results::right) {
-    const Weights weights = random_weights(model, hidden);
-    const Batches batches = batches_for(model, batch);
+    const Weights weights = random_weights(model, options_.hidden(hidden));
+    const Batches batches = options_.inputs(model, batch);
     Contest contest(weights, batches, threads);
     for (const auto& [name, schedule] : variants) {
       Recipe recipe = recipe_of("cortex_nodedup", threads);
@@ -421,14 +475,16 @@ class Experiments {
     finish(rows, contest, results);
   }
 
-  void finish(std::vector<Json>& rows, Contest& contest, Results results = Results::right) {
+  /// Times what takes part, and adds a row for each, with `more` behind.
+  void finish(std::vector<Json>& rows, Contest& contest, Results results = Results::right,
+              const Json::Fields& more = {}) {
     if (contest.contestants().empty()) return;
     contest.run(options_.effort());
-    std::vector<Row> more = contest.rows();
-    for (Row& row : more) row.right |= results == Results::rounded;
-    print_rows(more, contest.contestants(), machine_);
-    for (const Row& row : more) {
-      rows.push_back(json_of(row, machine_));
+    std::vector<Row> measured = contest.rows();
+    for (Row& row : measured) row.right |= results == Results::rounded;
+    print_rows(measured, contest.contestants(), machine_);
+    for (const Row& row : measured) {
+      rows.push_back(json_of(row, machine_, more));
       if (!row.right) throw std::runtime_error(row.system + " differs from recursion in double");
     }
   }
@@ -442,6 +498,7 @@ struct Experiment {
   const char* name;
   const char* title;
   std::vector<Json> (Experiments::*run)();
+  const char* data = "random";
 };
 const std::vector<Experiment> all{
     {"sequences", "E4: sequences of length 100", &Experiments::sequences},
@@ -453,7 +510,8 @@ const std::vector<Experiment> all{
     {"sweeps", "Sweeps there and back", &Experiments::sweeps},
     {"groups", "Groups of threads, batches of 10", &Experiments::groups},
     {"refactor", "E7: refactoring", &Experiments::refactor},
-    {"gated", "a gated cell of nobody's, beside its floor", &Experiments::gated},
+    {"gated", "gated cells of nobody's, beside their floors", &Experiments::gated},
+    {"treebank", "Tables and shared subtrees on the treebank's trees", &Experiments::treebank, "sst"},
     {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},
     {"compile", "compile time", &Experiments::compile},
     {"overhead", "a call on one leaf", &Experiments::overhead},
@@ -464,18 +522,25 @@ const std::vector<Experiment> all{
 
 int run(const Options& options) {
   if (options.json == "-") talk() = stderr;
+  ResultsFile results(options.json);
+  if (options.check) return 0;
   Experiments experiments(options);
-  Json::Fields results;
   for (const Experiment& experiment : all) {
     if (!options.only.empty() &&
         std::find(options.only.begin(), options.only.end(), experiment.name) == options.only.end())
       continue;
     std::fprintf(talk(), "\n== %s\n", experiment.title);
     const double start = now_us();
-    results.emplace_back(experiment.name, Json::lines((experiments.*experiment.run)()));
+    const OtherWork others;
+    const std::vector<Json> rows = (experiments.*experiment.run)();
+    const Json about = origin({{"data", experiment.data},
+                               {"seed", std::size_t(options.seed)},
+                               {"quick", int(options.quick || options.smoke)},
+                               {"busy", int(experiments.busy(others))}});
+    if (!rows.empty()) results.add(experiment.name, rows, about);
     std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
   }
-  if (!options.json.empty()) write_json(options.json, Json::object(results));
+  results.print();
   return 0;
 }
 
@@ -493,8 +558,12 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "The most threads of a call")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--json", options.json, "Write the results to this file (-: the standard output)");
+  app.add_option("--json", options.json,
+                 "Write the results to this file, in which those of other experiments stay (-: the standard output)");
   app.add_flag("--quick", options.quick, "Fewer rounds");
+  app.add_option("--seed", options.seed, "Of the random cells of gated")->capture_default_str();
+  app.add_flag("--smoke", options.smoke, "Measure nothing: a few cases of each experiment, one round of small states");
+  app.add_flag("--check", options.check, "Measure nothing: fail if these options, or the file of --json, will not do");
   try {
     app.parse(argc, argv);
     return run(options);

@@ -1,9 +1,9 @@
 // What linearization costs: nanoseconds per node, with every check on, on the Stanford Sentiment Treebank.
 //
-//   linearize [a file of trees in PTB format]
+//   linearize [a file of trees in PTB format] [--json FILE] [--rounds 301]
 //
 // Without a file: test.txt of the treebank (CORTEX_SST, or beside the repository); where there is none, the examples'
-// sentences.
+// sentences. With --json it is the experiment `linearize` of that file.
 //
 // hot:  batches of 10 trees, ten such batches in turn, so that nodes come from the second-level cache as in a server;
 // cold: all trees in one call, their nodes allocated in a random order.
@@ -12,9 +12,11 @@
 // figure is the median of many short rounds, so that a neighbour who takes the core now and then does not show. The
 // peer measured beside them is a plain recursive walk over the same nodes that follows the same links and adds up words
 // and heights: what merely touching the nodes costs.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -26,10 +28,13 @@
 
 #include "../examples/support/ptb.hpp"
 #include "cortex/structure/linearizer.hpp"
+#include "support/report.hpp"
+#include "support/results_file.hpp"
 
 namespace {
 
 namespace cs = cortex::structure;
+using bench::Json;
 
 struct Binary {
   int word = -1;
@@ -121,97 +126,133 @@ int touch(const Wide* node, long& sum) {
   return 1 + height;
 }
 
-/// The median of 301 rounds of `work`, in nanoseconds per node.
+int rounds_of_work = 301;
+
+/// The median of many rounds of `work`, in nanoseconds per node.
 template <class Work>
 double per_node(std::size_t nodes, int repeats, Work&& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> rounds;
-  for (int round = 0; round < 301; ++round) {
+  for (int round = 0; round < rounds_of_work; ++round) {
     const auto start = Clock::now();
     for (int i = 0; i < repeats; ++i) work();
     rounds.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / double(nodes) / repeats);
   }
-  std::nth_element(rounds.begin(), rounds.begin() + 150, rounds.end());
-  return rounds[150];
+  const auto middle = rounds.begin() + rounds_of_work / 2;
+  std::nth_element(rounds.begin(), middle, rounds.end());
+  return *middle;
 }
 
 volatile long sink;
 
-template <class Node, class Set>
-void measure(const char* name, const std::vector<Shape>& shapes, int vocabulary) {
+/// How the nodes of a kind lie, and how they are called.
+template <class Node>
+struct Calls {
+  const char* state;
+  Forest<Node> forest;
+  std::size_t trees;  // a call
+  int repeats;        // a round
+
+  template <class Work>
+  void each(Work&& work) const {
+    for (std::size_t at = 0; at < forest.roots.size(); at += trees) work(std::span(forest.roots).subspan(at, trees));
+  }
+};
+
+/// What numbering them costs, in its three ways, and what touching them does: said, and as a row.
+template <class Set, class Node>
+Json measured(const char* name, const Calls<Node>& calls, int vocabulary) {
   using Linearizer = cs::Linearizer<Node, Set>;
   const cs::FieldCheck checks[] = {{cs::Where::leaves, vocabulary, "words"}};
-  cs::Workspace workspace;
-  auto plain = [](std::span<const Node* const> roots) {
-    long sum = 0;
-    for (const Node* root : roots) sum += touch(root, sum);
-    sink = sum;
+  const std::size_t nodes = calls.forest.nodes.size();
+  const auto numbering = [&](cs::Workspace& workspace) {
+    return per_node(nodes, calls.repeats, [&] {
+      calls.each([&](auto roots) { sink = Linearizer::run(workspace, cortex::tree, checks, roots).num_batches; });
+    });
   };
-
-  const std::vector<Shape> first(shapes.begin(), shapes.begin() + 100);
-  const Forest<Node> hot = build<Node>(first, false);
-  cs::Workspace sharing, filling;
+  cs::Workspace plain, sharing, filling;
   sharing.share_subtrees(true);
   filling.fill_levels(4);
-  auto batches = [&](auto&& work) {
-    for (std::size_t b = 0; b < 10; ++b) work(std::span(hot.roots).subspan(b * 10, 10));
-  };
-  const double hot_ns = per_node(hot.nodes.size(), 10, [&] {
-    batches([&](auto roots) { sink = Linearizer::run(workspace, cortex::tree, checks, roots).num_batches; });
+  const double ns = numbering(plain), filled = numbering(filling), shared = numbering(sharing);
+  std::size_t values = 0;
+  calls.each(
+      [&](auto roots) { values += std::size_t(Linearizer::run(sharing, cortex::tree, checks, roots).num_nodes); });
+  const double touched = per_node(nodes, calls.repeats, [&] {
+    calls.each([](std::span<const Node* const> roots) {
+      long sum = 0;
+      for (const Node* root : roots) sum += touch(root, sum);
+      sink = sum;
+    });
   });
-  const double hot_shared = per_node(hot.nodes.size(), 10, [&] {
-    batches([&](auto roots) { sink = Linearizer::run(sharing, cortex::tree, checks, roots).num_batches; });
-  });
-  const double hot_filled = per_node(hot.nodes.size(), 10, [&] {
-    batches([&](auto roots) { sink = Linearizer::run(filling, cortex::tree, checks, roots).num_batches; });
-  });
-  std::size_t hot_values = 0;
-  batches(
-      [&](auto roots) { hot_values += std::size_t(Linearizer::run(sharing, cortex::tree, checks, roots).num_nodes); });
-  const double hot_touch = per_node(hot.nodes.size(), 10, [&] { batches(plain); });
+  const double left = double(values) / double(nodes);
+  std::fprintf(bench::talk(),
+               "%-24s %-4s %6.2f ns/node, recursive touch %5.2f, ratio %.2f; small levels filled %6.2f ns/node; "
+               "equal subtrees found %6.2f ns/node, %2.0f%% of the nodes left; %zu nodes in %zu batches of %zu trees\n",
+               name, calls.state, ns, touched, ns / touched, filled, shared, 100 * left, nodes,
+               calls.forest.roots.size() / calls.trees, calls.trees);
+  return Json::object({{"nodes_of", name},
+                       {"state", calls.state},
+                       {"batch", calls.trees},
+                       {"nodes", nodes},
+                       {"ns", ns},
+                       {"filled_ns", filled},
+                       {"shared_ns", shared},
+                       {"touch_ns", touched},
+                       {"share_left", left}});
+}
 
-  const Forest<Node> cold = build<Node>(shapes, true);
-  const double cold_ns = per_node(
-      cold.nodes.size(), 1, [&] { sink = Linearizer::run(workspace, cortex::tree, checks, cold.roots).num_batches; });
-  const double cold_shared = per_node(
-      cold.nodes.size(), 1, [&] { sink = Linearizer::run(sharing, cortex::tree, checks, cold.roots).num_batches; });
-  const double cold_filled = per_node(
-      cold.nodes.size(), 1, [&] { sink = Linearizer::run(filling, cortex::tree, checks, cold.roots).num_batches; });
-  const std::size_t cold_values = std::size_t(sharing.arrays().num_nodes);
-  const double cold_touch = per_node(cold.nodes.size(), 1, [&] { plain(cold.roots); });
-  auto print = [&](const char* state, double ns, double filled, double shared, std::size_t values, double touched,
-                   std::size_t nodes, std::size_t batches_run, std::size_t trees) {
-    std::printf(
-        "%-24s %-4s %6.2f ns/node, recursive touch %5.2f, ratio %.2f; small levels filled %6.2f ns/node; "
-        "equal subtrees found %6.2f ns/node, %2.0f%% of the nodes left; %zu nodes in %zu batches of %zu trees\n",
-        name, state, ns, touched, ns / touched, filled, shared, 100.0 * double(values) / double(nodes), nodes,
-        batches_run, trees);
-  };
-  print("hot", hot_ns, hot_filled, hot_shared, hot_values, hot_touch, hot.nodes.size(), 10, 10);
-  print("cold", cold_ns, cold_filled, cold_shared, cold_values, cold_touch, cold.nodes.size(), 1, cold.roots.size());
+template <class Node, class Set>
+void measure(std::vector<Json>& rows, const char* name, const std::vector<Shape>& shapes, int vocabulary) {
+  const std::vector<Shape> first(shapes.begin(), shapes.begin() + 100);
+  rows.push_back(measured<Set>(name, Calls<Node>{"hot", build<Node>(first, false), 10, 10}, vocabulary));
+  rows.push_back(measured<Set>(name, Calls<Node>{"cold", build<Node>(shapes, true), shapes.size(), 1}, vocabulary));
+}
+
+void run(std::string path, const std::string& json) {
+  if (json == "-") bench::talk() = stderr;
+  bench::ResultsFile results(json);
+  const auto sst = examples::find_sst();
+  const bool is_sst = path.empty() && sst;
+  if (path.empty())
+    path = is_sst ? (*sst / "test.txt").string() : (examples::examples_directory() / "data" / "sentences.txt").string();
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(path + " cannot be opened");
+  std::unordered_map<std::string, int> words;
+  std::vector<Shape> shapes;
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty()) shapes.push_back(parse(line, words));
+  if (shapes.size() < 100) throw std::runtime_error("fewer than 100 trees in " + path);
+  std::fprintf(bench::talk(), "%zu trees of %s\n", shapes.size(), path.c_str());
+  const bench::OtherWork others;
+  std::vector<Json> rows;
+  measure<Binary, BinarySet>(rows, "named children", shapes, int(words.size()));
+  measure<Wide, WideSet>(rows, "std::vector of children", shapes, int(words.size()));
+  // The figures are of the treebank if they are of its test split, as it is found; any other file is a file.
+  results.add("linearize", rows,
+              bench::origin({{"data", is_sst ? "sst" : "other"}, {"busy", int(others.share() > 0.03)}}));
+  results.print();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto sst = examples::find_sst();
-  const std::string path = argc > 1 ? argv[1]
-                           : sst    ? (*sst / "test.txt").string()
-                                    : (examples::examples_directory() / "data" / "sentences.txt").string();
-  std::ifstream file(path);
-  if (!file) {
-    std::fprintf(stderr, "linearize: %s cannot be opened\n", path.c_str());
-    return 1;
+  std::string path, json;
+  CLI::App app{"What linearization costs, in nanoseconds per node."};
+  app.add_option("file", path, "Trees in PTB format; without it the treebank's test split, or the examples' sentences");
+  app.add_option("--json", json,
+                 "Write the results to this file, in which those of experiments stay (-: the standard output)");
+  app.add_option("--rounds", rounds_of_work, "Rounds, whose median is told")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+    run(path, json);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fflush(bench::talk());
+    std::fprintf(stderr, "linearize: %s\n", error.what());
+    return 2;
   }
-  std::unordered_map<std::string, int> words;
-  std::vector<Shape> shapes;
-  for (std::string line; std::getline(file, line);)
-    if (!line.empty()) shapes.push_back(parse(line, words));
-  if (shapes.size() < 100) {
-    std::fprintf(stderr, "linearize: fewer than 100 trees in %s\n", path.c_str());
-    return 1;
-  }
-  std::printf("%zu trees of %s\n", shapes.size(), path.c_str());
-  measure<Binary, BinarySet>("named children", shapes, int(words.size()));
-  measure<Wide, WideSet>("std::vector of children", shapes, int(words.size()));
 }

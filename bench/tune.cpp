@@ -1,8 +1,10 @@
 // How good the default schedules are: what the tuner finds beside them, over the inputs of the other benchmarks.
 //
-//   tune [--models treelstm,...] [--hidden 256] [--batch 1,10] [--threads 1] [--grid] [--seconds 60] [--log DIRECTORY]
+//   tune [--models treelstm,...] [--hidden 256,512] [--batch 1,10] [--threads 1] [--grid] [--seconds 60]
+//        [--log DIRECTORY] [--json FILE]
 //
-// For each case the winner is measured again, interleaved with the default; "ratio" is its time to the default's.
+// For each case the winner is measured again, interleaved with the default; "ratio" is its time to the default's. With
+// --json it is the experiment `tuned` of that file.
 #include <CLI/CLI.hpp>
 #include <cortex/tune/tune.hpp>
 #include <cstdio>
@@ -12,19 +14,24 @@
 
 #include "support/cortex_models.hpp"
 #include "support/cortex_system.hpp"
+#include "support/report.hpp"
+#include "support/results_file.hpp"
 
 namespace {
 
 using namespace bench;
 
 struct Options {
-  std::vector<std::string> models{"treefc", "dagrnn", "treegru", "treelstm"};
-  std::vector<int> hidden{256}, threads{1};
+  std::vector<std::string> models{"treefc", "dagrnn", "treegru", "treelstm", "mvrnn"};
+  std::vector<int> hidden;  // empty: 256 and 512, of MV-RNN 64 and 128
+  std::vector<int> threads{1};
   std::vector<std::size_t> batch{1, 10};
   bool grid = false;
   double seconds = 60;
   std::size_t candidates = 1000, lines = 10;
-  std::string log;
+  std::string log, json;
+
+  std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
 };
 
 cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches, int threads, const std::string& log,
@@ -52,27 +59,47 @@ cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches,
   }
 }
 
+/// One case, said and as a row. A ratio of 1 stands for a default than which nothing faster was found.
+Json measured(Model model, const Weights& weights, const Batches& batches, std::size_t batch, int threads,
+              const Options& options) {
+  const std::string what = std::string(name_of(model)) + " " + std::to_string(weights.hidden) + " b" +
+                           std::to_string(batch) + " t" + std::to_string(threads);
+  std::string log = options.log;
+  if (!log.empty()) {
+    log += "/" + what + ".jsonl";
+    for (char& c : log) c = c == ' ' ? '_' : c;
+  }
+  const cortex::Tuned result = tuned(model, weights, batches, threads, log, options);
+  std::fprintf(talk(), "== %s: %s\n", what.c_str(), to_string(result, options.lines).c_str());
+  std::fflush(talk());
+  return Json::object({{"model", name_of(model)},
+                       {"hidden", weights.hidden},
+                       {"batch", batch},
+                       {"threads", threads},
+                       {"ratio", result.ratio},
+                       {"noise", result.noise},
+                       {"faster", int(result.faster)},
+                       {"candidates", result.candidates.size()},
+                       {"schedule", to_string(result.schedule)}});
+}
+
 void run(const Options& options) {
+  if (options.json == "-") talk() = stderr;
+  ResultsFile results(options.json);
+  const OtherWork others;
+  std::vector<Json> rows;
   for (const std::string& name : options.models)
-    for (const int hidden : options.hidden) {
+    for (const int hidden : options.hidden_of(model_named(name))) {
       const Model model = model_named(name);
-      const Weights weights = random_weights(model, std::size_t(hidden));
+      const Weights weights = random_weights(model, hidden);
       for (const std::size_t batch : options.batch) {
         const Batches batches = batches_for(model, batch, Trees::random);
-        for (const int threads : options.threads) {
-          const std::string what =
-              name + " " + std::to_string(hidden) + " b" + std::to_string(batch) + " t" + std::to_string(threads);
-          std::string log = options.log;
-          if (!log.empty()) {
-            log += "/" + what + ".jsonl";
-            for (char& c : log) c = c == ' ' ? '_' : c;
-          }
-          const cortex::Tuned result = tuned(model, weights, batches, threads, log, options);
-          std::printf("== %s: %s\n", what.c_str(), to_string(result, options.lines).c_str());
-          std::fflush(stdout);
-        }
+        for (const int threads : options.threads)
+          rows.push_back(measured(model, weights, batches, batch, threads, options));
       }
     }
+  results.add("tuned", rows, origin({{"seconds", options.seconds}, {"busy", int(others.share() > 0.03)}}));
+  results.print();
 }
 
 }  // namespace
@@ -87,13 +114,16 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"treefc", "dagrnn", "treegru", "treelstm", "mvrnn"}))
       ->capture_default_str();
-  list("--hidden", options.hidden, "Elements of a state");
+  app.add_option("--hidden", options.hidden, "Elements of a state; without it 256 and 512, of mvrnn 64 and 128")
+      ->delimiter(',');
   list("--batch", options.batch, "Roots of a call");
   list("--threads", options.threads, "Threads that a call may use");
   app.add_flag("--grid", options.grid, "Try all schedules, and not those that the cost model likes");
   app.add_option("--seconds", options.seconds, "Of search, for each case")->capture_default_str();
   app.add_option("--candidates", options.candidates, "At most so many, for each case")->capture_default_str();
   app.add_option("--lines", options.lines, "So many of the best are printed")->capture_default_str();
+  app.add_option("--json", options.json,
+                 "Write the results to this file, in which those of experiments stay (-: the standard output)");
   app.add_option("--log", options.log, "Keep logs in this directory, and go on from those that are there");
   try {
     app.parse(argc, argv);
@@ -102,7 +132,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
-    std::fflush(stdout);
+    std::fflush(talk());
     std::fprintf(stderr, "tune: %s\n", error.what());
     return 2;
   }

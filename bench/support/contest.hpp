@@ -56,11 +56,20 @@ struct Contestant {
 
 class Contest {
  public:
+  /// Of a model: `add` makes the systems.
   Contest(const Weights& weights, const Batches& batches, int threads)
-      : weights_(weights),
+      : Contest(name_of(weights.model), weights, batches, threads, reference_states(weights, batches),
+                work_of_batches(weights, batches)) {}
+  /// Of anything else that has weights, whose systems are there already: what its states are, [batch][root, hidden],
+  /// and its work, [batch][level].
+  Contest(std::string name, const Weights& weights, const Batches& batches, int threads,
+          std::vector<std::vector<double>> reference, std::vector<std::vector<Work>> work)
+      : name_(std::move(name)),
+        weights_(weights),
         batches_(batches),
         threads_(threads),
-        reference_(reference_states(weights, batches)),
+        reference_(std::move(reference)),
+        work_(std::move(work)),
         out_(batches.roots[0].size() * weights.hidden) {}
 
   /// Adds a system with as many threads as serve it best, up to those given. False if it has nothing for the model.
@@ -106,12 +115,10 @@ class Contest {
 
   /// A row for each system.
   std::vector<Row> rows() const {
-    std::vector<std::vector<Work>> work;
-    for (const Roots& roots : batches_.roots) work.push_back(work_of(weights_.model, weights_.hidden, roots));
     std::vector<Row> result;
     for (const Contestant& one : contestants_) {
       Row row;
-      row.model = name_of(weights_.model), row.hidden = weights_.hidden, row.batch = batches_.roots[0].size();
+      row.model = name_, row.hidden = weights_.hidden, row.batch = batches_.roots[0].size();
       row.threads = threads_, row.system = one.name;
       for (std::vector<double> times : one.times) {
         std::sort(times.begin(), times.end());
@@ -121,7 +128,7 @@ class Contest {
         row.min_us += times.front() / double(one.times.size());
         row.runs += long(times.size());
       }
-      row.max_abs_err = one.error, row.linearize_us = one.linearize_us, row.work = work;
+      row.max_abs_err = one.error, row.linearize_us = one.linearize_us, row.work = work_;
       row.nodes = batches_.mean_nodes(), row.right = one.right;
       result.push_back(row);
     }
@@ -131,6 +138,12 @@ class Contest {
   const std::vector<Contestant>& contestants() const { return contestants_; }
 
  private:
+  static std::vector<std::vector<Work>> work_of_batches(const Weights& weights, const Batches& batches) {
+    std::vector<std::vector<Work>> work;
+    for (const Roots& roots : batches.roots) work.push_back(work_of(weights.model, weights.hidden, roots));
+    return work;
+  }
+
   /// Every batch some times: held against the reference, which also makes what is made for a size at first, and then
   /// timed for an estimate, the least of three where that is quick: a single one chose the wrong number of threads.
   void check(Contestant& one) {
@@ -182,10 +195,12 @@ class Contest {
     ++one.taken;
   }
 
+  std::string name_;
   const Weights& weights_;
   const Batches& batches_;
   int threads_;
   std::vector<std::vector<double>> reference_;
+  std::vector<std::vector<Work>> work_;
   std::vector<float> out_;
   std::vector<Contestant> contestants_;
 };

@@ -12,6 +12,8 @@
 
 namespace bench {
 
+struct Cell;
+
 /// The threads that help `threads - 1` callers' calls; all systems of the process share them.
 inline std::shared_ptr<cortex::Workers> workers_for(int threads) {
   static std::map<int, std::shared_ptr<cortex::Workers>> all;
@@ -27,12 +29,17 @@ struct Recipe {
   cortex::CompileOptions options;
 };
 
+/// What a user gets who writes no schedule and has so many threads.
+inline cortex::Schedule default_schedule(int threads) {
+  return cortex::Schedule::standard().workers(threads).workers_where_they_pay();
+}
+
 /// The one place where `cortex` and `cortex_nodedup` differ: the latter does all the arithmetic that the equations ask
 /// for, even if a word, or a whole phrase, comes twice in a batch.
 inline Recipe recipe_of(std::string_view system, int threads) {
-  Recipe recipe;
-  recipe.schedule = cortex::Schedule::standard().workers(threads).workers_where_they_pay();
-  if (system == "cortex_nodedup") recipe.schedule = recipe.schedule.share_no_subtrees().tabulate_nothing();
+  cortex::Schedule schedule = default_schedule(threads);
+  if (system == "cortex_nodedup") schedule = schedule.share_no_subtrees().tabulate_nothing();
+  Recipe recipe{schedule, {}};
   recipe.options.workers = workers_for(threads);
   return recipe;
 }
@@ -95,7 +102,11 @@ std::unique_ptr<CortexSystem> compiled(const cortex::Program<Types...>& program,
                                                            Functor(executable, timed), weights);
 }
 
-/// One of the models benchmarked.
+/// One of the models benchmarked, and a random cell with weights of its own.
 std::unique_ptr<CortexSystem> compiled(const Weights& weights, const Recipe& recipe);
+std::unique_ptr<CortexSystem> compiled(const Cell& cell, const Weights& weights, const Recipe& recipe);
+
+/// What compiling one of the models takes, in milliseconds, and by what it is taken.
+cortex::runtime::CompileTimes compile_times(Model model, int hidden, const cortex::Schedule& schedule);
 
 }  // namespace bench

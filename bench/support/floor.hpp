@@ -44,21 +44,32 @@ inline Work work_of_level(Model model, double H, bool leaves, double nodes, doub
   }
 }
 
-/// What each level of a batch costs.
-inline std::vector<Work> work_of(Model model, std::size_t hidden, const Roots& roots) {
-  LevelOrder order(model == Model::dagrnn);
+/// What each level of a batch costs, by `of_level(leaves, nodes, children)`; `shared`: whether nodes have several
+/// parents.
+template <class OfLevel>
+std::vector<Work> work_of_levels(bool shared, const Roots& roots, OfLevel of_level) {
+  LevelOrder order(shared);
   order.number(roots);
-  const double H = double(hidden);
   std::vector<Work> levels;
   for (std::size_t l = 0; l < order.levels(); ++l) {
     double children = 0;
     for (std::size_t row = order.begin(l); row < order.begin(l) + order.rows(l); ++row)
       children += (order.left(row) >= 0) + (order.right(row) >= 0);
-    levels.push_back(work_of_level(model, H, l == 0, double(order.rows(l)), children));
+    levels.push_back(of_level(l == 0, double(order.rows(l)), children));
   }
+  return levels;
+}
+
+/// What each level of a batch costs.
+inline std::vector<Work> work_of(Model model, std::size_t hidden, const Roots& roots) {
+  const double H = double(hidden);
+  double all = 0;
+  std::vector<Work> levels = work_of_levels(
+      model == Model::dagrnn, roots,
+      [&](bool leaves, double nodes, double children) { return work_of_level(model, H, leaves, nodes, children); });
   if (model == Model::lstm || model == Model::gru) {  // the inputs' products, all steps at once
     const double gates = model == Model::lstm ? 4 : 3;
-    levels.push_back({2 * gates * H * H * double(order.count()), 4 * gates * H * H, 0, 1});
+    levels.push_back({2 * gates * H * H * all, 4 * gates * H * H, 0, 1});
   }
   return levels;
 }

@@ -367,7 +367,8 @@ class OtherWork {
   double share() const {
     const Seconds now = seconds();
     const double passed = now.all - before_.all;
-    return passed > 0 ? std::max(0.0, (now.busy - before_.busy) - (now.own - before_.own)) / passed : 0;
+    // Time is told in hundredths of a second, which say nothing of less.
+    return passed > 1 ? std::max(0.0, (now.busy - before_.busy) - (now.own - before_.own)) / passed : 0;
   }
 
  private:

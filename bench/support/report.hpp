@@ -73,44 +73,53 @@ inline void print_rows(const std::vector<Row>& rows, const std::vector<Contestan
   std::fflush(talk());
 }
 
-inline Json json_of(const Row& row, const Machine& machine) {
-  return Json::object({{"model", row.model},
-                       {"hidden", row.hidden},
-                       {"batch", row.batch},
-                       {"threads", row.threads},
-                       {"system", row.system},
-                       {"median_us", row.median_us},
-                       {"min_us", row.min_us},
-                       {"runs", row.runs},
-                       {"max_abs_err", row.max_abs_err},
-                       {"floor_us", row.floor_us(machine)},
-                       {"tile_floor_us", row.tile_floor_us(machine)},
-                       {"linearize_us", row.linearize_us},
-                       {"nodes", row.nodes}});
+/// `more` comes behind.
+inline Json json_of(const Row& row, const Machine& machine, const Json::Fields& more = {}) {
+  Json::Fields fields{{"model", row.model},
+                      {"hidden", row.hidden},
+                      {"batch", row.batch},
+                      {"threads", row.threads},
+                      {"system", row.system},
+                      {"median_us", row.median_us},
+                      {"min_us", row.min_us},
+                      {"runs", row.runs},
+                      {"max_abs_err", row.max_abs_err},
+                      {"floor_us", row.floor_us(machine)},
+                      {"tile_floor_us", row.tile_floor_us(machine)},
+                      {"linearize_us", row.linearize_us},
+                      {"nodes", row.nodes}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  return Json::object(fields);
 }
 
-/// Where and when, and what the machine reaches: for the figures and the table.
-inline Json about(const std::string& data, const Machine& machine, bool busy) {
+/// Where and when, by what libraries; `more` comes behind.
+inline Json origin(const Json::Fields& more) {
   char date[32] = "";
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  Json::Fields fields{{"date", date},
+                      {"machine", cpu_name()},
+                      {"cpus", int(std::thread::hardware_concurrency())},
+                      {"compiler", "g++ " __VERSION__},
+                      {"libraries", Json::list(descriptions())}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  return Json::object(fields);
+}
+
+/// The same, and what the machine reaches: for the figures and the table.
+inline Json about(const std::string& data, const Machine& machine, bool busy) {
   std::vector<Json> bandwidths;
   for (const auto& row : machine.gigabytes) bandwidths.push_back(Json::list(row));
-  return Json::object({{"date", date},
-                       {"machine", cpu_name()},
-                       {"cpus", int(std::thread::hardware_concurrency())},
-                       {"compiler", "g++ " __VERSION__},
-                       {"libraries", Json::list(descriptions())},
-                       {"data", data},
-                       {"busy", int(busy)},
-                       {"threads", Json::list(machine.threads)},
-                       {"gflops", Json::list(machine.gflops)},
-                       {"tile_gflops", Json::list(machine.tile_gflops)},
-                       {"slices", Json::list(machine.slices)},
-                       {"gigabytes", Json::lines(bandwidths)},
-                       {"barrier_us", machine.barrier_us},
-                       {"register_ghz", machine.register_ghz},
-                       {"tile_ghz", machine.tile_ghz}});
+  return origin({{"data", data},
+                 {"busy", int(busy)},
+                 {"threads", Json::list(machine.threads)},
+                 {"gflops", Json::list(machine.gflops)},
+                 {"tile_gflops", Json::list(machine.tile_gflops)},
+                 {"slices", Json::list(machine.slices)},
+                 {"gigabytes", Json::lines(bandwidths)},
+                 {"barrier_us", machine.barrier_us},
+                 {"register_ghz", machine.register_ghz},
+                 {"tile_ghz", machine.tile_ghz}});
 }
 
 }  // namespace bench

@@ -1,0 +1,121 @@
+// ROWS.experiments.json: the rows of each experiment by its name, and in "about", by the same names, where and when
+// each was measured. Several programs and runs write to one such file; each replaces what it has measured anew and
+// leaves the rest.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "json.hpp"
+
+namespace bench {
+
+class ResultsFile {
+ public:
+  /// Reads what is there. Throws, before anything is measured, for a file that this did not write, or could not.
+  /// "-" is the standard output, and "" nothing at all.
+  explicit ResultsFile(const std::string& path) : path_(path) {
+    if (path_.empty() || path_ == "-") return;
+    namespace fs = std::filesystem;
+    if (fs::exists(path_)) {
+      if (!fs::is_regular_file(path_)) fail("is not a file");
+      path_ = fs::canonical(path_);  // of a link the file that it leads to, which is what is renamed
+      read();
+    }
+    write_beside("");
+    std::remove(beside().c_str());
+  }
+
+  /// Replaces an experiment, and writes the file: what comes after may fail.
+  void add(const std::string& name, const std::vector<Json>& rows, const Json& about) {
+    all_[name] = parsed(Json::lines(rows));
+    all_["about"][name] = parsed(about);
+    if (path_.empty() || path_ == "-") return;
+    write_beside(text());
+    std::filesystem::rename(beside(), path_);
+  }
+
+  /// Writes all of it to the standard output, if that is the file.
+  void print() const {
+    if (path_ == "-" && (std::printf("%s", text().c_str()) < 0 || std::fflush(stdout) != 0)) fail("cannot be written");
+  }
+
+ private:
+  using Value = nlohmann::ordered_json;
+
+  [[noreturn]] void fail(const std::string& why) const { throw std::runtime_error(path_ + " " + why); }
+  static Value parsed(const Json& json) { return Value::parse(json.text()); }
+
+  void read() {
+    std::ifstream file(path_, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file) fail("cannot be read");
+    if (text.empty()) return;
+    try {
+      all_ = Value::parse(text);
+    } catch (const Value::exception& error) {
+      fail(std::string("is no JSON, and nothing is measured that would replace it: ") + error.what());
+    }
+    if (!all_.is_object()) refuse("its value is no object");
+    for (const auto& [name, value] : all_.items()) {
+      const bool about = name == "about";
+      if (about ? !value.is_object() : !value.is_array()) refuse("'" + name + "' is no " + (about ? "object" : "list"));
+      for (const Value& one : value)
+        if (!one.is_object()) refuse("'" + name + "' holds " + one.dump());
+    }
+  }
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail("holds no experiments of bench/run, and nothing is measured that would replace it: " + why);
+  }
+
+  /// A file that is there is whole at any time: what is new is written beside it first.
+  std::string beside() const { return path_ + "." + std::to_string(::getpid()); }
+  void write_beside(const std::string& text) const {
+    std::ofstream file(beside(), std::ios::binary);
+    file << text;
+    file.close();
+    if (file) return;
+    std::remove(beside().c_str());
+    fail("cannot be written");
+  }
+
+  /// As the other files of rows look: a line for each row.
+  std::string text() const {
+    std::string result;
+    for (const auto& [name, value] : all_.items()) {
+      result += (result.empty() ? "{" : ", ") + Value(name).dump() + ": " + (value.is_object() ? "{" : "[");
+      bool first = true;
+      for (const auto& [key, one] : value.items()) {
+        result += first ? "\n  " : ",\n  ";
+        if (value.is_object()) result += Value(key).dump() + ": ";
+        result += line(one), first = false;
+      }
+      result += value.is_object() ? "\n}" : "\n]";
+    }
+    return result + (result.empty() ? "{}\n" : "}\n");
+  }
+  static std::string line(const Value& value) {
+    if (value.is_number_float()) return Json(value.get<double>()).text();  // in as many digits as it was written
+    if (!value.is_structured()) return value.dump();
+    std::string result;
+    for (const auto& [key, one] : value.items()) {
+      if (!result.empty()) result += ", ";
+      if (value.is_object()) result += Value(key).dump() + ": ";
+      result += line(one);
+    }
+    return value.is_object() ? "{" + result + "}" : "[" + result + "]";
+  }
+
+  std::string path_;
+  Value all_ = Value::object();
+};
+
+}  // namespace bench
