@@ -48,4 +48,19 @@ grep -q '2001-01-01' "$work/figures/hidden.svg" && { echo "hidden.svg is of anot
 # Without experiments there are no figures of them.
 rm -r "$work/figures" "$work/rows/rows.experiments.json"
 figures "$work/rows" "latency.svg roofline.svg"
+
+# Of a GPU.
+mkdir "$work/gpu"
+cat >"$work/gpu/gpu.json" <<'END'
+[{"model": "treefc", "hidden": 256, "batch": 10, "system": "cortex", "median_us": 100, "kernel_us": 60, "gflop": 0.66, "weight_bytes": 4e6},
+ {"model": "treefc", "hidden": 256, "batch": 10, "system": "cortex_grid", "median_us": 110, "kernel_us": 70, "gflop": 0.66, "weight_bytes": 4e6},
+ {"model": "lstm", "hidden": 256, "batch": 1, "system": "cortex", "median_us": 90, "kernel_us": 80, "gflop": 0.1, "weight_bytes": 1e8}]
+END
+echo '[{"model": "treefc", "hidden": 256, "batch": 10, "system": "torch_level", "median_us": 800}]' >"$work/gpu/torch.json"
+echo '{"device": "Some GPU", "date": "2001-01-01", "peak_gflops": 60000, "peak_gigabytes": 3000}' >"$work/gpu/gpu.about.json"
+"$python" "$program" --gpu "$work/gpu/gpu.json" "$work/gpu/torch.json" >"$work/out" 2>&1 || { cat "$work/out"; failed=1; }
+for words in gpu-latency:torch_level gpu-latency:LSTM gpu-roofline:cortex_grid gpu-roofline:2001-01-01,\ Some\ GPU; do
+  grep -q "${words#*:}" "$work/gpu/${words%%:*}.svg" || { echo "${words#*:} is not in ${words%%:*}.svg"; failed=1; }
+done
+expect 2 "one file of rows, or --gpu" "$work/gpu/gpu.json" "$work/gpu/torch.json"
 exit $failed
