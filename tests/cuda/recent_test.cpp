@@ -77,6 +77,52 @@ TEST_CASE("a row that a level still reads when the next one begins is not writte
   check_rows(own_model(cortex::tree, cell)(12, 24), Shape::ragged);
 }
 
+TEST_CASE("rows that one sum reads are each read at its own places", "[cuda]") {
+  Model<Item> m("product", cortex::tree);
+  const Dim V("vocabulary", vocabulary), H("hidden", 16);
+  auto Emb = m.input<float>("Emb", V, H, H);
+  auto below = m.placeholder<float>("below", H, H);
+  auto at_leaf = m.compute("at_leaf", H, H, [&](auto n, auto i, auto j) { return Emb(word(n), i, j); });
+  auto inner = m.compute("inner", H, H, [&](auto n, auto i, auto j) {  // along a row, and along a column
+    return tanh(sum(H, [&](auto k) { return below(left(n), i, k) * below(right(n), k, j); }));
+  });
+  const auto leaf = [](auto n) { return is_leaf(n); };
+  check_rows(m.program(m.recursion(below, m.if_then_else("body", leaf, at_leaf, inner))), Shape::binary);
+}
+
+TEST_CASE("tensor cores read each pair of a row at its own place", "[cuda]") {
+  const auto cell = [](auto& m, auto x, const models::CellShape& s) {
+    const Dim H = s.hidden;
+    auto U = m.template input<float>("U", H, H), V = m.template input<float>("V", H, H);
+    auto W = m.template input<float>("W", H, s.input);
+    const auto own = [&](auto n, auto i) { return sum(s.input, [&](auto j) { return W(i, j) * x(n, j); }); };
+    auto below = m.template placeholder<float>("below", H);
+    auto t = m.compute("t", H, [&](auto n, auto i) {  // of which there are two in turn, as levels do not meet twice
+      return tanh(own(n, i) + sum(kids(n), [&](auto k) { return below(k, i); }));
+    });
+    const auto product = [&](auto& M, auto n, auto i) { return sum(H, [&](auto j) { return M(i, j) * t(n, j); }); };
+    auto u = m.compute("u", H, [&](auto n, auto i) { return tanh(product(U, n, i)); });
+    return m.recursion(below, m.compute("next", H, [&](auto n, auto i) { return tanh(product(V, n, i) + u(n, i)); }));
+  };
+  const auto program = own_model(cortex::tree, cell)(12, 32);
+  const NamedNumbers weights = random_weights(program.graph(), 3);
+  const Items items = forest(Shape::ragged, 4, 15, 5);
+  for (const auto cores : {GpuSchedule::TensorCores::bf16, GpuSchedule::TensorCores::tf32}) {
+    std::vector<float> far;
+    for (const int rows : {0, 8, -1}) {
+      GpuSchedule how = with_rows(Group::cluster, 2, rows).gpu;
+      how.tensor_cores = cores;
+      FakeCuda fake;
+      fake.gpu.multiprocessors = 4;
+      const std::vector<float> got = emulated(fake, program, Schedule::standard().on_gpu(how), weights, items);
+      if (rows == 0) far = got;
+      CAPTURE(int(cores), rows);
+      CHECK(fake.problem == "");
+      CHECK(got == far);
+    }
+  }
+}
+
 TEST_CASE("CUDA text of a TreeGRU in a cluster is the golden one", "[cuda_text]") {
   const auto program = models::tree_gru<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 16}).program;
   const auto model = cuda::compile(program, with_rows(Group::cluster, 2, 8), Gpu::of(90));

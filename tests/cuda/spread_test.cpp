@@ -1,5 +1,6 @@
 // Weights that are spread over the blocks of a cluster, in the emulation of a GPU.
 #include "cortex/explain.hpp"
+#include "cortex/models/mv_rnn.hpp"
 #include "cortex/models/tree_lstm.hpp"
 #include "cortex/models/tree_rnn.hpp"
 #include "cuda/check.hpp"
@@ -29,9 +30,10 @@ int spread_weights(const runtime::Executable& executable) {
 
 /// With so much shared memory a block that its weights fit in parts alone: the same bits as from the L2 cache.
 template <class Program>
-void check_spread(const Program& program, const Schedule& schedule, int shared_bytes, int matrices) {
+void check_spread(const Program& program, const Schedule& schedule, int shared_bytes, int matrices,
+                  Shape shape = Shape::ragged) {
   const NamedNumbers weights = random_weights(program.graph(), 3);
-  const Items items = forest(Shape::ragged, 5, 14, 5);
+  const Items items = forest(shape, 5, 14, 5);
   FakeCuda streaming;
   streaming.gpu.multiprocessors = 16, streaming.gpu.shared_bytes = 0;
   const std::vector<float> right = emulated(streaming, program, schedule, weights, items);
@@ -56,6 +58,11 @@ TEST_CASE("blocks of a cluster read each other's parts of weights that do not fi
   check_spread(uneven, unrolled(uneven, 8), 32 * 72 * 4, 1);  // and blocks without any
   const auto gates = models::tree_lstm<Item>(word, kids, sizes(64)).program;
   check_spread(gates, unrolled(gates, 2).store_weights(DType::bf16), 4 * 64 * 64 * 2 / 2, 4);
+}
+
+TEST_CASE("what pads the columns of weights that are spread is not read from behind them", "[cuda]") {
+  const auto program = models::mv_rnn<Item>(word, left, right, sizes(16)).program;
+  check_spread(program, unrolled(program, 2), 3 * 16 * 16 * 4, 1, Shape::binary);
 }
 
 TEST_CASE("weights that fit whole into each block are not spread", "[cuda]") {

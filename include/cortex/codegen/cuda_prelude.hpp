@@ -237,8 +237,11 @@ template <int THREADS_OF_SUM, int SUMS, class T> DEVICE T join(T* terms) {
 
 // To the shared memory of all blocks of the cluster.
 template <class T> DEVICE void store_mirrored(T* p, int i, T value) {
+  const int own = block_number() % BLOCKS;
+  store_chip(p, i, value);
   UNROLL("unroll")
-  for (int block = 0; block < BLOCKS; ++block) store_chip(in_block(p, block), i, value);
+  for (int block = 0; block < BLOCKS; ++block)
+    if (block != own) store_chip(in_block(p, block), i, value);
 }
 
 // The barriers of a group whose blocks meet in global memory. A debug build gives up after SPIN_LIMIT looks, says which

@@ -297,7 +297,7 @@ class CudaTextPrinter {
     ir::Stmt body = n.body;
     while (const auto* let = body.as<ir::LetStmt>()) body = let->body;
     const auto* copy = body.as<ir::Store>();
-    return copy && copy->buffer->scope == ir::Scope::chip && copy->value.as<ir::Load>();
+    return copy && ir::keeps_weights(copy->buffer->scope) && copy->value.as<ir::Load>();
   }
 
   /// So many that a quarter of the thread's registers wait for loads from far away, each of which takes as long as
@@ -323,8 +323,10 @@ class CudaTextPrinter {
     const Operand value = expr(n.value);
     memo_.forget_loads();
     const Memo::Mark mark = memo_.enter();
+    const std::size_t known = rows_.size();
     memo_.add(n.var.get(), {value.text, true, value.data});
     stmt(n.body);
+    while (rows_.size() > known) rows_.pop_back();
     memo_.leave(mark);
   }
 
@@ -510,7 +512,8 @@ class CudaTextPrinter {
   /// An element of a row that has a pointer. `many`: as below.
   Operand in_row(const Row& row, const char* many = "") {
     const std::string pointer = pointer_to(row);
-    return {std::string("load_row") + many + "(" + pointer + ", " + expr(row.place).text + ")"};
+    places_.push_back(row.place);
+    return {std::string("load_row") + many + "(" + pointer + ", " + expr(row.place).text + ")", !row.memory};
   }
 
   /// The variable that points to a row, as long as the text is in its scope.
@@ -569,7 +572,8 @@ class CudaTextPrinter {
   std::string text_;
   PointerMap<std::string> names_;
   Memo memo_;
-  Vector<Row> rows_;  // which have pointers
+  Vector<Row> rows_;         // which have pointers
+  Vector<ir::Expr> places_;  // in rows: no part of the program, and `memo_` knows them by where they are
   int next_ = 0, depth_ = 1;
   std::int64_t chip_bytes_ = 0;
   bool index_fixed_ = true;

@@ -48,15 +48,15 @@ inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::si
   return config;
 }
 
-/// Lets a kernel have the shared memory that its weights take. Returns how many groups of it run at once; of a device
-/// with other work to do as well, on all but `spare` multiprocessors, if any run there. Throws `Error{unavailable}`
-/// where not one does, or where there is too little shared memory.
+/// Lets a kernel have the shared memory that its weights and recent rows take. Returns how many groups of it run at
+/// once; of a device with other work to do as well, on all but `spare` multiprocessors, if any run there. Throws
+/// `Error{unavailable}` where not one does, or where there is too little shared memory.
 inline int groups_at_once(const CudaDevice& device, const CudaExecutable& code, jit::CudaHandle function,
                           int spare = 0) {
   if (code.text.chip_bytes > device.gpu().shared_bytes)
     throw Error(Code::unavailable, "the model keeps " + std::to_string(code.text.chip_bytes) +
-                                       " bytes of weights in the shared memory of a block, but " + device.name() +
-                                       " has " + std::to_string(device.gpu().shared_bytes));
+                                       " bytes of weights and recent rows in the shared memory of a block, but " +
+                                       device.name() + " has " + std::to_string(device.gpu().shared_bytes));
   device.call("cuFuncSetAttribute", [&](const jit::CudaDriver& d) {
     return d.FuncSetAttribute(function, jit::cuda::max_dynamic_shared_bytes, int(code.text.chip_bytes));
   });

@@ -173,20 +173,32 @@ class RecentKeeper {
     });
   }
 
-  /// Whether blocks meet between what a level reads of a tensor and what the next one writes of it.
+  /// Whether blocks meet between what a level reads of a tensor and what the next one writes of it, and between leaves
+  /// and the first level. A barrier that stands by itself in a level is met in each; others do not count.
   static bool meets_between_levels(const Tensor& tensor, const ir::Stmt& body) {
-    bool met = false, after_last_read = false, before_first_store = false, stored = false;
-    ir::visit_with(body, [&](const ir::For& loop) {
-      if (loop.var.get() != tensor.loop) return true;
+    bool met_behind_leaves = false, met = false, after_last_read = false, before_first_store = false, stored = false;
+    const auto reads = [&](const ir::Stmt& s) {
       ir::visit_with(
-          loop.body, [&](const ir::Load& load) { after_last_read &= load.buffer != tensor.buffer; },
+          s, [&](const ir::Load& load) { after_last_read &= load.buffer != tensor.buffer; },
           [&](const ir::Store& store) {
             if (store.buffer == tensor.buffer && !std::exchange(stored, true)) before_first_store = met;
-          },
-          [&](const ir::Barrier&) { met = after_last_read = true; });
-      return false;
-    });
-    return after_last_read || before_first_store;
+          });
+    };
+    for (const ir::Stmt& s : stmts_of(body)) {
+      const auto* loop = s.as<ir::For>();
+      if (s.as<ir::Barrier>()) {
+        met_behind_leaves = true;
+      } else if (loop && loop->var.get() == tensor.loop) {
+        for (const ir::Stmt& part : stmts_of(loop->body)) {
+          if (part.as<ir::Barrier>()) met = after_last_read = true;
+          reads(part);
+        }
+        return (met_behind_leaves || before_first_store) && (after_last_read || before_first_store);
+      } else {
+        ir::visit_with(s, [&](const ir::Store& store) { met_behind_leaves &= store.buffer != tensor.buffer; });
+      }
+    }
+    return false;
   }
 
   // ---- Where it is kept ---------------------------------------------------------------------------------------------

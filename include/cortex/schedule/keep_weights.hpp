@@ -249,7 +249,7 @@ class WeightKeeper {
     Vector<ir::Expr> from = to;
     from[kept.dim] = kept.slice.begin + to[kept.dim];
     const ir::Expr last = ir::imm(kept.weight->dims[kept.dim].extent() - 1);
-    const bool past = kept.shared && (!even(kept) || kept.copy->parts > 1);
+    const bool past = kept.copy->scope == ir::Scope::spread || (kept.shared && (!even(kept) || kept.copy->parts > 1));
     if (past) from[kept.dim] = ir::binary(ir::BinaryOp::min, from[kept.dim], last);
     ir::Stmt copy = ir::Store::make(kept.copy, to, ir::Load::make(kept.weight, from));
     const Part part = part_of(kept, 1);
