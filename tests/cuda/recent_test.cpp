@@ -1,4 +1,6 @@
 // Recent rows on chip, in the emulation of a GPU: where nodes read them too late, too early, or in vain.
+#include "cortex/explain.hpp"
+#include "cortex/models/tree_lstm.hpp"
 #include "cortex/models/tree_rnn.hpp"
 #include "cuda/check.hpp"
 #include "support/golden.hpp"
@@ -121,6 +123,17 @@ TEST_CASE("tensor cores read each pair of a row at its own place", "[cuda]") {
       CHECK(got == far);
     }
   }
+}
+
+TEST_CASE("explain tells the recent rows", "[cuda]") {
+  const auto program =
+      models::tree_lstm<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 256}).program;
+  GpuSchedule how;
+  how.group = Group::cluster, how.blocks = 8, how.recent_rows = 32;
+  CHECK_THAT(explain(cuda::compile(program, Schedule::standard().on_gpu(how), Gpu::of(90))),
+             Catch::Contains(
+                 "32 of h, s stay in each block's shared memory, 66 KB, where the others of its cluster write what "
+                 "is theirs; older ones are read from the L2 cache"));
 }
 
 TEST_CASE("CUDA text of a TreeRNN in a cluster is the golden one", "[cuda_text]") {

@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include "cortex/cuda.hpp"
-#include "cortex/explain.hpp"
 #include "support/golden.hpp"
 #include "support/gpu_passes.hpp"
 #include "support/models.hpp"
@@ -76,13 +75,4 @@ TEST_CASE("a schedule by hand has no recent rows to ask for", "[schedule][gpu]")
   } catch (const Error& error) {
     CHECK_THAT(error.message, Contains("GpuSchedule::recent_rows: what blocks exchange is kept in shared memory"));
   }
-}
-
-TEST_CASE("explain tells the recent rows", "[schedule][gpu]") {
-  const auto code = runtime::build_cuda_executable(
-      tree_lstm(256).graph(), Schedule::standard().on_gpu(with_rows(how(Group::cluster, 8, 256), 32)), Gpu::of(90));
-  const std::string text = runtime::explain_executable(*code->executable);
-  CHECK_THAT(text,
-             Contains("32 of h, s stay in each block's shared memory, 66 KB, where the others of its cluster write "
-                      "what is theirs; older ones are read from the L2 cache"));
 }
