@@ -70,7 +70,7 @@ TEST_CASE("a schedule by hand has no recent rows to ask for", "[schedule][gpu]")
   GpuSchedule plain = schedule.gpu;
   plain.rows = 0;
   try {
-    runtime::build_cuda_executable(tree_fc(16).graph(), schedule.on_gpu(plain), Gpu::of(90));
+    runtime::compile_cuda_graph(tree_fc(16).graph(), schedule.on_gpu(plain), Gpu::of(90), {});
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK_THAT(error.message, Contains("GpuSchedule::recent_rows: what blocks exchange is kept in shared memory"));
