@@ -26,6 +26,13 @@ inline Schedule on_gpu(Group group, int blocks, GpuSchedule::Weights weights = G
   return Schedule::standard().on_gpu(how);
 }
 
+/// Without rows that blocks keep at hand: for what tests see of shared memory and of the text itself.
+inline Schedule without_recent_rows(const Schedule& schedule) {
+  GpuSchedule how = schedule.gpu;
+  how.recent_rows = 0;
+  return schedule.on_gpu(how);
+}
+
 /// The first state at each root, dense, one root after the other.
 inline std::vector<float> all_roots(cuda::Result& result) { return result.roots(); }
 

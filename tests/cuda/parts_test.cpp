@@ -137,7 +137,7 @@ TEST_CASE("a tree's results are the same bits alone and among others where threa
 
 TEST_CASE("slices that begin with a panel are copied in pieces of 16 bytes, and others by element", "[cuda]") {
   const auto pieces = [](const auto& program, const Schedule& schedule) {
-    const std::string source = cuda::compile(program, schedule, Gpu::of(90)).source();
+    const std::string source = cuda::compile(program, without_recent_rows(schedule), Gpu::of(90)).source();
     return occurrences(source, kernel, "store_chip_piece(") - occurrences(source, kernel, "store_chip(");
   };
   const auto tree_gru = models::tree_gru<Item>(word, kids, sizes(5, 40)).program;
@@ -154,7 +154,7 @@ TEST_CASE("slices that begin with a panel are copied in pieces of 16 bytes, and 
 
 TEST_CASE("CUDA text of a TreeFC whose sums are in parts is the golden one", "[cuda_text]") {
   const auto program = models::tree_fc<Item>(word, left, right, sizes(0, 8)).program;
-  const auto model = cuda::compile(program, in_parts(4), Gpu::of(80));
+  const auto model = cuda::compile(program, without_recent_rows(in_parts(4)), Gpu::of(80));
   check_golden("cuda_text/parts_of_tree_fc.cu", model.code().text.settings + model.code().text.kernel);
 }
 

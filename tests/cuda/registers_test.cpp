@@ -104,9 +104,8 @@ TEST_CASE("weights in registers may be stored in two bytes", "[cuda]") {
 TEST_CASE("a slice of weights that registers hold whole is not copied to shared memory", "[cuda]") {
   const auto program = models::tree_rnn<Item>(word, kids, sizes(64, 64)).program;
   const auto chip_bytes = [&](Where where) {
-    GpuSchedule how = on_gpu(Group::cluster, 2, where).gpu;
-    how.recent_rows = 0;
-    return cuda::compile(program, Schedule::standard().on_gpu(how), Gpu::of(90)).code().text.chip_bytes;
+    const Schedule schedule = without_recent_rows(on_gpu(Group::cluster, 2, where));
+    return cuda::compile(program, schedule, Gpu::of(90)).code().text.chip_bytes;
   };
   CHECK(chip_bytes(Where::resident) == 64 * 32 * 4);
   CHECK(chip_bytes(Where::registers) == 0);

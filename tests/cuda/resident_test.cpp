@@ -95,9 +95,8 @@ TEST_CASE("states that do not lie side by side are brought from a resident model
 TEST_CASE("a resident kernel brings weights to shared memory and registers before it takes the first call", "[cuda]") {
   const auto program = models::tree_lstm<Item>(word, kids, sizes(5, 32)).program;
   for (const Where where : {Where::resident, Where::registers}) {
-    GpuSchedule how = on_gpu(Group::cluster, 2, where, false, 64).gpu;
-    how.recent_rows = 0;
-    const std::string text = cuda::compile(program, Schedule::standard().on_gpu(how), Gpu::of(90)).code().text.resident;
+    const Schedule schedule = without_recent_rows(on_gpu(Group::cluster, 2, where, false, 64));
+    const std::string text = cuda::compile(program, schedule, Gpu::of(90)).code().text.resident;
     const std::string calls = text.substr(text.find("while (take_call("));
     CHECK(occurrences(text, "KERNEL", "store_chip(") + occurrences(text, "KERNEL", "float a") > 0);
     CHECK_THAT(calls, !Contains("store_chip("));

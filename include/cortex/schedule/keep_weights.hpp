@@ -271,7 +271,9 @@ class WeightKeeper {
 inline ir::Stmt keep_weights(const ir::Stmt& body, const GpuShape& shape) {
   for (const bool spread : {false, true}) {
     detail::WeightKeeper keeper(shape, spread);
-    const bool all = keeper.choose(body), last = spread || shape.group != GpuSchedule::Group::cluster;
+    // Registers are filled from a block's own slices and from the L2 cache.
+    const bool may_spread = shape.group == GpuSchedule::Group::cluster && !shape.weight_registers;
+    const bool all = keeper.choose(body), last = spread || !may_spread;
     if (all || last) return keeper.run(body);
   }
   return body;
