@@ -16,6 +16,13 @@ Schedule with_rows(Group group, int blocks, int rows) {
   return Schedule::standard().on_gpu(how);
 }
 
+/// What a node has of its word alone: W x.
+template <class Model, class Word>
+auto product_of_word(Model& m, Word x, const models::CellShape& s) {
+  auto W = m.template input<float>("W", s.hidden, s.input);
+  return [=](auto n, auto i) { return sum(s.input, [&](auto j) { return W(i, j) * x(n, j); }); };
+}
+
 /// Few rows and many, in clusters and in blocks, in every order.
 template <class Program>
 void check_rows(const Program& program, Shape shape) {
@@ -42,8 +49,7 @@ TEST_CASE("a second recursion does not look for the first one's nodes among the 
   const auto cell = [](auto& m, auto x, const models::CellShape& s) {
     const Dim H = s.hidden;
     auto U = m.template input<float>("U", H, H), V = m.template input<float>("V", H, H);
-    auto W = m.template input<float>("W", H, s.input);
-    const auto own = [&](auto n, auto i) { return sum(s.input, [&](auto j) { return W(i, j) * x(n, j); }); };
+    const auto own = product_of_word(m, x, s);
     auto below = m.template placeholder<float>("below", H);
     auto h = m.recursion(below, m.compute("h", H, [&](auto n, auto i) {
       return tanh(own(n, i) +
@@ -62,8 +68,7 @@ TEST_CASE("a row that a level still reads when the next one begins is not writte
   const auto cell = [](auto& m, auto x, const models::CellShape& s) {
     const Dim H = s.hidden;
     auto U = m.template input<float>("U", H, H), V = m.template input<float>("V", H, H);
-    auto W = m.template input<float>("W", H, s.input);
-    const auto own = [&](auto n, auto i) { return sum(s.input, [&](auto j) { return W(i, j) * x(n, j); }); };
+    const auto own = product_of_word(m, x, s);
     auto h_below = m.template placeholder<float>("h", H), g_below = m.template placeholder<float>("g", H);
     auto h = m.compute("h_next", H, [&](auto n, auto i) {
       return tanh(own(n, i) +
@@ -96,8 +101,7 @@ TEST_CASE("tensor cores read each pair of a row at its own place", "[cuda]") {
   const auto cell = [](auto& m, auto x, const models::CellShape& s) {
     const Dim H = s.hidden;
     auto U = m.template input<float>("U", H, H), V = m.template input<float>("V", H, H);
-    auto W = m.template input<float>("W", H, s.input);
-    const auto own = [&](auto n, auto i) { return sum(s.input, [&](auto j) { return W(i, j) * x(n, j); }); };
+    const auto own = product_of_word(m, x, s);
     auto below = m.template placeholder<float>("below", H);
     auto t = m.compute("t", H, [&](auto n, auto i) {  // of which there are two in turn, as levels do not meet twice
       return tanh(own(n, i) + sum(kids(n), [&](auto k) { return below(k, i); }));

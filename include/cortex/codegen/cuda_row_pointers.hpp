@@ -8,7 +8,6 @@
 // A row's offset is the first term of an index: so `flatten_storage` adds.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "cortex/base/vector.hpp"

@@ -26,6 +26,7 @@ struct BufferSize {
 };
 
 inline BufferSize size_of_buffer(const ir::Buffer& buffer) {
+  if (ir::is_on_chip(buffer->scope)) return {double(ir::chip_bytes(*buffer)), ""};
   const ir::Layout layout = buffer->layout.empty() ? schedule::padded_layout(*buffer) : buffer->layout;
   const double bytes = double(size_of(buffer->dtype));
   if (layout.fixed_size) return {double(layout.fixed_size) * bytes, ""};
@@ -232,7 +233,7 @@ class ScheduleExplainer {
     if (!parts.empty())
       lines.row({"registers", elements + joined(parts) + "; they hold no more, and the others are read as below"});
     double bytes = 0;
-    for (const ir::Buffer& buffer : places.on_chip) bytes += double(ir::chip_bytes(*buffer));
+    for (const ir::Buffer& buffer : places.on_chip) bytes += size_of_buffer(buffer).bytes;
     Vector<std::string> kept;
     if (!places.on_chip_names.empty()) kept.push_back(joined(places.on_chip_names));
     if (!places.spread_names.empty())
@@ -255,7 +256,7 @@ class ScheduleExplainer {
     for (const ir::Buffer& buffer : executable_.tiled.buffers) {
       if (!ir::has_recent_rows(buffer->scope)) continue;
       names.push_back(buffer->name.substr(0, buffer->name.rfind("_recent")));
-      bytes += double(buffer->layout.fixed_size) * double(size_of(buffer->dtype));
+      bytes += size_of_buffer(buffer).bytes;
       rows = buffer->dims[0].extent();
       shared |= buffer->scope == ir::Scope::mirrored && executable_.schedule.gpu.blocks > 1;
     }

@@ -269,14 +269,13 @@ class WeightKeeper {
 
 /// Throws `Error{invalid_schedule}` where the schedule asks for all weights on chip and they do not fit.
 inline ir::Stmt keep_weights(const ir::Stmt& body, const GpuShape& shape) {
-  for (const bool spread : {false, true}) {
-    detail::WeightKeeper keeper(shape, spread);
-    // Registers are filled from a block's own slices and from the L2 cache.
-    const bool may_spread = shape.group == GpuSchedule::Group::cluster && !shape.weight_registers;
-    const bool all = keeper.choose(body), last = spread || !may_spread;
-    if (all || last) return keeper.run(body);
-  }
-  return body;
+  detail::WeightKeeper whole(shape, false);
+  // Registers are filled from a block's own slices and from the L2 cache.
+  const bool may_spread = shape.group == GpuSchedule::Group::cluster && !shape.weight_registers;
+  if (whole.choose(body) || !may_spread) return whole.run(body);
+  detail::WeightKeeper spread(shape, true);
+  spread.choose(body);
+  return spread.run(body);
 }
 
 }  // namespace cortex::schedule
