@@ -146,6 +146,29 @@ TEST_CASE("kept code that does not link is compiled anew", "[cache]") {
   CHECK(stored_by(compiled) == 7);
 }
 
+TEST_CASE("of a long kernel each part is kept, and what is lost of them is compiled anew", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  const std::string text = many_functions();
+  const auto make = [&] { return jit::compile_llvm(text, "kernel", jit::host_target()); };
+  CHECK(stored_by(make()) == sum_of_many);
+  const std::vector<fs::path> files = directory.files();
+  CHECK(files.size() >= 3);
+  const auto again = make();
+  CHECK(again.from_cache);
+  CHECK(stored_by(again) == sum_of_many);
+  fs::remove(files.at(1));
+  const auto mixed = make();
+  CHECK(!mixed.from_cache);
+  CHECK(stored_by(mixed) == sum_of_many);
+  CHECK(directory.files().size() == files.size());
+  const std::string name = files.at(1).filename().string();
+  const auto half = [&](std::size_t at) { return std::stoull(name.substr(at, 16), nullptr, 16); };
+  CodeCache(directory.path.string()).keep({half(0), half(16)}, "no object at all");
+  CHECK(stored_by(make()) == sum_of_many);
+  CHECK(make().from_cache);
+}
+
 TEST_CASE("a directory that cannot hold code is refused by name", "[cache]") {
   const Directory directory;
   const fs::path file = directory.path / "file";

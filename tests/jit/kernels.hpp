@@ -67,6 +67,25 @@ inline void run(const ir::Program& p, const std::vector<void*>& buffers) {
   compiled.kernel(&args);
 }
 
+/// A text of 400 kilobytes: forty functions, which each add their number to where the first word of the kernel's
+/// argument points to, in steps of one. `sum_of_many` is what is there when the kernel has begun with 0.
+inline constexpr int sum_of_many = 40 * 41 / 2;
+inline std::string many_functions() {
+  std::string text, calls;
+  for (int f = 1; f <= 40; ++f) {
+    const std::string name = "@kernel." + std::to_string(f);
+    text += "define internal void " + name + "(ptr noundef %args) #0 {\nentry:\n  %to = load ptr, ptr %args\n" +
+            "  %v0 = load i32, ptr %to\n";
+    for (int i = 0; i < 400; ++i)  // all text but the first few lines adds nothing
+      text += "  %v" + std::to_string(i + 1) + " = add i32 %v" + std::to_string(i) + (i < f ? ", 1\n" : ", 0\n");
+    text += "  store i32 %v400, ptr %to\n  ret void\n}\n\n";
+    calls += "  call void " + name + "(ptr %args) nounwind\n";
+  }
+  return text +
+         "define void @kernel(ptr noundef %args) {\nentry:\n  %to = load ptr, ptr %args\n  store i32 0, ptr %to\n" +
+         calls + "  ret void\n}\n\nattributes #0 = { noinline nounwind }\n";
+}
+
 /// Equal to the bit, except that one NaN is as good as another.
 template <class T>
 bool same(T a, T b) {

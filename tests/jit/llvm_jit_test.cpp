@@ -191,6 +191,31 @@ TEST_CASE("eight threads compile at the same time", "[llvm_jit]") {
   CHECK(right == 8);
 }
 
+TEST_CASE("a long kernel is compiled in parts, which threads may take", "[llvm_jit]") {
+  static std::atomic<int> parts;
+  parts = 0;
+  const auto on_threads = [](int count, FunctionRef<void(int)> f) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) threads.emplace_back([=] { f(i), ++parts; });
+    for (std::thread& thread : threads) thread.join();
+  };
+  const jit::Compiled compiled =
+      jit::compile_llvm(many_functions(), "kernel", jit::host_target(), {sanitized}, on_threads);
+  CHECK(parts >= 3);
+  int sum = -1;
+  int* const to = &sum;
+  compiled.kernel(reinterpret_cast<const codegen::KernelArgs*>(&to));
+  CHECK(sum == sum_of_many);
+}
+
+TEST_CASE("what LLVM refuses of a long kernel is refused, whichever part it is in", "[llvm_jit]") {
+  for (const std::string name : {"@kernel.1(", "@kernel.40(", "@kernel("}) {
+    std::string text = many_functions();
+    const std::size_t at = text.find("entry:\n", text.find(" void " + name + "ptr noundef")) + 7;
+    CHECK(contains(refusal(text.insert(at, "  %a = fadd float %nowhere, 1.0\n")), "use of undefined value '%nowhere'"));
+  }
+}
+
 TEST_CASE("the sanitizer's checks are in the code where they are asked for", "[llvm_jit]") {
   const Target target = jit::host_target();
   const Buffer out = buffer("out", DType::f32);

@@ -14,8 +14,12 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/function_ref.hpp"
 #include "cortex/base/target.hpp"
+#include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
+#include "cortex/codegen/llvm_modules.hpp"
 #include "cortex/jit/code_cache.hpp"
 #include "cortex/jit/llvm_handles.hpp"
 
@@ -28,8 +32,9 @@ struct LlvmOptions {
 /// A kernel, the owner of its code, and what it cost to make.
 struct Compiled {
   codegen::Kernel kernel = nullptr;
-  std::shared_ptr<const void> code;  // the kernel may be called while this lives
-  double parse_ms = 0, optimize_ms = 0, emit_ms = 0;
+  std::shared_ptr<const void> code;                   // the kernel may be called while this lives
+  double parse_ms = 0, optimize_ms = 0, emit_ms = 0;  // of all parts, which may have been compiled at the same time
+  double link_ms = 0;
   std::size_t object_bytes = 0;
   bool from_cache = false;  // of code that was compiled before
 };
@@ -86,6 +91,13 @@ class Stopwatch {
  private:
   std::int64_t since_ = now_ns();
 };
+
+[[noreturn]] inline void throw_refusal(const std::string& what, const std::string& words,
+                                       const std::string& diagnostics, const std::string& text) {
+  throw Error(Code::compile_failed, "LLVM " + what + " the kernel: " + words +
+                                        (diagnostics.empty() ? "" : "\n" + diagnostics) + "\n--- the text ---\n" +
+                                        text);
+}
 
 /// One module on its way from text to an object. Everything of one compilation lives in one context, so any number of
 /// threads may compile.
@@ -145,8 +157,8 @@ class LlvmModule {
   /// The module as text.
   std::string print() const { return llvm::taken(LLVMPrintModuleToString(module_.get())); }
 
-  [[noreturn]] void fail(const std::string& what, const std::string& words) const {
-    throw Error(Code::compile_failed, "LLVM " + llvm_words(what, words) + "\n--- the text ---\n" + text_);
+  [[noreturn]] void fail(const char* what, const std::string& words) const {
+    throw_refusal(what, words, diagnostics_, text_);
   }
 
  private:
@@ -154,10 +166,6 @@ class LlvmModule {
     const LLVMDiagnosticSeverity severity = LLVMGetDiagInfoSeverity(info);
     const std::string words = llvm::taken(LLVMGetDiagInfoDescription(info));
     if (severity == LLVMDSError) *static_cast<std::string*>(diagnostics) += words + "\n";
-  }
-
-  std::string llvm_words(const std::string& what, const std::string& words) const {
-    return what + " the kernel: " + words + (diagnostics_.empty() ? "" : "\n" + diagnostics_);
   }
 
   /// Tiles come unrolled, vectorized and each in its function. What is left to do is to put sums into registers, to
@@ -207,33 +215,61 @@ class LlvmModule {
   llvm::Module module_;
 };
 
-/// Links `object`, which is used up, into this process, as the code of `result`. ORC finds the process's own symbols,
-/// which the code may call.
-inline void link(llvm::Buffer object, const std::string& symbol, const LlvmModule& module, Compiled& result) {
-  result.object_bytes = LLVMGetBufferSize(object.get());
-  LLVMOrcLLJITRef jit = nullptr;
-  if (LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit, nullptr)) module.fail("cannot link", llvm::taken(error));
-  auto session = std::make_shared<llvm::Session>(jit);
-  LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit);
-  if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, object.release()))
-    module.fail("cannot link", llvm::taken(error));
-  LLVMOrcExecutorAddress address = 0;
-  if (LLVMErrorRef error = LLVMOrcLLJITLookup(session->get(), &address, symbol.c_str()))
-    module.fail("cannot link", llvm::taken(error) + "\n" + session->complaints());
-  result.kernel = reinterpret_cast<codegen::Kernel>(address);
-  result.code = session;
+/// A module's code on its way into the process, and what it took.
+struct Part {
+  llvm::Buffer object;
+  double parse_ms = 0, optimize_ms = 0, emit_ms = 0;
+  bool from_cache = false;
+};
+
+/// Compiles a module, or finds it among what was compiled before.
+inline Part compile_part(const std::string& text, const Target& target, const LlvmOptions& options,
+                         const CodeCache& cache, bool look) {
+  Part part;
+  Stopwatch watch;
+  LlvmModule module(text, target, options);
+  const Fingerprint key = cache.is_on() ? module.key() : Fingerprint();
+  if (look)
+    if (const auto kept = cache.find(key)) {
+      part.object = llvm::Buffer(LLVMCreateMemoryBufferWithMemoryRangeCopy(kept->data(), kept->size(), "kept"));
+      part.from_cache = true;
+      return part;
+    }
+  module.parse();
+  part.parse_ms = watch.lap();
+  module.optimize();
+  part.optimize_ms = watch.lap();
+  part.object = module.emit(LLVMObjectFile);
+  part.emit_ms = watch.lap();
+  cache.keep(key, {LLVMGetBufferStart(part.object.get()), LLVMGetBufferSize(part.object.get())});
+  return part;
 }
 
-/// Links what was compiled before, if there is such and it is what it seems.
-inline bool link_kept(const std::string& object, const std::string& symbol, const LlvmModule& module,
-                      Compiled& result) {
-  try {
-    link(llvm::Buffer(LLVMCreateMemoryBufferWithMemoryRangeCopy(object.data(), object.size(), "kept")), symbol, module,
-         result);
-    return result.from_cache = true;
-  } catch (const Error&) {
-    return false;
+/// Links the objects, which are used up, into this process, and finds `symbol` there. ORC finds the process's own
+/// symbols, which the code may call. `text` is for the error.
+inline Compiled link(Vector<Part> parts, const std::string& symbol, const std::string& text) {
+  Compiled result;
+  Stopwatch watch;
+  const auto fail = [&](LLVMErrorRef error, const std::string& complaints) {
+    throw_refusal("cannot link", llvm::taken(error), complaints, text);
+  };
+  LLVMOrcLLJITRef jit = nullptr;
+  if (LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit, nullptr)) fail(error, {});
+  auto session = std::make_shared<llvm::Session>(jit);
+  LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit);
+  for (Part& part : parts) {
+    result.parse_ms += part.parse_ms, result.optimize_ms += part.optimize_ms, result.emit_ms += part.emit_ms;
+    result.object_bytes += LLVMGetBufferSize(part.object.get());
+    if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, part.object.release())) fail(error, {});
   }
+  LLVMOrcExecutorAddress address = 0;
+  if (LLVMErrorRef error = LLVMOrcLLJITLookup(session->get(), &address, symbol.c_str()))
+    fail(error, session->complaints());
+  result.kernel = reinterpret_cast<codegen::Kernel>(address);
+  result.code = session;
+  result.from_cache = all_of(parts, [](const Part& part) { return part.from_cache; });
+  result.link_ms = watch.lap();
+  return result;
 }
 
 }  // namespace detail
@@ -247,27 +283,39 @@ inline Target host_target() {
   return target;
 }
 
-/// Compiles `text` for `target` and loads its function `symbol`. Throws Code::compile_failed, with LLVM's words and the
-/// whole text, if LLVM refuses it. Any number of threads may call it. Looks into the process's cache first.
+/// How parts of one compilation come about: `each(count, f)` calls f(0) to f(count - 1), in any order, on any threads.
+using EachPart = void (*)(int count, FunctionRef<void(int part)> f);
+
+inline void one_after_the_other(int count, FunctionRef<void(int part)> f) {
+  for (int i = 0; i < count; ++i) f(i);
+}
+
+/// Compiles `text` for `target`, a long one in parts, and loads its function `symbol`. Throws Code::compile_failed,
+/// with LLVM's words and the text, if LLVM refuses it. Any number of threads may call it. Looks into the process's
+/// cache first.
 inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target,
-                             const LlvmOptions& options = {}) {
+                             const LlvmOptions& options = {}, EachPart each = one_after_the_other) {
   if (!target.triple.empty() && target.triple != llvm::taken(LLVMGetDefaultTargetTriple()))
     throw Error(Code::unavailable, "code for " + target.triple + " does not run on this machine");
-  Compiled result;
-  detail::Stopwatch watch;
-  detail::LlvmModule module(text, target, options);
+  constexpr std::size_t least_bytes = 100'000;  // 40 ms of LLVM's time, beside which a module's own 1 ms is little
+  const Vector<std::string> modules = codegen::llvm_modules(text, least_bytes);
   const CodeCache cache = code_cache();
-  const Fingerprint key = cache.is_on() ? module.key() : Fingerprint();
-  if (const auto kept = cache.find(key); kept && detail::link_kept(*kept, symbol, module, result)) return result;
-  module.parse();
-  result.parse_ms = watch.lap();
-  module.optimize();
-  result.optimize_ms = watch.lap();
-  llvm::Buffer object = module.emit(LLVMObjectFile);
-  cache.keep(key, {LLVMGetBufferStart(object.get()), LLVMGetBufferSize(object.get())});
-  detail::link(std::move(object), symbol, module, result);
-  result.emit_ms = watch.lap();
-  return result;
+  const auto linked = [&](bool look) {
+    Vector<detail::Part> parts(modules.size());
+    each(int(modules.size()), [&](int i) {
+      parts[std::size_t(i)] = detail::compile_part(modules[std::size_t(i)], target, options, cache, look);
+    });
+    const bool kept = any_of(parts, [](const detail::Part& part) { return part.from_cache; });
+    try {
+      return detail::link(std::move(parts), symbol, text);
+    } catch (const Error&) {
+      if (!kept) throw;
+      return Compiled();
+    }
+  };
+  Compiled compiled = linked(true);
+  if (!compiled.kernel) compiled = linked(false);  // what was kept is not what it seems
+  return compiled;
 }
 
 /// The machine code that `text` becomes, as assembly.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/function_ref.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 
@@ -32,7 +33,8 @@ inline Target host_target() {
   return target;
 }
 
-inline Compiled compile_llvm(const std::string& text, const std::string&, const Target&, const LlvmOptions& = {}) {
+inline Compiled compile_llvm(const std::string& text, const std::string&, const Target&, const LlvmOptions&,
+                             void (*)(int, FunctionRef<void(int)>)) {
   const char* const path = std::getenv("KERNEL_TEXT");
 #if defined(__aarch64__)
   std::ifstream file(path);
