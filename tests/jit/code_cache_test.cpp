@@ -70,7 +70,7 @@ std::string refusal(const std::string& directory) {
   }
   return "accepted";
 }
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -173,13 +173,12 @@ TEST_CASE("a directory that cannot hold code is refused by name", "[cache]") {
   const Directory directory;
   const fs::path file = directory.path / "file";
   overwrite(file, "");
-  CHECK(
-      contains(refusal(file.string()), "compiled code cannot be kept in '" + file.string() + "': it is no directory"));
-  CHECK(contains(refusal((directory.path / "a" / "b").string()), "it cannot be made: No such file or directory"));
+  CHECK(has(refusal(file.string()), "compiled code cannot be kept in '" + file.string() + "': it is no directory"));
+  CHECK(has(refusal((directory.path / "a" / "b").string()), "it cannot be made: No such file or directory"));
   const fs::path shared = directory.path / "shared";
   fs::create_directory(shared);
   fs::permissions(shared, fs::perms::all);
-  CHECK(contains(refusal(shared.string()), "can be written to by others"));
+  CHECK(has(refusal(shared.string()), "can be written to by others"));
   CHECK(refusal((directory.path / "fresh").string()) == "accepted");
   CHECK((fs::status(directory.path / "fresh").permissions() & fs::perms::all) == fs::perms::owner_all);
 }

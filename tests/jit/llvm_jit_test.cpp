@@ -26,7 +26,7 @@ std::string refusal(const std::string& text, const std::string& symbol = "kernel
   return "accepted";
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A product of `rows` x 256 by packed weights 256 x (`vectors` of the machine's width), accumulated in registers.
 struct Tile {
@@ -68,7 +68,7 @@ std::vector<std::string> hot_loop(const std::string& assembly) {
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   const auto fmas = [](const std::vector<std::string>& part) {
     return std::count_if(part.begin(), part.end(),
-                         [](const std::string& l) { return contains(l, "fmadd") || contains(l, "fmla"); });
+                         [](const std::string& l) { return has(l, "fmadd") || has(l, "fmla"); });
   };
   for (std::size_t begin = 0; begin < lines.size(); ++begin) {
     const std::string label = lines[begin].substr(0, lines[begin].find(':'));
@@ -133,21 +133,21 @@ TEST_CASE("text that parses but is no valid IR is refused with the verifier's wo
       "define void @kernel(ptr %args) {\nentry:\n  br label %a\na:\n  %x = phi i32 [ 0, %b ]\n  ret void\nb:\n  br "
       "label %a\n}\n";
   const std::string message = refusal(text);
-  CHECK(contains(message, "PHINode should have one entry for each predecessor"));
-  CHECK(contains(message, text));
+  CHECK(has(message, "PHINode should have one entry for each predecessor"));
+  CHECK(has(message, text));
 }
 
 TEST_CASE("a symbol that the text does not define is refused by its name", "[llvm_jit]") {
   const std::string message = refusal(nothing, "absent");
-  CHECK(contains(message, "absent"));
-  CHECK(contains(message, nothing));
+  CHECK(has(message, "absent"));
+  CHECK(has(message, nothing));
 }
 
 TEST_CASE("a function that neither the text nor the process defines is refused by its name", "[llvm_jit]") {
   const std::string text =
       "declare void @no_such_function()\ndefine void @kernel(ptr %args) {\n  call void @no_such_function()\n  ret "
       "void\n}\n";
-  CHECK(contains(refusal(text), "no_such_function"));
+  CHECK(has(refusal(text), "no_such_function"));
 }
 
 TEST_CASE("code outlives everything but its owner", "[llvm_jit]") {
@@ -212,7 +212,7 @@ TEST_CASE("what LLVM refuses of a long kernel is refused, whichever part it is i
   for (const std::string name : {"@kernel.1(", "@kernel.40(", "@kernel("}) {
     std::string text = many_functions();
     const std::size_t at = text.find("entry:\n", text.find(" void " + name + "ptr noundef")) + 7;
-    CHECK(contains(refusal(text.insert(at, "  %a = fadd float %nowhere, 1.0\n")), "use of undefined value '%nowhere'"));
+    CHECK(has(refusal(text.insert(at, "  %a = fadd float %nowhere, 1.0\n")), "use of undefined value '%nowhere'"));
   }
 }
 
@@ -223,16 +223,16 @@ TEST_CASE("the sanitizer's checks are in the code where they are asked for", "[l
   const auto assembly = [&](bool sanitize) {
     return jit::to_assembly(codegen::llvm_text(p, {"kernel", 16, sanitize}), target, {sanitize});
   };
-  CHECK(contains(assembly(true), "__asan_report_store"));
-  CHECK(!contains(assembly(false), "__asan"));
+  CHECK(has(assembly(true), "__asan_report_store"));
+  CHECK(!has(assembly(false), "__asan"));
 }
 
 TEST_CASE("optimised text shows a loop's accumulator in a register", "[llvm_jit]") {
   const Target target = jit::host_target();
   const std::string text =
       jit::optimized_llvm(codegen::llvm_text(Tile{1, 1}.make(), {"kernel", target.vector_bytes}), target);
-  CHECK(contains(text, "llvm.fma."));
-  CHECK(!contains(text, "alloca"));
+  CHECK(has(text, "llvm.fma."));
+  CHECK(!has(text, "alloca"));
 }
 
 TEST_CASE("a register tile gives the product", "[llvm_jit]") {
@@ -253,15 +253,15 @@ TEST_CASE("a register tile gives the product", "[llvm_jit]") {
 
 TEST_CASE("a register tile spills nothing in its loop", "[llvm_jit]") {
   const Target target = jit::host_target();
-  if (!contains(target.features, "+fma")) skip("the machine has no fused multiply-add of x86");
+  if (!has(target.features, "+fma")) skip("the machine has no fused multiply-add of x86");
   const std::string assembly =
       jit::to_assembly(codegen::llvm_text(big_tile().make(), {"kernel", target.vector_bytes}), target);
   const std::vector<std::string> lines = hot_loop(assembly);
   INFO(assembly);
-  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return contains(l, "fmadd"); }) >=
+  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& l) { return has(l, "fmadd"); }) >=
         6 * big_tile().vectors);
-  CHECK(std::none_of(lines.begin(), lines.end(),
-                     [](const std::string& l) { return contains(l, "%rsp") || contains(l, "%rbp"); }));
+  CHECK(
+      std::none_of(lines.begin(), lines.end(), [](const std::string& l) { return has(l, "%rsp") || has(l, "%rbp"); }));
 }
 
 TEST_CASE("speed of register tiles", "[.bench]") {

@@ -217,7 +217,7 @@ class LlvmModule {
 
 /// A module's code on its way into the process, and what it took.
 struct Part {
-  llvm::Buffer object;
+  std::string object;
   double parse_ms = 0, optimize_ms = 0, emit_ms = 0;
   bool from_cache = false;
 };
@@ -230,8 +230,8 @@ inline Part compile_part(const std::string& text, const Target& target, const Ll
   LlvmModule module(text, target, options);
   const Fingerprint key = cache.is_on() ? module.key() : Fingerprint();
   if (look)
-    if (const auto kept = cache.find(key)) {
-      part.object = llvm::Buffer(LLVMCreateMemoryBufferWithMemoryRangeCopy(kept->data(), kept->size(), "kept"));
+    if (auto kept = cache.find(key)) {
+      part.object = std::move(*kept);
       part.from_cache = true;
       return part;
     }
@@ -239,15 +239,16 @@ inline Part compile_part(const std::string& text, const Target& target, const Ll
   part.parse_ms = watch.lap();
   module.optimize();
   part.optimize_ms = watch.lap();
-  part.object = module.emit(LLVMObjectFile);
+  const llvm::Buffer object = module.emit(LLVMObjectFile);
+  part.object.assign(LLVMGetBufferStart(object.get()), LLVMGetBufferSize(object.get()));
   part.emit_ms = watch.lap();
-  cache.keep(key, {LLVMGetBufferStart(part.object.get()), LLVMGetBufferSize(part.object.get())});
+  cache.keep(key, part.object);
   return part;
 }
 
-/// Links the objects, which are used up, into this process, and finds `symbol` there. ORC finds the process's own
-/// symbols, which the code may call. `text` is for the error.
-inline Compiled link(Vector<Part> parts, const std::string& symbol, const std::string& text) {
+/// Links the objects into this process and finds `symbol` there. ORC finds the process's own symbols, which the code may
+/// call. `text` is for the error.
+inline Compiled link(const Vector<Part>& parts, const std::string& symbol, const std::string& text) {
   Compiled result;
   Stopwatch watch;
   const auto fail = [&](LLVMErrorRef error, const std::string& complaints) {
@@ -257,10 +258,14 @@ inline Compiled link(Vector<Part> parts, const std::string& symbol, const std::s
   if (LLVMErrorRef error = LLVMOrcCreateLLJIT(&jit, nullptr)) fail(error, {});
   auto session = std::make_shared<llvm::Session>(jit);
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit);
-  for (Part& part : parts) {
+  for (const Part& part : parts) {
     result.parse_ms += part.parse_ms, result.optimize_ms += part.optimize_ms, result.emit_ms += part.emit_ms;
-    result.object_bytes += LLVMGetBufferSize(part.object.get());
-    if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, part.object.release())) fail(error, {});
+    result.object_bytes += part.object.size();
+    // ORC names a sanitizer's initializers after the buffer: each needs a name of its own.
+    const std::string name = "part " + std::to_string(&part - parts.data());
+    LLVMMemoryBufferRef object =
+        LLVMCreateMemoryBufferWithMemoryRangeCopy(part.object.data(), part.object.size(), name.c_str());
+    if (LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(jit, library, object)) fail(error, {});
   }
   LLVMOrcExecutorAddress address = 0;
   if (LLVMErrorRef error = LLVMOrcLLJITLookup(session->get(), &address, symbol.c_str()))
@@ -305,16 +310,15 @@ inline Compiled compile_llvm(const std::string& text, const std::string& symbol,
     each(int(modules.size()), [&](int i) {
       parts[std::size_t(i)] = detail::compile_part(modules[std::size_t(i)], target, options, cache, look);
     });
-    const bool kept = any_of(parts, [](const detail::Part& part) { return part.from_cache; });
     try {
-      return detail::link(std::move(parts), symbol, text);
+      return detail::link(parts, symbol, text);
     } catch (const Error&) {
-      if (!kept) throw;
-      return Compiled();
+      if (!any_of(parts, [](const detail::Part& part) { return part.from_cache; })) throw;
+      return Compiled();  // what was kept may not be what it seems
     }
   };
   Compiled compiled = linked(true);
-  if (!compiled.kernel) compiled = linked(false);  // what was kept is not what it seems
+  if (!compiled.kernel) compiled = linked(false);
   return compiled;
 }
 
