@@ -90,14 +90,14 @@ class RecentKeeper {
     return tensors_.emplace_back(Tensor{buffer});
   }
 
-  /// The level that a loop's iterations are, if it is a loop over levels.
-  static Level level_of(const ir::For& loop) {
-    const auto* count = loop.extent.as<ir::UfCall>();
-    if (!count || loop.dim.kind() != DimKind::all_batches) return {};
+  /// The level around a nest; none in a loop that carries the recursion in another way.
+  static Level level_of(const Nest& nest) {
+    const auto* count = nest.level ? nest.level->extent.as<ir::UfCall>() : nullptr;
+    if (!count || nest.level->dim.kind() != DimKind::all_batches) return {};
+    const ir::Expr& b = nest.level->var;
     if (count->uf.kind == K::num_internal_batches)
-      return {ir::call(K::internal_batch_node, "internal_batches", {loop.var, ir::imm(0)}), loop.var.get()};
-    if (count->uf.kind == K::num_batches)
-      return {ir::call(K::batch_node, "batches", {loop.var, ir::imm(0)}), loop.var.get()};
+      return {ir::call(K::internal_batch_node, "internal_batches", {b, ir::imm(0)}), b.get()};
+    if (count->uf.kind == K::num_batches) return {ir::call(K::batch_node, "batches", {b, ir::imm(0)}), b.get()};
     return {};
   }
 
@@ -121,29 +121,10 @@ class RecentKeeper {
     return call && call->uf.kind == K::num_nodes && call->uf.accessor < 0;
   }
 
-  /// Walks over nests, each with the level around it. What is not a nest, and no barrier, is a loop around nests.
-  template <class OnNest>
-  static ir::Stmt walk(const ir::Stmt& body, const Level& level, const OnNest& on_nest) {
-    if (const auto nest = parse_nest(body)) return on_nest(*nest, level, body);
-    if (const auto* block = body.as<ir::Block>()) {
-      Vector<ir::Stmt> stmts;
-      for (const ir::Stmt& s : block->stmts) stmts.push_back(walk(s, level, on_nest));
-      return ir::Block::make(stmts);
-    }
-    if (const auto* loop = body.as<ir::For>()) {
-      const Level inside = carries_recursion(*loop) ? level_of(*loop) : level;
-      return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, walk(loop->body, inside, on_nest),
-                           loop->piece);
-    }
-    if (const auto* let = body.as<ir::LetStmt>())
-      return ir::LetStmt::make(let->var, let->value, walk(let->body, level, on_nest));
-    if (!body.as<ir::Barrier>()) refuse_outside();
-    return body;
-  }
-
   void look_at_stores(const ir::Stmt& body) {
-    walk(body, {}, [&](const Nest& nest, const Level& level, const ir::Stmt& stmt) {
-      ir::visit_with(stmt, [&](const ir::Store& store) {
+    for_each_nest(body, [&](const Nest& nest) {
+      const Level level = level_of(nest);
+      ir::visit_with(nest.inner, [&](const ir::Store& store) {
         if (!is_candidate(*store.buffer)) return;
         Tensor& stored = tensor(store.buffer);
         if (!is_by_node(*store.buffer) || is_absent_row(store.indices[0])) return;
@@ -152,24 +133,23 @@ class RecentKeeper {
         stored.fits &= !stored.loop || stored.loop == level.loop;
         stored.loop = level.loop;
       });
-      return stmt;
     });
   }
 
   /// Whether blocks read what others have written, at another column than their own or at all columns; or threads what
   /// others of a block that has a tensor to itself have.
   void look_at_loads(const ir::Stmt& body) {
-    walk(body, {}, [&](const Nest& nest, const Level& level, const ir::Stmt& stmt) {
+    for_each_nest(body, [&](const Nest& nest) {
+      const Level level = level_of(nest);
       const ir::Expr column = slice_var(nest);
       const bool own_columns = column && (shape_.blocks == 1 || nest.loops.back().kind == ir::ForKind::parallel);
-      ir::visit_with(stmt, [&](const ir::Load& load) {
+      ir::visit_with(build_nest(nest), [&](const ir::Load& load) {
         if (!is_candidate(*load.buffer) || !level.loop) return;
         Tensor& read = tensor(load.buffer);
         if (is_by_node(*load.buffer) && level.loop != read.loop) return;
         const bool own = own_columns || (column && load.buffer->scope == ir::Scope::worker);
         read.exchanged |= !own || !load.indices.back().same_as(column);
       });
-      return stmt;
     });
   }
 
@@ -248,10 +228,11 @@ class RecentKeeper {
   // ---- How it is read and written -----------------------------------------------------------------------------------
 
   ir::Stmt change(const ir::Stmt& body) {
-    return walk(body, {}, [&](const Nest& nest, const Level& level, const ir::Stmt& stmt) {
+    return map_nests(body, [&](const Nest& nest) {
+      const Level level = level_of(nest);
       const ir::Expr stored = first_of(nest, level);
       return ir::mutate_with(
-          stmt,
+          build_nest(nest),
           [&](auto& self, const ir::Load& load) -> ir::Expr {
             const ir::Expr far = self.children(load);
             const auto* recent = near_.find(load.buffer.id());

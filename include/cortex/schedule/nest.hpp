@@ -29,6 +29,7 @@ struct Nest {
   ir::Expr guard;
   Vector<LoopHeader> loops;
   ir::Stmt inner;
+  const ir::For* level = nullptr;  // the innermost loop around that carries the recursion, where a walk has found it
 };
 
 inline bool is_row_dim(const Dim& dim) { return dim == dims::batch || dim == dims::batch_edge; }
@@ -151,26 +152,31 @@ enum class SharedWhole : std::uint8_t { too, not_those };
               "a statement outside of any nest: what works on whole nests comes before what takes them apart");
 }
 
-/// Calls `f` on each nest of `body`, in order.
-inline void for_each_nest(const ir::Stmt& body, FunctionRef<void(const Nest&)> f,
-                          SharedWhole inside = SharedWhole::too) {
+/// Calls `f` on each nest of `body`, in order; `level` is the loop around `body` that carries the recursion, if any.
+inline void for_each_nest(const ir::Stmt& body, FunctionRef<void(const Nest&)> f, SharedWhole inside = SharedWhole::too,
+                          const ir::For* level = nullptr) {
   if (inside == SharedWhole::not_those && is_shared_whole(body)) return;
-  if (const auto nest = parse_nest(body)) return f(*nest);
+  if (auto nest = parse_nest(body)) {
+    nest->level = level;
+    return f(*nest);
+  }
   if (const auto* block = body.as<ir::Block>())
-    for (const ir::Stmt& s : block->stmts) for_each_nest(s, f, inside);
+    for (const ir::Stmt& s : block->stmts) for_each_nest(s, f, inside, level);
   else if (const auto* loop = body.as<ir::For>())
-    for_each_nest(loop->body, f, inside);
+    for_each_nest(loop->body, f, inside, carries_recursion(*loop) ? loop : level);
   else if (const auto* let = body.as<ir::LetStmt>())
-    for_each_nest(let->body, f, inside);
+    for_each_nest(let->body, f, inside, level);
   else if (!body.as<ir::Barrier>())
     refuse_outside();
 }
 
-/// `body` with each nest replaced by what `f` makes of it; an empty statement leaves the nest as it is.
+/// `body` with each nest replaced by what `f` makes of it; an empty statement leaves the nest as it is. `level` as
+/// above.
 inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&)> f,
-                          SharedWhole inside = SharedWhole::too) {
+                          SharedWhole inside = SharedWhole::too, const ir::For* level = nullptr) {
   if (inside == SharedWhole::not_those && is_shared_whole(body)) return body;
-  if (const auto nest = parse_nest(body)) {
+  if (auto nest = parse_nest(body)) {
+    nest->level = level;
     const ir::Stmt mapped = f(*nest);
     return mapped ? mapped : body;
   }
@@ -178,18 +184,18 @@ inline ir::Stmt map_nests(const ir::Stmt& body, FunctionRef<ir::Stmt(const Nest&
     Vector<ir::Stmt> stmts;
     bool changed = false;
     for (const ir::Stmt& s : block->stmts) {
-      stmts.push_back(map_nests(s, f, inside));
+      stmts.push_back(map_nests(s, f, inside, level));
       changed |= !stmts.back().same_as(s);
     }
     return changed ? ir::Block::make(stmts) : body;
   }
   if (const auto* loop = body.as<ir::For>()) {
-    const ir::Stmt inner = map_nests(loop->body, f, inside);
+    const ir::Stmt inner = map_nests(loop->body, f, inside, carries_recursion(*loop) ? loop : level);
     if (inner.same_as(loop->body)) return body;
     return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, inner, loop->piece);
   }
   if (const auto* let = body.as<ir::LetStmt>()) {
-    const ir::Stmt inner = map_nests(let->body, f, inside);
+    const ir::Stmt inner = map_nests(let->body, f, inside, level);
     return inner.same_as(let->body) ? body : ir::LetStmt::make(let->var, let->value, inner);
   }
   if (!body.as<ir::Barrier>()) refuse_outside();
