@@ -187,3 +187,21 @@ TEST_CASE("the barriers of a grid need each of their fences", "[cuda]") {
     if (n < 2) CHECK(problem_of(locked, relaxed(barrier, "sync_block();", "", n), 3) != "");
   }
 }
+
+TEST_CASE("clusters meet as the PTX of CUDA 11.8 spells it, which has no words for order", "[cuda]") {
+  CHECK_THAT(std::string(codegen::cuda_device_prelude), Contains("barrier.cluster.arrive;\\nbarrier.cluster.wait;"));
+}
+
+TEST_CASE("something depends on each load that acquires, or old assemblers leave it out with what it orders",
+          "[cuda]") {
+  for (const std::string_view text : {codegen::cuda_common_prelude, codegen::cuda_lock_based_barrier,
+                                      codegen::cuda_lock_free_barrier, codegen::cuda_serve}) {
+    int loads = 0;
+    for (std::size_t at = text.find("load_acquire"); at != text.npos; at = text.find("load_acquire", at + 1), ++loads) {
+      const std::string_view before = text.substr(0, text.find_last_not_of(" \n", at - 1) + 1);
+      CAPTURE(std::string(text.substr(at, 60)));
+      CHECK((before.ends_with("return") || std::string("=(&,").find(before.back()) != std::string::npos));
+    }
+    CHECK(loads > 0);
+  }
+}

@@ -28,8 +28,9 @@ DEVICE void sync_block() { __syncthreads(); }
 DEVICE bool sync_block_or(bool any) { return __syncthreads_or(any); }
 DEVICE void sync_warp() { __syncwarp(); }
 DEVICE void sync_cluster() {
-  // Not `.aligned`: nothing promises that a warp is together again behind a condition.
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+  // Releases and acquires, which only the PTX of CUDA 12 can spell out. Not `.aligned`: nothing promises that a warp is
+  // together again behind a condition.
+  asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
 }
 DEVICE void relax() { __nanosleep(32); }
 // What the thread of the warp has whose number differs in the bits of `distance`. All 32 threads call it together.
@@ -252,16 +253,17 @@ struct Group {
   int number;
   u64 turn;
 };
-// Looks without order: each look that acquires would empty the multiprocessor's L1 cache. The last one does.
+// Each look acquires, which empties the multiprocessor's L1 cache, of which a block that waits has no more use. Looks
+// without order, and one behind them that acquires and whose value nothing depends on, would not do: NVRTC before CUDA
+// 12 leaves out such a load, and what it orders, so that rows which others have written are read from that cache.
 DEVICE bool wait_for(const Group& group, const u64* word, u64 value, int block) {
   long long looks = 0;
-  while (load_relaxed(word) < value) {
+  while (load_acquire(word) < value) {
     relax();
     if (!SPIN_LIMIT || (!group.fault[0] && ++looks <= SPIN_LIMIT)) continue;
     if (!group.fault[0]) group.fault[1] = group.number, group.fault[2] = block, group.fault[0] = 1;
     return false;
   }
-  load_acquire(word);
   return true;
 }
 )cuda";

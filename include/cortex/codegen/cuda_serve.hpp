@@ -106,7 +106,7 @@ DEVICE bool receive(const Launch& launch) {
   // A block that never gets room would be waited for without end: where the host gives up and orders the end, all that
   // are there leave, which makes room. It is rarely asked, as that is a way over the bus.
   bool given_up = false;
-  for (u64 asked = clock_ns(); answering && !given_up && load_relaxed(launch.desk + finished) < all;) {
+  for (u64 asked = clock_ns(); answering && !given_up && load_acquire(launch.desk + finished) < all;) {
     relax();
     if (clock_ns() - asked < 1000000) continue;
     asked = clock_ns();
@@ -114,7 +114,6 @@ DEVICE bool receive(const Launch& launch) {
     given_up = next >> 16 > last && !(next & 0xffff);
   }
   if (answering && !given_up) {
-    load_acquire(launch.desk + finished);
     const u64 now = clock_ns(), there = load(state, opened);
     store(launch.answers, copy_ns, there - answering);
     store(launch.answers, serve_ns, now - there);
