@@ -222,6 +222,15 @@ TEST_CASE("a device that is not used has no context, and one that refuses it tak
   CHECK(fake.last_context == devices[2].shared()->context());
 }
 
+TEST_CASE("a device gets its context also where a thread without one has no mode of captures", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  fake.modes_without_context = false;
+  auto model = b.compile();
+  cuda::Result result = model.to(cuda::Device(fake.device()))(b.items.roots);
+  CHECK(difference(all_roots(result), b.right) <= 1);
+}
+
 TEST_CASE("weights that are missing are named before anything is sent", "[cuda]") {
   FakeCuda fake;
   const auto on = cuda::compile(tree_rnn_program(), on_gpu(Group::block, 1), fake.gpu).to(cuda::Device(fake.device()));
@@ -282,6 +291,32 @@ TEST_CASE("blocks that could not all run at once are refused before a launch", "
   fake.gpu.sm = 90;
   CHECK_THAT(error_of_call([&] { model.to(cuda::Device(fake.device())); }),
              Contains("unavailable") && (Contains("could never meet") || Contains("shared memory of a block")));
+}
+
+TEST_CASE("a device without cooperative launches takes no blocks that meet in memory, and no kernels that stay",
+          "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  fake.cooperates = false;
+  const cuda::Device device(fake.device());
+  const auto refusal = [&](const auto& what) {
+    const std::string said = error_of_call(what);
+    CHECK(fake.launches == 0);
+    return said;
+  };
+  for (const bool lock_based : {false, true}) {
+    auto grid = b.compile(on_gpu(Group::grid, 2, GpuSchedule::Weights::streamed, lock_based));
+    CHECK_THAT(refusal([&] { grid.to(device); }),
+               Contains("unavailable: emulated GPU 0 has no cooperative launches") && Contains("GpuSchedule::group"));
+  }
+  for (const Group group : {Group::block, Group::cluster}) {
+    auto model = b.compile(on_gpu(group, group == Group::block ? 1 : 2));
+    const auto on = model.to(device);
+    CHECK_THAT(refusal([&] { on.resident(); }), Contains("no kernels that stay") && Contains("without resident()"));
+    cuda::Result result = on(b.items.roots);
+    CHECK(difference(all_roots(result), b.right) <= 1);
+    fake.launches = 0;
+  }
 }
 
 TEST_CASE("a barrier in a debug build tells which block is missing, and does not hang", "[cuda]") {

@@ -53,6 +53,8 @@ class FakeCuda {
   bool vanish = false;                             // they are gone, without a word
   int query_error = 0;                             // of each cuStreamQuery
   int refusing = -1;                               // the number of a device that gives no context
+  bool cooperates = true;                          // blocks of a launch may wait for each other
+  bool modes_without_context = true;               // a thread has a mode of captures before it has a context
 
   // What has happened.
   int compilations = 0, launches = 0, uploads = 0, downloads = 0, allocations = 0, waits = 0, stream_waits = 0;
@@ -420,7 +422,10 @@ class FakeCuda {
       ++now().stream_waits;
       return now().streams_.wait_for(*now().stream(stream), on.recorded), 0;
     };
-    d.ThreadExchangeStreamCaptureMode = [](int* mode) { return std::swap(*mode, FakeStreams::mode()), 0; };
+    d.ThreadExchangeStreamCaptureMode = [](int* mode) {
+      if (contexts().empty() && !now().modes_without_context) return int(invalid_context);
+      return std::swap(*mode, FakeStreams::mode()), 0;
+    };
     d.EventCreate = [](void** event, unsigned) {
       const Call call("cuEventCreate");
       if (call.error) return call.error;
@@ -479,6 +484,7 @@ class FakeCuda {
       case A::compute_minor: return gpu.sm % 10;
       case A::registers_per_multiprocessor: return gpu.registers;
       case A::shared_bytes_optin: return gpu.shared_bytes;
+      case A::cooperative_launch: return cooperates;
       default: return 1;
     }
   }

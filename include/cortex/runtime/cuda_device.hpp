@@ -257,11 +257,14 @@ class CudaDevice {
  private:
   /// Does `work`, which calls the driver. While a thread captures a stream, others may by default not do what could be
   /// unsafe in a capture, such as to allocate or to wait for an event, and spoil it if they do. Nothing that is done
-  /// here is to be in anyone's graph but what its stream is given, so the thread's mode is relaxed for its time.
+  /// here is to be in anyone's graph but what its stream is given, so the thread's mode is relaxed for its time; where
+  /// the thread has no context yet, the driver may know of no mode either.
   template <class Work>
   jit::CudaResult relaxed(const Work& work) const {
     int mode = jit::cuda::relaxed_capture;
-    if (const jit::CudaResult failed = driver_->ThreadExchangeStreamCaptureMode(&mode)) return failed;
+    const jit::CudaResult failed = driver_->ThreadExchangeStreamCaptureMode(&mode);
+    if (failed == jit::cuda::invalid_context) return work();
+    if (failed) return failed;
     const jit::CudaResult result = work();
     driver_->ThreadExchangeStreamCaptureMode(&mode);
     return result;

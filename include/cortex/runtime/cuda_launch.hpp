@@ -18,6 +18,12 @@ inline int least_sm(const codegen::CudaText& text) { return text.barrier == code
 /// All that a launch may have.
 using LaunchAttributes = std::array<jit::cuda::LaunchAttribute, 2>;
 
+/// Whether blocks of different clusters wait for each other: a launch then takes all blocks at once, or none.
+inline bool is_cooperative(const CudaExecutable& code, bool stays) {
+  const codegen::CudaBarrier barrier = code.text.barrier;
+  return stays || (barrier != codegen::CudaBarrier::none && barrier != codegen::CudaBarrier::cluster);
+}
+
 /// How a kernel is launched for so many groups; `stays`: one that waits for calls, whose first block waits for all
 /// others. Blocks that wait for each other are launched all at once or not at all: as a cooperative grid, or each
 /// group as a cluster. The clusters of a kernel that stays wait for each other as well, so it is both. The result
@@ -38,21 +44,26 @@ inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::si
     attribute.id = id;
     return attribute;
   };
-  const codegen::CudaBarrier barrier = code.text.barrier;
-  const bool cluster = barrier == codegen::CudaBarrier::cluster;
-  if (cluster) {
+  if (code.text.barrier == codegen::CudaBarrier::cluster) {
     A& attribute = add(A::cluster_dimension);
     attribute.cluster[0] = blocks, attribute.cluster[1] = attribute.cluster[2] = 1;
   }
-  if (stays || (barrier != codegen::CudaBarrier::none && !cluster)) add(A::cooperative).cooperative_value = 1;
+  if (is_cooperative(code, stays)) add(A::cooperative).cooperative_value = 1;
   return config;
 }
 
 /// Lets a kernel have the shared memory that its weights and recent rows take. Returns how many groups of it run at
-/// once; of a device with other work to do as well, on all but `spare` multiprocessors, if any run there. Throws
-/// `Error{unavailable}` where not one does, or where there is too little shared memory.
+/// once; of a device with other work to do as well, on all but `spare` multiprocessors, if any run there. `stays`: as
+/// `launch_config`. Throws `Error{unavailable}` where not one does, where the device launches no blocks that wait for
+/// each other, or where there is too little shared memory.
 inline int groups_at_once(const CudaDevice& device, const CudaExecutable& code, jit::CudaHandle function,
-                          int spare = 0) {
+                          bool stays = false, int spare = 0) {
+  if (is_cooperative(code, stays) && !device.attribute(jit::cuda::cooperative_launch))
+    throw Error(Code::unavailable,
+                device.name() + " has no cooperative launches, and so no " +
+                    (stays ? "kernels that stay: call the model on the device without resident()"
+                           : "blocks that meet in memory: let GpuSchedule::group be block, or cluster where there are "
+                             "clusters, which is gpu_group in a schedule's text"));
   if (code.text.chip_bytes > device.gpu().shared_bytes)
     throw Error(Code::unavailable, "the model keeps " + std::to_string(code.text.chip_bytes) +
                                        " bytes of weights and recent rows in the shared memory of a block, but " +

@@ -190,7 +190,7 @@ class CudaResident final : public CudaDevice::Occupant {
   }
 
   void count_groups(const CudaExecutable& code) {
-    groups_ = groups_at_once(*device_, code, function_, options_.groups ? 0 : 1);
+    groups_ = groups_at_once(*device_, code, function_, true, options_.groups ? 0 : 1);
     if (options_.groups > groups_)
       throw Error(Code::invalid_argument, "a resident model: " + std::to_string(options_.groups) +
                                               " groups are asked for, but " + std::to_string(groups_) +
