@@ -124,6 +124,10 @@ TEST_CASE("the structures that cross to the driver are those of cuda.h", "[cuda]
   CHECK(int(registers_per_multiprocessor) == int(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR));
   CHECK(int(shared_bytes_optin) == int(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
   CHECK(int(cooperative_launch) == int(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH));
+  CHECK(int(clock_khz) == int(CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
+  CHECK(int(memory_clock_khz) == int(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE));
+  CHECK(int(memory_bus_bits) == int(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
+  CHECK(int(l2_bytes) == int(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
   CHECK(int(max_dynamic_shared_bytes) == int(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
   CHECK(int(local_bytes) == int(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
   CHECK(int(registers) == int(CU_FUNC_ATTRIBUTE_NUM_REGS));
