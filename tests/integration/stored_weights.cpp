@@ -309,12 +309,18 @@ TEST_CASE("a file of 16-bit floats is bound to weights stored alike, without a r
 
 TEST_CASE("infinity and NaN in weights of 16 bits reach the states", "[stored]") {
   const Phrase leaf{1, {}};
-  auto model = interpreted(linear_model(), Schedule::standard().store_weights(DType::f16));
-  Values values = values_for(model.executable(), whole);
-  values["Emb"].assign(values["Emb"].size(), 1);
-  values["W"][0] = INFINITY, values["W"][12] = NAN;
-  const std::vector<float> h = states_of(bind_all(model, values)(leaf));
-  CHECK((h[0] == INFINITY && std::isnan(h[1]) && std::isfinite(h[2])));
+  const auto check = [&](auto model) {
+    Values values = values_for(model.executable(), whole);
+    values["Emb"].assign(values["Emb"].size(), 1);
+    values["W"][0] = INFINITY, values["W"][12] = NAN;
+    const std::vector<float> h = states_of(bind_all(model, values)(leaf));
+    CHECK((h[0] == INFINITY && std::isnan(h[1]) && std::isfinite(h[2])));
+  };
+  for (const DType type : {DType::bf16, DType::f16}) {
+    const Schedule schedule = Schedule::standard().store_weights(type);
+    check(interpreted(linear_model(), schedule));
+    check(compile_here(linear_model(), schedule));
+  }
 }
 
 TEST_CASE("what a storage cannot hold is refused when it is bound, and nothing is changed", "[stored][refusal]") {
@@ -337,6 +343,9 @@ TEST_CASE("what a storage cannot hold is refused when it is bound, and nothing i
                "as which the schedule stores it, does not hold: its largest is 65504"));
   CHECK_THAT(refused(DType::i8, -INFINITY), Contains("element [3, 7] is -inf, which i8, as which"));
   CHECK_THAT(refused(DType::i8, NAN), Contains("element [3, 7] is nan, which i8, as which"));
+  CHECK_THAT(refused(DType::bf16, -3.4e38f),
+             Contains("element [3, 7] is -3.4e+38, which bf16, as which the schedule stores it, does not hold: its "
+                      "largest is 3.38953e+38"));
   CHECK(refused(DType::bf16, 1e30f) == "no error");
 }
 

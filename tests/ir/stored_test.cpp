@@ -111,5 +111,10 @@ TEST_CASE("infinity and NaN stay in 16 bits, and what a type cannot hold is foun
   values[3] = -65520;
   CHECK(unstorable(DType::f16, values.data(), 240) == 3u);
   CHECK_FALSE(unstorable(DType::bf16, values.data(), 240));
+  values[5] = 0x1.fefffep127f;
+  CHECK_FALSE(unstorable(DType::bf16, values.data(), 240));
+  CHECK(read_back(DType::bf16, values)[5] == 0x1.fep127f);
+  values[5] = -0x1.ffp127f;
+  CHECK(unstorable(DType::bf16, values.data(), 240) == 5u);
   CHECK_FALSE(unstorable(DType::f32, values.data(), 240));
 }

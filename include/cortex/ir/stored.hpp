@@ -20,13 +20,15 @@
 
 namespace cortex::ir {
 
-/// The number of the first element that `dtype` cannot hold: for f16 a finite one that would become infinite, for i8
-/// one that is not finite.
+/// The number of the first element that `dtype` cannot hold: for bf16 and f16 a finite one that would become infinite,
+/// for i8 one that is not finite.
 inline std::optional<std::size_t> unstorable(DType dtype, const float* values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const bool finite = is_finite(values[i]);
-    if (dtype == DType::f16 ? finite && !is_finite(from_f16(to_f16(values[i]))) : dtype == DType::i8 && !finite)
-      return i;
+    const bool stays = dtype == DType::bf16  ? is_finite(from_bf16(to_bf16(values[i])))
+                       : dtype == DType::f16 ? is_finite(from_f16(to_f16(values[i])))
+                                             : finite;
+    if (dtype == DType::i8 ? !finite : finite && !stays) return i;
   }
   return {};
 }

@@ -23,7 +23,10 @@ inline std::string not_held(DType type, float value, std::size_t number, const V
   char text[32];
   std::snprintf(text, sizeof text, "%g", double(value));
   return "element [" + place + "] is " + text + ", which " + std::string(to_string(type)) +
-         ", as which the schedule stores it, does not hold" + (type == DType::f16 ? ": its largest is 65504" : "");
+         ", as which the schedule stores it, does not hold" +
+         (type == DType::f16    ? ": its largest is 65504"
+          : type == DType::bf16 ? ": its largest is 3.38953e+38"
+                                : "");
 }
 
 template <class Stored, class Convert>
