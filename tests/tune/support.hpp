@@ -1,4 +1,4 @@
-// A model, inputs, a clock that is told what to say, and a folder that goes away: what tests of the tuner share.
+// Models, inputs, a clock that is told what to say, and a folder that goes away: what tests of the tuner share.
 #pragma once
 
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cortex/tune/tune.hpp"
+#include "support/compile.hpp"
 #include "support/models.hpp"
 
 namespace cortex::test {
@@ -93,5 +94,81 @@ inline tuning::Space rows(const std::vector<int>& values) {
 inline std::function<double(const Schedule&)> by_rows(std::map<int, double> seconds) {
   return [=](const Schedule& s) { return seconds.at(s.tiling.rows); };
 }
+
+/// The rows of the tiles of each candidate, in the order in which they were tried.
+inline std::vector<int> tried(const Tuned& tuned) {
+  std::vector<int> result;
+  for (const tuning::Record& record : tuned.candidates) {
+    const auto at = record.schedule.find("tile_rows(");
+    result.push_back(at == std::string::npos ? 0 : std::stoi(record.schedule.substr(at + 10)));
+  }
+  return result;
+}
+
+inline TuneOptions options_for(tuning::Timer& timer, const std::vector<int>& values) {
+  TuneOptions options;
+  options.search = TuneOptions::Search::grid;
+  options.timer = &timer;
+  options.space = rows(values);
+  options.seconds = 1e9;
+  options.final_rounds = 9;
+  return options;
+}
+
+/// A candidate that is told of before it does what `right` does.
+class WatchedTrial final : public tuning::Trial {
+ public:
+  using Told = std::function<void(const runtime::Workspace&)>;
+  WatchedTrial(std::unique_ptr<tuning::Trial> right, Told numbered, Told called)
+      : right_(std::move(right)), numbered_(std::move(numbered)), called_(std::move(called)) {}
+
+  void call(std::size_t batch) override { right_->call(batch); }
+  void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    right_->inspect(batch, [&](const runtime::Workspace& call) {
+      called_(call);
+      look(call);
+    });
+  }
+  void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    right_->number(batch, [&](const runtime::Workspace& call) {
+      numbered_(call);
+      look(call);
+    });
+  }
+
+ private:
+  std::unique_ptr<tuning::Trial> right_;
+  Told numbered_, called_;
+};
+
+/// The TreeLSTM, tuned in the interpreter. `made` is told of each schedule that a trial is made of, `numbered` of each
+/// call that only numbers nodes, `called` of each whose results are looked at.
+struct Watched {
+  std::vector<std::vector<const Word*>> batches;
+  std::function<void(const Schedule&)> made = [](const Schedule&) {};
+  WatchedTrial::Told numbered = [](const runtime::Workspace&) {};
+  std::function<void(const Schedule&)> called = [](const Schedule&) {};
+
+  Tuned operator()(int extent, const TuneOptions& options, const Target& target = Target::interpreter()) const {
+    const auto program = tree_lstm(extent);
+    using F = decltype(compile(program));
+    const tuning::Subject subject{
+        program.graph(), target, 1, batches.size(),
+        [&](const Schedule& schedule, const Target& own) -> std::unique_ptr<tuning::Trial> {
+          made(schedule);
+          F model = compile(program, schedule, {own});
+          for (const runtime::WeightSpec& spec : model.executable().weights) {
+            const std::size_t h = std::size_t(extent), count = spec.dims.size() == 1 ? h
+                                                               : spec.name == "Emb"  ? 3 * h
+                                                                                     : h * h;
+            model.bind(spec.name, uniform(count, 0.2f, unsigned(spec.name[0] + spec.name[1])));
+          }
+          return std::make_unique<WatchedTrial>(
+              std::make_unique<tuning::detail::FunctorTrial<F, decltype(batches)>>(std::move(model), batches), numbered,
+              [this, schedule](const runtime::Workspace&) { called(schedule); });
+        }};
+    return tuning::Search(subject, options).run();
+  }
+};
 
 }  // namespace cortex::test

@@ -1,0 +1,173 @@
+// What is kept of a search: its log, from which it goes on, and the cache of results.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tune/support.hpp"
+
+using namespace cortex;
+using namespace cortex::test;
+using Catch::Matchers::Contains;
+using tuning::Ended;
+
+TEST_CASE("without final rounds the default stays, and nothing is kept", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.final_rounds = 0;
+  options.cache = folder / "cache";
+  const Tuned tuned = Tuning()(options);
+  CHECK(tried(tuned) == std::vector{0, 2});
+  CHECK(tuned.candidates[1].ratio == Approx(0.5));
+  CHECK_FALSE(tuned.faster);
+  CHECK(tuned.schedule == Schedule::standard());
+  CHECK(tuned.ratio == 1);
+  options.final_rounds = 9;
+  CHECK(Tuning()(options).faster);
+}
+
+TEST_CASE("a search that is cancelled before it has begun compiles nothing", "[tune]") {
+  const Phrases phrases;
+  std::stop_source cancel;
+  int made = 0;
+  Watched watched{phrases.batches};
+  watched.made = [&](const Schedule&) { ++made; };
+  ToldTimer timer([&](const Schedule&) { return cancel.request_stop(), 1.0; });
+  TuneOptions options = options_for(timer, {2});
+  options.space->add(tuning::Axis("cut").add("nothing", [](const Schedule& s) { return s.refactor("nothing"); }));
+  options.stop = cancel.get_token();
+  SECTION("while the default is measured") {
+    const Tuned tuned = watched(4, options);
+    CHECK(tuned.ended == Ended::cancelled);
+    CHECK(tuned.candidates.empty());  // nor looks at what would be refused
+    CHECK(timer.asked.size() == 1);
+    CHECK(made == 2);
+  }
+  SECTION("beforehand") {
+    cancel.request_stop();
+    const Tuned tuned = watched(4, options);
+    CHECK(tuned.ended == Ended::cancelled);
+    CHECK(tuned.candidates.empty());
+    CHECK(tuned.schedule == Schedule::standard());
+    CHECK(timer.asked.empty());
+    CHECK(made == 1);  // that of the inputs' shapes
+  }
+}
+
+TEST_CASE("a search that is cancelled keeps the default, and goes on from its log", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}, {3, 0.75}, {4, 0.6}}));
+  TuneOptions options = options_for(timer, {2, 3, 4});
+  options.log = folder / "log.jsonl";
+  options.cache = folder / "cache";
+  std::stop_source cancel;
+  options.stop = cancel.get_token();
+  options.progress = [&](const tuning::Progress& p) { p.done == 2 ? cancel.request_stop() : false; };
+  const Tuned cancelled = Tuning()(options);
+  CHECK(cancelled.ended == Ended::cancelled);
+  CHECK(cancelled.schedule == Schedule::standard());
+  CHECK(tried(cancelled) == std::vector{0, 2, 3});
+
+  timer.asked.clear();
+  options.stop = {};
+  options.progress = nullptr;
+  const Tuned resumed = Tuning()(options);
+  CHECK(resumed.ended == Ended::all_tried);
+  CHECK(tried(resumed) == std::vector{0, 2, 3, 4});
+  CHECK(resumed.candidates[1].from_log);
+  CHECK_FALSE(resumed.candidates[3].from_log);
+  CHECK(resumed.candidates[2].ratio == cancelled.candidates[2].ratio);
+  // In the final rounds alone, two batches each; the new one in five rounds before.
+  CHECK(timer.asked.at(to_string(Schedule::standard().tile_rows(2))) == 2 * 9);
+  CHECK(timer.asked.at(to_string(Schedule::standard().tile_rows(4))) == 2 * (9 + 5));
+  CHECK(resumed.schedule == Schedule::standard().tile_rows(2));
+}
+
+TEST_CASE("what has been found is taken from the cache", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.cache = folder / "cache";
+  const Tuned first = Tuning()(options);
+  CHECK(first.ended == Ended::all_tried);
+  timer.asked.clear();
+  const Tuned again = Tuning()(options);
+  CHECK(again.ended == Ended::from_cache);
+  CHECK(timer.asked.empty());
+  CHECK(again.faster);
+  CHECK(again.schedule == Schedule::standard().tile_rows(2));
+  CHECK(again.ratio == Approx(0.5));
+
+  Tuning other;
+  SECTION("but not for inputs of other shapes") {
+    other.phrases.batches[1].push_back(&other.phrases.ab);
+    CHECK(other(options).ended == Ended::all_tried);
+  }
+  SECTION("but not for weights of other shapes") {
+    other.emb.resize(16);
+    CHECK(other(options).ended == Ended::all_tried);
+  }
+  SECTION("but not for another model") {
+    const auto program = tree_rnn(2);
+    const Tuned tuned = tune(
+        program, other.phrases.batches, [&](auto& model) { model.bind("Emb", std::vector<float>(6, 1)); }, options,
+        Tuning::interpreted());
+    CHECK(tuned.ended == Ended::all_tried);
+  }
+  SECTION("but not for another machine") {
+    CompileOptions compiled = Tuning::interpreted();
+    compiled.target->vector_registers = 32;
+    const Tuned tuned = tune(
+        other.program, other.phrases.batches, [&](auto& model) { model.bind("Emb", other.emb); }, options, compiled);
+    CHECK(tuned.ended == Ended::all_tried);
+  }
+  SECTION("but not for another space") {
+    options.space = rows({2, 1});
+    ToldTimer three(by_rows({{0, 1.0}, {1, 1.0}, {2, 1.0}}));
+    options.timer = &three;
+    CHECK(other(options).ended == Ended::all_tried);
+  }
+}
+
+TEST_CASE("what a short search has found is taken by shorter ones alone", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 1.0}, {3, 0.5}}));
+  TuneOptions options = options_for(timer, {2, 3});
+  options.cache = folder / "cache";
+  const auto search = [&](double seconds, std::size_t candidates) {
+    options.seconds = seconds, options.most_candidates = candidates;
+    return Tuning()(options);
+  };
+  CHECK(search(25, 100).ended == Ended::seconds);
+  CHECK(search(25, 100).ended == Ended::from_cache);
+  CHECK(search(20, 50).ended == Ended::from_cache);
+  CHECK(search(0, 1000).ended == Ended::from_cache);
+  CHECK(search(1e9, 1).ended == Ended::candidates);
+  CHECK(search(1e9, 2).faster);
+  CHECK(search(1e9, 1000).ended == Ended::from_cache);  // all had been tried
+  CHECK(search(HUGE_VAL, 1000).schedule == Schedule::standard().tile_rows(3));
+}
+
+TEST_CASE("a cache that cannot be written to is refused before the search", "[tune][refusal]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.cache = folder / "no/such";
+  CHECK_THROWS_WITH(Tuning()(options), Contains("no file can be written there"));
+  CHECK(timer.asked.empty());
+}
+
+TEST_CASE("a cache that cannot be written to at the end costs nothing that was found", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.cache = folder / "cache";
+  options.progress = [&](const tuning::Progress&) {
+    std::filesystem::remove_all(options.cache);
+    write(options.cache, "in the way");
+  };
+  const Tuned tuned = Tuning()(options);
+  CHECK(tuned.faster);
+  CHECK(tuned.schedule == Schedule::standard().tile_rows(2));
+  CHECK_THAT(tuned.not_kept, Contains("no file can be written there"));
+  CHECK_THAT(to_string(tuned), Contains("not kept: " + tuned.not_kept));
+}
