@@ -65,6 +65,35 @@ TEST_CASE("roots have one fingerprint whichever groups of workers they are in", 
   CHECK(tuning::fingerprint(divided.call()) == expected);
 }
 
+TEST_CASE("equal subtrees have one fingerprint, whether they are computed once or each", "[tune]") {
+  Phrases one, two;
+  const Word halves{-1, &one.abc, &two.abc}, shared{-1, &one.abc, &one.ab}, dag{-1, &shared, &two.ab};
+  const auto check = [](const auto& program, const Word& root, std::size_t nodes, std::size_t different) {
+    for (const Target& target : {Target::interpreter(), best_target()}) {
+      const Schedule each = Schedule::standard().share_no_subtrees(), once = each.share_subtrees();
+      const auto call = [&](const Schedule& schedule) {
+        auto model = compile(program, schedule, CompileOptions{target});
+        model.bind("Emb", uniform(12, 0.9f, 3));
+        auto result = model(root);
+        CHECK(std::size_t(result.num_computed()) == (schedule == once ? different : nodes));
+        return tuning::fingerprint(result.workspace());
+      };
+      CHECK(tuning::round_alike(each, once, target));
+      CHECK(call(each) == call(once));
+    }
+  };
+  check(tree_rnn(4), halves, 11, 6);
+  Dim V{"vocabulary"}, H{"hidden", 4};
+  Model<Word> m("graph", cortex::dag);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto inner = m.compute("inner", H, [&](auto n, auto i) { return tanh(h(left(n), i) + 2 * h(right(n), i)); });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+  check(m.recursion_op(h, body), dag, 10, 7);
+}
+
 #if CORTEX_LLVM
 TEST_CASE("machine code rounds alike however the recursion is run and nodes are numbered", "[tune]") {
   const Target here = host_target();

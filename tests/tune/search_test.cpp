@@ -84,6 +84,31 @@ TEST_CASE("inputs are told apart by the heights of their nodes, however levels a
   CHECK(watched(256, options).ended == Ended::cancelled);
 }
 
+TEST_CASE("equal subtrees are predicted to be computed once where there are some, and looked for", "[tune]") {
+  Phrases one, two;
+  const Word halves{-1, &one.abc, &two.abc};
+  ToldTimer timer([](const Schedule& s) { return s.sharing == Sharing::on ? 0.5 : 1.0; });
+  const auto ratio = [&](const Word& root) {  // of what is predicted
+    TuneOptions options = options_for(timer, {});
+    options.space = tuning::default_space(tree_rnn(4).graph(), Target::interpreter(), 1);
+    options.search = TuneOptions::Search::guided;
+    options.most_candidates = 3;
+    Tuning tuning;
+    tuning.phrases.batches = {{&root}};
+    const Tuned tuned = tuning(options);
+    for (const tuning::Record& record : tuned.candidates) {
+      CHECK(record.why == "");
+      if (record.schedule.find("share_subtrees()") == std::string::npos) continue;
+      CHECK(tuned.schedule.sharing == Sharing::on);
+      return record.predicted_seconds / tuned.candidates[0].predicted_seconds;
+    }
+    return 0.0;
+  };
+  const double where_some_are = ratio(halves);
+  CHECK((where_some_are > 0 && where_some_are < 1));
+  CHECK(ratio(one.abc) == 0);  // not among the first
+}
+
 TEST_CASE("a guided search goes by the predicted times and ends when nothing more is gained", "[tune]") {
   ToldTimer timer(by_rows({{0, 1.0}, {1, 1.0}, {2, 1.0}, {3, 1.0}, {4, 1.0}, {5, 1.0}, {6, 1.0}}));
   TuneOptions options = options_for(timer, {1, 2, 3, 4, 5, 6});

@@ -59,6 +59,11 @@ inline std::int64_t products_of(const Graph& graph) {
 /// node, a hundredth of what so many multiply-adds take.
 inline constexpr std::int64_t products_worth_sharing = 16384;
 
+/// Whether equal subtrees may be computed once.
+inline bool may_share_subtrees(const Graph& graph, const Schedule& schedule) {
+  return detail::reason_against_sharing(graph, schedule).empty();
+}
+
 /// Whether equal subtrees of a call are computed once. Throws `Error{invalid_schedule}` if the schedule asks for it
 /// where it would change results.
 inline bool shares_subtrees(const Graph& graph, const Schedule& schedule) {

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,9 +44,9 @@ inline bool same_on_matrix_unit(const Schedule& a, const Schedule& b, const Targ
 }
 
 /// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
-/// branches, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are computed, what
-/// weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds
-/// whatever a schedule keeps in memory.
+/// branches, equal subtrees, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are
+/// computed, what weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double,
+/// and rounds whatever a schedule keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   if (target.backend == Backend::llvm)
@@ -53,7 +54,7 @@ inline bool round_alike(Schedule a, Schedule b, const Target& target) {
            a.exact == b.exact && a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand &&
            same_on_matrix_unit(a, b, target);
   a.max_workers = b.max_workers, a.fewer_workers = b.fewer_workers, a.num_groups = b.num_groups;
-  a.level_fill = b.level_fill;
+  a.level_fill = b.level_fill, a.sharing = b.sharing;
   return a == b;
 }
 
@@ -88,15 +89,17 @@ inline schedule::CallShape shape_of(const runtime::Workspace& call) {
 namespace detail {
 
 /// The nodes that root `r` of a group reaches, in an order that only they decide, whatever numbers a schedule gives
-/// them: breadth first through the children. `seen`, [node], says for each the last root that has reached it, plus one.
+/// them: breadth first through the children. Of a tree that has equal subtrees all are there, also where they have one
+/// number; of a DAG each number once. `seen`, [node], says for each the last root that has reached it, plus one.
 inline Vector<std::int32_t> nodes_in_order(const runtime::Workspace& group, std::int32_t r,
                                            Vector<std::int32_t>& seen) {
   const structure::Arrays& arrays = group.arrays();
   const runtime::AccessorOrder& order = group.plan().order;
   const ra::Graph& graph = group.plan().executable->graph;
+  const bool once = graph.structure == ra::StructureKind::dag;
   Vector<std::int32_t> result;
   const auto visit = [&](std::int32_t node) {
-    if (node >= arrays.num_nodes || seen[std::size_t(node)] == r + 1) return;
+    if (node >= arrays.num_nodes || (once && seen[std::size_t(node)] == r + 1)) return;
     seen[std::size_t(node)] = r + 1;
     result.push_back(node);
   };
@@ -225,7 +228,8 @@ inline ra::Weights weights_of(const runtime::Workspace& call) {
 
 /// A number for each state of each node of a call, equal where all elements are: bit by bit, but that zeros of either
 /// sign are one, and all NaNs. They come root by root, which is the same order for all schedules, however these number
-/// nodes and divide roots; what several roots reach comes once for each.
+/// nodes and divide roots; what several roots reach comes once for each. Of equal numbers of nodes of a DAG below a
+/// root the first alone comes, since a schedule may have made one node of equal ones.
 inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
   Vector<std::uint64_t> result;
   const std::size_t groups = std::size_t(call.num_groups());
@@ -233,6 +237,8 @@ inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
   for (std::size_t i = 0; i < call.num_roots(); ++i) {
     const runtime::RootPlace place = call.root_place(i);
     const runtime::Workspace& group = call.group(int(place.group));
+    const bool all = group.plan().executable->graph.structure != ra::StructureKind::dag;
+    std::set<std::uint64_t> known;
     detail::for_each_result_of(group, std::int32_t(place.number), seen[place.group], [&](std::size_t state, int node) {
       std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
       for (const double value : detail::row_of(group, state, node)) {
@@ -242,7 +248,7 @@ inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
         hash = (hash ^ bits) * 0x100000001b3u;
         hash ^= hash >> 29;
       }
-      result.push_back(hash);
+      if (all || known.insert(hash).second) result.push_back(hash);
     });
   }
   return result;

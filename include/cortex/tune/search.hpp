@@ -197,23 +197,29 @@ class Search {
  private:
   // ---- what it is of ----
 
-  /// The shapes of the user's inputs, by a model that is never run: that costs no machine code. Levels are the nodes'
-  /// heights, however a schedule fills them.
+  /// The shapes of the user's inputs, with and without equal subtrees, as the space's schedules ask for it, by models
+  /// that are never run: that costs no machine code. Levels are the nodes' heights, however a schedule fills them.
   void look_at_inputs() {
-    const auto plain = subject_.make(Schedule::standard().fill_levels(1), interpreted());
     std::string shapes;
-    for (std::size_t b = 0; b < subject_.num_batches; ++b)
-      plain->number(b, [&](const runtime::Workspace& call) {
-        shapes_.push_back(shape_of(call));
-        if (shapes_.back().roots == 0)
-          throw Error(Code::invalid_argument,
-                      "tune: batch " + std::to_string(b) + " has no roots; calls of it take no time");
-        for (const schedule::CallShape::Level& level : shapes_.back().levels)
-          shapes += std::to_string(std::int64_t(level.nodes)) + "/" + std::to_string(std::int64_t(level.edges)) + " ";
-        shapes += "of " + std::to_string(std::int64_t(shapes_.back().roots)) + ";";
-        for (std::size_t w = 0; b == 0 && w < call.weights().shapes.size(); ++w)
-          shapes += runtime::detail::text(call.weights().shapes[w]);
-      });
+    for (const bool shared : {false, true}) {
+      if (!any_of(points_, [&](const Point& point) { return shares(point.schedule) == shared; })) continue;
+      const Schedule schedule = Schedule::standard().fill_levels(1);
+      const auto plain =
+          subject_.make(shared ? schedule.share_subtrees() : schedule.share_no_subtrees(), interpreted());
+      for (std::size_t b = 0; b < subject_.num_batches; ++b)
+        plain->number(b, [&](const runtime::Workspace& call) {
+          shapes_[shared].push_back(shape_of(call));
+          const schedule::CallShape& shape = shapes_[shared].back();
+          if (shape.roots == 0)
+            throw Error(Code::invalid_argument,
+                        "tune: batch " + std::to_string(b) + " has no roots; calls of it take no time");
+          for (const schedule::CallShape::Level& level : shape.levels)
+            shapes += std::to_string(std::int64_t(level.nodes)) + "/" + std::to_string(std::int64_t(level.edges)) + " ";
+          shapes += "of " + std::to_string(std::int64_t(shape.roots)) + ";";
+          for (std::size_t w = 0; b == 0 && w < call.weights().shapes.size(); ++w)
+            shapes += runtime::detail::text(call.weights().shapes[w]);
+        });
+    }
     result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), machine_name(subject_.target),
                    std::to_string(subject_.num_batches) + " batches " + hash_of(shapes)};
   }
@@ -284,10 +290,17 @@ class Search {
     return scheduled_.back();
   }
 
-  /// By the cost model, in seconds for all batches.
+  /// Whether equal subtrees are computed once; where that is refused they are not.
+  bool shares(const Schedule& schedule) const {
+    return ra::may_share_subtrees(subject_.graph, schedule) && ra::shares_subtrees(subject_.graph, schedule);
+  }
+
+  /// By the cost model, in seconds for all batches. Looking for equal subtrees takes about as long as numbering nodes.
   double predicted(const Vector<ir::WorkItem>& work, const Schedule& schedule) const {
     double seconds = 0;
-    for (const schedule::CallShape& shape : shapes_) {
+    const bool shared = shares(schedule);
+    for (const schedule::CallShape& shape : shapes_[shared]) {
+      if (shared) seconds += machine_.node * shape.nodes();
       const int asked = schedule.num_groups, workers = schedule.max_workers;
       const int groups = asked ? runtime::most_groups(asked, workers, std::size_t(shape.roots))
                                : schedule::choose_groups(work, schedule, subject_.target, machine_, shape);
@@ -532,7 +545,7 @@ class Search {
   Vector<Point> points_;
   Tuned result_;
   Log log_;
-  Vector<schedule::CallShape> shapes_;      // [batch]
+  Vector<schedule::CallShape> shapes_[2];   // [whether equal subtrees are computed once][batch]
   Vector<Vector<std::uint64_t>> expected_;  // [batch] fingerprints of the default's results
   Vector<Scheduled> scheduled_;
   const schedule::MachineModel machine_;

@@ -14,6 +14,7 @@
 #include "cortex/ra/graph.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/ra/schedule_text.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "cortex/schedule/machine_model.hpp"
 
 namespace cortex::tuning {
@@ -137,9 +138,10 @@ inline double bytes_of_matrices(const ra::Graph& graph) {
 }  // namespace detail
 
 /// What there is to decide for a model without changing its functions: how many of `most_workers` threads share a call,
-/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product), the
-/// shape of register tiles, and, where matrices are large, the direction of sweeps over them. Not all is legal for each
-/// model; what is not, a search notes and leaves out.
+/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product,
+/// equal subtrees once where the standard schedule does not look for them), the shape of register tiles, and, where
+/// matrices are large, the direction of sweeps over them. Not all is legal for each model; what is not, a search notes
+/// and leaves out.
 inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
   Space space;
   Axis workers("workers");
@@ -153,6 +155,8 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   const auto is_branch = [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; };
   if (any_of(graph.ops, is_branch))
     recursion.add("a version for each branch", [](const Schedule& s) { return s.specialize_if_else(); });
+  if (const Schedule s = Schedule::standard(); ra::may_share_subtrees(graph, s) && !ra::shares_subtrees(graph, s))
+    recursion.add("equal subtrees once", [](const Schedule& s) { return s.share_subtrees(); });
   if (graph.structure != ra::StructureKind::dag) {
     recursion.add("unrolled", [name = graph.name](const Schedule& s) { return s.unroll(name, 2); });
     for (const ra::Op& op : graph.ops)
