@@ -1,6 +1,5 @@
 // The models of the zoo with weights stored in less memory: exactly what rounded weights give, and as near to what the
 // weights themselves give as their roundings let it be.
-
 #include <catch2/catch.hpp>
 
 #include "cortex/models/dag_rnn.hpp"
@@ -95,9 +94,9 @@ Items some(Shape shape, std::initializer_list<int> sizes, unsigned seed) {
   return std::move(builder.items);
 }
 
-/// The root mean square of a rounding error, as a share of the weight, or, if negative, as a number: of a float whose
-/// significand has `bits`, half a unit in the last place of the least significand over the root of 3; of i8 half a step
-/// over that root. A weight of f32 has none.
+/// The root mean square of a rounding error, as a share of the weight, or, if negative, as a number. Errors are
+/// anywhere within half a unit in the last place, which is at most 2^-8 and 2^-11 of a weight, or half a step of i8; so
+/// it is that over the root of 3.
 double rounding_of(DType type, const Numbers& values) {
   if (type == DType::f32) return 0;
   if (type != DType::i8) return (type == DType::bf16 ? 0x1p-8 : 0x1p-11) / std::sqrt(3);
@@ -109,7 +108,7 @@ double rounding_of(DType type, const Numbers& values) {
 /// Of all states of all nodes: how far they lie from what the weights of f32 give in double, in units of what is
 /// expected (`Spread`).
 struct Errors {
-  double largest = 0, mean = 0;  // root mean square
+  double largest = 0, mean = 0;  // the mean is that of squares, and the root of it
 };
 template <class Model>
 Errors errors_of(Model& model, const Items& items, const NamedNumbers& weights, const Types& types) {
