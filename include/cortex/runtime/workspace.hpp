@@ -144,7 +144,7 @@ class alignas(128) Workspace {
   void use_weights_of(const Workspace& first, int group, int size) {
     const bool has_own = size >= plan_->executable->size_with_weights;
     if (weights_.version == first.weights_.version && has_own == has_own_weights_) return;
-    weights_ = first.weights_;
+    if (this != &first) weights_ = first.weights_;  // the other groups are reading the first one's at this moment
     has_own_weights_ = has_own;
     use_weights();
     const std::size_t copy = has_own ? std::size_t(group) % (weights().copies.size() + 1) : 0;
