@@ -7,6 +7,7 @@
 
 #include "cortex/explain.hpp"
 #include "runtime/hand_made.hpp"
+#include "support/memory_limit.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -178,6 +179,26 @@ TEST_CASE("binding refuses what does not fit and says what would", "[runtime]") 
   CHECK_FALSE(tried);
   CHECK(tried.error().code == Code::invalid_weights);
   CHECK(m.try_bind("Emb", embedding(2)));
+}
+
+TEST_CASE("a weight for which there is no memory is named, and the one that is bound stays", "[runtime]") {
+  auto m = functor(sum_executable());
+  m.bind("Emb", embedding(2));
+  const std::vector<float> vast(std::size_t(24) << 20);  // more than an allocator keeps of what was freed
+  const Word leaf{1};
+  const float before = m(leaf)[0][0];
+  const auto tried = [&] {
+    const MemoryLimit limit(std::size_t(4) << 20);
+    return m.try_bind("Emb", vast);
+  }();
+  REQUIRE_FALSE(tried);
+  CHECK(tried.error().code == Code::out_of_memory);
+  CHECK_THAT(tried.error().message, Contains("weight 'Emb' of model 'sum' is not bound: ") &&
+                                        Contains("no memory for 96 MB more") && Contains("store weights in less"));
+  CHECK_THAT(tried.error().message, !Contains("roots"));
+  CHECK(m(leaf)[0][0] == before);
+  m.bind("Emb", vast);
+  CHECK(m(leaf)[0][0] == 0);
 }
 
 TEST_CASE("a call before all weights are bound names those that are missing", "[runtime]") {

@@ -62,12 +62,15 @@ struct Error : std::exception {
   const char* what() const noexcept override { return message.c_str(); }
 };
 
-/// Says that there is no memory for what a call needs.
-[[noreturn, gnu::cold, gnu::noinline]] inline void no_memory(double bytes) {
+/// What to do where there is no memory for a call.
+inline constexpr const char* call_with_less = "free memory, or call with fewer roots at a time";
+
+/// Says that there is no memory for what a call needs, or what `advice` is for.
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_memory(double bytes, const char* advice = call_with_less) {
   char megabytes[32];
   std::snprintf(megabytes, sizeof megabytes, "%.4g", bytes / (1 << 20));
-  throw Error(Code::out_of_memory, "the machine has no memory for " + std::string(megabytes) +
-                                       " MB more: nothing is lost; free memory, or call with fewer roots at a time");
+  throw Error(Code::out_of_memory,
+              "the machine has no memory for " + std::string(megabytes) + " MB more: nothing is lost; " + advice);
 }
 
 /// A value or the error that stood in its way: what `try_` forms and `attempt` return.

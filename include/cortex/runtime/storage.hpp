@@ -25,14 +25,17 @@ inline constexpr std::size_t slack_bytes = 64;
 class Block {
  public:
   Block() = default;
-  /// Room for `bytes` and the slack. Throws `Error{out_of_memory}`.
-  explicit Block(std::size_t bytes) : size_(bytes) {
+  /// What to do where there is no room for weights and what is made of them.
+  static constexpr const char* store_less = "free memory, or store weights in less of it (Schedule::store_weights)";
+
+  /// Room for `bytes` and the slack. Throws `Error{out_of_memory}` with the advice.
+  explicit Block(std::size_t bytes, const char* advice = call_with_less) : size_(bytes) {
     constexpr std::size_t huge = std::size_t(2) << 20;
-    if (bytes > SIZE_MAX / 2) no_memory(double(bytes));
+    if (bytes > SIZE_MAX / 2) no_memory(double(bytes), advice);
     const std::size_t alignment = bytes >= huge ? huge : 64;
     const std::size_t rounded = (bytes + slack_bytes + alignment - 1) / alignment * alignment;
     data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-    if (!data_) no_memory(double(bytes));
+    if (!data_) no_memory(double(bytes), advice);
     if (alignment == huge)
       ::madvise(data_, rounded, MADV_HUGEPAGE);  // advice: without it the memory is as good, if slower
     std::memset(data_ + bytes, 0, slack_bytes);

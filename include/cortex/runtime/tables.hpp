@@ -128,7 +128,7 @@ class TableNodes {
 
   /// `first`, and `rest` up to `count` elements.
   static std::shared_ptr<Block> array(const Vector<std::int32_t>& first, std::int64_t count, std::int32_t rest) {
-    auto block = std::make_shared<Block>(std::size_t(count) * sizeof(std::int32_t));
+    auto block = std::make_shared<Block>(std::size_t(count) * sizeof(std::int32_t), Block::store_less);
     auto* const data = reinterpret_cast<std::int32_t*>(block->data());
     std::fill(data, data + count, rest);
     std::copy(first.begin(), first.end(), data);
@@ -179,7 +179,7 @@ class TableRun {
  private:
   std::shared_ptr<Block> memory_of(const ir::BufferInfo& buffer) const {
     if (buffer.role == ir::Role::index) return nodes_.array_of(buffer);
-    auto block = std::make_shared<Block>(nodes_.bytes_of(buffer));
+    auto block = std::make_shared<Block>(nodes_.bytes_of(buffer), Block::store_less);
     std::memset(block->data(), 0, block->size());
     return block;
   }

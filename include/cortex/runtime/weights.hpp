@@ -89,7 +89,7 @@ void copy_rows(const Rows& rows, const void* from, std::byte* to) {
 }
 
 inline std::shared_ptr<const Block> copy_of(const Block& block) {
-  auto copy = std::make_shared<Block>(block.size());
+  auto copy = std::make_shared<Block>(block.size(), Block::store_less);
   std::memcpy(copy->data(), block.data(), block.size());
   return copy;
 }
@@ -103,7 +103,7 @@ inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const v
       layout.fixed_size ? layout.fixed_size : std::max(layout.row_size * shape[0], rows.reach());
   if (rows.reach() > elements)
     throw Error(Code::internal, "the layout of buffer '" + buffer.name + "' reaches past its size");
-  auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype));
+  auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype), Block::store_less);
   if (rows.size() != elements) std::memset(block->data(), 0, block->size());
   switch (size_of(buffer.dtype)) {
     case 1: copy_rows<std::uint8_t>(rows, values, block->data()); break;
@@ -156,9 +156,15 @@ class Weights {
     const Vector<ir::Buffer>& buffers = executable_->program.buffers;
     Values copies{Vector<std::shared_ptr<const Block>>(buffers.size()),
                   Vector<std::shared_ptr<const void>>(buffers.size())};
-    for (std::size_t b = 0; b < buffers.size(); ++b)
-      if (detail::weight_slot(buffers[b]) == int(place.slot)) copies.blocks[b] = copy_of(place, *buffers[b], values);
-    replace(place, std::move(copies));
+    try {
+      for (std::size_t b = 0; b < buffers.size(); ++b)
+        if (detail::weight_slot(buffers[b]) == int(place.slot)) copies.blocks[b] = copy_of(place, *buffers[b], values);
+      replace(place, std::move(copies));
+    } catch (const Error& error) {
+      if (error.code != Code::out_of_memory) throw;
+      throw Error(error.code, "weight " + in_quotes(name) + " of model " + in_quotes(executable_->graph.name) +
+                                  " is not bound: " + error.message);
+    }
   }
 
   // ---- binding step by step, for values that do not come from the host ----
