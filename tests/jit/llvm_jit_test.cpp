@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "kernels.hpp"
+#include "support/memory_limit.hpp"
 #include "support/skip.hpp"
 
 using namespace cortex;
@@ -119,6 +120,19 @@ TEST_CASE("a target has a matrix unit if it has all that its products take", "[l
   CHECK(!has_unit(",+amx-tile,-amx-bf16,+amx-int8,+avx512bf16"));
   CHECK(!has_unit(",+amx-tile,+amx-bf16"));
   CHECK(!has_unit(""));
+}
+
+TEST_CASE("without memory to compile there is an error before LLVM ends the process", "[llvm_jit]") {
+  jit::compile_llvm(nothing, "kernel", jit::host_target());
+  const Target target = jit::host_target();
+  const auto answer = [&] {
+    const MemoryLimit limit(std::size_t(8) << 20);
+    return attempt([&] { return jit::compile_llvm(nothing, "kernel", target); });
+  }();
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().code == Code::out_of_memory);
+  CHECK(has(answer.error().message, "LLVM may need so much to compile the model"));
+  CHECK(jit::compile_llvm(nothing, "kernel", target).kernel);
 }
 
 TEST_CASE("text that does not parse is refused with LLVM's words first and the text after them", "[llvm_jit]") {

@@ -5,6 +5,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <memory>
@@ -91,6 +92,17 @@ class Stopwatch {
  private:
   std::int64_t since_ = now_ns();
 };
+
+/// Throws `Error{out_of_memory}` where the process may not have `bytes` more. LLVM ends the process when it gets no
+/// memory, so it is asked for beforehand, and given back.
+inline void demand_memory(std::size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) no_memory(double(bytes), "free memory: LLVM may need so much to compile the model");
+  ::munmap(memory, bytes);
+}
+
+/// More than LLVM takes for text of so many bytes: a few MB to begin with, and 8 bytes for each.
+inline std::size_t memory_to_compile(std::size_t text_bytes) { return (std::size_t(16) << 20) + 16 * text_bytes; }
 
 [[noreturn]] inline void throw_refusal(const std::string& what, const std::string& words,
                                        const std::string& diagnostics, const std::string& text) {
@@ -246,8 +258,8 @@ inline Part compile_part(const std::string& text, const Target& target, const Ll
   return part;
 }
 
-/// Links the objects into this process and finds `symbol` there. ORC finds the process's own symbols, which the code may
-/// call. `text` is for the error.
+/// Links the objects into this process and finds `symbol` there. ORC finds the process's own symbols, which the code
+/// may call. `text` is for the error.
 inline Compiled link(const Vector<Part>& parts, const std::string& symbol, const std::string& text) {
   Compiled result;
   Stopwatch watch;
@@ -296,12 +308,13 @@ inline void one_after_the_other(int count, FunctionRef<void(int part)> f) {
 }
 
 /// Compiles `text` for `target`, a long one in parts, and loads its function `symbol`. Throws Code::compile_failed,
-/// with LLVM's words and the text, if LLVM refuses it. Any number of threads may call it. Looks into the process's
-/// cache first.
+/// with LLVM's words and the text, if LLVM refuses it, and Code::out_of_memory before LLVM meets it. Any number of
+/// threads may call it. Looks into the process's cache first.
 inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target,
                              const LlvmOptions& options = {}, EachPart each = one_after_the_other) {
   if (!target.triple.empty() && target.triple != llvm::taken(LLVMGetDefaultTargetTriple()))
     throw Error(Code::unavailable, "code for " + target.triple + " does not run on this machine");
+  detail::demand_memory(detail::memory_to_compile(text.size()));
   constexpr std::size_t least_bytes = 100'000;  // 40 ms of LLVM's time, beside which a module's own 1 ms is little
   const Vector<std::string> modules = codegen::llvm_modules(text, least_bytes);
   const CodeCache cache = code_cache();

@@ -352,7 +352,7 @@ using AnyFunctor = Functor<Node, runtime::AnyAccessors, First>;
 
 /// Compiles a model for the nodes and accessors that its type names. The result is the same for the same program,
 /// schedule and target. Throws `Error`: invalid_schedule, unavailable (this build or machine lacks the target),
-/// compile_failed.
+/// compile_failed, out_of_memory.
 template <class... Types>
 Functor<Types...> compile(const Program<Types...>& program, const Schedule& schedule,
                           const CompileOptions& options = {}) {
