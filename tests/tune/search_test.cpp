@@ -8,6 +8,7 @@
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 using tuning::Ended;
 
 TEST_CASE("a grid search tries all, in the order of the axes, and the fastest wins", "[tune]") {
@@ -175,7 +176,13 @@ TEST_CASE("a search needs inputs, and weights for the default", "[tune][refusal]
   CHECK_THROWS_WITH(tune(
                         tuning.program, tuning.phrases.batches, [](auto&) {}, {}, Tuning::interpreted()),
                     Contains("weights are bound: 'Emb'"));
-  tuning.phrases.batches.push_back({});
+  tuning.phrases.batches.push_back({nullptr});
+  CHECK_THROWS_WITH(tuning({}), StartsWith("tune: batch 2: root 0 is null"));
+  const Word unknown{3, nullptr, nullptr};
+  tuning.phrases.batches.back() = {&tuning.phrases.d, &unknown};
+  CHECK_THROWS_WITH(tuning({}),
+                    StartsWith("tune: batch 2: field 'id' of node 1 of the walk (reached from root 1) is 3"));
+  tuning.phrases.batches.back().clear();
   CHECK_THROWS_WITH(tuning({}), "tune: batch 2 has no roots; calls of it take no time");
   tuning.phrases.batches.clear();
   CHECK_THROWS_WITH(tuning({}), "tune: there are no batches to measure with; give some of your own inputs");

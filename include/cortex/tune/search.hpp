@@ -197,6 +197,17 @@ class Search {
  private:
   // ---- what it is of ----
 
+  /// What is wrong with the nodes of a batch is told with its number: roots and nodes are counted in each anew.
+  static void in_batch(std::size_t b, FunctionRef<void()> call) {
+    try {
+      call();
+    } catch (Error& error) {
+      if (error.code == Code::invalid_structure || error.code == Code::out_of_range)
+        error.message = "tune: batch " + std::to_string(b) + ": " + error.message;
+      throw;
+    }
+  }
+
   /// The shapes of the user's inputs, with and without equal subtrees, as the space's schedules ask for it, by models
   /// that are never run: that costs no machine code. Levels are the nodes' heights, however a schedule fills them.
   void look_at_inputs() {
@@ -206,7 +217,7 @@ class Search {
       const Schedule schedule = Schedule::standard().fill_levels(1);
       const auto plain =
           subject_.make(shared ? schedule.share_subtrees() : schedule.share_no_subtrees(), interpreted());
-      for (std::size_t b = 0; b < subject_.num_batches; ++b)
+      const auto look = [&](std::size_t b) {
         plain->number(b, [&](const runtime::Workspace& call) {
           shapes_[shared].push_back(shape_of(call));
           const schedule::CallShape& shape = shapes_[shared].back();
@@ -219,6 +230,8 @@ class Search {
           for (std::size_t w = 0; b == 0 && w < call.weights().shapes.size(); ++w)
             shapes += runtime::detail::text(call.weights().shapes[w]);
         });
+      };
+      for (std::size_t b = 0; b < subject_.num_batches; ++b) in_batch(b, [&] { look(b); });
     }
     result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), machine_name(subject_.target),
                    std::to_string(subject_.num_batches) + " batches " + hash_of(shapes)};
@@ -317,7 +330,9 @@ class Search {
     if (stopped()) return;
     default_ = subject_.make(result_.start, subject_.target);
     for (std::size_t b = 0; b < subject_.num_batches && !stopped(); ++b)
-      default_->inspect(b, [&](const runtime::Workspace& call) { expected_.push_back(fingerprint(call)); });
+      in_batch(b, [&] {
+        default_->inspect(b, [&](const runtime::Workspace& call) { expected_.push_back(fingerprint(call)); });
+      });
     Record record;
     record.schedule = to_string(result_.start);
     record.ratio = 1, record.rounds = 5;
