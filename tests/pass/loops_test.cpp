@@ -98,6 +98,8 @@ TEST_CASE("text that is no step is refused with its line", "[schedule][loops][te
   CHECK(parsed("split(, 16)") == "loop schedule, line 1: a name or a number is missing");
   CHECK(parsed("unroll(i)\n)") == "loop schedule, line 2: a name or a number is missing");
   CHECK(parsed("split(16, i)") == "loop schedule, line 1: 'i' stands behind a number; names come first");
+  CHECK(parsed("split(i, 99999999999999999999)") ==
+        "loop schedule, line 1: the number 99999999999999999999 is too large");
   CHECK_THAT(parsed("unroll(i)\nunroll(\"i)"), Contains("'\"' is missing behind a name"));
 }
 
@@ -114,7 +116,7 @@ TEST_CASE("other arguments than a primitive takes are refused with those that it
       {"split(i)", "loop schedule: split(i): it takes split(loop, number)"},
       {"split(i, j, 4)", "it takes split(loop, number)"},
       {"split(i, 4, 4)", "it takes split(loop, number)"},
-      {"split(i, 99999999999999999999)", "it takes split(loop, number)"},
+      {"split(i, 16x)", "it takes split(loop, number)"},
       {"tile(i, j, 4)", "it takes tile(loop, loop, number, number)"},
       {"fuse(i)", "it takes fuse(loop, loop)"},
       {"reorder()", "it takes reorder(loop, ...)"},

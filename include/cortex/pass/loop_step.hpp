@@ -109,6 +109,7 @@ class StepReader {
     const std::string text = quoted ? rest_of_quotes() : word();
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (!quoted && error == std::errc::result_out_of_range) fail("the number " + text + " is too large");
     const bool is_number = !quoted && error == std::errc() && end == text.data() + text.size();
     if (!is_number && !step.numbers.empty()) fail("'" + text + "' stands behind a number; names come first");
     if (is_number)
