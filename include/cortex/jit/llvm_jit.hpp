@@ -101,7 +101,7 @@ inline void demand_memory(std::size_t bytes) {
   ::munmap(memory, bytes);
 }
 
-/// More than LLVM takes for text of so many bytes: a few MB to begin with, and 8 bytes for each.
+/// More than LLVM takes for text of so many bytes: a few MB to begin with, and some 10 bytes for each.
 inline std::size_t memory_to_compile(std::size_t text_bytes) { return (std::size_t(16) << 20) + 16 * text_bytes; }
 
 [[noreturn]] inline void throw_refusal(const std::string& what, const std::string& words,
