@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cortex/cuda.hpp>
 #include <cortex/loops.hpp>
+#include <cortex/runtime/workers.hpp>
 #include <cortex/weights/safetensors.hpp>
 #include <cstdio>
 #include <ctime>
@@ -217,15 +218,22 @@ struct Systems {
 
   Systems() = default;
   Systems(const std::vector<Way>& ways, const cortex::cuda::Device& device, const Weights& weights) {
-    for (const Way& way : ways) try {
-        with_program(weights.model, int(weights.hidden), [&](const auto& program) {
-          using Program = std::remove_cvref_t<decltype(program)>;
-          all.emplace_back(&way, std::make_unique<Compiled<Program>>(program, way, device, weights));
-        });
-      } catch (const cortex::Error& error) {
-        std::printf("%s, hidden %zu: %s is left out: %s\n", name_of(weights.model), weights.hidden, way.name,
-                    error.message.c_str());
-      }
+    with_program(weights.model, int(weights.hidden), [&](const auto& program) {
+      using Program = std::remove_cvref_t<decltype(program)>;
+      // On all cores: that takes longer than all that is timed.
+      std::vector<std::optional<cortex::Result<std::unique_ptr<OnGpu>>>> systems(ways.size());
+      cortex::runtime::on_all_cores(int(ways.size()), [&](int w) {
+        systems[std::size_t(w)].emplace(cortex::attempt([&]() -> std::unique_ptr<OnGpu> {
+          return std::make_unique<Compiled<Program>>(program, ways[std::size_t(w)], device, weights);
+        }));
+      });
+      for (std::size_t w = 0; w < ways.size(); ++w)
+        if (*systems[w])
+          all.emplace_back(&ways[w], std::move(systems[w]->value()));
+        else
+          std::printf("%s, hidden %zu: %s is left out: %s\n", name_of(weights.model), weights.hidden, ways[w].name,
+                      systems[w]->error().message.c_str());
+    });
   }
 };
 

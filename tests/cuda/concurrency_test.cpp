@@ -60,6 +60,20 @@ struct Shared {
 
 }  // namespace
 
+TEST_CASE("threads that bring models to one device at the same time each get a model of their own", "[cuda]") {
+  Shared s;
+  std::atomic<int> wrong = 0;
+  const int thrown = s.on_all([&](int t) {
+    const auto on = s.b.compile().to(cuda::Device(s.fake.device()));
+    cuda::Result result = on(s.roots(t));
+    std::vector<float> right = s.results(t);
+    if (result.roots() != right) ++wrong;
+  });
+  CHECK(thrown == 0);
+  CHECK(wrong == 0);
+  CHECK(s.fake.problem == "");
+}
+
 TEST_CASE("threads that call a model on two devices each get their own results, and allocate nothing", "[cuda]") {
   Shared s;
   std::vector<std::vector<float>> right;

@@ -1,7 +1,11 @@
 // Every model in the emulation of a GPU: each way to share the work gives what the interpreter gives, the same bits as
 // the others, in whatever order threads run, without a race and without an access outside of memory.
 #include <atomic>
+#include <map>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "cortex/models/dag_rnn.hpp"
 #include "cortex/models/gru.hpp"
@@ -12,6 +16,7 @@
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
 #include "cortex/models/tree_rnn.hpp"
+#include "cortex/runtime/workers.hpp"
 #include "cuda/check.hpp"
 
 using namespace cortex;
@@ -88,30 +93,45 @@ void check_model(const Program& program, Shape shape, bool registers = true) {
 }
 
 /// The same on a device that is there, with more trees, and repeated: what an emulation cannot show is seen here alone.
+/// All kernels are compiled beforehand, on all cores: that takes longer than they do.
 template <class Program>
 void check_on(const cuda::Device& device, const Program& program, Shape shape, bool registers = true) {
+  struct Variant {
+    std::string name;
+    int parts, threads;
+    Schedule schedule;
+  };
+  std::vector<Variant> variants;
+  for (const int parts : {1, 4, 16})
+    for (const auto& [name, schedule, in_one_order] : all_ways(parts, registers))
+      for (const int threads : {32, 256}) {
+        GpuSchedule how = schedule.gpu;
+        how.threads = threads;
+        if (how.group != Group::cluster || device.gpu().has_clusters())
+          variants.push_back({name, parts, threads, Schedule(schedule).on_gpu(how)});
+      }
   const NamedNumbers weights = random_weights(program.graph(), 3);
+  const auto load = [&](const Schedule& schedule) {
+    auto model = cuda::compile(program, schedule, device.gpu());
+    bind_all<float>(model, weights);
+    return model.to(device);
+  };
+  std::vector<std::optional<decltype(load(Schedule()))>> loaded(variants.size());
+  runtime::on_all_cores(int(variants.size()),
+                        [&](int i) { loaded[std::size_t(i)].emplace(load(variants[std::size_t(i)].schedule)); });
   const Items items = forest(shape, 300, 40, 5);
   const std::vector<float> right = interpreted(program, weights, items);
   std::map<int, std::vector<float>> first;  // by the threads of a sum
-  for (const int parts : {1, 4, 16}) {
-    for (const auto& [name, schedule, in_one_order] : all_ways(parts, registers)) {
-      GpuSchedule how = schedule.gpu;
-      if (how.group == Group::cluster && !device.gpu().has_clusters()) continue;
-      for (const int threads : {32, 256}) {
-        how.threads = threads;
-        auto model = cuda::compile(program, schedule.on_gpu(how), device.gpu());
-        bind_all<float>(model, weights);
-        const auto on = model.to(device);
-        for (int repeat = 0; repeat < 20; ++repeat) {
-          cuda::Result result = on(items.roots);
-          const std::vector<float> got = all_roots(result);
-          CAPTURE(program.name(), name, parts, threads, repeat);
-          REQUIRE(difference(got, right) <= 1);
-          if (first[parts].empty()) first[parts] = got;
-          REQUIRE(got == first[parts]);
-        }
-      }
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    const auto& [name, parts, threads, schedule] = variants[v];
+    const auto& on = *loaded[v];
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      cuda::Result result = on(items.roots);
+      const std::vector<float> got = all_roots(result);
+      CAPTURE(program.name(), name, parts, threads, repeat);
+      REQUIRE(difference(got, right) <= 1);
+      if (first[parts].empty()) first[parts] = got;
+      REQUIRE(got == first[parts]);
     }
   }
 }

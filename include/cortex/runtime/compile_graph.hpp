@@ -1,8 +1,6 @@
 // What stands behind the compile seam: check, lower, schedule, print, compile.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,8 +8,6 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/base/config.hpp"
-#include "cortex/base/error.hpp"
-#include "cortex/base/function_ref.hpp"
 #include "cortex/jit/matrix_unit.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/ra/check.hpp"
@@ -19,7 +15,6 @@
 #include "cortex/ra/share_subtrees.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/runtime/compile_steps.hpp"
-#include "cortex/runtime/cpus.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/group_rules.hpp"
 #include "cortex/runtime/interpret_kernel.hpp"
@@ -42,25 +37,6 @@ namespace detail {
       Code::unavailable,
       "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1 says that there is one): compile for "
       "Target::interpreter(), or build with LLVM 19.1 to 22");
-}
-
-/// Calls f(0) to f(count - 1) on this thread and on others, as many as there are cores; on this one alone if the system
-/// refuses others.
-inline void on_all_cores(int count, FunctionRef<void(int)> f) {
-  std::atomic<int> next{0};
-  const auto take_part = [&](int, int, Barrier&) {
-    for (int i = next++; i < count; i = next++) f(i);
-  };
-  std::unique_ptr<Workers> helpers;
-  try {
-    if (const int threads = std::min(usable_cores(), count); threads > 1)
-      helpers = std::make_unique<Workers>(threads - 1);
-  } catch (const Error&) {
-  }
-  if (helpers)
-    helpers->run(helpers->size() + 1, take_part);
-  else
-    for (int i = 0; i < count; ++i) f(i);
 }
 
 /// Printed as LLVM IR and compiled to machine code.

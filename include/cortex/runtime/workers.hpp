@@ -18,6 +18,7 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/function_ref.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/cpus.hpp"
 
@@ -236,5 +237,28 @@ class Workers {
   std::vector<Slot> slots_;
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
 };
+
+namespace runtime {
+
+/// Calls f(0) to f(count - 1), in any order, on this thread and on others, as many as there are cores; on this one alone
+/// if the system refuses others. If some throw, this throws what the first of them has thrown.
+inline void on_all_cores(int count, FunctionRef<void(int)> f) {
+  std::atomic<int> next{0};
+  const auto take_part = [&](int, int, Barrier&) {
+    for (int i = next++; i < count; i = next++) f(i);
+  };
+  std::unique_ptr<Workers> helpers;
+  try {
+    if (const int threads = std::min(usable_cores(), count); threads > 1)
+      helpers = std::make_unique<Workers>(threads - 1);
+  } catch (const Error&) {
+  }
+  if (helpers)
+    helpers->run(helpers->size() + 1, take_part);
+  else
+    for (int i = 0; i < count; ++i) f(i);
+}
+
+}  // namespace runtime
 
 }  // namespace cortex
