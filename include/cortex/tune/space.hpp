@@ -155,7 +155,8 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   const auto is_branch = [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; };
   if (any_of(graph.ops, is_branch))
     recursion.add("a version for each branch", [](const Schedule& s) { return s.specialize_if_else(); });
-  if (const Schedule s = Schedule::standard(); ra::may_share_subtrees(graph, s) && !ra::shares_subtrees(graph, s))
+  const Schedule standard = Schedule::standard();
+  if (ra::may_share_subtrees(graph, standard) && !ra::shares_subtrees(graph, standard))
     recursion.add("equal subtrees once", [](const Schedule& s) { return s.share_subtrees(); });
   if (graph.structure != ra::StructureKind::dag) {
     recursion.add("unrolled", [name = graph.name](const Schedule& s) { return s.unroll(name, 2); });
