@@ -48,6 +48,13 @@ std::string contents(const fs::path& file) {
 }
 void overwrite(const fs::path& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
 
+/// Keeps something else than code in a file of a cache's, under the same key.
+void spoil(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const auto half = [&](std::size_t at) { return std::stoull(name.substr(at, 16), nullptr, 16); };
+  CodeCache(file.parent_path().string()).keep({half(0), half(16)}, "no object at all");
+}
+
 /// A function that stores `value` where the first word of its argument points to.
 std::string storing(int value) {
   return "define void @kernel(ptr %args) {\n  %to = load ptr, ptr %args\n  store i32 " + std::to_string(value) +
@@ -138,9 +145,7 @@ TEST_CASE("kept code that does not link is compiled anew", "[cache]") {
   const Directory directory;
   cache_code_in(directory.path.string());
   made(7);
-  const std::string name = directory.files().at(0).filename().string();
-  const auto half = [&](std::size_t at) { return std::stoull(name.substr(at, 16), nullptr, 16); };
-  CodeCache(directory.path.string()).keep({half(0), half(16)}, "no object at all");
+  spoil(directory.files().at(0));
   const auto compiled = made(7);
   CHECK(!compiled.from_cache);
   CHECK(stored_by(compiled) == 7);
@@ -162,9 +167,7 @@ TEST_CASE("of a long kernel each part is kept, and what is lost of them is compi
   CHECK(!mixed.from_cache);
   CHECK(stored_by(mixed) == sum_of_many);
   CHECK(directory.files().size() == files.size());
-  const std::string name = files.at(1).filename().string();
-  const auto half = [&](std::size_t at) { return std::stoull(name.substr(at, 16), nullptr, 16); };
-  CodeCache(directory.path.string()).keep({half(0), half(16)}, "no object at all");
+  spoil(files.at(1));
   CHECK(stored_by(make()) == sum_of_many);
   CHECK(make().from_cache);
 }

@@ -305,7 +305,7 @@ TEST_CASE("an element of 8 or 16 bits becomes the number that it stands for, wit
         const Buffer in = buffer("in", type, Role::weight), out = buffer("out", DType::f32);
         const Expr i = Var::make("i"), index = lanes_at(i * lanes, lanes);
         const ir::Program p = program({in, out}, loop(i, imm(std::int64_t(count) / lanes),
-                                                      set(out, index, Cast::make(DType::f32, at(in, index)))));
+                                                  set(out, index, Cast::make(DType::f32, at(in, index)))));
         codegen::LlvmTextOptions options{"kernel", target.vector_bytes, sanitized, converts_f16};
         const jit::Compiled compiled = jit::compile_llvm(codegen::llvm_text(p, options), "kernel", target, {sanitized});
         std::vector<float> got(count);

@@ -22,16 +22,13 @@ constexpr int inputs = CORTEX_LLVM ? 19 : 7, hidden = CORTEX_LLVM ? 37 : 9;  // 
 
 models::Sizes sizes(int D = hidden) { return {.vocabulary = vocabulary, .input = D, .hidden = hidden}; }
 
-std::size_t rank_of(const ra::Graph& graph, const std::string& name) {
-  for (const ra::Op& op : graph.ops)
-    if (op.name() == name) return op.dims.size();
-  return 0;
+const Vector<Dim>& dims_of(const ra::Graph& graph, const std::string& name) {
+  return std::find_if(graph.ops.begin(), graph.ops.end(), [&](const ra::Op& op) { return op.name() == name; })->dims;
 }
+std::size_t rank_of(const ra::Graph& graph, const std::string& name) { return dims_of(graph, name).size(); }
 /// How many elements of the input share a step: its last dimension, over which sums run.
 std::size_t row_of(const ra::Graph& graph, const std::string& name) {
-  for (const ra::Op& op : graph.ops)
-    if (op.name() == name) return std::size_t(op.dims.back().extent());
-  return 0;
+  return std::size_t(dims_of(graph, name).back().extent());
 }
 
 /// What `store_weights` stores: matrices, and not tables and vectors.
