@@ -213,6 +213,22 @@ TEST_CASE("results go to a stream other than the call's behind the call", "[cuda
   CHECK(difference(read(out, f.b.right.size()), f.b.right) <= 1);
 }
 
+TEST_CASE("results of a call are read whatever has been bound since", "[cuda]") {
+  FakeCuda fake;
+  const auto program = models::mv_rnn<Item>(word, left, right, {.hidden = 4}).program;
+  const Items items = forest(Shape::binary, 3, 9, 5);
+  auto model = cuda::compile(program, on_gpu(Group::block, 1), fake.gpu);
+  bind_all<float>(model, random_weights(program.graph(), 3));
+  const auto on = model.to(cuda::Device(fake.device()));
+  cuda::Result result = on(items.roots);
+  const Vector<float> before = result.node(items.roots[0]);
+  const std::size_t nodes = result.num_nodes();
+  model.bind("Emb_v", std::vector<float>(4));  // a vocabulary of another size than that of Emb_M
+  CHECK_THAT(error_of_call([&] { on(items.roots); }), Contains("invalid_weights") && Contains("bind both alike"));
+  CHECK(result.num_nodes() == nodes);
+  CHECK(result.node(items.roots[0]) == before);
+}
+
 TEST_CASE("states of several dimensions and of doubles are written without what pads them", "[cuda]") {
   FakeCuda fake;
   fake.gpu.multiprocessors = 2;

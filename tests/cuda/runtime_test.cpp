@@ -239,6 +239,29 @@ TEST_CASE("weights that are missing are named before anything is sent", "[cuda]"
   CHECK(fake.launches == 0);
 }
 
+TEST_CASE("a schedule's groups bound those of a call on a GPU", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  const cuda::Device device(fake.device());
+  CHECK(b.compile().to(device).most_groups() > 2);
+  auto model = b.compile(on_gpu(Group::block, 1).groups(2));
+  const auto on = model.to(device);
+  CHECK(on.most_groups() == 2);
+  CHECK(on.resident().most_groups() <= 2);
+  cuda::Result result = on(b.items.roots);
+  CHECK(difference(all_roots(result), b.right) <= 1);
+}
+
+TEST_CASE("a device that does not answer leaves the others", "[cuda]") {
+  FakeCuda fake;
+  fake.devices = 3;
+  fake.nameless = 1;
+  const cuda::Devices devices(runtime::cuda_devices(fake.driver()));
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[1].name() == "emulated GPU 2");
+  CHECK_THAT(devices.why(), Contains("device 1: ") && Contains("cuDeviceGetName"));
+}
+
 TEST_CASE("a root that is null is named by its own number", "[cuda]") {
   const Bound b;
   FakeCuda fake;

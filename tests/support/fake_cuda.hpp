@@ -52,6 +52,7 @@ class FakeCuda {
   bool deaf = false;                               // kernels that stay do not go on: others have the device
   bool vanish = false;                             // they are gone, without a word
   int query_error = 0;                             // of each cuStreamQuery
+  int nameless = -1;                               // the number of a device that does not answer
   int refusing = -1;                               // the number of a device that gives no context
   bool cooperates = true;                          // blocks of a launch may wait for each other
   bool modes_without_context = true;               // a thread has a mode of captures before it has a context
@@ -240,6 +241,7 @@ class FakeCuda {
     d.DeviceGetCount = [](int* n) { return *n = now().devices, 0; };
     d.DeviceGet = [](int* device, int number) { return *device = number, number < now().devices ? 0 : 101; };
     d.DeviceGetName = [](char* name, int size, int number) {
+      if (number == now().nameless) return 999;
       return std::snprintf(name, std::size_t(size), "emulated GPU %d", number), 0;
     };
     d.DeviceGetAttribute = [](int* value, int which, int) { return *value = now().attribute(which), 0; };
@@ -265,10 +267,14 @@ class FakeCuda {
   }
 
   static void about_code(jit::CudaDriver& d) {
-    d.ModuleLoadData = [](void** module, const void* image) {
-      Call call("cuModuleLoadData");
-      if (call.not_captured("cuModuleLoadData").error) return call.error;
-      if (now().driver_version < 13000) return int(invalid_image);  // of NVRTC 13, as the one here says that it is
+    d.ModuleLoadDataEx = [](void** module, const void* image, unsigned count, int* options, void** values) {
+      Call call("cuModuleLoadDataEx");
+      if (call.not_captured("cuModuleLoadDataEx").error) return call.error;
+      if (now().driver_version < 13000) {  // of NVRTC 13, as the one here says that it is
+        if (count == 2 && options[0] == 5 && options[1] == 6)
+          std::snprintf(static_cast<char*>(values[0]), std::size_t(values[1]), "ptxas: as the test asked");
+        return int(invalid_image);
+      }
       const HostKernel* kernel = nullptr;
       std::memcpy(&kernel, image, sizeof kernel);
       *module = new Module{{{kernel, "cortex_kernel"},

@@ -56,8 +56,9 @@ enum DeviceAttribute : int {
 };
 enum PointerAttribute : int { context = 1, memory_type = 2, device_ordinal = 9, range_start = 11, range_bytes = 12 };
 inline constexpr unsigned device_memory = 2, unified_memory = 4;  // as which `memory_type` counts what a GPU owns
-inline constexpr unsigned blocking = 0, non_blocking = 1;  // a stream that the default one waits for, or does not
-inline constexpr int relaxed_capture = 2;                  // as what a thread takes captures
+inline constexpr unsigned blocking = 0, non_blocking = 1;        // a stream that the default one waits for, or does not
+inline constexpr int relaxed_capture = 2;                        // as what a thread takes captures
+inline constexpr int error_log_buffer = 5, error_log_bytes = 6;  // options of a module that is loaded
 enum FunctionAttribute : int { local_bytes = 3, registers = 4, max_dynamic_shared_bytes = 8 };
 
 struct alignas(8) LaunchAttribute {
@@ -96,7 +97,7 @@ struct CudaDriver {
   CudaResult (*CtxPushCurrent)(CudaHandle);
   CudaResult (*CtxPopCurrent)(CudaHandle*);
   CudaResult (*CtxGetDevice)(int*);
-  CudaResult (*ModuleLoadData)(CudaHandle*, const void*);
+  CudaResult (*ModuleLoadDataEx)(CudaHandle*, const void*, unsigned, int*, void**);
   CudaResult (*ModuleUnload)(CudaHandle);
   CudaResult (*ModuleGetFunction)(CudaHandle*, CudaHandle, const char*);
   CudaResult (*FuncSetAttribute)(CudaHandle, int, int);
@@ -148,7 +149,7 @@ inline std::shared_ptr<const CudaDriver> find_cuda_driver(std::string& why) {
   bind(d.DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
   bind(d.CtxPushCurrent, "cuCtxPushCurrent_v2"), bind(d.CtxPopCurrent, "cuCtxPopCurrent_v2");
   bind(d.CtxGetDevice, "cuCtxGetDevice");
-  bind(d.ModuleLoadData, "cuModuleLoadData"), bind(d.ModuleUnload, "cuModuleUnload");
+  bind(d.ModuleLoadDataEx, "cuModuleLoadDataEx"), bind(d.ModuleUnload, "cuModuleUnload");
   bind(d.ModuleGetFunction, "cuModuleGetFunction");
   bind(d.FuncSetAttribute, "cuFuncSetAttribute"), bind(d.FuncGetAttribute, "cuFuncGetAttribute");
   bind(d.OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");

@@ -122,7 +122,7 @@ inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why, int driver_vers
 
 /// What NVRTC made of a source.
 struct CudaImage {
-  std::string bytes;  // for `cuModuleLoadData`
+  std::string bytes;  // for `cuModuleLoadDataEx`
   bool ptx = false;   // text for the driver to compile, and not machine code
   std::string log;    // NVRTC's words, and those of its assembler if it was asked
 };

@@ -255,7 +255,8 @@ struct Schedule {
   /// computes its own share of the call's roots, and its threads own slices; groups do not wait for each other. 1: all
   /// threads compute all roots. 0 leaves it to the compiler, which compares barriers with weights that each group reads
   /// again. What a call has of roots and threads bounds its groups; a call whose roots share nodes has one, but for a
-  /// DAG whose groups share few. Several threads read the nodes at the same time. No number changes results.
+  /// DAG whose groups share few. Several threads read the nodes at the same time. On a GPU, the most
+  /// groups of blocks that a launch has. No number changes results.
   [[nodiscard]] Schedule groups(int count) const {
     return with([&](Schedule& s) { s.num_groups = count; });
   }

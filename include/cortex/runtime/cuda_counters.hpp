@@ -14,11 +14,13 @@ namespace cortex::runtime {
 /// A resident model launches only where its kernel was not there; its transfer is the time in which the first group
 /// brings its part of the call to the device, and its kernel's time goes on until all groups have finished.
 struct CudaCounters {
-  int launches = 0;               // of kernels: one each time that the call is made, and one if rows come from tables
+  int launches = 0;               // of kernels: one each time that the call is made, one more if rows come from tables,
+                                  // and one for each `roots_into`
   std::size_t bytes_up = 0;       // of structure that each launch sends to the device
   std::size_t bytes_down = 0;     // of results that have been copied to the host
   std::size_t device_bytes = 0;   // that the call holds on the device, beside the weights, which calls share
-  std::int64_t linearize_ns = 0;  // by the host's clock: nodes are numbered, and what goes up is laid out
+  std::int64_t linearize_ns = 0;  // by the host's clock: nodes are numbered, and what goes up is laid out; weights that
+                                  // have been bound go up in the next call, and are counted here
   std::int64_t copy_ns = 0;       // by the device's clock, of the last launch: that transfer
   std::int64_t kernel_ns = 0;     // and its kernel
 };

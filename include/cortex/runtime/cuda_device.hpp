@@ -78,22 +78,32 @@ class CudaDevice {
     return *nvrtc_;
   }
 
-  /// What NVRTC has made, as a module. Throws as `call`, with what to do where the two do not fit together.
+  /// What NVRTC has made, as a module. Throws as `call`, with the words of the driver's assembler, and with what to do
+  /// where the two do not fit together.
   jit::CudaHandle load(const jit::CudaImage& image) const {
     const auto dotted = [](int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); };
     int major = 0, minor = 0;
     nvrtc().Version(&major, &minor);
     const int driver = driver_version();
     jit::CudaHandle module = nullptr;
+    char words[4096] = {};
+    int options[] = {jit::cuda::error_log_buffer, jit::cuda::error_log_bytes};
+    void* values[] = {words, reinterpret_cast<void*>(sizeof words - 1)};
     try {
-      call("cuModuleLoadData of code by NVRTC " + dotted(major, minor) + ", with a driver of CUDA " +
+      call("cuModuleLoadDataEx of code by NVRTC " + dotted(major, minor) + ", with a driver of CUDA " +
                dotted(driver / 1000, driver % 1000 / 10),
-           [&](const jit::CudaDriver& d) { return d.ModuleLoadData(&module, image.bytes.c_str()); });
+           [&](const jit::CudaDriver& d) {
+             return d.ModuleLoadDataEx(&module, image.bytes.c_str(), 2, options, values);
+           });
     } catch (const Error& error) {
-      if (error.code != Code::unavailable || major <= driver / 1000) throw;
-      throw Error(error.code, error.message +
-                                  ": a driver takes no code of a major version behind its own; install an " +
-                                  "older NVRTC, or let CORTEX_NVRTC say where one is");
+      if (error.code != Code::unavailable) throw;
+      std::string text = error.message;
+      // Machine code goes by the major version; text (PTX) that the driver compiles itself goes by the minor one, too.
+      if (image.ptx ? 1000 * major + 10 * minor > driver : major > driver / 1000)
+        text +=
+            ": a driver takes no code of a version behind its own; install an older NVRTC, or let CORTEX_NVRTC say "
+            "where one is";
+      throw Error(error.code, words[0] ? text + "\n" + words : text);
     }
     return module;
   }
@@ -404,10 +414,10 @@ class PinnedBlock {
   std::size_t size_ = 0;
 };
 
-/// The devices of a machine, or none with the reason.
+/// The devices of a machine that answer.
 struct CudaDevices {
   Vector<std::shared_ptr<const CudaDevice>> all;
-  std::string why;  // there are none; empty if there are some
+  std::string why;  // there are none, or some are missing; empty if all are here
 };
 
 /// The device of a context of the caller's. Throws `Error{invalid_argument}` if it is none.
@@ -439,7 +449,13 @@ inline CudaDevices cuda_devices(const std::shared_ptr<const jit::CudaDriver>& dr
     result.why = "the NVIDIA driver finds no device";
     return result;
   }
-  for (int n = 0; n < count; ++n) result.all.push_back(std::make_shared<const CudaDevice>(driver, nvrtc, n));
+  for (int n = 0; n < count; ++n) {
+    try {
+      result.all.push_back(std::make_shared<const CudaDevice>(driver, nvrtc, n));
+    } catch (const Error& error) {  // the others can be used
+      result.why += (result.why.empty() ? "device " : "; device ") + std::to_string(n) + ": " + error.message;
+    }
+  }
   return result;
 }
 

@@ -150,6 +150,7 @@ class CudaLoaded {
     };
     find(function_, "cortex_kernel"), find(gather_, "cortex_gather"), find(place_, "cortex_place");
     most_groups_ = groups_at_once(*device_, code, function_);
+    if (const int asked = code.executable->schedule.num_groups) most_groups_ = std::min(most_groups_, asked);
   }
 
   void unload() {

@@ -54,7 +54,7 @@ class Device {
   std::shared_ptr<const runtime::CudaDevice> device_;
 };
 
-/// The devices of a machine; none where there are none, and then `why()` says why.
+/// The devices of a machine that answer; where there are none, or one does not, `why()` says why.
 class Devices {
  public:
   explicit Devices(const runtime::CudaDevices& found) : why_(found.why) {
@@ -104,7 +104,7 @@ class Result {
   /// one where the schedule shares them.
   std::size_t num_nodes() const {
     std::size_t sum = 0;
-    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->group(g).nodes.num_reached());
+    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->nodes(g).num_reached());
     return sum;
   }
   std::size_t num_computed() const {
@@ -209,7 +209,7 @@ class Result {
   template <class T = float, class Node>
   Vector<T> node(const Node* node, std::string_view state = {}) {
     for (std::size_t g = 0; g < call_->num_groups(); ++g)
-      if (const std::int32_t number = call_->group(g).nodes.find(node); number >= 0) return row<T>(g, number, state);
+      if (const std::int32_t number = call_->nodes(g).find(node); number >= 0) return row<T>(g, number, state);
     runtime::detail::no_node();
   }
 

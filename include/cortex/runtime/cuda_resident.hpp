@@ -35,7 +35,7 @@ namespace cortex::runtime {
 /// How long a resident model stays on its device, and how much of it it takes.
 struct ResidentOptions {
   int groups = 0;         // of blocks, among which a call's roots are shared; 0: as many as would run at once on all
-                          // multiprocessors but one
+                          // multiprocessors but one, and as the schedule allows
   double idle_ms = 10;    // without a call, after which the kernel ends; the next call launches it again
   double life_ms = 1000;  // after which it ends behind a call: what waits for the whole device has its turn, and no
                           // watchdog of a display's takes it for hung
@@ -195,7 +195,7 @@ class CudaResident final : public CudaDevice::Occupant {
       throw Error(Code::invalid_argument, "a resident model: " + std::to_string(options_.groups) +
                                               " groups are asked for, but " + std::to_string(groups_) +
                                               " run at once on " + device_->name());
-    groups_ = std::min(options_.groups ? options_.groups : groups_, 0xffff);
+    groups_ = std::min(options_.groups ? options_.groups : std::min(groups_, loaded_->most_groups()), 0xffff);
   }
 
   void make_desk(const CudaExecutable& code) {

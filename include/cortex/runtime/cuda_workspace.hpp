@@ -80,7 +80,9 @@ class CudaWorkspace {
   /// Lays out a call on what the linearizers of the first `count` groups have numbered, for `weights`. Allocates if it
   /// is larger than all before it, and waits for the last call of this workspace.
   void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights, CudaLayout layout) {
+    const std::int64_t before = is_timed() ? now_ns() : 0;
     finish();
+    if (is_timed()) waited_ns_ += now_ns() - before;
     num_groups_ = count, num_landed_ = 0;
     head_ = layout == CudaLayout::letter ? std::size_t(codegen::cuda_letter_head) : 0;
     counters_ = {};
@@ -143,6 +145,7 @@ class CudaWorkspace {
       device_->call("a kernel's launch",
                     [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     });
+    ++counters_.launches;
   }
 
   /// Records the event behind what `stream` does now.
@@ -192,12 +195,15 @@ class CudaWorkspace {
     return counters;
   }
   bool is_timed() const { return stopwatch_ != nullptr; }
-  void count_linearization(std::int64_t ns) { counters_.linearize_ns = ns; }
+  /// Of which the wait for the last call of this workspace was none.
+  void count_linearization(std::int64_t ns) { counters_.linearize_ns = ns - std::exchange(waited_ns_, 0); }
 
   std::size_t num_groups() const { return num_groups_; }
   /// The weights whose extents bound what a group's nodes may index.
   const WeightSet& checked_weights(std::size_t group) const { return groups_[group]->weights(); }
   const structure::Arrays& arrays(std::size_t group) const { return groups_[group]->arrays(); }
+  /// What has been numbered, whatever has been bound since.
+  const auto& nodes(std::size_t group) const { return groups_[group]->nodes; }
 
   /// Where a state of a group begins on the device.
   jit::CudaPointer state(std::size_t group, const StateView& view) const {
@@ -520,6 +526,7 @@ class CudaWorkspace {
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;
   CudaCounters counters_;
+  std::int64_t waited_ns_ = 0;         // in `prepare`, for the last call
   Vector<CudaBlock> tensors_;          // [Plan::storage]
   Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
   jit::CudaHandle event_ = nullptr;
