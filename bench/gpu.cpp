@@ -8,8 +8,9 @@
 // with a kernel that stays there from call to call (one call of a round launches it); with --ablation also without
 // parts of the compiler, unrolled and refactored (E5 to E7). Each runs over the same ten batches and is first held
 // against recursion in double; then they alternate round by round. A time is of a whole call, from the roots to their
-// first states on the host. --export writes what was computed with, for peers in other languages: weights, structures
-// and the states that are right. --compile needs no GPU: it compiles each system for one that need not be there.
+// first states on the host. Rows are written after each case, so what stops the program costs one. --export writes what
+// was computed with, for peers in other languages: weights, structures and the states that are right. --compile needs
+// no GPU: it compiles each system for one that need not be there.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -494,43 +495,76 @@ void compile_all(const Options& options, const std::vector<Way>& ways) {
       }
 }
 
-int run(const Options& options) {
+/// The rows so far and what they are of, in their files after each case: a kernel that hangs, or a machine that is
+/// taken away, costs the case that runs.
+class Results {
+ public:
+  explicit Results(const Options& options) : options_(options) {}
+
+  void describe(Json::Fields fields) {
+    for (auto& field : fields) about_.push_back(std::move(field));
+    write();
+  }
+  void add(std::vector<Json> rows) {
+    for (Json& row : rows) rows_.push_back(std::move(row));
+    write();
+  }
+
+ private:
+  void write() const {
+    if (!options_.about.empty()) write_json(options_.about, Json::object(about_));
+    if (!options_.json.empty()) write_json(options_.json, Json::lines(rows_));
+  }
+
+  const Options& options_;
+  Json::Fields about_;
+  std::vector<Json> rows_;
+};
+
+/// Times the systems over one case. Returns whether what they computed is right.
+bool time_case(const Weights& weights, std::size_t size, const Systems& systems, const Options& options,
+               Results& results) {
+  const Batches batches = batches_for(weights.model, size);
+  Case one(weights, batches);
+  if (!options.to.empty()) export_case(options.to, weights, batches, one.reference());
+  if (systems.all.empty()) return true;
+  std::printf("\n%s, hidden %zu, batch %zu (%.1f nodes)\n", name_of(weights.model), weights.hidden, size,
+              batches.mean_nodes());
+  for (const auto& [way, code] : systems.all) one.add(*way, *code);
+  one.run(options.rounds);
+  results.add(rows_of(weights, batches, one.contenders()));
+  return std::all_of(one.contenders().begin(), one.contenders().end(), [](const Contender& c) { return c.right; });
+}
+
+std::vector<Way> ways_of(const Options& options) {
   std::vector<Way> ways;
   for (const Way& way : all_ways())
     if (options.systems.empty()
             ? options.ablation || !way.ablation
             : std::find(options.systems.begin(), options.systems.end(), way.name) != options.systems.end())
       ways.push_back(way);
+  return ways;
+}
+
+int run(const Options& options) {
+  const std::vector<Way> ways = ways_of(options);
   if (options.capability) return compile_all(options, ways), 0;
   const cortex::cuda::Devices devices = cortex::cuda::devices();
   if (devices.empty()) std::printf("no GPU is timed: %s\n", devices.why().c_str());
   if (devices.empty() && options.to.empty()) return 0;
-  Json::Fields about;
-  if (!devices.empty()) about = describe(*devices[0].shared());
+  Results results(options);
+  results.describe(devices.empty() ? Json::Fields{} : describe(*devices[0].shared()));
 
-  std::vector<Json> rows;
   bool right = true;
   for (const std::string& name : options.models) {
     const Model model = model_named(name);
     for (const int hidden : options.hidden_of(model)) {
       const Weights weights = random_weights(model, hidden);
       const Systems systems = devices.empty() ? Systems() : Systems(ways, devices[0], weights);
-      for (const std::size_t size : options.batch) {
-        const Batches batches = batches_for(model, size);
-        Case one(weights, batches);
-        if (!options.to.empty()) export_case(options.to, weights, batches, one.reference());
-        if (systems.all.empty()) continue;
-        std::printf("\n%s, hidden %d, batch %zu (%.1f nodes)\n", name.c_str(), hidden, size, batches.mean_nodes());
-        for (const auto& [way, code] : systems.all) one.add(*way, *code);
-        one.run(options.rounds);
-        for (Json& row : rows_of(weights, batches, one.contenders())) rows.push_back(std::move(row));
-        for (const Contender& contender : one.contenders()) right = right && contender.right;
-      }
+      for (const std::size_t size : options.batch) right = time_case(weights, size, systems, options, results) && right;
     }
   }
-  if (options.levels && !devices.empty()) about.push_back({"levels", Json::lines(time_levels(devices[0]))});
-  if (!options.about.empty()) write_json(options.about, Json::object(about));
-  if (!options.json.empty()) write_json(options.json, Json::lines(rows));
+  if (options.levels && !devices.empty()) results.describe({{"levels", Json::lines(time_levels(devices[0]))}});
   if (!right) std::printf("\nWRONG: a system differs from recursion in double by more than rounding explains\n");
   return right ? 0 : 1;
 }
@@ -559,6 +593,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(70, 120));
   app.add_option("--export", options.to, "Write weights, structures and right states to files in this directory");
   app.add_flag("--levels", options.levels, "Also what a level costs by itself");
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12);  // a line is told when it is known, into a log, too
   try {
     app.parse(argc, argv);
     return run(options);

@@ -292,6 +292,13 @@ def time_case(path, options):
     return rows, all(errors[s.name] <= 1e-4 * max(1.0, float(case["states"].abs().max())) for s in systems)
 
 
+def write_rows(path, rows):
+    """Beside the file first: it is whole at all times, whatever stops this."""
+    part = path.with_name(path.name + ".part")
+    part.write_text("[\n  " + ",\n  ".join(json.dumps(row) for row in rows) + "\n]\n")
+    part.replace(path)
+
+
 def print_ratios(rows, beside):
     """How many times faster Cortex is: end to end than PyTorch's calls, its kernel than the replay of a graph."""
     ours = {(r["model"], r["hidden"], r["batch"]): r for r in beside if r["system"] == "cortex"}
@@ -316,16 +323,17 @@ def main():
         sys.exit("gpu_torch.py: PyTorch sees no GPU")
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    sys.stdout.reconfigure(line_buffering=True)
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name() if options.device == 'cuda' else 'CPU'}")
     rows, right = [], True
     for path in sorted(options.cases.glob("*.safetensors")):
         more, fine = time_case(path, options)
         rows += more
         right = right and fine
+        if options.json:
+            write_rows(options.json, rows)
     if options.beside:
         print_ratios(rows, json.loads(options.beside.read_text()))
-    if options.json:
-        options.json.write_text("[\n  " + ",\n  ".join(json.dumps(row) for row in rows) + "\n]\n")
     sys.exit(0 if right else 1)
 
 

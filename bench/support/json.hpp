@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -62,12 +63,18 @@ class Json {
   std::string text_;
 };
 
-/// Writes a value to a file, or to the standard output, "-".
+/// Writes a value to a file, or to the standard output, "-". A file is whole at all times, whatever stops the program:
+/// the value is written beside it first. What is no file, as a device, is written to as it is.
 inline void write_json(const std::string& path, const Json& value) {
-  std::FILE* const file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
+  namespace fs = std::filesystem;
+  const bool there = path != "-" && fs::exists(path), renamed = path != "-" && (!there || fs::is_regular_file(path));
+  const std::string whole = there && renamed ? fs::canonical(path).string() : path;  // of a link what it leads to
+  const std::string to = renamed ? whole + ".part" : path;
+  std::FILE* const file = path == "-" ? stdout : std::fopen(to.c_str(), "w");
   if (!file) throw std::runtime_error(path + " cannot be written");
-  const bool written = std::fprintf(file, "%s\n", value.text().c_str()) > 0 && std::fflush(file) == 0;
-  if (path != "-") std::fclose(file);
+  bool written = std::fprintf(file, "%s\n", value.text().c_str()) > 0 && std::fflush(file) == 0;
+  if (path != "-") written = std::fclose(file) == 0 && written;
+  if (written && renamed) written = std::rename(to.c_str(), whole.c_str()) == 0;
   if (!written) throw std::runtime_error(path + " cannot be written");
 }
 

@@ -37,6 +37,25 @@ expect 0 "sanitizer --tool racecheck --error-exitcode 9 build/gpu/gpu --hidden 3
 refute "== memcheck"
 expect 2 "there is no part 'times'" --parts build,times
 expect 2 "there is no tool 'leaks'" --tools leaks
+# What fails, and what hangs: it is stopped and named, and what comes after it runs.
+printf '#!/bin/sh\nexit 42\n' >"$work/build/gpu/models_test"
+expect 1 "gpu --rounds 7 --levels" --parts check,time --rounds 7
+printf '#!/bin/sh\necho begun\nexec sleep 60\n' >"$work/build/gpu/models_test"
+cp "$work/build/gpu/models_test" "$work/bin/compute-sanitizer"
+expect 12 "gpu --rounds 7 --levels" --parts check,sanitize,time --limit 1 --rounds 7
+for words in begun "== racecheck" \
+  "== check ran over its limit of 1 seconds, and is not all there. Stopped: build/gpu/models_test [device]" \
+  "== sanitize ran over its limit of 1 seconds, and is not all there. Stopped: compute-sanitizer --tool memcheck"; do
+  grep -qF -e "$words" "$work/out" || { echo "'$words' is not in:"; cat "$work/out"; failed=1; }
+done
+cp "$work/build/gpu/gpu" "$work/ends"
+cp "$work/build/gpu/models_test" "$work/build/gpu/gpu"
+touch "$work/build/gpu/torch.json"
+expect 16 "== time ran over its limit of 1 seconds, and is not all there. Stopped: build/gpu/gpu" --parts time --limit 1
+[ ! -e "$work/build/gpu/torch.json" ] || { echo "rows of an earlier run were left"; failed=1; }
+cp "$work/ends" "$work/build/gpu/gpu"
+expect 2 "--limit takes seconds, and not 'soon'" --limit soon
+
 rm "$work/build/gpu/models_test"
 expect 1 "build/gpu/models_test is not there: --parts build makes it" --parts check
 exit $failed
