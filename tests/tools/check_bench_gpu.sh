@@ -48,13 +48,32 @@ for words in begun "== racecheck" \
   "== sanitize ran over its limit of 1 seconds, and is not all there. Stopped: compute-sanitizer --tool memcheck"; do
   grep -qF -e "$words" "$work/out" || { echo "'$words' is not in:"; cat "$work/out"; failed=1; }
 done
-cp "$work/build/gpu/gpu" "$work/ends"
+mv "$work/build/gpu/gpu" "$work/ends"
 cp "$work/build/gpu/models_test" "$work/build/gpu/gpu"
 touch "$work/build/gpu/torch.json"
 expect 16 "== time ran over its limit of 1 seconds, and is not all there. Stopped: build/gpu/gpu" --parts time --limit 1
 [ ! -e "$work/build/gpu/torch.json" ] || { echo "rows of an earlier run were left"; failed=1; }
-cp "$work/ends" "$work/build/gpu/gpu"
+for program_file in build/gpu/gpu build/gpu/models_test bin/compute-sanitizer; do cp "$work/ends" "$work/$program_file"; done
 expect 2 "--limit takes seconds, and not 'soon'" --limit soon
+
+# The ablation is of its own models and systems, in files of its own, and stands back behind what the user says.
+ablation="--systems cortex,cortex_unfused,cortex_unspecialized,cortex_unbatched,cortex_unrolled,cortex_refactored"
+expect 0 "gpu --models treelstm,treernn,treegru,simpletreegru --hidden 256 --batch 10 $ablation --rounds 5 --json $work/build/gpu/gpu.ablation.json" \
+  --parts ablation --rounds 5
+refute "== latency"
+expect 0 "gpu --hidden 256 --batch 10 $ablation --models=treegru --json" --parts ablation --models=treegru
+expect 0 "gpu --levels" --parts time,ablation --no-ablation
+refute "== ablation"
+# All parts, of a compiler that makes what stands there already.
+printf '#!/bin/sh\n:\n' >"$work/bin/compiles"
+chmod +x "$work/bin/compiles"
+CXX=compiles expect 0 "== ablation" --headers "$work"
+CXX=compiles expect 0 "== latency" --headers "$work" --no-ablation
+refute "== ablation"
+for option in --quick --ablation --systems=cortex; do
+  CXX=compiles expect 0 "== latency" --headers "$work" $option
+  refute "== ablation"
+done
 
 rm "$work/build/gpu/models_test"
 expect 1 "build/gpu/models_test is not there: --parts build makes it" --parts check

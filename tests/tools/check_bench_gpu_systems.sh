@@ -23,6 +23,10 @@ END
 sed -n 's/^\([a-z]*\), hidden [0-9]*, \([a-z0-9_]*\): left out: .*/\1 \2/p' "$work/out" | sort | diff "$work/expected" - || failed=1
 [ "$(wc -l <"$work/out")" = $((7 * 20)) ] || { echo "there are not 7 x 20 lines"; failed=1; }
 
+# The models that bench/gpu ablates beside these; what only adds has no cut.
+expect 0 "simpletreegru, hidden 24, cortex_refactored: block" --compile 90 --ablation --hidden 24 --models treernn,simpletreegru
+[ "$(grep 'left out' "$work/out" | cut -d : -f 1)" = "treernn, hidden 24, cortex_refactored" ] || { cat "$work/out"; failed=1; }
+
 CUDA_VISIBLE_DEVICES='' expect 0 "no GPU is timed" --models treegru --hidden 8 --batch 2 --export "$work/cases"
 [ -s "$work/cases/treegru-8-2.safetensors" ] || { echo "no case was exported"; failed=1; }
 
