@@ -7,8 +7,10 @@
 // Prints a table for each architecture: registers of a thread and how many of them hold weights, shared memory of a
 // block, and bytes that are spilled. `peeled` kernels have code of their own for 4, 2 and 1 nodes that a thread
 // computes side by side, the last of a level being fewer; the others have code for one node. What is unrolled is so by
-// two levels, and goes node by node. A model's kernels all have the same blocks and threads.
+// two levels, and goes node by node. A model's kernels all have the same blocks and threads. Where the compiler refuses
+// a place for the weights the table says so, and why is told below it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cortex/codegen/cuda_text.hpp>
 #include <cortex/cuda.hpp>
 #include <cortex/lower/lower.hpp>
@@ -83,33 +85,54 @@ std::string report(const Kernel& kernel, int sm, const cortex::jit::Nvrtc& nvrtc
   return spills ? text + ", spills " + std::to_string(spills) + " B" : text;
 }
 
+/// Why kernels are refused, each reason once.
+using Reasons = std::vector<std::string>;
+
+/// What stands in the table of one kernel.
+std::string cell(const cortex::ra::Graph& graph, const cortex::Schedule& schedule, int rows, Kept kept,
+                 const cortex::Gpu& gpu, const cortex::jit::Nvrtc& nvrtc, Reasons& reasons) try {
+  const Kernel kernel = kernel_of(graph, schedule, rows, kept, gpu);
+  const bool fits = kept != Kept::on_chip || kernel.text.chip_bytes;
+  return fits ? report(kernel, gpu.sm, nvrtc) : "does not fit";
+} catch (const cortex::Error& error) {
+  if (error.code == cortex::Code::internal) throw;
+  const std::string reason = error.message.substr(0, error.message.find('\n'));  // not the code that NVRTC refuses
+  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) reasons.push_back(reason);
+  return "refused";
+}
+
+/// The lines of a model: peeled or not, and unrolled.
+template <class Program>
+void print_lines(const std::string& name, const Program& program, bool unrollable, int hidden, const cortex::Gpu& gpu,
+                 const cortex::jit::Nvrtc& nvrtc, Reasons& reasons) {
+  for (const char* const how : {"peeled", "", "unrolled"}) {
+    const bool peeled = how == std::string("peeled"), unrolled = how == std::string("unrolled");
+    if (unrolled && !unrollable) continue;
+    const auto standard = cortex::Schedule::standard();
+    const auto schedule = unrolled ? standard.unroll(program, 2) : standard;
+    std::printf("| %s %d | %s |", name.c_str(), hidden, how);
+    for (const Kept kept : all_places) {
+      std::printf(" %s |", cell(program.graph(), schedule, peeled ? 4 : 1, kept, gpu, nvrtc, reasons).c_str());
+      std::fflush(stdout);
+    }
+    std::printf("\n");
+  }
+}
+
 void print_table(const Options& options, int sm, const cortex::jit::Nvrtc& nvrtc) {
   const cortex::Gpu gpu = cortex::Gpu::of(sm);
+  Reasons reasons;
   std::printf("\n| %d.%d | | streamed | in shared memory | in registers, as fits | all in registers |\n", sm / 10,
               sm % 10);
   std::printf("|---|---|---|---|---|---|\n");
   for (const std::string& name : options.models) {
     const Model model = model_named(name);
     const int hidden = options.hidden ? options.hidden : model == Model::mvrnn ? 64 : 256;
-    with_program(model, hidden, [&](const auto& program) {
-      for (const bool unrolled : {false, true}) {
-        if (unrolled && model == Model::dagrnn) continue;  // nodes of a DAG have several parents
-        for (const bool peeled : {true, false}) {
-          if (unrolled && peeled) continue;  // its subtrees are computed node by node
-          const auto standard = cortex::Schedule::standard();
-          const auto schedule = unrolled ? standard.unroll(program, 2) : standard;
-          std::printf("| %s %d | %s |", name.c_str(), hidden, unrolled ? "unrolled" : peeled ? "peeled" : "");
-          for (const Kept kept : all_places) {
-            const Kernel kernel = kernel_of(program.graph(), schedule, peeled ? 4 : 1, kept, gpu);
-            const bool fits = kept != Kept::on_chip || kernel.text.chip_bytes;
-            std::printf(" %s |", fits ? report(kernel, sm, nvrtc).c_str() : "does not fit");
-            std::fflush(stdout);
-          }
-          std::printf("\n");
-        }
-      }
-    });
+    const bool unrollable = model != Model::dagrnn;  // nodes of a DAG have several parents
+    with_program(model, hidden,
+                 [&](const auto& program) { print_lines(name, program, unrollable, hidden, gpu, nvrtc, reasons); });
   }
+  for (const std::string& reason : reasons) std::printf("\nrefused: %s\n", reason.c_str());
 }
 
 int run(const Options& options) {
