@@ -97,6 +97,28 @@ expect 1 "has no lines" "$work/met.json" --out "$work/met.json"
 echo '{"overhead": 3}' >"$work/part.experiments.json"
 expect 1 "no rows of bench/run" "$work/part.json"
 
+# Of a GPU: the device is told, and what is not measured is listed and not counted.
+case='"model": "treelstm", "hidden": 256, "batch": 10'
+list "{$case, \"system\": \"cortex\", \"median_us\": 100, \"kernel_us\": 60, \"launches\": 2}" >"$work/gpu.json"
+list "{$case, \"system\": \"torch_level\", \"median_us\": 900}" >"$work/torch.json"
+expect 0 "gpu.json: on which device is not recorded; the bars were set on an H200" --gpu "$work/gpu.json" "$work/torch.json"
+says 'treelstm 256, batch of 10: launches a call                2.00   1              MISSED'
+says 'treelstm 256, batch of 10: kernel, us                    60.00   at most 60     met'
+says 'treelstm 256, batch of 10: torch_level / median_us        9.00   at least 8     met'
+says 'treelstm 256, batch of 10: torch_graph / kernel_us               at least 2     not measured'
+says 'lstm 256, batch of 1: torch_rnn / median_us                      at least 1     not measured'
+says '2 of 3 bars are met; 81 are not measured.'
+echo '{"device": "NVIDIA H100 80GB HBM3", "date": "2026-04-05"}' >"$work/gpu.about.json"
+expect 0 "1 of 2 bars are met; 82 are not measured." --gpu "$work/gpu.json"
+says 'gpu.json: NVIDIA H100 80GB HBM3, 2026-04-05; another device than the bars were set on, an H200'
+echo '{"device": "NVIDIA H200", "date": "2026-04-05"}' >"$work/gpu.about.json"
+echo '[]' >"$work/gpu.json"
+expect 0 "0 of 0 bars are met; 84 are not measured." --gpu "$work/gpu.json" "$work/torch.json"
+[ "$(head -n 1 "$work/out")" = "gpu.json: NVIDIA H200, 2026-04-05" ] || { head -n 1 "$work/out"; failed=1; }
+expect 2 "not of --gpu" --gpu "$work/gpu.json" --least
+expect 2 "not of --gpu" --gpu "$work/gpu.json" --out "$work/bars.md"
+expect 1 "no rows of bench/gpu" --gpu "$work/gpu.about.json"
+
 # What the programs write is taken.
 expect 0 "TreeFC 16, batch of 1" "$rows/rows.json"
 says '| `linearize` | '"$(date -u +%Y)"

@@ -9,8 +9,11 @@ cp "$program" "$work/bench/gpu"
 program=$work/bench/gpu
 printf '#!/bin/sh\necho "$(basename "$0") $* with NVRTC of $CORTEX_NVRTC ."\n' >"$work/build/gpu/gpu"
 cp "$work/build/gpu/gpu" "$work/build/gpu/models_test"
+# of python3's, whose PyTorch sees a GPU where SEES is set, and which writes rows then
+printf '#!/bin/sh\ncase $1 in -c) exit ${SEES-1};; */gpu_torch.py) touch build/gpu/torch.json;; esac\necho "python3 $*"\n' \
+  >"$work/bin/python3"
 printf '#!/bin/sh\necho "sanitizer $*"\n' >"$work/bin/compute-sanitizer"
-chmod +x "$work"/build/gpu/* "$work/bin/compute-sanitizer"
+chmod +x "$work"/build/gpu/* "$work"/bin/*
 export PATH=$work/bin:$PATH CORTEX_NVRTC=/some/where
 
 # refute <words>: which the last output must not hold
@@ -52,9 +55,17 @@ mv "$work/build/gpu/gpu" "$work/ends"
 cp "$work/build/gpu/models_test" "$work/build/gpu/gpu"
 touch "$work/build/gpu/torch.json"
 expect 16 "== time ran over its limit of 1 seconds, and is not all there. Stopped: build/gpu/gpu" --parts time --limit 1
+refute "bench/bars"
 [ ! -e "$work/build/gpu/torch.json" ] || { echo "rows of an earlier run were left"; failed=1; }
 for program_file in build/gpu/gpu build/gpu/models_test bin/compute-sanitizer; do cp "$work/ends" "$work/$program_file"; done
 expect 2 "--limit takes seconds, and not 'soon'" --limit soon
+
+# What was measured is held against what is asked, with PyTorch and without.
+printf '#!/bin/sh\ntouch build/gpu/gpu.json\n' >"$work/build/gpu/gpu"
+SEES=0 expect 0 "python3 bench/bars --gpu $work/build/gpu/gpu.json $work/build/gpu/torch.json" --parts time
+expect 0 "python3 bench/bars --gpu $work/build/gpu/gpu.json" --parts time
+refute "torch.json"
+cp "$work/ends" "$work/build/gpu/gpu"
 
 # The ablation is of its own models and systems, in files of its own, and stands back behind what the user says.
 ablation="--systems cortex,cortex_unfused,cortex_unspecialized,cortex_unbatched,cortex_unrolled,cortex_refactored"

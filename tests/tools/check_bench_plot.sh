@@ -20,6 +20,7 @@ if command -v python3 >/dev/null; then
     failed=1
   fi
   expect 1 "needs one line" "$rows/rows.json" --readme "$rows/rows.json"
+  expect 2 "--gpu has none" --gpu "$rows/rows.json" --readme "$work/readme.md"
 fi
 if [ -z "$python" ]; then
   if [ $failed = 1 ]; then exit 1; fi
