@@ -38,10 +38,10 @@ int number_before(const std::string& log, const std::string& what) {
 
 constexpr std::initializer_list<int> everywhere{75, 80, 90, 100};  // those of them that NVRTC knows
 
-/// `resident`: the kernel that stays on the device.
+/// `resident`: the kernel that stays on the device. `grid`: the blocks of a group meet in global memory.
 template <class Program>
 void check_default(const Program& program, std::initializer_list<int> architectures, const Schedule& schedule,
-                   bool resident = false) {
+                   bool resident = false, bool grid = false) {
   const std::vector<int> known = jit::detail::architectures(nvrtc());
   for (const int sm : architectures) {
     if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
@@ -53,6 +53,7 @@ void check_default(const Program& program, std::initializer_list<int> architectu
     REQUIRE(own != std::string::npos);
     const std::string report = image.log.substr(own);
     CAPTURE(program.name(), sm, image.log);
+    if (grid) CHECK(code->shape.group == Group::grid);
     CHECK(!image.ptx);
     CHECK(image.bytes.substr(1, 3) == "ELF");
     CHECK(number_before(report, " bytes spill stores") == 0);
@@ -94,14 +95,24 @@ TEST_CASE("by default no kernel of a sequence model or an N-ary one spills", "[c
   check_default(models::nary_tree_lstm<Item>(word, by_position, sizes(128, 128)).program, everywhere, standard);
 }
 
+TEST_CASE("by default no kernel that is a grid's spills", "[cuda][nvrtc]") {
+  nvrtc();
+  const auto check = [](const auto& program) { check_default(program, {80, 90}, Schedule::standard(), false, true); };
+  check(models::tree_lstm<Item>(word, kids, sizes(512, 512)).program);
+  check(models::tree_gru<Item>(word, kids, sizes(512, 512)).program);
+  check(models::lstm<Item>(word, before, sizes(512, 512)).program);
+  check(models::gru<Item>(word, before, sizes(512, 512)).program);
+}
+
 TEST_CASE("every model is PTX, too, for devices that are newer than NVRTC", "[cuda][nvrtc]") {
   nvrtc();
-  const auto check = [](const auto& program) {
-    const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard(), Gpu::of(90), {});
-    const jit::CudaImage image = jit::compile_cuda(nvrtc(), code->text.source(), 90, {.force_ptx = true});
-    CAPTURE(program.name());
+  const auto check = [](const auto& program, int sm = 90) {
+    const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard(), Gpu::of(sm), {});
+    const jit::CudaImage image = jit::compile_cuda(nvrtc(), code->text.source(), sm, {.force_ptx = true});
+    CAPTURE(program.name(), sm);
     CHECK(image.ptx);
-    CHECK_THAT(image.bytes, Contains(".entry cortex_kernel"));
+    CHECK_THAT(image.bytes, Contains(".entry cortex_kernel") && Contains(".target sm_" + std::to_string(sm)));
+    return code;
   };
   check(models::tree_fc<Item>(word, left, right, sizes(0, 64)).program);
   check(models::dag_rnn<Item>(word, kids, sizes(64, 64)).program);
@@ -112,6 +123,22 @@ TEST_CASE("every model is PTX, too, for devices that are newer than NVRTC", "[cu
   check(models::mv_rnn<Item>(word, left, right, sizes(0, 32)).program);
   check(models::lstm<Item>(word, before, sizes(64, 64)).program);
   check(models::gru<Item>(word, before, sizes(64, 64)).program);
+  for (const int sm : {80, 90}) {  // grids
+    CHECK(check(models::tree_lstm<Item>(word, kids, sizes(512, 512)).program, sm)->shape.group == Group::grid);
+    CHECK(check(models::gru<Item>(word, before, sizes(512, 512)).program, sm)->shape.group == Group::grid);
+  }
+}
+
+TEST_CASE("kernels that stay on the device are PTX, too", "[cuda][nvrtc]") {
+  nvrtc();
+  for (const int sm : {80, 90}) {
+    const auto code = runtime::compile_cuda_graph(models::tree_lstm<Item>(word, kids, sizes(64, 64)).program.graph(),
+                                                  Schedule::standard(), Gpu::of(sm), {});
+    const jit::CudaImage image = jit::compile_cuda(nvrtc(), code->text.resident_source(), sm, {.force_ptx = true});
+    CAPTURE(sm);
+    CHECK(image.ptx);
+    CHECK_THAT(image.bytes, Contains(".entry cortex_resident") && Contains(".target sm_" + std::to_string(sm)));
+  }
 }
 
 TEST_CASE("weights in two bytes or one do not spill", "[cuda][nvrtc]") {
