@@ -12,6 +12,7 @@
 #include "cortex/models/lstm.hpp"
 #include "cortex/models/mv_rnn.hpp"
 #include "cortex/models/nary_tree_lstm.hpp"
+#include "cortex/models/tokens.hpp"
 #include "cortex/models/tree_fc.hpp"
 #include "cortex/models/tree_gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
@@ -190,6 +191,9 @@ TEST_CASE("a GPU runs TreeLSTM", "[cuda]") {
 TEST_CASE("a GPU runs TreeGRU", "[cuda]") {
   check_model(models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
 }
+TEST_CASE("a GPU runs SimpleTreeGRU", "[cuda]") {
+  check_model(models::simple_tree_gru<Item>(word, kids, sizes(5, 16)).program, Shape::ragged);
+}
 TEST_CASE("a GPU runs DAG-RNN", "[cuda]") {
   check_model(models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag);
 }
@@ -207,6 +211,54 @@ TEST_CASE("a GPU runs the GRU", "[cuda]") {
 }
 TEST_CASE("a GPU runs N-ary TreeLSTM, whose children may be absent", "[cuda]") {
   check_model(models::nary_tree_lstm<Item>(word, by_position, sizes(5, 24)).program, Shape::positional, false);
+}
+
+/// Recursions that follow each other in one kernel: a layer reads all of the one before, and in both directions what
+/// comes after a step too.
+TEST_CASE("a GPU runs layers of sequences, in one direction and in both", "[cuda]") {
+  const auto check = [](const auto& program, const Schedule& schedule) {
+    const NamedNumbers weights = random_weights(program.graph(), 3);
+    const Items items = forest(Shape::sequence, 3, 9, 5);
+    FakeCuda fake;
+    fake.gpu.multiprocessors = 6;
+    fake.order = {Interleaving::random, 11};
+    CAPTURE(program.name(), int(schedule.gpu.group));
+    const std::vector<float> got = emulated(fake, program, schedule, weights, items);
+    CHECK(fake.problem == "");
+    CHECK(difference(got, interpreted(program, weights, items)) <= 1);
+    CHECK(fake.launches == 1);
+  };
+  const auto stacked = models::lstm<Item, float, 2>(word, before, sizes(5, 8)).program;
+  check(stacked, on_gpu(Group::cluster, 2));
+  check(stacked, on_gpu(Group::grid, 3));
+  check(models::bidirectional_gru<Item, float, 2>(word, before, sizes(3, 4)).program, on_gpu(Group::grid, 3));
+}
+
+TEST_CASE("a GPU runs models over tokens, with the bits of linked nodes", "[cuda]") {
+  const auto linked = models::bidirectional_lstm<Item>(word, before, sizes(5, 8));
+  const auto rows = models::bidirectional_lstm<models::Token>(models::token_word, models::token_before, sizes(5, 8));
+  const NamedNumbers weights = random_weights(rows.program.graph(), 3);
+  const Items items = forest(Shape::sequence, 3, 9, 5);
+  models::Sequences sequences;
+  for (const Item* root : items.roots) {
+    std::vector<int> words;
+    for (const Item* step = root; step; step = step->before) words.insert(words.begin(), step->word);
+    sequences.add(words);
+  }
+  FakeCuda fake;
+  const auto load = [&](const auto& program) {
+    auto model = cuda::compile(program, on_gpu(Group::cluster, 2), fake.gpu);
+    bind_all<float>(model, weights);
+    return model.to(cuda::Device(fake.device()));
+  };
+  const auto of_items = load(linked.program);
+  const auto of_tokens = load(rows.program);
+  cuda::Result right = of_items(items.roots), got = of_tokens(sequences);
+  CHECK(difference(all_roots(right), interpreted(linked.program, weights, items)) <= 1);
+  CHECK(all_roots(got) == all_roots(right));
+  for (std::size_t s = 0; s < sequences.size(); ++s)
+    CHECK(got.node(&sequences[s].back(), "h_l0_reverse") == right.node(items.roots[s], "h_l0_reverse"));
+  CHECK(fake.problem == "");
 }
 
 TEST_CASE("a GPU negates numbers made of the nodes' integers as numbers", "[cuda]") {
@@ -263,6 +315,7 @@ TEST_CASE("the devices of this machine run every model", "[cuda][device]") {
     check_on(device, models::tree_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
     check_on(device, models::tree_lstm<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
     check_on(device, models::tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
+    check_on(device, models::simple_tree_gru<Item>(word, kids, sizes(5, 24)).program, Shape::ragged);
     check_on(device, models::dag_rnn<Item>(word, kids, sizes(5, 24)).program, Shape::dag);
     check_on(device, models::mv_rnn<Item>(word, left, right, sizes(0, 17)).program, Shape::binary);
     check_on(device, models::tree_fc<Item>(word, left, right, sizes(0, 24)).program, Shape::binary);
