@@ -26,6 +26,10 @@ inline Schedule on_gpu(Group group, int blocks, GpuSchedule::Weights weights = G
   return Schedule::standard().on_gpu(how);
 }
 
+/// A `spin_limit` for devices that are there, on which nothing else ends a kernel whose blocks wait for ever: seconds,
+/// and then an error.
+inline constexpr std::int64_t patient_looks = 10'000'000;
+
 /// Without rows that blocks keep at hand: for what tests see of shared memory and of the text itself.
 inline Schedule without_recent_rows(const Schedule& schedule) {
   GpuSchedule how = schedule.gpu;

@@ -60,6 +60,9 @@ std::vector<double> values_of(const ra::Op& state, cuda::Result& result, const V
   return state.buffer->dtype == DType::f32 ? values(float()) : values(double());
 }
 
+/// Of a device, where nothing else ends a kernel whose blocks wait for ever: seconds, and then an error.
+constexpr std::int64_t spin_limit = 10'000'000;
+
 /// Where models run: in the emulation, or on a device that is there.
 struct Place {
   Gpu gpu;
@@ -102,6 +105,7 @@ void shape(FakeCuda& fake, int seed) {
 bool check(const Place& place, const GraphCase& model, const Schedule& schedule, int seed) {
   runtime::CudaCompileOptions options;
   options.verify = true;
+  if (!place.problem) options.spin_limit = spin_limit;
   std::shared_ptr<const runtime::CudaExecutable> code;
   try {
     code = runtime::compile_cuda_graph(model.graph, schedule, place.gpu, options);

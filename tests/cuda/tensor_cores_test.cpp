@@ -333,7 +333,9 @@ TEST_CASE("tensor cores of a device make the products of the interpreter", "[cud
     const std::vector<float> right = interpreted_rounded(program, type, weights, items);
     CHECK(*std::max_element(right.begin(), right.end()) < 0x1p23);
     for (const Schedule& way : {Schedule::standard(), on_gpu(Group::grid, 3), on_gpu(Group::block, 1)}) {
-      auto model = cuda::compile(program, with(type, way), devices[0].gpu());
+      cuda::CompileOptions options;
+      options.spin_limit = patient_looks;  // of the grids
+      auto model = cuda::compile(program, with(type, way), devices[0].gpu(), options);
       bind_all<float>(model, weights);
       cuda::Result result = model.to(devices[0])(items.roots);
       CHECK(all_roots(result) == right);
