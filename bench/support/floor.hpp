@@ -64,9 +64,11 @@ std::vector<Work> work_of_levels(bool shared, const Roots& roots, OfLevel of_lev
 inline std::vector<Work> work_of(Model model, std::size_t hidden, const Roots& roots) {
   const double H = double(hidden);
   double all = 0;
-  std::vector<Work> levels = work_of_levels(
-      model == Model::dagrnn, roots,
-      [&](bool leaves, double nodes, double children) { return work_of_level(model, H, leaves, nodes, children); });
+  std::vector<Work> levels =
+      work_of_levels(model == Model::dagrnn, roots, [&](bool leaves, double nodes, double children) {
+        all += nodes;
+        return work_of_level(model, H, leaves, nodes, children);
+      });
   if (model == Model::lstm || model == Model::gru) {  // the inputs' products, all steps at once
     const double gates = model == Model::lstm ? 4 : 3;
     levels.push_back({2 * gates * H * H * all, 4 * gates * H * H, 0, 1});

@@ -70,6 +70,19 @@ TEST_CASE("the floors of TreeLSTM and TreeGRU count leaves by themselves, and th
   CHECK(gru[0].barriers + gru[1].barriers == 3);
 }
 
+TEST_CASE("the floors of LSTM and GRU count the inputs' products of all steps", "[bench]") {
+  constexpr double H = 256;
+  for (const auto& [model, gates, activations] : {std::tuple{Model::lstm, 4., 5.}, std::tuple{Model::gru, 3., 3.}}) {
+    const Batches batches = batches_for(model, 1);
+    const double steps = batches.mean_nodes();
+    REQUIRE(steps == 100);
+    const double weights = 4 * gates * H * H / 100e3;  // in us, which take longer than a step's products
+    double expected = (steps - 1) * weights + 2 * gates * H * H * steps / 100e3;
+    expected += steps * activations * H * activation_us;
+    CHECK(floor_of(model, 256, 1, batches.roots[0]) == Approx(expected));
+  }
+}
+
 TEST_CASE("bandwidth between two sizes lies between theirs, and small slices are as fast as the smallest", "[bench]") {
   CHECK(machine().bandwidth(1 << 10, 1) == 100);
   CHECK(machine().bandwidth(1.5 * (1 << 20), 1) < 100);

@@ -88,6 +88,13 @@ expect 1 "the table is of random ones" "$work/sst.json"
 expect 0 "the median of 2 runs" "$work/met.json" "$work/missed.json"
 says '| a call on one leaf, 1 thread: ns | 1000 | at most 1000 | **missed** | `overhead` | 2026-01-02, A machine |'
 
+# A run on another machine than the bars were set on says so with the table.
+cp "$work/met.json" "$work/elsewhere.json"
+echo '{"machine": "A machine", "date": "2026-01-02", "gflops": [100], "slices": [786432], "gigabytes": [[140]]}' >"$work/elsewhere.about.json"
+expect 0 "elsewhere.json: A machine, 2026-01-02; another machine than the bars were set on (GFLOP/s 100 a core): void" "$work/elsewhere.json"
+sed -i 's/100/180/' "$work/elsewhere.about.json"
+expect 0 "elsewhere.json: A machine, 2026-01-02." "$work/elsewhere.json"
+
 # Between the marks of a file, and nothing else of it.
 printf 'before\n<!-- bench/bars: begin -->\nold\n<!-- bench/bars: end -->\nafter\n' >"$work/bars.md"
 python3 "$program" "$work/met.json" --out "$work/bars.md" 2>"$work/err" || { cat "$work/err"; failed=1; }
