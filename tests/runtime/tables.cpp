@@ -217,7 +217,9 @@ TEST_CASE("what does not fit the budget is computed in calls, and explain says w
   CHECK(read.model.memory().tables > 4 * Lstm::hidden * sizeof(float));
   const std::string text = explain(read.model);
   CHECK_THAT(text, Catch::Contains("h, c at leaves, by word") && Catch::Contains("256 B") && Catch::Contains("1 MB"));
+  CHECK_THAT(text, Catch::Contains("without what comes from tables, where there is room for them: "));
   CHECK_THAT(explain(plain.model), Catch::Contains("computed in each call"));
+  CHECK_THAT(explain(plain.model), !Catch::Contains("without what comes from tables"));
 }
 
 TEST_CASE("a weight that is bound again has tables of its own", "[runtime][tables]") {

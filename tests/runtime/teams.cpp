@@ -143,6 +143,10 @@ TEST_CASE("without a schedule a model has the threads of its pool, where they pa
   CHECK(team(narrow, 63, 6) == 1);
   CHECK(team(wide, 63, 6) == 4);
   CHECK_THAT(explain(narrow), Contains("; of one root of 39 nodes 1"));
+  CHECK_THAT(explain(narrow),
+             Contains("predicted time of a call on a tree of 20 words, workers: 1\n") && !Contains("  barriers     "));
+  CHECK_THAT(explain(wide),
+             Contains("predicted time of a call on a tree of 20 words, workers: 4\n") && Contains("  barriers     "));
   CHECK_THAT(explain(wide),
              Contains("up to 4 threads share a call") && Contains("; of one root of 39 nodes 4, by the"));
   CHECK(compiled(512, Schedule::standard().workers(3).workers_where_they_pay(), 7).executable().team_costs.size() == 3);

@@ -133,11 +133,20 @@ class Explainer {
     return std::to_string(cost.rows) + " x " + std::to_string(cost.vectors) + " x " + std::to_string(item.gates);
   }
 
+  /// How many workers a call on one example takes.
+  int workers_of(const schedule::CallShape& one) const {
+    const int most = std::min(executable_.schedule.max_workers, max_call_workers);
+    const Vector<TeamCost>& costs = executable_.team_costs;
+    return costs.empty() ? most : best_team(costs, most, one.nodes(), double(one.levels.size()));
+  }
+
   std::string prediction() const {
     constexpr const char* examples[] = {"a sequence of 32 nodes", "a tree of 20 words", "a grid of 6 x 6 nodes"};
     const ra::StructureKind kind = executable_.graph.structure;
     const schedule::CallShape shape = schedule::example_call(kind);
     const schedule::MachineModel machine = machine_model(executable_.target);
+    Schedule schedule = executable_.schedule;
+    schedule.max_workers = workers_of(shape);
     Table table(1, 7);
     table.row({"microseconds", "tile", "arithmetic", "weights", "functions", "barriers", "in all"});
     const auto row = [&](const std::string& name, const std::string& tile, const schedule::CostTerms& t) {
@@ -145,26 +154,38 @@ class Explainer {
                  microseconds(t.barriers), microseconds(t.total())});
     };
     schedule::CostTerms all, barriers;
+    Vector<std::string> tabulated;
     for (const schedule::NestCost& cost :
-         schedule::predict_nests(work_, executable_.schedule, executable_.target, machine, shape)) {
+         schedule::predict_nests(work_, schedule, executable_.target, machine, shape)) {
       const ir::WorkItem& item = work_[cost.item];
-      all += cost.terms;
-      if (!item.stored.empty() && is_gone(item.stored.front())) continue;
-      if (item.kind == ir::WorkItem::Kind::barrier) {
-        barriers += cost.terms;
-        continue;
-      }
       Vector<std::string> stored;
       for (const ir::Buffer& buffer : item.stored) stored.push_back(buffer->name);
-      row(joined(stored), tile(item, cost), cost.terms);
+      if (item.tabulated) {
+        for (const std::string& name : stored) tabulated.push_back(name);
+        continue;
+      }
+      all += cost.terms;
+      if (!item.stored.empty() && is_gone(item.stored.front())) continue;
+      if (item.kind == ir::WorkItem::Kind::barrier)
+        barriers += cost.terms;
+      else
+        row(joined(stored), tile(item, cost), cost.terms);
     }
-    if (executable_.schedule.max_workers > 1) row("barriers", "", barriers);
+    if (schedule.max_workers > 1) {
+      barriers.barriers += machine.start, all.barriers += machine.start;
+      row("barriers", "", barriers);
+    }
     all.nodes = machine.node * shape.nodes();
     table.row({"numbering of the nodes", "", "", "", "", "", microseconds(all.nodes)});
     row("in all", "", all);
-    return "predicted time of a call on " + std::string(examples[std::size_t(kind)]) + "\n" + table.text() +
+    const std::string who =
+        executable_.schedule.max_workers > 1 ? ", workers: " + std::to_string(schedule.max_workers) : "";
+    return "predicted time of a call on " + std::string(examples[std::size_t(kind)]) + who + "\n" + table.text() +
+           (tabulated.empty()
+                ? ""
+                : "  without what comes from tables, where there is room for them: " + joined(tabulated) + "\n") +
            "  tile: rows x vectors x gates, of the largest tiles; small levels have smaller ones, of more vectors\n"
-           "  weights: waiting for them, beyond what arithmetic hides; barriers: and what other workers have written\n"
+           "  weights: waiting for them, beyond what arithmetic hides; barriers: and the start of other workers, and what they have written\n"
            "  by a cost model with round numbers: to compare schedules by, and to see what counts; measure for the "
            "rest\n";
   }
