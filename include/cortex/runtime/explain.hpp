@@ -185,7 +185,8 @@ class Explainer {
                 ? ""
                 : "  without what comes from tables, where there is room for them: " + joined(tabulated) + "\n") +
            "  tile: rows x vectors x gates, of the largest tiles; small levels have smaller ones, of more vectors\n"
-           "  weights: waiting for them, beyond what arithmetic hides; barriers: and the start of other workers, and what they have written\n"
+           "  weights: waiting for them, beyond what arithmetic hides; barriers: and other workers' start, and what "
+           "they wrote\n"
            "  by a cost model with round numbers: to compare schedules by, and to see what counts; measure for the "
            "rest\n";
   }
