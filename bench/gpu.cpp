@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cortex/cuda.hpp>
-#include <cortex/loops.hpp>
 #include <cortex/runtime/workers.hpp>
 #include <cortex/weights/safetensors.hpp>
 #include <cstdio>
@@ -29,6 +28,7 @@
 
 #include "support/cortex_models.hpp"
 #include "support/floor.hpp"
+#include "support/gpu_ways.hpp"
 #include "support/json.hpp"
 #include "support/recursion.hpp"
 #include "support/system.hpp"
@@ -36,69 +36,7 @@
 namespace {
 
 using namespace bench;
-using cortex::GpuSchedule;
-
-/// A way to share a call, or to compile the model for it.
-struct Way {
-  const char* name;
-  GpuSchedule gpu{};
-  bool on_device = false;  // weights come from the device's memory, and results go there before they come to the host
-  bool stays = false;      // the kernel, from one call to the next: none is launched
-  bool ablation = false;   // only where it is asked for
-  cortex::Schedule (*recursion)(const std::string& model) = [](const std::string&) {
-    return cortex::Schedule::standard();
-  };
-
-  cortex::Schedule schedule(const std::string& model) const { return recursion(model).on_gpu(gpu); }
-
-  /// Of values up to `size`. Tensor cores multiply what is rounded to so many bits; 16 roundings are a guard against
-  /// wrong programs, while the tests hold what they compute against the interpreter with the same roundings.
-  double allowed(double size, std::size_t hidden) const {
-    using Cores = GpuSchedule::TensorCores;
-    const double f32 = allowed_error(size, hidden);
-    if (gpu.tensor_cores == Cores::off) return f32;
-    return f32 + 16 * std::max(size, 1.0) * (gpu.tensor_cores == Cores::bf16 ? 0x1p-9 : 0x1p-12);
-  }
-};
-using Group = GpuSchedule::Group;
-using Kept = GpuSchedule::Weights;
-using Cores = GpuSchedule::TensorCores;
-using cortex::Schedule;
-const std::vector<Way>& all_ways() {
-  static const std::vector<Way> ways{
-      {"cortex", {}},
-      {"cortex_block", {.group = Group::block}},
-      {"cortex_cluster", {.group = Group::cluster}},
-      {"cortex_grid", {.group = Group::grid}},
-      {"cortex_grid_locks", {.group = Group::grid, .lock_based = true}},
-      {"cortex_streamed", {.weights = Kept::streamed}},
-      {"cortex_resident", {.weights = Kept::resident}},
-      {"cortex_registers", {.weights = Kept::registers}},
-      {"cortex_no_recent", {.recent_rows = 0}},
-      {"cortex_bf16", {.tensor_cores = Cores::bf16}},
-      {"cortex_f16", {.tensor_cores = Cores::f16}},
-      {"cortex_tf32", {.tensor_cores = Cores::tf32}},
-      {.name = "cortex_tables", .recursion = [](const std::string&) { return Schedule::standard().tabulate(); }},
-      {.name = "cortex_on_device", .on_device = true},
-      {.name = "cortex_served", .stays = true},
-      {.name = "cortex_unfused",
-       .ablation = true,
-       .recursion = [](const std::string&) { return Schedule::standard().loops(cortex::Loops{}); }},
-      {.name = "cortex_unspecialized",
-       .ablation = true,
-       .recursion = [](const std::string&) { return Schedule{}.dynamic_batch(); }},
-      {.name = "cortex_unbatched",
-       .ablation = true,
-       .recursion = [](const std::string&) { return Schedule{}.specialize_leaves_and_switches().specialize_leaves(); }},
-      {.name = "cortex_unrolled",
-       .ablation = true,
-       .recursion = [](const std::string& model) { return Schedule::standard().unroll(model, 2); }},
-      {.name = "cortex_refactored",
-       .ablation = true,
-       .recursion = [](const std::string&) { return Schedule::standard().refactor("candidate"); }},
-  };
-  return ways;
-}
+using Group = cortex::GpuSchedule::Group;
 
 struct Options {
   std::vector<std::string> models{"treefc", "dagrnn", "treegru", "treelstm", "mvrnn", "lstm", "gru"};

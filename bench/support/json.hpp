@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "whole_file.hpp"
+
 namespace bench {
 
 /// A value as its text.
@@ -63,18 +65,16 @@ class Json {
   std::string text_;
 };
 
-/// Writes a value to a file, or to the standard output, "-". A file is whole at all times, whatever stops the program:
-/// the value is written beside it first. What is no file, as a device, is written to as it is.
+/// Writes a value to a file, which is whole at all times, to the standard output, "-", or to what is no file, as a
+/// device.
 inline void write_json(const std::string& path, const Json& value) {
   namespace fs = std::filesystem;
-  const bool there = path != "-" && fs::exists(path), renamed = path != "-" && (!there || fs::is_regular_file(path));
-  const std::string whole = there && renamed ? fs::canonical(path).string() : path;  // of a link what it leads to
-  const std::string to = renamed ? whole + ".part" : path;
-  std::FILE* const file = path == "-" ? stdout : std::fopen(to.c_str(), "w");
+  const std::string text = value.text() + "\n";
+  if (path != "-" && (!fs::exists(path) || fs::is_regular_file(path))) return WholeFile(path).write(text);
+  std::FILE* const file = path == "-" ? stdout : std::fopen(path.c_str(), "w");
   if (!file) throw std::runtime_error(path + " cannot be written");
-  bool written = std::fprintf(file, "%s\n", value.text().c_str()) > 0 && std::fflush(file) == 0;
-  if (path != "-") written = std::fclose(file) == 0 && written;
-  if (written && renamed) written = std::rename(to.c_str(), whole.c_str()) == 0;
+  const bool written = std::fputs(text.c_str(), file) >= 0 && std::fflush(file) == 0;
+  if (path != "-") std::fclose(file);
   if (!written) throw std::runtime_error(path + " cannot be written");
 }
 

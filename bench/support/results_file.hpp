@@ -3,18 +3,18 @@
 // leaves the rest.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "json.hpp"
+#include "whole_file.hpp"
 
 namespace bench {
 
@@ -24,23 +24,16 @@ class ResultsFile {
   /// "-" is the standard output, and "" nothing at all.
   explicit ResultsFile(const std::string& path) : path_(path) {
     if (path_.empty() || path_ == "-") return;
-    namespace fs = std::filesystem;
-    if (fs::exists(path_)) {
-      if (!fs::is_regular_file(path_)) fail("is not a file");
-      path_ = fs::canonical(path_);  // of a link the file that it leads to, which is what is renamed
-      read();
-    }
-    write_beside("");
-    std::remove(beside().c_str());
+    file_.emplace(path_);
+    if (std::filesystem::exists(path_)) read();
+    file_->try_writing();
   }
 
   /// Replaces an experiment, and writes the file: what comes after may fail.
   void add(const std::string& name, const std::vector<Json>& rows, const Json& about) {
     all_[name] = parsed(Json::lines(rows));
     all_["about"][name] = parsed(about);
-    if (path_.empty() || path_ == "-") return;
-    write_beside(text());
-    std::filesystem::rename(beside(), path_);
+    if (file_) file_->write(text());
   }
 
   /// Writes all of it to the standard output, if that is the file.
@@ -76,17 +69,6 @@ class ResultsFile {
     fail("holds no experiments of bench/run, and nothing is measured that would replace it: " + why);
   }
 
-  /// A file that is there is whole at any time: what is new is written beside it first.
-  std::string beside() const { return path_ + "." + std::to_string(::getpid()); }
-  void write_beside(const std::string& text) const {
-    std::ofstream file(beside(), std::ios::binary);
-    file << text;
-    file.close();
-    if (file) return;
-    std::remove(beside().c_str());
-    fail("cannot be written");
-  }
-
   /// As the other files of rows look: a line for each row.
   std::string text() const {
     std::string result;
@@ -114,7 +96,8 @@ class ResultsFile {
     return value.is_object() ? "{" + result + "}" : "[" + result + "]";
   }
 
-  std::string path_;
+  const std::string path_;
+  std::optional<WholeFile> file_;
   Value all_ = Value::object();
 };
 

@@ -139,6 +139,8 @@ TEST_CASE("the structures that cross to the driver are those of cuda.h", "[cuda]
   CHECK(blocking == unsigned(CU_STREAM_DEFAULT));
   CHECK(non_blocking == unsigned(CU_STREAM_NON_BLOCKING));
   CHECK(relaxed_capture == int(CU_STREAM_CAPTURE_MODE_RELAXED));
+  CHECK(error_log_buffer == int(CU_JIT_ERROR_LOG_BUFFER));
+  CHECK(error_log_bytes == int(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES));
   CHECK(device_memory == unsigned(CU_MEMORYTYPE_DEVICE));
   CHECK(unified_memory == unsigned(CU_MEMORYTYPE_UNIFIED));
   CHECK(int(out_of_memory) == int(CUDA_ERROR_OUT_OF_MEMORY));

@@ -271,7 +271,7 @@ class FakeCuda {
       Call call("cuModuleLoadDataEx");
       if (call.not_captured("cuModuleLoadDataEx").error) return call.error;
       if (now().driver_version < 13000) {  // of NVRTC 13, as the one here says that it is
-        if (count == 2 && options[0] == 5 && options[1] == 6)
+        if (count == 2 && options[0] == jit::cuda::error_log_buffer && options[1] == jit::cuda::error_log_bytes)
           std::snprintf(static_cast<char*>(values[0]), std::size_t(values[1]), "ptxas: as the test asked");
         return int(invalid_image);
       }

@@ -360,9 +360,9 @@ class OnDevice {
 
   template <class... Roots>
   std::size_t timed_lay_out(runtime::CudaCall& call, const Roots&... roots) const {
-    const std::int64_t start = call->is_timed() ? now_ns() : 0;
+    call->begin_linearization();
     const std::size_t count = lay_out(call, roots...);
-    if (call->is_timed()) call->count_linearization(now_ns() - start);
+    call->end_linearization();
     return count;
   }
 

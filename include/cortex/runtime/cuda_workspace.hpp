@@ -82,7 +82,7 @@ class CudaWorkspace {
   void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights, CudaLayout layout) {
     const std::int64_t before = is_timed() ? now_ns() : 0;
     finish();
-    if (is_timed()) waited_ns_ += now_ns() - before;
+    if (is_timed()) linearizing_since_ns_ += now_ns() - before;  // a wait is no linearization
     num_groups_ = count, num_landed_ = 0;
     head_ = layout == CudaLayout::letter ? std::size_t(codegen::cuda_letter_head) : 0;
     counters_ = {};
@@ -195,8 +195,13 @@ class CudaWorkspace {
     return counters;
   }
   bool is_timed() const { return stopwatch_ != nullptr; }
-  /// Of which the wait for the last call of this workspace was none.
-  void count_linearization(std::int64_t ns) { counters_.linearize_ns = ns - std::exchange(waited_ns_, 0); }
+  /// The time between the two is linearization, but for that in which `prepare` waits for an older call.
+  void begin_linearization() {
+    if (is_timed()) linearizing_since_ns_ = now_ns();
+  }
+  void end_linearization() {
+    if (is_timed()) counters_.linearize_ns = now_ns() - linearizing_since_ns_;
+  }
 
   std::size_t num_groups() const { return num_groups_; }
   /// The weights whose extents bound what a group's nodes may index.
@@ -526,7 +531,7 @@ class CudaWorkspace {
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;
   CudaCounters counters_;
-  std::int64_t waited_ns_ = 0;         // in `prepare`, for the last call
+  std::int64_t linearizing_since_ns_ = 0;
   Vector<CudaBlock> tensors_;          // [Plan::storage]
   Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
   jit::CudaHandle event_ = nullptr;

@@ -65,10 +65,15 @@ class Explainer {
            totals();
   }
 
+  /// "h, c"
+  static std::string stored_by(const ir::WorkItem& item) {
+    Vector<std::string> names;
+    for (const ir::Buffer& buffer : item.stored) names.push_back(buffer->name);
+    return joined(names);
+  }
+
   static void add_nest(Table& table, const ir::WorkItem& item, const std::string& pad) {
-    Vector<std::string> stored;
-    for (const ir::Buffer& buffer : item.stored) stored.push_back(buffer->name);
-    std::string first = pad + joined(stored) + (item.by_each_worker ? " (by each worker)" : "");
+    std::string first = pad + stored_by(item) + (item.by_each_worker ? " (by each worker)" : "");
     Vector<ir::Operations> rows = item.operations;
     if (rows.empty()) rows.push_back({item.unit});
     Vector<std::string> reads = read_texts(item);
@@ -133,20 +138,24 @@ class Explainer {
     return std::to_string(cost.rows) + " x " + std::to_string(cost.vectors) + " x " + std::to_string(item.gates);
   }
 
-  /// How many workers a call on one example takes.
-  int workers_of(const schedule::CallShape& one) const {
-    const int most = std::min(executable_.schedule.max_workers, max_call_workers);
-    const Vector<TeamCost>& costs = executable_.team_costs;
-    return costs.empty() ? most : best_team(costs, most, one.nodes(), double(one.levels.size()));
-  }
-
   std::string prediction() const {
     constexpr const char* examples[] = {"a sequence of 32 nodes", "a tree of 20 words", "a grid of 6 x 6 nodes"};
-    const ra::StructureKind kind = executable_.graph.structure;
-    const schedule::CallShape shape = schedule::example_call(kind);
-    const schedule::MachineModel machine = machine_model(executable_.target);
+    const bool several = executable_.schedule.max_workers > 1;
     Schedule schedule = executable_.schedule;
-    schedule.max_workers = workers_of(shape);
+    schedule.max_workers = workers_of_call(executable_, 1);
+    return "predicted time of a call on " + std::string(examples[std::size_t(executable_.graph.structure)]) +
+           (several ? ", workers: " + std::to_string(schedule.max_workers) : "") + "\n" + predicted_times(schedule) +
+           "  tile: rows x vectors x gates, of the largest tiles; small levels have smaller ones, of more vectors\n"
+           "  weights: waiting for them, beyond what arithmetic hides; barriers: and other workers' start, and what "
+           "they wrote\n"
+           "  by a cost model with round numbers: to compare schedules by, and to see what counts; measure for the "
+           "rest\n";
+  }
+
+  /// Of each nest that calls make, in microseconds.
+  std::string predicted_times(const Schedule& schedule) const {
+    const schedule::CallShape shape = schedule::example_call(executable_.graph.structure);
+    const schedule::MachineModel machine = machine_model(executable_.target);
     Table table(1, 7);
     table.row({"microseconds", "tile", "arithmetic", "weights", "functions", "barriers", "in all"});
     const auto row = [&](const std::string& name, const std::string& tile, const schedule::CostTerms& t) {
@@ -158,10 +167,8 @@ class Explainer {
     for (const schedule::NestCost& cost :
          schedule::predict_nests(work_, schedule, executable_.target, machine, shape)) {
       const ir::WorkItem& item = work_[cost.item];
-      Vector<std::string> stored;
-      for (const ir::Buffer& buffer : item.stored) stored.push_back(buffer->name);
       if (item.tabulated) {
-        for (const std::string& name : stored) tabulated.push_back(name);
+        if (!item.stored.empty()) tabulated.push_back(stored_by(item));
         continue;
       }
       all += cost.terms;
@@ -169,7 +176,7 @@ class Explainer {
       if (item.kind == ir::WorkItem::Kind::barrier)
         barriers += cost.terms;
       else
-        row(joined(stored), tile(item, cost), cost.terms);
+        row(stored_by(item), tile(item, cost), cost.terms);
     }
     if (schedule.max_workers > 1) {
       barriers.barriers += machine.start, all.barriers += machine.start;
@@ -178,17 +185,8 @@ class Explainer {
     all.nodes = machine.node * shape.nodes();
     table.row({"numbering of the nodes", "", "", "", "", "", microseconds(all.nodes)});
     row("in all", "", all);
-    const std::string who =
-        executable_.schedule.max_workers > 1 ? ", workers: " + std::to_string(schedule.max_workers) : "";
-    return "predicted time of a call on " + std::string(examples[std::size_t(kind)]) + who + "\n" + table.text() +
-           (tabulated.empty()
-                ? ""
-                : "  without what comes from tables, where there is room for them: " + joined(tabulated) + "\n") +
-           "  tile: rows x vectors x gates, of the largest tiles; small levels have smaller ones, of more vectors\n"
-           "  weights: waiting for them, beyond what arithmetic hides; barriers: and other workers' start, and what "
-           "they wrote\n"
-           "  by a cost model with round numbers: to compare schedules by, and to see what counts; measure for the "
-           "rest\n";
+    if (tabulated.empty()) return table.text();
+    return table.text() + "  without what comes from tables, where there is room for them: " + joined(tabulated) + "\n";
   }
 
   // ---- memory ----

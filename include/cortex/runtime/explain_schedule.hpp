@@ -40,6 +40,16 @@ inline BufferSize size_of_buffer(const ir::Buffer& buffer) {
   }
 }
 
+/// How many workers a call on so many example structures takes, where all are free.
+inline int workers_of_call(const Executable& executable, int roots) {
+  const int most = std::min(executable.schedule.max_workers, max_call_workers);
+  if (executable.team_costs.empty()) return most;
+  const int groups = groups_of(executable.group_rules, executable.schedule.num_groups, most, std::size_t(roots));
+  const schedule::CallShape group =
+      schedule::example_call(executable.graph.structure, std::ceil(double(roots) / groups));
+  return groups * best_team(executable.team_costs, most / groups, group.nodes(), double(group.levels.size()));
+}
+
 /// `residence`: of a kernel that stays on a device, in words how; empty for all others.
 class ScheduleExplainer {
  public:
@@ -115,17 +125,10 @@ class ScheduleExplainer {
 
   /// "; of one root of 39 nodes 1, from 2 on 2, by the cost model": as many workers as are worth it
   std::string teams() const {
-    const Vector<TeamCost>& costs = executable_.team_costs;
-    if (costs.empty()) return "";
-    const auto kind = executable_.graph.structure;
-    const int most = costs.back().workers;  // all
-    const auto team = [&](int roots) {
-      const int groups = groups_of(executable_.group_rules, executable_.schedule.num_groups, most, std::size_t(roots));
-      const schedule::CallShape group = schedule::example_call(kind, std::ceil(double(roots) / groups));
-      return groups * best_team(costs, most / groups, group.nodes(), double(group.levels.size()));
-    };
-    return "; of one root of " + std::to_string(int(schedule::example_call(kind).nodes())) + " nodes " +
-           by_roots(" on ", team) + ", by the cost model";
+    if (executable_.team_costs.empty()) return "";
+    const double nodes = schedule::example_call(executable_.graph.structure).nodes();
+    return "; of one root of " + std::to_string(int(nodes)) + " nodes " +
+           by_roots(" on ", [&](int roots) { return workers_of_call(executable_, roots); }) + ", by the cost model";
   }
 
   /// "1, from 8 roots on 2, by the cost model; each with a share of a call's roots, and no barrier beyond it; with
