@@ -46,17 +46,8 @@ cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches,
   const auto bind = [&](auto& functor) {
     for (const auto& spec : functor.executable().weights) functor.bind(spec.name, weights(spec.name));
   };
-  using namespace cortex::models;
-  const int H = int(weights.hidden);
-  const Sizes sizes{.vocabulary = vocabulary, .input = H, .hidden = H};
-  const auto take = [&](const auto& program) { return cortex::tune(program, batches.roots, bind, tune, compiled); };
-  switch (model) {
-    case Model::treefc: return take(tree_fc<Node>(word, left, right, sizes).program);
-    case Model::dagrnn: return take(dag_rnn(H));
-    case Model::treegru: return take(tree_gru<Node>(at_leaves(word), kids, sizes).program);
-    case Model::mvrnn: return take(mv_rnn(H));
-    default: return take(tree_lstm<Node>(at_leaves(word), kids, sizes).program);
-  }
+  return with_program(model, int(weights.hidden),
+                      [&](const auto& program) { return cortex::tune(program, batches.roots, bind, tune, compiled); });
 }
 
 /// One case, said and as a row. A ratio of 1 stands for a default than which nothing faster was found.
@@ -110,9 +101,9 @@ int main(int argc, char** argv) {
   const auto list = [&](const char* name, auto& values, const char* help) {
     app.add_option(name, values, help)->delimiter(',')->capture_default_str();
   };
-  app.add_option("--models", options.models, "Models: treefc, dagrnn, treegru, treelstm, mvrnn")
+  app.add_option("--models", options.models, "Models: " + CLI::detail::join(model_names, ", "))
       ->delimiter(',')
-      ->check(CLI::IsMember({"treefc", "dagrnn", "treegru", "treelstm", "mvrnn"}))
+      ->check(CLI::IsMember(std::vector<std::string>(model_names.begin(), model_names.end())))
       ->capture_default_str();
   app.add_option("--hidden", options.hidden, "Elements of a state; without it 256 and 512, of mvrnn 64 and 128")
       ->delimiter(',');

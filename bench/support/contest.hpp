@@ -35,6 +35,7 @@ struct Row {
   long runs = 0;
   double max_abs_err = 0, linearize_us = 0, nodes = 0;
   bool right = true;                    // whether every state is near the reference
+  std::string shortcuts;                // see `System`
   std::vector<std::vector<Work>> work;  // [batch][level]
 
   double floor_us(const Machine& machine) const { return bench::floor_us(work, threads, machine); }
@@ -129,7 +130,7 @@ class Contest {
         row.runs += long(times.size());
       }
       row.max_abs_err = one.error, row.linearize_us = one.linearize_us, row.work = work_;
-      row.nodes = batches_.mean_nodes(), row.right = one.right;
+      row.nodes = batches_.mean_nodes(), row.right = one.right, row.shortcuts = one.system->shortcuts();
       result.push_back(row);
     }
     return result;

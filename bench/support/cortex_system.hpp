@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -73,6 +74,10 @@ class CompiledSystem : public CortexSystem {
     timed_is_bound_ = true;
     const auto result = timed_(roots);
     return {double(result.linearize_ns()) / 1e3, double(result.execute_ns()) / 1e3};
+  }
+  std::string shortcuts() const override {
+    const bool tables = memory().tables > 0, once = executable().shares_subtrees;
+    return std::string(tables ? "tables" : "") + (tables && once ? ", " : "") + (once ? "equal subtrees once" : "");
   }
   cortex::CallMemory memory_of_call(const Roots& roots) override { return functor_(roots).memory(); }
   cortex::ModelMemory memory() const override { return functor_.memory(); }

@@ -66,9 +66,10 @@ inline void print_rows(const std::vector<Row>& rows, const std::vector<Contestan
                "/ floor", "/ first", "max abs err");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
-    std::fprintf(talk(), "  %-16s %7d %12.1f %12.1f %8ld %12.2f %12.2f %12.1e%s\n", row.system.c_str(),
+    std::fprintf(talk(), "  %-16s %7d %12.1f %12.1f %8ld %12.2f %12.2f %12.1e%s%s%s\n", row.system.c_str(),
                  contestants[i].threads, row.median_us, row.min_us, row.runs, row.median_us / floor,
-                 row.median_us / first.median_us, row.max_abs_err, row.right ? "" : "  WRONG");
+                 row.median_us / first.median_us, row.max_abs_err, row.right ? "" : "  WRONG",
+                 row.shortcuts.empty() ? "" : "  with ", row.shortcuts.c_str());
   }
   std::fflush(talk());
 }
@@ -87,7 +88,8 @@ inline Json json_of(const Row& row, const Machine& machine, const Json::Fields& 
                       {"floor_us", row.floor_us(machine)},
                       {"tile_floor_us", row.tile_floor_us(machine)},
                       {"linearize_us", row.linearize_us},
-                      {"nodes", row.nodes}};
+                      {"nodes", row.nodes},
+                      {"shortcuts", row.shortcuts}};
   fields.insert(fields.end(), more.begin(), more.end());
   return Json::object(fields);
 }

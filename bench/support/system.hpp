@@ -30,6 +30,8 @@ class System {
   virtual void before_runs() {}
   /// How long the numbering of a batch takes by itself, in microseconds; 0 for systems that have none.
   virtual double linearize_us(const Roots&) { return 0; }
+  /// By what it does less than the arithmetic that the equations ask for, in words; empty: it does all of it.
+  virtual std::string shortcuts() const { return {}; }
 };
 
 /// Where the time of calls goes, in microseconds, and into how many calls of each kind.

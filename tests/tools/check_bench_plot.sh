@@ -10,7 +10,17 @@ for one in python3 /usr/bin/python3; do
   if [ -z "$python" ] && "$one" -c 'import matplotlib' 2>/dev/null; then python=$one; fi
 done
 
-# The table needs python3 alone.
+# Rows of a GPU.
+mkdir "$work/gpu"
+cat >"$work/gpu/gpu.json" <<'END'
+[{"model": "treefc", "hidden": 256, "batch": 10, "system": "cortex", "median_us": 100, "kernel_us": 60, "gflop": 0.66, "weight_bytes": 4e6},
+ {"model": "treefc", "hidden": 256, "batch": 10, "system": "cortex_grid", "median_us": 110, "kernel_us": 70, "gflop": 0.66, "weight_bytes": 4e6},
+ {"model": "lstm", "hidden": 256, "batch": 1, "system": "cortex", "median_us": 90, "kernel_us": 80, "gflop": 0.1, "weight_bytes": 1e8}]
+END
+echo '[{"model": "treefc", "hidden": 256, "batch": 10, "system": "torch_level", "median_us": 800}]' >"$work/gpu/torch.json"
+echo '{"device": "Some GPU", "date": "2001-01-01", "peak_gflops": 60000, "peak_gigabytes": 3000}' >"$work/gpu/gpu.about.json"
+
+# Tables need python3 alone.
 printf 'before\n<!-- bench/plot: begin -->\nold\n<!-- bench/plot: end -->\nafter\n' >"$work/readme.md"
 if command -v python3 >/dev/null; then
   python3 "$program" "$rows/rows.json" --readme "$work/readme.md" || failed=1
@@ -20,7 +30,14 @@ if command -v python3 >/dev/null; then
     failed=1
   fi
   expect 1 "needs one line" "$rows/rows.json" --readme "$rows/rows.json"
-  expect 2 "--gpu has none" --gpu "$rows/rows.json" --readme "$work/readme.md"
+
+  printf '<!-- bench/plot --gpu: begin -->\nold\n<!-- bench/plot --gpu: end -->\n' >>"$work/readme.md"
+  python3 "$program" --gpu "$work/gpu/gpu.json" "$work/gpu/torch.json" --readme "$work/readme.md" || failed=1
+  for line in 'Measured on 2001-01-01, Some GPU.' '| | cortex | torch_level | kernel of cortex |' \
+    '| TreeFC 256 | - / 100 | - / 800 | - / 60.0 |' '| LSTM 256 | 90.0 / - | - / - | 80.0 / - |'; do
+    grep -qxF "$line" "$work/readme.md" || { cat "$work/readme.md"; failed=1; }
+  done
+  if grep -q old "$work/readme.md" || ! grep -q '^| TreeFC 16' "$work/readme.md"; then cat "$work/readme.md"; failed=1; fi
 fi
 if [ -z "$python" ]; then
   if [ $failed = 1 ]; then exit 1; fi
@@ -51,14 +68,6 @@ rm -r "$work/figures" "$work/rows/rows.experiments.json"
 figures "$work/rows" "latency.svg roofline.svg"
 
 # Of a GPU.
-mkdir "$work/gpu"
-cat >"$work/gpu/gpu.json" <<'END'
-[{"model": "treefc", "hidden": 256, "batch": 10, "system": "cortex", "median_us": 100, "kernel_us": 60, "gflop": 0.66, "weight_bytes": 4e6},
- {"model": "treefc", "hidden": 256, "batch": 10, "system": "cortex_grid", "median_us": 110, "kernel_us": 70, "gflop": 0.66, "weight_bytes": 4e6},
- {"model": "lstm", "hidden": 256, "batch": 1, "system": "cortex", "median_us": 90, "kernel_us": 80, "gflop": 0.1, "weight_bytes": 1e8}]
-END
-echo '[{"model": "treefc", "hidden": 256, "batch": 10, "system": "torch_level", "median_us": 800}]' >"$work/gpu/torch.json"
-echo '{"device": "Some GPU", "date": "2001-01-01", "peak_gflops": 60000, "peak_gigabytes": 3000}' >"$work/gpu/gpu.about.json"
 "$python" "$program" --gpu "$work/gpu/gpu.json" "$work/gpu/torch.json" >"$work/out" 2>&1 || { cat "$work/out"; failed=1; }
 for words in gpu-latency:torch_level gpu-latency:LSTM gpu-roofline:cortex_grid gpu-roofline:2001-01-01,\ Some\ GPU; do
   grep -q "${words#*:}" "$work/gpu/${words%%:*}.svg" || { echo "${words#*:} is not in ${words%%:*}.svg"; failed=1; }
