@@ -253,9 +253,10 @@ TEST_CASE("the space of a model has what the model has", "[tune]") {
   CHECK_THAT(names(lstm.graph(), 1), !Contains("workers") && !Contains("sweeps"));
   CHECK_THAT(names(tree_lstm(512).graph(), 1), Contains("sweeps: as it is, there and back, forward"));
   CHECK_THAT(names(lstm.graph(), 1), Contains("a version for each branch") && Contains("unrolled") && !Contains("cut"));
-  CHECK_THAT(names(lstm.graph(), 4),
-             Contains("workers: as it is, 1, 2, in one group, a group each;") && Contains("cut at leaf_c"));
-  CHECK_THAT(names(lstm.graph(), 1), Contains("equal subtrees once"));
+  CHECK_THAT(names(lstm.graph(), 4), Contains("workers: as it is, 1, 2, in 2 groups, in one group, a group each;") &&
+                                         Contains("cut at leaf_c"));
+  CHECK_THAT(names(lstm.graph(), 1),
+             Contains("equal subtrees once") && Contains("levels as they are, levels of 8 nodes"));
   CHECK_THAT(names(tree_lstm(64).graph(), 1), !Contains("equal subtrees"));  // the standard schedule has them once
   for (const tuning::Point& point : tuning::default_space(lstm.graph(), Target{}, 2).points(Schedule::standard()))
     CHECK(point.schedule.exact == false);  // what a model computes is not the tuner's to change

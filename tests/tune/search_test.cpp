@@ -110,6 +110,29 @@ TEST_CASE("equal subtrees are predicted to be computed once where there are some
   CHECK(ratio(one.abc) == 0);  // not among the first
 }
 
+TEST_CASE("what comes from tables is predicted to take no time in calls", "[tune]") {
+  Dim V{"vocabulary"}, H{"hidden", 4};
+  Model<Word> m("squashed", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return tanh(Emb(word(n), i)); });
+  auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
+  const auto program = m.recursion_op(h, m.if_then_else(
+                                             "body", [](auto n) { return is_leaf(n); }, leaf, rec));
+  ToldTimer timer([](const Schedule&) { return 1.0; });
+  TuneOptions options = options_for(timer, {});
+  options.start = Schedule::standard().tabulate(1);
+  options.space =
+      tuning::Space().add(tuning::Axis("tables").add("none", [](const Schedule& s) { return s.tabulate_nothing(); }));
+  const Phrases phrases;
+  const std::vector<float> emb(12, 0.5f);
+  const Tuned tuned = tune(
+      program, phrases.batches, [&](auto& model) { model.bind("Emb", emb); }, options, Tuning::interpreted());
+  REQUIRE(tuned.candidates.size() == 2);
+  CHECK(tuned.candidates[1].why == "");
+  CHECK(tuned.candidates[0].predicted_seconds < tuned.candidates[1].predicted_seconds);
+}
+
 TEST_CASE("a guided search goes by the predicted times and ends when nothing more is gained", "[tune]") {
   ToldTimer timer(by_rows({{0, 1.0}, {1, 1.0}, {2, 1.0}, {3, 1.0}, {4, 1.0}, {5, 1.0}, {6, 1.0}}));
   TuneOptions options = options_for(timer, {1, 2, 3, 4, 5, 6});

@@ -97,10 +97,11 @@ struct BufferInfo {
   Buffer stored_in;
   std::uint32_t channels = 0;
   bool is_scales = false;
-  std::int64_t share = 0;  // spread: elements of a worker's part
-  bool tiles = false;      // laid out as a CPU's matrix unit multiplies them: `schedule::tile_layout`
-  int parts = 1;           // of a sum, whose threads find theirs side by side: `schedule::part_layout`
-  bool fragments = false;  // laid out in tiles, as the threads of a warp hold them: `schedule::fragment_layout`
+  std::int64_t share = 0;   // spread: elements of a worker's part
+  bool tiles = false;       // laid out as a CPU's matrix unit multiplies them: `schedule::tile_layout`
+  bool transposed = false;  // its last two dimensions are the model's in the other order
+  int parts = 1;            // of a sum, whose threads find theirs side by side: `schedule::part_layout`
+  bool fragments = false;   // laid out in tiles, as the threads of a warp hold them: `schedule::fragment_layout`
 };
 
 struct Buffer::Node : Counted {

@@ -119,6 +119,7 @@ class Printer {
     if (buffer->scope == Scope::spread) out_ << " on chips, " << buffer->share << " elements each";
     if (buffer->scope == Scope::recent) out_ << " of recent rows on chip";
     if (buffer->scope == Scope::mirrored) out_ << " of recent rows on chip of all";
+    if (buffer->transposed) out_ << " transposed";
     if (buffer->packed_from) out_ << " packed from " << buffer->packed_from->name;
     if (buffer->stored_in) out_ << " in " << unique(buffer->stored_in.id(), buffer->stored_in->name);
   }

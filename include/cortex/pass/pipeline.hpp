@@ -25,6 +25,7 @@
 #include "cortex/pass/share_loads.hpp"
 #include "cortex/pass/share_storage.hpp"
 #include "cortex/pass/tabulate.hpp"
+#include "cortex/pass/transpose_matrices.hpp"
 #include "cortex/pass/vectorize.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/alternate_sweeps.hpp"
@@ -87,6 +88,12 @@ class Pipeline {
     for (std::size_t step = 0; step < loops.size(); ++step)
       run(loops.text(step).c_str(), [&](const ir::Stmt& body) { return loops.apply(step, body, target); });
     run("share_iterations", [&](const ir::Stmt& body) { return schedule::share_iterations(body, unit); });
+  }
+
+  void transpose_matrices() {
+    const ir::Stmt before = program_.body;
+    pass::transpose_matrices(program_);
+    if (!program_.body.same_as(before)) report("transpose_matrices");
   }
 
   void find_tables(TablesOf tables) {
@@ -172,6 +179,7 @@ inline void make_nests(Pipeline& p, int gates) {
 /// bound.
 inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
+  p.transpose_matrices();
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule::most_gates(target, schedule.tiling));
 

@@ -37,7 +37,8 @@ using ThisAbi =
 std::shared_ptr<const Executable> compile_graph(const ra::Graph& graph, const Schedule& schedule, const Target& target,
                                                 ThisAbi = {});
 
-/// What a graph's calls do under a schedule, as the cost model sees it: the program is neither tiled nor compiled.
+/// What a graph's calls do under a schedule, as the cost model sees it, but for what they read from tables: the program
+/// is neither tiled nor compiled.
 /// Throws `invalid_model` and `invalid_schedule`.
 Vector<ir::WorkItem> work_of(const ra::Graph& graph, const Schedule& schedule, const Target& target, ThisAbi = {});
 

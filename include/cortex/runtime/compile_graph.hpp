@@ -94,7 +94,7 @@ inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const S
                                                  const Target& target) {
   detail::check_target(target);
   detail::check(graph, schedule);
-  return ir::count_work(pass::before_tiles(lower::lower(graph, schedule), schedule, target).body);
+  return detail::work_of_calls(pass::before_tiles(lower::lower(graph, schedule), schedule, target));
 }
 
 /// What `compile_graph` does; `options` let tests look at and verify each pass.

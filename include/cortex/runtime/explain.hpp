@@ -210,6 +210,7 @@ class Explainer {
       notes.push_back("of " + buffer->packed_from->name);
     else if (buffer->packed_from)
       notes.push_back(buffer->tiles ? "packed for the matrix unit" : "packed");
+    if (buffer->transposed) notes.push_back("transposed");
     if (buffer->scope == ir::Scope::worker) notes.push_back("a copy for each worker");
     if (ir::is_on_chip(buffer->scope)) notes.push_back("in each block's shared memory");
     if (buffer->stored_in) notes.push_back("in the memory of " + buffer->stored_in->name);

@@ -69,7 +69,7 @@ namespace detail {
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void in_pieces(const StateSpec& state) {
   invalid("state '" + state.name +
-          "' is stored with gaps between its rows: use copy_root or copy_node in place of a view");
+          "' is not stored row by row without gaps: use copy_root or copy_node in place of a view");
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void small_span(const StateSpec& state, std::size_t needed,
                                                               std::size_t given) {

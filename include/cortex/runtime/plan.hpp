@@ -205,13 +205,22 @@ class Plan {
     }
   }
 
+  /// The buffer's layout, by the dimensions of the model's state.
+  static ir::Layout as_the_model_has_it(const ir::BufferInfo& buffer) {
+    ir::Layout layout = layout_of(buffer);
+    const int last = int(buffer.dims.size()) - 1;
+    for (ir::Axis& axis : layout.axes)
+      if (buffer.transposed && axis.source >= last - 1) axis.source = 2 * last - 1 - axis.source;
+    return layout;
+  }
+
   StateView view_of(const StateSpec& state) const {
     if (state.buffer < 0 || std::size_t(state.buffer) >= num_buffers())
       throw Error(Code::internal, "state '" + state.name + "' has no buffer");
     const ir::BufferInfo& buffer = *executable->program.buffers[std::size_t(state.buffer)];
     if (buffer.dims.empty() || buffer.dims[0].kind() != DimKind::node)
       fail(buffer, "is a state without a row per node");
-    const ir::Layout layout = layout_of(buffer);
+    const ir::Layout layout = as_the_model_has_it(buffer);
     Vector<std::int64_t> extents;
     for (const Dim& dim : state.dims) extents.push_back(dim.extent());
     constexpr std::int64_t most = 1 << 24;  // a list of as many, for states of a GB a node

@@ -1,8 +1,6 @@
 // Memory of tensors: aligned blocks, and where a layout puts elements.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +12,15 @@
 #include "cortex/base/error.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/buffer.hpp"
+#include "cortex/runtime/huge_pages.hpp"
 
 namespace cortex::runtime {
 
 /// Generated code may read and write whole vectors at the end of a tensor: so many bytes past it are ours.
 inline constexpr std::size_t slack_bytes = 64;
 
-/// A piece of memory, 64-byte aligned; from 2 MB up, on huge pages where the system has them. Contents are not
-/// initialised.
+/// A piece of memory, 64-byte aligned; from 64 KB up, on huge pages where the system has them, which blocks below 2 MB
+/// share. Contents are not initialised.
 class Block {
  public:
   Block() = default;
@@ -30,30 +29,43 @@ class Block {
 
   /// Room for `bytes` and the slack. Throws `Error{out_of_memory}` with the advice.
   explicit Block(std::size_t bytes, const char* advice = call_with_less) : size_(bytes) {
-    constexpr std::size_t huge = std::size_t(2) << 20;
     if (bytes > SIZE_MAX / 2) no_memory(double(bytes), advice);
-    const std::size_t alignment = bytes >= huge ? huge : 64;
-    const std::size_t rounded = (bytes + slack_bytes + alignment - 1) / alignment * alignment;
-    data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+    const std::size_t room = bytes + slack_bytes;
+    if (HugePages::are_for(room)) data_ = HugePages::of_process().take(room);
+    shares_pages_ = data_ != nullptr;
+    if (!data_) data_ = own(room);
     if (!data_) no_memory(double(bytes), advice);
-    if (alignment == huge)
-      ::madvise(data_, rounded, MADV_HUGEPAGE);  // advice: without it the memory is as good, if slower
     std::memset(data_ + bytes, 0, slack_bytes);
   }
-  Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Block(Block&& other) noexcept { *this = std::move(other); }
   Block& operator=(Block&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(shares_pages_, other.shares_pages_);
     return *this;
   }
-  ~Block() { std::free(data_); }
+  ~Block() {
+    if (shares_pages_)
+      HugePages::of_process().give_back(data_, size_ + slack_bytes);
+    else
+      std::free(data_);
+  }
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
  private:
+  static std::byte* own(std::size_t bytes) {
+    const std::size_t alignment = bytes >= HugePages::bytes_of_one ? HugePages::bytes_of_one : 64;
+    const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    auto* const data = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
+    if (data && alignment > 64) HugePages::advise(data, rounded);
+    return data;
+  }
+
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  bool shares_pages_ = false;
 };
 
 /// The buffer's layout, or the dense row-major one where storage is not planned.

@@ -218,7 +218,7 @@ class NestTiler {
     const int whole = shared ? unit : extent;  // what tiles should divide
     int each = most;
     while (each > 1 && whole % each) --each;
-    if (3 * each < 2 * most) each = most;
+    if (4 * each < 3 * most) each = most;
     const Share own = shared ? share_of(row_->extent, unit) : Share{ir::imm(0), row_->extent};
     first_row_ = own.begin, num_rows_ = own.end - own.begin;
     row_tiles_divide_ = shared && whole % each == 0 && extent % whole == 0;

@@ -15,6 +15,7 @@
 #include "cortex/ra/schedule.hpp"
 #include "cortex/ra/schedule_text.hpp"
 #include "cortex/ra/share_subtrees.hpp"
+#include "cortex/schedule/level_fill.hpp"
 #include "cortex/schedule/machine_model.hpp"
 
 namespace cortex::tuning {
@@ -138,15 +139,18 @@ inline double bytes_of_matrices(const ra::Graph& graph) {
 }  // namespace detail
 
 /// What there is to decide for a model without changing its functions: how many of `most_workers` threads share a call,
-/// in one group or one each, how the recursion is run (unrolled, with a version for each branch, cut at a product,
-/// equal subtrees once where the standard schedule does not look for them), the shape of register tiles, and, where
-/// matrices are large, the direction of sweeps over them. Not all is legal for each model; what is not, a search notes
-/// and leaves out.
+/// in one group, in several or one each, how the recursion is run (unrolled, with a version for each branch, cut at a
+/// product, equal subtrees once where the standard schedule does not look for them, with small levels as they are or
+/// filled up to 8 nodes), the shape of register tiles, and, where matrices are large, the direction of sweeps over
+/// them. Not all is legal for each model; what is not, a search notes and leaves out.
 inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
   Space space;
   Axis workers("workers");
   for (int count = 1; count < most_workers; count *= 2) workers.numbers({count}, &Schedule::workers);
   const auto all = [most_workers](const Schedule& s) { return s.workers(most_workers); };
+  for (int groups = 2; groups < most_workers; groups *= 2)
+    workers.add("in " + std::to_string(groups) + " groups",
+                [all, groups](const Schedule& s) { return all(s).groups(groups); });
   workers.add("in one group", [all](const Schedule& s) { return all(s).groups(1); });
   workers.add("a group each", [all, most_workers](const Schedule& s) { return all(s).groups(most_workers); });
   if (most_workers > 1) space.add(std::move(workers));
@@ -158,6 +162,10 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   const Schedule standard = Schedule::standard();
   if (ra::may_share_subtrees(graph, standard) && !ra::shares_subtrees(graph, standard))
     recursion.add("equal subtrees once", [](const Schedule& s) { return s.share_subtrees(); });
+  if (schedule::reason_against_filling(graph, standard).empty()) {
+    recursion.add("levels as they are", [](const Schedule& s) { return s.fill_levels(1); });
+    recursion.add("levels of 8 nodes", [](const Schedule& s) { return s.fill_levels(8); });
+  }
   if (graph.structure != ra::StructureKind::dag) {
     recursion.add("unrolled", [name = graph.name](const Schedule& s) { return s.unroll(name, 2); });
     for (const ra::Op& op : graph.ops)

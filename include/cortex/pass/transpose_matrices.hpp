@@ -1,0 +1,255 @@
+// Lays matrices that nodes have the other way round where loops would walk across their rows.
+//
+//   for i: {a = 0; for r: a += M[left(n),i,r] * v[right(n),r]; t[n,i] = a}
+//   for i: for j: {a = 0; for r: a += W[i,r] * M[left(n),r,j]; M[n,i,j] = a}
+//     ->
+//   for i: {a = 0; for r: a += M[left(n),r,i] * v[right(n),r]; t[n,i] = a}
+//   for j: for i: {a = 0; for r: a += W[i,r] * M[left(n),j,r]; M[n,j,i] = a}
+//
+// The innermost loop over results becomes that over a vector's elements, which are loaded at once where they lie side
+// by side and gathered one by one where they do not. Matrices of which one is an elementwise function of another lie
+// the same way. Which way is better is a matter of how many elements would be gathered; where it is the same, they lie
+// as the model says. Users see a state as it was (`BufferInfo::transposed`), but get copies of it and no views; so the
+// first state, which they look at most, stays.
+//
+// Runs first, since what comes later goes by the order of loops and indices.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/ir/program.hpp"
+
+namespace cortex::pass {
+
+namespace detail {
+
+class MatrixTransposer {
+ public:
+  explicit MatrixTransposer(ir::Program& program) : program_(program) {
+    ir::visit_with(program.body, [&](const ir::For& loop) {
+      if (is_over_elements(loop)) look_at(loop);
+      return !is_over_elements(loop);
+    });
+  }
+
+  void run() {
+    for (std::size_t m = 0; m < matrices_.size(); ++m)
+      if (!program_.buffers.empty() && matrices_[m].buffer == program_.buffers[0]) fix(int(m));
+    double least = gathered();
+    for (const Matrix& matrix : matrices_) {
+      if (matrix.fixed || matrix.set != &matrix - matrices_.data()) continue;
+      transposed_.push_back(matrix.set);
+      const double now = gathered();
+      if (now < least)
+        least = now;
+      else
+        transposed_.pop_back();
+    }
+    if (!transposed_.empty()) rewrite();
+  }
+
+ private:
+  /// A tensor with a matrix at each node. Those of one set are transposed together; its number is that of its first.
+  struct Matrix {
+    ir::Buffer buffer;
+    int set;
+    bool fixed = false;  // something stores it that is not a loop over its elements
+  };
+  /// What is read at each element of a loop's results, `times` in all: a matrix, or what a node's fields choose of
+  /// something that stays as it is.
+  struct Read {
+    Vector<ir::Expr> indices;
+    int matrix;            // or -1
+    int result;            // the matrix that the loop stores, or -1
+    ir::Expr row, column;  // the last two loops over results; without a row where there is one
+    double times;
+  };
+
+  static bool is_over_elements(const ir::For& loop) {
+    return loop.dim.kind() == DimKind::dense && loop.loop == ir::ForKind::serial;
+  }
+  static bool has_matrices(const ir::Buffer& buffer) {
+    const Vector<Dim>& dims = buffer->dims;
+    const std::size_t n = dims.size();
+    return (buffer->role == ir::Role::state || buffer->role == ir::Role::temp) && n >= 3 &&
+           dims[0].kind() != DimKind::dense && dims[n - 2].kind() == DimKind::dense &&
+           dims[n - 1].kind() == DimKind::dense;
+  }
+  static bool ends_with(const Vector<ir::Expr>& indices, const ir::Expr& row, const ir::Expr& column) {
+    const std::size_t n = indices.size();
+    return row && n >= 2 && indices[n - 2].same_as(row) && indices[n - 1].same_as(column);
+  }
+
+  // ---- what there is ----
+
+  int matrix_of(const ir::Buffer& buffer) {
+    if (!has_matrices(buffer)) return -1;
+    for (std::size_t m = 0; m < matrices_.size(); ++m)
+      if (matrices_[m].buffer == buffer) return int(m);
+    matrices_.push_back({buffer, int(matrices_.size())});
+    return int(matrices_.size()) - 1;
+  }
+
+  void join(int a, int b) {
+    const int of_a = matrices_[std::size_t(a)].set, of_b = matrices_[std::size_t(b)].set;
+    const int first = std::min(of_a, of_b), other = std::max(of_a, of_b);
+    bool fixed = false;
+    for (Matrix& matrix : matrices_) {
+      if (matrix.set == other) matrix.set = first;
+      fixed |= matrix.set == first && matrix.fixed;
+    }
+    for (Matrix& matrix : matrices_)
+      if (matrix.set == first) matrix.fixed = fixed;
+  }
+  void fix(int m) {
+    for (Matrix& matrix : matrices_)
+      if (matrix.set == matrices_[std::size_t(m)].set) matrix.fixed = true;
+  }
+
+  /// The outermost of loops over elements.
+  void look_at(const ir::For& outermost) {
+    const ir::For* column = &outermost;
+    const ir::For* row = nullptr;
+    double times = double(ir::as_int(outermost.extent).value_or(1));
+    for (const auto* next = column->body.as<ir::For>(); next && is_over_elements(*next);
+         next = next->body.as<ir::For>())
+      row = std::exchange(column, next), times *= double(ir::as_int(next->extent).value_or(1));
+    const ir::Expr outer = row ? row->var : ir::Expr();
+
+    int result = -1;
+    bool pure = true, of_elements = false;
+    ir::visit_with(column->body, [&](const ir::Store& store) {
+      if (store.buffer->scope == ir::Scope::local) return;
+      of_elements |= ir::uses(store.indices.back(), column->var);
+      const int m = matrix_of(store.buffer);
+      const bool element = m >= 0 && ends_with(store.indices, outer, column->var);
+      if (m >= 0 && !element) fix(m);
+      if (element && result >= 0) join(result, m);
+      if (element) result = m;
+      pure &= element;
+    });
+    if (result >= 0 && !pure) fix(result);
+    if (result >= 0) pairs_.insert(row);
+    if (of_elements) read(column->body, {{}, -1, result, outer, column->var, times});
+  }
+
+  void read(const ir::Stmt& body, const Read& place) {
+    ir::visit_with(
+        body,
+        [&](const ir::For& loop) {
+          Read inside = place;
+          inside.times *= double(ir::as_int(loop.extent).value_or(2));
+          read(loop.body, inside);
+          return false;
+        },
+        [&](const ir::Store& store) {  // a copy takes on the layout of what is copied
+          const auto* load = store.value.as<ir::Load>();
+          return !load || has_matrices(load->buffer) || !has_matrices(store.buffer);
+        },
+        [&](const ir::Load& load) {
+          Read here = place;
+          here.indices = load.indices, here.matrix = matrix_of(load.buffer);
+          if (here.matrix >= 0 && here.result >= 0 && ends_with(load.indices, place.row, place.column))
+            join(here.matrix, here.result);
+          if (here.matrix >= 0 || (load.indices.size() >= 2 && chosen_by_nodes(load))) reads_.push_back(here);
+        });
+  }
+  static bool chosen_by_nodes(const ir::Load& load) {
+    bool chosen = load.buffer->role == ir::Role::field;
+    ir::visit_with(load.indices[0], [&](const ir::UfCall&) { chosen = true; });
+    return chosen;
+  }
+
+  // ---- which way ----
+
+  bool is_transposed(int m) const {
+    return m >= 0 && any_of(transposed_, [&](int set) { return set == matrices_[std::size_t(m)].set; });
+  }
+
+  /// How many elements are read across rows.
+  double gathered() const {
+    double sum = 0;
+    for (const Read& read : reads_) {
+      const ir::Expr& lane = is_transposed(read.result) ? read.row : read.column;
+      std::size_t last = read.indices.size() - 1;
+      if (is_transposed(read.matrix)) --last;
+      bool across = false;
+      for (std::size_t d = 0; d < read.indices.size(); ++d) across |= d != last && ir::uses(read.indices[d], lane);
+      if (across && !ir::uses(read.indices[last], lane)) sum += read.times;
+    }
+    return sum;
+  }
+
+  // ---- the other way round ----
+
+  static Vector<ir::Expr> swapped(Vector<ir::Expr> indices) {
+    std::swap(indices[indices.size() - 2], indices[indices.size() - 1]);
+    return indices;
+  }
+
+  void rewrite() {
+    PointerMap<ir::Buffer> to;
+    for (std::size_t m = 0; m < matrices_.size(); ++m) {
+      if (!is_transposed(int(m))) continue;
+      ir::BufferInfo info = *matrices_[m].buffer;
+      std::swap(info.dims[info.dims.size() - 2], info.dims[info.dims.size() - 1]);
+      info.transposed = true;
+      to.emplace(matrices_[m].buffer.id(), ir::Buffer(std::move(info)));
+    }
+    const auto other = [&](const ir::Buffer& buffer) -> const ir::Buffer* {
+      const auto found = to.find(buffer.id());
+      return found == to.end() ? nullptr : &found->second;
+    };
+    const auto rewritten = [&](auto& self, const Vector<ir::Expr>& indices) {
+      Vector<ir::Expr> result;
+      for (const ir::Expr& index : indices) result.push_back(self(index));
+      return swapped(std::move(result));
+    };
+    program_.body = ir::mutate_with(
+        program_.body,
+        [&](auto& self, const ir::For& loop) -> ir::Stmt {
+          if (!stores_transposed(loop)) return self.children(loop);
+          const auto& inner = *loop.body.as<ir::For>();
+          const ir::Stmt body = ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, self(inner.body));
+          return ir::For::make(inner.var, inner.dim, inner.extent, inner.loop, body);
+        },
+        [&](auto& self, const ir::Store& store) -> ir::Stmt {
+          const ir::Buffer* const buffer = other(store.buffer);
+          if (!buffer) return self.children(store);
+          return ir::Store::make(*buffer, rewritten(self, store.indices), self(store.value));
+        },
+        [&](auto& self, const ir::Load& load) -> ir::Expr {
+          const ir::Buffer* const buffer = other(load.buffer);
+          return buffer ? ir::Load::make(*buffer, rewritten(self, load.indices)) : self.children(load);
+        });
+    for (ir::Buffer& buffer : program_.buffers)
+      if (const ir::Buffer* const now = other(buffer)) buffer = *now;
+  }
+
+  bool stores_transposed(const ir::For& row) const {
+    if (!pairs_.contains(&row)) return false;
+    bool found = false;
+    ir::visit_with(row.body, [&](const ir::Store& store) {
+      for (std::size_t m = 0; m < matrices_.size(); ++m)
+        found |= matrices_[m].buffer == store.buffer && is_transposed(int(m));
+    });
+    return found;
+  }
+
+  ir::Program& program_;
+  Vector<Matrix> matrices_;
+  Vector<Read> reads_;
+  PointerSet pairs_;        // loops over the rows of a matrix that is stored, element by element
+  Vector<int> transposed_;  // sets
+};
+
+}  // namespace detail
+
+inline void transpose_matrices(ir::Program& program) { detail::MatrixTransposer(program).run(); }
+
+}  // namespace cortex::pass
