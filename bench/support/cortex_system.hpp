@@ -75,8 +75,12 @@ class CompiledSystem : public CortexSystem {
     const auto result = timed_(roots);
     return {double(result.linearize_ns()) / 1e3, double(result.execute_ns()) / 1e3};
   }
+  /// What follows from weights alone is computed when they are bound in any case, and is no shortcut.
   std::string shortcuts() const override {
-    const bool tables = memory().tables > 0, once = executable().shares_subtrees;
+    bool tables = false;
+    for (const auto& table : executable().program.tabulations)
+      tables |= memory().tables > 0 && table.rows != cortex::ir::Tabulation::Rows::once;
+    const bool once = executable().shares_subtrees;
     return std::string(tables ? "tables" : "") + (tables && once ? ", " : "") + (once ? "equal subtrees once" : "");
   }
   cortex::CallMemory memory_of_call(const Roots& roots) override { return functor_(roots).memory(); }

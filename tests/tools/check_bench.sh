@@ -16,7 +16,7 @@ expect 2 "cannot be written" --models treelstm --hidden 8 --batch 1 --threads 1 
 number='[0-9.]+(e[-+][0-9]+)?'
 row='\{"model": "(treelstm|dagrnn)", "hidden": 32, "batch": [12], "threads": 1, "system": "(cortex|recursion)"'
 row+=", \"median_us\": $number, \"min_us\": $number, \"runs\": 20, \"max_abs_err\": $number, \"floor_us\": $number, \"tile_floor_us\": $number"
-row+=", \"linearize_us\": $number, \"nodes\": $number\}"
+row+=", \"linearize_us\": $number, \"nodes\": $number, \"shortcuts\": \"[a-z, ]*\"\}"
 grep -vxE -e "\[|\]|  $row,?" "$work/rows.json" && { echo "these lines are no rows"; failed=1; }
 # What rows say: 0 < min <= median; errors of rounding, but some; linearization where there is one; sizes of the structures.
 tr -d '",{}' <"$work/rows.json" | awk '

@@ -34,7 +34,7 @@ run tune --models treegru,mvrnn --hidden 16 --batch 1 --seconds 0.1 --json "$jso
 # What each experiment's rows look like, and how many there are at least.
 number='-?[0-9.]+(e[-+][0-9]+)?'
 times="\"median_us\": $number, \"min_us\": $number, \"runs\": [0-9]+, \"max_abs_err\": $number, \"floor_us\": $number"
-times+=", \"tile_floor_us\": $number, \"linearize_us\": $number, \"nodes\": $number"
+times+=", \"tile_floor_us\": $number, \"linearize_us\": $number, \"nodes\": $number, \"shortcuts\": \"[a-z, ]*\""
 case="\"model\": \"[a-z0-9_]+\", \"hidden\": [0-9]+, \"batch\": [0-9]+, \"threads\": [12]"
 latency="$case, \"system\": \"[^\"]+\", $times"
 entries "$json" >"$work/entries"
@@ -48,6 +48,8 @@ rows_of() {
     failed=1
   fi
 }
+grep '"system": "cortex_nodedup"' "$work/entries" | grep -v '"shortcuts": ""' && { echo "cortex_nodedup takes shortcuts"; failed=1; }
+grep -q '^treebank .*"system": "cortex", .*"shortcuts": "tables' "$work/entries" || { echo "no shortcuts on the treebank"; failed=1; }
 rows_of sequences 4 "$latency"
 rows_of activity 1 "\"system\": \"[a-z_]+\", \"batch\": 1, \"whole_us\": $number, \"calls\": $number(, \"[a-z]+_us\": $number)*"
 rows_of ablation 14 "$latency"

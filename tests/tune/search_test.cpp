@@ -112,10 +112,11 @@ TEST_CASE("equal subtrees are predicted to be computed once where there are some
 
 TEST_CASE("what comes from tables is predicted to take no time in calls", "[tune]") {
   Dim V{"vocabulary"}, H{"hidden", 4};
-  Model<Word> m("squashed", cortex::tree);
-  auto Emb = m.input<float>("Emb", V, H);
+  Model<Word> m("words_product", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
   auto h = m.placeholder<float>("h", H);
-  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return tanh(Emb(word(n), i)); });
+  auto leaf = m.compute(
+      "leaf", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); })); });
   auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
   const auto program = m.recursion_op(h, m.if_then_else(
                                              "body", [](auto n) { return is_leaf(n); }, leaf, rec));
@@ -125,9 +126,10 @@ TEST_CASE("what comes from tables is predicted to take no time in calls", "[tune
   options.space =
       tuning::Space().add(tuning::Axis("tables").add("none", [](const Schedule& s) { return s.tabulate_nothing(); }));
   const Phrases phrases;
-  const std::vector<float> emb(12, 0.5f);
+  const std::vector<float> emb(12, 0.5f), matrix(16, 0.25f);
   const Tuned tuned = tune(
-      program, phrases.batches, [&](auto& model) { model.bind("Emb", emb); }, options, Tuning::interpreted());
+      program, phrases.batches, [&](auto& model) { model.bind("Emb", emb).bind("W", matrix); }, options,
+      Tuning::interpreted());
   REQUIRE(tuned.candidates.size() == 2);
   CHECK(tuned.candidates[1].why == "");
   CHECK(tuned.candidates[0].predicted_seconds < tuned.candidates[1].predicted_seconds);
