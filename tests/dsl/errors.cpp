@@ -19,6 +19,23 @@ std::string refused(F&& lambda) {
   return message;
 }
 
+TEST_CASE("a reduction over more than 2^31 - 1 elements is refused", "[dsl]") {
+  struct Node {
+    float value;
+    const Node* next;
+  };
+  const auto ones = [](std::int64_t extent) {
+    return refusal([&] {
+      cortex::Model<Node> m("ones", cortex::sequence);
+      Dim Z("Z", extent);
+      m.output<float>("o", [&](auto n) { return sum(Z, [&](auto) { return cortex::field<&Node::value>(n); }); });
+    });
+  };
+  CHECK(ones((std::int64_t(1) << 31) - 1) == "");
+  CHECK_THAT(ones(std::int64_t(1) << 31), Contains("'Z'") && Contains("2147483648"));
+  CHECK_THAT(ones((std::int64_t(1) << 32) + 3), Contains("'Z'") && Contains("2147483647"));
+}
+
 TEST_CASE("an index variable of another dimension is refused, naming tensor and both dimensions") {
   CHECK_THAT(refused([](Words& w, auto, auto i) { return w.W(i, i); }),
              Contains("operator 'x'") && Contains("dimension 'input' of 'W' is indexed by a variable of 'hidden'"));

@@ -89,6 +89,41 @@ TEST_CASE("a child twice in one container is shared", "[structure]") {
   check_says(kids_error(cortex::tree, {&top}), {"shared child", "twice a child of node 0"});
 }
 
+TEST_CASE("a list of children that goes round is refused, and does not take all memory", "[structure]") {
+  struct Sibling {
+    const Sibling *first = nullptr, *next = nullptr;
+    struct Iterator {
+      const Sibling* at;
+      const Sibling* operator*() const { return at; }
+      Iterator& operator++() {
+        at = at->next;
+        return *this;
+      }
+      bool operator==(const Iterator&) const = default;
+    };
+    struct Range {
+      const Sibling* front;
+      Iterator begin() const { return {front}; }
+      Iterator end() const { return {nullptr}; }
+    };
+    Range kids() const { return {first}; }
+  };
+  using Linearizer = cs::Linearizer<Sibling, cs::Accessors<cs::Children<&Sibling::kids>>>;
+  Sibling a, b, root;
+  root.first = &a, a.next = &b, b.next = &a;
+  const std::vector<const Sibling*> roots{&root};
+  const auto error = [&](const cortex::Structure& structure) {
+    cs::Workspace workspace(1 << 20);  // so that a list without end fails otherwise
+    return error_of(Code::invalid_structure, [&] { Linearizer::run(workspace, structure, {}, roots); });
+  };
+  check_says(error(cortex::tree), {"shared", "node 1"});
+  check_says(error(cortex::dag.with_max_children(8)), {"children", "8", "node 0"});
+  b.next = nullptr;
+  cs::Workspace workspace;
+  Linearizer::run(workspace, cortex::tree, {}, roots);
+  CHECK(workspace.arrays().num_nodes == 3);
+}
+
 TEST_CASE("one child as left and right is shared", "[structure]") {
   const Word leaf, top{0, &leaf, &leaf};
   check_says(word_error(cortex::tree, {&top}), {"shared child", "twice", "'left'", "'right'", "declared for a tree"});

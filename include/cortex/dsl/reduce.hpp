@@ -1,6 +1,7 @@
 // Reductions over dimensions and over the children of a node (paper section 3, R3 and R4).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -32,6 +33,9 @@ inline ir::Expr axis(const Dim& dim) {
   if (dim.kind() != DimKind::dense) fail("a reduction over '" + dim.name() + "', a dimension of the compiler's own");
   if (dim.extent() < 1)
     fail("dimension '" + dim.name() + "' has extent " + std::to_string(dim.extent()) + "; the least is 1");
+  if (dim.extent() > INT32_MAX)
+    fail("a reduction over '" + dim.name() + "', whose extent is " + std::to_string(dim.extent()) +
+         "; the most is 2147483647");
   return ir::Var::make("r");
 }
 

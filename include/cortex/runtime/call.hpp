@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <span>
 
 #include "cortex/base/clock.hpp"
@@ -61,7 +63,8 @@ inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& b
 ///
 /// Groups know nothing of each other's nodes. So where a structure could mean something else as a whole (a node of two
 /// trees is an error; a node of a DAG may have parents in several groups), and where anything is wrong with it, the
-/// call is undone: it is made once more in one group, with the errors that belong to it.
+/// call is undone: it is made once more in one group, with the errors that belong to it. What the user's types throw
+/// passes through at once.
 class CallInGroups {
  public:
   CallInGroups(Workspace& workspace, const Numbering& numbering, std::int64_t* when)
@@ -82,6 +85,7 @@ class CallInGroups {
     if (overlap_.load(std::memory_order_relaxed)) workspace_.division.calls_in_one = 15;  // they may be alike
     const bool made = !undone_.load(std::memory_order_relaxed);
     workspace_.set_groups(made ? groups_ : 1);
+    if (thrown_) std::rethrow_exception(thrown_);
     return made;
   }
 
@@ -119,7 +123,12 @@ class CallInGroups {
       check_guarded(group.plan(), group.nodes, group.weights());
       group.nodes.list_addresses(group.division.addresses);
       group.prepare(size);
-    } catch (...) {
+    } catch (const Error&) {
+      return undo(), false;
+    } catch (const std::bad_alloc&) {
+      return undo(), false;
+    } catch (...) {  // what the user's types throw, perhaps only once
+      if (!throws_.exchange(true)) thrown_ = std::current_exception();
       return undo(), false;
     }
     group.division.numbered.set(good);
@@ -204,7 +213,8 @@ class CallInGroups {
   std::int64_t* const when_numbered_;
   bool may_repeat_ = false;
   int groups_ = 1;
-  std::atomic<bool> undone_{false}, overlap_{false};
+  std::atomic<bool> undone_{false}, overlap_{false}, throws_{false};
+  std::exception_ptr thrown_;
 };
 
 }  // namespace detail

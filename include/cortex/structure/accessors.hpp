@@ -344,9 +344,14 @@ constexpr bool valid_accessor() {
     using Ref = decltype(A::get(std::declval<const Node&>()));
     constexpr bool is_field = A::kind == AccessorKind::field, is_link = PointerLike<std::remove_cvref_t<Ref>>;
     constexpr bool is_range = requires(std::remove_reference_t<Ref> & range) { begin_of(range) != end_of(range); };
-    static_assert(!is_field || !is_link, "this member is a link: cortex::child or optional_child names it, not field");
+    constexpr bool is_optional = requires(const std::remove_cvref_t<Ref>& held) { held.has_value(); };
+    static_assert(!is_field || !is_optional,
+                  "this member may have no value, and a field has one at each node: name a getter or a lambda that gives "
+                  "a number in any case");
+    static_assert(!is_field || is_optional || !is_link,
+                  "this member is a link: cortex::child or optional_child names it, not field");
     static_assert(
-        !is_field || is_link,
+        !is_field || is_optional || is_link,
         "a field is a number, a bool, an enumeration, or an array of fixed size of these, std::array or of C, or "
         "floats "
         "or doubles in a row, with data() and size(); other data is found by an index, as in Emb(word(n), i)");

@@ -8,6 +8,7 @@
 // Nothing recurses and nothing is allocated once the workspace is as large as the input.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -248,7 +249,7 @@ class Linearizer {
       bool lacks_required = false;
       [[maybe_unused]] std::size_t row = 0;
       (enter_named<Ns>(walk, tape, node, arena, place, tail, row++, lacks_required), ...);
-      (enter_container<Cs>(walk, tape, node, arena, place, tail, row), ...);
+      (enter_container<Cs>(walk, structure, tape, node, arena, place, tail, row), ...);
       const std::int32_t links = tail - first;
       if (lacks_required & (links > 0)) [[unlikely]]
         refuse_null_child<Ns...>(walk, place);
@@ -290,18 +291,29 @@ class Linearizer {
     if constexpr (A::kind == AccessorKind::child) lacks_required |= child == nullptr;
   }
 
+  /// Whether a container's children are refused in any case: one twice where nodes have one parent, or more than may
+  /// be. Asked each time that there is no room for more, since a list that goes round has no end.
+  [[gnu::noinline]] static bool is_refused(const Structure& structure, const void* const* begin, const void* const* end,
+                                           const void* child) {
+    const bool twice = structure.kind != Kind::dag && std::find(begin, end, child) != end;
+    return twice || end - begin >= structure.child_bound();
+  }
+
   template <class A>
-  static void enter_container(WalkState& walk, Tape& tape, const Node& node, const Arena<Node>& arena,
-                              std::int32_t place, std::int32_t& tail, std::size_t& row) {
+  static void enter_container(WalkState& walk, const Structure& structure, Tape& tape, const Node& node,
+                              const Arena<Node>& arena, std::int32_t place, std::int32_t& tail, std::size_t& row) {
     const std::int32_t first = tail;
-    auto enter = [&](const Node* child) {
+    auto enter = [&](const Node* child) {  // whether to go on
+      bool more = true;
       if (tail >= tape.limit) [[unlikely]] {
+        more = !is_refused(structure, tape.node + first, tape.node + tail, child);
         detail::make_room(walk, place, tail, 1);
         tape.load(walk);
       }
       tape.node[tail] = child;
       tape.parent[tail] = place;
       ++tail;
+      return more;
     };
     auto refuse = [&](const std::string& index) { fail::link_index(walk, place, A::name(), index, arena.size); };
     A::for_each_member(node, [&](auto&& held) {
@@ -316,7 +328,7 @@ class Linearizer {
           const Node* child = follow<decltype(*at)>(link, arena, refuse);
           if (child == nullptr) [[unlikely]]
             fail::null_element(walk, place, A::name(), tail - begin);
-          enter(child);
+          if (!enter(child)) break;
         }
       }
     });
