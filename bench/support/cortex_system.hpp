@@ -1,6 +1,7 @@
 // `cortex` and `cortex_nodedup`: the library itself.
 #pragma once
 
+#include <algorithm>
 #include <cortex/cortex.hpp>
 #include <map>
 #include <memory>
@@ -77,9 +78,9 @@ class CompiledSystem : public CortexSystem {
   }
   /// What follows from weights alone is computed when they are bound in any case, and is no shortcut.
   std::string shortcuts() const override {
-    bool tables = false;
-    for (const auto& table : executable().program.tabulations)
-      tables |= memory().tables > 0 && table.rows != cortex::ir::Tabulation::Rows::once;
+    const auto& all = executable().program.tabulations;
+    const auto of_words = [](const auto& table) { return table.rows != cortex::ir::Tabulation::Rows::once; };
+    const bool tables = memory().tables > 0 && std::any_of(all.begin(), all.end(), of_words);
     const bool once = executable().shares_subtrees;
     return std::string(tables ? "tables" : "") + (tables && once ? ", " : "") + (once ? "equal subtrees once" : "");
   }

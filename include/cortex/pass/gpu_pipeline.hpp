@@ -21,7 +21,8 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
 
   make_nests(p, gates);
   // Where it pays is not known of GPUs yet. Rows of zeros are written in any case.
-  if (schedule.tabulating == Tabulating::on) p.find_tables(TablesOf::words_and_weights);
+  if (schedule.tabulating == Tabulating::on)
+    p.run_on_program("tabulate", [](ir::Program& program) { tabulate(program, TablesOf::words_and_weights); });
   p.run("zero_absent_rows", zero_absent_rows);
 
   // Work for each block, and barriers of blocks

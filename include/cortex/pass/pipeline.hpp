@@ -90,27 +90,17 @@ class Pipeline {
     run("share_iterations", [&](const ir::Stmt& body) { return schedule::share_iterations(body, unit); });
   }
 
-  void transpose_matrices() {
+  /// Runs a pass that changes more of the program than its loops.
+  template <class Pass>
+  void run_on_program(const char* name, Pass pass) {
     const ir::Stmt before = program_.body;
-    pass::transpose_matrices(program_);
-    if (!program_.body.same_as(before)) report("transpose_matrices");
-  }
-
-  void find_tables(TablesOf tables) {
-    const ir::Stmt before = program_.body;
-    tabulate(program_, tables);
+    pass(program_);
     if (program_.body.same_as(before)) return;
     collect_buffers();
-    report("tabulate");
+    report(name);
   }
 
   Vector<RowsInPlace> rows_in_place() const { return find_rows_in_place(program_); }
-  void read_in_place(const Vector<RowsInPlace>& rows) {
-    if (rows.empty()) return;
-    pass::read_in_place(program_, rows);
-    collect_buffers();
-    report("read_in_place");
-  }
 
   void enter(ir::Level level) { program_.level = level; }
 
@@ -179,12 +169,13 @@ inline void make_nests(Pipeline& p, int gates) {
 /// bound.
 inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
-  p.transpose_matrices();
+  p.run_on_program("transpose_matrices", transpose_matrices);
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule::most_gates(target, schedule.tiling));
 
   // What is a function of weights, or of a word, is read and not computed
-  if (tabulates(schedule, target)) p.find_tables(tables_of(schedule));
+  if (tabulates(schedule, target))
+    p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables_of(schedule)); });
 
   // What leaves copy from a weight as it is, is read from there
   const bool as_bound = schedule.stored.empty();  // `store_weights` leaves alone what is looked up
@@ -222,7 +213,8 @@ inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& 
   if (schedule.by_hand) return p.by_hand(*schedule.by_hand, schedule, target, schedule::lanes_of(target, DType::f32));
   const Vector<RowsInPlace> in_place = schedule_nests(p, schedule, target);
   tile_loops(p, schedule, target, caches);
-  p.read_in_place(in_place);
+  if (!in_place.empty())
+    p.run_on_program("read_in_place", [&](ir::Program& program) { read_in_place(program, in_place); });
 }
 
 /// The program as the cost model sees it: scheduled, but for register tiles.

@@ -38,12 +38,11 @@ class MatrixTransposer {
   }
 
   void run() {
-    for (std::size_t m = 0; m < matrices_.size(); ++m)
-      if (!program_.buffers.empty() && matrices_[m].buffer == program_.buffers[0]) fix(int(m));
+    for (Matrix& matrix : matrices_) matrix.fixed |= !program_.buffers.empty() && matrix.buffer == program_.buffers[0];
     double least = gathered();
-    for (const Matrix& matrix : matrices_) {
-      if (matrix.fixed || matrix.set != &matrix - matrices_.data()) continue;
-      transposed_.push_back(matrix.set);
+    for (int set = 0; set < int(matrices_.size()); ++set) {
+      if (matrices_[std::size_t(set)].set != set || is_fixed(set)) continue;
+      transposed_.push_back(set);
       const double now = gathered();
       if (now < least)
         least = now;
@@ -58,7 +57,7 @@ class MatrixTransposer {
   struct Matrix {
     ir::Buffer buffer;
     int set;
-    bool fixed = false;  // something stores it that is not a loop over its elements
+    bool fixed = false;  // it lies as the model says, and so do those of its set
   };
   /// What is read at each element of a loop's results, `times` in all: a matrix, or what a node's fields choose of
   /// something that stays as it is.
@@ -97,18 +96,8 @@ class MatrixTransposer {
 
   void join(int a, int b) {
     const int of_a = matrices_[std::size_t(a)].set, of_b = matrices_[std::size_t(b)].set;
-    const int first = std::min(of_a, of_b), other = std::max(of_a, of_b);
-    bool fixed = false;
-    for (Matrix& matrix : matrices_) {
-      if (matrix.set == other) matrix.set = first;
-      fixed |= matrix.set == first && matrix.fixed;
-    }
     for (Matrix& matrix : matrices_)
-      if (matrix.set == first) matrix.fixed = fixed;
-  }
-  void fix(int m) {
-    for (Matrix& matrix : matrices_)
-      if (matrix.set == matrices_[std::size_t(m)].set) matrix.fixed = true;
+      if (matrix.set == std::max(of_a, of_b)) matrix.set = std::min(of_a, of_b);
   }
 
   /// The outermost of loops over elements.
@@ -128,12 +117,12 @@ class MatrixTransposer {
       of_elements |= ir::uses(store.indices.back(), column->var);
       const int m = matrix_of(store.buffer);
       const bool element = m >= 0 && ends_with(store.indices, outer, column->var);
-      if (m >= 0 && !element) fix(m);
+      if (m >= 0 && !element) matrices_[std::size_t(m)].fixed = true;
       if (element && result >= 0) join(result, m);
       if (element) result = m;
       pure &= element;
     });
-    if (result >= 0 && !pure) fix(result);
+    if (result >= 0 && !pure) matrices_[std::size_t(result)].fixed = true;
     if (result >= 0) pairs_.insert(row);
     if (of_elements) read(column->body, {{}, -1, result, outer, column->var, times});
   }
@@ -167,6 +156,9 @@ class MatrixTransposer {
 
   // ---- which way ----
 
+  bool is_fixed(int set) const {
+    return any_of(matrices_, [&](const Matrix& matrix) { return matrix.set == set && matrix.fixed; });
+  }
   bool is_transposed(int m) const {
     return m >= 0 && any_of(transposed_, [&](int set) { return set == matrices_[std::size_t(m)].set; });
   }

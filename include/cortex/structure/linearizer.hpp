@@ -8,7 +8,6 @@
 // Nothing recurses and nothing is allocated once the workspace is as large as the input.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -291,14 +290,6 @@ class Linearizer {
     if constexpr (A::kind == AccessorKind::child) lacks_required |= child == nullptr;
   }
 
-  /// Whether a container's children are refused in any case: one twice where nodes have one parent, or more than may
-  /// be. Asked each time that there is no room for more, since a list that goes round has no end.
-  [[gnu::noinline]] static bool is_refused(const Structure& structure, const void* const* begin, const void* const* end,
-                                           const void* child) {
-    const bool twice = structure.kind != Kind::dag && std::find(begin, end, child) != end;
-    return twice || end - begin >= structure.child_bound();
-  }
-
   template <class A>
   static void enter_container(WalkState& walk, const Structure& structure, Tape& tape, const Node& node,
                               const Arena<Node>& arena, std::int32_t place, std::int32_t& tail, std::size_t& row) {
@@ -306,7 +297,7 @@ class Linearizer {
     auto enter = [&](const Node* child) {  // whether to go on
       bool more = true;
       if (tail >= tape.limit) [[unlikely]] {
-        more = !is_refused(structure, tape.node + first, tape.node + tail, child);
+        more = !numbering::is_refused(structure, tape.node + first, tape.node + tail, child);
         detail::make_room(walk, place, tail, 1);
         tape.load(walk);
       }

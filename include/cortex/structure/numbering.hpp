@@ -47,6 +47,14 @@ inline std::int64_t count_children(const WalkState& walk, std::int32_t place, st
   return std::max(count, distinct);
 }
 
+/// Whether a container with these children and one more is refused in any case: it has one twice where nodes have one
+/// parent, or too many. Asked each time that there is no room for more, since a list that goes round has no end.
+[[gnu::noinline]] inline bool is_refused(const Structure& structure, const void* const* begin, const void* const* end,
+                                         const void* child) {
+  const bool twice = structure.kind != Kind::dag && std::find(begin, end, child) != end;
+  return twice || end - begin >= structure.child_bound();
+}
+
 /// Heights of a forest, in height[place], and how many nodes have each, in batch_length. Returns the number of heights.
 inline std::int32_t measure_forest(WalkState& walk) {
   const std::int32_t tail = walk.tail;
