@@ -36,9 +36,21 @@ struct Options {
   std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
   Effort effort() const {
     if (rounds) return {0, rounds, rounds};
-    return quick ? Effort{0.25, 1, 20} : Effort{1.2, 5, 100};
+    return quick ? Effort{0.25, 3, 20} : Effort{1.2, 5, 100};
   }
 };
+
+/// What speaks for other work on the machine, of this system or of others on the same host; empty: nothing does.
+std::string signs_of_others(double taken, double gain, double scaling) {
+  char text[200] = "";
+  if (taken > 0.03)
+    std::snprintf(text, sizeof text, "other work took %.0f %% of this machine's CPUs", 100 * taken);
+  else if (gain > 1.15)
+    std::snprintf(text, sizeof text, "this machine did %.2f times as much after the rows as before them", gain);
+  else if (scaling < 0.75)
+    std::snprintf(text, sizeof text, "this machine's threads at once did %.2f of what each does alone", scaling);
+  return text;
+}
 
 int run(const Options& options) {
   if (options.json == "-") talk() = stderr;
@@ -83,16 +95,15 @@ int run(const Options& options) {
   machine.add(probe_machine(threads, tries));
   std::fprintf(talk(), "\nafter all that:\n");
   print_machine(machine);
-  const double taken = others.share();
-  const bool busy = taken > 0.03 || machine.gain_over(before) > 1.15 || machine.scaling() < 0.75;
-  if (busy) std::fprintf(talk(), "BUSY: other work takes time of this machine (%.0f %% of its CPUs)\n", 100 * taken);
+  const std::string busy = signs_of_others(others.share(), machine.gain_over(before), machine.scaling());
+  if (!busy.empty()) std::fprintf(talk(), "BUSY: %s\n", busy.c_str());
 
   if (!options.json.empty()) {
     std::vector<Json> list;
     for (const Row& row : rows) list.push_back(json_of(row, machine));
     write_json(options.json, Json::lines(list));
   }
-  if (!options.about.empty()) write_json(options.about, about(options.data, machine, busy));
+  if (!options.about.empty()) write_json(options.about, about(options.data, machine, !busy.empty()));
   if (!right)
     std::fprintf(talk(), "\nWRONG: a system differs from recursion in double by more than rounding explains\n");
   return right ? 0 : 1;

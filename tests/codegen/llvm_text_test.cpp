@@ -316,11 +316,43 @@ TEST_CASE("what has few sums stays where it is", "[llvm_text]") {
 TEST_CASE("two tiles are two functions, and each computes for itself what both need", "[llvm_text]") {
   const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state);
   const Expr n = Var::make("n"), both = n * 128;
-  const Stmt body = Block::make({tile_of(4, w, h, both), tile_of(4, w, h, both)});
+  const Stmt body = Block::make({tile_of(4, w, h, both), tile_of(5, w, h, both)});
   const std::string text = text_of(program({w, h}, For::make(n, rows, imm(4), ForKind::serial, body)));
   CHECK(count(text, "define internal void @kernel.") == 2);
   CHECK(count(text, "call void @kernel.1(") == 1);
   CHECK(count(text, ", 128\n") == 2);
+}
+
+TEST_CASE("equal tiles are one function of what differs", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state), other = buffer("other");
+  const Expr n = Var::make("n"), a = Var::make("a"), b = Var::make("b");
+  const Stmt body =
+      Block::make({LetStmt::make(a, n * 128, tile_of(4, w, h, a)), LetStmt::make(b, n * 128 + 64, tile_of(4, w, h, b)),
+                   LetStmt::make(b, n * 128, tile_of(4, w, other, b))});
+  const std::string text = text_of(program({w, h, other}, For::make(n, rows, imm(4), ForKind::serial, body)));
+  CHECK(count(text, "define internal void @kernel.") == 2);
+  CHECK(count(text, "call void @kernel.0(ptr %args, i32 %v") == 2);
+  CHECK(count(text, "call void @kernel.1(ptr %args, i32 %v") == 1);
+}
+
+TEST_CASE("of a long kernel, loops are functions", "[llvm_text]") {
+  const Buffer h = buffer("h", Role::state);
+  const auto kernel = [&](int loops) {
+    const Expr n = Var::make("n");
+    std::vector<Stmt> all;
+    for (int l = 0; l < loops; ++l) {
+      const Expr i = Var::make("i");
+      std::vector<Stmt> stores;
+      for (int s = 0; s < 20; ++s) stores.push_back(set(h, n * 64 + i, constant(l * 20 + s, {DType::f32, 1})));
+      all.push_back(For::make(i, columns, imm(64), ForKind::serial, Block::make(stores)));
+    }
+    return text_of(program({h}, For::make(n, rows, imm(4), ForKind::serial, Block::make(all))));
+  };
+  CHECK(count(kernel(50), "define internal void") == 0);
+  const std::string text = kernel(51);
+  CHECK(count(text, "define internal void @kernel.") == 51);
+  CHECK(count(text.substr(text.find("define void @kernel(")), "store float") == 0);
+  CHECK(count(text, "call void @kernel.50(ptr %args, i32 %i") == 1);
 }
 
 TEST_CASE("LLVM text of a product of tiles is the golden one", "[llvm_text]") {

@@ -60,9 +60,10 @@ TEST_CASE("an index whose values are known lies inside its dimension") {
              Contains("dimension 'hidden' of 'leaf' is indexed by 1 to 8, but has 8 elements; keep the index inside "
                       "with min and max"));
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i - 1); }), Contains("is indexed by -1 to 6"));
-  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, 8); }), Contains("is indexed by 8 to 8"));
+  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, 8); }),
+             Contains("is indexed by 8, but has 8 elements"));
   CHECK_THAT(refused([](Words& w, auto, auto i) { return w.Emb(-1, i); }),
-             Contains("dimension 'vocabulary' of 'Emb' is indexed by -1 to -1"));
+             Contains("dimension 'vocabulary' of 'Emb' is indexed by -1, but has"));
   CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, min(word(n), 8)); }),
              Contains("is indexed by ... to 8"));
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[i]; }),

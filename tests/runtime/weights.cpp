@@ -312,6 +312,22 @@ TEST_CASE("weights that share an open dimension must agree on its extent when th
   CHECK(m(leaf)[0][0] == 1);
 }
 
+TEST_CASE("weights that are bound together must agree on the extent of an open dimension then", "[runtime]") {
+  runtime::Executable e = sum_executable();
+  e.weights.push_back({"Scale", DType::f32, {e.weights[0].dims[0]}});
+  auto m = functor(e);
+  const Word leaf{0};
+  const auto bind = [&](int rows, std::size_t scales) {
+    m.bind_together([&] { m.bind("Emb", embedding(rows)).bind("Scale", std::vector<float>(scales)); });
+  };
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { bind(3, 4); }), Contains("and 4 in 'Scale'; bind both alike"));
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { m(leaf); }), Contains("weights are bound: 'Emb', 'Scale'"));
+  bind(3, 3);
+  CHECK_THAT(error_of(Code::invalid_weights, [&] { bind(4, 5); }), Contains("has 4 elements in weight 'Emb'"));
+  CHECK(error_of(Code::invalid_weights, [&] { m.bind_together([&] { m.bind("Emb", embedding(4)); }); }) != "");
+  CHECK(m(leaf)[0][0] == 1);  // with those that agreed
+}
+
 TEST_CASE("binding copies the values and shares what does not change", "[runtime]") {
   runtime::Executable e = sum_executable();
   const Dim K{"k", 2};

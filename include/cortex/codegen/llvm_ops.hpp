@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/codegen/llvm_spelling.hpp"
@@ -22,6 +23,17 @@ class LlvmOps {
   void declare(const std::string& function) {
     const auto at = std::lower_bound(declarations.begin(), declarations.end(), function);
     if (at == declarations.end() || *at != function) declarations.insert(at, function);
+  }
+
+  /// The instructions of a function, and how many names it has.
+  struct Function {
+    std::string text;
+    int names;
+  };
+
+  /// Begins another function; returns the one that was begun before.
+  Function enter(Function function = {}) {
+    return {std::exchange(text, std::move(function.text)), std::exchange(next_, function.names)};
   }
 
   std::string fresh(std::string_view stem = "v") {

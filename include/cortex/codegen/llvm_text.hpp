@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -41,16 +42,20 @@ class LlvmTextPrinter {
   }
 
   std::string text() {
+    is_long_ = stores_in(program_.body) > most_stores;
     stmt(program_.body);
     const std::string main = function("define void @" + options_.symbol + "(ptr noundef %args) #0");
     std::string result = heading();
-    result.reserve(result.size() + functions_.size() + main.size() + 4096);
-    result += functions_ + main;
+    result.reserve(result.size() + functions_text_.size() + main.size() + 4096);
+    result += functions_text_ + main;
     for (const std::string& declaration : ops_.declarations) result += declaration + "\n";
     return result + attributes() + "\n" + memory_.metadata();
   }
 
  private:
+  /// In stores. LLVM's time grows faster than functions do; models of one cell have 150 to 600.
+  static constexpr int most_stores = 1000, most_of_part = 200, least_of_function = 12;
+
   /// What has been printed: values as they are, and integers as 64 bits.
   struct Known {
     Memo values, wide;
@@ -78,18 +83,33 @@ class LlvmTextPrinter {
            ", !invariant.load !0\n";
   }
 
+  static int stores_in(const ir::Stmt& s) {
+    int stores = 0;
+    ir::visit_with(s, [&](const ir::Store&) { return ++stores, false; });
+    return stores;
+  }
+
   /// Whether a statement with local buffers is to be a function of its own: a register tile with its epilogue. In one
   /// function with the loops around it, LLVM would hoist the epilogue's constants out of those, and have no registers
   /// left for the sums; and the time that LLVM takes grows faster than functions do.
   bool is_tile(const ir::Alloc& alloc) const {
-    int stores = 0, loops = 0;
+    const ir::Stmt s = handle_of(alloc);
+    bool loops = false;
     ir::visit_with(
-        handle_of(alloc), [&](const ir::Store&) { ++stores; }, [&](const ir::For&) { ++loops; });
-    return !in_tile_ && loops > 0 && stores >= 12;
+        s, [&](const ir::For&) { loops = true; }, [](const ir::Store&) { return false; });
+    return !in_tile_ && loops && stores_in(s) >= least_of_function;
+  }
+
+  /// Whether a loop is to be a function of its own because the kernel is long, for LLVM's time: the outermost loops
+  /// that are not long themselves. Local buffers around them have functions already.
+  bool is_part(const ir::For& loop) const {
+    if (!is_long_ || in_function_) return false;
+    const int stores = stores_in(handle_of(loop));
+    return stores >= least_of_function && stores <= most_of_part;
   }
 
   /// Calls `s` as a function of the variables that are bound outside it.
-  void call_function(const ir::Stmt& s) {
+  void call_function(const ir::Stmt& s, bool tile) {
     Vector<ir::Expr> variables;
     PointerSet bound;
     ir::visit_with(
@@ -98,26 +118,40 @@ class LlvmTextPrinter {
     ir::visit_with(s, [&](const ir::Var& n) {
       if (bound.insert(&n)) variables.push_back(handle_of(n));
     });
-    const std::string name = "@" + options_.symbol + "." + std::to_string(num_functions_++);
-    std::string parameters = "ptr noundef %args", arguments = "ptr %args";
+    std::string arguments = "ptr %args";
+    for (const ir::Expr& v : variables) arguments += ", " + llvm_type(v.type()) + " " + expr(v).text;
+    const std::string text = text_of_function(s, variables, tile);
+    const auto [function, is_new] = functions_.try_emplace(text, int(functions_.size()));
+    const std::string name = "@" + options_.symbol + "." + std::to_string(function->second);
+    if (is_new) functions_text_ += "define internal void " + name + text;
+    ops_.line("call void ", name, "(", arguments, ") nounwind");
+  }
+
+  /// Its parameters and what follows, the same for equal functions: names begin anew in each.
+  std::string text_of_function(const ir::Stmt& s, const Vector<ir::Expr>& variables, bool tile) {
+    LlvmOps::Function ops = ops_.enter();
+    LlvmMemory::Frame frame = memory_.enter();
+    std::string parameters = "ptr noundef %args";
     Known known;
     for (const ir::Expr& v : variables) {
-      const std::string parameter = ops_.fresh("p"), type = llvm_type(v.type());
-      parameters += ", " + type + " " + parameter;
-      arguments += ", " + type + " " + expr(v).text;
+      const std::string parameter = ops_.fresh("p");
+      parameters += ", " + llvm_type(v.type()) + " " + parameter;
       known.values.add(v.get(), {parameter});
     }
     std::swap(known, known_);
-    std::string around = std::exchange(ops_.text, {}), block = std::exchange(block_, "%entry");
-    LlvmMemory::Frame frame = memory_.enter();
-    in_tile_ = true;
-    stmt(s);
-    in_tile_ = false;
-    functions_ += function("define internal void " + name + "(" + parameters + ") #2");
-    memory_.enter(std::move(frame));
-    ops_.text = std::move(around), block_ = std::move(block);
+    std::string block = std::exchange(block_, "%entry");
+    const bool in_function = std::exchange(in_function_, true), in_tile = std::exchange(in_tile_, tile);
+    if (const auto* alloc = s.as<ir::Alloc>())
+      allocate(*alloc);
+    else
+      loop(*s.as<ir::For>());
+    in_function_ = in_function, in_tile_ = in_tile;
+    block_ = std::move(block);
     std::swap(known, known_);
-    ops_.line("call void ", name, "(", arguments, ") nounwind");
+    const std::string text = function("(" + parameters + ") #2");
+    memory_.enter(std::move(frame));
+    ops_.enter(std::move(ops));
+    return text;
   }
 
   std::string heading() const {
@@ -146,7 +180,7 @@ class LlvmTextPrinter {
 
   void stmt(const ir::Stmt& s) {
     switch (s->kind) {
-      case ir::StmtKind::for_: return loop(*s.as<ir::For>());
+      case ir::StmtKind::for_: return is_part(*s.as<ir::For>()) ? call_function(s, false) : loop(*s.as<ir::For>());
       case ir::StmtKind::let: return let(*s.as<ir::LetStmt>());
       case ir::StmtKind::store: return store(*s.as<ir::Store>());
       case ir::StmtKind::if_: return branch(*s.as<ir::If>());
@@ -154,9 +188,7 @@ class LlvmTextPrinter {
         for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
         return;
       case ir::StmtKind::alloc:
-        if (is_tile(*s.as<ir::Alloc>())) return call_function(s);
-        memory_.allocate(s.as<ir::Alloc>()->buffer);
-        return stmt(s.as<ir::Alloc>()->body);
+        return is_tile(*s.as<ir::Alloc>()) ? call_function(s, true) : allocate(*s.as<ir::Alloc>());
       case ir::StmtKind::tile_rows: return tile_rows(*s.as<ir::TileRows>());
       case ir::StmtKind::tile_product: return tile_product(*s.as<ir::TileProduct>());
       case ir::StmtKind::mma: refuse("a product of tensor cores");
@@ -165,6 +197,11 @@ class LlvmTextPrinter {
       case ir::StmtKind::prefetch: return prefetch(*s.as<ir::Prefetch>());
     }
     refuse("a statement of an unknown kind");
+  }
+
+  void allocate(const ir::Alloc& n) {
+    memory_.allocate(n.buffer);
+    stmt(n.body);
   }
 
   void loop(const ir::For& n) {
@@ -506,9 +543,9 @@ class LlvmTextPrinter {
   LlvmOps ops_;
   LlvmMemory memory_;
   Known known_;
-  std::string block_ = "%entry", functions_;
-  int num_functions_ = 0;
-  bool in_tile_ = false;
+  std::string block_ = "%entry", functions_text_;
+  std::unordered_map<std::string, int> functions_;  // from what `text_of_function` gives to their numbers
+  bool is_long_ = false, in_function_ = false, in_tile_ = false;
 };
 
 }  // namespace detail

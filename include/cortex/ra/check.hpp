@@ -308,6 +308,8 @@ class OpChecker {
     const auto end = [](bool known, std::int64_t value) { return known ? std::to_string(value) : std::string("..."); };
     const std::string extent =
         dim.kind() == DimKind::open ? std::string("an open extent") : std::to_string(dim.extent()) + " elements";
+    if (values.from_below() && values.from_above() && values.lo == values.hi)
+      fail({where, " is indexed by ", std::to_string(values.lo), ", but has ", extent});
     fail({where, " is indexed by ", end(values.from_below(), values.lo), " to ", end(values.from_above(), values.hi),
           ", but has ", extent, "; keep the index inside with min and max"});
   }
@@ -492,8 +494,7 @@ inline void check_states(const Graph& graph) {
       fail({"a state names no operator"});
     const Op& placeholder = graph.ops[std::size_t(state.placeholder)];
     const Op& body = graph.ops[std::size_t(state.body)];
-    const std::string names =
-        in_quotes(body.name()) + " cannot be the body of " + in_quotes(placeholder.name());
+    const std::string names = in_quotes(body.name()) + " cannot be the body of " + in_quotes(placeholder.name());
     if (placeholder.kind != OpKind::placeholder) fail({in_quotes(placeholder.name()), " is not a placeholder"});
     if (defined[std::size_t(state.placeholder)]++)
       fail({"placeholder ", in_quotes(placeholder.name()), " is defined twice"});
@@ -513,8 +514,7 @@ inline void check_complete(const Graph& graph) {
   };
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
     if (graph.ops[i].kind == OpKind::placeholder && state_of(graph, int(i)) < 0)
-      fail({"placeholder ", in_quotes(graph.ops[i].name()),
-            " is never defined; join it to its body in recursion_op"});
+      fail({"placeholder ", in_quotes(graph.ops[i].name()), " is never defined; join it to its body in recursion_op"});
 }
 
 /// Checks that operators which read one another are not nested more deeply than passes descend: an operator that is

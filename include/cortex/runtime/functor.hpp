@@ -218,9 +218,10 @@ class Functor {
 
   /// Calls `binds`, which binds weights to this model: `model.bind_together([&] { model.bind("W", w).bind("U", u); })`.
   /// All that it binds on this thread takes effect at once when it returns: every call has either the old weights or
-  /// the new ones, never some of each. If it throws, or memory runs out, nothing is bound; a `try_bind` that fails
-  /// inside throws nothing, and is the lambda's to act on. Old and new weights are in memory together until then;
-  /// tables that follow from them are made once.
+  /// the new ones, never some of each. If it throws, memory runs out, or weights disagree then on the extent of an open
+  /// dimension (`Error{invalid_weights}`), nothing is bound; a `try_bind` that fails inside throws nothing, and is the
+  /// lambda's to act on. Old and new weights are in memory together until then; tables that follow from them are made
+  /// once.
   template <class Binds>
   Functor& bind_together(Binds&& binds) {
     const std::shared_ptr<runtime::CompiledModel> model = model_;  // `binds` may assign another to this functor

@@ -204,7 +204,7 @@ class Weights {
     if (Together* const together = innermost())
       together->changes_.push_back(std::move(change));
     else
-      publish(Vector<Change>{std::move(change)});
+      publish(Vector<Change>{std::move(change)}, false);
   }
 
   const Executable& executable() const { return *executable_; }
@@ -217,7 +217,8 @@ class Weights {
 
  public:
   /// Collects what its thread binds, to publish it as one set: no call has some of it and lacks the rest. Without
-  /// `publish` at the end, nothing of it is bound. They may be nested.
+  /// `publish` at the end, nothing of it is bound, nor where `publish` throws, which `Error{invalid_weights}` is for
+  /// weights that disagree on the extent of an open dimension. They may be nested.
   class Together {
    public:
     explicit Together(Weights& weights) : weights_(&weights) {
@@ -234,7 +235,7 @@ class Weights {
       const Lock lock(weights_->binding_);
       close();
       Together* const outer = weights_->innermost();
-      if (!outer) return weights_->publish(std::move(changes_));
+      if (!outer) return weights_->publish(std::move(changes_), true);
       for (Change& change : changes_) outer->changes_.push_back(std::move(change));
     }
 
@@ -324,24 +325,27 @@ class Weights {
     return detail::packed(buffer, elements.data(), extents);
   }
 
-  /// Weights that are read and missing, or that disagree on the extent of an open dimension. Such a set may be bound,
-  /// because two weights are replaced one after the other, but not called with.
+  /// Weights that are read and missing, or that disagree. Such a set may be bound, because two weights are replaced one
+  /// after the other, but not called with.
   static std::string fault_of(const Executable& executable, const Vector<Vector<std::int64_t>>& shapes) {
     std::string missing;
     for (std::size_t slot = 0; slot < shapes.size(); ++slot)
       if (shapes[slot].empty() && executable.weights[slot].read)
         missing += (missing.empty() ? "" : ", ") + in_quotes(executable.weights[slot].name);
-    const std::string model = "model " + in_quotes(executable.graph.name);
-    if (!missing.empty()) return model + " is called before these weights are bound: " + missing;
+    if (missing.empty()) return disagreement_of(executable, shapes);
+    return "model " + in_quotes(executable.graph.name) + " is called before these weights are bound: " + missing;
+  }
+
+  /// Two weights that are read and differ in the extent of an open dimension. Empty if there are none.
+  static std::string disagreement_of(const Executable& executable, const Vector<Vector<std::int64_t>>& shapes) {
+    const auto is_there = [&](std::size_t slot) { return executable.weights[slot].read && !shapes[slot].empty(); };
     for (std::size_t b = 1; b < shapes.size(); ++b) {
       for (std::size_t a = 0; a < b; ++a) {
         const WeightSpec &first = executable.weights[a], &second = executable.weights[b];
-        if (!first.read || !second.read || first.dims.empty() || second.dims.empty() ||
-            first.dims[0] != second.dims[0] || shapes[a][0] == shapes[b][0])
-          continue;
-        return model + ": dimension " + in_quotes(first.dims[0].name()) + " has " + std::to_string(shapes[a][0]) +
-               " elements in weight " + in_quotes(first.name) + " and " + std::to_string(shapes[b][0]) + " in " +
-               in_quotes(second.name) + "; bind both alike";
+        if (!is_there(a) || !is_there(b) || first.dims[0] != second.dims[0] || shapes[a][0] == shapes[b][0]) continue;
+        return "model " + in_quotes(executable.graph.name) + ": dimension " + in_quotes(first.dims[0].name()) +
+               " has " + std::to_string(shapes[a][0]) + " elements in weight " + in_quotes(first.name) + " and " +
+               std::to_string(shapes[b][0]) + " in " + in_quotes(second.name) + "; bind both alike";
       }
     }
     return {};
@@ -366,11 +370,13 @@ class Weights {
   }
 
   /// Publishes the set with these changes, and with the tables that it lacks if it is complete. Calls do not wait for
-  /// their making.
-  void publish(Vector<Change> changes) {
+  /// their making. Changes that were made together are to agree.
+  void publish(Vector<Change> changes, bool together) {
     if (changes.empty()) return;
     auto set = std::make_shared<WeightSet>(*published_.current().value);
     for (Change& change : changes) apply(std::move(change), *set);
+    if (const std::string fault = disagreement_of(*executable_, set->shapes); together && !fault.empty())
+      throw Error(Code::invalid_weights, fault);
     set->fault = fault_of(*executable_, set->shapes);
     copy_for_groups(*set);
     if (!set->tables.empty() && set->fault.empty()) make_tables(*executable_, set->blocks, set->shapes, set->tables);
