@@ -323,7 +323,7 @@ class FakeCuda {
       if (call.not_captured("cuMemAlloc").error) return call.error;
       if (now().memory_.used(device_now()) + bytes > now().memory_limit) return int(jit::cuda::out_of_memory);
       ++now().allocations;
-      return *at = now().memory_.place(device_now(), bytes), 0;
+      return *at = now().memory_.place(device_now(), bytes, contexts().back()), 0;
     };
     d.MemFree = [](std::uint64_t at) {
       const std::lock_guard lock(now().mutex_);

@@ -33,16 +33,17 @@ class FakeMemory {
     return sum;
   }
 
-  std::uint64_t place(int device, std::size_t bytes) {
+  std::uint64_t place(int device, std::size_t bytes) { return place(device, bytes, primary_context(device)); }
+  std::uint64_t place(int device, std::size_t bytes, void* context) {
     void* const memory = memory_of(device, bytes);
-    allocated_[address(memory)] = {device, bytes};
+    allocated_[address(memory)] = {device, bytes, context};
     return address(memory);
   }
   void release(std::uint64_t at) { release(allocated_, at); }
   void* place_pinned(int device, std::size_t bytes) {
     void* const memory = memory_of(device, bytes, page);
     watched_[device].written_by_host(memory, bytes);
-    pinned_[address(memory)] = {device, bytes};
+    pinned_[address(memory)] = {device, bytes, primary_context(device)};
     return memory;
   }
   void release_pinned(void* at) { release(pinned_, address(at)); }
@@ -62,8 +63,7 @@ class FakeMemory {
   void describe(int which, void* value, std::uint64_t at) const {
     using A = jit::cuda::PointerAttribute;
     const auto* in = find(at);
-    if (which == A::context)
-      *static_cast<void**>(value) = in ? reinterpret_cast<void*>(std::intptr_t(in->second.device + 1)) : nullptr;
+    if (which == A::context) *static_cast<void**>(value) = in ? in->second.context : nullptr;
     if (which == A::memory_type) *static_cast<unsigned*>(value) = in ? 2 : is_pinned(reinterpret_cast<void*>(at), 1);
     if (which == A::device_ordinal) *static_cast<int*>(value) = in ? in->second.device : -2;
     if (which == A::range_start) *static_cast<std::uint64_t*>(value) = in ? in->first : 0;
@@ -79,6 +79,7 @@ class FakeMemory {
 
  private:
   static constexpr std::size_t page = 4096;
+  static void* primary_context(int device) { return reinterpret_cast<void*>(std::intptr_t(device + 1)); }
   void protect_pinned(int how) const {
     for (const auto& [at, piece] : pinned_)
       ::mprotect(reinterpret_cast<void*>(at), (piece.bytes + page - 1) / page * page, how);
@@ -86,6 +87,7 @@ class FakeMemory {
   struct Piece {
     int device;
     std::size_t bytes;
+    void* context;
   };
   using Pieces = std::map<std::uint64_t, Piece>;
 
