@@ -24,7 +24,7 @@ using jit::CudaResult;
 
 /// The calls of the driver that the library has no use for.
 struct UsersCalls {
-  std::function<CudaResult(CudaHandle stream, int mode)> begin_capture;
+  std::function<CudaResult(CudaHandle stream)> begin_capture;
   std::function<CudaResult(CudaHandle stream, CudaHandle* graph)> end_capture;
   std::function<CudaResult(CudaHandle* runnable, CudaHandle graph)> instantiate;
   std::function<CudaResult(CudaHandle runnable, CudaHandle stream)> launch;
@@ -49,7 +49,7 @@ UsersCalls calls_of_libcuda() {
   const auto launch = bound((CudaResult(*)(CudaHandle, CudaHandle))(nullptr), "cuGraphLaunch");
   const auto make = bound((CudaResult(*)(CudaHandle*, unsigned, int))(nullptr), "cuCtxCreate_v2");
   const auto destroy = bound((CudaResult(*)(CudaHandle))(nullptr), "cuCtxDestroy_v2");
-  return {begin,
+  return {[=](CudaHandle stream) { return begin(stream, 0); },  // nothing that a capture may forbid is allowed
           end,
           [=](CudaHandle* runnable, CudaHandle graph) { return instantiate(runnable, graph, 0); },
           launch,
@@ -58,7 +58,7 @@ UsersCalls calls_of_libcuda() {
 }
 
 UsersCalls calls_of(FakeCuda& fake) {
-  return {[&](CudaHandle stream, int) { return fake.begin_capture(stream), 0; },
+  return {[&](CudaHandle stream) { return fake.begin_capture(stream), 0; },
           [&](CudaHandle, CudaHandle*) { return fake.end_capture(), 0; },
           [](CudaHandle*, CudaHandle) { return 0; },
           [&](CudaHandle, CudaHandle stream) { return fake.enqueue_users(0, stream, [&] { fake.replay(); }), 0; },
@@ -85,7 +85,6 @@ class User {
     device_.shared()->in_context([&](const jit::CudaDriver& d) { return d.StreamDestroy(stream_); });
   }
 
-  const cuda::Device& device() const { return device_; }
   cuda::Stream stream() const { return stream_; }
   std::uint64_t at() const { return room_.at(); }
   float* room() const { return reinterpret_cast<float*>(room_.at()); }
@@ -126,7 +125,7 @@ void check_graphs(const cuda::Device& device, const UsersCalls& calls) {
   cuda::Result call = model.to(device).prepare(b.items.roots);
   const User user(device, b.right.size());
   CudaHandle graph = nullptr, runnable = nullptr;
-  user.call([&](const jit::CudaDriver&) { return calls.begin_capture(user.stream(), 0); });
+  user.call([&](const jit::CudaDriver&) { return calls.begin_capture(user.stream()); });
   call.launch(user.stream());
   call.roots_into(user.room(), user.count(), user.stream());
   user.call([&](const jit::CudaDriver&) { return calls.end_capture(user.stream(), &graph); });

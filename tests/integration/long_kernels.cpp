@@ -72,6 +72,8 @@ TEST_CASE("a node of many products equals its equations, on any number of worker
   for (const int workers : {1, 3}) {
     auto model = test::compile_here(program, Schedule::standard().workers(workers));
     model.use(std::make_shared<Workers>(workers - 1));
+    const std::string text = model.executable().llvm_text, calls = text.substr(text.find("\ndefine void @") + 1);
+    CHECK((!CORTEX_LLVM || 10 * calls.size() < text.size()));
     for (std::size_t l = 0; l < layers; ++l) model.bind("W" + std::to_string(l), weights[l]);
     const auto results = model(roots);
     std::vector<float> all;

@@ -109,7 +109,7 @@ class LlvmTextPrinter {
   }
 
   /// Calls `s` as a function of the variables that are bound outside it.
-  void call_function(const ir::Stmt& s, bool tile) {
+  void call_function(const ir::Stmt& s) {
     Vector<ir::Expr> variables;
     PointerSet bound;
     ir::visit_with(
@@ -120,7 +120,7 @@ class LlvmTextPrinter {
     });
     std::string arguments = "ptr %args";
     for (const ir::Expr& v : variables) arguments += ", " + llvm_type(v.type()) + " " + expr(v).text;
-    const std::string text = text_of_function(s, variables, tile);
+    const std::string text = text_of_function(s, variables);
     const auto [function, is_new] = functions_.try_emplace(text, int(functions_.size()));
     const std::string name = "@" + options_.symbol + "." + std::to_string(function->second);
     if (is_new) functions_text_ += "define internal void " + name + text;
@@ -128,7 +128,7 @@ class LlvmTextPrinter {
   }
 
   /// Its parameters and what follows, the same for equal functions: names begin anew in each.
-  std::string text_of_function(const ir::Stmt& s, const Vector<ir::Expr>& variables, bool tile) {
+  std::string text_of_function(const ir::Stmt& s, const Vector<ir::Expr>& variables) {
     LlvmOps::Function ops = ops_.enter();
     LlvmMemory::Frame frame = memory_.enter();
     std::string parameters = "ptr noundef %args";
@@ -140,11 +140,9 @@ class LlvmTextPrinter {
     }
     std::swap(known, known_);
     std::string block = std::exchange(block_, "%entry");
-    const bool in_function = std::exchange(in_function_, true), in_tile = std::exchange(in_tile_, tile);
-    if (const auto* alloc = s.as<ir::Alloc>())
-      allocate(*alloc);
-    else
-      loop(*s.as<ir::For>());
+    const bool in_function = std::exchange(in_function_, true), in_tile = in_tile_;
+    in_tile_ |= s->kind == ir::StmtKind::alloc;
+    stmt(s);
     in_function_ = in_function, in_tile_ = in_tile;
     block_ = std::move(block);
     std::swap(known, known_);
@@ -180,7 +178,7 @@ class LlvmTextPrinter {
 
   void stmt(const ir::Stmt& s) {
     switch (s->kind) {
-      case ir::StmtKind::for_: return is_part(*s.as<ir::For>()) ? call_function(s, false) : loop(*s.as<ir::For>());
+      case ir::StmtKind::for_: return is_part(*s.as<ir::For>()) ? call_function(s) : loop(*s.as<ir::For>());
       case ir::StmtKind::let: return let(*s.as<ir::LetStmt>());
       case ir::StmtKind::store: return store(*s.as<ir::Store>());
       case ir::StmtKind::if_: return branch(*s.as<ir::If>());
@@ -188,7 +186,9 @@ class LlvmTextPrinter {
         for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
         return;
       case ir::StmtKind::alloc:
-        return is_tile(*s.as<ir::Alloc>()) ? call_function(s, true) : allocate(*s.as<ir::Alloc>());
+        if (is_tile(*s.as<ir::Alloc>())) return call_function(s);
+        memory_.allocate(s.as<ir::Alloc>()->buffer);
+        return stmt(s.as<ir::Alloc>()->body);
       case ir::StmtKind::tile_rows: return tile_rows(*s.as<ir::TileRows>());
       case ir::StmtKind::tile_product: return tile_product(*s.as<ir::TileProduct>());
       case ir::StmtKind::mma: refuse("a product of tensor cores");
@@ -197,11 +197,6 @@ class LlvmTextPrinter {
       case ir::StmtKind::prefetch: return prefetch(*s.as<ir::Prefetch>());
     }
     refuse("a statement of an unknown kind");
-  }
-
-  void allocate(const ir::Alloc& n) {
-    memory_.allocate(n.buffer);
-    stmt(n.body);
   }
 
   void loop(const ir::For& n) {

@@ -375,8 +375,8 @@ class Weights {
     if (changes.empty()) return;
     auto set = std::make_shared<WeightSet>(*published_.current().value);
     for (Change& change : changes) apply(std::move(change), *set);
-    if (const std::string fault = disagreement_of(*executable_, set->shapes); together && !fault.empty())
-      throw Error(Code::invalid_weights, fault);
+    const std::string refused = together ? disagreement_of(*executable_, set->shapes) : "";
+    if (!refused.empty()) throw Error(Code::invalid_weights, refused);
     set->fault = fault_of(*executable_, set->shapes);
     copy_for_groups(*set);
     if (!set->tables.empty() && set->fault.empty()) make_tables(*executable_, set->blocks, set->shapes, set->tables);
