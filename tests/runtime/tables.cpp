@@ -222,6 +222,42 @@ TEST_CASE("what does not fit the budget is computed in calls, and explain says w
   CHECK_THAT(explain(plain.model), !Catch::Contains("without what comes from tables"));
 }
 
+TEST_CASE("tables are made of so many rows at a time as memory is to be taken for", "[runtime][tables]") {
+  const Lstm lstm(Schedule::standard().tabulate(1), true);
+  const runtime::Executable& executable = lstm.model.executable();
+  runtime::Weights weights({&executable, [](const runtime::Executable*) {}});
+  unsigned seed = 0;
+  for (const runtime::WeightSpec& spec : executable.weights) {
+    std::vector<std::int64_t> shape;
+    std::size_t size = 1;
+    for (const Dim& dim : spec.dims) {
+      shape.push_back(spec.name == "Emb" && shape.empty() ? 11 : dim.extent());
+      size *= std::size_t(shape.back());
+    }
+    weights.bind(spec.name, DType::f32, uniform(size, 0.5f, ++seed).data(), size, shape);
+  }
+  const auto set = weights.published().current().value;
+  int compared = 0;
+  for (const ir::Tabulation& tabulation : executable.program.tabulations) {
+    const Vector<std::int64_t> extents = runtime::extents_of(executable, tabulation, set->shapes);
+    const Vector<int> wanted = runtime::results_of(executable.program, tabulation);
+    const auto made = [&](std::size_t bytes) {
+      return runtime::detail::TableRun(executable, set->blocks, tabulation, extents, wanted, bytes).take(tabulation);
+    };
+    const auto whole = made(runtime::detail::TableRun::bytes_at_once);
+    for (const std::size_t bytes : {std::size_t(1), std::size_t(4000), std::size_t(20000)}) {
+      const auto parts = made(bytes);
+      REQUIRE(parts->blocks.size() == whole->blocks.size());
+      CHECK(parts->extents == whole->extents);
+      for (std::size_t b = 0; b < whole->blocks.size(); ++b, ++compared) {
+        REQUIRE(parts->blocks[b]->size() == whole->blocks[b]->size());
+        CHECK(std::memcmp(parts->blocks[b]->data(), whole->blocks[b]->data(), whole->blocks[b]->size()) == 0);
+      }
+    }
+  }
+  CHECK(compared > 3);
+}
+
 TEST_CASE("a weight that is bound again has tables of its own", "[runtime][tables]") {
   Lstm plain(computed), read(tabulated);
   const Forest forest = some_trees(5);

@@ -376,7 +376,11 @@ TEST_CASE("tiles have the rows, vectors and gates that a schedule asks for", "[s
   CHECK(schedule::tile_shape(here, 1).vectors(1) == 8);
   CHECK(schedule::tile_shape(here, 1, Tiling{24, 0, 0}).vectors(24) == 1);  // more than registers hold
   CHECK(schedule::most_gates(here, Tiling{0, 0, 3}) == 3);
-  CHECK(schedule::most_gates(here) > 3);
+  for (const Target& target : {machine(16, 16), machine(16, 32), machine(32, 16), machine(64, 32)}) {
+    const int gates = schedule::most_gates(target);
+    CHECK(schedule::tile_shape(target, gates).most_rows >= 4);
+    CHECK(schedule::tile_shape(target, gates + 1).most_rows < 4);
+  }
 
   const auto program = tree_lstm(32);
   const auto tiled = [&](const Schedule& schedule) { return text_after("tile_nests", program.graph(), schedule); };

@@ -250,6 +250,13 @@ TEST_CASE("nodes in an arena are tuned with", "[tune]") {
   CHECK(tuned.faster);
 }
 
+TEST_CASE("a pool may have more threads than a call takes", "[tune]") {
+  Tuning tuning;
+  tuning.compiled.workers = std::make_shared<Workers>(Workers::most_threads);
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  CHECK(tuning(options_for(timer, {2})).faster);
+}
+
 #if CORTEX_LLVM
 TEST_CASE("machine code is tuned by the system's clock", "[tune]") {
   const auto program = tree_lstm(32);

@@ -73,10 +73,11 @@ struct Tuning {
   decltype(tree_rnn(4)) program = tree_rnn(4);
   Phrases phrases;
   std::vector<float> emb{.1f, .2f, .3f, .4f, -.1f, .5f, .25f, 1, 0, .75f, -1, .5f};
+  CompileOptions compiled = interpreted();
 
   Tuned operator()(const TuneOptions& options) const {
     return tune(
-        program, phrases.batches, [&](auto& model) { model.bind("Emb", emb); }, options, interpreted());
+        program, phrases.batches, [&](auto& model) { model.bind("Emb", emb); }, options, compiled);
   }
   static CompileOptions interpreted() {
     CompileOptions compiled;

@@ -10,7 +10,13 @@
 
 namespace cortex::lower {
 
-/// Decides conditions over `node`, the variable that stands for the node in a version's definitions.
+/// The nodes of a part, as bits.
+inline unsigned nodes_of(Part part) {
+  return part == Part::leaves ? ra::leaf_nodes : part == Part::internal ? ra::internal_nodes : ra::all_nodes;
+}
+
+/// Decides conditions over `node`, the variable that stands for the node in a version's definitions. The linearizer
+/// gives the first answer to nodes that it does not ask, too: at these it says nothing of the key.
 class Knowledge {
  public:
   Knowledge(const ra::Graph& graph, const ra::Questions& questions, const Version& version, const ir::Expr& node)
@@ -22,34 +28,27 @@ class Knowledge {
       const auto over_node = [&](const ir::Expr& e) {
         return e ? ir::substitute(e, {{questions.node.get(), node}}) : ir::Expr();
       };
-      facts_.push_back({over_node(selector.key), over_node(selector.guard), &selector.values, version.answers[s]});
+      Fact fact{over_node(selector.key), over_node(selector.guard), &selector.values, version.answers[s]};
+      fact.certain = fact.answer != 0;
+      fact.covers = (selector.nodes & nodes_of(part_)) == nodes_of(part_);
+      facts_.push_back(std::move(fact));
+    }
+    // That all nodes of the version were asked may follow from what else is certain.
+    for (bool more = true; more;) {
+      more = false;
+      for (Fact& fact : facts_) {
+        if (fact.certain || !fact.covers || (fact.guard && truth(fact.guard) != 1)) continue;
+        more = fact.certain = true;
+      }
     }
   }
 
   Part part() const { return part_; }
 
   /// 1: holds at all nodes of the version; 0: at none; -1: neither is known.
-  int truth(const ir::Expr& e) const {
-    if (const auto known = ir::as_int(e)) return *known != 0;
-    if (const auto* call = e.as<ir::UfCall>())
-      if (call->uf.kind == ir::UfKind::is_leaf && call->args[0].same_as(node_))
-        return part_ == Part::all ? -1 : part_ == Part::leaves;
-    if (const auto* n = e.as<ir::Unary>(); n && n->op == ir::UnaryOp::logical_not) {
-      const int inner = truth(n->a);
-      return inner < 0 ? inner : !inner;
-    }
-    for (const Fact& fact : facts_)
-      if (ir::equal(fact.key, e)) return fact.answer == 0;
-    const auto* n = e.as<ir::Binary>();
-    if (!n) return -1;
-    if (n->op == ir::BinaryOp::logical_and || n->op == ir::BinaryOp::logical_or) {
-      const bool absorbing = n->op == ir::BinaryOp::logical_or;
-      const int a = truth(n->a), b = truth(n->b);
-      if (a == absorbing || b == absorbing) return absorbing;
-      return a < 0 || b < 0 ? -1 : !absorbing;
-    }
-    return comparison(*n);
-  }
+  int truth(const ir::Expr& e) const { return truth(e, false); }
+  /// The same of the condition of a branch that the linearizer has asked: at the nodes that reach it.
+  int truth_where_asked(const ir::Expr& e) const { return truth(e, true); }
 
   /// Whether the node has no child, parent or member in `container`.
   bool is_empty(int container) const {
@@ -68,9 +67,35 @@ class Knowledge {
     ir::Expr key, guard;
     const Vector<std::int64_t>* values;
     int answer;
+    bool covers = false;   // asked at all nodes of the version, but for the guard
+    bool certain = false;  // every node of the version has been asked
   };
 
-  int comparison(const ir::Binary& n) const {
+  static bool holds(const Fact& fact, bool asked) { return asked || fact.certain; }
+
+  int truth(const ir::Expr& e, bool asked) const {
+    if (const auto known = ir::as_int(e)) return *known != 0;
+    if (const auto* call = e.as<ir::UfCall>())
+      if (call->uf.kind == ir::UfKind::is_leaf && call->args[0].same_as(node_))
+        return part_ == Part::all ? -1 : part_ == Part::leaves;
+    if (const auto* n = e.as<ir::Unary>(); n && n->op == ir::UnaryOp::logical_not) {
+      const int inner = truth(n->a, asked);
+      return inner < 0 ? inner : !inner;
+    }
+    for (const Fact& fact : facts_)
+      if (holds(fact, asked) && ir::equal(fact.key, e)) return fact.answer == 0;
+    const auto* n = e.as<ir::Binary>();
+    if (!n) return -1;
+    if (n->op == ir::BinaryOp::logical_and || n->op == ir::BinaryOp::logical_or) {
+      const bool absorbing = n->op == ir::BinaryOp::logical_or;
+      const int a = truth(n->a, asked), b = truth(n->b, asked);
+      if (a == absorbing || b == absorbing) return absorbing;
+      return a < 0 || b < 0 ? -1 : !absorbing;
+    }
+    return comparison(*n, asked);
+  }
+
+  int comparison(const ir::Binary& n, bool asked) const {
     if (!ir::is_comparison(n.op)) return -1;
     const auto constant = ir::as_int(n.b);
     if (!constant) return -1;
@@ -78,7 +103,7 @@ class Knowledge {
       if (call->uf.kind == ir::UfKind::num_children && call->args[0].same_as(node_) && is_empty(call->uf.accessor))
         return ir::detail::fold(n.op, 0, *constant) != 0;
     for (const Fact& fact : facts_) {
-      if (!ir::equal(fact.key, n.a)) continue;
+      if (!holds(fact, asked) || !ir::equal(fact.key, n.a)) continue;
       if (std::size_t(fact.answer) < fact.values->size())
         return ir::detail::fold(n.op, (*fact.values)[std::size_t(fact.answer)], *constant) != 0;
       for (const std::int64_t value : *fact.values)  // any other value than these

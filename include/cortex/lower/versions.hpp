@@ -29,7 +29,57 @@ inline ir::Expr both(const ir::Expr& a, const ir::Expr& b) {
   return ir::Binary::make(ir::BinaryOp::logical_and, a, b);
 }
 
-/// Selects the operators that a part needs, in graph order, each under the condition common to its uses, and lets state
+/// The conditions of the ways to an operator, of which any one makes it needed. Ways that part at a branch are one
+/// where both of its sides need the operator.
+class Ways {
+ public:
+  /// Whether `way` is a new one; empty: always.
+  bool add(ir::Expr way) {
+    if (always_ || any_of(ways_, [&](const ir::Expr& w) { return leads_through(way, w); })) return false;
+    for (std::size_t w = 0; way && w < ways_.size(); ++w) {
+      if (!parts(way, ways_[w])) continue;
+      way = stem_of_both(way, ways_[w]);
+      ways_.erase(ways_.begin() + std::ptrdiff_t(w));
+      w = std::size_t(-1);  // which may part from another one
+    }
+    if (way)
+      ways_.push_back(std::move(way));
+    else
+      always_ = true;
+    return true;
+  }
+
+  /// Empty: always.
+  ir::Expr condition() const {
+    ir::Expr any;
+    if (always_) return any;
+    for (const ir::Expr& way : ways_) any = any ? ir::Binary::make(ir::BinaryOp::logical_or, any, way) : way;
+    return any;
+  }
+
+ private:
+  static const ir::Binary* fork(const ir::Expr& way) {
+    const auto* n = way.as<ir::Binary>();
+    return n && n->op == ir::BinaryOp::logical_and ? n : nullptr;
+  }
+  static ir::Expr stem(const ir::Expr& way) { return fork(way) ? fork(way)->a : ir::Expr(); }
+  /// Whether `way` is `to`, or goes on from there.
+  static bool leads_through(const ir::Expr& way, const ir::Expr& to) {
+    return way && (ir::equal(way, to) || leads_through(stem(way), to));
+  }
+  static bool part_last(const ir::Expr& a, const ir::Expr& b) {
+    const auto *f = fork(a), *g = fork(b);
+    return f && g && ir::equal(f->a, g->a) && ir::equal(negate(f->b), g->b);
+  }
+  /// Whether two ways take the two sides of one branch.
+  static bool parts(const ir::Expr& a, const ir::Expr& b) { return part_last(a, b) || ir::equal(negate(a), b); }
+  static ir::Expr stem_of_both(const ir::Expr& a, const ir::Expr& b) { return part_last(a, b) ? stem(a) : ir::Expr(); }
+
+  bool always_ = false;
+  Vector<ir::Expr> ways_;
+};
+
+/// Selects the operators that a part needs, in graph order, each under the condition of its uses, and lets state
 /// buffers take the place of the operators that define them.
 class VersionBuilder {
  public:
@@ -41,7 +91,7 @@ class VersionBuilder {
         known_(known),
         node_(std::move(node)),
         uses_(graph.ops.size()),
-        seen_(graph.ops.size()) {}
+        read_(graph.ops.size()) {}
 
   Vector<Definition> build() {
     for (const ra::State& state : graph_.states)
@@ -54,7 +104,8 @@ class VersionBuilder {
  private:
   struct Use {
     bool needed = false;
-    ir::Expr guard;                                   // over `node_`
+    Ways ways;
+    ir::Expr guard;                                   // over `node_`; empty: always
     Vector<std::pair<ir::Buffer, ir::Expr>> targets;  // buffers that take this operator's value, and when
   };
 
@@ -67,7 +118,7 @@ class VersionBuilder {
   /// The side of `branch` that this part takes, or -1 if that is known only at run time.
   int side(int branch) const {
     if (!specialized_[std::size_t(branch)]) return -1;
-    const int value = known_.truth(condition_of(op(branch)));
+    const int value = known_.truth_where_asked(condition_of(op(branch)));
     return value < 0 ? -1 : value ? op(branch).then_op : op(branch).else_op;
   }
 
@@ -84,17 +135,13 @@ class VersionBuilder {
     need(i, guard);
   }
 
-  void need(int i, const ir::Expr& guard) {
+  void need(int i, const ir::Expr& way) {
     Use& use = uses_[std::size_t(i)];
-    if (use.needed && !same(use.guard, guard))
-      use.guard = {};  // needed under several conditions: computed always
-    else if (!use.needed)
-      use.guard = guard;
-    else
-      return;
+    if (!use.ways.add(way)) return;
     use.needed = true;
-    if (op(i).kind != ra::OpKind::compute) return;
-    for_each_read(op(i).body, [&](const ir::Load& load) { read(load.buffer, use.guard); });
+    use.guard = use.ways.condition();
+    if (op(i).kind == ra::OpKind::compute)
+      for_each_read(op(i).body, [&](const ir::Load& load) { read(load.buffer, way); });
   }
 
   void read(const ir::Buffer& buffer, const ir::Expr& guard) {
@@ -106,10 +153,7 @@ class VersionBuilder {
       alias_.emplace(buffer.id(), taken);
       return read(op(taken).buffer, guard);
     }
-    if (!seen_[std::size_t(i)]) {
-      seen_[std::size_t(i)] = true;
-      define(i, buffer, {});
-    }
+    if (read_[std::size_t(i)].add(guard)) define(i, buffer, guard);
   }
 
   static bool same(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
@@ -168,7 +212,7 @@ class VersionBuilder {
   const Knowledge& known_;
   const ir::Expr node_;
   Vector<Use> uses_;
-  Vector<bool> seen_;  // branches whose own buffer is defined
+  Vector<Ways> read_;  // of branches whose own buffer is read
   PointerMap<int> alias_;
   PointerMap<ir::Buffer> home_;
 };
@@ -180,14 +224,11 @@ namespace detail {
 /// Whether the version's nodes can exist: answers that its part and its other answers rule out are left out.
 inline bool possible(const ra::Questions& questions, const Version& version, const Knowledge& known,
                      const ir::Expr& node) {
-  const unsigned here = version.part == Part::leaves     ? unsigned(ra::leaf_nodes)
-                        : version.part == Part::internal ? unsigned(ra::internal_nodes)
-                                                         : unsigned(ra::all_nodes);
   for (std::size_t s = 0; s < questions.selectors.size(); ++s) {
     const ra::Selector& selector = questions.selectors[s];
     const int answer = version.answers[s];
     if (!selector.partitions || answer == 0) continue;
-    if (!(selector.nodes & here)) return false;  // not asked here
+    if (!(selector.nodes & nodes_of(version.part))) return false;  // not asked here
     if (selector.guard && known.truth(ir::substitute(selector.guard, {{questions.node.get(), node}})) == 0)
       return false;
   }

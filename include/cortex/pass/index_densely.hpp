@@ -15,6 +15,7 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/ir/print.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -127,7 +128,7 @@ class DenseIndexer {
     if (carries) place_.region = "loop " + std::to_string(++loops_);
     const bool rows = let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence);
     const bool alone = rows && !carries && place_.region.empty();  // outside of any loop that carries a dependence
-    if (alone) place_.region = "leaves";
+    if (alone) place_.region = "rows of " + ir::print(ir::substitute(let->value, {{loop.var.get(), ir::imm(0)}}));
     if (rows && !(alone && !over_leaves(*let))) {
       place_.sequential = loop.dim == dims::sequence;
       place_.let = let->var;

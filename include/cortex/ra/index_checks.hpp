@@ -152,8 +152,10 @@ class IndexCheckCollector {
     result_.field_nodes[std::size_t(field)] |= of.same_as(node_) ? nodes : unsigned(all_nodes);
   }
 
+  /// What depends on no node is computed once and for all, whatever nodes there are.
   void check_index(const Indexed& of, const Op& o, const ir::Expr& index,
-                   const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, const ir::Expr& guard) {
+                   const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, ir::Expr guard) {
+    if (!ir::uses(index, node_)) nodes = all_nodes, guard = {};
     // How long an open dimension is, only the weights bound say.
     bool structural = of.dim.kind() == DimKind::open;
     ir::visit_with(index, [&](const ir::UfCall&) { structural = true; });

@@ -81,26 +81,33 @@ inline void check_tabulating(const Schedule& schedule) {
                 "out; leave out tabulate, or the loop schedule");
 }
 
+/// A number that a decision takes: from 1 to `most`, or 0 for the compiler's choice.
+inline void check_count(const char* decision, int count, int most) {
+  if (count < 0 || count > most)
+    throw Error(Code::invalid_schedule, std::string(decision) + ": " + std::to_string(count) +
+                                            " were asked for; give a number from 1 to " + std::to_string(most) +
+                                            ", or 0 to leave it to the compiler");
+}
+
+/// What CPUs and GPUs both follow.
+inline void check_common(const Schedule& schedule) {
+  check_count("groups", schedule.num_groups, 1024);
+  check_tabulating(schedule);
+}
+
 inline void check_schedule(const Schedule& schedule) {
   if (schedule.max_workers < 1 || schedule.max_workers > 1024)
     throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
                                             " workers were asked for; give a number from 1 to 1024");
-  const auto check = [](const char* decision, int count, int most) {
-    if (count < 0 || count > most)
-      throw Error(Code::invalid_schedule, std::string(decision) + ": " + std::to_string(count) +
-                                              " were asked for; give a number from 1 to " + std::to_string(most) +
-                                              ", or 0 to leave it to the compiler");
-  };
-  check("groups", schedule.num_groups, 1024);
-  check("tile_rows", schedule.tiling.rows, 24);
-  check("tile_vectors", schedule.tiling.vectors, 8);
-  check("tile_gates", schedule.tiling.gates, 16);
+  check_common(schedule);
+  check_count("tile_rows", schedule.tiling.rows, 24);
+  check_count("tile_vectors", schedule.tiling.vectors, 8);
+  check_count("tile_gates", schedule.tiling.gates, 16);
   if (schedule.by_hand && schedule.tiling != Tiling{})
     throw Error(
         Code::invalid_schedule,
         "tile_rows, tile_vectors, tile_gates, alternate_sweeps and sweep_forward shape the compiler's own tiles; "
         "with loops() there are none");
-  check_tabulating(schedule);
 }
 
 }  // namespace cortex::runtime::detail

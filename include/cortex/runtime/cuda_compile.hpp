@@ -23,14 +23,16 @@ namespace cortex::runtime {
 
 namespace detail {
 
-/// Decisions that only CPUs follow so far are refused rather than left out in silence.
+/// Decisions that only CPUs follow are refused rather than left out in silence.
 inline void check_gpu_schedule(const Schedule& schedule) {
   const auto refuse = [](bool asked, const char* decision, const char* instead) {
     if (asked)
       throw Error(Code::invalid_schedule, std::string(decision) + " is for CPUs; leave it out for a GPU, " + instead);
   };
   refuse(schedule.tiling != Tiling{}, "the shape of register tiles", "whose threads GpuSchedule::rows tiles");
-  check_tabulating(schedule);
+  refuse(schedule.max_workers != 1, "workers", "where GpuSchedule::blocks says how many blocks a group has");
+  refuse(schedule.vectors_alone, "multiply_in_vectors", "where GpuSchedule::tensor_cores says what multiplies");
+  check_common(schedule);
   if (schedule.tabulating == Tabulating::on && schedule.gpu.tensor_cores != GpuSchedule::TensorCores::off)
     throw Error(Code::invalid_schedule,
                 "tabulate: tensor cores take all products of a model, those in tables too, and tables are made without "

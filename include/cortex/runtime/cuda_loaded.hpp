@@ -56,6 +56,8 @@ class CudaLoaded {
     device_->refuse_if_lost();
     {
       const Lock lock(mutex_);
+      resting_.reserve(resting_.size() + num_taken_ + 1);
+      ++num_taken_;
       std::size_t chosen = 0;
       while (chosen < resting_.size() && !resting_[chosen]->ready()) ++chosen;
       if (chosen == resting_.size() && chosen >= most_unfinished) chosen = 0;
@@ -130,14 +132,10 @@ class CudaLoaded {
     if (has_tables(executable) && weights_ && weights_->blocks == fresh.blocks) {
       fresh.tables = weights_->tables;
     } else if (has_tables(executable)) {
-      try {
-        make_tables(executable, fresh.host.value->shapes, fresh.tables,
-                    [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents) {
-                      return CudaTableRun(*source_->code, device_, function_, fresh.blocks, tabulation, extents);
-                    });
-      } catch (const Error& error) {
-        if (error.code != Code::out_of_memory) throw;
-      }
+      make_tables(executable, fresh.host.value->shapes, fresh.tables,
+                  [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents, const Vector<int>&) {
+                    return CudaTableRun(*source_->code, device_, function_, fresh.blocks, tabulation, extents);
+                  });
     }
     for (const auto& tables : fresh.tables) fresh.computes.push_back(!tables);
   }
@@ -157,8 +155,10 @@ class CudaLoaded {
     if (module_) device_->give_back(CudaDevice::Given::module, reinterpret_cast<std::uint64_t>(module_));
   }
 
+  /// `take` has made room for it, so that giving back never allocates.
   void put(std::unique_ptr<CudaWorkspace> workspace) {
     const Lock lock(mutex_);
+    --num_taken_;
     workspace->forget_replaced(weights_.get());
     resting_.push_back(std::move(workspace));
   }
@@ -171,6 +171,7 @@ class CudaLoaded {
   Mutex mutex_;
   std::shared_ptr<const CudaWeights> weights_;
   Vector<std::unique_ptr<CudaWorkspace>> resting_;
+  std::size_t num_taken_ = 0;
 };
 
 /// A call: a workspace of a model on a device, which goes back to it when the call and its results are let go of.

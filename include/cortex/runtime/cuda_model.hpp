@@ -18,16 +18,13 @@
 #include "cortex/runtime/cuda_bind.hpp"
 #include "cortex/runtime/cuda_loaded.hpp"
 #include "cortex/runtime/cuda_resident.hpp"
+#include "cortex/runtime/cuda_result.hpp"
 #include "cortex/runtime/cuda_seam.hpp"
 #include "cortex/runtime/functor.hpp"
 #include "cortex/runtime/groups.hpp"
+#include "cortex/runtime/roots.hpp"
 
 namespace cortex::cuda {
-
-/// A stream of the driver or of CUDA's runtime API, which are the same; null is the default stream that all threads
-/// have in common, the legacy one, also in programs that are built with `--default-stream per-thread`. There each
-/// thread's own is `cudaStreamPerThread`.
-using Stream = void*;
 
 /// How `cuda::compile` compiles.
 using CompileOptions = runtime::CudaCompileOptions;
@@ -37,9 +34,6 @@ using FromDevice = runtime::BindFromDevice;
 
 /// How long a resident model stays on its device, and how much of it it takes: `{.groups = ..., .idle_ms = ...}`.
 using ResidentOptions = runtime::ResidentOptions;
-
-/// What a call has done, and how long it took.
-using Counters = runtime::CudaCounters;
 
 /// A GPU of this machine. Copies are handles to the same device.
 class Device {
@@ -93,170 +87,6 @@ inline Device device_of(void* context) {
   return Device(runtime::cuda_device_of(driver, context));
 }
 
-/// What a call gives: the states of its nodes, on the device. It holds the memory of the call; rows are as dense on the
-/// device as they are here. Move-only.
-class Result {
- public:
-  Result(runtime::CudaCall call, std::size_t roots) : call_(std::move(call)), roots_(roots) {}
-
-  std::size_t num_roots() const { return roots_; }
-  /// How many nodes the groups' roots have reached, and how many of these were computed: equal subtrees of a group are
-  /// one where the schedule shares them.
-  std::size_t num_nodes() const {
-    std::size_t sum = 0;
-    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->nodes(g).num_reached());
-    return sum;
-  }
-  std::size_t num_computed() const {
-    std::size_t sum = 0;
-    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->arrays(g).num_nodes);
-    return sum;
-  }
-  /// Until the results are there. Throws what went wrong on the device.
-  void wait() { call_->wait(); }
-  bool ready() const { return call_->ready(); }
-  /// What `stream` is given from now on waits for the results; the host does not. Throws `Error{invalid_argument}` for
-  /// a stream that is being captured: a graph does not wait for what is outside.
-  void let_wait(Stream stream) const {
-    if (call_.loaded().device()->is_capturing(stream))
-      throw Error(
-          Code::invalid_argument,
-          "a stream that is being captured cannot wait for a call outside of its graph: wait before the graph is "
-          "launched, on the stream that it is launched on");
-    call_->let_wait(stream);
-  }
-
-  /// Makes the call, once more: sends it to `stream` without waiting, behind what this object has sent to other
-  /// streams. In a stream that is captured it becomes a part of the graph, which needs this object as long as it is
-  /// launched.
-  void launch(Stream stream) { call_.launch(stream); }
-  /// Lets `wait` wait for all that `stream` has been given: for a graph that holds the call, behind its launch. Throws
-  /// `Error{invalid_argument}` for a stream that is being captured.
-  void record(Stream stream) {
-    if (call_.loaded().device()->is_capturing(stream))
-      throw Error(Code::invalid_argument,
-                  "a stream that is being captured does nothing yet that could be waited for: record behind the launch "
-                  "of its graph");
-    call_->record(stream);
-  }
-
-  /// Writes a state of all roots to memory of the device's from address `to` on, dense and row-major [root, dims...],
-  /// in elements of the state's type: on `stream`, behind the call and without waiting; it can be captured as `launch`.
-  /// `bytes` is how much room there is. Throws `Error{invalid_argument}` if that is too little, or the memory not the
-  /// device's.
-  void roots_into(std::uint64_t to, std::size_t bytes, Stream stream, std::string_view state = {}) {
-    const runtime::StateView& view = view_of(state);
-    const runtime::StateSpec& spec = executable().states[std::size_t(&view - plan().states.data())];
-    const std::size_t needed = roots_ * std::size_t(view.size) * size_of(view.dtype);
-    if (bytes < needed)
-      throw Error(Code::invalid_argument, "the output needs room for " + std::to_string(needed) + " bytes of state '" +
-                                              spec.name + "', but has " + std::to_string(bytes));
-    if (!needed) return;
-    const std::string fault = fault_of_memory(*call_.loaded().device(), to, needed, size_of(view.dtype));
-    if (!fault.empty()) throw Error(Code::invalid_argument, "the output of state '" + spec.name + "' " + fault);
-    call_.gather(view, to, stream);
-  }
-  template <class T>
-  void roots_into(T* to, std::size_t count, Stream stream, std::string_view state = {}) {
-    view_as<T>(state);
-    roots_into(reinterpret_cast<std::uint64_t>(to), count * sizeof(T), stream, state);
-  }
-
-  /// What the call has done so far, and how long it took. Waits for it.
-  Counters counters() {
-    wait();
-    return call_->counters();
-  }
-
-  /// Where the first element of a root's state is on the device, and on which stream it will be there. Elements lie as
-  /// they do for CPUs: the last dimension padded to whole cache lines.
-  std::uint64_t device_pointer(std::size_t root, std::string_view state = {}) const {
-    const runtime::StateView& view = view_of(state);
-    const auto [group, number] = find(root);
-    const std::int32_t node = call_->arrays(group).root[number];
-    return call_->state(group, view) + std::uint64_t(node) * view.row_bytes;
-  }
-
-  /// The state of a root, copied to the host, dense and row-major. Waits for it.
-  template <class T = float>
-  Vector<T> root(std::size_t root, std::string_view state = {}) {
-    const auto [group, number] = find(root);
-    const runtime::StateView& view = view_as<T>(state);
-    if (const std::byte* const landed = landed_of(view)) {
-      Vector<T> dense(std::size_t(view.size));
-      runtime::detail::copy_dense(view, landed + root * view.row_bytes, dense.data());
-      return dense;
-    }
-    return row<T>(group, call_->arrays(group).root[number], state);
-  }
-  /// The same of all roots, one behind the other, and with one wait.
-  template <class T = float>
-  Vector<T> roots(std::string_view state = {}) {
-    const runtime::StateView& view = view_as<T>(state);
-    wait();
-    if (const std::byte* const landed = landed_of(view)) {
-      Vector<T> all(roots_ * std::size_t(view.size));
-      for (std::size_t r = 0; r < roots_; ++r)
-        runtime::detail::copy_dense(view, landed + r * view.row_bytes, all.data() + r * std::size_t(view.size));
-      return all;
-    }
-    Vector<jit::CudaPointer> rows(roots_);
-    for (std::size_t r = 0; r < roots_; ++r) rows[r] = device_pointer(r, state);
-    return dense<T>(view, rows);
-  }
-  /// The same of any node of the call. Throws `Error{invalid_argument}` for one that was not in it. Of a node that
-  /// several groups reach, the first one's: they are equal.
-  template <class T = float, class Node>
-  Vector<T> node(const Node* node, std::string_view state = {}) {
-    for (std::size_t g = 0; g < call_->num_groups(); ++g)
-      if (const std::int32_t number = call_->nodes(g).find(node); number >= 0) return row<T>(g, number, state);
-    runtime::detail::no_node();
-  }
-
- private:
-  const runtime::Plan& plan() const { return *call_.loaded().source().plan; }
-  const runtime::Executable& executable() const { return *plan().executable; }
-  template <class T>
-  const runtime::StateView& view_as(std::string_view state) const {
-    const runtime::StateView& view = view_of(state);
-    if (view.dtype != dtype_of<T>)
-      runtime::detail::wrong_element(executable().states[std::size_t(&view - plan().states.data())], dtype_of<T>);
-    return view;
-  }
-  template <class T>
-  Vector<T> row(std::size_t group, std::int32_t node, std::string_view state) {
-    const runtime::StateView& view = view_as<T>(state);
-    wait();
-    const jit::CudaPointer at = call_->state(group, view) + std::uint64_t(node) * view.row_bytes;
-    return dense<T>(view, {&at, 1});
-  }
-  /// Rows of the device, copied to the host one behind the other without what pads them.
-  template <class T>
-  Vector<T> dense(const runtime::StateView& view, std::span<const jit::CudaPointer> rows) {
-    Vector<T> all(rows.size() * std::size_t(view.size));
-    call_->copy_back(rows, view.row_bytes, [&](std::size_t i, const std::byte* row) {
-      runtime::detail::copy_dense(view, row, all.data() + i * std::size_t(view.size));
-    });
-    return all;
-  }
-  /// The rows of a state at the roots, if they have come to the host with the answer of a resident model.
-  const std::byte* landed_of(const runtime::StateView& view) const {
-    return &view == plan().states.data() ? call_->landed() : nullptr;
-  }
-  const runtime::StateView& view_of(std::string_view state) const {
-    return plan().states[state.empty() ? 0 : runtime::detail::find_state(executable(), state)];
-  }
-  /// The group that has a root, and its number there.
-  std::pair<std::size_t, std::size_t> find(std::size_t root) const {
-    if (root >= roots_) runtime::detail::no_root(root, roots_);
-    const runtime::RootPlace place = runtime::place_of_root(root, call_->num_groups());
-    return {place.group, place.number};
-  }
-
-  runtime::CudaCall call_;
-  std::size_t roots_;
-};
-
 template <class Node, class Set, class First>
 class Resident;
 
@@ -278,33 +108,45 @@ class OnDevice {
   /// but on a stream of the library's own: so it may also be called while another thread captures a stream, when the
   /// default one may not be used.
   template <class... Roots>
-  Result operator()(const Roots&... roots) const {
+  Result operator()(Roots&&... roots) const {
     Result result = prepare(roots...);
     result.launch(loaded_->device()->ordered_stream());
     result.wait();
     return result;
   }
+  Result operator()(std::initializer_list<const Node*> roots) const { return (*this)(std::span(roots)); }
+  Result operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
+    return (*this)(arena, std::span(roots));
+  }
   /// The same, whose error is returned.
   template <class... Roots>
-  auto try_call(const Roots&... roots) const {
+  auto try_call(Roots&&... roots) const {
     return attempt([&] { return (*this)(roots...); });
   }
   /// The same without waiting, on `stream`.
   template <class Roots>
-  Result run(const Roots& roots, Stream stream) const {
+  Result run(Roots&& roots, Stream stream) const {
     return run_on(stream, roots);
   }
-  template <class Indices>
-  Result run(Arena<Node> arena, const Indices& roots, Stream stream) const {
+  Result run(std::initializer_list<const Node*> roots, Stream stream) const { return run_on(stream, roots); }
+  template <class Roots>
+  Result run(Arena<Node> arena, Roots&& roots, Stream stream) const {
+    return run_on(stream, arena, roots);
+  }
+  Result run(Arena<Node> arena, std::initializer_list<std::int64_t> roots, Stream stream) const {
     return run_on(stream, arena, roots);
   }
   /// A call that is laid out and not yet made: `Result::launch` makes it, as often as you like. That neither waits nor
   /// allocates, so a stream that is being captured takes it into a graph.
   template <class... Roots>
-  Result prepare(const Roots&... roots) const {
+  Result prepare(Roots&&... roots) const {
     runtime::CudaCall call(loaded_);
     const std::size_t count = timed_lay_out(call, roots...);
     return Result(std::move(call), count);
+  }
+  Result prepare(std::initializer_list<const Node*> roots) const { return prepare(std::span(roots)); }
+  Result prepare(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
+    return prepare(arena, std::span(roots));
   }
 
   /// Binds a weight of the model, as `Model::bind`, from this device's memory at `at`, where it lies dense and
@@ -337,6 +179,7 @@ class OnDevice {
 
   /// How many groups of blocks run at the same time: so many calls share the device.
   int most_groups() const { return loaded_->most_groups(); }
+  const runtime::Executable& executable() const { return *loaded_->source().code->executable; }
 
   /// The same model, whose kernel stays on the device from one call to the next. Throws as `Model::to`, and
   /// `Error{invalid_argument}` for options that cannot be.
@@ -348,7 +191,7 @@ class OnDevice {
   friend class Resident<Node, Set, First>;
 
   template <class... Roots>
-  Result run_on(Stream stream, const Roots&... roots) const {
+  Result run_on(Stream stream, Roots&... roots) const {
     if (loaded_->device()->is_capturing(stream))
       throw Error(Code::invalid_argument,
                   "a call on a stream that is being captured: its graph would use memory that the next call takes; "
@@ -359,7 +202,7 @@ class OnDevice {
   }
 
   template <class... Roots>
-  std::size_t timed_lay_out(runtime::CudaCall& call, const Roots&... roots) const {
+  std::size_t timed_lay_out(runtime::CudaCall& call, Roots&... roots) const {
     call->begin_linearization();
     const std::size_t count = lay_out(call, roots...);
     call->end_linearization();
@@ -367,51 +210,34 @@ class OnDevice {
   }
 
   template <class Roots>
-  std::size_t lay_out(runtime::CudaCall& call, const Roots& roots) const {
-    Vector<const Node*> all;
-    using Plain = std::remove_cv_t<Roots>;
-    if constexpr (std::is_convertible_v<const Plain*, const Node*>) {
-      all.push_back(std::addressof(roots));
-    } else if constexpr (structure::PointerTo<Plain, Node>) {
-      all.push_back(structure::to_raw(roots));
-    } else {
-      for (const auto& root : roots) {
-        if constexpr (structure::PointerTo<std::remove_cvref_t<decltype(root)>, Node>)
-          all.push_back(structure::to_raw(root));
-        else
-          all.push_back(std::addressof(root));
-      }
-    }
-    return share(call, all, [&](runtime::Workspace& workspace, std::span<const Node* const> part) {
-      Linearizer::run(workspace.nodes, structure_, workspace.checks(), part);
-    });
+  std::size_t lay_out(runtime::CudaCall& call, Roots& roots) const {
+    return number(call, roots);
   }
-  template <class Indices>
-  std::size_t lay_out(runtime::CudaCall& call, Arena<Node> arena, const Indices& roots) const {
-    Vector<std::int64_t> all;
-    if constexpr (structure::Index<Indices>)
-      all.push_back(std::int64_t(roots));
-    else
-      for (const auto& root : roots) all.push_back(std::int64_t(root));
-    return share(call, all, [&](runtime::Workspace& workspace, std::span<const std::int64_t> part) {
-      Linearizer::run(workspace.nodes, structure_, workspace.checks(), part, arena);
-    });
+  template <class Roots>
+  std::size_t lay_out(runtime::CudaCall& call, Arena<Node> arena, Roots& roots) const {
+    return number(call, roots, arena);
   }
 
   /// Numbers the nodes of each group's roots. What is wrong with a root has to name it by its own number, so then one
   /// group has all.
-  template <class Root, class Number>
-  std::size_t share(runtime::CudaCall& call, const Vector<Root>& roots, const Number& number) const {
-    const std::size_t count = roots.size();
+  template <class Roots, class... ArenaIfAny>
+  std::size_t number(runtime::CudaCall& call, Roots& roots, const ArenaIfAny&... arena) const {
+    static_assert(sizeof...(arena) || !structure::uses_arena<Set, Node>,
+                  "children are indices here: pass the arena that they index, cortex::arena(nodes)");
+    runtime::CudaRoots& listed = call->given_roots();
+    const std::size_t count = runtime::with_roots<Node>(roots, [&](auto& range) {
+      using Root = decltype(*structure::begin_of(range));
+      static_assert(sizeof...(arena) || !structure::LinkTo<Root, Node> || !structure::is_index_link<Root>,
+                    "roots are indices here: pass the arena that they index");
+      return structure::Linearizer<Node, structure::Accessors<>>::list(listed.all, range, arena...);
+    });
     std::size_t groups = std::min(count, std::size_t(call.most_groups()));
-    Vector<Root> own;
     for (;;) {
       try {
         for (std::size_t g = 0; g < groups; ++g) {
-          own.clear();
-          for (std::size_t r = 0; r < runtime::num_roots_of(g, groups, count); ++r)
-            own.push_back(roots[runtime::root_at({g, r}, groups)]);
-          number(call->group(g), std::span<const Root>(own));
+          runtime::Workspace& workspace = call->group(g);
+          Linearizer::run_listed(workspace.nodes, structure_, workspace.checks(), listed.of_group(g, groups, count),
+                                 arena...);
         }
       } catch (const Error&) {
         if (groups <= 1) throw;
@@ -446,16 +272,20 @@ class Resident {
 
   /// Roots as a functor takes them. Waits for the results.
   template <class... Roots>
-  Result operator()(const Roots&... roots) const {
+  Result operator()(Roots&&... roots) const {
     resident_->make_way_for_weights();
     runtime::CudaCall call(on_.loaded_, resident_->most_groups());
     const std::size_t count = on_.timed_lay_out(call, roots...);
     resident_->serve(call);
     return Result(std::move(call), count);
   }
+  Result operator()(std::initializer_list<const Node*> roots) const { return (*this)(std::span(roots)); }
+  Result operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
+    return (*this)(arena, std::span(roots));
+  }
   /// The same, whose error is returned.
   template <class... Roots>
-  auto try_call(const Roots&... roots) const {
+  auto try_call(Roots&&... roots) const {
     return attempt([&] { return (*this)(roots...); });
   }
   /// Not what a resident model can do: throws `Error{invalid_argument}`. `Result::roots_into` gives results to a
@@ -478,7 +308,7 @@ class Resident {
   /// Among how many groups of blocks the roots of a call are shared.
   int most_groups() const { return resident_->most_groups(); }
 
-  const runtime::Executable& executable() const { return *on_.loaded_->source().code->executable; }
+  const runtime::Executable& executable() const { return on_.executable(); }
   /// For `explain`: what of the device the kernel takes, and for how long.
   std::string residence() const { return resident_->residence(); }
 
@@ -504,12 +334,20 @@ class Model {
   /// As `Functor::bind`. Devices get the weights with the next call.
   template <class Name, runtime::WeightRange Values>
   Model& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
+    return bind(name, values, std::span<const std::int64_t>(shape.begin(), shape.size()));
+  }
+  template <class Name, runtime::WeightRange Values>
+  Model& bind(const Name& name, const Values& values, std::span<const std::int64_t> shape) {
     const std::span all(values);
-    return bind(name, all.data(), all.size(), std::span<const std::int64_t>(shape.begin(), shape.size()));
+    return bind(name, all.data(), all.size(), shape);
   }
   template <class Name>
   Model& bind(const Name& name, std::initializer_list<float> values) {
-    return bind(name, values.begin(), values.size(), std::span<const std::int64_t>());
+    return bind(name, values.begin(), values.size());
+  }
+  template <class Name, class T>
+  Model& bind(const Name& name, const T* values, std::size_t count, std::initializer_list<std::int64_t> shape = {}) {
+    return bind(name, values, count, std::span<const std::int64_t>(shape.begin(), shape.size()));
   }
   template <class Name, class T>
   Model& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {

@@ -42,6 +42,18 @@ struct CudaWeights {
   Vector<std::int32_t> computes;                     // [tabulations] 0 where there are tables, else 1
 };
 
+/// The roots of a call, and room for those of one group.
+struct CudaRoots {
+  structure::Block<const void*> all, own;
+
+  std::span<const void* const> of_group(std::size_t group, std::size_t groups, std::size_t roots) {
+    const std::size_t count = num_roots_of(group, groups, roots);
+    const void** const part = own.reserve(count);
+    for (std::size_t r = 0; r < count; ++r) part[r] = all.data()[root_at({group, r}, groups)];
+    return {part, count};
+  }
+};
+
 /// How a call lies in memory: as what one transfer brings to the device before a launch, or as a letter to a kernel
 /// that stays there, of which each group has a part (`codegen::CudaMail`).
 enum class CudaLayout { upload, letter };
@@ -68,6 +80,7 @@ class CudaWorkspace {
     });
   }
 
+  CudaRoots& given_roots() { return given_roots_; }
   /// The workspace of a group's linearizer, with the limits that the weights give.
   Workspace& group(std::size_t number) {
     while (groups_.size() <= number) groups_.push_back(std::make_unique<Workspace>(source_->plan));
@@ -523,6 +536,7 @@ class CudaWorkspace {
     std::uint64_t from, to, words;  // as `codegen::CudaPlace::moves`
   };
   Vector<GatheredRoot> roots_;
+  CudaRoots given_roots_;
   Vector<Move> moves_;
   std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0, moves_at_ = 0;
   std::size_t head_ = 0, num_landed_ = 0;   // words of a group before its tables; roots whose state the answer has

@@ -19,6 +19,7 @@
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/numberer.hpp"
 #include "cortex/runtime/output.hpp"
+#include "cortex/runtime/roots.hpp"
 
 namespace cortex {
 
@@ -167,7 +168,7 @@ class Functor {
     return write(roots, runtime::writable(out));
   }
 
-  /// A call in any of these forms whose error is returned.
+  /// A call in any of these forms, of braced lists that of pointers, whose error is returned.
   template <class... Arguments>
   auto try_call(Arguments&&... arguments) const {
     return attempt([&] { return (*this)(std::forward<Arguments>(arguments)...); });
@@ -235,7 +236,7 @@ class Functor {
     return attempt([&] { bind_together(binds); });
   }
 
-  /// `bind` in any of these forms, whose error is returned.
+  /// `bind` in any of these forms without braced values, whose error is returned.
   template <class Name, class... Arguments>
   Result<Done> try_bind(const Name& name, Arguments&&... arguments) {
     return attempt([&] { return bind(name, std::forward<Arguments>(arguments)...), Done(); });
@@ -247,7 +248,9 @@ class Functor {
 
   // ---- threads, and what the compiler made ----
 
-  /// Lets later calls share the threads of `workers`, up to what the schedule allows; null: the caller works alone.
+  /// Lets later calls share the threads of `workers`, up to as many as the model was compiled for (by
+  /// `CompileOptions::with_workers` or `Schedule::workers`; else for one, and this changes nothing); null: the caller
+  /// works alone.
   Functor& use(std::shared_ptr<Workers> workers) {
     model_->use(std::move(workers));
     return *this;
@@ -275,7 +278,7 @@ class Functor {
   /// Calls `take` with what numbers the nodes at `roots` and below.
   template <class Take, class Roots, class... ArenaIfAny>
   runtime::Lease with_numbering(Take take, Roots& roots, const ArenaIfAny&... arena) const {
-    return with_range(roots, [&](auto& range) {
+    return runtime::with_roots<Node>(roots, [&](auto& range) {
       const auto all = [&](runtime::Workspace& workspace) {
         numberer_.run(workspace.nodes, workspace.division.roots, structure_, workspace.checks(), range, arena...);
       };
@@ -290,27 +293,6 @@ class Functor {
     });
   }
 
-  /// Calls `take` with the roots as a range.
-  template <class Roots, class Take>
-  static decltype(auto) with_range(Roots& roots, Take take) {
-    using Plain = std::remove_cv_t<Roots>;
-    if constexpr (std::is_convertible_v<Plain*, const Node*>) {
-      const Node* const one[] = {std::addressof(roots)};
-      return take(one);
-    } else if constexpr (structure::PointerTo<Plain, Node>) {
-      const Node* const one[] = {structure::to_raw(roots)};
-      return take(one);
-    } else if constexpr (structure::Index<Plain>) {
-      const Plain one[] = {roots};
-      return take(one);
-    } else {
-      static_assert(structure::LinkRangeTo<Roots&, Node>,
-                    "a model is called with a node of its own type, a pointer to one, or a range of either; or with an "
-                    "arena and indices");
-      return take(roots);
-    }
-  }
-
   static constexpr auto count_of = [](auto& range) {
     if constexpr (requires { std::size(range); }) return std::size_t(std::size(range));
     std::size_t count = 0;
@@ -323,7 +305,7 @@ class Functor {
     const runtime::StateView& state = model_->plan().states[0];
     const runtime::StateSpec& spec = executable().states[0];
     if (state.dtype != dtype_of<T>) runtime::detail::wrong_element(spec, dtype_of<T>);
-    const std::size_t count = with_range(roots, count_of);
+    const std::size_t count = runtime::with_roots<Node>(roots, count_of);
     const std::size_t size = std::size_t(state.size);
     if (out.size() / size < count) runtime::detail::small_span(spec, count * size, out.size());
     const runtime::Lease done = lease(roots, arena...);

@@ -85,23 +85,36 @@ inline std::size_t table_bytes(const Executable& executable, const ir::Tabulatio
 
 namespace detail {
 
-/// Nodes that stand for the values of a tabulation's fields, one for each, as a program sees them.
+/// Nodes that stand for the values of a tabulation's fields, one for each, as a program sees them: all, or `count` of
+/// them from the `first` on.
 class TableNodes {
  public:
   TableNodes(const ir::Program& program, const ir::Tabulation& tabulation, Vector<std::int64_t> extents)
-      : program_(program), keys_(tabulation.keys), extents_(std::move(extents)) {
+      : program_(program), tabulation_(tabulation), extents_(std::move(extents)) {
     for (const std::int64_t extent : extents_) rows_ *= extent;
-    internal_ = tabulation.rows == ir::Tabulation::Rows::internal ? rows_ : 0;
+  }
+  TableNodes(const TableNodes& all, std::int64_t first, std::int64_t count) : TableNodes(all) {
+    first_ = first, rows_ = count;
   }
 
   const Vector<std::int64_t>& extents() const { return extents_; }
+  std::int64_t rows() const { return rows_; }
 
   /// How large a state or a temporary is for a run over these nodes.
   std::size_t bytes_of(const ir::BufferInfo& buffer) const { return row_bytes_of(buffer) * rows_of(buffer); }
+  /// How many rows that is; a buffer of nodes has one more, of a node that is not there.
+  std::size_t rows_of(const ir::BufferInfo& buffer) const {
+    switch (buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind()) {
+      case DimKind::node: return std::size_t(rows_) + 1;
+      case DimKind::batch: return std::size_t(rows_);
+      default: return 1;  // all of it; or of edges, of which there are none
+    }
+  }
 
   /// An array of the linearizer: nodes without children, all leaves or all inner nodes.
   std::shared_ptr<Block> array_of(const ir::BufferInfo& buffer) const {
-    const std::int32_t rows = std::int32_t(rows_), internal = std::int32_t(internal_);
+    const std::int32_t rows = std::int32_t(rows_);
+    const std::int32_t internal = tabulation_.rows == ir::Tabulation::Rows::internal ? rows : 0;
     const int slot = buffer.slot;
     if (slot >= ir::slots::field) return field_of(buffer, slot - ir::slots::field);
     if (slot >= ir::slots::edge_child) return array({}, 1, 0);
@@ -118,14 +131,6 @@ class TableNodes {
   }
 
  private:
-  std::size_t rows_of(const ir::BufferInfo& buffer) const {
-    switch (buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind()) {
-      case DimKind::node: return std::size_t(rows_) + 1;
-      case DimKind::batch: return std::size_t(rows_);
-      default: return 1;  // all of it; or of edges, of which there are none
-    }
-  }
-
   /// `first`, and `rest` up to `count` elements.
   static std::shared_ptr<Block> array(const Vector<std::int32_t>& first, std::int64_t count, std::int32_t rest) {
     auto block = std::make_shared<Block>(std::size_t(count) * sizeof(std::int32_t), Block::store_less);
@@ -141,52 +146,91 @@ class TableNodes {
     std::shared_ptr<Block> block = array({}, rows_ * stride, 0);
     auto* const data = reinterpret_cast<std::int32_t*>(block->data());
     std::int64_t step = 1;
-    for (std::size_t k = keys_.size(); k-- > 0; step *= extents_[k])
-      for (std::int64_t row = 0; keys_[k].field == field && row < rows_; ++row)
-        data[row * stride] = std::int32_t(row / step % extents_[k]);
+    const Vector<ir::Tabulation::Key>& keys = tabulation_.keys;
+    for (std::size_t k = keys.size(); k-- > 0; step *= extents_[k])
+      for (std::int64_t row = 0; keys[k].field == field && row < rows_; ++row)
+        data[row * stride] = std::int32_t((first_ + row) / step % extents_[k]);
     return block;
   }
 
   const ir::Program& program_;
-  const Vector<ir::Tabulation::Key>& keys_;
+  const ir::Tabulation& tabulation_;
   const Vector<std::int64_t> extents_;
-  std::int64_t rows_ = 1, internal_ = 0;
+  std::int64_t first_ = 0, rows_ = 1;
 };
 
-/// One run of an executable's kernel over such nodes.
+/// An executable's kernel run over such nodes: over so many at a time that what a call has beside its results, such as
+/// states that are matrices, stays small.
 class TableRun {
  public:
-  /// `weights`: [buffers of the program] the weights' blocks.
+  static constexpr std::size_t bytes_at_once = std::size_t(64) << 20;
+
+  /// `weights`: [buffers of the program] the weights' blocks. `wanted`: the buffers whose rows are results.
   TableRun(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
-           const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents)
-      : program_(executable.program), nodes_(program_, tabulation, extents) {
-    Vector<void*> pointers;
-    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      blocks_.push_back(weights[b] ? nullptr : memory_of(*program_.buffers[b]));
-      pointers.push_back(weights[b] ? weights[b]->data() : blocks_[b]->data());
+           const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents, const Vector<int>& wanted,
+           std::size_t at_once = bytes_at_once)
+      : executable_(executable), weights_(weights), nodes_(executable.program, tabulation, extents) {
+    const std::int64_t rows = std::max<std::int64_t>(std::int64_t(at_once / bytes_of_row()), 1);
+    if (rows >= nodes_.rows()) {
+      results_ = run(nodes_);
+      return;
     }
-    run_kernel(executable, {pointers.data(), &no_barrier, nullptr, 0, 1});
+    results_.resize(weights.size());
+    for (const int b : wanted) results_[std::size_t(b)] = zeros(nodes_.bytes_of(buffer(std::size_t(b))));
+    for (std::int64_t first = 0; first < nodes_.rows(); first += rows) {
+      const TableNodes some(nodes_, first, std::min(rows, nodes_.rows() - first));
+      const Vector<std::shared_ptr<Block>> blocks = run(some);
+      for (const int b : wanted) {
+        const std::size_t row = row_bytes_of(buffer(std::size_t(b)));
+        const bool has_rows = nodes_.rows_of(buffer(std::size_t(b))) > 1;
+        std::memcpy(results_[std::size_t(b)]->data() + (has_rows ? std::size_t(first) * row : 0),
+                    blocks[std::size_t(b)]->data(), some.bytes_of(buffer(std::size_t(b))));
+      }
+    }
   }
 
   std::shared_ptr<const Tables> take(const ir::Tabulation& tabulation) {
     auto tables = std::make_shared<Tables>();
     if (tabulation.rows != ir::Tabulation::Rows::once) tables->extents = nodes_.extents();
-    for (const int buffer : results_of(program_, tabulation))
-      tables->blocks.push_back(std::move(blocks_[std::size_t(buffer)]));
+    for (const int b : results_of(executable_.program, tabulation))
+      tables->blocks.push_back(std::move(results_[std::size_t(b)]));
     return tables;
   }
 
  private:
-  std::shared_ptr<Block> memory_of(const ir::BufferInfo& buffer) const {
-    if (buffer.role == ir::Role::index) return nodes_.array_of(buffer);
-    auto block = std::make_shared<Block>(nodes_.bytes_of(buffer), Block::store_less);
+  const ir::BufferInfo& buffer(std::size_t b) const { return *executable_.program.buffers[b]; }
+
+  std::size_t bytes_of_row() const {
+    std::size_t bytes = 1;
+    for (std::size_t b = 0; b < weights_.size(); ++b)
+      if (!weights_[b] && buffer(b).role != ir::Role::index && nodes_.rows_of(buffer(b)) > 1)
+        bytes += row_bytes_of(buffer(b));
+    return bytes;
+  }
+
+  static std::shared_ptr<Block> zeros(std::size_t bytes) {
+    auto block = std::make_shared<Block>(bytes, Block::store_less);
     std::memset(block->data(), 0, block->size());
     return block;
   }
 
-  const ir::Program& program_;
+  /// The memory of one run that is over.
+  Vector<std::shared_ptr<Block>> run(const TableNodes& nodes) const {
+    Vector<std::shared_ptr<Block>> blocks;
+    Vector<void*> pointers;
+    for (std::size_t b = 0; b < weights_.size(); ++b) {
+      const bool index = buffer(b).role == ir::Role::index;
+      blocks.push_back(weights_[b] ? nullptr : index ? nodes.array_of(buffer(b)) : zeros(nodes.bytes_of(buffer(b))));
+      pointers.push_back(weights_[b] ? weights_[b]->data() : blocks[b]->data());
+    }
+    run_kernel(executable_, {pointers.data(), &no_barrier, nullptr, 0, 1});
+    return blocks;
+  }
+
+  const Executable& executable_;
+  const Vector<std::shared_ptr<const Block>>& weights_;
   const TableNodes nodes_;
-  Vector<std::shared_ptr<Block>> blocks_;
+  Vector<std::shared_ptr<Block>> results_;  // [buffers of the program]
 };
 
 inline bool same_fields(const ir::Tabulation& a, const ir::Tabulation& b) {
@@ -220,8 +264,9 @@ inline bool has_tables(const Executable& executable) {
   return !executable.program.tabulations.empty() && executable.guarded.empty();
 }
 
-/// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order.
-/// `start(tabulation, extents)` runs the program for the values of that tabulation's fields and gives what has
+/// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order;
+/// where memory runs out, calls compute what the table would hold. `start(tabulation, extents, wanted)` runs the
+/// program for the values of that tabulation's fields, for what the buffers `wanted` hold then, and gives what has
 /// `take(tabulation)` for each tabulation that is made in the same run.
 template <class AnyTables, class Start>
 void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>>& shapes,
@@ -243,12 +288,21 @@ void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>
       if (!fits[t]) tables[t] = nullptr;
       continue;
     }
-    auto run = start(all[t], extents[t]);
+    Vector<std::size_t> made;
+    Vector<int> wanted;
     for (std::size_t u = t; u < all.size(); ++u) {
       const bool inside = (all[u].rows == Rows::internal) == (all[t].rows == Rows::internal);
-      const bool made = u == t || all[u].rows == Rows::once ||
-                        (inside && extents[u] == extents[t] && detail::same_fields(all[u], all[t]));
-      if (made && fits[u] && !tables[u]) tables[u] = run.take(all[u]);
+      const bool along = u == t || all[u].rows == Rows::once ||
+                         (inside && extents[u] == extents[t] && detail::same_fields(all[u], all[t]));
+      if (!along || !fits[u] || tables[u]) continue;
+      made.push_back(u);
+      for (const int buffer : results_of(executable.program, all[u])) wanted.push_back(buffer);
+    }
+    try {
+      auto run = start(all[t], extents[t], wanted);
+      for (const std::size_t u : made) tables[u] = run.take(all[u]);
+    } catch (const Error& error) {
+      if (error.code != Code::out_of_memory) throw;
     }
   }
 }
@@ -256,9 +310,10 @@ void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>
 /// The same by the executable's own kernel, of `weights`: [buffers of the program] the weights' blocks.
 inline void make_tables(const Executable& executable, const Vector<std::shared_ptr<const Block>>& weights,
                         const Vector<Vector<std::int64_t>>& shapes, Vector<std::shared_ptr<const Tables>>& tables) {
-  make_tables(executable, shapes, tables, [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents) {
-    return detail::TableRun(executable, weights, tabulation, extents);
-  });
+  make_tables(executable, shapes, tables,
+              [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents, const Vector<int>& wanted) {
+                return detail::TableRun(executable, weights, tabulation, extents, wanted);
+              });
 }
 
 }  // namespace cortex::runtime

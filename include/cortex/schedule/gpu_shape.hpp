@@ -104,6 +104,12 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   using Group = GpuSchedule::Group;
   const std::string device = "a GPU of compute capability " + cortex::detail::capability_text(gpu.sm);
   if (gpu.sm < 70) refuse_gpu(device + " is older than what is supported, 7.0 and later");
+  if (gpu.multiprocessors < 1 || gpu.shared_bytes < 0 || gpu.registers < 1)
+    refuse_gpu(device + " with " + std::to_string(gpu.multiprocessors) + " multiprocessors, " +
+               std::to_string(gpu.shared_bytes) + " bytes of shared memory a block and " +
+               std::to_string(gpu.registers) +
+               " registers: Gpu::of(sm) describes a usual one, Device::gpu() one that "
+               "is there");
   if (wish.tensor_cores != GpuSchedule::TensorCores::off && gpu.sm < 80)
     refuse_gpu(device + " has no tensor cores for " + std::string(to_string(products_of(wish))) +
                " that add in f32; 8.0 and later have");

@@ -48,15 +48,20 @@ struct TileShape {
   }
 };
 
-/// How many products a tile accumulates side by side at most: more leave no room for rows.
+/// How many vector registers a tile's accumulators and weights take at most. Of narrow vectors LLVM has several rows'
+/// values in registers at once, whatever their order.
+inline int tile_registers(const Target& target) {
+  return target.vector_registers - (target.vector_bytes > 16 ? 2 : target.vector_registers / 5);
+}
+
+/// How many products a tile accumulates side by side at most: so many that it has four rows or more. With three rows,
+/// all weights would come from the second-level cache twice as often as with six.
 inline int most_gates(const Target& target, const Tiling& tiling = {}) {
-  return tiling.gates ? tiling.gates : target.vector_registers / 5;
+  return tiling.gates ? tiling.gates : std::max(1, tile_registers(target) / 5);
 }
 
 inline TileShape tile_shape(const Target& target, int gates, const Tiling& tiling = {}) {
-  // Of narrow vectors LLVM has several rows' values in registers at once, whatever their order.
-  const int spare = target.vector_bytes > 16 ? 2 : target.vector_registers / 5;
-  const int budget = target.vector_registers - spare;
+  const int budget = tile_registers(target);
   const int per_row = gates == 1 ? 2 : gates;  // one gate alone takes two vectors, to use each broadcast twice
   const int rows = tiling.rows ? tiling.rows : std::clamp((budget - per_row) / per_row, 1, 10);
   return TileShape{rows, budget, gates, tiling.vectors ? tiling.vectors : 8};

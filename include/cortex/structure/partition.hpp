@@ -82,6 +82,11 @@ std::int64_t evaluate(const Vector<KeyStep>& key, const Node& node) {
     --top;
     stack[top - 1] = f(stack[top - 1], stack[top]);
   };
+  // Fields are asked before they are held against 32 bits: of others nothing matters but that nothing overflows.
+  const auto wrapped = [](auto f) {
+    return [f](std::int64_t a, std::int64_t b) { return std::int64_t(f(std::uint64_t(a), std::uint64_t(b))); };
+  };
+  const auto negated = [](std::int64_t a) { return std::int64_t(0 - std::uint64_t(a)); };
   for (const KeyStep& step : key) {
     switch (step.op) {
       case constant: push(step.value); break;
@@ -89,14 +94,16 @@ std::int64_t evaluate(const Vector<KeyStep>& key, const Node& node) {
       case num_children: push(node.num_children(step.position)); break;
       case num_parents: push(node.num_parents()); break;
       case is_leaf: push(node.is_leaf()); break;
-      case negate: stack[top - 1] = -stack[top - 1]; break;
-      case absolute: stack[top - 1] = stack[top - 1] < 0 ? -stack[top - 1] : stack[top - 1]; break;
+      case negate: stack[top - 1] = negated(stack[top - 1]); break;
+      case absolute: stack[top - 1] = stack[top - 1] < 0 ? negated(stack[top - 1]) : stack[top - 1]; break;
       case logical_not: stack[top - 1] = !stack[top - 1]; break;
-      case add: two([](auto a, auto b) { return a + b; }); break;
-      case subtract: two([](auto a, auto b) { return a - b; }); break;
-      case multiply: two([](auto a, auto b) { return a * b; }); break;
-      case divide: two([](auto a, auto b) { return b == 0 ? a : a / b; }); break;  // as in generated code
-      case remainder: two([](auto a, auto b) { return b == 0 ? 0 : a % b; }); break;
+      case add: two(wrapped([](auto a, auto b) { return a + b; })); break;
+      case subtract: two(wrapped([](auto a, auto b) { return a - b; })); break;
+      case multiply: two(wrapped([](auto a, auto b) { return a * b; })); break;
+      case divide:  // by 0 as in generated code
+        two([&](auto a, auto b) { return b == 0 ? a : b == -1 ? negated(a) : a / b; });
+        break;
+      case remainder: two([](auto a, auto b) { return b == 0 || b == -1 ? 0 : a % b; }); break;
       case minimum: two([](auto a, auto b) { return a < b ? a : b; }); break;
       case maximum: two([](auto a, auto b) { return a < b ? b : a; }); break;
       case equal: two([](auto a, auto b) -> std::int64_t { return a == b; }); break;

@@ -175,7 +175,7 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   if (recursion.choices().size() > 1) space.add(std::move(recursion));
 
   const bool wide = target.vector_registers >= 32;
-  const Vector<int> gates = wide ? Vector{1, 2, 4} : Vector{1, 2};
+  const Vector<int> gates = wide ? Vector{1, 2, 4} : Vector{1, 2, 3};
   const Vector<int> rows = wide ? Vector{3, 4, 6, 8, 12} : Vector{2, 3, 4, 6};
   space.add(Axis("tile_gates").numbers(gates, &Schedule::tile_gates));
   space.add(Axis("tile_rows").numbers(rows, &Schedule::tile_rows));

@@ -166,10 +166,11 @@ class Binding {
   std::vector<std::string> problems_;
 };
 
-/// A compiled model, such as `Functor`.
+/// A compiled model: `Functor`, `cuda::Model`.
 template <class Model>
-concept HasExecutable = requires(Model& model) {
+concept HasExecutable = requires(Model& model, const std::vector<float>& values, std::span<const std::int64_t> shape) {
   { model.executable() } -> std::convertible_to<const runtime::Executable&>;
+  model.bind(std::string(), values, shape);
   model.bind_together([] {});
 };
 

@@ -1,0 +1,178 @@
+// Branches whose questions are asked at some nodes alone, and operators that several of their sides need: results are
+// what plain recursion gives, and nothing is read that was not checked.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "support/compile.hpp"
+#include "support/models.hpp"
+
+using namespace cortex;
+
+namespace {
+
+struct Item {
+  int kind = 0, word = 0;
+  const Item *first = nullptr, *second = nullptr;
+};
+constexpr auto first = child<&Item::first>;
+constexpr auto second = child<&Item::second>;
+constexpr auto kind = field<&Item::kind>;
+constexpr auto word = field<&Item::word>;
+
+/// A node of kind 2 over ((0 1) 0) of kinds 1 and 0, whose words count from 0.
+struct Phrase {
+  Item a{0, 0}, b{1, 1}, c{0, 2}, ab{1, 3, &a, &b}, all{2, 4, &ab, &c};
+};
+
+std::vector<Schedule> schedules() {
+  return {Schedule{}, Schedule::standard(), Schedule::standard().specialize_if_else(),
+          Schedule::standard().specialize_if_else().workers(2)};
+}
+
+/// What `call` gives for every schedule is `right`.
+template <class Program, class Bind>
+void check_roots(const Program& program, const std::vector<float>& right, Bind bind) {
+  int number = 0;
+  for (const Schedule& schedule : schedules()) {
+    CAPTURE(number++);
+    auto model = test::compile_here(program, schedule);
+    bind(model);
+    const Phrase p;
+    const auto result = model({&p.all, &p.ab, &p.a, &p.b, &p.c});
+    std::vector<float> got;
+    for (std::size_t r = 0; r < result.size(); ++r) got.push_back(result[r][0]);
+    CHECK(got == right);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a question that leaves alone are asked says nothing of inner nodes", "[branches]") {
+  const Dim H("one", 1);
+  Model<Item> m("asked_at_leaves", tree);
+  auto h = m.placeholder<float>("h", H);
+  auto one = m.compute("of_0", H, [](auto, auto) { return cast<float>(1); });
+  auto two = m.compute("others", H, [](auto, auto) { return cast<float>(2); });
+  auto leaf = m.switch_(
+      "leaf", [](auto n) { return kind(n); }, when(0, one), otherwise(two));
+  auto inner = m.compute("inner", H, [&](auto n, auto i) {
+    const auto below = h(first(n), i) + h(second(n), i);
+    return select(kind(n) == 0, below, 10.f * below);
+  });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+  check_roots(m.recursion_op(h, body), {310, 30, 1, 2, 1}, [](auto&) {});
+}
+
+TEST_CASE("a question that one side of a branch asks says nothing of the other side", "[branches]") {
+  const Dim H("one", 1);
+  Model<Item> m("asked_on_one_side", tree);
+  auto h = m.placeholder<float>("h", H);
+  const auto below = [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); };
+  auto even = m.compute("even", H, [&](auto n, auto i) { return 1.f + below(n, i); });
+  auto odd = m.compute("odd", H, [&](auto n, auto i) { return 2.f + below(n, i); });
+  auto parity = m.if_then_else(
+      "parity", [](auto n) { return word(n) % 2 == 0; }, even, odd);
+  auto plain = m.compute("plain", H, [&](auto n, auto i) {
+    return select(word(n) % 2 == 0, cast<float>(100), cast<float>(200)) + below(n, i);
+  });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return kind(n) == 0; }, parity, plain);
+  check_roots(m.recursion_op(h, body), {502, 401, 1, 200, 1}, [](auto&) {});
+}
+
+TEST_CASE("what an earlier recursion has of all leaves, a later one reads in the parts of a switch", "[branches]") {
+  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
+  Model<Item> m("parts_of_leaves", tree);
+  auto Emb = m.input<float>("Emb", V, D);
+  auto x = m.compute("x", H, [&](auto n, auto) { return sum(D, [&](auto j) { return Emb(word(n), j); }); });
+  auto early_h = m.placeholder<float>("early_h", H), h = m.placeholder<float>("h", H);
+  const auto is_a_leaf = [](auto n) { return is_leaf(n); };
+  auto early_leaf = m.compute("early_leaf", H, [&](auto n, auto i) { return 2.f * x(n, i); });
+  auto early_inner = m.compute("early_inner", H, [&](auto n, auto i) { return early_h(first(n), i); });
+  auto early = m.recursion(early_h, m.if_then_else("early_body", is_a_leaf, early_leaf, early_inner));
+  auto zero = m.compute("zero", H, [&](auto n, auto i) { return x(n, i); });
+  auto more = m.compute("more", H, [&](auto n, auto i) { return 100.f + x(n, i); });
+  auto leaf = m.switch_(
+      "leaf", [](auto n) { return kind(n); }, when(0, zero), otherwise(more));
+  auto inner = m.compute("inner", H, [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); });
+  auto late = m.recursion(h, m.if_then_else("body", is_a_leaf, leaf, inner));
+  check_roots(m.program(late, early), {114, 106, 2, 104, 8}, [](auto& model) {
+    model.bind("Emb", {1.f, 1.f, 2.f, 2.f, 4.f, 4.f, 8.f, 8.f, 16.f, 16.f});
+  });
+}
+
+TEST_CASE("an operator that several conditions need is computed where one of them holds", "[branches]") {
+  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
+  Model<Item> m("needed_twice", tree);
+  auto Emb = m.input<float>("Emb", V, D);
+  auto h = m.placeholder<float>("h", H);
+  const auto below = [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); };
+  auto x = m.compute("x", H, [&](auto n, auto) { return sum(D, [&](auto j) { return Emb(word(n), j); }); });
+  auto one = m.compute("one", H, [&](auto n, auto i) { return x(n, i) + below(n, i); });
+  auto two = m.compute("two", H, [&](auto n, auto i) { return 10.f * x(n, i) + below(n, i); });
+  auto none = m.compute("none", H, [&](auto n, auto i) { return 1000.f + below(n, i); });
+  auto rest = m.if_then_else(
+      "rest", [](auto n) { return kind(n) == 2; }, two, none);
+  auto body = m.if_then_else(
+      "body", [](auto n) { return kind(n) == 1; }, one, rest);
+  const auto program = m.recursion_op(h, body);
+  const auto bind = [](auto& model) { model.bind("Emb", {1.f, 1.f, 2.f, 2.f, 4.f, 4.f, 8.f, 8.f, 16.f, 16.f}); };
+  check_roots(program, {2340, 1020, 1000, 4, 1000}, bind);
+  for (const Schedule& schedule : schedules()) {
+    auto model = test::compile_here(program, schedule);
+    bind(model);
+    const Item a{0, -1}, b{1, 1}, far{0, 1 << 30}, ab{2, 0, &a, &b}, all{1, 4, &far, &ab};
+    CHECK(model(all)[0][0] == 32 + 1000 + 20 + 1000 + 4);
+    const Item wrong{1, 5};
+    CHECK(model.try_call(wrong).error().code == Code::out_of_range);
+  }
+}
+
+TEST_CASE("a branch that another one's side reads is computed where that side is taken", "[branches]") {
+  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
+  Model<Item> m("read_branch", tree);
+  auto Emb = m.input<float>("Emb", V, D);
+  auto h = m.placeholder<float>("h", H);
+  const auto below = [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); };
+  auto x = m.compute("x", H, [&](auto n, auto) { return sum(D, [&](auto j) { return Emb(word(n), j); }); });
+  auto seven = m.compute("seven", H, [](auto, auto) { return cast<float>(7); });
+  auto value = m.if_then_else(
+      "value", [](auto n) { return word(n) % 2 != 0; }, x, seven);
+  auto with = m.compute("with", H, [&](auto n, auto i) { return value(n, i) + below(n, i); });
+  auto without = m.compute("without", H, [&](auto n, auto i) { return 100.f + below(n, i); });
+  const auto program = m.recursion_op(h, m.if_then_else(
+                                             "body", [](auto n) { return kind(n) == 1; }, with, without));
+  const auto bind = [](auto& model) { model.bind("Emb", {1.f, 1.f, 2.f, 2.f, 4.f, 4.f, 8.f, 8.f, 16.f, 16.f}); };
+  check_roots(program, {320, 120, 100, 4, 100}, bind);
+  for (const Schedule& schedule : schedules()) {
+    auto model = test::compile_here(program, schedule);
+    bind(model);
+    const Item a{0, -1}, b{1, 3}, far{2, (1 << 30) + 1}, ab{1, 0, &a, &b}, all{1, 1, &far, &ab};
+    CHECK(model(all)[0][0] == 4 + 100 + 7 + 100 + 16);
+  }
+}
+
+TEST_CASE("a row of a table that one side reads at a fixed number has to be there", "[branches]") {
+  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
+  Model<Item> m("fixed_row", tree);
+  auto Emb = m.input<float>("Emb", V, D);
+  auto h = m.placeholder<float>("h", H);
+  const auto below = [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); };
+  auto with =
+      m.compute("with", H, [&](auto n, auto i) { return sum(D, [&](auto j) { return Emb(7, j); }) + below(n, i); });
+  auto without = m.compute("without", H, [&](auto n, auto i) { return 100.f + below(n, i); });
+  const auto program = m.recursion_op(h, m.if_then_else(
+                                             "body", [](auto n) { return kind(n) == 1; }, with, without));
+  for (const Schedule& schedule : schedules()) {
+    auto model = test::compile_here(program, schedule);
+    model.bind("Emb", std::vector<float>(2 * 7, 1));
+    const Item a{0, 0};
+    const auto result = model.try_call(a);
+    REQUIRE_FALSE(result.has_value());
+    CHECK_THAT(result.error().message, Catch::Contains("Emb"));
+    model.bind("Emb", std::vector<float>(2 * 8, 1));
+    CHECK(model(a)[0][0] == 100);
+  }
+}
