@@ -122,7 +122,9 @@ class RandomProgram : public GraphCase {
     ra::Op& op = choice(shape, a, b);
     node_ = op.node;
     indices_.clear();
-    op.condition = condition(2, false);
+    op.condition = random_.chance(0.3) && way_ != ra::Direction::roots
+                       ? ir::call(ir::UfKind::is_leaf, "is_leaf", {node_})
+                       : condition(2, false);
     return op.buffer;
   }
 
@@ -187,8 +189,22 @@ class RandomProgram : public GraphCase {
     }
   }
 
+  /// A question that branches ask, and bodies beside and below them too; the first ones are those of switches.
+  ir::Expr question() {
+    if (questions_.empty()) {
+      const ir::Expr rest = ir::call(ir::UfKind::field, "word", {of_question_}, 0) % 3;
+      for (const int c : {0, 1}) questions_.push_back(ir::binary(ir::BinaryOp::eq, rest, ir::imm(c)));
+    }
+    const int pick = random_.below(int(questions_.size()) + 1);
+    if (pick == int(questions_.size()))
+      questions_.push_back(ir::binary(ir::BinaryOp::lt, ir::imm(random_.below(6)),
+                                      ir::call(ir::UfKind::field, "word", {of_question_}, 0)));
+    return ir::substitute(questions_[std::size_t(pick)], {{of_question_.get(), node_}});
+  }
+
   ir::Expr condition(int depth, bool of_data) {
     using enum ir::BinaryOp;
+    if (random_.chance(0.15)) return question();
     if (of_data && random_.chance(0.4)) {
       const ir::Expr a = value(1), b = value(1);
       return ir::binary(lt, a, b);
@@ -300,7 +316,7 @@ class RandomProgram : public GraphCase {
       case 10: return a * b;
       case 11: return random_.chance(0.5) ? a - b : ir::binary(ir::BinaryOp::max, a, b);
       case 12: return a / (number(1.5) + apply(ir::UnaryOp::abs, b));
-      default: return ir::Select::make(condition(1, true), a, b);
+      default: return ir::Select::make(random_.chance(0.5) ? question() : condition(1, true), a, b);
     }
   }
 
@@ -363,6 +379,8 @@ class RandomProgram : public GraphCase {
   bool readouts_ = false;
   std::vector<Tensor> states_, here_, completed_;  // of this recursion, its operators, and states of those before
   ir::Buffer feature_;                             // the nodes' numbers, once they are read
+  ir::Expr of_question_ = ir::Var::make("of");
+  std::vector<ir::Expr> questions_;  // over `of_question_`
   // Where the value that is being made stands.
   ir::Expr node_, child_, position_;
   std::vector<Index> indices_;
