@@ -16,7 +16,13 @@
 #define CORTEX_COMPILED 0
 #endif
 
-#define CORTEX_VERSION "0.1.0"
+// The version, as numbers and as text: "0.1.0". CMakeLists.txt reads the numbers from here.
+#define CORTEX_VERSION_MAJOR 0
+#define CORTEX_VERSION_MINOR 1
+#define CORTEX_VERSION_PATCH 0
+#define CORTEX_TEXT_OF_NUMBERS_(major, minor, patch) #major "." #minor "." #patch
+#define CORTEX_TEXT_OF_VERSION_(major, minor, patch) CORTEX_TEXT_OF_NUMBERS_(major, minor, patch)  // of their values
+#define CORTEX_VERSION CORTEX_TEXT_OF_VERSION_(CORTEX_VERSION_MAJOR, CORTEX_VERSION_MINOR, CORTEX_VERSION_PATCH)
 
 // Part of the names of the compile seam: an old `cortex::compiled` does not link with headers of another number. To be
 // raised with every change to what both sides of the seam share that leaves the sizes in `runtime::Abi` as they are.

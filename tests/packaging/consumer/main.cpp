@@ -2,7 +2,14 @@
 #include <cmath>
 #include <cortex/cortex.hpp>
 #include <cstdio>
+#include <string_view>
 #include <vector>
+
+#ifdef PACKAGE_VERSION
+static_assert(std::string_view(CORTEX_VERSION) == PACKAGE_VERSION);
+static_assert(CORTEX_VERSION_MAJOR == PACKAGE_VERSION_MAJOR && CORTEX_VERSION_MINOR == PACKAGE_VERSION_MINOR &&
+              CORTEX_VERSION_PATCH == PACKAGE_VERSION_PATCH);
+#endif
 
 struct Word {
   int id;
