@@ -1,5 +1,5 @@
 // The one translation unit of the library `cortex::compiled`: the functions of the compile seam, which users see only
-// declared, and behind them the whole compiler.
+// declared, and after them the whole compiler.
 #include "cortex/explain.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/shared_values.hpp"

@@ -172,7 +172,7 @@ int main(int argc, char** argv) try {
   // Plain data: a schedule can be written to a file, read back, compared.
   const std::string text = to_string(steps[6].schedule);
   right &= cortex::parse_schedule(text) == steps[6].schedule;
-  std::printf("row 7 as text has %d steps of loops behind these lines:\n%.*s\n",
+  std::printf("row 7 as text has %d steps of loops after these lines:\n%.*s\n",
               int(std::count(text.begin() + std::ptrdiff_t(text.find("loops()")), text.end(), '\n')) - 1,
               int(text.find("merge")), text.c_str());
 

@@ -7,7 +7,7 @@
 //   sentences "It is a dog." "So is this."    typed sentences, as trees that branch to the right
 //   sentences --print ra|ilir|scheduled|llvm  the model at a stage of its compilation
 //
-// From the root of the repository: examples/run --lesson sentences, and these arguments behind it.
+// From the root of the repository: examples/run --lesson sentences, and these arguments after it.
 //
 // Exit status: 0; 1 if a state differs from plain recursion by more than rounding explains, or Cortex fails; 2 for
 // wrong input.
