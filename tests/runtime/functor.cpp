@@ -408,6 +408,7 @@ TEST_CASE("memory that is used up is an error like others for those who ask for 
   const auto tried = attempt([]() -> int { throw std::bad_alloc(); });
   REQUIRE_FALSE(tried);
   CHECK(tried.error().code == Code::out_of_memory);
+  CHECK_THAT(tried.error().message, Contains("free memory, or do less at a time"));
 }
 
 TEST_CASE("what gives no value can be attempted, too", "[runtime]") {

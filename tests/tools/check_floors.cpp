@@ -18,9 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 // The list, top to bottom. Being later in it is exactly being allowed to include the earlier ones.
-const std::vector<std::string> folders = {"base",    "ir",       "ra",   "structure", "dsl",
-                                          "lower",   "schedule", "pass", "codegen",   "jit",
-                                          "runtime", "weights",  "tune", "models",    "serve"};
+const std::vector<std::string> folders = {"base", "ir",      "ra",  "structure", "dsl",     "lower", "schedule",
+                                          "pass", "codegen", "jit", "runtime",   "weights", "tune",  "models"};
 constexpr int max_lines = 600;
 
 int errors = 0;

@@ -25,7 +25,7 @@ refuses() {
 refuses 'cortex/ir/a.hpp stands on a floor above' cortex/base/b.hpp '#include "cortex/ir/a.hpp"' cortex/ir/a.hpp ''
 refuses 'cortex/structure/a.hpp stands on a floor above' \
   cortex/ra/b.hpp '#include "cortex/structure/a.hpp"' cortex/structure/a.hpp ''
-refuses 'cortex/cortex.hpp stands on a floor above' cortex/serve/b.hpp '#include "cortex/cortex.hpp"' cortex/cortex.hpp ''
+refuses 'cortex/cortex.hpp stands on a floor above' cortex/models/b.hpp '#include "cortex/cortex.hpp"' cortex/cortex.hpp ''
 refuses 'cycle: cortex/ir/a.hpp -> cortex/ir/b.hpp -> cortex/ir/a.hpp' \
   cortex/ir/a.hpp '#include "cortex/ir/b.hpp"' cortex/ir/b.hpp '#include "cortex/ir/a.hpp"'
 refuses 'spell it "cortex/..."' cortex/ir/a.hpp '#include "b.hpp"' cortex/ir/b.hpp ''

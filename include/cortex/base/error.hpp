@@ -120,7 +120,10 @@ auto attempt(Make&& make) -> Result<std::conditional_t<std::is_void_v<decltype(m
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return Error(Code::out_of_memory, "memory is used up");
+    return Error(
+        Code::out_of_memory,
+        "the host's memory was used up in this call (std::bad_alloc): free memory, or do less at a time, such as "
+        "calls with fewer roots");
   }
 }
 

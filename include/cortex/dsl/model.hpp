@@ -141,8 +141,11 @@ class Model {
                                Vector<Dim>{Dim(dims)...}));
   }
 
-  /// R3: an operator `[node, dims...]`, each element given by the lambda: `m.compute("s", H, [&](auto n, auto i) { ...
-  /// })`. The lambda takes the node and one index variable per dimension and gives data, whose type is the operator's.
+  /// R3: an operator `[node, dims...]`, each element given by the lambda:
+  ///
+  ///     m.compute("s", H, [&](auto n, auto i) { ... })
+  ///
+  /// The lambda takes the node and one index variable per dimension and gives data, whose type is the operator's.
   template <class... DimsThenLambda>
   auto compute(std::string name, DimsThenLambda&&... arguments) {
     static_assert(sizeof...(DimsThenLambda) > 0, "compute takes a name, dimensions and a lambda");
@@ -241,10 +244,12 @@ class Model {
                         std::make_index_sequence<sizeof...(DimsThenLambda) - 1>());
   }
 
-  /// A result at each root, `[root, dims...]` of `T`: its lambda reads the results of recursions at all nodes of the
-  /// input, `m.readout<float>("mean", H, [&](auto r, auto i) { return sum(cortex::nodes(r), [&](auto n) { return h(n,
-  /// i);
-  /// }) / num_children(cortex::nodes(r)); })`, and other readouts at the root.
+  /// A result at each root, `[root, dims...]` of `T`: its lambda reads the results of recursions at all nodes that the
+  /// root reaches, and other readouts at the root:
+  ///
+  ///     m.readout<float>("mean", H, [&](auto r, auto i) {
+  ///       return sum(cortex::nodes(r), [&](auto n) { return h(n, i); }) / num_children(cortex::nodes(r));
+  ///     })
   template <class T = float, class... DimsThenLambda>
   auto readout(std::string name, DimsThenLambda&&... arguments) {
     return result_of<T>(std::move(name), true, std::forward_as_tuple(arguments...),

@@ -144,10 +144,6 @@ inline PointerSet ahead_of(const Version& version, const Vector<ir::Buffer>& sta
   return ahead;
 }
 
-}  // namespace detail
-
-namespace detail {
-
 inline bool defines(const Version& version, const ir::Buffer& buffer) {
   return any_of(version.definitions, [&](const Definition& d) { return d.buffer == buffer; });
 }
@@ -163,10 +159,6 @@ inline bool reads_only(const Definition& d, const Version& everywhere, const Vec
   });
   return all;
 }
-
-}  // namespace detail
-
-namespace detail {
 
 /// Drops definitions that an earlier recursion has evaluated already, at all the nodes of the version. They may read
 /// anything that is complete by then, so they read the same now.

@@ -217,10 +217,6 @@ class VersionBuilder {
   PointerMap<ir::Buffer> home_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Whether the version's nodes can exist: answers that its part and its other answers rule out are left out.
 inline bool possible(const ra::Questions& questions, const Version& version, const Knowledge& known,
                      const ir::Expr& node) {

@@ -14,7 +14,8 @@
 //   auto m = cortex::models::tree_lstm<Word>(word, kids, {.input = 256, .hidden = 256});
 //   auto f = cortex::compile(m.program);
 //   f.bind("U_i", values);
-//   f(roots).root(0, m.c);
+//   auto r = f(roots);  // keep it: what root() gives is a view into it
+//   r.root(0, m.c);
 #pragma once
 
 #include <cstdint>

@@ -109,10 +109,6 @@ class TempUses {
   Vector<ir::Expr> loops_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Puts the value of each temporary that `chosen` holds for in place of its reads.
 template <class Chosen>
 ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {

@@ -20,6 +20,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/pass/linear.hpp"
+#include "cortex/ra/schedule.hpp"
 
 namespace cortex::pass {
 
@@ -38,9 +39,9 @@ struct KnownNodes {
 };
 
 /// The workspace refuses more visits of nodes than these, one for each root and each edge, and more members of roots
-/// (structure/workspace.hpp, `max_visits`), and calls have at most so many workers (runtime/compile_graph.hpp,
+/// (structure/workspace.hpp, `max_visits`), and calls have at most so many workers (runtime/compile_steps.hpp,
 /// `check_schedule`).
-inline constexpr std::int64_t most_nodes = INT32_MAX - 64, most_workers = 1024;
+inline constexpr std::int64_t most_nodes = INT32_MAX - 64, most_workers = Schedule::most_workers;
 
 namespace detail {
 

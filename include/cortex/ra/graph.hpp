@@ -46,8 +46,6 @@ struct State {
   int recursion = 0;
 };
 
-enum class AccessorGroup : std::uint8_t { child, children, field };
-
 /// What the nodes in a container are to the node that has it. The nodes hold children alone; the others follow.
 enum class Relation : std::uint8_t {
   children,
@@ -55,8 +53,8 @@ enum class Relation : std::uint8_t {
   members,  // of a root: every node that it reaches, itself first; of any other node: none
 };
 
-/// A node accessor that the model reads. Uninterpreted functions and field buffers name it by its group and its
-/// position in `Graph::accessors` of that group.
+/// A node accessor that the model reads. Uninterpreted functions and field buffers name it by its position in the list
+/// of `Graph` that it is in: `children_named`, `containers` or `fields`.
 struct Accessor {
   std::string name;
   const void* key;                         // identifies the accessor's C++ type

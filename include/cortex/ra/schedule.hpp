@@ -100,10 +100,10 @@ struct GpuSchedule {
   int blocks = 0;           // of a group; 0: the compiler's choice, as below
   int threads = 0;          // of a block
   int rows = 0;             // nodes that a thread computes side by side, at most: 1, 2, 4 or 8
-  /// Threads that share the sum of one output: each adds up a part of the products, every so many-th, and the parts are
-  /// added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a thread has a sum to itself. On
-  /// tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left to the compiler it follows from
-  /// the others: as many as keep the threads of a block at work for a single node.
+  /// Threads that share the sum of one output (split-K): each adds up a part of the products, every so many-th, and the
+  /// parts are added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a thread has a sum to
+  /// itself. On tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left to the compiler it
+  /// follows from the others: as many as keep the threads of a block at work for a single node.
   int parts = 0;
   /// Rows that each block of a cluster keeps in its shared memory of what its blocks exchange: of states those of the
   /// nodes computed last, of intermediate results the first of a level. Its blocks write them there (distributed shared
@@ -118,6 +118,9 @@ struct GpuSchedule {
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
 /// none is given.
 struct Schedule {
+  /// The most workers that a schedule may ask for, and the most groups of them.
+  static constexpr int most_workers = 1024;
+
   bool batched = false;                          // S1
   bool specialize_all = false;                   // S2, for every branch on is_leaf and every switch
   bool specialize_every = false;                 // S2, for every branch
@@ -144,9 +147,12 @@ struct Schedule {
   [[nodiscard]] Schedule dynamic_batch() const {
     return with([](Schedule& s) { s.batched = true; });
   }
-  /// The same, naming the recursion as the paper does; a program has one.
+  /// The same, with the name of a recursion or the program as the paper has it: all recursions of the program are
+  /// batched, whichever is named.
   template <class Op>
   [[nodiscard]] Schedule dynamic_batch(const Op&) const {
+    constexpr bool is_named = requires(const Op& named) { name_of(named); };
+    static_assert(is_named, "dynamic_batch takes nothing, or the program, a state or an operator, or the name of one");
     return dynamic_batch();
   }
 
@@ -232,7 +238,7 @@ struct Schedule {
     return with([](Schedule& s) { s.tabulating = Tabulating::off, s.table_megabytes = 64; });
   }
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension: as many of them as
-  /// are free.
+  /// are free. Takes the place of `workers_where_they_pay`.
   [[nodiscard]] Schedule workers(int count) const {
     return with([&](Schedule& s) { s.max_workers = count, s.fewer_workers = false; });
   }

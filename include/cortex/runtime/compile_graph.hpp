@@ -69,10 +69,6 @@ inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
 #endif
 }
 
-}  // namespace detail
-
-namespace detail {
-
 inline void check(const ra::Graph& graph, const Schedule& schedule) {
   ra::check(graph);
   check_schedule(schedule);

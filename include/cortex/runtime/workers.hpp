@@ -19,6 +19,7 @@
 #include "cortex/base/clock.hpp"
 #include "cortex/base/error.hpp"
 #include "cortex/base/function_ref.hpp"
+#include "cortex/ra/schedule.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/cpus.hpp"
 
@@ -55,7 +56,7 @@ class Workers {
  public:
   /// The most threads of a pool. One call takes 255 of them at most, beside its caller; the others are for calls made
   /// at the same time. Threads beyond the cores of the machine only stand in each other's way.
-  static constexpr int most_threads = 1024;
+  static constexpr int most_threads = Schedule::most_workers;
 
   /// Starts `threads` threads, at most `most_threads`. 0: as many as there are cores that this process may use (by
   /// affinity and by the limits of its control group) beside the caller's, which may be none; a core counts once,
@@ -240,8 +241,8 @@ class Workers {
 
 namespace runtime {
 
-/// Calls f(0) to f(count - 1), in any order, on this thread and on others, as many as there are cores; on this one alone
-/// if the system refuses others. If some throw, this throws what the first of them has thrown.
+/// Calls f(0) to f(count - 1), in any order, on this thread and on others, as many as there are cores; on this one
+/// alone if the system refuses others. If some throw, this throws what the first of them has thrown.
 inline void on_all_cores(int count, FunctionRef<void(int)> f) {
   std::atomic<int> next{0};
   const auto take_part = [&](int, int, Barrier&) {
