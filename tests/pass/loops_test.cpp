@@ -92,15 +92,15 @@ TEST_CASE("steps stand in lines or between semicolons, with comments, and names 
 }
 
 TEST_CASE("text that is no step is refused with its line", "[schedule][loops][text][refusal]") {
-  CHECK(parsed("split i, 16") == "loop schedule, line 1: '(' is missing behind 'split'");
+  CHECK(parsed("split i, 16") == "loop schedule, line 1: '(' is missing after 'split'");
   CHECK(parsed("unroll(i)\n\nsplit(i, 16") == "loop schedule, line 3: ')' is missing");
   CHECK(parsed("# a comment\nsplit(i 16)") == "loop schedule, line 2: ')' is missing");
   CHECK(parsed("split(, 16)") == "loop schedule, line 1: a name or a number is missing");
   CHECK(parsed("unroll(i)\n)") == "loop schedule, line 2: a name or a number is missing");
-  CHECK(parsed("split(16, i)") == "loop schedule, line 1: 'i' stands behind a number; names come first");
+  CHECK(parsed("split(16, i)") == "loop schedule, line 1: 'i' stands after a number; names come first");
   CHECK(parsed("split(i, 99999999999999999999)") ==
         "loop schedule, line 1: the number 99999999999999999999 is too large");
-  CHECK_THAT(parsed("unroll(i)\nunroll(\"i)"), Contains("'\"' is missing behind a name"));
+  CHECK_THAT(parsed("unroll(i)\nunroll(\"i)"), Contains("'\"' is missing after a name"));
 }
 
 TEST_CASE("a primitive that there is not is refused with those that there are", "[schedule][loops][refusal]") {

@@ -365,7 +365,7 @@ TEST_CASE("statements that cannot leave their loop, or come into another, are re
       {three_steps, "merge(i, j)", "what stands between the loops is needed by the second and needs the first"},
       {rows_and_columns, "merge(i, j)", "loops 'i' and 'j' have different dimensions or extents"},
       {reads_others, "merge(i, j)", "an iteration of 'j' needs others of 'i', through 't'"},
-      {through_t, "merge(j, i)", "loop 'j' stands behind loop 'i'"},
+      {through_t, "merge(j, i)", "loop 'j' stands after loop 'i'"},
       {matrix, "merge(i, j)", "loops 'i' and 'j' do not stand in one block"},
       {through_t, "parallel(j); merge(i, j)", "loop 'j' is parallel or vectorized already"},
       {sums_of_nodes, "distribute(n_idx)",

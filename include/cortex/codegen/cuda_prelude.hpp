@@ -29,7 +29,7 @@ DEVICE bool sync_block_or(bool any) { return __syncthreads_or(any); }
 DEVICE void sync_warp() { __syncwarp(); }
 DEVICE void sync_cluster() {
   // Releases and acquires, which only the PTX of CUDA 12 can spell out. Not `.aligned`: nothing promises that a warp is
-  // together again behind a condition.
+  // together again after a condition.
   asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
 }
 DEVICE void relax() { __nanosleep(32); }
@@ -254,7 +254,7 @@ struct Group {
   u64 turn;
 };
 // Each look acquires, which empties the multiprocessor's L1 cache, of which a block that waits has no more use. Looks
-// without order, and one behind them that acquires and whose value nothing depends on, would not do: NVRTC before CUDA
+// without order, and one after them that acquires and whose value nothing depends on, would not do: NVRTC before CUDA
 // 12 leaves out such a load, and what it orders, so that rows which others have written are read from that cache.
 DEVICE bool wait_for(const Group& group, const u64* word, u64 value, int block) {
   long long looks = 0;

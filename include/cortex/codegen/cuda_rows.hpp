@@ -1,5 +1,5 @@
 // Kernels that every generated source has beside its own, which move rows of tensors: a state's at the roots to one
-// behind the other, wherever their nodes are, and without what pads them; and those of tables to where nodes have them.
+// after the other, wherever their nodes are, and without what pads them; and those of tables to where nodes have them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct CudaPlace {
 };
 
 inline constexpr std::string_view cuda_rows = R"cuda(
-// ---- rows of roots, one behind the other ----
+// ---- rows of roots, one after the other ----
 namespace gather {
 struct Launch {
   const int* const* tables;

@@ -8,7 +8,7 @@
 //
 //   posted    host         a call's number * 2^16 + how many groups it takes; 0 groups: end, also of a call that
 //                          takes too long, which is then not answered
-//   order     first block  the same, on the desk, behind where the call's letter is
+//   order     first block  the same, on the desk, after where the call's letter is
 //   finished  all blocks   how often blocks have finished a call
 //   done      first block  the number of the last call that all have finished
 //   ended     first block  the number of this launch, when it has told all to end: its last word to the host
@@ -39,15 +39,15 @@ struct CudaService {
   std::uint64_t desk;     // [cuda_desk_words(blocks)]: zero before the first launch, then left alone
   std::uint64_t mail;     // `CudaMail`
   std::uint64_t answers;  // `CudaAnswers`
-  std::uint64_t last;     // the number behind which calls are new
+  std::uint64_t last;     // calls with numbers above this one are new
   std::uint64_t launch;   // the number of this launch
   std::uint64_t idle_ns;  // without a call, after which the kernel ends
-  std::uint64_t life_ns;  // after which it ends behind a call
+  std::uint64_t life_ns;  // after which it ends once a call is done
 };
 
 /// What the host writes.
 struct CudaMail {
-  std::uint64_t posted;  // released behind the others
+  std::uint64_t posted;  // released after the others
   std::uint64_t letter;  // pinned memory: [groups][4 + blocks * buffers] words, then each group's arrays
   std::uint64_t room;    // the device's memory for the same
 };
@@ -169,14 +169,14 @@ DEVICE void end_call(const Launch& launch) {
   if (thread_number() == 0) add_acquire_release(launch.desk + finished, 1);
 }
 
-// A group's part of a letter: the rows that go to their places before the program runs, and behind it.
+// A group's part of a letter: the rows that go to their places before the program runs, and after it.
 struct Letter {
   const u64 *table, *before, *after;
   int num_before, num_after;
 };
-// Copies a block's tables, and its share of the group's arrays, which are all there behind the group's barrier. A part
+// Copies a block's tables, and its share of the group's arrays, which are all there after the group's barrier. A part
 // begins with where the arrays begin in the letter, in bytes, how many bytes they are, and how many rows are to be moved;
-// behind the arrays lie those.
+// after the arrays come those.
 DEVICE Letter open_letter(const Launch& launch, int group, int worker) {
   const long long head = (long long)group * (4 + BLOCKS * BUFFERS), table = head + 4 + worker * BUFFERS;
   const u64* const from = (const u64*)load(launch.desk, letter);

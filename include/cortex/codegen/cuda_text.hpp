@@ -58,7 +58,7 @@ inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
 /// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` and `cortex_place`
 /// beside it. And the source of one that stays on the device, `cortex_resident`.
 struct CudaText {
-  std::string settings, kernel, resident;  // before and behind the preludes
+  std::string settings, kernel, resident;  // before and after the preludes
   CudaBarrier barrier = CudaBarrier::none;
   std::int64_t chip_bytes = 0;  // of shared memory a block
   int buffers = 0;              // of the program
@@ -156,7 +156,7 @@ class CudaTextPrinter {
  private:
   // --- The kernel ---------------------------------------------------------------------------------------------------
 
-  /// Whether all of a group see what all have done, behind a statement before which they do if `before`.
+  /// Whether all of a group see what all have done, after a statement before which they do if `before`.
   bool have_met(const ir::Stmt& s, bool before) const {
     if (const auto* barrier = s.as<ir::Barrier>())
       return before || barrier->among == ir::Meeting::workers ||
@@ -533,7 +533,7 @@ class CudaTextPrinter {
     return pointer;
   }
 
-  /// `many`: what is behind the name of a function that loads more than one element.
+  /// `many`: what comes after the name of a function that loads more than one element.
   Operand load(const ir::Load& n, const char* many = "") {
     if (n.buffer->scope == ir::Scope::spread) return in_row(Row(n));
     const std::string index = index_of(n.buffer, n.indices);

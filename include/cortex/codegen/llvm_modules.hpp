@@ -12,7 +12,7 @@ namespace cortex::codegen {
 
 namespace detail {
 
-/// A text of `llvm_text`'s: its functions, and what stands before and behind them.
+/// A text of `llvm_text`'s: its functions, and what stands before and after them.
 struct LlvmFunctions {
   std::string_view heading, rest;
   Vector<std::string_view> functions;

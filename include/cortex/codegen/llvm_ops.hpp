@@ -125,7 +125,7 @@ class LlvmOps {
 
   // ---- a matrix unit's registers, 0 to 7 ----
 
-  /// The address so many bytes behind `pointer`.
+  /// The address so many bytes after `pointer`.
   std::string at(const std::string& pointer, int bytes) {
     return bytes ? value("getelementptr i8, ptr ", pointer, ", i64 ", std::to_string(bytes)) : pointer;
   }

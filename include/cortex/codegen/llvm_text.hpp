@@ -429,7 +429,7 @@ class LlvmTextPrinter {
   }
 
   /// The address that a choice of two loads reads from, so that one load is enough; nothing where that cannot be. What
-  /// both indices add is added behind the choice, so that all loads of two rows share one.
+  /// both indices add is added after the choice, so that all loads of two rows share one.
   std::string either(const ir::Expr& condition, const ir::Load& a, const ir::Load& b, LlvmMemory::Bounds bounds) {
     const auto* same = condition.as<ir::Broadcast>();
     const ir::Expr& test = same ? same->value : condition;

@@ -78,7 +78,7 @@ inline const std::string& tensor_name(const Buffer& buffer) {
 }
 
 /// Tensors by name, row-major. Weights go in under the names of their inputs; after a run there are also all states and
-/// temporaries, those of one name told apart as in print: `t`, `t.2`. Tensors over the nodes have a row of zeros behind
+/// temporaries, those of one name told apart as in print: `t`, `t.2`. Tensors over the nodes have a row of zeros after
 /// the last node's. What nothing was stored to holds a NaN.
 class Storage {
  public:

@@ -56,7 +56,7 @@ struct NvrtcPlaces {
 };
 
 /// What the loader is asked for, in this order, where the driver is of CUDA `major` (0: there is none). A driver takes
-/// the code of NVRTCs of its own major version and of those before, but none of one behind: these come last, as perhaps
+/// the code of NVRTCs of its own major version and of older ones, but not of newer ones: these come last, as perhaps
 /// there are no others, and the driver then says why it refuses their code.
 inline Vector<std::string> nvrtc_names(int major, const NvrtcPlaces& places) {
   constexpr int oldest = 11, newest = 13;

@@ -224,7 +224,7 @@ class Refactorer {
       } else if (plan.after[i]) {
         if (target->role == ir::Role::temp) d.buffer = own_temp(target);
         after.push_back(d);
-      } else if (among_after && target->role == ir::Role::temp) {  // one side of a branch, not behind the cut
+      } else if (among_after && target->role == ir::Role::temp) {  // one side of a branch, not after the cut
         before.push_back(d);
         after.push_back(copy(d, target, own_temp(target)));
       } else {

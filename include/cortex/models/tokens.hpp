@@ -4,7 +4,7 @@
 //   auto model = cortex::compile(lstm.program);
 //   cortex::models::Sequences sentences;
 //   sentences.add(std::vector{4, 8, 15});
-//   auto h = model(sentences);               // h[0]: the state behind the last word of the first sentence
+//   auto h = model(sentences);               // h[0]: the state after the last word of the first sentence
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@
 
 namespace cortex::models {
 
-/// A word of a sequence, as a node. It stands in memory behind the word before it, and so needs no link to it, and is
-/// not copied: refer to it where it is.
+/// A word of a sequence, as a node. It lies in memory directly after the word before it, and so needs no link to it,
+/// and is not copied: refer to it where it is.
 struct Token {
   std::int32_t word = 0;
   bool first = true;  // of its sequence
 
   Token() = default;
   Token(std::int32_t of_word, bool is_first) : word(of_word), first(is_first) {}
-  // A copy would stand behind whatever lies before it. `Sequences` moves all of its tokens at once.
+  // A copy would stand after whatever lies before it. `Sequences` moves all of its tokens at once.
   Token(const Token&) = delete;
   Token& operator=(const Token&) = delete;
   Token(Token&&) noexcept = default;
@@ -46,7 +46,7 @@ inline constexpr auto token_before = optional_child<&Token::before>;
 /// Sequences of words, which a call of a model over `Token`s takes for its roots: the last token of each, in order. A
 /// call reads them, and keeps nothing of them. Memory is kept from one batch to the next by `clear`.
 ///
-///   result.root(i, state)                     behind sequence i
+///   result.root(i, state)                     after sequence i
 ///   result.node(&sequences[i][t], state)      at its word t, as long as no sequence has been added since the call
 class Sequences {
  public:
@@ -124,7 +124,7 @@ class Sequences {
                                         word + "; words are numbers of 32 bits");
   }
 
-  std::vector<Token> tokens_;      // of all sequences, one behind the other
+  std::vector<Token> tokens_;      // of all sequences, one after the other
   std::vector<std::size_t> ends_;  // where each ends
 };
 

@@ -182,7 +182,7 @@ class NestFuser {
     nests.clear();
   }
 
-  /// `late`: nothing but what comes late needs it, so what each worker does for itself can stand behind all that is
+  /// `late`: nothing but what comes late needs it, so what each worker does for itself can stand after all that is
   /// shared.
   void add(const schedule::Nest& nest, bool late) {
     const bool contracts = schedule::has_contraction(nest.inner);

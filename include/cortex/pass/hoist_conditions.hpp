@@ -4,7 +4,7 @@
 //     ->
 //   if leaf(node): for i: h[i] = f(i) else: for i: h[i] = g(i)
 //
-// Only where the condition is all that the loop does, behind lets that it does not use: otherwise the loop would be
+// Only where the condition is all that the loop does, after lets that it does not use: otherwise the loop would be
 // there twice. Barriers stand under no condition, so a loop with one keeps its conditions.
 #pragma once
 

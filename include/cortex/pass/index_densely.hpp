@@ -70,7 +70,7 @@ class DenseIndexer {
     const auto* call = index.as<ir::UfCall>();
     if (!call || call->uf.kind != ir::UfKind::edge || !place_.let || !call->args[0].same_as(place_.let)) return {};
     if (place_.sequential) return call->args[1];
-    // Edge (node, k) lies behind the edges of the batch's earlier nodes.
+    // Edge (node, k) lies after the edges of the batch's earlier nodes.
     return index - ir::call(ir::UfKind::edge, "edge", {place_.first, ir::imm(0)}, call->uf.accessor);
   }
 

@@ -7,7 +7,7 @@
 //
 // Runs on nests whose parallel loops are marked (`share_work`) and not yet tiled. Two accesses need no barrier between
 // them if both are at the worker's own slice of the same dimension, or one worker does both nests alone. Of a loop with
-// barriers in it, only what stands before the first and behind the last can meet what stands around the loop; a loop
+// barriers in it, only what stands before the first and after the last can meet what stands around the loop; a loop
 // that always runs parts what is around it. Accesses at their own nodes do not meet if no node is in both their loops
 // and fulfils both their conditions. Where
 // nothing but temporaries of one batch would need the barrier at the loop's end, each gets a second copy instead, and
@@ -289,7 +289,7 @@ inline bool meet_next(const Vector<SharedAccess>& end, const Vector<SharedAccess
 /// The statements of one block, looked at one after the other.
 struct Sequence {
   In in;
-  Vector<SharedAccess> head, since;  // before the first barrier, and behind the last
+  Vector<SharedAccess> head, since;  // before the first barrier, and after the last
   bool any = false, nests = true;    // whether there is a barrier, and nothing but nests
 
   /// Whether a barrier has to stand before what does `here`. `inside`: workers meet there in any case.

@@ -95,7 +95,7 @@ class StepReader {
   LoopStep step() {
     LoopStep result;
     result.primitive = word();
-    if (!accept('(')) fail("'(' is missing behind '" + result.primitive + "'");
+    if (!accept('(')) fail("'(' is missing after '" + result.primitive + "'");
     if (!accept(')')) {
       do argument(result);
       while (accept(','));
@@ -111,7 +111,7 @@ class StepReader {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (!quoted && error == std::errc::result_out_of_range) fail("the number " + text + " is too large");
     const bool is_number = !quoted && error == std::errc() && end == text.data() + text.size();
-    if (!is_number && !step.numbers.empty()) fail("'" + text + "' stands behind a number; names come first");
+    if (!is_number && !step.numbers.empty()) fail("'" + text + "' stands after a number; names come first");
     if (is_number)
       step.numbers.push_back(number);
     else
@@ -125,7 +125,7 @@ class StepReader {
       at_ += escaped;
       text += escaped && text_[at_] == 'n' ? '\n' : text_[at_];
     }
-    if (at_ == text_.size()) fail("'\"' is missing behind a name");
+    if (at_ == text_.size()) fail("'\"' is missing after a name");
     ++at_;
     return text;
   }

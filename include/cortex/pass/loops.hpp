@@ -198,10 +198,6 @@ inline const LoopPrimitive* primitive_named(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// Throws if a step is none, or has other arguments than its primitive takes.
 inline void check_step(const LoopStep& step) {
   const LoopPrimitive* primitive = primitive_named(step.primitive);
@@ -336,7 +332,7 @@ class Loops : public LoopSchedule {
   /// "hoist_invariants", "share_subexpressions".
   Loops whole(std::string step) const { return with({std::move(step), {}, {}}); }
 
-  /// These steps, and behind them those of `more`.
+  /// These steps, and after them those of `more`.
   Loops then(const Loops& more) const {
     Vector<LoopStep> steps = steps_;
     append(steps, more.steps_);

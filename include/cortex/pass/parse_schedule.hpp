@@ -154,13 +154,13 @@ inline std::string list_of_decisions() {
                                                                             : "number");
     text += std::string(decision.name) + "(" + arguments + "), ";
   }
-  return text + "and loops() with the steps of a loop schedule behind it";
+  return text + "and loops() with the steps of a loop schedule after it";
 }
 
 }  // namespace pass::detail
 
 /// The schedule that `to_string` wrote, or that was written like it: one decision a line or with ';' between them, '#'
-/// begins a comment, and behind `loops()` the steps of a loop schedule, as `Loops::parse` reads them:
+/// begins a comment, and after `loops()` come the steps of a loop schedule, as `Loops::parse` reads them:
 ///
 ///     parse_schedule("dynamic_batch(); specialize_leaves(); workers(2)") ==
 ///         Schedule{}.dynamic_batch().specialize_leaves().workers(2)

@@ -179,7 +179,7 @@ class UnseenStores {
         if (several_.contains(n.buffer.id())) stores_.push_back({&n, n.buffer, ++order_, loop_, path_, {}});
         return;
       }
-      case ir::StmtKind::mma:  // made behind such passes
+      case ir::StmtKind::mma:  // made after such passes
       case ir::StmtKind::tile_rows:
       case ir::StmtKind::tile_product:
       case ir::StmtKind::join:

@@ -62,7 +62,7 @@ class ScopeWalk {
         walk(n.value);
         return access(n.buffer, n.indices, true);
       }
-      case ir::StmtKind::mma:  // made behind such passes
+      case ir::StmtKind::mma:  // made after such passes
       case ir::StmtKind::tile_rows:
       case ir::StmtKind::tile_product:
       case ir::StmtKind::join:
@@ -74,7 +74,7 @@ class ScopeWalk {
  protected:
   ~ScopeWalk() = default;
 
-  /// A load, or a store, behind what it needs.
+  /// A load, or a store, after what it needs.
   virtual void access(const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool store) = 0;
   virtual void function(const ir::UfCall&) {}
 

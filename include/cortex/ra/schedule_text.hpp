@@ -30,7 +30,7 @@ inline std::string quoted(std::string_view name) {
 
 }  // namespace detail
 
-/// The decisions of a schedule, one a line, as the member functions that take them are called; behind `loops()` the
+/// The decisions of a schedule, one a line, as the member functions that take them are called; after `loops()` come the
 /// steps of a loop schedule.
 ///
 ///     dynamic_batch()

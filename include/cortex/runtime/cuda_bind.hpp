@@ -18,7 +18,7 @@ namespace cortex::runtime {
 /// How a weight is bound from a device's memory.
 struct BindFromDevice {
   DType dtype = DType::f32;          // of the elements there
-  jit::CudaHandle stream = nullptr;  // behind whose work the values are there
+  jit::CudaHandle stream = nullptr;  // after whose work the values are there
   bool in_place = false;             // the memory is read by calls, and not copied
 };
 

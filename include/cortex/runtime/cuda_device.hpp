@@ -101,8 +101,8 @@ class CudaDevice {
       // Machine code goes by the major version; text (PTX) that the driver compiles itself goes by the minor one, too.
       if (image.ptx ? 1000 * major + 10 * minor > driver : major > driver / 1000)
         text +=
-            ": a driver takes no code of a version behind its own; install an older NVRTC, or let CORTEX_NVRTC say "
-            "where one is";
+            ": this driver cannot load code from an NVRTC newer than its own CUDA version; install an older NVRTC, or "
+            "name one with CORTEX_NVRTC";
       throw Error(error.code, words[0] ? text + "\n" + words : text);
     }
     return module;
@@ -315,7 +315,7 @@ class CudaDevice {
     Given kind;
     std::uint64_t what;
   };
-  /// Behind the lock.
+  /// The caller holds `mutex_`.
   bool is_occupied() const {
     bool any = abandoned_;
     for (const Tenant& tenant : occupants_) any |= tenant.occupant->is_running();

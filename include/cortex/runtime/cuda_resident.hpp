@@ -37,8 +37,8 @@ struct ResidentOptions {
   int groups = 0;         // of blocks, among which a call's roots are shared; 0: as many as would run at once on all
                           // multiprocessors but one, and as the schedule allows
   double idle_ms = 10;    // without a call, after which the kernel ends; the next call launches it again
-  double life_ms = 1000;  // after which it ends behind a call: what waits for the whole device has its turn, and no
-                          // watchdog of a display's takes it for hung
+  double life_ms = 1000;  // after which it ends once a call is done: what waits for the whole device has its turn, and
+                          // no watchdog of a display's takes it for hung
   double patience_ms = 10000;  // that a call waits for its answer, before it throws
 };
 
@@ -97,7 +97,7 @@ class CudaResident final : public CudaDevice::Occupant {
     if (is_running() && !loaded_->has_current_weights()) stop();
   }
 
-  /// Ends the kernel, behind the call that it serves, and waits for that. Throws `Error{unavailable}` if it does not
+  /// Ends the kernel, after the call that it serves, and waits for that. Throws `Error{unavailable}` if it does not
   /// end in the time of `patience_ms`, and what the device has failed with.
   void stop() {
     std::shared_ptr<const CudaWeights> weights;  // are let go of without the lock, as memory may be given back
@@ -128,7 +128,7 @@ class CudaResident final : public CudaDevice::Occupant {
         // A launch serves the call that it is made for: only one that was running before can have ended without.
         if (launches == 2) throw Error(Code::unavailable, "the kernel of a resident model ends without serving a call");
         if (weights_ != workspace.weights()) replaced = std::exchange(weights_, workspace.weights());
-        ++number_;  // behind all that the last launch can have put on its desk: its last call's number, and one more
+        ++number_;  // above all that the last launch can have put on its desk: its last call's number, and one more
       }
       mail().letter = workspace.letter(), mail().room = workspace.room();
       post(workspace.num_groups());
@@ -298,7 +298,7 @@ class CudaResident final : public CudaDevice::Occupant {
 
   // ---- the kernel ----
 
-  /// Calls behind number `last` are its own.
+  /// Calls with numbers above `last` are its own.
   void launch(std::uint64_t last) {
     const CudaExecutable& code = *loaded_->source().code;
     device_->refuse_if_lost();
@@ -320,7 +320,7 @@ class CudaResident final : public CudaDevice::Occupant {
     launch_ = ++launches_;
   }
 
-  /// Ends the kernel, and waits until nothing of it is left. Behind the lock.
+  /// Ends the kernel, and waits until nothing of it is left. The caller holds `mutex_`.
   void end() {
     if (is_running()) {
       post(0);

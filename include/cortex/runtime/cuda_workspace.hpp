@@ -1,4 +1,4 @@
-// The memory of one call on a device: what goes up in one transfer, the tensors, and an event behind the kernel.
+// The memory of one call on a device: what goes up in one transfer, the tensors, and an event after the kernel.
 #pragma once
 
 #include <algorithm>
@@ -126,7 +126,7 @@ class CudaWorkspace {
   /// The first state of the roots if it has come with the answer, a row each; else null.
   const std::byte* landed() const { return num_landed_ ? answer_.data() : nullptr; }
 
-  /// Sends the arrays up and launches the kernel, on `stream`, behind what this workspace has been used for so far.
+  /// Sends the arrays up and launches the kernel, on `stream`, after what this workspace has been used for so far.
   /// Does not wait, allocates nothing, and can be captured into a graph.
   void launch(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
@@ -134,7 +134,7 @@ class CudaWorkspace {
     counters_.launches += moves_.empty() ? 1 : 2;
   }
 
-  /// Writes a state's rows at the roots to `out` on the device, dense and one behind the other: on `stream`, in the
+  /// Writes a state's rows at the roots to `out` on the device, dense and one after the other: on `stream`, in the
   /// same way.
   void gather(jit::CudaHandle function, const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
@@ -161,13 +161,13 @@ class CudaWorkspace {
     ++counters_.launches;
   }
 
-  /// Records the event behind what `stream` does now.
+  /// Records the event after what `stream` does now.
   void record(jit::CudaHandle stream) {
     device_->call("cuEventRecord", [&](const jit::CudaDriver& d) { return d.EventRecord(event_, stream); });
     pending_ = true;
   }
 
-  /// What `stream` is given from now on stands behind what this workspace has been used for so far: also where that was
+  /// What `stream` is given from now on comes after what this workspace has been used for so far: also where that was
   /// on a stream of the same handle, which may be another, as each thread's own is, or one made since.
   void let_wait(jit::CudaHandle stream) const {
     if (!pending_) return;
@@ -290,8 +290,8 @@ class CudaWorkspace {
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
   }
 
-  /// Does `work`, which gives `stream` something to do, behind what has used this workspace on other streams, and
-  /// records the event behind it; none of that in a capture, whose graph has an order of its own. If it fails nothing
+  /// Does `work`, which gives `stream` something to do, after what has used this workspace on other streams, and
+  /// records the event after it; none of that in a capture, whose graph has an order of its own. If it fails nothing
   /// of it goes on that would read or write here.
   template <class DoWork>
   void in_order(jit::CudaHandle stream, const DoWork& work) {
@@ -373,7 +373,7 @@ class CudaWorkspace {
     return tabulation < 0 ? nullptr : weights_->tables[std::size_t(tabulation)].get();
   }
 
-  /// The rows that calls find in tables, group by group: from where, and to where in each tensor, behind
+  /// The rows that calls find in tables, group by group: from where, and to where in each tensor, after
   /// `provide_tensors`.
   void list_moves() {
     moves_.clear(), first_move_.clear();
@@ -430,7 +430,7 @@ class CudaWorkspace {
   }
 
   /// The tables of pointers, then each group's arrays, which code may read past their ends as on CPUs: both arms of a
-  /// choice are evaluated, also where there is no child. In a letter each group's rows are behind its arrays, and the
+  /// choice are evaluated, also where there is no child. In a letter each group's rows come after its arrays, and the
   /// list of roots at the end is not read; else all rows are at the end.
   void write_upload() {
     const Plan& plan = *source_->plan;
@@ -484,7 +484,7 @@ class CudaWorkspace {
   std::size_t rows_of_letter(std::size_t group) const {
     return first_move_[group + 1] - first_move_[group] + (num_landed_ ? std::size_t(arrays(group).num_roots) : 0);
   }
-  /// The head of a group's part, and behind its arrays, which end at `at`, the rows to be moved. Returns where they
+  /// The head of a group's part, and after its arrays, which end at `at`, the rows to be moved. Returns where they
   /// end.
   std::size_t write_rows(std::size_t group, std::size_t begin, std::size_t at) {
     const std::size_t before = first_move_[group + 1] - first_move_[group], rows = rows_of_letter(group);

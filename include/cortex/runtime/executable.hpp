@@ -104,7 +104,7 @@ struct Executable {
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
   int level_fill = 1;              // nodes that small levels are filled up to
   Vector<GroupRule> group_rules;   // where the schedule leaves groups to the compiler
-  int groups_with_weights = 1;     // that have weights of their own; those behind them share these
+  int groups_with_weights = 1;     // that have weights of their own; those after them share these
   int size_with_weights = 1;       // and groups of fewer workers share the first one's
   Vector<bool> read_whole;         // per buffer: weights of which groups have their own; words' rows are nobody's own
   Vector<TeamCost> team_costs;     // where it leaves workers out of calls that are not worth them

@@ -25,7 +25,7 @@ namespace cortex::runtime {
 struct WeightSet {
   Vector<std::shared_ptr<const Block>> blocks;    // [buffers of the program]; null: no weight, or not bound here
   Vector<std::shared_ptr<const void>> elsewhere;  // [buffers] in place of a block: a `CudaBlock` that holds the same
-  Vector<Vector<std::shared_ptr<const Block>>> copies;  // [groups behind the first, buffers]; null: as the first one's
+  Vector<Vector<std::shared_ptr<const Block>>> copies;  // [groups after the first, buffers]; null: as the first one's
   Vector<Vector<std::int64_t>> shapes;                  // [weights] the extents bound; empty: not bound
   Vector<std::shared_ptr<const Tables>> tables;         // [tabulations] made of these weights; null: computed in calls
   Vector<std::int32_t> computes;                        // [tabulations] 0 where there are tables, else 1
@@ -396,7 +396,7 @@ class Weights {
     drop_tables(set, slot);
   }
 
-  /// Gives groups behind the first what they lack of weights of their own.
+  /// Gives groups after the first what they lack of weights of their own.
   void copy_for_groups(WeightSet& set) const {
     for (auto& own : set.copies)
       for (std::size_t b = 0; b < own.size(); ++b)

@@ -383,7 +383,7 @@ class alignas(128) Workspace {
   Published<Workers>::View workers_;
   int num_workers_ = 1;                        // of the last call
   int num_groups_ = 1;                         // likewise
-  Vector<std::unique_ptr<Workspace>> others_;  // of the groups behind the first
+  Vector<std::unique_ptr<Workspace>> others_;  // of the groups after the first
   CompiledModel* owner_ = nullptr;
 };
 

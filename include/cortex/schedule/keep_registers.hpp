@@ -61,7 +61,7 @@ class RegisterKeeper {
     ir::Buffer registers;
   };
 
-  /// The loop that carries the recursion, behind what fills the registers.
+  /// The loop that carries the recursion, after what fills the registers.
   ir::Stmt over_registers(const ir::For& loop) {
     kept_.clear();
     at_levels(loop, [&](const ir::For& contraction) {

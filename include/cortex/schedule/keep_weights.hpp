@@ -241,7 +241,7 @@ class WeightKeeper {
 
   /// The copy in the order in which elements lie there: neighbouring threads take neighbours, of columns or of a tile,
   /// which are neighbours in the weight too. Where there is room for more columns than a block has, the weight's last
-  /// one may be copied again and again: nothing is read of it there, and loads behind a condition would wait for each
+  /// one may be copied again and again: nothing is read of it there, and loads after a condition would wait for each
   /// other.
   ir::Stmt fill_by_element(const Kept& kept) const {
     const ir::Expr e = ir::Var::make("e"), at = ir::Var::make("at");

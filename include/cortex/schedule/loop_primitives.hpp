@@ -47,14 +47,14 @@ inline ir::Stmt part_of(const ir::For& loop, const std::string& suffix, const ir
   return ir::For::make(var, part_dim(loop), extent, ir::ForKind::serial, at(body, loop.var, begin + var));
 }
 
-/// What a loop does, behind the lets that it begins with: these say which node is at work.
+/// What a loop does, after the lets that it begins with: these say which node is at work.
 inline ir::Stmt work_of(const ir::For& loop) {
   ir::Stmt work = loop.body;
   while (const auto* let = work.as<ir::LetStmt>()) work = let->body;
   return work;
 }
 
-/// `work` behind the lets that `loop` begins with.
+/// `work` after the lets that `loop` begins with.
 inline ir::Stmt with_lets_of(const ir::For& loop, ir::Stmt work) {
   Vector<const ir::LetStmt*> lets;
   for (const auto* let = loop.body.as<ir::LetStmt>(); let; let = let->body.as<ir::LetStmt>()) lets.push_back(let);

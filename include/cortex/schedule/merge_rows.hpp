@@ -30,7 +30,7 @@ inline bool share_memory(const Access& x, const Access& y) {
   return x.buffer != y.buffer && home(x.buffer) == home(y.buffer);
 }
 
-/// `a` with what `b` does of each row behind it; nothing if they are not to be merged.
+/// `a` with what `b` does of each row after it; nothing if they are not to be merged.
 inline ir::Stmt merged_rows(const ir::Stmt& a, const ir::Stmt& b, bool carried) {
   const ir::LetStmt *row_a = named_row(a), *row_b = named_row(b);
   if (!row_a || !row_b) return {};

@@ -52,7 +52,7 @@ inline bool conflict(const ir::Stmt& a, const ir::Stmt& b) {
   return false;
 }
 
-/// Statements between two loops: those that the later loop needs go before both, the others behind both. What cannot go
+/// Statements between two loops: those that the later loop needs go before both, the others after both. What cannot go
 /// is refused.
 struct Between {
   Vector<ir::Stmt> before, after;
@@ -108,7 +108,7 @@ inline ir::Stmt merge_loops(const ir::Stmt& body, const std::string& first_name,
       if (parts.stmts[i].get() == &second) s = i;
     }
     if (!f || !s) return self.children(node);
-    if (*f >= *s) refuse("loop '" + first_name + "' stands behind loop '" + second_name + "'");
+    if (*f >= *s) refuse("loop '" + first_name + "' stands after loop '" + second_name + "'");
     done = true;
     const detail::Between between = detail::part(parts.stmts, *f, *s);
     detail::Lifted result{parts.buffers, {}};

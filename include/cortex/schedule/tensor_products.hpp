@@ -5,7 +5,7 @@
 //
 // The rounding is the program's, not the hardware's: whoever runs it, and in whatever order it adds, multiplies the
 // same numbers. All sums over dense dimensions at nodes are such products afterwards, or the model is refused: with
-// tensor cores for some and not for others, what a model loses could not be said in a sentence. Runs behind
+// tensor cores for some and not for others, what a model loses could not be said in a sentence. Runs after
 // `store_weights`, which rounds the weights, and before weights are packed and nests are shared among threads
 // (`tensor_tiles.hpp`).
 #pragma once

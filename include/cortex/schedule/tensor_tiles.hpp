@@ -154,7 +154,7 @@ class TensorTiler {
     return stmts;
   }
 
-  /// What this thread has of the operand at `first` and behind it. Past the end of the sum it is 0, as the weights are:
+  /// What this thread has of the operand at `first` and after it. Past the end of the sum it is 0, as the weights are:
   /// the product of a padded 0 with what happens to lie there could be a NaN.
   Vector<ir::Expr> operands(const ir::Expr& x, const ir::For& loop, const ir::Expr& first) const {
     const bool tf32 = shape_.products == DType::tf32;

@@ -181,7 +181,7 @@ inline constexpr NameWithPositions<Path...> name_with_positions{};
 
 }  // namespace detail
 
-/// The name of a path's last member, with the positions behind it; empty for a lambda.
+/// The name of a path's last member, with the positions after it; empty for a lambda.
 template <auto... Path>
 constexpr std::string_view path_name() {
   std::string_view last;
