@@ -366,6 +366,6 @@ TEST_CASE("blocks of a group need the barriers of a schedule by hand", "[pass][g
     return std::string();
   };
   CHECK(refused("distribute_rows(); share_work()") ==
-        "loop schedule: 2 blocks of a group need the step insert_barriers(), behind parallel or share_work()");
+        "loop schedule: 2 blocks of a group need the step insert_barriers(), after parallel or share_work()");
   CHECK(refused("distribute_rows(); share_work(); insert_barriers()") == "");
 }

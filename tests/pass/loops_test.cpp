@@ -168,8 +168,8 @@ TEST_CASE("steps behind steps are one schedule, and the first ones stay as they 
 
 TEST_CASE("several workers need barriers", "[schedule][loops][refusal]") {
   const Loops shared = Loops{}.whole("distribute_rows").whole("share_work");
-  CHECK(run(shared, 2) == "loop schedule: 2 workers need the step insert_barriers(), behind parallel or share_work()");
-  CHECK(run(Loops{}, 3) == "loop schedule: 3 workers need the step insert_barriers(), behind parallel or share_work()");
+  CHECK(run(shared, 2) == "loop schedule: 2 workers need the step insert_barriers(), after parallel or share_work()");
+  CHECK(run(Loops{}, 3) == "loop schedule: 3 workers need the step insert_barriers(), after parallel or share_work()");
   CHECK(run(shared) == "");
   CHECK(run(shared.whole("insert_barriers"), 2) == "");
 }

@@ -80,7 +80,7 @@ class Pipeline {
     if (workers > 1 && !loops.has_barriers())
       throw Error(Code::invalid_schedule, "loop schedule: " + std::to_string(workers) +
                                               (target.backend == Backend::cuda ? " blocks of a group" : " workers") +
-                                              " need the step insert_barriers(), behind parallel or share_work()");
+                                              " need the step insert_barriers(), after parallel or share_work()");
     enter(ir::Level::scheduled);
     program_.body = loops.named(program_.body);
     collect_buffers();

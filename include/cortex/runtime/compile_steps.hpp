@@ -91,14 +91,15 @@ inline void check_count(const char* decision, int count, int most) {
 
 /// What CPUs and GPUs both follow.
 inline void check_common(const Schedule& schedule) {
-  check_count("groups", schedule.num_groups, 1024);
+  check_count("groups", schedule.num_groups, Schedule::most_workers);
   check_tabulating(schedule);
 }
 
 inline void check_schedule(const Schedule& schedule) {
-  if (schedule.max_workers < 1 || schedule.max_workers > 1024)
+  if (schedule.max_workers < 1 || schedule.max_workers > Schedule::most_workers)
     throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
-                                            " workers were asked for; give a number from 1 to 1024");
+                                            " workers were asked for; give a number from 1 to " +
+                                            std::to_string(Schedule::most_workers));
   check_common(schedule);
   check_count("tile_rows", schedule.tiling.rows, 24);
   check_count("tile_vectors", schedule.tiling.vectors, 8);

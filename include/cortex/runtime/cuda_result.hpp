@@ -58,22 +58,22 @@ class Result {
     call_->let_wait(stream);
   }
 
-  /// Makes the call, once more: sends it to `stream` without waiting, behind what this object has sent to other
+  /// Makes the call, once more: sends it to `stream` without waiting, after what this object has sent to other
   /// streams. In a stream that is captured it becomes a part of the graph, which needs this object as long as it is
   /// launched.
   void launch(Stream stream) { call_.launch(stream); }
-  /// Lets `wait` wait for all that `stream` has been given: for a graph that holds the call, behind its launch. Throws
+  /// Lets `wait` wait for all that `stream` has been given: for a graph that holds the call, after its launch. Throws
   /// `Error{invalid_argument}` for a stream that is being captured.
   void record(Stream stream) {
     if (call_.loaded().device()->is_capturing(stream))
       throw Error(Code::invalid_argument,
-                  "a stream that is being captured does nothing yet that could be waited for: record behind the launch "
+                  "a stream that is being captured does nothing yet that could be waited for: record after the launch "
                   "of its graph");
     call_->record(stream);
   }
 
   /// Writes a state of all roots to memory of the device's from address `to` on, dense and row-major [root, dims...],
-  /// in elements of the state's type: on `stream`, behind the call and without waiting; it can be captured as `launch`.
+  /// in elements of the state's type: on `stream`, after the call and without waiting; it can be captured as `launch`.
   /// `bytes` is how much room there is. Throws `Error{invalid_argument}` if that is too little, or the memory not the
   /// device's.
   void roots_into(std::uint64_t to, std::size_t bytes, Stream stream, std::string_view state = {}) {
@@ -192,7 +192,7 @@ class Result {
     const jit::CudaPointer at = call_->state(group, view) + std::uint64_t(node) * view.row_bytes;
     return dense<T>(view, {&at, 1});
   }
-  /// Rows of the device, copied to the host one behind the other without what pads them.
+  /// Rows of the device, copied to the host one after the other without what pads them.
   template <class T>
   Vector<T> dense(const runtime::StateView& view, std::span<const jit::CudaPointer> rows) {
     Vector<T> all(rows.size() * std::size_t(view.size));
