@@ -37,7 +37,8 @@ requires(sizeof...(A) == sizeof...(B)) constexpr bool same_call<R (*)(A...), S (
 
 }  // namespace
 
-// Names of the driver are macros for their newest versions, as which `find_cuda_driver` asks for them.
+// Names of the driver are macros for their newest versions, as which `find_cuda_driver` asks for them; but for
+// cuEventElapsedTime, whose newest version older drivers lack, and whose first one is called alike.
 #define SAME_DRIVER(name) static_assert(same_call<decltype(jit::CudaDriver::name), decltype(&cu##name)>, #name)
 SAME_DRIVER(Init);
 SAME_DRIVER(DriverGetVersion);

@@ -181,6 +181,26 @@ TEST_CASE("rows that lie near each other come back in one transfer", "[cuda]") {
   CHECK(fake.downloads == 2);  // 64 bytes a node
 }
 
+TEST_CASE("roots of many groups, which lie apart, are gathered by a kernel", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  const Items chains = forest(Shape::sequence, 4, 2000, 9);  // 64 bytes a node
+  for (int call = 0; call < 2; ++call) {
+    cuda::Result result = on(chains.roots);
+    fake.downloads = 0;
+    const int launches = fake.launches;
+    const auto all = result.roots();
+    CHECK(fake.downloads == 0);
+    CHECK(fake.launches == launches + 1);
+    CHECK(result.counters().bytes_down == 4 * 16 * sizeof(float));
+    for (std::size_t r = 0; r < 4; ++r)
+      CHECK(std::equal(all.begin() + std::ptrdiff_t(r * 16), all.begin() + std::ptrdiff_t((r + 1) * 16),
+                       result.root(r).begin()));
+  }
+}
+
 TEST_CASE("results have addresses on the device", "[cuda]") {
   const Bound b;
   FakeCuda fake;

@@ -219,6 +219,7 @@ class CudaCall {
   void gather(const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
     workspace_->gather(loaded_->gather(), state, out, stream);
   }
+  const std::byte* gather_back(const StateView& state) { return workspace_->gather_back(loaded_->gather(), state); }
 
  private:
   std::shared_ptr<CudaLoaded> loaded_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -172,6 +173,11 @@ class Result {
     }
     Vector<jit::CudaPointer> rows(roots_);
     for (std::size_t r = 0; r < roots_; ++r) rows[r] = address_of(r, view);
+    if (runtime::CudaWorkspace::lie_apart(rows, view.row_bytes)) {
+      Vector<T> all(roots_ * std::size_t(view.size));
+      std::memcpy(all.data(), call_.gather_back(view), all.size() * sizeof(T));
+      return all;
+    }
     return dense<T>(view, rows);
   }
   template <class T, class Node>

@@ -228,27 +228,14 @@ class CudaWorkspace {
     return pointers_[table_of(group, 0) + std::size_t(view.buffer)];
   }
 
-  /// Brings rows of `bytes` bytes to the host, waits for them, and gives each to `take(number, const std::byte*)`.
-  /// Rows near each other come in one transfer with what lies between them: to begin another takes longer. The call has
-  /// been waited for, and the stream that it was made on may be no more.
+  /// Brings rows of `bytes` bytes to the host, waits for them, and gives each to `take(number, const std::byte*)`. The
+  /// call has been waited for, and the stream that it was made on may be no more.
   template <class Take>
   void copy_back(std::span<const jit::CudaPointer> rows, std::size_t bytes, const Take& take) {
-    constexpr std::size_t worth = 32 << 10;  // bytes that are sent in the time that a transfer takes to begin
-    Vector<std::size_t> order(rows.size()), at(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
-    struct Transfer {
-      jit::CudaPointer from, to;
-    };
-    Vector<Transfer> transfers;
+    Vector<std::size_t> at(rows.size());
+    const Vector<Transfer> transfers = transfers_of(rows, bytes, at);
     std::size_t total = 0;
-    for (const std::size_t i : order) {
-      if (transfers.empty() || rows[i] > transfers.back().to + worth) transfers.push_back({rows[i], rows[i]});
-      Transfer& last = transfers.back();
-      total += std::size_t(rows[i] + bytes - last.to);
-      last.to = rows[i] + bytes;
-      at[i] = total - bytes;
-    }
+    for (const Transfer& transfer : transfers) total += std::size_t(transfer.to - transfer.from);
     grow(landing_, total);
     device_->on_own_stream("a copy of results", [&](jit::CudaHandle stream) {
       std::size_t landed = 0;
@@ -261,7 +248,51 @@ class CudaWorkspace {
     for (std::size_t i = 0; i < rows.size(); ++i) take(i, landing_.data() + at[i]);
   }
 
+  /// Whether rows of `bytes` bytes take so many transfers that a kernel brings them sooner: each takes about as long to
+  /// begin as a launch, and roots of different groups lie apart.
+  static bool lie_apart(std::span<const jit::CudaPointer> rows, std::size_t bytes) {
+    constexpr std::size_t most_transfers = 2;
+    Vector<std::size_t> at(rows.size());
+    return transfers_of(rows, bytes, at).size() > most_transfers;
+  }
+
+  /// The rows of a state at all roots, dense and one after the other, as the kernel `function` has written them to
+  /// memory of the host; until the next call.
+  const std::byte* gather_back(jit::CudaHandle function, const StateView& state) {
+    const std::size_t bytes = num_roots_ * std::size_t(state.size) * size_of(state.dtype);
+    grow(landing_, bytes);
+    device_->on_own_stream("the gathering of results", [&](jit::CudaHandle stream) {
+      gather(function, state, reinterpret_cast<jit::CudaPointer>(landing_.data()), stream);
+    });
+    counters_.bytes_down += bytes;
+    return landing_.data();
+  }
+
  private:
+  struct Transfer {
+    jit::CudaPointer from, to;
+  };
+
+  /// The transfers that bring rows of `bytes` bytes, and where each row is `at` in what they bring. Rows near each
+  /// other come in one, with what lies between them: to begin another takes longer.
+  static Vector<Transfer> transfers_of(std::span<const jit::CudaPointer> rows, std::size_t bytes,
+                                       Vector<std::size_t>& at) {
+    constexpr std::size_t worth = 32 << 10;  // bytes that are sent in the time that a transfer takes to begin
+    Vector<std::size_t> order(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
+    Vector<Transfer> transfers;
+    std::size_t total = 0;
+    for (const std::size_t i : order) {
+      if (transfers.empty() || rows[i] > transfers.back().to + worth) transfers.push_back({rows[i], rows[i]});
+      Transfer& last = transfers.back();
+      total += std::size_t(rows[i] + bytes - last.to);
+      last.to = rows[i] + bytes;
+      at[i] = total - bytes;
+    }
+    return transfers;
+  }
+
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
