@@ -48,15 +48,15 @@ auto compile_fixed(const Program& program, const Schedule& schedule = Schedule::
 template <class F>
 ir::Operations each(const std::string& unit, const F& model) {
   for (const ir::Operations& total : ir::total_of(ir::count_work(model.executable().scheduled.body)))
-    if (total.unit == unit) return total;
+    if (to_string(total.unit) == unit) return total;
   return {};
 }
 
 template <class F>
 int barriers(const std::string& unit, const F& model) {
   int count = 0;
-  for (const auto& [name, number] : ir::barriers_of(ir::count_work(model.executable().scheduled.body)))
-    if (name == unit) count += number;
+  for (const auto& [of, number] : ir::barriers_of(ir::count_work(model.executable().scheduled.body)))
+    if (to_string(of) == unit) count += number;
   return count;
 }
 

@@ -28,14 +28,15 @@ schedule::MachineModel machine() {
 /// A product with a matrix of 512 KB at each inner node, level by level, and a tanh of each of its 256 elements.
 std::vector<ir::WorkItem> product() {
   using Kind = ir::WorkItem::Kind;
+  using Unit = ir::WorkUnit::Kind;
   ir::BufferInfo weight;
   weight.name = "U", weight.dims = {Dim("h", 256), Dim("k", 512)}, weight.role = ir::Role::weight;
   ir::WorkItem leaves, loop, nest, barrier;
-  leaves.unit = "leaf";  // they have code of their own, so that levels begin above them
-  loop.kind = Kind::loop, loop.unit = "level";
-  nest.depth = barrier.depth = 1, nest.unit = "inner node", nest.gates = 1;
-  nest.operations = {{"inner node", 2.0 * 256 * 512, 256}};
-  nest.weights = {{ir::Buffer(weight), "level", 4.0 * 256 * 512}};
+  leaves.unit.kind = Unit::leaf;  // they have code of their own, so that levels begin above them
+  loop.kind = Kind::loop, loop.unit.kind = Unit::level;
+  nest.depth = barrier.depth = 1, nest.unit.kind = Unit::inner_node, nest.gates = 1;
+  nest.operations = {{{Unit::inner_node}, 2.0 * 256 * 512, 256}};
+  nest.weights = {{ir::Buffer(weight), {Unit::level}, 4.0 * 256 * 512}};
   barrier.kind = Kind::barrier;
   return {leaves, loop, nest, barrier};
 }
@@ -99,7 +100,7 @@ TEST_CASE("a matrix unit takes as long for one row as for eight, and each worker
   ir::BufferInfo tiles = *items[2].weights[0].weight, state;
   tiles.tiles = true;
   state.name = "h", state.dims = {Dim("node"), Dim("h", 256)}, state.role = ir::Role::state;
-  items[2].weights[0] = {ir::Buffer(tiles), "level", 2.0 * 256 * 512};
+  items[2].weights[0] = {ir::Buffer(tiles), {ir::WorkUnit::Kind::level}, 2.0 * 256 * 512};
   items[2].stored = {ir::Buffer(state)};
   const auto cycles = [&](double rows, int workers = 1) {
     const Schedule schedule = standard.workers(workers);
@@ -160,7 +161,8 @@ TEST_CASE("what a loop reads again and again need not share the cache with what 
   };
   const double alone = weights_of_levels();
   ir::WorkItem ahead = items[2];  // of as many bytes as the cache has, for all leaves at once
-  ahead.depth = 0, ahead.unit = "leaf", ahead.weights[0].unit = "call", ahead.weights[0].bytes = 1e6;
+  ahead.depth = 0, ahead.unit.kind = ir::WorkUnit::Kind::leaf;
+  ahead.weights[0].unit.kind = ir::WorkUnit::Kind::call, ahead.weights[0].bytes = 1e6;
   items[0] = ahead;
   CHECK(weights_of_levels() == Approx(alone));
   items[3] = items[2];  // a second product at each level
@@ -184,6 +186,31 @@ TEST_CASE("functions of the C library cost more than approximations", "[cost]") 
   const double approximated = cost(standard, levels(1, 10)).functions;
   CHECK(approximated == Approx(10 * 256 * 1e-9));
   CHECK(cost(standard.exact_activations(), levels(1, 10)).functions == Approx(10 * approximated));
+}
+
+TEST_CASE("a call has so many of what work is counted for each of", "[cost]") {
+  using Unit = ir::WorkUnit::Kind;
+  const auto functions = [](const ir::WorkUnit& unit, const Schedule& schedule = standard) {
+    std::vector<ir::WorkItem> items(3);  // the others tell that there are two parts
+    items[0].operations = {{unit, 0, 1}};
+    items[1].unit = {Unit::part_node, 0}, items[2].unit = {Unit::part_node, 7, {}, " where x"};
+    const CallShape shape{{{40, 0}, {12, 26}, {6, 14}}, 5};
+    return schedule::predict(items, schedule, target(), machine(), shape).functions / machine().activation;
+  };
+  for (const Unit once : {Unit::call, Unit::level, Unit::subtree_level, Unit::iteration})
+    CHECK(functions({once}) == Approx(1));
+  CHECK(functions({Unit::root}) == Approx(5));
+  CHECK(functions({Unit::below_root}) == Approx(58));
+  CHECK(functions({Unit::node}) == Approx(58));
+  CHECK(functions({Unit::leaf}) == Approx(40));
+  CHECK(functions({Unit::inner_node}) == Approx(18));
+  CHECK(functions({Unit::part_node, 7}) == Approx(58.0 / 2));
+  CHECK(functions({Unit::edge}) == Approx(40));
+  CHECK(functions({Unit::edge, 0, "leaf"}) == Approx(40));
+  CHECK(functions({Unit::part_edge, 7}) == Approx(40.0 / 2));
+  CHECK(functions({Unit::subtree_top}, standard.unroll("m", 2)) == Approx(18.0 / 3));
+  CHECK(functions({Unit::below_top}, standard.unroll("m", 2)) == Approx(18.0 * 2 / 3));
+  CHECK(functions({Unit::inner_node, 0, {}, " where x where y"}) == Approx(9));
 }
 
 TEST_CASE("what each nest takes adds up to what the call takes", "[cost]") {

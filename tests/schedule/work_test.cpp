@@ -39,6 +39,20 @@ TEST_CASE("the work of a graph is that of the program compiled from it, before i
   CHECK(sums > 100);
 }
 
+TEST_CASE("units of work are told by what they are, and under which conditions", "[schedule]") {
+  using Unit = ir::WorkUnit::Kind;
+  CHECK(to_string(ir::WorkUnit{}) == "call");
+  CHECK(to_string(ir::WorkUnit{Unit::subtree_level}) == "level of subtrees");
+  CHECK(to_string(ir::WorkUnit{Unit::iteration, 0, "hidden", " where not x"}) == "iteration over hidden where not x");
+  CHECK(to_string(ir::edge_of({Unit::node})) == "edge");
+  CHECK(ir::edge_of({Unit::inner_node}) == ir::edge_of({Unit::node}));
+  CHECK(to_string(ir::edge_of({Unit::subtree_top})) == "edge of a subtree's top");
+  CHECK(to_string(ir::edge_of({Unit::part_node, 3, {}, " where x"})) == "edge of a node of part 3 where x");
+  CHECK(ir::edge_of({Unit::part_node, 3, {}, " where x"}).kind == Unit::part_edge);
+  CHECK(to_string(ir::edge_of({Unit::node, 0, {}, " where x"})) == "edge of a node where x");
+  CHECK(to_string(ir::edge_of(ir::edge_of({Unit::leaf}))) == "edge of a edge of a leaf");
+}
+
 TEST_CASE("workers read each other's rows of what is multiplied, and their own columns of what is not", "[schedule]") {
   const auto exchanged = [](const ra::Graph& graph, int workers) {
     std::set<std::string> names;
@@ -53,7 +67,7 @@ TEST_CASE("workers read each other's rows of what is multiplied, and their own c
   CHECK(exchanged(phrases.graph(), 2) == std::set<std::string>{"v_sum_partial"});
   const Schedule unrolled = Schedule::standard().workers(2).unroll(phrases, 2);  // a worker has subtrees whole
   for (const ir::WorkItem& item : runtime::work_of(phrases.graph(), unrolled, Target::interpreter()))
-    CHECK(item.exchanged.empty() == (item.unit != "leaf"));
+    CHECK(item.exchanged.empty() == !item.unit.is_any(ir::WorkUnit::Kind::leaf));
   const auto narrow = mv_phrases(24);  // these sums are by columns
   CHECK(exchanged(narrow.graph(), 2) == std::set<std::string>{"M", "v"});
 }

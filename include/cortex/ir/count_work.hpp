@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "cortex/base/pointer_map.hpp"
@@ -19,12 +18,13 @@
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ir/program.hpp"
+#include "cortex/ir/work_unit.hpp"
 
 namespace cortex::ir {
 
-/// Operations, for each `unit`: "call", "level", "node", "leaf", "inner node", "edge", ...
+/// Operations, for each `unit`.
 struct Operations {
-  std::string unit;
+  WorkUnit unit;
   double flops = 0;      // floating-point operations; a multiply-add is 2
   double functions = 0;  // transcendental ones and sqrt
 };
@@ -32,7 +32,7 @@ struct Operations {
 /// Elements of a weight that differ from each other, read for each `unit`.
 struct WeightRead {
   Buffer weight;
-  std::string unit;
+  WorkUnit unit;
   double bytes = 0;
 };
 
@@ -40,7 +40,7 @@ struct WeightRead {
 struct WorkItem {
   enum class Kind : std::uint8_t { nest, barrier, loop } kind = Kind::nest;
   int depth = 0;                // how many such loops are around
-  std::string unit;             // loop: what one iteration is; nest: what its rows are
+  WorkUnit unit;                // loop: what one iteration is; nest: what its rows are
   Vector<Buffer> stored;        // what outlives the nest
   Vector<Buffer> exchanged;     // of that, what workers read of each other's
   bool by_each_worker = false;  // each worker does all of it for itself
@@ -67,7 +67,7 @@ class WorkCounter {
   /// the dependence is, and the variables that follow from loops that workers share, if any: what these give to one
   /// worker is not done by each.
   struct Place {
-    std::string unit = "call", iteration = "call";
+    WorkUnit unit, iteration;
     double times = 1;
     Vector<Expr> shared;
   };
@@ -99,7 +99,7 @@ class WorkCounter {
 
   WorkItem& item() { return items_.back(); }
 
-  void add_item(WorkItem::Kind kind, int depth, const std::string& unit) {
+  void add_item(WorkItem::Kind kind, int depth, const WorkUnit& unit) {
     items_.emplace_back();
     item().kind = kind, item().depth = depth, item().unit = unit;
   }
@@ -169,12 +169,12 @@ class WorkCounter {
     const auto* negation = n.condition.as<Unary>();
     const bool negated = negation && negation->op == UnaryOp::logical_not;
     const auto* call = (negated ? negation->a : n.condition).as<UfCall>();
-    if (call && call->uf.kind == UfKind::is_leaf && place.unit == "node") {
-      yes.unit = negated ? "inner node" : "leaf";
-      no.unit = negated ? "leaf" : "inner node";
+    if (call && call->uf.kind == UfKind::is_leaf && place.unit.is_any(WorkUnit::Kind::node)) {
+      yes.unit.kind = negated ? WorkUnit::Kind::inner_node : WorkUnit::Kind::leaf;
+      no.unit.kind = negated ? WorkUnit::Kind::leaf : WorkUnit::Kind::inner_node;
     } else if (!is_of_worker(n.condition)) {
-      yes.unit += " where " + print(n.condition);
-      no.unit += " where not " + print(n.condition);
+      yes.unit.where += " where " + print(n.condition);
+      no.unit.where += " where not " + print(n.condition);
     }
     if (!n.else_body) item().unit = yes.unit;
     walk(n.then_body, yes);
@@ -240,38 +240,34 @@ class WorkCounter {
     return inside;
   }
 
-  static std::string unit_of(const For& loop, const Place& place) {
+  static WorkUnit unit_of(const For& loop, const Place& place) {
     using enum UfKind;
+    using Kind = WorkUnit::Kind;
     const auto* extent = loop.extent.as<UfCall>();
     switch (extent ? extent->uf.kind : worker) {
       case num_nodes:
-      case batch_length: return "node";
-      case num_leaves: return "leaf";
+      case batch_length: return {Kind::node};
+      case num_leaves: return {Kind::leaf};
       case num_internal:
-      case internal_batch_length: return "inner node";
+      case internal_batch_length: return {Kind::inner_node};
       case num_batches:
-      case num_internal_batches: return "level";
-      case num_roots: return "root";
-      case part_length: return "node of part " + std::to_string(part_of(extent->args[0]));
-      case num_groups: return "level of subtrees";
-      case group_length: return "subtree's top";
-      case num_inner: return "node below a subtree's top";
+      case num_internal_batches: return {Kind::level};
+      case num_roots: return {Kind::root};
+      case part_length: return {Kind::part_node, part_of(extent->args[0])};
+      case num_groups: return {Kind::subtree_level};
+      case group_length: return {Kind::subtree_top};
+      case num_inner: return {Kind::below_top};
       case span_edges: return edge_of(row_unit(extent->args[1]));
-      case num_children: return place.unit == "root" ? "node below a root" : edge_of(place.unit);
-      default: return "iteration over " + loop.dim.name();
+      case num_children: return place.unit.is_any(Kind::root) ? WorkUnit{Kind::below_root} : edge_of(place.unit);
+      default: return {Kind::iteration, 0, loop.dim.name()};
     }
   }
 
   /// What `count` counts, where it is how many nodes some rows are of.
-  static std::string row_unit(const Expr& count) {
+  static WorkUnit row_unit(const Expr& count) {
     const auto* call = count.as<UfCall>();
-    return call && call->uf.kind == UfKind::part_length ? "node of part " + std::to_string(part_of(call->args[0]))
-                                                        : std::string("node");
-  }
-
-  /// The edges of such nodes. Leaves have none, so that those of all nodes and of the inner ones are the same.
-  static std::string edge_of(const std::string& unit) {
-    return unit == "node" || unit == "inner node" ? "edge" : "edge of a " + unit;
+    if (!call || call->uf.kind != UfKind::part_length) return {WorkUnit::Kind::node};
+    return {WorkUnit::Kind::part_node, part_of(call->args[0])};
   }
 
   /// The part that `index`, a batch times the number of parts and the part, is of.
@@ -283,7 +279,7 @@ class WorkCounter {
 
   // ---- expressions ----
 
-  Operations& operations(const std::string& unit) {
+  Operations& operations(const WorkUnit& unit) {
     for (Operations& known : item().operations)
       if (known.unit == unit) return known;
     return item().operations.emplace_back(Operations{unit});
@@ -352,13 +348,13 @@ class WorkCounter {
               if (extent != extents_.end() && loops.insert(&var)) elements *= extent->second;
             },
             [&](const UfCall&) { return by_row = true, false; });
-      const bool by_node = read.place.iteration == "node";  // of which a branch takes some
+      const bool by_node = read.place.iteration.is_any(WorkUnit::Kind::node);  // of which a branch takes some
       add_read(load.buffer, by_row || by_node ? read.place.unit : read.place.iteration,
                elements * double(size_of(load.buffer->dtype)), by_row);
     }
   }
 
-  void add_read(const Buffer& weight, const std::string& unit, double bytes, bool by_row) {
+  void add_read(const Buffer& weight, const WorkUnit& unit, double bytes, bool by_row) {
     for (WeightRead& known : item().weights)
       if (known.weight == weight && known.unit == unit) {
         known.bytes += bytes;
@@ -394,10 +390,10 @@ inline Vector<Operations> total_of(const Vector<WorkItem>& items) {
   return total;
 }
 
-/// How many barriers a worker meets for each "call" and in each iteration of the loops that carry a dependence, which
-/// are named by what an iteration is. Loops of one name count apart.
-inline Vector<std::pair<std::string, int>> barriers_of(const Vector<WorkItem>& items) {
-  Vector<std::pair<std::string, int>> result{{"call", 0}};
+/// How many barriers a worker meets for each call and in each iteration of the loops that carry a dependence, by what
+/// an iteration is. Loops of one unit count apart.
+inline Vector<std::pair<WorkUnit, int>> barriers_of(const Vector<WorkItem>& items) {
+  Vector<std::pair<WorkUnit, int>> result{{WorkUnit{WorkUnit::Kind::call}, 0}};
   Vector<std::size_t> around{0};  // the loops around, outermost first
   for (const WorkItem& item : items) {
     around.resize(std::size_t(item.depth) + 1);

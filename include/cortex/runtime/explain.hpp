@@ -55,7 +55,7 @@ class Explainer {
       if (item.kind == ir::WorkItem::Kind::barrier)
         table.line(pad + "barrier");
       else if (item.kind == ir::WorkItem::Kind::loop)
-        table.line(pad + "for each " + item.unit + ":");
+        table.line(pad + "for each " + to_string(item.unit) + ":");
       else if (item.stored.empty() || !is_gone(item.stored.front()))
         add_nest(table, item, pad);
     }
@@ -79,17 +79,18 @@ class Explainer {
     Vector<std::string> reads = read_texts(item);
     for (std::size_t r = 0; r < std::max(rows.size(), reads.size()); ++r) {
       const bool some = r < rows.size();
-      table.row({r ? "" : first, some ? rows[r].unit : "", some ? grouped(rows[r].flops) : "",
+      table.row({r ? "" : first, some ? to_string(rows[r].unit) : "", some ? grouped(rows[r].flops) : "",
                  some ? grouped(rows[r].functions) : "", r < reads.size() ? reads[r] : ""});
     }
   }
 
   /// "256 KB a level: U_f"
   static Vector<std::string> read_texts(const ir::WorkItem& item) {
-    Vector<std::string> units, texts;
+    Vector<ir::WorkUnit> units;
+    Vector<std::string> texts;
     for (const ir::WeightRead& read : item.weights)
       if (!contains(units, read.unit)) units.push_back(read.unit);
-    for (const std::string& unit : units) {
+    for (const ir::WorkUnit& unit : units) {
       double bytes = 0;
       Vector<std::string> names;
       for (const ir::WeightRead& read : item.weights) {
@@ -98,7 +99,7 @@ class Explainer {
         const ir::BufferInfo& weight = *(read.weight->packed_from ? read.weight->packed_from : read.weight);
         names.push_back((read.weight->is_scales ? "scales of " : "") + weight.name);
       }
-      texts.push_back(bytes_text(bytes) + " " + per(unit) + ": " + joined(names));
+      texts.push_back(bytes_text(bytes) + " " + per(to_string(unit)) + ": " + joined(names));
     }
     return texts;
   }
@@ -107,7 +108,7 @@ class Explainer {
     Table table(1, 3);
     table.row({"in all", "FLOPs", "functions"});
     for (const ir::Operations& total : ir::total_of(work_))
-      table.row({"for each " + total.unit, grouped(total.flops), grouped(total.functions)});
+      table.row({"for each " + to_string(total.unit), grouped(total.flops), grouped(total.functions)});
     return table.text() + "\n" + barriers();
   }
 
@@ -116,10 +117,10 @@ class Explainer {
     Table table(1, 2);
     int loop = 0;
     for (const auto& [unit, count] : ir::barriers_of(work_)) {
-      if (unit == "call")
+      if (unit.kind == ir::WorkUnit::Kind::call)
         table.row({"barriers a call, outside of the loops that follow", std::to_string(count)});
-      else if (++loop; count > 0 || unit == "level")
-        table.row({"barriers " + per(unit) + ", in loop " + std::to_string(loop), std::to_string(count)});
+      else if (++loop; count > 0 || unit.kind == ir::WorkUnit::Kind::level)
+        table.row({"barriers " + per(to_string(unit)) + ", in loop " + std::to_string(loop), std::to_string(count)});
     }
     return table.text();
   }

@@ -12,8 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <string_view>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
@@ -67,8 +65,25 @@ struct NestCost {
 namespace detail {
 
 /// Whether a weight is read once for each row, such as a word's vector, and not once for all of them.
-inline bool is_of_rows(std::string_view unit) {
-  return unit != "call" && unit != "level" && unit != "level of subtrees";
+inline bool is_of_rows(const ir::WorkUnit& unit) {
+  using enum ir::WorkUnit::Kind;
+  switch (unit.kind) {
+    case call:
+    case level:
+    case subtree_level: return !unit.where.empty();  // for the rest of some rows, where there is one
+    case root:
+    case below_root:
+    case node:
+    case leaf:
+    case inner_node:
+    case part_node:
+    case subtree_top:
+    case below_top:
+    case edge:
+    case part_edge:
+    case iteration: return true;
+  }
+  return true;
 }
 
 /// The bytes of weights that a worker reads in each nest that is in no loop, and in each loop, and which of these each
@@ -98,11 +113,10 @@ class CostModel {
         shape_(shape),
         workers_(double(std::max(schedule.max_workers, 1))),
         slices_(items, workers_) {
-    Vector<std::string> parts;
+    Vector<std::int64_t> parts;
     for (const ir::WorkItem& item : items) {
-      leaves_apart_ |= item.depth == 0 && item.unit == "leaf";
-      const std::string part = item.unit.substr(0, item.unit.find(" where "));
-      if (part.rfind("node of part", 0) == 0 && !contains(parts, part)) parts.push_back(part);
+      leaves_apart_ |= item.depth == 0 && item.unit.is_any(Unit::leaf);
+      if (item.unit.kind == Unit::part_node && !contains(parts, item.unit.part)) parts.push_back(item.unit.part);
     }
     parts_ = std::max(1.0, double(parts.size()));
     for (const auto& [name, depth] : schedule.unrolled) depth_ = std::max(depth_, double(depth));
@@ -110,7 +124,7 @@ class CostModel {
 
   Vector<NestCost> run() const {
     Vector<NestCost> result;
-    Vector<std::string> loops;  // what an iteration of each loop around is
+    Vector<ir::WorkUnit> loops;  // what an iteration of each loop around is
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const ir::WorkItem& item = items_[i];
       loops.resize(std::size_t(item.depth));
@@ -118,24 +132,27 @@ class CostModel {
         loops.push_back(item.unit);
         continue;
       }
-      result.push_back(cost(i, loops.empty() ? "" : loops.back()));
+      result.push_back(cost(i, loops.empty() ? ir::WorkUnit{Unit::call} : loops.back()));
     }
     return result;
   }
 
  private:
+  using Unit = ir::WorkUnit::Kind;
+
   /// Some rows of the call, and how many nodes and edges they have.
   struct Scope {
     std::size_t first, last;  // levels [first, last)
   };
 
-  NestCost cost(std::size_t number, const std::string& loop) const {
+  /// `loop`: what an iteration of the loop around is; a call if there is none.
+  NestCost cost(std::size_t number, const ir::WorkUnit& loop) const {
     const ir::WorkItem& item = items_[number];
     NestCost result;
     result.item = number;
     TileShape tile = tile_shape(target_, std::max(item.gates, 1), schedule_.tiling);
     if (on_matrix_unit(item)) tile.most_rows = ir::TileProduct::most_rows;
-    const bool tiled = item.gates > 0 && !schedule_.by_hand && loop != "node" && loop != "inner node";
+    const bool tiled = item.gates > 0 && !schedule_.by_hand && loop.kind != Unit::node && loop.kind != Unit::inner_node;
     if (tiled) result.rows = tile.most_rows, result.vectors = tile.vectors(tile.most_rows);
     if (on_matrix_unit(item)) result.vectors = ir::TileProduct::most_panels;
     const auto add = [&](const Scope& scope, double times) {
@@ -146,15 +163,27 @@ class CostModel {
       result.terms += terms;
     };
     const std::size_t levels = shape_.levels.size();
-    if (loop.empty()) {
-      add({0, levels}, 1);
-    } else if (loop == "level") {
-      for (std::size_t level = leaves_apart_; level < levels; ++level) add({level, level + 1}, 1);
-    } else if (loop == "level of subtrees") {
-      const auto step = std::size_t(depth_);
-      for (std::size_t level = 1; level < levels; level += step) add({level, std::min(level + step, levels)}, 1);
-    } else {  // an iteration for each row
-      add({0, levels}, std::max(1.0, count(loop, {0, levels})));
+    switch (loop.kind) {
+      case Unit::level:
+        for (std::size_t level = leaves_apart_; level < levels; ++level) add({level, level + 1}, 1);
+        break;
+      case Unit::subtree_level: {
+        const auto step = std::size_t(depth_);
+        for (std::size_t level = 1; level < levels; level += step) add({level, std::min(level + step, levels)}, 1);
+        break;
+      }
+      case Unit::call:  // once; or else an iteration for each row
+      case Unit::root:
+      case Unit::below_root:
+      case Unit::node:
+      case Unit::leaf:
+      case Unit::inner_node:
+      case Unit::part_node:
+      case Unit::subtree_top:
+      case Unit::below_top:
+      case Unit::edge:
+      case Unit::part_edge:
+      case Unit::iteration: add({0, levels}, std::max(1.0, count(loop, {0, levels}))); break;
     }
     return result;
   }
@@ -245,26 +274,35 @@ class CostModel {
     return numbers / 16 * 12 * flops_of_cycle / machine_.flops;
   }
 
-  /// How many there are of what is counted, in these levels.
-  double count(std::string_view unit, const Scope& scope) const {
-    if (const auto where = unit.find(" where "); where != std::string_view::npos)
-      return count(unit.substr(0, where), scope) / 2;
+  /// How many there are of what is counted, in these levels; of what is done under conditions, half as many.
+  double count(const ir::WorkUnit& unit, const Scope& scope) const {
+    const double all = count(unit.kind, scope);
+    return unit.where.empty() ? all : all / 2;
+  }
+
+  double count(Unit kind, const Scope& scope) const {
     double leaves = 0, inner = 0, edges = 0;
     for (std::size_t level = scope.first; level < scope.last; ++level) {
       (level == 0 ? leaves : inner) += shape_.levels[level].nodes;
       edges += shape_.levels[level].edges;
     }
     const double depth = std::max(depth_, 1.0), tops = inner / (std::exp2(depth) - 1);  // of binary trees
-    if (unit == "leaf") return leaves;
-    if (unit == "inner node") return inner;
-    if (unit == "node") return leaves + inner;
-    if (unit == "subtree's top") return tops;
-    if (unit == "node below a subtree's top") return inner - tops;
-    if (unit == "root") return shape_.roots;
-    if (unit == "node below a root") return shape_.nodes();
-    if (unit.rfind("edge of a node of part", 0) == 0) return edges / parts_;
-    if (unit.rfind("edge", 0) == 0) return edges;
-    if (unit.rfind("node of part", 0) == 0) return (leaves + inner) / parts_;
+    switch (kind) {
+      case Unit::call:
+      case Unit::level:
+      case Unit::subtree_level: return 1;
+      case Unit::root: return shape_.roots;
+      case Unit::below_root: return shape_.nodes();
+      case Unit::node: return leaves + inner;
+      case Unit::leaf: return leaves;
+      case Unit::inner_node: return inner;
+      case Unit::part_node: return (leaves + inner) / parts_;
+      case Unit::subtree_top: return tops;
+      case Unit::below_top: return inner - tops;
+      case Unit::edge: return edges;
+      case Unit::part_edge: return edges / parts_;
+      case Unit::iteration: return 1;  // it is not known how many
+    }
     return 1;
   }
 
