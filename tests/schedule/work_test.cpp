@@ -1,9 +1,11 @@
 // What the tuner predicts by, without compiling.
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 #include <string>
 
 #include "cortex/ir/count_work.hpp"
+#include "cortex/pass/loops.hpp"
 #include "cortex/ra/schedule_text.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "support/models.hpp"
@@ -37,6 +39,32 @@ TEST_CASE("the work of a graph is that of the program compiled from it, before i
     }
   }
   CHECK(sums > 100);
+}
+
+TEST_CASE("the work of a schedule by hand is counted before tiles, and before each worker has its share",
+          "[schedule]") {
+  const auto lstm = tree_lstm(32);
+  const Schedule two = Schedule::standard().workers(2);
+  const Loops shared = Loops::parse("distribute_rows(); share_work(); insert_barriers()"),
+              tiled = shared.then(Loops::parse("pack_weights(); tile_nests(); share_loads()"));
+  const auto flops_of = [&](const Schedule& schedule) {
+    const auto work = runtime::work_of(lstm.graph(), schedule, Target::interpreter());
+    const auto compiled = runtime::compile_graph(lstm.graph(), schedule, Target::interpreter());
+    std::map<std::string, double> flops;
+    for (const ir::Operations& total : ir::total_of(work)) flops[to_string(total.unit)] += total.flops;
+    for (const ir::Operations& total : ir::total_of(ir::count_work(compiled->scheduled.body)))
+      CHECK(total.flops == flops[to_string(total.unit)]);
+    return flops;
+  };
+  const auto all = flops_of(Schedule::standard().loops(Loops{}));
+  CHECK(all.size() == 3);  // a leaf's, an inner node's, an edge's
+  CHECK(flops_of(two.loops(shared)) == all);
+  CHECK(flops_of(two.loops(tiled)) == all);
+
+  const auto compiled = runtime::compile_graph(lstm.graph(), two.loops(tiled), Target::interpreter());
+  CHECK(ir::print(compiled->scheduled).find("vectorized for") == std::string::npos);
+  CHECK(ir::print(compiled->tiled).find("vectorized for") != std::string::npos);
+  CHECK_THROWS_AS(runtime::work_of(lstm.graph(), two.loops(tiled.unroll("none")), Target::interpreter()), Error);
 }
 
 TEST_CASE("units of work are told by what they are, and under which conditions", "[schedule]") {

@@ -27,7 +27,7 @@ inline ir::Program after(const std::string& pass, const ra::Graph& graph, const 
   struct Last final : pass::PassObserver {
     std::string wanted;
     ir::Program found;
-    void after(const char* pass, const ir::Program& program) override {
+    void after(const char* pass, pass::Stage, const ir::Program& program) override {
       if (wanted == pass) found = program;
     }
   } last;

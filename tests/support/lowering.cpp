@@ -16,7 +16,7 @@ namespace cortex::test {
 std::vector<Snapshot> passes_of(const ra::Graph& graph, const Schedule& schedule, const Target& target) {
   struct Snapshots final : pass::PassObserver {
     std::vector<Snapshot> all;
-    void after(const char* pass, const ir::Program& program) override { all.push_back({pass, program}); }
+    void after(const char* pass, pass::Stage, const ir::Program& program) override { all.push_back({pass, program}); }
   } snapshots;
   pass::run_pipeline(lower::lower(graph, schedule), schedule, target, {true, &snapshots});
   return snapshots.all;

@@ -45,6 +45,9 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   if (shape.products == DType::f32 && shape.parts > 1) p.run("split_sums", schedule::split_sums);
   p.run("keep_recent", [&](const ir::Stmt& s) { return schedule::keep_recent(s, shape); });
   p.run("insert_thread_barriers", insert_thread_barriers);
+
+  // Each thread's own iterations
+  p.enter(Stage::tiled);
   p.run("share_threads", [&](const ir::Stmt& s) { return schedule::share_threads(s, shape); });
   if (shape.weight_registers)
     p.run("keep_registers", [&](const ir::Stmt& s) { return schedule::keep_registers(s, shape); });
@@ -56,9 +59,11 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
 inline void schedule_by_hand_for_gpu(Pipeline& p, const Schedule& schedule, const schedule::GpuShape& shape,
                                      const Target& target) {
   p.run("zero_absent_rows", zero_absent_rows);
-  p.by_hand(*schedule.by_hand, schedule, target, shape.slice_unit);
+  p.by_hand(*schedule.by_hand, schedule, target);
+  p.run("share_iterations", [&](const ir::Stmt& s) { return schedule::share_iterations(s, shape.slice_unit); });
   p.run("rest_for_first_thread", schedule::rest_for_first_thread);
   p.run("insert_thread_barriers", insert_thread_barriers_by_hand);
+  p.enter(Stage::tiled);
   p.run("share_bound_loops", [&](const ir::Stmt& s) { return schedule::share_bound_loops(s, shape.threads); });
 }
 
@@ -73,6 +78,7 @@ inline ir::Program run_gpu_pipeline(const ir::Program& lowered, const Schedule& 
     schedule_for_gpu(p, schedule, shape, target);
 
   // Down to the machine
+  p.enter(Stage::device);
   p.run("resolve_structure",
         [&](const ir::Stmt& s) { return resolve_structure(s, lowered.field_components, lowered.chains); });
   if (!schedule.exact) p.run("approximate_activations", approximate_activations);

@@ -33,10 +33,11 @@ struct StepCall {
 };
 
 /// What a primitive takes, and what it does. `arguments`: l a loop, t a tensor, b who shares a loop, n a number;
-/// capitals: one or more.
+/// capitals: one or more. `stage`: of the programs behind it.
 struct LoopPrimitive {
   std::string_view name, arguments;
   ir::Stmt (*apply)(const StepCall&);
+  Stage stage = Stage::scheduled;
 };
 
 namespace detail {
@@ -188,7 +189,8 @@ inline constexpr std::array loop_primitives{
                   [](const StepCall& c) {
                     need_vectors(c);
                     return schedule::tile_nests(c.body, c.target);
-                  }},
+                  },
+                  Stage::tiled},
     LoopPrimitive{"share_loads", "", [](const StepCall& c) { return share_loads(c.body); }},
 };
 
@@ -347,6 +349,9 @@ class Loops : public LoopSchedule {
   }
   std::size_t size() const override { return steps_.size(); }
   std::string text(std::size_t step) const override { return cortex::to_string(steps_[step]); }
+  bool makes_tiles(std::size_t step) const override {
+    return pass::detail::primitive_named(steps_[step].primitive)->stage == pass::Stage::tiled;
+  }
   ir::Stmt named(const ir::Stmt& body) const override { return schedule::with_unique_names(body); }
   ir::Stmt apply(std::size_t step, const ir::Stmt& body, const Target& target) const override {
     const LoopStep& s = steps_[step];

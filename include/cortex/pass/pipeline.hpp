@@ -41,10 +41,18 @@
 
 namespace cortex::pass {
 
+/// How far a run has come. The last programs of the first two stages are kept to be looked at, and the cost model
+/// counts what those of the first one do: later ones do not show how often a call makes what stands in them.
+enum class Stage : std::uint8_t {
+  scheduled,  // loops that workers share, each nest once
+  tiled,      // each worker's own iterations of these, and nests written out for each number of rows
+  device,     // what a machine runs
+};
+
 /// Is told of each pass that changed something.
 class PassObserver {
  public:
-  virtual void after(const char* pass, const ir::Program& program) = 0;
+  virtual void after(const char* pass, Stage stage, const ir::Program& program) = 0;
 
  protected:
   ~PassObserver() = default;
@@ -74,8 +82,8 @@ class Pipeline {
     report(name);
   }
 
-  /// The steps of a loop schedule. Loops that workers share are cut between pieces of `unit` iterations.
-  void by_hand(const LoopSchedule& loops, const Schedule& schedule, const Target& target, std::int64_t unit) {
+  /// The steps of a loop schedule; those behind register tiles belong to their stage.
+  void by_hand(const LoopSchedule& loops, const Schedule& schedule, const Target& target) {
     const int workers = schedule.max_workers;
     if (workers > 1 && !loops.has_barriers())
       throw Error(Code::invalid_schedule, "loop schedule: " + std::to_string(workers) +
@@ -85,9 +93,10 @@ class Pipeline {
     program_.body = loops.named(program_.body);
     collect_buffers();
     run("store_weights", [&](const ir::Stmt& body) { return schedule::store_weights(body, schedule); });
-    for (std::size_t step = 0; step < loops.size(); ++step)
+    for (std::size_t step = 0; step < loops.size(); ++step) {
+      if (loops.makes_tiles(step)) enter(Stage::tiled);
       run(loops.text(step).c_str(), [&](const ir::Stmt& body) { return loops.apply(step, body, target); });
-    run("share_iterations", [&](const ir::Stmt& body) { return schedule::share_iterations(body, unit); });
+    }
   }
 
   /// Runs a pass that changes more of the program than its loops.
@@ -103,6 +112,7 @@ class Pipeline {
   Vector<RowsInPlace> rows_in_place() const { return find_rows_in_place(program_); }
 
   void enter(ir::Level level) { program_.level = level; }
+  void enter(Stage stage) { stage_ = stage; }
 
   void flatten() {
     program_ = flatten_storage(program_);
@@ -129,13 +139,14 @@ class Pipeline {
 
   void report(const char* name) {
     if (options_.verify) ir::verify(program_, program_.level);
-    if (options_.observer) options_.observer->after(name, program_);
+    if (options_.observer) options_.observer->after(name, stage_, program_);
     if (!dump_) return;
     const std::string text = ir::print(program_);
     std::fprintf(stderr, "--- after %s\n%s", name, text.c_str());
   }
 
   ir::Program program_;
+  Stage stage_ = Stage::scheduled;
   const PipelineOptions& options_;
   const char* dump_;
 };
@@ -197,6 +208,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
 /// Register tiles over packed weights.
 inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& target,
                        const schedule::CacheSizes& caches) {
+  p.enter(Stage::tiled);
   p.run("tile_nests", [&](const ir::Stmt& s) {
     return schedule::tile_nests(s, target, schedule.tiling, caches, schedule.team_sizes());
   });
@@ -207,25 +219,39 @@ inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& targ
   if (schedule.max_workers > 1) p.run("prefetch_rows", schedule::prefetch_rows);
 }
 
+/// A schedule of the loops by hand. Loops that workers share are cut between whole vectors.
+inline void schedule_by_hand(Pipeline& p, const Schedule& schedule, const Target& target) {
+  p.by_hand(*schedule.by_hand, schedule, target);
+  p.enter(Stage::tiled);
+  p.run("share_iterations",
+        [&](const ir::Stmt& s) { return schedule::share_iterations(s, schedule::lanes_of(target, DType::f32)); });
+}
+
 /// Loops as the schedule says: by hand, or the compiler's own.
 inline void schedule_loops(Pipeline& p, const Schedule& schedule, const Target& target,
                            const schedule::CacheSizes& caches) {
-  if (schedule.by_hand) return p.by_hand(*schedule.by_hand, schedule, target, schedule::lanes_of(target, DType::f32));
+  if (schedule.by_hand) return schedule_by_hand(p, schedule, target);
   const Vector<RowsInPlace> in_place = schedule_nests(p, schedule, target);
   tile_loops(p, schedule, target, caches);
   if (!in_place.empty())
     p.run_on_program("read_in_place", [&](ir::Program& program) { read_in_place(program, in_place); });
 }
 
-/// The program as the cost model sees it: scheduled, but for register tiles.
+/// The program as the cost model sees it: the last one of the stage `scheduled`.
 inline ir::Program before_tiles(const ir::Program& lowered, const Schedule& schedule, const Target& target) {
-  const PipelineOptions options;
+  struct Last final : PassObserver {
+    ir::Program scheduled;
+    void after(const char*, Stage stage, const ir::Program& program) override {
+      if (stage == Stage::scheduled) scheduled = program;
+    }
+  } last;
+  const PipelineOptions options{false, &last, {}};
   Pipeline p(lowered, options);
   if (schedule.by_hand)
-    schedule_loops(p, schedule, target, options.caches);
+    schedule_by_hand(p, schedule, target);  // to the end: later steps may be refused as well
   else
     schedule_nests(p, schedule, target);
-  return p.take();
+  return last.scheduled;
 }
 
 /// From the lowered ILIR (level `loops`) to level `device`. With `CORTEX_DUMP` set, prints after each pass that changed
@@ -236,6 +262,7 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
   schedule_loops(p, schedule, target, options.caches);
 
   // Down to the machine
+  p.enter(Stage::device);
   p.run("resolve_structure",
         [&](const ir::Stmt& s) { return resolve_structure(s, lowered.field_components, lowered.chains); });
   if (!schedule.exact) p.run("approximate_activations", approximate_activations);

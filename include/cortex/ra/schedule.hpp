@@ -24,6 +24,8 @@ class LoopSchedule {
   /// Whether several workers may run the program.
   virtual bool has_barriers() const = 0;
   virtual std::string text(std::size_t step) const = 0;
+  /// Whether a step writes nests out for each number of rows, of which a call runs one.
+  virtual bool makes_tiles(std::size_t step) const = 0;
   /// Throws `Error{invalid_schedule}` with the reason if the step would change what is computed.
   virtual ir::Stmt apply(std::size_t step, const ir::Stmt& body, const Target& target) const = 0;
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "cortex/base/clock.hpp"
 #include "cortex/pass/pipeline.hpp"
@@ -39,20 +38,15 @@ class Keeper final : public pass::PassObserver {
 
   pass::PipelineOptions observing() { return {options_.verify, this, {}}; }
 
-  void after(const char* pass, const ir::Program& program) override {
-    const std::string_view name = pass;
-    tiling_ |= name == "tile_nests" || name == "share_threads" || name == "share_bound_loops" || name == "share_loads";
-    resolved_ |= name == "resolve_structure" || name == "approximate_activations" || name == "vectorize" ||
-                 name == "flatten_storage";
-    if (!tiling_ && !resolved_) executable_.scheduled = program;
-    if (!resolved_) executable_.tiled = program;
-    if (options_.observer) options_.observer->after(pass, program);
+  void after(const char* pass, pass::Stage stage, const ir::Program& program) override {
+    if (stage == pass::Stage::scheduled) executable_.scheduled = program;
+    if (stage != pass::Stage::device) executable_.tiled = program;
+    if (options_.observer) options_.observer->after(pass, stage, program);
   }
 
  private:
   Executable& executable_;
   const pass::PipelineOptions& options_;
-  bool tiling_ = false, resolved_ = false;
 };
 
 /// A target may be the user's own description: what shapes of tiles and loops are divided by is held to what machines

@@ -264,9 +264,9 @@ class Functor {
   const runtime::Executable& executable() const { return *model_->executable(); }
 
   /// The model as text: "ra" the operator graph, "ilir" the loops made of it, "scheduled" the loops that are left of
-  /// these, with barriers, packed weights and shared memory; "tiled" the same as register tiles, for each number of
-  /// rows; "llvm" the LLVM IR (empty for the interpreter). Throws `Error{invalid_argument}` for any other name.
-  /// `explain` in `cortex/explain.hpp` says what they amount to.
+  /// these, with barriers, packed weights and shared memory; "tiled" the same with each worker's own iterations, as
+  /// register tiles for each number of rows; "llvm" the LLVM IR (empty for the interpreter). Throws
+  /// `Error{invalid_argument}` for any other name. `explain` in `cortex/explain.hpp` says what they amount to.
   std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
  private:
