@@ -1,7 +1,7 @@
-// Branches whose questions are asked at some nodes alone, and operators that several of their sides need: results are
-// what plain recursion gives, and nothing is read that was not checked.
+// Branches whose questions are asked at some nodes alone, and operators that several of their sides, or several
+// recursions, need: results are what plain recursion gives, and nothing is read that was not checked.
+#include <array>
 #include <catch2/catch.hpp>
-#include <memory>
 #include <vector>
 
 #include "support/compile.hpp"
@@ -174,5 +174,125 @@ TEST_CASE("a row of a table that one side reads at a fixed number has to be ther
     CHECK_THAT(result.error().message, Catch::Contains("Emb"));
     model.bind("Emb", std::vector<float>(2 * 8, 1));
     CHECK(model(a)[0][0] == 100);
+  }
+}
+
+TEST_CASE("what follows from weights alone is there for later recursions too", "[branches]") {
+  const Dim H("one", 1);
+  Model<Item> m("freed", tree);
+  auto b = m.input<float>("b", H);
+  auto y = m.compute("y", H, [&](auto, auto i) { return 2.f * b(i); });
+  auto x = m.compute("x", H, [&](auto n, auto i) { return y(n, i) + 1.f; });
+  auto h_in = m.placeholder<float>("h", H);
+  auto h = m.recursion(
+      h_in, m.compute("body", H, [&](auto n, auto i) { return x(n, i) + h_in(first(n), i) + h_in(second(n), i); }));
+  auto out = m.output<float>("out", H, [&](auto n, auto i) { return 10.f * x(n, i) + h(n, i); });
+  check_roots(m.program(out, h), {105, 91, 77, 77, 77}, [](auto& model) { model.bind("b", {3.f}); });
+}
+
+TEST_CASE("what follows from weights alone at leaves is there for later recursions too", "[branches]") {
+  const Dim H("one", 1);
+  Model<Item> m("freed_at_leaves", tree);
+  auto b = m.input<float>("b", H);
+  auto h_in = m.placeholder<float>("h", H);
+  auto pre = m.compute("pre", H, [&](auto n, auto i) { return b(i) + h_in(first(n), i) + h_in(second(n), i); });
+  auto gate = m.compute("gate", H, [&](auto n, auto i) { return pre(n, i) + 1.f; });
+  auto h = m.recursion(h_in, m.compute("body", H, [&](auto n, auto i) { return 2.f * gate(n, i); }));
+  auto out = m.output<float>("out", H, [&](auto n, auto i) { return 10.f * gate(n, i); });
+  check_roots(m.program(out, h), {260, 100, 20, 20, 20}, [](auto& model) { model.bind("b", {1.f}); });
+}
+
+namespace {
+
+const std::vector<float> powers{1, 2, 4, 8, 16};
+
+/// x = 2 Emb[word], and a recursion that adds it up; what a later one reads of x is the earlier one's.
+struct Shared {
+  Dim V{"vocabulary"}, H{"one", 1};
+  Model<Item> m{"shared", tree};
+  Input<2> Emb = m.input<float>("Emb", V, H);
+  Placeholder<Item, float, 1> early_in = m.placeholder<float>("early_h", H), h = m.placeholder<float>("h", H);
+  auto x() {
+    return m.compute("x", H, [this](auto n, auto i) { return 2.f * Emb(word(n), i); });
+  }
+  template <class X>
+  auto early(const X& x) {
+    return m.recursion(early_in, m.compute("early", H, [&](auto n, auto i) {
+      return x(n, i) + early_in(first(n), i) + early_in(second(n), i);
+    }));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("leaves of a later recursion read what an earlier one has of them, and not its inner nodes'", "[branches]") {
+  Shared s;
+  const auto x = s.x();
+  const auto early = s.early(x);
+  auto leaf = s.m.compute("leaf", s.H, [&](auto n, auto i) { return 100.f + x(n, i); });
+  auto inner = s.m.compute("inner", s.H, [&](auto n, auto i) { return s.h(first(n), i) + s.h(second(n), i); });
+  auto late = s.m.recursion(s.h, s.m.if_then_else(
+                                     "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  check_roots(s.m.program(late, early), {314, 206, 102, 104, 108}, [](auto& model) { model.bind("Emb", powers); });
+}
+
+TEST_CASE("a part reads what an earlier recursion has though another part computes it again", "[branches]") {
+  Shared s;
+  const auto x = s.x();
+  const auto early = s.early(x);
+  const auto below = [&](auto n, auto i) { return s.h(first(n), i) + s.h(second(n), i); };
+  auto leaf = s.m.compute("leaf", s.H, [](auto, auto) { return cast<float>(1); });
+  auto plain = s.m.compute("plain", s.H, [&](auto n, auto i) { return x(n, i) + below(n, i); });
+  auto with = s.m.compute("with", s.H, [&](auto n, auto i) { return 100.f + x(n, i) + below(n, i); });
+  auto without = s.m.compute("without", s.H, [&](auto n, auto i) { return 1000.f + below(n, i); });
+  auto odd = s.m.if_then_else(
+      "odd", [](auto n) { return word(n) % 2 == 1; }, with, without);
+  auto inner = s.m.switch_(
+      "inner", [](auto n) { return kind(n); }, when(2, plain), otherwise(odd));
+  auto late = s.m.recursion(s.h, s.m.if_then_else(
+                                     "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  check_roots(s.m.program(late, early), {151, 118, 1, 1, 1}, [](auto& model) { model.bind("Emb", powers); });
+}
+
+TEST_CASE("each switch refuses what it has no case for", "[branches]") {
+  const Dim H("one", 1);
+  Model<Item> m("two_switches", tree);
+  auto h = m.placeholder<float>("h", H), c = m.placeholder<float>("c", H);
+  auto one = m.compute("of_0", H, [&](auto n, auto i) { return 1.f + h(first(n), i); });
+  auto two = m.compute("of_1", H, [&](auto n, auto i) { return 2.f + c(first(n), i); });
+  auto three = m.compute("of_2", H, [](auto, auto) { return cast<float>(3); });
+  const auto key = [](auto n) { return kind(n); };
+  auto narrow = m.switch_("narrow", key, when(0, one), when(1, two));
+  auto wide = m.switch_("wide", key, when(0, one), when(1, two), when(2, three));
+  const auto program = m.recursion_op(h, narrow, c, wide);
+  for (const Schedule& schedule : schedules()) {
+    const auto model = test::compile_here(program, schedule);
+    const auto result = model.try_call(Item{2, 0});
+    REQUIRE_FALSE(result.has_value());
+    CHECK(result.error().code == Code::out_of_range);
+    CHECK(model(Item{1, 0})[0][0] == 2);
+  }
+}
+
+TEST_CASE("an array of one integer is read by component as any other", "[branches]") {
+  struct Node {
+    std::array<int, 1> ids;
+    std::vector<const Node*> kids;
+  };
+  const Dim V{"vocabulary"}, H("one", 1);
+  Model<Node> m("one_of_one", tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return Emb(cortex::field<&Node::ids>(n)[0], i) +
+           sum(cortex::children<&Node::kids>(n), [&](auto k) { return h(k, i); });
+  });
+  const auto program = m.recursion_op(h, body);
+  for (const Schedule& schedule : schedules()) {
+    auto model = test::compile_here(program, schedule);
+    model.bind("Emb", powers);
+    const Node a{{2}, {}}, b{{4}, {}}, top{{0}, {&a, &b}};
+    CHECK(model(top)[0][0] == 21);
+    CHECK(model.try_call(Node{{5}, {}}).error().code == Code::out_of_range);
   }
 }

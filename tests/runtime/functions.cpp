@@ -51,6 +51,7 @@ const Function functions[] = {
      [](double x, double y, double v) { return of_power(y * std::log(std::abs(x)), v); }},
     {"pow_33", [](double x, double) { return std::pow(x, 33); },
      [](double x, double, double v) { return of_power(33 * std::log(std::abs(x)), v); }},
+    {"pow_infinity", [](double x, double) { return std::pow(x, INFINITY); }, few},
     {"pow_of_3", [](double x, double) { return std::pow(3.0, x); },
      [](double x, double, double v) { return of_power(x * std::log(3.0), v); }},
 };
@@ -73,6 +74,7 @@ auto program() {
       out("elu", [](auto a, auto) { return elu(a, 1.5); }),
       out("leaky_relu", [](auto a, auto) { return leaky_relu(a, 0.125); }),
       out("pow", [](auto a, auto b) { return pow(a, b); }), out("pow_33", [](auto a, auto) { return pow(a, 33); }),
+      out("pow_infinity", [](auto a, auto) { return pow(a, INFINITY); }),
       out("pow_of_3", [](auto a, auto) { return pow(3, a); }));
 }
 

@@ -47,20 +47,6 @@ inline ir::Expr whole_power(ir::Expr x, int n) {
   }
 }
 
-/// x^y for a number y.
-inline ir::Expr power_by_number(const ir::Expr& x, double y) {
-  const bool whole = y == std::floor(y);
-  if (y == 0) return as(x, 1);
-  if (y == 0.5) return of(ir::UnaryOp::sqrt, x);
-  if (whole && std::abs(y) <= 32) {
-    const ir::Expr product = whole_power(x, int(std::abs(y)));
-    return y > 0 ? product : as(x, 1) / product;
-  }
-  const ir::Expr magnitude = of(ir::UnaryOp::exp, as(x, y) * of(ir::UnaryOp::log, whole ? of(ir::UnaryOp::abs, x) : x));
-  if (!whole || std::fmod(y, 2) == 0) return magnitude;
-  return ir::Select::make(less_than_0(x), of(ir::UnaryOp::neg, magnitude), magnitude);
-}
-
 /// x^y, both data: e^(y log|x|), where that has a meaning, with the sign of odd powers.
 inline ir::Expr power_of_data(const ir::Expr& x, const ir::Expr& y) {
   const auto is = [](const ir::Expr& a, const ir::Expr& b) { return ir::binary(ir::BinaryOp::eq, a, b); };
@@ -72,6 +58,21 @@ inline ir::Expr power_of_data(const ir::Expr& x, const ir::Expr& y) {
   const ir::Expr below_0 = ir::Select::make(even, magnitude, odd);
   const ir::Expr signed_power = ir::Select::make(less_than_0(x), below_0, magnitude);
   return ir::Select::make(is(y, as(y, 0)), one, signed_power);
+}
+
+/// x^y for a number y.
+inline ir::Expr power_by_number(const ir::Expr& x, double y) {
+  if (std::isinf(y)) return power_of_data(x, as(x, y));
+  const bool whole = y == std::floor(y);
+  if (y == 0) return as(x, 1);
+  if (y == 0.5) return of(ir::UnaryOp::sqrt, x);
+  if (whole && std::abs(y) <= 32) {
+    const ir::Expr product = whole_power(x, int(std::abs(y)));
+    return y > 0 ? product : as(x, 1) / product;
+  }
+  const ir::Expr magnitude = of(ir::UnaryOp::exp, as(x, y) * of(ir::UnaryOp::log, whole ? of(ir::UnaryOp::abs, x) : x));
+  if (!whole || std::fmod(y, 2) == 0) return magnitude;
+  return ir::Select::make(less_than_0(x), of(ir::UnaryOp::neg, magnitude), magnitude);
 }
 
 inline ir::Expr power(const Operand& x, const Operand& y) {

@@ -207,6 +207,7 @@ ra::Accessor described_accessor() {
   if constexpr (A::kind == structure::AccessorKind::field) {
     result.dtype = A::template dtype<Node>();
     result.components = A::template components<Node>();
+    result.array = A::template is_vector<Node>();
     result.own_length = result.components == 0;
   }
   return result;

@@ -219,10 +219,11 @@ inline Placement::Pass hoist_one(Recursion recursion) {
 /// Sorts the definitions by stage.
 inline Placement hoist(Vector<Recursion> recursions) {
   Placement result;
-  detail::drop_repeated(recursions);
-  // Each version apart: what depends on the node among inner nodes may be the same for all leaves.
+  // Each version apart: what depends on the node among inner nodes may be the same for all leaves. What is left has rows
+  // for nodes, which later recursions may read.
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) detail::NodeFreer(result.once).run(version);
+  detail::drop_repeated(recursions);
   for (Recursion& recursion : recursions) result.passes.push_back(detail::hoist_one(std::move(recursion)));
   return result;
 }

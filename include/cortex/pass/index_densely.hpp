@@ -39,7 +39,8 @@ class DenseIndexer {
   }
 
  private:
-  /// Where a walk stands: in which loop that carries a dependence, at which node, and in which row of its batch.
+  /// Where a walk stands: in which loop that carries a dependence, or after which; in which part; at which node, and in
+  /// which row of its batch. Rows hold what they are given for as long as it stays in one region.
   struct Place {
     std::string region;
     bool sequential = false;
@@ -128,7 +129,8 @@ class DenseIndexer {
     if (carries) place_.region = "loop " + std::to_string(++loops_);
     const bool rows = let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence);
     const bool alone = rows && !carries && place_.region.empty();  // outside of any loop that carries a dependence
-    if (alone) place_.region = "rows of " + ir::print(ir::substitute(let->value, {{loop.var.get(), ir::imm(0)}}));
+    if (alone) place_.region = "after loop " + std::to_string(loops_);
+    if (rows) place_.region += part_of(*let);
     if (rows && !(alone && !over_leaves(*let))) {
       place_.sequential = loop.dim == dims::sequence;
       place_.let = let->var;
@@ -138,6 +140,15 @@ class DenseIndexer {
     const ir::Stmt result = self.children(loop);
     place_ = outside;
     return result;
+  }
+
+  /// Which part of a batch, or of the leaves, has these rows; nothing for all of it.
+  static std::string part_of(const ir::LetStmt& let) {
+    std::string part;
+    ir::visit_with(let.value, [&](const ir::UfCall& call) {
+      if (call.uf.kind == ir::UfKind::part_node) part = ", part " + ir::print(call.args[0]);
+    });
+    return part;
   }
 
   /// Leaves are a batch, so a row per leaf fits where a row per node of the largest batch does; a row per inner node,

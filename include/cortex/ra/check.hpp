@@ -369,9 +369,10 @@ class OpChecker {
     const Accessor& accessor = graph_.fields[std::size_t(n.uf.accessor)];
     if (is_float(accessor.dtype))
       fail({"field ", in_quotes(accessor.name), " holds floating-point data; read it through a field operator"});
-    if ((accessor.components > 1) != (n.args.size() == 2))
+    const bool array = accessor.array || accessor.components > 1;
+    if (array != (n.args.size() == 2))
       fail({"field ", in_quotes(accessor.name), " has ", std::to_string(accessor.components),
-            " component(s); it is read with ", (accessor.components > 1 ? "the number of one" : "no index")});
+            " component(s); it is read with ", (array ? "the number of one" : "no index")});
     if (n.args.size() < 2) return;
     if (has_load(n.args[1]))
       fail({"(P.1) control flow depends on the structure alone: field ", in_quotes(accessor.name),

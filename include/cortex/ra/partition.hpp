@@ -106,7 +106,8 @@ class QuestionCollector {
       Vector<std::int64_t> values = op.cases;
       const bool own = s.partitions && ir::equal(s.key, key) && s.nodes == use.nodes && same(s.guard, use.guard);
       const bool subset = all_of(s.values, [&](std::int64_t v) { return contains(values, v); });
-      if (!own || !subset) continue;
+      if (own && subset && s.exhaustive && s.values.size() == values.size()) return;
+      if (!own || !subset || s.exhaustive) continue;  // another switch refuses what is not among those values
       s.values = std::move(values);
       s.exhaustive = true;
       return;
