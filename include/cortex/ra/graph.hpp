@@ -61,9 +61,9 @@ struct Accessor {
   bool optional = false;                   // child: may be absent at any node
   DType dtype = DType::i32;                // field: of one element
   int components = 1;                      // field: number of elements
-  bool array = false;                      // field: read by component also where it has one
   Relation relation = Relation::children;  // children: what they are
   bool own_length = false;                 // field: nodes say themselves how many they have, and must have `components`
+  bool array = false;                      // field: read by component also where it has one
 };
 
 /// What kind of structure the model is declared for (R7).
