@@ -111,8 +111,8 @@ TEST_CASE("where a device has no room for tables, calls compute what they would 
     auto result = on.try_call(t.b.items.roots);
     t.fake.recover();
     if (!result) continue;
+    without += result->counters().launches == 1;  // so far; what gathers the roots is one, too
     CHECK(difference(all_roots(*result), t.b.right) <= 1);
-    without += result->counters().launches == 1;
     CHECK(t.fake.problem == "");  // what was under way for tables that have failed has read no memory that was gone
   }
   CHECK(without > 3);
