@@ -264,8 +264,8 @@ inline bool has_tables(const Executable& executable) {
   return !executable.program.tabulations.empty() && executable.guarded.empty();
 }
 
-/// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order;
-/// where memory runs out, calls compute what the table would hold. `start(tabulation, extents, wanted)` runs the
+/// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order,
+/// until memory runs out: calls compute what the others would hold. `start(tabulation, extents, wanted)` runs the
 /// program for the values of that tabulation's fields, for what the buffers `wanted` hold then, and gives what has
 /// `take(tabulation)` for each tabulation that is made in the same run.
 template <class AnyTables, class Start>
@@ -281,13 +281,13 @@ void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>
     extents.push_back(extents_of(executable, tabulation, shapes));
     const std::size_t own = table_bytes(executable, tabulation, extents.back());
     fits.push_back(own <= budget - bytes);
-    if (fits.back()) bytes += own;
+    if (fits.back())
+      bytes += own;
+    else
+      tables[fits.size() - 1] = nullptr;
   }
   for (std::size_t t = 0; t < all.size(); ++t) {
-    if (tables[t] || !fits[t]) {
-      if (!fits[t]) tables[t] = nullptr;
-      continue;
-    }
+    if (tables[t] || !fits[t]) continue;
     Vector<std::size_t> made;
     Vector<int> wanted;
     for (std::size_t u = t; u < all.size(); ++u) {
@@ -303,6 +303,7 @@ void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>
       for (const std::size_t u : made) tables[u] = run.take(all[u]);
     } catch (const Error& error) {
       if (error.code != Code::out_of_memory) throw;
+      return;
     }
   }
 }
