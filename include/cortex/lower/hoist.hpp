@@ -219,8 +219,8 @@ inline Placement::Pass hoist_one(Recursion recursion) {
 /// Sorts the definitions by stage.
 inline Placement hoist(Vector<Recursion> recursions) {
   Placement result;
-  // Each version apart: what depends on the node among inner nodes may be the same for all leaves. What is left has rows
-  // for nodes, which later recursions may read.
+  // Each version apart: what depends on the node among inner nodes may be the same for all leaves. What is left has
+  // rows for nodes, which later recursions may read.
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) detail::NodeFreer(result.once).run(version);
   detail::drop_repeated(recursions);
