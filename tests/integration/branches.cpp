@@ -82,47 +82,62 @@ TEST_CASE("a question that one side of a branch asks says nothing of the other s
   check_roots(m.recursion_op(h, body), {502, 401, 1, 200, 1}, [](auto&) {});
 }
 
+namespace {
+
+/// A model that reads rows of a table by word, and what binds five of them: x is 2, 4, 8, 16, 32.
+struct Rows {
+  explicit Rows(const char* name) : m(name, tree) {}
+  Dim V{"vocabulary"}, H{"one", 1}, D{"width", 2};
+  Model<Item> m;
+  Input<2> Emb = m.input<float>("Emb", V, D);
+  Placeholder<Item, float, 1> h = m.placeholder<float>("h", H);
+
+  auto x() {
+    return m.compute("x", H, [this](auto n, auto) { return sum(D, [&](auto j) { return Emb(word(n), j); }); });
+  }
+  /// `own` of a node, and what its children have.
+  template <class Own>
+  auto with_below(const char* name, Own own) {
+    return m.compute(name, H, [=, this](auto n, auto i) { return own(n, i) + h(first(n), i) + h(second(n), i); });
+  }
+  static void bind(auto& model) { model.bind("Emb", {1.f, 1.f, 2.f, 2.f, 4.f, 4.f, 8.f, 8.f, 16.f, 16.f}); }
+};
+constexpr auto bind_rows = [](auto& model) { Rows::bind(model); };
+constexpr auto is_a_leaf = [](auto n) { return is_leaf(n); };
+
+}  // namespace
+
 TEST_CASE("what an earlier recursion has of all leaves, a later one reads in the parts of a switch", "[branches]") {
-  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
-  Model<Item> m("parts_of_leaves", tree);
-  auto Emb = m.input<float>("Emb", V, D);
-  auto x = m.compute("x", H, [&](auto n, auto) { return sum(D, [&](auto j) { return Emb(word(n), j); }); });
-  auto early_h = m.placeholder<float>("early_h", H), h = m.placeholder<float>("h", H);
-  const auto is_a_leaf = [](auto n) { return is_leaf(n); };
-  auto early_leaf = m.compute("early_leaf", H, [&](auto n, auto i) { return 2.f * x(n, i); });
-  auto early_inner = m.compute("early_inner", H, [&](auto n, auto i) { return early_h(first(n), i); });
-  auto early = m.recursion(early_h, m.if_then_else("early_body", is_a_leaf, early_leaf, early_inner));
-  auto zero = m.compute("zero", H, [&](auto n, auto i) { return x(n, i); });
-  auto more = m.compute("more", H, [&](auto n, auto i) { return 100.f + x(n, i); });
-  auto leaf = m.switch_(
+  Rows r("parts_of_leaves");
+  const auto x = r.x();
+  auto early_h = r.m.placeholder<float>("early_h", r.H);
+  auto early_leaf = r.m.compute("early_leaf", r.H, [&](auto n, auto i) { return 2.f * x(n, i); });
+  auto early_inner = r.m.compute("early_inner", r.H, [&](auto n, auto i) { return early_h(first(n), i); });
+  auto early = r.m.recursion(early_h, r.m.if_then_else("early_body", is_a_leaf, early_leaf, early_inner));
+  auto zero = r.m.compute("zero", r.H, [&](auto n, auto i) { return x(n, i); });
+  auto more = r.m.compute("more", r.H, [&](auto n, auto i) { return 100.f + x(n, i); });
+  auto leaf = r.m.switch_(
       "leaf", [](auto n) { return kind(n); }, when(0, zero), otherwise(more));
-  auto inner = m.compute("inner", H, [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); });
-  auto late = m.recursion(h, m.if_then_else("body", is_a_leaf, leaf, inner));
-  check_roots(m.program(late, early), {114, 106, 2, 104, 8}, [](auto& model) {
-    model.bind("Emb", {1.f, 1.f, 2.f, 2.f, 4.f, 4.f, 8.f, 8.f, 16.f, 16.f});
-  });
+  auto inner = r.m.compute("inner", r.H, [&](auto n, auto i) { return r.h(first(n), i) + r.h(second(n), i); });
+  auto late = r.m.recursion(r.h, r.m.if_then_else("body", is_a_leaf, leaf, inner));
+  check_roots(r.m.program(late, early), {114, 106, 2, 104, 8}, bind_rows);
 }
 
 TEST_CASE("an operator that several conditions need is computed where one of them holds", "[branches]") {
-  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
-  Model<Item> m("needed_twice", tree);
-  auto Emb = m.input<float>("Emb", V, D);
-  auto h = m.placeholder<float>("h", H);
-  const auto below = [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); };
-  auto x = m.compute("x", H, [&](auto n, auto) { return sum(D, [&](auto j) { return Emb(word(n), j); }); });
-  auto one = m.compute("one", H, [&](auto n, auto i) { return x(n, i) + below(n, i); });
-  auto two = m.compute("two", H, [&](auto n, auto i) { return 10.f * x(n, i) + below(n, i); });
-  auto none = m.compute("none", H, [&](auto n, auto i) { return 1000.f + below(n, i); });
-  auto rest = m.if_then_else(
+  Rows r("needed_twice");
+  const auto x = r.x();
+  auto one = r.with_below("one", [=](auto n, auto i) { return x(n, i); });
+  auto two = r.with_below("two", [=](auto n, auto i) { return 10.f * x(n, i); });
+  auto none = r.with_below("none", [](auto, auto) { return cast<float>(1000); });
+  auto rest = r.m.if_then_else(
       "rest", [](auto n) { return kind(n) == 2; }, two, none);
-  auto body = m.if_then_else(
+  auto body = r.m.if_then_else(
       "body", [](auto n) { return kind(n) == 1; }, one, rest);
-  const auto program = m.recursion_op(h, body);
-  const auto bind = [](auto& model) { model.bind("Emb", {1.f, 1.f, 2.f, 2.f, 4.f, 4.f, 8.f, 8.f, 16.f, 16.f}); };
-  check_roots(program, {2340, 1020, 1000, 4, 1000}, bind);
+  const auto program = r.m.recursion_op(r.h, body);
+  check_roots(program, {2340, 1020, 1000, 4, 1000}, bind_rows);
   for (const Schedule& schedule : schedules()) {
     auto model = test::compile_here(program, schedule);
-    bind(model);
+    Rows::bind(model);
     const Item a{0, -1}, b{1, 1}, far{0, 1 << 30}, ab{2, 0, &a, &b}, all{1, 4, &far, &ab};
     CHECK(model(all)[0][0] == 32 + 1000 + 20 + 1000 + 4);
     const Item wrong{1, 5};
@@ -131,40 +146,30 @@ TEST_CASE("an operator that several conditions need is computed where one of the
 }
 
 TEST_CASE("a branch that another one's side reads is computed where that side is taken", "[branches]") {
-  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
-  Model<Item> m("read_branch", tree);
-  auto Emb = m.input<float>("Emb", V, D);
-  auto h = m.placeholder<float>("h", H);
-  const auto below = [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); };
-  auto x = m.compute("x", H, [&](auto n, auto) { return sum(D, [&](auto j) { return Emb(word(n), j); }); });
-  auto seven = m.compute("seven", H, [](auto, auto) { return cast<float>(7); });
-  auto value = m.if_then_else(
+  Rows r("read_branch");
+  const auto x = r.x();
+  auto seven = r.m.compute("seven", r.H, [](auto, auto) { return cast<float>(7); });
+  const auto value = r.m.if_then_else(
       "value", [](auto n) { return word(n) % 2 != 0; }, x, seven);
-  auto with = m.compute("with", H, [&](auto n, auto i) { return value(n, i) + below(n, i); });
-  auto without = m.compute("without", H, [&](auto n, auto i) { return 100.f + below(n, i); });
-  const auto program = m.recursion_op(h, m.if_then_else(
-                                             "body", [](auto n) { return kind(n) == 1; }, with, without));
-  const auto bind = [](auto& model) { model.bind("Emb", {1.f, 1.f, 2.f, 2.f, 4.f, 4.f, 8.f, 8.f, 16.f, 16.f}); };
-  check_roots(program, {320, 120, 100, 4, 100}, bind);
+  auto with = r.with_below("with", [=](auto n, auto i) { return value(n, i); });
+  auto without = r.with_below("without", [](auto, auto) { return cast<float>(100); });
+  const auto program = r.m.recursion_op(r.h, r.m.if_then_else(
+                                                 "body", [](auto n) { return kind(n) == 1; }, with, without));
+  check_roots(program, {320, 120, 100, 4, 100}, bind_rows);
   for (const Schedule& schedule : schedules()) {
     auto model = test::compile_here(program, schedule);
-    bind(model);
+    Rows::bind(model);
     const Item a{0, -1}, b{1, 3}, far{2, (1 << 30) + 1}, ab{1, 0, &a, &b}, all{1, 1, &far, &ab};
     CHECK(model(all)[0][0] == 4 + 100 + 7 + 100 + 16);
   }
 }
 
 TEST_CASE("a row of a table that one side reads at a fixed number has to be there", "[branches]") {
-  const Dim V{"vocabulary"}, H("one", 1), D("width", 2);
-  Model<Item> m("fixed_row", tree);
-  auto Emb = m.input<float>("Emb", V, D);
-  auto h = m.placeholder<float>("h", H);
-  const auto below = [&](auto n, auto i) { return h(first(n), i) + h(second(n), i); };
-  auto with =
-      m.compute("with", H, [&](auto n, auto i) { return sum(D, [&](auto j) { return Emb(7, j); }) + below(n, i); });
-  auto without = m.compute("without", H, [&](auto n, auto i) { return 100.f + below(n, i); });
-  const auto program = m.recursion_op(h, m.if_then_else(
-                                             "body", [](auto n) { return kind(n) == 1; }, with, without));
+  Rows r("fixed_row");
+  auto with = r.with_below("with", [&](auto, auto) { return sum(r.D, [&](auto j) { return r.Emb(7, j); }); });
+  auto without = r.with_below("without", [](auto, auto) { return cast<float>(100); });
+  const auto program = r.m.recursion_op(r.h, r.m.if_then_else(
+                                                 "body", [](auto n) { return kind(n) == 1; }, with, without));
   for (const Schedule& schedule : schedules()) {
     auto model = test::compile_here(program, schedule);
     model.bind("Emb", std::vector<float>(2 * 7, 1));
@@ -231,8 +236,7 @@ TEST_CASE("leaves of a later recursion read what an earlier one has of them, and
   const auto early = s.early(x);
   auto leaf = s.m.compute("leaf", s.H, [&](auto n, auto i) { return 100.f + x(n, i); });
   auto inner = s.m.compute("inner", s.H, [&](auto n, auto i) { return s.h(first(n), i) + s.h(second(n), i); });
-  auto late = s.m.recursion(s.h, s.m.if_then_else(
-                                     "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  auto late = s.m.recursion(s.h, s.m.if_then_else("body", is_a_leaf, leaf, inner));
   check_roots(s.m.program(late, early), {314, 206, 102, 104, 108}, [](auto& model) { model.bind("Emb", powers); });
 }
 
@@ -249,8 +253,7 @@ TEST_CASE("a part reads what an earlier recursion has though another part comput
       "odd", [](auto n) { return word(n) % 2 == 1; }, with, without);
   auto inner = s.m.switch_(
       "inner", [](auto n) { return kind(n); }, when(2, plain), otherwise(odd));
-  auto late = s.m.recursion(s.h, s.m.if_then_else(
-                                     "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  auto late = s.m.recursion(s.h, s.m.if_then_else("body", is_a_leaf, leaf, inner));
   check_roots(s.m.program(late, early), {151, 118, 1, 1, 1}, [](auto& model) { model.bind("Emb", powers); });
 }
 

@@ -36,11 +36,11 @@ class Ways {
   /// Whether `way` is a new one; empty: always.
   bool add(ir::Expr way) {
     if (always_ || any_of(ways_, [&](const ir::Expr& w) { return leads_through(way, w); })) return false;
-    for (std::size_t w = 0; way && w < ways_.size(); ++w) {
-      if (!parts(way, ways_[w])) continue;
-      way = stem_of_both(way, ways_[w]);
-      ways_.erase(ways_.begin() + std::ptrdiff_t(w));
-      w = std::size_t(-1);  // which may part from another one
+    while (way) {  // what is left of two may part from another one
+      const auto other = std::find_if(ways_.begin(), ways_.end(), [&](const ir::Expr& w) { return parts(way, w); });
+      if (other == ways_.end()) break;
+      way = stem_of_both(way, *other);
+      ways_.erase(other);
     }
     if (way)
       ways_.push_back(std::move(way));
@@ -49,7 +49,8 @@ class Ways {
     return true;
   }
 
-  /// Empty: always.
+  bool any() const { return always_ || !ways_.empty(); }
+  /// Of any way; empty: always.
   ir::Expr condition() const {
     ir::Expr any;
     if (always_) return any;
@@ -103,9 +104,7 @@ class VersionBuilder {
 
  private:
   struct Use {
-    bool needed = false;
-    Ways ways;
-    ir::Expr guard;                                   // over `node_`; empty: always
+    Ways ways;                                        // over `node_`
     Vector<std::pair<ir::Buffer, ir::Expr>> targets;  // buffers that take this operator's value, and when
   };
 
@@ -136,10 +135,7 @@ class VersionBuilder {
   }
 
   void need(int i, const ir::Expr& way) {
-    Use& use = uses_[std::size_t(i)];
-    if (!use.ways.add(way)) return;
-    use.needed = true;
-    use.guard = use.ways.condition();
+    if (!uses_[std::size_t(i)].ways.add(way)) return;
     if (op(i).kind == ra::OpKind::compute)
       for_each_read(op(i).body, [&](const ir::Load& load) { read(load.buffer, way); });
   }
@@ -178,14 +174,15 @@ class VersionBuilder {
   /// is needed, else to its own; the other takers get copies.
   void emit(int i, Vector<Definition>& out) {
     const Use& use = uses_[std::size_t(i)];
-    if (!use.needed || op(i).kind == ra::OpKind::input) return;
+    if (!use.ways.any() || op(i).kind == ra::OpKind::input) return;
+    const ir::Expr guard = use.ways.condition();
     ir::Buffer home = op(i).buffer;
     std::size_t taken = use.targets.size();
     if (op(i).kind == ra::OpKind::compute) {
       for (std::size_t t = 0; t < use.targets.size() && taken == use.targets.size(); ++t)
-        if (same(use.targets[t].second, use.guard)) taken = t;
+        if (same(use.targets[t].second, guard)) taken = t;
       if (taken < use.targets.size()) home = use.targets[taken].first;
-      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), use.guard, i};
+      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), guard, i};
       for (std::size_t d = 0; d < op(i).dims.size(); ++d)
         definition.indices.push_back({op(i).index_vars[d], op(i).dims[d]});
       home_.insert_or_assign(op(i).buffer.id(), home);

@@ -173,12 +173,11 @@ class Result {
     }
     Vector<jit::CudaPointer> rows(roots_);
     for (std::size_t r = 0; r < roots_; ++r) rows[r] = address_of(r, view);
-    if (runtime::CudaWorkspace::lie_apart(rows, view.row_bytes)) {
-      Vector<T> all(roots_ * std::size_t(view.size));
-      std::memcpy(all.data(), call_.gather_back(view), all.size() * sizeof(T));
-      return all;
-    }
-    return dense<T>(view, rows);
+    const runtime::CudaWorkspace::Transfers transfers(rows, view.row_bytes);  // roots of different groups lie apart
+    if (!transfers.are_many()) return dense<T>(view, transfers);
+    Vector<T> all(roots_ * std::size_t(view.size));
+    std::memcpy(all.data(), call_.gather_back(view), all.size() * sizeof(T));
+    return all;
   }
   template <class T, class Node>
   Vector<T> node_of(const Node* node, const runtime::StateView& view) {
@@ -196,13 +195,13 @@ class Result {
   Vector<T> row(std::size_t group, std::int32_t node, const runtime::StateView& view) {
     wait();
     const jit::CudaPointer at = call_->state(group, view) + std::uint64_t(node) * view.row_bytes;
-    return dense<T>(view, {&at, 1});
+    return dense<T>(view, {{&at, 1}, view.row_bytes});
   }
   /// Rows of the device, copied to the host one after the other without what pads them.
   template <class T>
-  Vector<T> dense(const runtime::StateView& view, std::span<const jit::CudaPointer> rows) {
-    Vector<T> all(rows.size() * std::size_t(view.size));
-    call_->copy_back(rows, view.row_bytes, [&](std::size_t i, const std::byte* row) {
+  Vector<T> dense(const runtime::StateView& view, const runtime::CudaWorkspace::Transfers& transfers) {
+    Vector<T> all(transfers.at.size() * std::size_t(view.size));
+    call_->copy_back(transfers, [&](std::size_t i, const std::byte* row) {
       runtime::detail::copy_dense(view, row, all.data() + i * std::size_t(view.size));
     });
     return all;

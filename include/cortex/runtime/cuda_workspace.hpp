@@ -228,32 +228,50 @@ class CudaWorkspace {
     return pointers_[table_of(group, 0) + std::size_t(view.buffer)];
   }
 
-  /// Brings rows of `bytes` bytes to the host, waits for them, and gives each to `take(number, const std::byte*)`. The
-  /// call has been waited for, and the stream that it was made on may be no more.
+  /// How rows come to the host: rows near each other in one transfer, with what lies between them, since to begin
+  /// another takes longer.
+  struct Transfers {
+    struct Piece {
+      jit::CudaPointer from, to;
+    };
+    Vector<Piece> pieces;
+    Vector<std::size_t> at;  // [rows] in what the pieces bring, one after the other
+
+    Transfers(std::span<const jit::CudaPointer> rows, std::size_t bytes) : at(rows.size()) {
+      constexpr std::size_t worth = 32 << 10;  // bytes that are sent in the time that a transfer takes to begin
+      Vector<std::size_t> order(rows.size());
+      for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
+      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
+      std::size_t total = 0;
+      for (const std::size_t i : order) {
+        if (pieces.empty() || rows[i] > pieces.back().to + worth) pieces.push_back({rows[i], rows[i]});
+        Piece& last = pieces.back();
+        total += std::size_t(rows[i] + bytes - last.to);
+        last.to = rows[i] + bytes;
+        at[i] = total - bytes;
+      }
+    }
+
+    /// So many that a kernel brings the rows sooner: each takes about as long to begin as a launch.
+    bool are_many() const { return pieces.size() > 2; }
+  };
+
+  /// Brings rows to the host, waits for them, and gives each to `take(number, const std::byte*)`. The call has been
+  /// waited for, and the stream that it was made on may be no more.
   template <class Take>
-  void copy_back(std::span<const jit::CudaPointer> rows, std::size_t bytes, const Take& take) {
-    Vector<std::size_t> at(rows.size());
-    const Vector<Transfer> transfers = transfers_of(rows, bytes, at);
+  void copy_back(const Transfers& transfers, const Take& take) {
     std::size_t total = 0;
-    for (const Transfer& transfer : transfers) total += std::size_t(transfer.to - transfer.from);
+    for (const Transfers::Piece& piece : transfers.pieces) total += std::size_t(piece.to - piece.from);
     grow(landing_, total);
     device_->on_own_stream("a copy of results", [&](jit::CudaHandle stream) {
       std::size_t landed = 0;
-      for (const Transfer& transfer : transfers) {
-        const std::size_t length = std::size_t(transfer.to - transfer.from);
-        enqueue_copy(landing_.data() + landed, transfer.from, length, stream);
+      for (const Transfers::Piece& piece : transfers.pieces) {
+        const std::size_t length = std::size_t(piece.to - piece.from);
+        enqueue_copy(landing_.data() + landed, piece.from, length, stream);
         landed += length;
       }
     });
-    for (std::size_t i = 0; i < rows.size(); ++i) take(i, landing_.data() + at[i]);
-  }
-
-  /// Whether rows of `bytes` bytes take so many transfers that a kernel brings them sooner: each takes about as long to
-  /// begin as a launch, and roots of different groups lie apart.
-  static bool lie_apart(std::span<const jit::CudaPointer> rows, std::size_t bytes) {
-    constexpr std::size_t most_transfers = 2;
-    Vector<std::size_t> at(rows.size());
-    return transfers_of(rows, bytes, at).size() > most_transfers;
+    for (std::size_t i = 0; i < transfers.at.size(); ++i) take(i, landing_.data() + transfers.at[i]);
   }
 
   /// The rows of a state at all roots, dense and one after the other, as the kernel `function` has written them to
@@ -269,30 +287,6 @@ class CudaWorkspace {
   }
 
  private:
-  struct Transfer {
-    jit::CudaPointer from, to;
-  };
-
-  /// The transfers that bring rows of `bytes` bytes, and where each row is `at` in what they bring. Rows near each
-  /// other come in one, with what lies between them: to begin another takes longer.
-  static Vector<Transfer> transfers_of(std::span<const jit::CudaPointer> rows, std::size_t bytes,
-                                       Vector<std::size_t>& at) {
-    constexpr std::size_t worth = 32 << 10;  // bytes that are sent in the time that a transfer takes to begin
-    Vector<std::size_t> order(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
-    Vector<Transfer> transfers;
-    std::size_t total = 0;
-    for (const std::size_t i : order) {
-      if (transfers.empty() || rows[i] > transfers.back().to + worth) transfers.push_back({rows[i], rows[i]});
-      Transfer& last = transfers.back();
-      total += std::size_t(rows[i] + bytes - last.to);
-      last.to = rows[i] + bytes;
-      at[i] = total - bytes;
-    }
-    return transfers;
-  }
-
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -544,7 +538,7 @@ class CudaWorkspace {
   void check_barrier() {
     std::int32_t fault[3] = {};
     const jit::CudaPointer at = words_.at();
-    copy_back({&at, 1}, sizeof fault,
+    copy_back(Transfers({&at, 1}, sizeof fault),
               [&](std::size_t, const std::byte* bytes) { std::memcpy(fault, bytes, sizeof fault); });
     if (!fault[0]) return;
     clear_words();
