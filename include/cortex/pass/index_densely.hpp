@@ -43,7 +43,7 @@ class DenseIndexer {
   /// which row of its batch. Rows hold what they are given for as long as it stays in one region.
   struct Place {
     std::string region;
-    bool sequential = false;
+    bool sequential = false, shared = false;  // nodes one after the other; iterations that run side by side
     ir::Expr let, row, first;
   };
   /// Whether a buffer is stored, and read, in one of those loops.
@@ -131,7 +131,10 @@ class DenseIndexer {
     const bool alone = rows && !carries && place_.region.empty();  // outside of any loop that carries a dependence
     if (alone) place_.region = "after loop " + std::to_string(loops_);
     if (rows) place_.region += part_of(*let);
-    if (rows && !(alone && !over_leaves(*let))) {
+    place_.shared |= loop.loop != ir::ForKind::serial;
+    if (loop.dim == dims::sequence && place_.shared) {
+      place_.let = {};  // one row is not enough where workers have a node each
+    } else if (rows && !(alone && !over_leaves(*let))) {
       place_.sequential = loop.dim == dims::sequence;
       place_.let = let->var;
       place_.row = place_.sequential ? ir::imm(0) : loop.var;

@@ -279,7 +279,8 @@ inline bool meet_next(const Vector<SharedAccess>& end, const Vector<SharedAccess
       if (!may_meet(x, y) || schedule::reads_child_state(x.access)) continue;
       if (one_batch && schedule::reads_child_state(y.access)) continue;
       if (at_own_node(x.access) && at_own_node(y.access)) continue;
-      if (!barrier_inside || !is_of_batch(x.access.buffer)) return true;
+      const bool laid_out = !x.access.buffer->layout.empty();  // by hand, for rows that have no second copy
+      if (!barrier_inside || !is_of_batch(x.access.buffer) || laid_out) return true;
       found.push_back(x.access.buffer);
     }
   append(alternating, found);

@@ -358,6 +358,7 @@ class Loops : public LoopSchedule {
     try {
       const ir::Stmt after = pass::detail::primitive_named(s.primitive)->apply({body, s, target});
       schedule::check_lanes(after);
+      schedule::check_locals(after);
       schedule::check_loops_of_threads(after);
       return schedule::with_unique_names(schedule::detail::in_scope(after, "what is moved"));
     } catch (const Error& error) {

@@ -348,6 +348,32 @@ inline void check_lanes(const ir::Stmt& body) {
   });
 }
 
+/// Refuses local buffers that together are too large for a thread's stack, on which they lie.
+inline void check_locals(const ir::Stmt& body) {
+  constexpr std::int64_t most = 1 << 20;  // bytes
+  std::int64_t bytes = 0, largest = 0;
+  std::string name;
+  const auto add = [&](auto& self, const ir::Stmt& stmt, std::int64_t lanes) -> void {
+    ir::visit_with(
+        stmt,
+        [&](const ir::For& loop) {
+          if (loop.loop != ir::ForKind::vectorized) return true;
+          self(self, loop.body, lanes * std::max<std::int64_t>(loop.dim.extent(), 1));
+          return false;
+        },
+        [&](const ir::Alloc& alloc) {
+          std::int64_t size = lanes * std::int64_t(size_of(alloc.buffer->dtype));
+          for (const Dim& dim : alloc.buffer->dims) size *= std::max<std::int64_t>(dim.extent(), 1);
+          bytes += size;
+          if (size > largest) largest = size, name = alloc.buffer->name;
+        });
+  };
+  add(add, body, 1);
+  if (bytes > most)
+    refuse("local buffers such as '" + name + "' take " + std::to_string(bytes >> 10) + " KB of a thread's stack, " +
+           "more than " + std::to_string(most >> 10));
+}
+
 /// A loop whose iterations the workers of a call share.
 inline ir::Stmt share_loop(const ir::Stmt& body, const std::string& name) {
   const ir::For& loop = loop_named(body, name);
