@@ -65,9 +65,10 @@ class TensorProducts {
   explicit TensorProducts(DType type) : type_(type) {}
 
   ir::Stmt nest(const Nest& nest) {
-    if (!nest.rows || !has_contraction(nest.inner)) return {};
+    if (!has_contraction(nest.inner) || (!nest.rows && !nest.level)) return {};
     nest_ = &nest;
     name_ = name_of_sum(nest.inner);
+    if (!nest.rows) refuse("is computed node by node");
     check_nest();
     Nest result = nest;
     result.inner = ir::mutate_with(nest.inner, [&](auto&, const ir::For& loop) -> ir::Stmt {

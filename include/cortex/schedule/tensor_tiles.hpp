@@ -115,29 +115,43 @@ class TensorTiler {
     return ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, there, total_ - 1), ir::substitute(body, map));
   }
 
+  /// Sums over `loop`, and those over `loop` and a loop inside.
   ir::Stmt products(const ir::For& loop) {
-    Vector<ir::Stmt> inner;
+    Vector<ir::Stmt> sums, inner;
     for (const ir::Stmt& s : stmts_of(loop.body))
-      if (s.as<ir::For>()) inner.push_back(products(*s.as<ir::For>()));
-    if (!inner.empty()) return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make(inner));
+      if (s.as<ir::For>())
+        inner.push_back(products(*s.as<ir::For>()));
+      else
+        sums.push_back(s);
+    Vector<ir::Stmt> stmts;
+    if (!sums.empty()) stmts.push_back(tiles_along(loop, sums));
+    if (!inner.empty())
+      stmts.push_back(ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make(inner)));
+    return ir::Block::make(stmts);
+  }
+
+  /// The terms `sums` of a loop, tile by tile.
+  ir::Stmt tiles_along(const ir::For& loop, const Vector<ir::Stmt>& sums) {
     const int depth = TensorTile::depth(shape_.products), parts = shape_.parts;
     const std::int64_t count = (loop.dim.extent() + depth - 1) / depth, rounds = count / parts;
     const ir::Expr step = ir::Var::make("step");
     Vector<ir::Stmt> round, stmts;
-    for (int part = 0; part < parts; ++part) append(round, tile_products(loop, (step * parts + part) * depth, part));
+    for (int part = 0; part < parts; ++part)
+      append(round, tile_products(loop, sums, (step * parts + part) * depth, part));
     if (rounds)
       stmts.push_back(
           ir::For::make(step, Dim("step", rounds), ir::imm(rounds), ir::ForKind::serial, ir::Block::make(round)));
     for (int part = 0; part < count % parts; ++part)
-      append(stmts, tile_products(loop, ir::imm((rounds * parts + part) * depth), part));
+      append(stmts, tile_products(loop, sums, ir::imm((rounds * parts + part) * depth), part));
     return ir::Block::make(stmts);
   }
 
   /// The products of one tile's depth, from index `first` of the sum on, for each gate.
-  Vector<ir::Stmt> tile_products(const ir::For& loop, const ir::Expr& first, int part) const {
+  Vector<ir::Stmt> tile_products(const ir::For& loop, const Vector<ir::Stmt>& sums, const ir::Expr& first,
+                                 int part) const {
     Vector<ir::Stmt> stmts;
     Vector<std::pair<ir::Expr, Vector<ir::Expr>>> known;  // operands, which gates share
-    for (const ir::Stmt& s : stmts_of(loop.body)) {
+    for (const ir::Stmt& s : sums) {
       const auto& store = *s.as<ir::Store>();
       const TensorTerm term = tensor_term(store);
       const ir::Expr weights = ir::substitute(ir::handle_of(*term.weights),
