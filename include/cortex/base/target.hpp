@@ -45,7 +45,7 @@ inline std::string capability_text(int sm) { return std::to_string(sm / 10) + ".
 /// there are: register tiles are shaped by them.
 struct Target {
   Backend backend = Backend::llvm;
-  std::string cpu;       // LLVM's name of the CPU; empty: the host's
+  std::string cpu;       // LLVM's name of the CPU; empty: the host's. Code for others can be looked at, and not run
   std::string features;  // LLVM's feature string; empty with an empty cpu: the host's
   int vector_bytes = 16;
   int vector_registers = 16;

@@ -300,6 +300,43 @@ inline Target host_target() {
   return target;
 }
 
+namespace detail {
+
+/// Refuses code for another machine, for a feature that this CPU lacks, and for a CPU by name, of which LLVM does not
+/// say what it has: what this CPU cannot run ends the process. Tuning features are no feature of a CPU's.
+inline void require_runnable(const Target& target) {
+  const auto fail = [](const std::string& what) {
+    throw Error(Code::unavailable, "code for " + what + " does not run on this machine");
+  };
+  if (!target.triple.empty() && target.triple != llvm::taken(LLVMGetDefaultTargetTriple())) fail(target.triple);
+  const std::string own = "," + llvm::taken(LLVMGetHostCPUFeatures()) + ",";
+  const auto require = [&](std::string_view features) {  // "+avx2,-fma"
+    while (!features.empty()) {
+      const std::string_view feature = features.substr(0, features.find(','));
+      features.remove_prefix(std::min(features.size(), feature.size() + 1));
+      if (!feature.starts_with('+')) continue;
+      const std::string name(feature.substr(1));
+      if (own.find(",-" + name + ",") != std::string::npos) fail("CPUs with " + name);
+    }
+  };
+  require(target.features);
+  static constexpr std::pair<std::string_view, std::string_view> levels[] = {
+      {"", ""},
+      {"generic", ""},
+      {"x86-64", ""},
+      {"x86-64-v2", "+sse4.2,+popcnt,+cx16"},
+      {"x86-64-v3", "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"},
+      {"x86-64-v4", "+avx2,+bmi2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"}};
+  for (const auto& [level, features] : levels)
+    if (target.cpu == level) return require(features);
+  const std::string host = llvm::taken(LLVMGetHostCPUName());
+  if (target.cpu != host)
+    throw Error(Code::unavailable, "code for the CPU '" + target.cpu + "' may need what this one, '" + host +
+                                       "', lacks; leave the CPU empty, or name a level such as x86-64-v3");
+}
+
+}  // namespace detail
+
 /// How parts of one compilation come about: `each(count, f)` calls f(0) to f(count - 1), in any order, on any threads.
 using EachPart = void (*)(int count, FunctionRef<void(int part)> f);
 
@@ -312,8 +349,7 @@ inline void one_after_the_other(int count, FunctionRef<void(int part)> f) {
 /// threads may call it. Looks into the process's cache first.
 inline Compiled compile_llvm(const std::string& text, const std::string& symbol, const Target& target,
                              const LlvmOptions& options = {}, EachPart each = one_after_the_other) {
-  if (!target.triple.empty() && target.triple != llvm::taken(LLVMGetDefaultTargetTriple()))
-    throw Error(Code::unavailable, "code for " + target.triple + " does not run on this machine");
+  detail::require_runnable(target);
   detail::demand_memory(detail::memory_to_compile(text.size()));
   constexpr std::size_t least_bytes = 100'000;  // 40 ms of LLVM's time, beside which a module's own 1 ms is little
   const Vector<std::string> modules = codegen::llvm_modules(text, least_bytes);
