@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +14,10 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -29,7 +32,7 @@
 namespace cortex {
 
 /// Elements to be written, which are not copied: those of a contiguous range of numbers, or of a tensor of another
-/// file.
+/// file. A container that is a temporary is kept.
 class TensorValues {
  public:
   TensorValues() = default;
@@ -37,6 +40,11 @@ class TensorValues {
   requires(requires(const Range& range) { std::span(range); } && !std::same_as<Range, TensorValues>)
       TensorValues(const Range& range)
       : TensorValues(std::span(range).data(), std::span(range).size()) {}
+  template <class Range>
+  requires(requires(const Range& range) { std::span(range); } && !std::same_as<Range, TensorValues> &&
+           !std::is_reference_v<Range> && !std::is_const_v<Range> && !std::ranges::borrowed_range<Range>)
+      TensorValues(Range&& range)
+      : TensorValues(std::make_shared<const Range>(std::move(range))) {}
   template <class T>
   requires std::is_arithmetic_v<T> TensorValues(const T* values, std::size_t count)
       : type(weights::tensor_type<T>()), bytes(std::as_bytes(std::span(values, count))) {}
@@ -44,6 +52,14 @@ class TensorValues {
 
   TensorType type = TensorType::F32;
   std::span<const std::byte> bytes;
+
+ private:
+  template <class Range>
+  explicit TensorValues(const std::shared_ptr<const Range>& range) : TensorValues(*range) {
+    kept_ = range;
+  }
+
+  std::shared_ptr<const void> kept_;
 };
 
 /// A tensor to be written: `values` in row-major order of `shape`, stored as what they are, or, from float, as
@@ -59,18 +75,27 @@ struct TensorToWrite {
 
 namespace weights {
 
-/// A new file beside `path` that takes its place by `commit`, and is gone without. Errors name `path`.
+/// A new file beside `path` that takes its place by `commit`, and is gone without; beside what `path` leads to, if it
+/// is a link. It may be read and written by whom the old one could be. Errors name `path`.
 class ReplacementFile {
  public:
   explicit ReplacementFile(const std::filesystem::path& path, std::string source)
       : path_(path), source_(std::move(source)) {
     if (is_special_file(path.c_str())) refuse(source_, "is no regular file: it would be replaced by one");
+    std::error_code none;
+    if (std::filesystem::is_symlink(path, none)) {
+      std::error_code error;
+      path_ = std::filesystem::weakly_canonical(path, error);
+      if (error) fail(error.value());
+    }
     for (int number = 0; file_ < 0 && number < 1000; ++number) {  // another program may be writing the same file
-      temporary_ = path.string() + ".part" + std::to_string(number);
+      temporary_ = path_.string() + ".part" + std::to_string(number);
       file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (file_ < 0 && errno != EEXIST) break;
     }
     if (file_ < 0) fail(errno);
+    struct stat old;
+    if (::stat(path_.c_str(), &old) == 0) ::fchmod(file_, old.st_mode & 07777);
   }
   ReplacementFile(const ReplacementFile&) = delete;
   ReplacementFile& operator=(const ReplacementFile&) = delete;
