@@ -12,6 +12,7 @@
 
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/names.hpp"
+#include "cortex/base/usual_arithmetic.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/runtime/executable.hpp"
@@ -188,6 +189,7 @@ class Weights {
   /// The dense values at `values` as `buffer` holds them, which is one of the weight's. Throws for values that it does
   /// not hold.
   std::shared_ptr<const Block> copy_of(const Place& place, const ir::BufferInfo& buffer, const void* values) const {
+    const UsualArithmetic usual;
     if (is_narrow(buffer.dtype) || buffer.is_scales)
       return stored(place.slot, buffer, static_cast<const float*>(values), place.extents);
     return detail::packed(buffer, values, place.extents);
