@@ -16,6 +16,7 @@ Vector<Op> shared_values(Op& op) { return take_out_shared_values(op); }
 void require_op(const Graph& graph, int number) { check_op(graph, number); }
 void require_states(const Graph& graph) { check_states(graph); }
 void require_well_formed(const Graph& graph) { check(graph); }
+void require_accessors(const Graph& graph, const Vector<const void*>& keys) { check_accessors(graph, keys); }
 Vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
 
 }  // namespace cortex::ra

@@ -308,7 +308,7 @@ TEST_CASE("dimensions and handles that were moved from are as they were; a value
                  return taken + value;
                });
              }),
-             Contains("a value is computed with after it was moved from"));
+             Contains("a value is used after it was moved from"));
 }
 
 TEST_CASE("children are chosen by numbers that can be theirs") {

@@ -215,7 +215,7 @@ class Model {
     dsl::detail::number_all<Node>(state(), dsl::SetOf<Result>());
     Vector<dsl::AnyCase> list{{cases.value, dsl::is_otherwise<Cases>, cases.op.buffer()}...};
     const ir::Buffer buffer = dsl::add_switch(state(), name, list, [&](const ir::Expr& node) {
-      return dsl::inside(name, [&] { return key(Current(node, state_)).expr; });
+      return dsl::inside(name, [&] { return dsl::present(key(Current(node, state_)).expr); });
     });
     transaction.commit();
     using Sets = typename dsl::detail::JoinedSet<Result, dsl::Data<typename Cases::Operator::Set>...>::type;
@@ -265,7 +265,7 @@ class Model {
                   "the results of a program are what recursion, output and readout give");
     using Set = typename dsl::detail::JoinedSet<dsl::Data<typename Results::Set>...>::type;
     using First = typename std::tuple_element_t<0, std::tuple<Results...>>::Element;
-    return Program<Node, Set, First>(dsl::complete(state(), {results.buffer()...}));
+    return Program<Node, Set, First>(dsl::complete(state(), {results.buffer()...}, dsl::keys_of(Set())));
   }
 
   /// `recursion`, and with it the program: its states are the results, in the order of the pairs. Throws also if a

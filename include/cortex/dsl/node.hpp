@@ -65,7 +65,7 @@ template <bool P3, class T>
 ir::Expr index(const T& x) {
   static_assert(detail::valid_index<T, P3>());
   if constexpr (is_structure<T>) {
-    if (x.expr.dtype() == DType::boolean)
+    if (present(x.expr).dtype() == DType::boolean)
       fail("a condition stands where an index is expected; select(condition, 1, 0) makes an integer of it");
     return x.expr;
   } else if constexpr (is_literal<T> && std::is_integral_v<T>) {
@@ -87,6 +87,9 @@ class NodeRef {
   static constexpr bool is_present = IsPresent;
 
   NodeRef(ir::Expr expr, SharedState state) : expr_(std::move(expr)), state_(std::move(state)) {}
+  // Moving copies: what is left behind is the node still.
+  NodeRef(const NodeRef&) = default;
+  NodeRef& operator=(const NodeRef&) = default;
 
   const ir::Expr& expr() const { return expr_; }
   const SharedState& state() const { return state_; }
@@ -168,6 +171,12 @@ inline constexpr char accessor_tag = 0;
 template <class A>
 const void* accessor_key() {
   return &accessor_tag<A>;
+}
+
+/// The keys of a set's accessors.
+template <class... As>
+Vector<const void*> keys_of(structure::Accessors<As...>) {
+  return {accessor_key<As>()...};
 }
 
 /// The number of accessor `A` in its group of the graph; -1 if the graph does not read it.

@@ -246,9 +246,11 @@ inline ir::Buffer add_output(ModelState& state, const std::string& name, DType d
   return result;
 }
 
-/// Completes the model. Its results are `results`, in that order; the other states follow. Throws
-/// `Error{invalid_model}` for a result that is none, and for a recursion that no result depends on.
-inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const Vector<ir::Buffer>& results) {
+/// Completes the model. Its results are `results`, in that order; the other states follow. `accessors` are the keys of
+/// those that calls read of the nodes. Throws `Error{invalid_model}` for a result that is none, for a recursion that no
+/// result depends on, and for an accessor that is missing.
+inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const Vector<ir::Buffer>& results,
+                                                 const Vector<const void*>& accessors) {
   if (state.complete)
     throw Error(Code::invalid_model,
                 "the states of model '" + state.graph.name + "' are defined already: its program is made");
@@ -279,6 +281,7 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const Vector
     if (!is_listed(s)) ordered.push_back(s);
   whole->states = std::move(ordered);
   ra::require_well_formed(*whole);
+  ra::require_accessors(*whole, accessors);
   state.graph.states = whole->states;
   state.complete = true;
   return whole;

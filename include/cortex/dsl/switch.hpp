@@ -87,14 +87,14 @@ ir::Buffer add_switch(ModelState& state, const std::string& name, const Vector<A
   if (values.empty()) fail("switch '" + name + "' has no case");
   const bool total = cases.back().is_otherwise;
   ir::Buffer rest = cases.back().op;
+  const ir::Expr node = ir::Var::make("n"), k = key(node);
+  if (!is_int(k.dtype())) fail("the key of switch '" + name + "' is a condition; a branch on it is an if_then_else");
   for (std::size_t i = values.size() - (total || values.size() == 1 ? 0 : 1); i-- > 0;) {
-    const ir::Expr node = ir::Var::make("n");
-    const ir::Expr k = key(node);
-    if (!is_int(k.dtype())) fail("the key of switch '" + name + "' is a condition; a branch on it is an if_then_else");
     const ir::Expr is_case = ir::binary(ir::BinaryOp::eq, k, ir::imm(values[i]));
     const bool first = i == 0;
-    rest = add_branch(state, first ? name : name + "_" + std::to_string(i), node, is_case, cases[i].op, rest, true,
-                      first && !total ? k : ir::Expr(), first && !total ? values : Vector<std::int64_t>());
+    rest =
+        add_branch(state, first ? name : free_name(state, name + "_" + std::to_string(i)), node, is_case, cases[i].op,
+                   rest, true, first && !total ? k : ir::Expr(), first && !total ? values : Vector<std::int64_t>());
   }
   return rest;
 }

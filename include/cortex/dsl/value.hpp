@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cortex/base/half.hpp"
+#include "cortex/base/usual_arithmetic.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/structure/accessor_set.hpp"
 
@@ -124,11 +125,17 @@ struct Operand {
 
 [[noreturn]] inline void fail(const std::string& what) { throw Error(Code::invalid_model, what); }
 
+/// The expression of a value, which has one unless it was moved from or never given one.
+inline const ir::Expr& present(const ir::Expr& e) {
+  if (!e) fail("a value is used after it was moved from, or without having been given one");
+  return e;
+}
+
 template <class T>
 Operand operand(const T& x) {
   static_assert(valid_scalar<T>());
   if constexpr (is_value<T>)
-    return x.expr ? Operand{x.expr} : (fail("a value is computed with after it was moved from"), Operand());
+    return Operand{present(x.expr)};
   else if constexpr (std::is_integral_v<T>)
     return {{}, double(x), std::int64_t(x), true};
   else if constexpr (is_literal<T>)
@@ -147,9 +154,10 @@ inline std::string described(const ir::Expr& e) {
 /// The literal as a constant of `type`. A number in f32 is rounded to f32, so that each target computes with the same.
 inline ir::Expr literal(const Operand& x, DType type) {
   if (type == DType::f32) {
-    if (!is_finite(float(x.number)) && is_finite(x.number))
+    const float rounded = nearest_float(x.number);
+    if (!is_finite(rounded) && is_finite(x.number))
       fail("the number " + std::to_string(x.number) + " does not fit f32");
-    return ir::FloatImm::make(double(float(x.number)), type);
+    return ir::FloatImm::make(double(rounded), type);
   }
   if (type == DType::f64) return ir::FloatImm::make(x.number, type);
   if (type == DType::boolean)
@@ -195,7 +203,7 @@ inline Pair unified(const Operand& a, const Operand& b) {
 
 /// `e`, which must not be a condition.
 inline const ir::Expr& number(const ir::Expr& e) {
-  if (e.dtype() == DType::boolean)
+  if (present(e).dtype() == DType::boolean)
     fail("a condition stands where a number is expected; choose values with select(condition, a, b)");
   return e;
 }
@@ -208,7 +216,7 @@ inline ir::Expr arithmetic(ir::BinaryOp op, const Operand& a, const Operand& b) 
 
 /// `e` as a condition: an integer field is true where it is not 0.
 inline ir::Expr condition(const ir::Expr& e) {
-  if (e.dtype() == DType::boolean) return e;
+  if (present(e).dtype() == DType::boolean) return e;
   if (is_int(e.dtype())) return ir::binary(ir::BinaryOp::ne, e, ir::constant(0, e.type()));
   fail("a floating-point value stands for a condition; compare it, as in x > 0");
 }

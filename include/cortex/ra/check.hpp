@@ -297,7 +297,16 @@ class OpChecker {
     }
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && most(bound->container) == 0)
       fail({where, " is indexed by the position of a child, which has no bound; declare one with with_max_children"});
+    fits(where, e);
     inside(where, dim, range(e));
+  }
+
+  /// What is made of index variables alone is known here, and no call checks it. What nodes say is checked in calls.
+  void fits(const std::string& where, const ir::Expr& e) const {
+    bool of_nodes = false;
+    ir::visit_with(e, [&](const ir::UfCall&) { of_nodes = true; });
+    if (!of_nodes && !range(e).fits)
+      fail({where, " is indexed by arithmetic that leaves 32 bits on the way to its value"});
   }
 
   /// An index into `dim` lies inside as far as its values are known. What fields hold is checked when nodes are given.
@@ -337,6 +346,7 @@ class OpChecker {
     if (!folds && (relation == Relation::members || (relation == Relation::parents && most(container) != 1)))
       fail({"reads one of the ", relation == Relation::members ? "nodes of an input" : "parents of a DAG's node",
             " by its number, but they have no order; fold over them, as in sum(...)"});
+    fits("a container of children", k);
     const Interval values = range(k);
     if (values.from_below() && values.lo < 0) fail({"a child is chosen by a number that may be negative"});
     const int bound = most(container);
@@ -378,8 +388,9 @@ class OpChecker {
       fail({"(P.1) control flow depends on the structure alone: field ", in_quotes(accessor.name),
             " is indexed by computed data"});
     value(n.args[1]);
-    inside("field " + in_quotes(accessor.name) + " of the node", Dim("components", accessor.components),
-           range(n.args[1]));
+    const std::string where = "field " + in_quotes(accessor.name) + " of the node";
+    fits(where, n.args[1]);
+    inside(where, Dim("components", accessor.components), range(n.args[1]));
   }
 
   /// Structure and data of a child are read only where there is one for certain: at child `k` of a reduction over
@@ -428,7 +439,7 @@ class OpChecker {
       return combined(ir::BinaryOp::sub, {0, 0}, range(n->a));
     if (const auto* n = e.as<ir::Select>()) {
       const Interval a = range(n->then_value), b = range(n->else_value);
-      return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
+      return {std::min(a.lo, b.lo), std::max(a.hi, b.hi), a.fits && b.fits};
     }
     if (const auto* n = e.as<ir::UfCall>(); n && n->uf.kind == ir::UfKind::num_children)
       return interval(true, 0, most(n->uf.accessor) > 0, most(n->uf.accessor));
@@ -480,8 +491,28 @@ class OpChecker {
 /// operator, the tensor and the dimension at fault.
 inline void check_op(const Graph& graph, int number) { detail::OpChecker(graph, number).run(); }
 
-/// Checks that each state joins a placeholder to an operator of its dimensions and type that is computed, once; throws
+/// Checks that each placeholder that `recursion` reads is one of its own or of a recursion before it; throws
 /// `Error{invalid_model}`.
+inline void check_order(const Graph& graph, int recursion) {
+  const Vector<bool> reads = operators_of(graph, recursion);
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    if (!reads[i] || graph.ops[i].kind != OpKind::placeholder) continue;
+    const int state = state_of(graph, int(i));
+    if (state >= 0 && graph.states[std::size_t(state)].recursion <= recursion) continue;
+    const auto own = [&](const State& s) { return s.recursion == recursion; };
+    const State& first = *std::find_if(graph.states.begin(), graph.states.end(), own);
+    const std::string read = in_quotes(graph.ops[i].name()),
+                      reader = in_quotes(graph.ops[std::size_t(first.placeholder)].name());
+    throw Error(Code::invalid_model,
+                detail::joined({"model '", graph.name, "': what computes ", reader, " reads placeholder ", read,
+                                ", which no recursion so far computes; join ", read,
+                                " to its body before, or both at once where each needs the other, as in "
+                                "recursion(h, h_body, c, c_body)"}));
+  }
+}
+
+/// Checks that each state joins a placeholder to an operator of its dimensions and type that is computed, once, and
+/// that recursions read only what is computed before them; throws `Error{invalid_model}`.
 inline void check_states(const Graph& graph) {
   const auto fail = [&](std::initializer_list<std::string_view> what) {
     throw Error(Code::invalid_model, detail::joined({"model '", graph.name, "': ", detail::joined(what)}));
@@ -505,7 +536,43 @@ inline void check_states(const Graph& graph) {
     if (body.buffer->dtype != placeholder.buffer->dtype)
       fail({names, ": one is ", to_string(body.buffer->dtype), ", the other ", to_string(placeholder.buffer->dtype)});
   }
-  for (int r = 0; r < num_recursions(graph); ++r) direction_of(graph, r);
+  for (int r = 0; r < num_recursions(graph); ++r) {
+    check_order(graph, r);
+    direction_of(graph, r);
+  }
+}
+
+/// Checks that `keys` are those of all accessors that the recursions read, or more: calls read no others of the nodes.
+/// Throws `Error{invalid_model}`.
+inline void check_accessors(const Graph& graph, const Vector<const void*>& keys) {
+  const auto require = [&](const Op& op, const Accessor& accessor) {
+    if (contains(keys, accessor.key)) return;
+    throw Error(Code::invalid_model,
+                detail::joined({"operator ", in_quotes(op.name()), " of model ", in_quotes(graph.name), " reads ",
+                                in_quotes(accessor.name), " of the nodes, and the results listed do not say so: they ",
+                                "read a placeholder or an operator of a recursion where they could read what it gave; ",
+                                "read that, or list it among the results"}));
+  };
+  for (int r = 0; r < num_recursions(graph); ++r) {
+    const Vector<bool> needed = operators_of(graph, r);
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      const Op& op = graph.ops[i];
+      if (!needed[i]) continue;
+      if (op.kind == OpKind::field) require(op, graph.fields[std::size_t(op.buffer->slot)]);
+      for (const ir::Expr& e : {op.body, op.condition})
+        if (e)
+          ir::visit_with(e, [&](const ir::UfCall& call) {
+            const auto number = std::size_t(call.uf.accessor);
+            switch (call.uf.kind) {
+              case ir::UfKind::child: return require(op, graph.children_named[number]);
+              case ir::UfKind::kth_child:
+              case ir::UfKind::num_children: return require(op, graph.containers[number]);
+              case ir::UfKind::field: return require(op, graph.fields[number]);
+              default: return;
+            }
+          });
+    }
+  }
 }
 
 /// Checks that every placeholder is defined; throws `Error{invalid_model}`.

@@ -23,6 +23,7 @@ struct Indexed {
   Dim dim;
   int position = 0;  // which dimension of the operator that is, not counting the node; -1: a component of a field
   int weight = -1;   // slot, if it is the first dimension of a weight
+  int field = -1;    // the accessor's number, if it is a component of a field: fields may share their names
 };
 
 /// An index into `of`, made of the node's structure. `guard` is the condition on the node under which it is read, empty
@@ -130,8 +131,8 @@ class IndexCheckCollector {
           use_field(call.uf.accessor, call.args[0], nodes);
           const Accessor& field = graph_.fields[std::size_t(call.uf.accessor)];
           if (call.args.size() > 1)
-            check_index({field.name, Dim("component", field.components), -1, -1}, o, call.args[1], ranges, nodes,
-                        guard);
+            check_index({field.name, Dim("component", field.components), -1, -1, call.uf.accessor}, o, call.args[1],
+                        ranges, nodes, guard);
         },
         [&](const ir::Load& load) {
           if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], nodes);
@@ -156,13 +157,16 @@ class IndexCheckCollector {
   void check_index(const Indexed& of, const Op& o, const ir::Expr& index,
                    const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, ir::Expr guard) {
     if (!ir::uses(index, node_)) nodes = all_nodes, guard = {};
-    // How long an open dimension is, only the weights bound say.
+    // How long an open dimension is, only the weights bound say; how far arithmetic on a child's position goes, only
+    // the nodes.
     bool structural = of.dim.kind() == DimKind::open;
     ir::visit_with(index, [&](const ir::UfCall&) { structural = true; });
+    if (!index.as<ir::Var>())
+      for (const auto& range : ranges) structural |= !ir::as_int(range.second) && ir::uses(index, range.first);
     if (!structural) return;
     const auto same = [&](const IndexCheck& made) {
-      return made.of.name == of.name && made.of.position == of.position && made.nodes == nodes &&
-             made.guard.same_as(guard) && ir::equal(made.index, index);
+      return made.of.name == of.name && made.of.position == of.position && made.of.field == of.field &&
+             made.nodes == nodes && made.guard.same_as(guard) && ir::equal(made.index, index);
     };
     if (any_of(result_.indices, same)) return;
     IndexCheck check{of, node_, index, guard, {}, nodes, o.name()};

@@ -9,11 +9,13 @@
 
 namespace cortex::ra::detail {
 
-/// The values that an integer expression can take. An end at the limit of i32 stands for one that is not known.
+/// The values that an integer expression can take. An end at the limit of i32 stands for one that is not known. `fits`:
+/// no known end, of this or of what it is made of, leaves i32; where one does, generated code computes something else.
 struct Interval {
   static constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
   static constexpr std::int64_t highest = std::numeric_limits<std::int32_t>::max();
   std::int64_t lo = lowest, hi = highest;
+  bool fits = true;
 
   bool from_below() const { return lo != lowest; }
   bool from_above() const { return hi != highest; }
@@ -21,9 +23,11 @@ struct Interval {
 
 /// The interval [lo, hi], each end given up where it is not known or does not fit i32.
 inline Interval interval(bool know_lo, std::int64_t lo, bool know_hi, std::int64_t hi) {
+  const auto fits = [](std::int64_t end) { return end >= Interval::lowest && end <= Interval::highest; };
   Interval result;
-  if (know_lo && lo > Interval::lowest && lo <= Interval::highest) result.lo = lo;
-  if (know_hi && hi < Interval::highest && hi >= Interval::lowest) result.hi = hi;
+  if (know_lo && fits(lo)) result.lo = lo;
+  if (know_hi && fits(hi)) result.hi = hi;
+  result.fits = (!know_lo || fits(lo)) && (!know_hi || fits(hi));
   return result;
 }
 
@@ -42,7 +46,7 @@ inline Interval remainder(const Interval& a, const Interval& b) {
   return interval(true, 0, a.from_above() || b.from_above(), std::min(a.hi, b.hi - 1));
 }
 
-inline Interval combined(ir::BinaryOp op, const Interval& a, const Interval& b) {
+inline Interval values_of(ir::BinaryOp op, const Interval& a, const Interval& b) {
   using enum ir::BinaryOp;
   switch (op) {
     case add:
@@ -56,6 +60,12 @@ inline Interval combined(ir::BinaryOp op, const Interval& a, const Interval& b) 
     case max: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
     default: return {0, 1};
   }
+}
+
+inline Interval combined(ir::BinaryOp op, const Interval& a, const Interval& b) {
+  Interval result = values_of(op, a, b);
+  result.fits &= a.fits && b.fits;
+  return result;
 }
 
 }  // namespace cortex::ra::detail

@@ -22,11 +22,14 @@ Vector<Op> shared_values(Op& op);
 void require_op(const Graph& graph, int number);
 
 /// `check_states`: that each state joins a placeholder to an operator that can be its body, in a recursion that has an
-/// order.
+/// order and reads what is computed before it.
 void require_states(const Graph& graph);
 
 /// `check`: the whole graph.
 void require_well_formed(const Graph& graph);
+
+/// `check_accessors`: that `keys` names all accessors that the recursions read.
+void require_accessors(const Graph& graph, const Vector<const void*>& keys);
 
 /// `operators_of`: which operators the states of `recursion` are made of.
 Vector<bool> operators_needed(const Graph& graph, int recursion);
@@ -37,6 +40,7 @@ inline Vector<Op> shared_values(Op& op) { return take_out_shared_values(op); }
 inline void require_op(const Graph& graph, int number) { check_op(graph, number); }
 inline void require_states(const Graph& graph) { check_states(graph); }
 inline void require_well_formed(const Graph& graph) { check(graph); }
+inline void require_accessors(const Graph& graph, const Vector<const void*>& keys) { check_accessors(graph, keys); }
 inline Vector<bool> operators_needed(const Graph& graph, int recursion) { return operators_of(graph, recursion); }
 
 #endif
