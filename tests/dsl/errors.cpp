@@ -71,6 +71,31 @@ TEST_CASE("an index whose values are known lies inside its dimension") {
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[3]; }), Contains("field 'ids'"));
 }
 
+TEST_CASE("arithmetic on index variables that leaves 32 bits is no index, wherever it would end") {
+  const auto indexed = [](auto&& index) {
+    Words w;
+    const Dim T{"table", 6}, L{"long", 5000};
+    const auto t = w.m.input<float>("T", T);
+    return refusal([&] { w.m.compute("x", L, [&](auto, auto i) { return t(index(i)); }); });
+  };
+  const auto leaves = Contains("dimension 'table' of 'T' is indexed by arithmetic that leaves 32 bits on the way");
+  CHECK_THAT(indexed([](auto i) { return (i * 1000003) % 6; }), leaves);
+  CHECK_THAT(indexed([](auto i) { return min(i * 1000003, 5); }), leaves);
+  CHECK_THAT(indexed([](auto i) { return max(i * -1000003, 0); }), leaves);
+  CHECK_THAT(indexed([](auto i) { return min(i + 2000000000 + 2000000000, 5); }), leaves);
+  CHECK_THAT(indexed([](auto i) { return (i * 1000003) / 1000000000; }), leaves);
+  CHECK_THAT(indexed([](auto i) { return select(i < 7, 1, min(i * i * i, 5)); }), leaves);
+  CHECK(indexed([](auto i) { return (i * 1009) % 6; }) == "");
+  CHECK(indexed([](auto i) { return min(i + 2000000000, 5); }) == "");
+
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[(i * 2000000000) % 3]; }),
+             Contains("field 'ids' of the node is indexed by arithmetic that leaves 32 bits"));
+  Nodes t;
+  CHECK_THAT(
+      refusal([&] { t.m.compute("x", t.H, [&](auto n, auto i) { return t.h(kids(n)[(i * 2000000000) % 2], i); }); }),
+      Contains("is indexed by arithmetic that leaves 32 bits"));
+}
+
 TEST_CASE("an index whose values are known, and inside, is accepted whatever it is made of") {
   Words w;
   auto x = w.m.compute("x", w.E, [&](auto n, auto i) {
@@ -309,6 +334,78 @@ TEST_CASE("dimensions and handles that were moved from are as they were; a value
                });
              }),
              Contains("a value is used after it was moved from"));
+}
+
+TEST_CASE("what was moved from, or is no value yet, is refused wherever it stands; a node is what it was") {
+  const auto no_value = Contains("a value is used after it was moved from, or without having been given one");
+  CHECK_THAT(refused([](Words& w, auto n, auto i) {
+               auto value = w.leaf(n, i);
+               const auto taken = std::move(value);
+               return value;
+             }),
+             no_value);
+  CHECK_THAT(refused([](Words& w, auto n, auto i) {
+               decltype(w.leaf(n, i)) value;
+               return value;
+             }),
+             no_value);
+  CHECK_THAT(refused([](Words& w, auto n, auto i) {
+               return sum(w.E, [&](auto) {
+                 auto value = w.leaf(n, i);
+                 const auto taken = std::move(value);
+                 return value;
+               });
+             }),
+             no_value);
+  CHECK_THAT(refused([](Words& w, auto n, auto i) {
+               const auto taken = std::move(i);
+               return w.leaf(n, i);
+             }),
+             no_value);
+  Words w;
+  CHECK_THAT(refusal([&] {
+               w.m.if_then_else(
+                   [](auto n) {
+                     auto leaf = is_leaf(n);
+                     const auto taken = std::move(leaf);
+                     return leaf;
+                   },
+                   w.leaf, w.leaf);
+             }),
+             no_value);
+  CHECK_THAT(refusal([&] {
+               w.m.switch_(
+                   "cell",
+                   [](auto n) {
+                     auto key = word(n);
+                     const auto taken = std::move(key);
+                     return key;
+                   },
+                   cortex::when(0, w.leaf), cortex::otherwise(w.leaf));
+             }),
+             no_value);
+  CHECK(refusal([&] {
+          w.m.compute("x", w.H, [&](auto n, auto i) {
+            const auto taken = std::move(n);
+            return w.leaf(n, i) + w.h(left(n), i) * w.Emb(word(n), i);
+          });
+        }) == "");
+}
+
+TEST_CASE("the branches of a switch have names that are free, and its key is asked for once") {
+  Words w;
+  w.m.compute("cell_1", w.H, [&](auto n, auto i) { return 2 * w.leaf(n, i); });
+  int asked = 0;
+  const auto key = [&](auto n) {
+    ++asked;
+    return word(n);
+  };
+  CHECK(refusal([&] {
+          w.m.switch_("cell", key, cortex::when(0, w.leaf), cortex::when(1, w.leaf), cortex::when(2, w.leaf));
+        }) == "");
+  CHECK(w.m.graph().find("cell") >= 0);
+  CHECK(w.m.graph().find("cell_1_2") >= 0);
+  CHECK(asked == 1);
 }
 
 TEST_CASE("children are chosen by numbers that can be theirs") {

@@ -1,5 +1,6 @@
 // Arithmetic where it is easy to get wrong: integers that are negative or too large, deep expressions, and threads
 // whose floating-point settings are not the usual ones.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cfenv>
 #include <climits>
@@ -78,6 +79,89 @@ TEST_CASE("an index that overflows on the way to its value is refused, though it
   CHECK(answer(chosen, {4, 1000}) == "103");
   CHECK_THAT(answer(chosen, {46341, 1000}), Contains("does not fit 32 bits"));
   CHECK(answer(product, {2, 2}) == "104");  // and it works on
+}
+
+TEST_CASE("arithmetic on a child's position that overflows is refused where there are so many children", "[integers]") {
+  struct Node {
+    std::vector<const Node*> kids;
+  };
+  constexpr auto kids = children<&Node::kids>;
+  Dim V{"rows"}, H{"hidden", hidden};
+  Model<Node> m("positions", tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return 1 + sum(kids(n), [&](auto k, auto position) { return h(k, i) * Emb(min(position * 1000003, 5), i); });
+  });
+  auto model = test::compile_here(m.recursion_op(h, body));
+  model.bind("Emb", std::vector<float>(rows * hidden, 1.0f));
+  const std::vector<Node> leaves(3000);
+  Node root;
+  for (const Node& leaf : leaves) root.kids.push_back(&leaf);
+  auto result = model.try_call(root);
+  REQUIRE(!result);
+  CHECK_THAT(result.error().message, Contains("does not fit 32 bits"));
+  root.kids.resize(2000);
+  CHECK(model(root)[0][0] == 2001);
+}
+
+TEST_CASE("a child before the first is absent, however its number is reached", "[integers]") {
+  struct Node {
+    std::vector<const Node*> kids;
+  };
+  constexpr auto kids = children<&Node::kids>;
+  Dim H{"hidden", hidden};
+  Model<Node> m("chosen", tree);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return 1 + h(kids(n)[2 - num_children(kids(n))], i) + h(kids(n)[num_children(kids(n)) * 1000003], i);
+  });
+  const auto model = test::compile_here(m.recursion_op(h, body));
+  const std::vector<Node> leaves(3000);
+  Node root;
+  for (const Node& leaf : leaves) {
+    root.kids.push_back(&leaf);
+    if (root.kids.size() < 4 || root.kids.size() > 2998) {
+      INFO(root.kids.size());
+      CHECK(model(root)[0][0] == (root.kids.size() == 1 ? 1 : root.kids.size() == 2 ? 2 : 1));
+    }
+  }
+}
+
+TEST_CASE("arrays of nodes that share a name have checks of their own", "[integers]") {
+  struct Long {
+    std::array<int, 64> ids{};
+  };
+  struct Short {
+    std::array<int, 3> ids{};
+  };
+  struct Node {
+    int at = 0;
+    Long x;
+    Short y;
+    const Node* next = nullptr;
+  };
+  constexpr auto x_ids = field<&Node::x, &Long::ids>;
+  constexpr auto y_ids = field<&Node::y, &Short::ids>;
+  constexpr auto at = field<&Node::at>;
+  Dim H{"hidden", hidden};
+  Model<Node> m("arrays", sequence);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return cast<float>(x_ids(n)[at(n)] + 1000 * y_ids(n)[at(n)]) + h(optional_child<&Node::next>(n), i);
+  });
+  const auto model = test::compile_here(m.recursion_op(h, body));
+  Node node;
+  node.x.ids.fill(2), node.y.ids.fill(1);
+  node.at = 2;
+  CHECK(model(node)[0][0] == 1002);
+  for (const int past : {3, 17, 63, 64, -1}) {
+    node.at = past;
+    const auto result = model.try_call(node);
+    INFO(past);
+    REQUIRE(!result);
+    CHECK_THAT(result.error().message, Contains("field 'at' of node 0"));
+  }
 }
 
 TEST_CASE("negative fields are divided as in C++", "[integers]") {
@@ -303,6 +387,35 @@ TEST_CASE("results do not depend on how the calling thread rounds, nor on whethe
     const Settings settings(0, traps_unmasked ^ 0x1f80);
     const Step last{}, first{0, 0, &last};
     CHECK(model(first)[0][0] == INFINITY);  // and no signal
+  }
+}
+
+TEST_CASE("models are built and weights rounded alike however the thread rounds", "[floating_point]") {
+  Dim H{"hidden", hidden};
+  const auto made = [&](DType stored) {
+    Model<Step> m("sums", sequence);
+    auto w = m.input<float>("w", H, H);
+    auto h = m.placeholder<float>("h", H);
+    auto body = m.compute(
+        "body", H, [&](auto n, auto i) { return 0.7 + sum(H, [&](auto j) { return w(i, j) * h(next(n), j); }); });
+    return compile(m.recursion_op(h, body), Schedule::standard().store_weights(stored),
+                   CompileOptions{}.on(test::best_target()));
+  };
+  const auto bound = [&](auto model) { return model.bind("w", test::uniform(hidden * hidden, 0.3f, 3)); };
+  const Step last{}, first{0, 0, &last};
+  const auto states = [&](const auto& model) {
+    std::vector<float> out(hidden);
+    model(first, out);
+    return out;
+  };
+  constexpr unsigned upward = 0x4000;
+  for (const DType stored : {DType::f32, DType::bf16, DType::f16, DType::i8}) {
+    INFO(to_string(stored));
+    const std::vector<float> expected = states(bound(made(stored)));
+    for (const unsigned set : {upward, toward_zero}) {
+      const Settings settings(set);
+      CHECK(states(bound(made(stored))) == expected);
+    }
   }
 }
 #endif

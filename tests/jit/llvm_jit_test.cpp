@@ -93,6 +93,30 @@ TEST_CASE("the host's target has a CPU and vectors", "[llvm_jit]") {
   CHECK(jit::llvm_version().find('.') != std::string::npos);
 }
 
+TEST_CASE("code that this CPU cannot run is refused before it is compiled", "[llvm_jit]") {
+  const auto refused = [](const std::string& cpu, const std::string& features) {
+    Target target;
+    target.cpu = cpu, target.features = features;
+    try {
+      jit::compile_llvm(nothing, "kernel", target);
+    } catch (const Error& error) {
+      CHECK(error.code == Code::unavailable);
+      return error.message;
+    }
+    return std::string("accepted");
+  };
+  const Target host = jit::host_target();
+  CHECK(refused(host.cpu, host.features) == "accepted");
+  CHECK(refused("", "") == "accepted");
+  CHECK(refused("generic", "") == "accepted");
+  std::string lacking = host.features.substr(host.features.find(",-") + 2);  // every CPU lacks something
+  lacking = lacking.substr(0, lacking.find(','));
+  CHECK(refused("", "+" + lacking) == "code for CPUs with " + lacking + " does not run on this machine");
+  CHECK(refused(host.cpu, host.features + ",+" + lacking) ==
+        "code for CPUs with " + lacking + " does not run on this machine");
+  CHECK(has(refused("pentium3", ""), "code for the CPU 'pentium3' may need what this one, '" + host.cpu + "', lacks"));
+}
+
 TEST_CASE("the vectors of a target follow from its features", "[llvm_jit]") {
   const auto vectors = [](const std::string& features, const std::string& triple) {
     Target target;

@@ -353,6 +353,33 @@ TEST_CASE("floats are stored as 16-bit values where that is asked for", "[weight
   CHECK(file.read<float>("b") == std::vector<float>{0.5f, 1.0f});
 }
 
+TEST_CASE("a temporary is kept until it is written, and copies share it", "[weights]") {
+  const TemporaryFolder folder;
+  std::vector<TensorToWrite> tensors;
+  for (int t = 0; t < 3; ++t)
+    tensors.push_back({"W" + std::to_string(t), {1000}, std::vector<float>(1000, float(t + 1))});
+  const std::vector<TensorToWrite> copies = tensors;
+  tensors.clear();
+  write_safetensors(folder / "a", copies);
+  const auto file = SafetensorsFile::open(folder / "a");
+  for (int t = 0; t < 3; ++t)
+    CHECK(file.read<float>("W" + std::to_string(t)) == std::vector<float>(1000, float(t + 1)));
+}
+
+TEST_CASE("a link leads to the file that is written, which keeps its permissions", "[weights]") {
+  const TemporaryFolder folder;
+  const std::vector<float> one{1}, two{2};
+  write_safetensors(folder / "real", {{"t", {1}, one}});
+  const auto private_to_owner = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(folder / "real", private_to_owner);
+  std::filesystem::create_symlink("real", folder / "link");
+  write_safetensors(folder / "link", {{"t", {1}, two}});
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(std::filesystem::status(folder / "real").permissions() == private_to_owner);
+  CHECK(SafetensorsFile::open(folder / "real").read<float>("t") == two);
+  CHECK(folder.files() == 2);
+}
+
 TEST_CASE("tensors of a file are written to another as they are, and twice gives the same bytes", "[weights]") {
   const TemporaryFolder folder;
   const auto file = SafetensorsFile::open(fixtures / "dtypes.safetensors");

@@ -8,6 +8,7 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/expr.hpp"
+#include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::codegen {
@@ -23,8 +24,17 @@ inline bool is_data(const ir::Load& load) {
   return is_int(load.type.dtype) && (load.buffer->role != ir::Role::index || load.buffer->slot >= ir::slots::field);
 }
 
+/// Whether what `n` gives may exceed its 32 bits: products of what the linearizer counts are the user's.
+inline bool may_wrap(const ir::Binary& n) {
+  if (n.op != ir::BinaryOp::mul || n.type.dtype != DType::i32) return false;
+  bool counts = false;
+  for (const ir::Expr& factor : {n.a, n.b}) ir::visit_with(factor, [&](const ir::Load&) { counts = true; });
+  return counts;
+}
+
 /// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value, and `data` if it is
-/// made of integers in the user's nodes: these may be any, so that arithmetic on integers made of them wraps.
+/// made of integers in the user's nodes, or of products of counts: these may be any, so that arithmetic on integers
+/// made of them wraps.
 struct Operand {
   std::string text;
   bool fixed = true;

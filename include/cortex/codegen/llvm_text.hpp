@@ -382,7 +382,7 @@ class LlvmTextPrinter {
       case ir::ExprKind::binary: {
         const auto& n = *e.as<ir::Binary>();
         const Operand a = expr(n.a), b = expr(n.b);
-        const bool data = a.data || b.data;
+        const bool data = a.data || b.data || may_wrap(n);
         return {ops_.binary(n.op, n.a.type(), a.text, b.text, data), a.fixed && b.fixed, data};
       }
       case ir::ExprKind::fma: {
