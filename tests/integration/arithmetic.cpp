@@ -114,7 +114,8 @@ TEST_CASE("a child before the first is absent, however its number is reached", "
   Model<Node> m("chosen", tree);
   auto h = m.placeholder<float>("h", H);
   auto body = m.compute("body", H, [&](auto n, auto i) {
-    return 1 + h(kids(n)[2 - num_children(kids(n))], i) + h(kids(n)[num_children(kids(n)) * 1000003], i);
+    return 1 + h(kids(n)[2 - num_children(kids(n))], i) + h(kids(n)[num_children(kids(n)) * 1000003], i) +
+           h(kids(n)[num_children(kids(n)) + 2147483000], i);
   });
   const auto model = test::compile_here(m.recursion_op(h, body));
   const std::vector<Node> leaves(3000);
@@ -401,7 +402,8 @@ TEST_CASE("models are built and weights rounded alike however the thread rounds"
     return compile(m.recursion_op(h, body), Schedule::standard().store_weights(stored),
                    CompileOptions{}.on(test::best_target()));
   };
-  const auto bound = [&](auto model) { return model.bind("w", test::uniform(hidden * hidden, 0.3f, 3)); };
+  const std::vector<float> weights = test::uniform(hidden * hidden, 0.3f, 3);
+  const auto bound = [&](auto model) { return model.bind("w", weights); };
   const Step last{}, first{0, 0, &last};
   const auto states = [&](const auto& model) {
     std::vector<float> out(hidden);

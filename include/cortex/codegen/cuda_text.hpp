@@ -324,7 +324,7 @@ class CudaTextPrinter {
     memo_.forget_loads();
     const Memo::Mark mark = memo_.enter();
     const std::size_t known = rows_.size();
-    memo_.add(n.var.get(), {value.text, true, value.data});
+    memo_.add(n.var.get(), {value.text, true, value.of});
     stmt(n.body);
     while (rows_.size() > known) rows_.pop_back();
     memo_.leave(mark);
@@ -452,15 +452,15 @@ class CudaTextPrinter {
       case ir::ExprKind::var: refuse_cuda("variable " + e.as<ir::Var>()->name + " is used outside its scope");
       case ir::ExprKind::unary: {
         const Operand a = expr(e.as<ir::Unary>()->a);
-        return {cuda_unary(e.as<ir::Unary>()->op, e.dtype(), a.text, a.data), a.fixed, a.data};
+        return {cuda_unary(e.as<ir::Unary>()->op, e.dtype(), a.text, a.of == MadeOf::anything), a.fixed, a.of};
       }
       case ir::ExprKind::binary: {
         const auto& n = *e.as<ir::Binary>();
         const auto* wide = n.op == ir::BinaryOp::add && e.dtype() == DType::i64 ? n.b.as<ir::Cast>() : nullptr;
         if (wide && wide->a.dtype() == DType::i32) return plus_widened(expr(n.a), wide->a);
         const Operand a = expr(n.a), b = expr(n.b);
-        const bool data = a.data || b.data || may_wrap(n);
-        return {cuda_binary(n.op, n.a.dtype(), a.text, b.text, data), a.fixed && b.fixed, data};
+        const MadeOf of = made_of(n, e.dtype(), a, b);
+        return {cuda_binary(n.op, n.a.dtype(), a.text, b.text, of == MadeOf::anything), a.fixed && b.fixed, of};
       }
       case ir::ExprKind::fma: {
         const auto& n = *e.as<ir::Fma>();
@@ -471,12 +471,12 @@ class CudaTextPrinter {
         const auto& n = *e.as<ir::Select>();
         if (ir::is_near_or_far(n)) return in_row(Row(n));
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
-        return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed, a.data || b.data};
+        return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed, std::max(a.of, b.of)};
       }
       case ir::ExprKind::cast: {
         const ir::Expr& from = e.as<ir::Cast>()->a;
         const Operand a = expr(from);
-        return {cuda_cast(e.dtype(), from.dtype(), a.text), a.fixed, a.data};
+        return {cuda_cast(e.dtype(), from.dtype(), a.text), a.fixed, a.of};
       }
       case ir::ExprKind::load: return load(*e.as<ir::Load>());
       case ir::ExprKind::let: {
@@ -486,7 +486,7 @@ class CudaTextPrinter {
         memo_.add(n.var.get(), value);
         const Operand result = expr(n.body);
         memo_.leave(mark);
-        return {result.text, result.fixed && value.fixed, result.data};
+        return {result.text, result.fixed && value.fixed, result.of};
       }
       case ir::ExprKind::uf_call: {
         const ir::UfKind kind = e.as<ir::UfCall>()->uf.kind;
@@ -506,7 +506,7 @@ class CudaTextPrinter {
     if (terms && terms->op == ir::BinaryOp::add) return plus_widened(plus_widened(sum, terms->a), terms->b);
     const Operand term = expr(e);
     return {sum.text + " + " + cuda_cast(DType::i64, DType::i32, term.text), sum.fixed && term.fixed,
-            sum.data || term.data};
+            std::max(sum.of, term.of)};
   }
 
   /// An element of a row that has a pointer. `many`: as below.
@@ -539,12 +539,12 @@ class CudaTextPrinter {
     const std::string index = index_of(n.buffer, n.indices);
     const std::string& name = name_of(n.buffer);
     if (n.buffer->scope == ir::Scope::local)
-      return {index.empty() ? name : name + "[" + index + "]", false, is_data(n)};
+      return {index.empty() ? name : name + "[" + index + "]", false, made_of(n)};
     const bool invariant = is_invariant(n.buffer);
     // What a kernel that stays writes between calls is no constant to the hardware, though it is one to a call.
     const bool constant = invariant && (!resident_ || n.buffer->role == ir::Role::weight);
     const char* how = constant ? "load_constant" : ir::is_on_chip(n.buffer->scope) ? "load_chip" : "load";
-    return {std::string(how) + many + "(" + name + ", " + index + ")", invariant && index_fixed_, is_data(n)};
+    return {std::string(how) + many + "(" + name + ", " + index + ")", invariant && index_fixed_, made_of(n)};
   }
 
   /// The only index of an access; none for a local buffer without dimensions.

@@ -1,14 +1,16 @@
 // What has been computed already, so that a shared handle of the IR is printed once where its result dominates.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/expr.hpp"
-#include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::codegen {
@@ -19,27 +21,38 @@ inline bool is_invariant(const ir::Buffer& buffer) {
          (buffer->role == ir::Role::weight || buffer->role == ir::Role::field || buffer->role == ir::Role::index);
 }
 
-/// Whether a load gives integers that stand in the user's nodes, and not what the linearizer makes of them.
-inline bool is_data(const ir::Load& load) {
-  return is_int(load.type.dtype) && (load.buffer->role != ir::Role::index || load.buffer->slot >= ir::slots::field);
+/// What an integer is made of, of which the last counts.
+enum class MadeOf : std::uint8_t {
+  indices,   // variables of loops and constants: nothing overflows
+  counts,    // what the linearizer counts and numbers: sums fit; what a user multiplies, or adds a large number to, may
+             // not
+  anything,  // integers in the user's nodes: arithmetic on them wraps
+};
+
+/// What a load gives.
+inline MadeOf made_of(const ir::Load& load) {
+  if (!is_int(load.type.dtype)) return MadeOf::indices;
+  const bool linearizers = load.buffer->role == ir::Role::index && load.buffer->slot < ir::slots::field;
+  return linearizers ? MadeOf::counts : MadeOf::anything;
 }
 
-/// Whether what `n` gives may exceed its 32 bits: products of what the linearizer counts are the user's.
-inline bool may_wrap(const ir::Binary& n) {
-  if (n.op != ir::BinaryOp::mul || n.type.dtype != DType::i32) return false;
-  bool counts = false;
-  for (const ir::Expr& factor : {n.a, n.b}) ir::visit_with(factor, [&](const ir::Load&) { counts = true; });
-  return counts;
-}
-
-/// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value, and `data` if it is
-/// made of integers in the user's nodes, or of products of counts: these may be any, so that arithmetic on integers
-/// made of them wraps.
+/// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value.
 struct Operand {
   std::string text;
   bool fixed = true;
-  bool data = false;
+  MadeOf of = MadeOf::indices;
 };
+
+/// What `n` gives, computed in `type`.
+inline MadeOf made_of(const ir::Binary& n, DType type, const Operand& a, const Operand& b) {
+  const MadeOf of = std::max(a.of, b.of);
+  const auto large = [](const ir::Expr& e) {
+    const auto* constant = e.as<ir::IntImm>();
+    return constant && std::abs(constant->value) >= 1 << 30;
+  };
+  const bool grows = type == DType::i32 && (n.op == ir::BinaryOp::mul || large(n.a) || large(n.b));
+  return grows && of == MadeOf::counts ? MadeOf::anything : of;
+}
 
 /// From nodes to operands. Scopes nest as the code's blocks do: leaving one forgets what does not dominate the code
 /// after it. Operands that are not fixed last for one statement.

@@ -225,7 +225,7 @@ class LlvmTextPrinter {
     const Operand value = expr(n.value);
     known_.forget_loads();
     scoped([&] {
-      known_.values.add(n.var.get(), {value.text, true, value.data});
+      known_.values.add(n.var.get(), {value.text, true, value.of});
       stmt(n.body);
     });
   }
@@ -377,13 +377,13 @@ class LlvmTextPrinter {
       case ir::ExprKind::var: refuse("variable " + e.as<ir::Var>()->name + " is used outside its scope");
       case ir::ExprKind::unary: {
         const Operand a = expr(e.as<ir::Unary>()->a);
-        return {ops_.unary(e.as<ir::Unary>()->op, e.type(), a.text), a.fixed, a.data};
+        return {ops_.unary(e.as<ir::Unary>()->op, e.type(), a.text), a.fixed, a.of};
       }
       case ir::ExprKind::binary: {
         const auto& n = *e.as<ir::Binary>();
         const Operand a = expr(n.a), b = expr(n.b);
-        const bool data = a.data || b.data || may_wrap(n);
-        return {ops_.binary(n.op, n.a.type(), a.text, b.text, data), a.fixed && b.fixed, data};
+        const MadeOf of = made_of(n, e.dtype(), a, b);
+        return {ops_.binary(n.op, n.a.type(), a.text, b.text, of == MadeOf::anything), a.fixed && b.fixed, of};
       }
       case ir::ExprKind::fma: {
         const auto& n = *e.as<ir::Fma>();
@@ -398,19 +398,19 @@ class LlvmTextPrinter {
               !at.empty())
             return {memory_.load_from(e.type(), at)};
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
-        return {ops_.select(e.type(), c.text, a.text, b.text), c.fixed && a.fixed && b.fixed, a.data || b.data};
+        return {ops_.select(e.type(), c.text, a.text, b.text), c.fixed && a.fixed && b.fixed, std::max(a.of, b.of)};
       }
       case ir::ExprKind::cast: {
         const Operand a = expr(e.as<ir::Cast>()->a);
-        return {ops_.cast(e.as<ir::Cast>()->a.type(), e.dtype(), a.text), a.fixed, a.data};
+        return {ops_.cast(e.as<ir::Cast>()->a.type(), e.dtype(), a.text), a.fixed, a.of};
       }
       case ir::ExprKind::broadcast: {
         const Operand a = expr(e.as<ir::Broadcast>()->value);
-        return {ops_.splat(a.text, e.type()), a.fixed, a.data};
+        return {ops_.splat(a.text, e.type()), a.fixed, a.of};
       }
       case ir::ExprKind::ramp: {
         const Operand a = expr(e.as<ir::Ramp>()->base);
-        return {ops_.ramp(a.text, e.type()), a.fixed, a.data};
+        return {ops_.ramp(a.text, e.type()), a.fixed, a.of};
       }
       case ir::ExprKind::load: return load(*e.as<ir::Load>());
       case ir::ExprKind::let: return let(*e.as<ir::Let>());
@@ -425,7 +425,7 @@ class LlvmTextPrinter {
   Operand load(const ir::Load& n) {
     const ir::Expr index = index_of(n.buffer, n.indices);
     const Operand at = offset(index);
-    return {memory_.load(n.buffer, n.type, index, at.text), at.fixed && is_invariant(n.buffer), is_data(n)};
+    return {memory_.load(n.buffer, n.type, index, at.text), at.fixed && is_invariant(n.buffer), made_of(n)};
   }
 
   /// The address that a choice of two loads reads from, so that one load is enough; nothing where that cannot be. What
@@ -489,7 +489,7 @@ class LlvmTextPrinter {
       known_.values.add(n.var.get(), value);
       result = expr(n.body);
     });
-    return {result.text, result.fixed && value.fixed, result.data};
+    return {result.text, result.fixed && value.fixed, result.of};
   }
 
   Operand call(const ir::UfCall& n) {
@@ -521,11 +521,11 @@ class LlvmTextPrinter {
     Operand result;
     if (n && (n->op == ir::BinaryOp::add || n->op == ir::BinaryOp::sub || n->op == ir::BinaryOp::mul)) {
       const Operand a = wide(n->a), b = wide(n->b);
-      const bool data = a.data || b.data;
-      result = {ops_.binary(n->op, {DType::i64, 1}, a.text, b.text, data), a.fixed && b.fixed, data};
+      const MadeOf of = made_of(*n, DType::i64, a, b);
+      result = {ops_.binary(n->op, {DType::i64, 1}, a.text, b.text, of == MadeOf::anything), a.fixed && b.fixed, of};
     } else {
       const Operand narrow = expr(e);
-      result = {ops_.cast(e.type(), DType::i64, narrow.text), narrow.fixed, narrow.data};
+      result = {ops_.cast(e.type(), DType::i64, narrow.text), narrow.fixed, narrow.of};
     }
     known_.wide.add(e.get(), result);
     return result;
