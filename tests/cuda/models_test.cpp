@@ -278,6 +278,45 @@ TEST_CASE("a GPU negates numbers made of the nodes' integers as numbers", "[cuda
   check_model(own_model(cortex::tree, cell)(12, 12), Shape::ragged, false);
 }
 
+namespace {
+
+/// Values that `of(n, i, T)` gives, added up over each tree; T is a matrix of three rows. All of them whole numbers, of
+/// which both the interpreter and the GPU have to give the same.
+template <class F>
+void check_whole_numbers(const F& of) {
+  Dim V{"vocabulary"}, R{"rows", 3}, H{"hidden", 6};
+  Model<Item> m("whole_numbers", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), T = m.input<float>("T", R, H);
+  auto h = m.placeholder<float>("h", H);
+  auto total = m.compute("total", H, [&](auto n, auto i) {
+    return Emb(word(n), i) + of(n, i, T) + sum(kids(n), [&](auto k) { return h(k, i); });
+  });
+  const auto program = m.recursion_op(h, total);
+  NamedNumbers weights = random_weights(program.graph(), 3);
+  int number = 0;
+  for (auto& [name, values] : weights)
+    for (auto& value : values) value = ++number;
+  const Items items = forest(Shape::ragged, 4, 12, 5);
+  FakeCuda fake;
+  CHECK(emulated(fake, program, on_gpu(Group::block, 1), weights, items) == interpreted(program, weights, items));
+  CHECK(fake.problem == "");
+}
+
+}  // namespace
+
+TEST_CASE("a GPU divides negative numbers as the interpreter does", "[cuda]") {
+  check_whole_numbers([](auto n, auto i, auto) {
+    const auto children = num_children(kids(n));
+    return cast<float>((1 - children) / 2) + 16.0f * cast<float>((1 - children) % 2) +
+           256.0f * cast<float>((i - children) / 2) + 4096.0f * cast<float>((i - children) % 3);
+  });
+}
+
+TEST_CASE("a GPU reads rows whose numbers are made of negative ones", "[cuda]") {
+  check_whole_numbers([](auto n, auto i, auto T) { return T((1 - num_children(kids(n))) / 2 + 2, i); });
+  check_whole_numbers([](auto n, auto i, auto T) { return T((1 - num_children(kids(n))) % 2 + 1, i); });
+}
+
 TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]") {
   const auto program = models::tree_gru<Item, double>(word, kids, sizes(5, 12)).program;
   const NamedNumbers weights = random_weights(program.graph(), 3);

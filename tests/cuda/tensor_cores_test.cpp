@@ -52,6 +52,21 @@ auto branching() {
   return m.recursion_op(h, m.if_then_else([](auto n) { return is_leaf(n); }, leaf, rec));
 }
 
+/// Beside a sum over two dimensions one over the outer of them, whose loop they share.
+auto one_sum_beside_two() {
+  Dim V{"vocabulary"}, H{"hidden", 24}, S{"small", 5};
+  Model<Item> m("one_sum_beside_two", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
+  auto T = m.input<float>("T", H, H, S);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H,
+                     [&](auto n, auto i) { return Emb(word(n), i) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto one = m.compute("one", H, [&](auto n, auto i) { return sum(H, [&](auto r) { return W(i, r) * s(n, r); }); });
+  auto two = m.compute("two", H,
+                       [&](auto n, auto i) { return sum(H, S, [&](auto r, auto t) { return T(i, r, t) * s(n, r); }); });
+  return m.recursion_op(h, m.compute("out", H, [&](auto n, auto i) { return tanh(one(n, i) + two(n, i)); }));
+}
+
 /// Whole numbers, few of them other than 0: sums at roots stay below 2^23, where the order of additions is the same to
 /// all.
 NamedNumbers whole_weights(const ra::Graph& graph) {
@@ -233,6 +248,14 @@ TEST_CASE("tensor cores make the products of sums over named children, edges and
   check_model(models::lstm<Item>(word, before, sizes(16, 16)).program, Shape::sequence, f16);
 }
 
+TEST_CASE("on tensor cores a sum over one dimension has all its terms beside a sum over two that shares its loop",
+          "[cuda]") {
+  const auto program = one_sum_beside_two();
+  for (const int parts : {1, 2})
+    for (const auto type : {tf32, f16})
+      check_model(program, Shape::ragged, type, {on_gpu(Group::block, 1, Where::automatic, false, 64, parts)});
+}
+
 TEST_CASE("sums of whole numbers are exact on tensor cores", "[cuda]") {
   const auto program = branching();
   const NamedNumbers weights = whole_weights(program.graph());
@@ -391,6 +414,12 @@ TEST_CASE("what tensor cores cannot do is refused with the reason", "[cuda]") {
   CHECK(refusal(branching(), on) == "no error");
   CHECK_THAT(refusal(branching(), Schedule{}.dynamic_batch().on_gpu(on.gpu)),
              Contains("is computed for some nodes and not for others: give each side of the branch code of its own"));
+  const auto dag_rnn = models::dag_rnn<Item>(word, kids, sizes(16, 16)).program;
+  const auto tree_fc = models::tree_fc<Item>(word, left, right, sizes(0, 16)).program;
+  for (const std::string& node_by_node :
+       {refusal(dag_rnn, Schedule{}.on_gpu(on.gpu)), refusal(tree_fc, Schedule{}.specialize_leaves().on_gpu(on.gpu)),
+        refusal(tree_fc, on.unroll(tree_fc, 2))})
+    CHECK_THAT(node_by_node, Contains("is computed node by node; leave tensor_cores out"));
   CHECK_THAT(
       refusal(models::mv_rnn<Item>(word, left, right, sizes(0, 16)).program, on),
       Contains("tensor cores take all products of a model or none, but the sum 'M_transposed_sum' is of a matrix "
