@@ -207,10 +207,9 @@ DEVICE long long min_(long long a, long long b) { return a < b ? a : b; }
 DEVICE long long max_(long long a, long long b) { return a < b ? b : a; }
 template <class T> DEVICE T min_(T a, T b) { return a != a ? a : b != b ? b : a == b ? (T(1) / a < T(0) ? a : b) : a < b ? a : b; }
 template <class T> DEVICE T max_(T a, T b) { return a != a ? a : b != b ? b : a == b ? (T(1) / a < T(0) ? b : a) : a < b ? b : a; }
-// Both arms of a choice are computed: a division by 0 that is not chosen does no harm.
-DEVICE int div_(int a, int b) { return a / (b ? b : 1); }
-DEVICE int mod_(int a, int b) { return a % (b ? b : 1); }
-// Of indices, which are not negative.
+// Of numbers that are not negative. Both arms of a choice are computed: a division by 0 that is not chosen does no harm.
+DEVICE int div_(int a, int b) { return int(unsigned(a) / unsigned(b ? b : 1)); }
+DEVICE int mod_(int a, int b) { return int(unsigned(a) % unsigned(b ? b : 1)); }
 DEVICE long long div_(long long a, long long b) { return (long long)(u64(a) / u64(b ? b : 1)); }
 DEVICE long long mod_(long long a, long long b) { return (long long)(u64(a) % u64(b ? b : 1)); }
 // Of numbers in the user's nodes, which may be any: they wrap.

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/ir/expr.hpp"
 
 namespace cortex::codegen {
@@ -79,16 +80,16 @@ inline std::string cuda_cast(DType to, DType from, const std::string& a) {
   return "(" + std::string(cuda_scalar(to)) + ")" + a;
 }
 
-/// `type` is that of the operands. `wraps`: integers that may be any.
-inline std::string cuda_binary(ir::BinaryOp op, DType type, const std::string& a, const std::string& b,
-                               bool wraps = false) {
+/// `type` is that of the operands, which are made of `of`. What counts are subtracted from may be negative.
+inline std::string cuda_binary(ir::BinaryOp op, DType type, const std::string& a, const std::string& b, MadeOf of) {
   using ir::BinaryOp;
   if (type == DType::boolean && op < BinaryOp::eq) refuse_cuda("arithmetic on booleans");
-  if (wraps && type == DType::i32 && op <= BinaryOp::mod) {
+  const bool divides = op == BinaryOp::div || op == BinaryOp::mod;
+  const bool any = of == MadeOf::anything || (divides && of == MadeOf::counts);
+  if (any && type == DType::i32 && op <= BinaryOp::mod) {
     constexpr std::string_view names[] = {"add_", "sub_", "mul_", "quotient_", "remainder_"};
     return std::string(names[std::size_t(op)]) + "(" + a + ", " + b + ")";
   }
-  const bool divides = op == BinaryOp::div || op == BinaryOp::mod;
   if (op == BinaryOp::mod && is_float(type)) refuse_cuda("a remainder of floating-point numbers");
   if (op == BinaryOp::min || op == BinaryOp::max || op == BinaryOp::ldexp || (divides && is_int(type))) {
     const char* name = op == BinaryOp::min   ? "min_("

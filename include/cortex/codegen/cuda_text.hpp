@@ -460,7 +460,7 @@ class CudaTextPrinter {
         if (wide && wide->a.dtype() == DType::i32) return plus_widened(expr(n.a), wide->a);
         const Operand a = expr(n.a), b = expr(n.b);
         const MadeOf of = made_of(n, e.dtype(), a, b);
-        return {cuda_binary(n.op, n.a.dtype(), a.text, b.text, of == MadeOf::anything), a.fixed && b.fixed, of};
+        return {cuda_binary(n.op, n.a.dtype(), a.text, b.text, of), a.fixed && b.fixed, of};
       }
       case ir::ExprKind::fma: {
         const auto& n = *e.as<ir::Fma>();
