@@ -16,7 +16,8 @@ namespace cortex::test {
 
 class RandomProgram : public GraphCase {
  public:
-  explicit RandomProgram(std::uint64_t seed) : GraphCase(graph_of_vertices("program", seed)), random_(seed) {
+  explicit RandomProgram(std::uint64_t seed)
+      : GraphCase(graph_of_vertices("program", seed)), random_(seed), divisions_(~seed) {
     dtype_ = random_.chance(0.5) ? DType::f32 : DType::f64;
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
     graph.structure = kinds[random_.below(3)];
@@ -183,10 +184,19 @@ class RandomProgram : public GraphCase {
       case 0: return a + b;
       case 1: return a - b;
       case 2: return ir::binary(ir::BinaryOp::min, a, b);
-      case 3: return ir::binary(ir::BinaryOp::max, a, ir::imm(0)) % (1 + random_.below(5));
+      case 3: return divided(a, ir::imm(1 + random_.below(5)));
       case 4: return ir::Select::make(condition(depth - 1, false), a, b);
       default: return a * ir::imm(random_.below(4));
     }
+  }
+
+  /// A quotient or a remainder of what may be any number: `a` from below, or what numbers of children make negative.
+  ir::Expr divided(const ir::Expr& a, const ir::Expr& by) {
+    ir::Expr of = ir::binary(ir::BinaryOp::max, a, ir::imm(0));
+    if (divisions_.chance(0.5) && way_ != ra::Direction::roots)
+      of = (divisions_.chance(0.5) ? of : ir::imm(divisions_.below(4))) -
+           ir::call(ir::UfKind::num_children, "num_children", {node_}, 0);
+    return divisions_.chance(0.5) ? of / by : of % by;
   }
 
   /// A question that branches ask, and bodies beside and below them too; the first ones are those of switches.
@@ -373,6 +383,7 @@ class RandomProgram : public GraphCase {
   ir::Expr near_one(const ir::Expr& a) const { return apply(ir::UnaryOp::tanh, a) * number(0.3) + number(1); }
 
   Random random_;
+  Random divisions_;  // of their own, so that what stands around them is the same without them
   DType dtype_ = DType::f32;
   std::vector<Dim> dims_;
   ra::Direction way_ = ra::Direction::up;
