@@ -85,7 +85,7 @@ TEST_CASE("a nest whose split has left columns out is refused where workers shar
 }
 
 TEST_CASE("random loop schedules keep what random models compute", "[differential][slow]") {
-  const int cases = wanted_cases(20000);
+  const int cases = wanted_cases(8000);
   Tally tally;
   for (std::uint64_t seed = first_seed(1); tally.cases < cases; ++seed) run_model(seed, 10, tally);
   WARN(tally.text());

@@ -5,12 +5,15 @@
 //
 // Z3 gets a number of steps (`rlimit`) and no time limit: it proves the same on a machine that is slow or busy, and the
 // code that comes out is the same each time. One context serves a whole compilation; each question is a solver of its
-// own, so that answers do not depend on the questions before. Paper section 5.1 and appendix A.
+// own, so that answers do not depend on the questions before; one that was asked already is not asked again. Paper
+// section 5.1 and appendix A.
 #pragma once
 
 #include <z3.h>
 
 #include <cstdint>
+#include <map>
+#include <vector>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/pass/scope.hpp"
@@ -67,6 +70,13 @@ class Z3Prover {
       pending_.pop_back();
       define(atom);
     }
+    const auto [known, is_new] = answers_.try_emplace(std::vector<Z3_ast>(asserted_.begin(), asserted_.end()));
+    if (is_new) known->second = solve();
+    return known->second;
+  }
+
+  /// Whether nothing is as `asserted_` says.
+  bool solve() {
     const Z3_solver solver = Z3_mk_simple_solver(context_);
     Z3_solver_inc_ref(context_, solver);
     const Z3_params params = Z3_mk_params(context_);
@@ -189,6 +199,8 @@ class Z3Prover {
   Vector<Number> numbers_;
   Vector<int> pending_;  // atoms of which nothing has been said
   Vector<Z3_ast> asserted_;
+  // What was asked, and the answer: equal expressions of a context are one.
+  std::map<std::vector<Z3_ast>, bool> answers_;
 };
 
 }  // namespace cortex::pass
