@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cortex/pass/insert_thread_barriers.hpp"
+#include "support/differential.hpp"
 #include "support/lowering.hpp"
 #include "support/node_tables.hpp"
 #include "support/races.hpp"
@@ -39,11 +40,25 @@ Schedule random_recursion(Random& random) {
   return schedule;
 }
 
+/// The same, and the recursions of every fifth model unrolled where they can be, whatever else is drawn.
+Schedule random_recursion(Random& random, const ra::Graph& graph, std::uint64_t seed) {
+  const Schedule schedule = random_recursion(random);
+  if (seed % 5 != 0) return schedule;
+  const Schedule unrolled = schedule.unroll(graph.name, 2 + int(seed / 5 % 2));
+  try {
+    lower::lower(graph, unrolled);
+  } catch (const Error& error) {
+    if (error.code != Code::invalid_schedule) FAIL(error.message);
+    return schedule;
+  }
+  return unrolled;
+}
+
 /// One random model under one random schedule on some structures.
 void run_model(std::uint64_t seed, int structures, Tally& tally) {
   const RandomModel model(seed);
   Random random(seed);
-  Schedule schedule = random_recursion(random).exact_activations();
+  Schedule schedule = random_recursion(random, model.graph, seed).exact_activations();
   const Target target = machine(random.chance(0.5) ? 16 : 32);
   INFO("seed " << seed);
 
@@ -54,20 +69,32 @@ void run_model(std::uint64_t seed, int structures, Tally& tally) {
   CHECK(Loops::parse(to_string(made.loops)) == made.loops);
 
   const std::vector<Snapshot> programs = passes_of(model.graph, schedule, target);
-  ra::Weights weights = weights_for(model.graph, num_words, unsigned(seed));
-  for (int s = 0; s < structures; ++s, ++tally.cases) {
-    const NodeTable table = random_nodes(random, model.graph.structure);
-    const Linear linear(table, 2);
-    const Reference reference(model.graph, table, linear.arrays, linear.number, weights);
-    const auto check = [&](const Snapshot& at, const ir::InterpretOptions& options) {
-      const std::string wrong = reference.difference(at.program, options);
-      if (!wrong.empty())
-        FAIL(to_string(made.loops) << "after " << at.pass << ", " << options.workers << " workers: " << wrong << "\n"
-                                   << ir::print(at.program));
-    };
-    check(programs.back(), {workers, s % 2 == 1});
-    if (s == 0 && workers == 1) check(programs[std::size_t(random.below(int(programs.size())))], {});
+  const ra::Weights weights = weights_for(model.graph, num_words, unsigned(seed));
+  const auto check = [&](const Reference& reference, const Snapshot& at, const ir::InterpretOptions& options) {
+    const std::string wrong = reference.difference(at.program, options);
+    if (!wrong.empty())
+      FAIL(to_string(made.loops) << "after " << at.pass << ", " << options.workers << " workers: " << wrong << "\n"
+                                 << ir::print(at.program));
+  };
+  const auto check_on = [&](const Reference& reference, int s) {
+    check(reference, programs.back(), {workers, s % 2 == 1});
+    if (s == 0 && workers == 1) check(reference, programs[std::size_t(random.below(int(programs.size())))], {});
+  };
+  if (schedule.unrolled.empty()) {
+    for (int s = 0; s < structures; ++s, ++tally.cases) {
+      const NodeTable table = random_nodes(random, model.graph.structure);
+      const Linear linear(table, 2);
+      check_on({model.graph, table, linear.arrays, linear.number, weights}, s);
+    }
+    return;
   }
+  const Calls calls(model.graph, schedule, seed, structures);  // which have subtrees
+  for (int s = 0; s < structures; ++s, ++tally.cases) {
+    const ForestView view(calls.forest(s));
+    check_on({model.graph, view, calls.envs[std::size_t(s)], calls.numbers(s), weights}, s);
+  }
+  // Workers that take turns use one row of a temporary one after the other: that they share it is seen here.
+  if (workers > 1) CHECK(first_race(programs.back().program, calls) == "");
 }
 
 }  // namespace
@@ -100,7 +127,7 @@ TEST_CASE("compiled, random loop schedules keep what random models and programs 
   for (std::uint64_t seed = first_seed(700000); tally.cases < cases; ++seed) {
     const GraphCase model = seed % 4 ? GraphCase(RandomModel(seed)) : GraphCase(RandomProgram(seed));
     Random random(seed);
-    Schedule schedule = random_recursion(random);
+    Schedule schedule = random_recursion(random, model.graph, seed);
     RandomLoops made(random, lower::lower(model.graph, schedule).body, target, tally);
     const bool several = made.draw();
     schedule = schedule.workers(several ? 2 + random.below(2) : 1).loops(made.loops);

@@ -219,3 +219,18 @@ TEST_CASE("vectors find their elements wherever a layout puts them", "[schedule]
     CHECK(difference(program_of(product()), pass::flatten_storage(program)) == "");
   }
 }
+
+TEST_CASE("a temporary whose layout is given by hand has no second copy, for which the layout has no room",
+          "[schedule][loops][equality]") {
+  const std::string rows = "distribute_rows(); index_densely(); ",
+                    shared = "parallel(i); parallel(j); insert_barriers()";
+  const ir::Program written = program_of(two_nests_a_batch());
+  for (const char* layout : {"", "layout_pad(s, 1, 16); ", "layout_split(s, 1, 4); ",
+                             "layout_split(s, 1, 4); layout_reorder(s, 0, 2, 1); "}) {
+    INFO(layout);
+    const ir::Program made = program_of(after(two_nests_a_batch(), rows + layout + shared));
+    const bool by_hand = *layout != 0, two_copies = ir::print(made).find("turn=2") != std::string::npos;
+    CHECK(two_copies == !by_hand);
+    for (const ir::Program& program : {made, pass::flatten_storage(made)}) CHECK(difference(written, program, 3) == "");
+  }
+}

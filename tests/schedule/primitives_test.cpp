@@ -6,6 +6,7 @@
 #include "support/lowering.hpp"
 #include "support/models.hpp"
 #include "support/node_tables.hpp"
+#include "support/races.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -186,4 +187,22 @@ TEST_CASE("what is done with a local buffer is one worker's as a whole", "[sched
     const ir::Program program = passes_of(graph, schedule, machine(16)).back().program;
     for (const bool last_first : {false, true}) CHECK(reference.difference(program, {3, last_first}) == "");
   }
+}
+
+TEST_CASE("where workers share the subtrees of an unrolled recursion, temporaries keep a row for each node",
+          "[schedule][loops][races]") {
+  const ra::Graph graph = tree_gru(6).graph();
+  const auto after = [&](const char* steps, int workers) {
+    const Schedule schedule = Schedule::standard().exact_activations().unroll("tree_gru", 2).workers(workers);
+    return passes_of(graph, schedule.loops(Loops::parse(steps)), machine(16)).back().program;
+  };
+  const auto rows_of_s = [](const ir::Program& program) {
+    for (const ir::Buffer& buffer : program.buffers)
+      if (buffer->name == "s") return buffer->dims[0].name();
+    return std::string();
+  };
+  const ir::Program shared = after("distribute_rows(); share_work(); index_densely(); insert_barriers()", 3);
+  CHECK(rows_of_s(shared) == dims::node.name());
+  CHECK(first_race(shared, Calls(graph, Schedule::standard().unroll("tree_gru", 2), 1, 8)) == "");
+  CHECK(rows_of_s(after("distribute_rows(); index_densely()", 1)) == dims::batch.name());  // one worker's is one row
 }

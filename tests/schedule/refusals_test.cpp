@@ -29,9 +29,11 @@ void check(const std::vector<Refused>& cases, const Target& target = {}) {
 
 // ---- What no model has so small ----
 
-const Dim Long("long", 65), Wide("wide", 300);
+const Dim Long("long", 65), Wide("wide", 300), Half("half", 150);
 const ir::Buffer g = buffer("g", {Long}, ir::Role::state), big = buffer("big", {Wide, Wide}, ir::Role::weight),
-                 w = buffer("w", {Wide}, ir::Role::state), one = buffer("one", {}, ir::Role::state);
+                 w = buffer("w", {Wide}, ir::Role::state), one = buffer("one", {}, ir::Role::state),
+                 tall = buffer("tall", {Half, Wide}, ir::Role::weight),
+                 halves = buffer("halves", {N, Half}, ir::Role::state);
 
 ir::Stmt long_loop() {
   return over(Long, "i", [](auto& i) { return store(g, {i}, number(1)); });
@@ -40,6 +42,21 @@ ir::Stmt long_loop() {
 ir::Stmt chain() {
   return over(N, "i", [](auto& i) {
     return over(H, "j", [&](auto& j) { return store(one, {}, load(one, {}) * number(0.5) + load(A, {i, j})); });
+  });
+}
+/// Each row of all of `tall`, which is 176 KB.
+ir::Stmt of_tall() {
+  return over(N, "n", [](auto& n) {
+    return over(Half, "i", [&](auto& i) {
+      return sum_over(
+          Wide,
+          [&](auto& r) {
+            return load(tall, {i, r}) * real(n);
+          },
+          [&](auto& sum) {
+            return store(halves, {n, i}, sum);
+          });
+    });
   });
 }
 /// `for i: for j = 0:i + 1`.
@@ -429,6 +446,19 @@ TEST_CASE("a tensor of which no copy can be kept is refused", "[schedule][loops]
       {lower_half, "split(i, 8); cache_write(y, i.o)", "'y' is stored under a condition"},
       {matrix, "split(j, 3); cache_write(Y, i)", "dimension 'hidden' of 'Y' is not stored whole"},
   });
+}
+
+TEST_CASE("local buffers that together do not fit a thread's stack are refused", "[schedule][loops][refusal]") {
+  const char* why = "local buffers such as 'tall_cache' take 1054 KB of a thread's stack, more than 1024";
+  check({
+      {of_tall, "cache_read(tall, n); jam(n)", why},
+      {of_tall, "cache_read(tall, n); unroll(n)", why},
+      {of_tall, "cache_read(tall, n); vectorize(n)", why},
+      {of_tall, "split(n, 5); cache_read(tall, n.i); jam(n.i); cache_read(tall, n.r)", why},
+  });
+  // One after the other, and five at once.
+  CHECK(refusal(of_tall(), "cache_read(tall, n); parallel(n)") == "");
+  CHECK(refusal(of_tall(), "split(n, 5); cache_read(tall, n.i); jam(n.i)") == "");
 }
 
 TEST_CASE("a layout that a tensor cannot have is refused", "[schedule][loops][refusal]") {

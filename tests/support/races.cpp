@@ -31,6 +31,12 @@ Calls::Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t see
   }
 }
 
+std::vector<std::int32_t> Calls::numbers(int call) const {
+  std::vector<std::int32_t> result;
+  for (const auto& vertex : forest(call).all) result.push_back(workspaces_[std::size_t(call)]->find(vertex.get()));
+  return result;
+}
+
 std::string first_race(const ir::Program& program, const Calls& calls) {
   for (const ir::StructureEnv& env : calls.envs)
     for (const int workers : {2, 3}) {

@@ -22,6 +22,10 @@ class Calls {
  public:
   Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t seed, int count);
 
+  const Forest& forest(int call) const { return forests_[std::size_t(call)]; }
+  /// The number of each of the forest's vertices.
+  std::vector<std::int32_t> numbers(int call) const;
+
   std::vector<ir::StructureEnv> envs;
   ir::Storage weights;
 
