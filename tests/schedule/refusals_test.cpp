@@ -459,6 +459,7 @@ TEST_CASE("local buffers that together do not fit a thread's stack are refused",
   // One after the other, and five at once.
   CHECK(refusal(of_tall(), "cache_read(tall, n); parallel(n)") == "");
   CHECK(refusal(of_tall(), "split(n, 5); cache_read(tall, n.i); jam(n.i)") == "");
+  CHECK(refusal(of_tall(), "split(n, 5); cache_read(tall, n.i); vectorize(n.i)") == "");
 }
 
 TEST_CASE("a layout that a tensor cannot have is refused", "[schedule][loops][refusal]") {

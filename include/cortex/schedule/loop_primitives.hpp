@@ -358,7 +358,7 @@ inline void check_locals(const ir::Stmt& body) {
         stmt,
         [&](const ir::For& loop) {
           if (loop.loop != ir::ForKind::vectorized) return true;
-          self(self, loop.body, lanes * std::max<std::int64_t>(loop.dim.extent(), 1));
+          self(self, loop.body, lanes * ir::as_int(loop.extent).value_or(1));  // a part of its dimension
           return false;
         },
         [&](const ir::Alloc& alloc) {
