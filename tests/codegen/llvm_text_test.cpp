@@ -136,10 +136,10 @@ TEST_CASE(
     info.slot = slot;
     return Buffer(info);
   };
-  const Buffer id = of_slot("id", slots::field), child = of_slot("child", slots::child), h = buffer("h"),
-               t = buffer("t");
+  const Buffer id = of_slot("id", slots::field), child = of_slot("child", slots::child),
+               edges = of_slot("edge_begin", slots::edge_begin), h = buffer("h"), t = buffer("t");
   const auto text = [&](const Expr& index) {
-    return text_of(program({id, child, h, t}, set(t, imm(0), at(h, index))));
+    return text_of(program({id, child, edges, h, t}, set(t, imm(0), at(h, index))));
   };
   for (const char* const op : {"add", "sub", "mul"}) {
     const auto make = [&](const Expr& a, const Expr& b) { return op[0] == 'a' ? a + b : op[0] == 's' ? a - b : a * b; };
@@ -147,13 +147,14 @@ TEST_CASE(
       const Expr x = Var::make("x");  // a minimum, of which the operation is a part
       return Let::make(x, at(of, imm(0)), binary(BinaryOp::min, make(x, at(of, imm(1))), imm(3)));
     };
-    // The linearizer's numbers add up to no more than 32 bits hold; a product of them is the user's, and may.
-    CHECK(count(text(index_by(child)), op + std::string(" nsw i32")) == (op[0] != 'm'));
+    CHECK(count(text(index_by(child)), op + std::string(" nsw i32")) == 1);
+    // Numbers of children add up to no more than 32 bits hold; a product of them is the user's, and may.
+    CHECK(count(text(index_by(edges)), op + std::string(" nsw i32")) == (op[0] != 'm'));
     CHECK(count(text(index_by(id)), op + std::string(" nsw i32")) == 0);
     CHECK(count(text(index_by(id)), op + std::string(" i32")) == 1);
   }
   const auto counted = [&](const Expr& index) { return count(text(binary(BinaryOp::min, index, imm(3))), "nsw i32"); };
-  const Expr product = Var::make("product"), number = at(child, imm(0));
+  const Expr product = Var::make("product"), number = at(edges, imm(0));
   CHECK(counted(number + 1) == 1);
   CHECK(counted(number + (1 << 30)) == 0);
   CHECK(counted(Let::make(product, number * 1000003, product + product)) == 0);

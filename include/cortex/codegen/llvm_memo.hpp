@@ -21,19 +21,19 @@ inline bool is_invariant(const ir::Buffer& buffer) {
          (buffer->role == ir::Role::weight || buffer->role == ir::Role::field || buffer->role == ir::Role::index);
 }
 
-/// What an integer is made of, of which the last counts.
+/// What an integer is made of; the last counts.
 enum class MadeOf : std::uint8_t {
-  indices,   // variables of loops and constants: nothing overflows
-  counts,    // what the linearizer counts and numbers: sums fit; what a user multiplies, or adds a large number to, may
-             // not
+  indices,   // variables of loops, constants, and numbers of nodes: nothing overflows
+  counts,    // how many children there are: sums fit; what a user multiplies, or adds a large number to, may not
   anything,  // integers in the user's nodes: arithmetic on them wraps
 };
 
-/// What a load gives.
+/// What a load gives. Of the linearizer's arrays, users reach those alone by which children are counted.
 inline MadeOf made_of(const ir::Load& load) {
   if (!is_int(load.type.dtype)) return MadeOf::indices;
-  const bool linearizers = load.buffer->role == ir::Role::index && load.buffer->slot < ir::slots::field;
-  return linearizers ? MadeOf::counts : MadeOf::anything;
+  if (load.buffer->role != ir::Role::index || load.buffer->slot >= ir::slots::field) return MadeOf::anything;
+  return load.buffer->slot >= ir::slots::edge_begin && load.buffer->slot < ir::slots::edge_child ? MadeOf::counts
+                                                                                                 : MadeOf::indices;
 }
 
 /// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value.
