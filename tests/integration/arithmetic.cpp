@@ -86,7 +86,7 @@ TEST_CASE("arithmetic on a child's position that overflows is refused where ther
     std::vector<const Node*> kids;
   };
   constexpr auto kids = children<&Node::kids>;
-  Dim V{"rows"}, H{"hidden", hidden};
+  Dim V{"rows", rows}, H{"hidden", hidden};  // of known extents: only arithmetic on the position needs a check
   Model<Node> m("positions", tree);
   auto Emb = m.input<float>("Emb", V, H);
   auto h = m.placeholder<float>("h", H);
