@@ -459,7 +459,7 @@ class CudaTextPrinter {
         const auto* wide = n.op == ir::BinaryOp::add && e.dtype() == DType::i64 ? n.b.as<ir::Cast>() : nullptr;
         if (wide && wide->a.dtype() == DType::i32) return plus_widened(expr(n.a), wide->a);
         const Operand a = expr(n.a), b = expr(n.b);
-        const MadeOf of = made_of(n, e.dtype(), a, b);
+        const MadeOf of = made_of(n, a, b);
         return {cuda_binary(n.op, n.a.dtype(), a.text, b.text, of), a.fixed && b.fixed, of};
       }
       case ir::ExprKind::fma: {

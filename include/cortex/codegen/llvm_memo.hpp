@@ -43,14 +43,14 @@ struct Operand {
   MadeOf of = MadeOf::indices;
 };
 
-/// What `n` gives, computed in `type`.
-inline MadeOf made_of(const ir::Binary& n, DType type, const Operand& a, const Operand& b) {
+/// What `n` gives.
+inline MadeOf made_of(const ir::Binary& n, const Operand& a, const Operand& b) {
   const MadeOf of = std::max(a.of, b.of);
   const auto large = [](const ir::Expr& e) {
     const auto* constant = e.as<ir::IntImm>();
     return constant && std::abs(constant->value) >= 1 << 30;
   };
-  const bool grows = type == DType::i32 && (n.op == ir::BinaryOp::mul || large(n.a) || large(n.b));
+  const bool grows = n.type.dtype == DType::i32 && (n.op == ir::BinaryOp::mul || large(n.a) || large(n.b));
   return grows && of == MadeOf::counts ? MadeOf::anything : of;
 }
 

@@ -382,7 +382,7 @@ class LlvmTextPrinter {
       case ir::ExprKind::binary: {
         const auto& n = *e.as<ir::Binary>();
         const Operand a = expr(n.a), b = expr(n.b);
-        const MadeOf of = made_of(n, e.dtype(), a, b);
+        const MadeOf of = made_of(n, a, b);
         return {ops_.binary(n.op, n.a.type(), a.text, b.text, of == MadeOf::anything), a.fixed && b.fixed, of};
       }
       case ir::ExprKind::fma: {
@@ -521,7 +521,7 @@ class LlvmTextPrinter {
     Operand result;
     if (n && (n->op == ir::BinaryOp::add || n->op == ir::BinaryOp::sub || n->op == ir::BinaryOp::mul)) {
       const Operand a = wide(n->a), b = wide(n->b);
-      const MadeOf of = made_of(*n, DType::i64, a, b);
+      const MadeOf of = std::max(a.of, b.of);
       result = {ops_.binary(n->op, {DType::i64, 1}, a.text, b.text, of == MadeOf::anything), a.fixed && b.fixed, of};
     } else {
       const Operand narrow = expr(e);

@@ -73,7 +73,8 @@ enum class Tabulating : unsigned char { off, where_it_pays, on };
 /// How a GPU shares a call among its threads. What is not said, the compiler chooses from the model's shapes and the
 /// device. Results depend on `tensor_cores`, which rounds what it multiplies, and on `parts`, which orders additions;
 /// once these are said, on nothing else here, not even in their last bit. Where `parts` is left to the compiler it
-/// follows from `blocks` and `threads`, and `blocks` in turn from `group` and `weights`.
+/// follows from `blocks` and `threads`, and `blocks` in turn from `group` and `weights`. A recursion that `refactor`
+/// cuts has as many partial sums as a group has blocks.
 struct GpuSchedule {
   /// Who is a group, which computes some of the trees and whose blocks meet at a barrier a level.
   enum class Group : std::uint8_t {

@@ -362,8 +362,7 @@ inline void check_locals(const ir::Stmt& body) {
           return false;
         },
         [&](const ir::Alloc& alloc) {
-          std::int64_t size = lanes * std::int64_t(size_of(alloc.buffer->dtype));
-          for (const Dim& dim : alloc.buffer->dims) size *= std::max<std::int64_t>(dim.extent(), 1);
+          const std::int64_t size = lanes * std::int64_t(ir::dense_bytes(*alloc.buffer));
           bytes += size;
           if (size > largest) largest = size, name = alloc.buffer->name;
         });

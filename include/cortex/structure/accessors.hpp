@@ -391,8 +391,9 @@ template <auto... Members>
 inline constexpr structure::Children<Members...> children{};
 
 /// The parents of a node within the call, each once: a tree's node has at most one, a root of its own none. Those of a
-/// DAG's node are summed in the order of their numbers, which other roots of the call may change. `Links` are accessors of children, by which nodes are found:
-/// `constexpr auto above = cortex::parents<left, right>;`, then `sum(above(n), [&](auto p) { return h(p, i); })`.
+/// DAG's node are summed in the order of their numbers, which other roots of the call may change. `Links` are accessors
+/// of children, by which nodes are found: `constexpr auto above = cortex::parents<left, right>;`, then
+/// `sum(above(n), [&](auto p) { return h(p, i); })`.
 template <auto... Links>
 inline constexpr structure::Parents<Links...> parents{};
 

@@ -82,9 +82,8 @@ class ReplacementFile {
   explicit ReplacementFile(const std::filesystem::path& path, std::string source)
       : path_(path), source_(std::move(source)) {
     if (is_special_file(path.c_str())) refuse(source_, "is no regular file: it would be replaced by one");
-    std::error_code none;
-    if (std::filesystem::is_symlink(path, none)) {
-      std::error_code error;
+    std::error_code error;
+    if (std::filesystem::is_symlink(path, error)) {
       path_ = std::filesystem::weakly_canonical(path, error);
       if (error) fail(error.value());
     }
