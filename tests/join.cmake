@@ -2,7 +2,7 @@
 # compiled once for all of them, which takes a third to a half of the time. Each stands in a namespace of its own, so that
 # they may give the same names to things, as files that are compiled by themselves may (a test's name is Catch2's affair).
 
-set(CORTEX_TEST_JOIN 8 CACHE STRING "How many test files are compiled as one at most; 1: each by itself, to work on one")
+set(CORTEX_TEST_JOIN 32 CACHE STRING "How many test files are compiled as one at most; 1: each by itself, to work on one")
 
 # Files that define what is in no namespace of theirs, or include something on a condition.
 set(sources_apart cuda/abi_test.cpp integration/features.cpp runtime/count_allocations.cpp structure/allocations.cpp

@@ -45,7 +45,7 @@ if(CORTEX_TEST_PART STREQUAL full)
     set_tests_properties(tree/compile-time-${what} PROPERTIES RUN_SERIAL ON)
   endforeach()
 
-  foreach(mode installed moved subdirectory)
+  foreach(mode installed subdirectory)
     script_test(packaging/${mode} 300 packaging
                 bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check.sh ${flags} ${work}/${mode} ${mode})
   endforeach()

@@ -45,6 +45,21 @@ TEST_CASE("an index variable of another dimension is refused, naming tensor and 
              Contains("dimension 'hidden' of 'h' is indexed by a variable of 'input'"));
 }
 
+TEST_CASE("the first elements of a longer dimension are read by a number that is not its variable") {
+  Words w;
+  Dim gates{"gates", 4 * w.H.extent()};
+  auto g = w.m.compute("g", gates, [&](auto n, auto) { return weight(n); });
+  int tried = 0;
+  const auto first = [&](auto&& index) {
+    const std::string name = "x" + std::to_string(++tried);
+    return refusal([&] { w.m.compute(name, w.H, [&](auto n, auto i) { return g(n, index(i)); }); });
+  };
+  CHECK_THAT(first([](auto i) { return i; }), Contains("'gates' of 'g' is indexed by a variable of 'hidden'; if its "
+                                                       "first elements are meant, write max(i, 0)"));
+  CHECK(first([](auto i) { return max(i, 0); }) == "");
+  CHECK(first([&](auto i) { return i + int(w.H.extent()); }) == "");
+}
+
 TEST_CASE("two dimensions of one name are told apart") {
   CHECK_THAT(
       refused([](Words& w, auto n, auto) { return sum(Dim("hidden", 8), [&](auto j) { return w.leaf(n, j); }); }),
@@ -413,7 +428,8 @@ TEST_CASE("children are chosen by numbers that can be theirs") {
   const auto chosen = [&](auto&& k) {
     return refusal([&] { t.m.compute("x", t.H, [&](auto n, auto i) { return t.h(kids(n)[k(n, i)], i); }); });
   };
-  CHECK_THAT(chosen([](auto, auto) { return -1; }), Contains("a child is chosen by a number that may be negative"));
+  CHECK_THAT(chosen([](auto, auto) { return -1; }),
+             Contains("a child is chosen by a number that may be negative; keep it from below with max(..., 0)"));
   CHECK_THAT(chosen([](auto, auto i) { return i - 1; }), Contains("a number that may be negative"));
   Model<Node> m("m", cortex::tree.with_max_children(2));
   auto h = m.placeholder<float>("h", t.H);

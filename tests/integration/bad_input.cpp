@@ -131,7 +131,7 @@ TEST_CASE("a chain of a million nodes works", "[bad input]") {
   auto h = m.placeholder<double>("h", H);
   auto body = m.compute("body", H, [&](auto n, auto i) { return h(cortex::optional_child<&Link::next>(n), i) + 1; });
   const auto model = test::compile_here(m.recursion_op(h, body));
-  constexpr std::size_t length = CORTEX_LLVM ? 1'000'000 : 50'000;
+  const std::size_t length = test::built_with_llvm() ? 1'000'000 : 50'000;
   std::vector<Link> chain(length);
   for (std::size_t i = 0; i < length; ++i) chain[i].next = i + 1 < length ? &chain[i + 1] : nullptr;
   const auto result = model(chain[0]);
@@ -275,7 +275,7 @@ TEST_CASE("states of as many elements as there may be are compiled for, or refus
   CHECK(model.executable().states[0].dims[0].extent() == std::numeric_limits<std::int32_t>::max());
   try {
     compiled(Dim("large", 1 << 29), Dim("small", 3));
-    CHECK_FALSE(CORTEX_LLVM);  // vectors of the interpreter's target may leave no gaps
+    CHECK_FALSE(test::built_with_llvm());  // vectors of the interpreter's target may leave no gaps
   } catch (const Error& error) {
     CHECK(error.code == Code::invalid_model);
     CHECK_THAT(error.message,

@@ -2,6 +2,7 @@
 // every node must lie within the bound that the interpreter computes from the operations.
 #include <catch2/catch.hpp>
 
+#include "support/compile.hpp"
 #include "support/random_cases.hpp"
 
 using namespace cortex;
@@ -47,11 +48,11 @@ void run(std::uint64_t first, int count, int workers) {
 }  // namespace
 
 TEST_CASE("random models on random structures equal their equations under every schedule", "[differential][slow]") {
-  run(1, CORTEX_LLVM ? models : 30, 1);
+  run(1, built_with_llvm() ? models : 30, 1);
 }
 
 TEST_CASE("random models shared by three workers equal their equations under every schedule", "[differential][slow]") {
-  run(5000, CORTEX_LLVM ? 12 : 10, 3);
+  run(5000, built_with_llvm() ? 12 : 10, 3);
 }
 
 TEST_CASE("some random models equal their equations", "[differential][smoke]") { run(9000, 6, 1); }

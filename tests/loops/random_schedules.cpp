@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cortex/pass/insert_thread_barriers.hpp"
+#include "support/compile.hpp"
 #include "support/differential.hpp"
 #include "support/lowering.hpp"
 #include "support/node_tables.hpp"
@@ -120,7 +121,7 @@ TEST_CASE("random loop schedules keep what random models compute", "[differentia
 }
 
 TEST_CASE("compiled, random loop schedules keep what random models and programs compute", "[differential][slow]") {
-  const int cases = wanted_cases(CORTEX_LLVM ? 2000 : 300);
+  const int cases = wanted_cases(built_with_llvm() ? 2000 : 300);
   const auto pool = std::make_shared<Workers>(2);
   const Target target = best_target();
   Tally tally;

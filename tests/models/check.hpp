@@ -257,7 +257,7 @@ void check_sizes(const MakeProgram& make, Shape shape, bool has_input, const Mak
     check_model<T>(make(D, H), shape, std::size_t(D), std::size_t(H), oracle, schedules, H < 64 ? 40 : 12);
   };
   run(7, all_schedules());
-  if (!CORTEX_LLVM) hidden = {16};  // the interpreter takes its time
+  if (!built_with_llvm()) hidden = {16};  // the interpreter takes its time
   for (const int H : hidden) run(H, {{"standard", Schedule::standard()}});
 }
 

@@ -4,6 +4,7 @@
 #include "cortex/models/gru.hpp"
 #include "cortex/models/lstm.hpp"
 #include "models/check.hpp"
+#include "support/compile.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -69,7 +70,7 @@ TEST_CASE("two layers that go both ways read both directions of the one before",
 }
 
 TEST_CASE("sequences of 5000 steps stay as exact as short ones", "[models]") {
-  const int length = CORTEX_LLVM ? 5000 : 500;
+  const int length = built_with_llvm() ? 5000 : 500;
   Builder builder(Shape::sequence, 7);
   for (const int steps : {length, 3, length / 2}) builder.items.roots.push_back(builder.sequence(steps));
   const auto check = [&](const auto& program, const auto& oracle) {

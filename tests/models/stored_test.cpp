@@ -11,6 +11,7 @@
 #include "cortex/models/tree_lstm.hpp"
 #include "cortex/tune/results.hpp"
 #include "models/rounded_weights.hpp"
+#include "support/compile.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -18,7 +19,7 @@ using namespace cortex::test;
 namespace {
 
 constexpr DType narrow_types[] = {DType::bf16, DType::f16, DType::i8};
-constexpr int inputs = CORTEX_LLVM ? 19 : 7, hidden = CORTEX_LLVM ? 37 : 9;  // more than a sum over children has terms
+const int inputs = built_with_llvm() ? 19 : 7, hidden = built_with_llvm() ? 37 : 9;  // more than a sum over children has terms
 
 models::Sizes sizes(int D = hidden) { return {.vocabulary = vocabulary, .input = D, .hidden = hidden}; }
 

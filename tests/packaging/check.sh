@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A user's project finds, builds with and runs on the library.
-# Usage: check.sh <flags.sh> <working directory> installed|moved|subdirectory
+# Usage: check.sh <flags.sh> <working directory> installed|subdirectory
 set -eu
 . "$1"
 work=$2
@@ -8,37 +8,34 @@ mode=$3
 rm -rf "$work"
 mkdir -p "$work"
 arguments=(-G Ninja "-DCMAKE_CXX_COMPILER=$CXX" -DCMAKE_BUILD_TYPE=Debug)
+consumer=$SOURCE_DIR/tests/packaging/consumer
 
 case $mode in
-  installed | moved)
+  installed)
     "$CMAKE" --install "$BINARY_DIR" --prefix "$work/prefix" >/dev/null
-    if [ "$mode" = moved ]; then
-      # A path of the build or of LLVM in an exported file would hold here and nowhere else.
-      if grep -rnF -e "$work" -e "$SOURCE_DIR" -e "$BINARY_DIR" ${LLVM_PREFIX:+-e "$LLVM_PREFIX"} \
-        "$work/prefix" --include='*.cmake'; then
-        echo "these lines keep the package from being moved"
-        exit 1
-      fi
-      mkdir "$work/elsewhere"
-      mv "$work/prefix" "$work/elsewhere/cortex"
-      # The LLVM that the user points to.
-      arguments+=("-DCMAKE_PREFIX_PATH=$work/elsewhere/cortex" ${LLVM_DIR:+"-DLLVM_DIR=$LLVM_DIR"})
-    else
-      # The LLVM that the package looks for.
-      arguments+=("-DCMAKE_PREFIX_PATH=$work/prefix")
+    # The package may be moved: a path of the build or of LLVM in an exported file would hold here and nowhere else.
+    if grep -rnF -e "$work" -e "$SOURCE_DIR" -e "$BINARY_DIR" ${LLVM_PREFIX:+-e "$LLVM_PREFIX"} \
+      "$work/prefix" --include='*.cmake'; then
+      echo "these lines keep the package from being moved"
+      exit 1
     fi
+    mkdir "$work/elsewhere"
+    mv "$work/prefix" "$work/elsewhere/cortex"
+    arguments+=("-DCMAKE_PREFIX_PATH=$work/elsewhere/cortex")
+    # It takes the LLVM that the user points to; below, the one that it looks for.
+    "$CMAKE" -S "$consumer" -B "$work/pointed" "${arguments[@]}" ${LLVM_DIR:+"-DLLVM_DIR=$LLVM_DIR"}
     ;;
   subdirectory) arguments+=("-DCORTEX_SOURCE_DIR=$SOURCE_DIR" "-DCORTEX_LLVM=$WITH_LLVM" "-DCORTEX_Z3=$WITH_Z3") ;;
   *) exit 2 ;;
 esac
 
-"$CMAKE" -S "$SOURCE_DIR/tests/packaging/consumer" -B "$work/build" "${arguments[@]}"
+"$CMAKE" -S "$consumer" -B "$work/build" "${arguments[@]}"
 "$CMAKE" --build "$work/build" --parallel 2
 "$work/build/header_only"
 "$work/build/compiled"
 
 # With the compiled library a user's translation unit reads no header of LLVM.
-if "$CXX" "${compiled[@]}" -M "$SOURCE_DIR/tests/packaging/consumer/main.cpp" | grep -i '/llvm'; then
+if "$CXX" "${compiled[@]}" -M "$consumer/main.cpp" | grep -i '/llvm'; then
   echo "cortex::compiled lets LLVM headers through"
   exit 1
 fi

@@ -1,6 +1,8 @@
 // The passes that make few, large nests of many small ones, and temporaries no larger than need be.
 #include <catch2/catch.hpp>
 
+#include "cortex/cortex.hpp"
+#include "cortex/loops.hpp"
 #include "support/golden.hpp"
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"
@@ -150,6 +152,36 @@ TEST_CASE("a nest that reads whole what another computes comes after it, whateve
   const ir::Stmt s = block({first, second, third});
   CHECK(ir::equal(pass::fuse_nests(block({first, second}), 3), block({first, second})));
   CHECK(count_of(pass::fuse_nests(s, 3), "for n_idx") == 3);  // the third overwrites what the second reads whole
+}
+
+TEST_CASE("loops that are taken apart by hand stay behind what they read", "[pass][loops]") {
+  struct Node {
+    float value;
+    std::vector<const Node*> kids;
+  };
+  constexpr auto kids = children<&Node::kids>;
+  constexpr auto value = field<&Node::value>;
+  Dim H{"hidden", 4};
+  Model<Node> m("shares", cortex::tree);
+  auto h = m.placeholder<float>("h", H);
+  auto body =
+      m.compute("body", H, [&](auto n, auto i) { return value(n) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto state = m.recursion(h, body);
+  auto total = m.readout<float>("total", [&](auto r) { return sum(nodes(r), [&](auto n) { return state(n, 0); }); });
+  auto share = m.readout<float>("share", H, [&](auto r, auto i) {
+    return sum(nodes(r), [&](auto n) { return state(n, i) / total(r); }) + state(r, i);
+  });
+  const auto program = m.program(share, total);
+  const Node a{1, {}}, b{2, {}}, root{3, {&a, &b}};  // states of 1, 2 and 6: 9 in all, of which the shares are 1
+  CompileOptions options;
+  options.target = Target::interpreter();
+  for (const char* steps :
+       {"fuse_nests()", "distribute(i.3)", "distribute(i.3); fuse_nests()", "unroll(i.3); fuse_nests()"}) {
+    CAPTURE(steps);
+    const auto model = compile(program, Schedule{}.loops(Loops::parse(steps)), options);
+    const auto result = model(root);
+    for (int i = 0; i < 4; ++i) CHECK(result[0][std::size_t(i)] == Approx(7));
+  }
 }
 
 // ---- index_densely ----

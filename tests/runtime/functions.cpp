@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cortex/cortex.hpp"
+#include "support/compile.hpp"
 
 using namespace cortex;
 
@@ -147,9 +148,8 @@ TEST_CASE("functions are the C library's up to a few units, interpreted") {
   check(Schedule::standard(), Target::interpreter());
 }
 
-#if CORTEX_LLVM
 TEST_CASE("functions are the C library's up to a few units, compiled") {
+  test::need_llvm();
   check(Schedule::standard(), host_target());
   check(Schedule::standard().exact_activations(), host_target());
 }
-#endif

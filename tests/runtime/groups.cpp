@@ -9,6 +9,7 @@
 #include "cortex/explain.hpp"
 #include "runtime/count_allocations.hpp"
 #include "runtime/hand_made.hpp"
+#include "support/compile.hpp"
 #include "support/random_cases.hpp"
 
 using namespace cortex;
@@ -474,8 +475,7 @@ TEST_CASE("a divided call tells how long both of its halves took", "[runtime][gr
   CHECK(r.execute_ns() > 0);
 }
 
-#if CORTEX_LLVM
 TEST_CASE("machine code gives the same bits in any number of groups", "[runtime][groups]") {
+  need_llvm();
   check_divided_calls(60, 6, 4, 2, best_target());
 }
-#endif

@@ -5,6 +5,7 @@
 
 #include "cortex/ra/schedule_text.hpp"
 #include "cortex/ra/share_subtrees.hpp"
+#include "support/compile.hpp"
 #include "support/random_cases.hpp"
 #include "support/random_programs.hpp"
 #include "support/wanted_cases.hpp"
@@ -67,8 +68,7 @@ TEST_CASE("random programs give the same bits however they are run", "[runtime][
   CHECK(tally.divided > 0);
 }
 
-#if CORTEX_LLVM
 TEST_CASE("machine code of random programs gives the same bits however it is run", "[runtime][differential]") {
+  need_llvm();
   compare(first_seed(1), wanted_cases(3), best_target());
 }
-#endif

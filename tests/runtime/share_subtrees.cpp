@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cortex/explain.hpp"
+#include "support/compile.hpp"
 #include "support/random_cases.hpp"
 
 using namespace cortex;
@@ -73,12 +74,11 @@ TEST_CASE("random models give the same bits with equal subtrees computed once", 
   compare(200, 4, Schedule::standard().workers(3), Target::interpreter());
 }
 
-#if CORTEX_LLVM
 TEST_CASE("machine code gives the same bits with equal subtrees computed once", "[runtime][sharing]") {
+  need_llvm();
   compare(300, 3, Schedule::standard(), best_target());
   compare(310, 1, Schedule::standard().workers(3), best_target());
 }
-#endif
 
 TEST_CASE("of roots that are equal one is computed, and each has its result", "[runtime][sharing]") {
   CompileOptions options;

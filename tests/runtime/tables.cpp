@@ -12,6 +12,7 @@
 #include "cortex/models/gru.hpp"
 #include "cortex/models/tree_lstm.hpp"
 #include "runtime/count_allocations.hpp"
+#include "support/compile.hpp"
 #include "support/random_cases.hpp"
 
 using namespace cortex;
@@ -114,12 +115,11 @@ TEST_CASE("random models give the same bits from tables as computed", "[runtime]
   compare(600, 30, Grammar::whole, Target::interpreter(), [](const auto&) { return Schedule::standard(); });
 }
 
-#if CORTEX_LLVM
 TEST_CASE("machine code gives the same bits from tables as computed", "[runtime][tables]") {
+  need_llvm();
   compare(5, 3, Grammar::one_recursion, best_target(), [](const auto&) { return Schedule::standard(); });
   compare(11, 1, Grammar::one_recursion, best_target(), [](const auto&) { return Schedule::standard().workers(3); });
 }
-#endif
 
 TEST_CASE("a leaf's states are rows of tables, and what follows from weights alone is one", "[runtime][tables]") {
   const Lstm plain(computed), read(tabulated);
@@ -338,8 +338,8 @@ TEST_CASE("until weights are bound together calls have the old tables, and new o
   CHECK(same(values_of(plain.model, forest), values_of(read.model, forest)));
 }
 
-#if CORTEX_LLVM
 TEST_CASE("a warm call that reads tables allocates nothing", "[runtime][tables]") {
+  need_llvm();
   const Lstm read(Schedule::standard().tabulate(1).share_subtrees(), false, best_target());
   const Forest forest = some_trees(10);
   for (int i = 0; i < 3; ++i) read.model(forest.roots);
@@ -347,7 +347,6 @@ TEST_CASE("a warm call that reads tables allocates nothing", "[runtime][tables]"
   for (int i = 0; i < 20; ++i) read.model(forest.roots);
   CHECK(allocations_of_this_thread() == before);
 }
-#endif
 
 TEST_CASE("inputs of all nodes are tables too, of a sequence model", "[runtime][tables]") {
   constexpr auto previous = cortex::optional_child<&Vertex::first>;

@@ -189,6 +189,23 @@ TEST_CASE("linked lists, deques and a range by value hold children", "[structure
   CHECK(count_nodes<Node, cs::Children<by_value>>(cortex::tree, std::array{&top}) == 3);
 }
 
+TEST_CASE("a view that is given by value shows nodes that outlive it", "[structure]") {
+  struct Node {
+    std::vector<Node> own;
+    std::span<const Node> kids() const { return own; }
+  };
+  Node top;
+  top.own.resize(3);
+  top.own[1].own.resize(2);
+  cs::Workspace workspace;
+  using L = cs::Linearizer<Node, cs::Accessors<cs::Children<&Node::kids>>>;
+  CHECK(L::run(workspace, cortex::tree, {}, std::array{&top}).num_nodes == 6);
+  CHECK(workspace.find(&top.own[1].own[0]) >= 0);
+  CHECK(workspace.find(&top.own[2]) >= 0);
+  // A container that is given by value is gone with its nodes.
+  CHECK_FALSE(cs::LinkRangeTo<std::vector<Node>, Node>);
+}
+
 TEST_CASE("null members of a children accessor are absent", "[structure]") {
   const Word leaf, top{0, nullptr, &leaf};
   CHECK(count_nodes<Word, cs::Children<&Word::left, &Word::right>>(cortex::tree, std::array{&top}) == 2);

@@ -5,16 +5,30 @@
 #include <vector>
 
 #include "cortex/cortex.hpp"
+#include "support/skip.hpp"
 
 namespace cortex::test {
 
-inline Target best_target() {
-#if CORTEX_LLVM
-  return runtime::host_target();
-#else
-  return Target::interpreter();
-#endif
+/// Whether the library has LLVM. Asked when tests run: their objects are linked with a library with LLVM and with one
+/// without.
+inline bool built_with_llvm() {
+  static const bool built = [] {
+    try {
+      return runtime::host_target().backend == Backend::llvm;
+    } catch (const Error& error) {
+      if (error.code != Code::unavailable) throw;
+      return false;
+    }
+  }();
+  return built;
 }
+
+/// Skips where the library is built without LLVM.
+inline void need_llvm() {
+  if (!built_with_llvm()) skip("built without LLVM");
+}
+
+inline Target best_target() { return built_with_llvm() ? runtime::host_target() : Target::interpreter(); }
 
 template <class Program>
 auto compile_here(const Program& program, const Schedule& schedule = Schedule::standard()) {

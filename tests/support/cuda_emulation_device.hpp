@@ -1,6 +1,6 @@
 // What a generated CUDA source finds on the host in place of the device prelude: the same names, each told to the
 // emulation, which holds the threads. Includes nothing, so that a kernel compiles in a fraction of a second.
-#define DEVICE inline __attribute__((always_inline))
+#define DEVICE inline
 #define KERNEL(name, threads) extern "C" void name(const Launch launch)
 #define UNROLL(how)
 #define SHARED(chip) char* const chip = emulator->shared()

@@ -11,13 +11,6 @@ namespace cortex::test {
 /// for an unexpected exception): `const auto sst = sst_directory();` first, checks after.
 [[noreturn]] void skip(const std::string& reason);
 
-/// Skips where the library is built without LLVM.
-inline void need_llvm() {
-#if !CORTEX_LLVM
-  skip("built without LLVM");
-#endif
-}
-
 /// Skips where the library is built without Z3.
 inline void need_z3() {
 #if !CORTEX_Z3

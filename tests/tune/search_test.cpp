@@ -257,8 +257,8 @@ TEST_CASE("a pool may have more threads than a call takes", "[tune]") {
   CHECK(tuning(options_for(timer, {2})).faster);
 }
 
-#if CORTEX_LLVM
 TEST_CASE("machine code is tuned by the system's clock", "[tune]") {
+  need_llvm();
   const auto program = tree_lstm(32);
   const Phrases phrases;
   const auto bind = [](auto& model) {
@@ -280,4 +280,3 @@ TEST_CASE("machine code is tuned by the system's clock", "[tune]") {
   }
   CHECK(tuned.faster == !(tuned.schedule == tuned.start));
 }
-#endif

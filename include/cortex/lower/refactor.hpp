@@ -157,7 +157,7 @@ class Refactorer {
     if (extent % slices_)
       refuse_cut(graph_, "operator '" + name() + "' contracts over dimension '" + axis->dim.name() + "' of " +
                              std::to_string(extent) + " elements, which " + std::to_string(slices_) +
-                             " workers cannot own equal slices of; choose a number of workers that divides it");
+                             " workers cannot own equal slices of; choose a number that divides it, with workers(n)");
     return *axis;
   }
 

@@ -99,12 +99,37 @@ struct Phase {
     return operands;
   }
 
-  void emit(Vector<ir::Stmt>& out) const {
-    append(out, before);
+  Vector<ir::Stmt> loops_and_after() const {
+    Vector<ir::Stmt> result;
     for (const Loop& l : loops)
-      out.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies),
-                                  l.loop->piece));
-    append(out, after);
+      result.push_back(ir::For::make(l.loop->var, l.loop->dim, l.loop->extent, l.loop->loop, ir::Block::make(l.bodies),
+                                     l.loop->piece));
+    append(result, after);
+    return result;
+  }
+  Vector<ir::Stmt> all() const {
+    Vector<ir::Stmt> result = before;
+    append(result, loops_and_after());
+    return result;
+  }
+
+  /// Whether what `m` begins with may stand before the loops, and its contraction among them. Contractions write locals
+  /// alone, but a loop that the user has taken apart may stand where one is expected.
+  bool may_join(const Member& m, bool carried) const {
+    Vector<ir::Stmt> begin = m.before;
+    begin.push_back(ir::handle_of(*m.loop));
+    return independent(loops_and_after(), begin, carried);
+  }
+  /// Whether `m` may stand before all of it.
+  bool may_follow(const Member& m, bool carried) const {
+    Vector<ir::Stmt> whole = m.before;
+    whole.push_back(ir::handle_of(*m.loop));
+    append(whole, m.after);
+    return independent(all(), whole, carried);
+  }
+  static bool independent(const Vector<ir::Stmt>& a, const Vector<ir::Stmt>& b, bool carried) {
+    return schedule::dependence(schedule::accesses_of(ir::Block::make(a)), schedule::accesses_of(ir::Block::make(b)),
+                                carried) == schedule::Dependence::none;
   }
 };
 
@@ -121,16 +146,14 @@ inline ir::Stmt put_together(const Vector<ir::Stmt>& inners, bool carried) {
       append(phases.back().after, m.after);
       continue;
     }
-    const auto reads = schedule::accesses_of(ir::handle_of(*m.loop));
     std::size_t at = phases.size();
-    while (at > 0 && schedule::dependence(schedule::accesses_of(ir::Block::make(phases[at - 1].after)), reads,
-                                          carried) == schedule::Dependence::none)
+    while (at > 0 && phases[at - 1].may_join(m, carried) && (at == phases.size() || phases[at].may_follow(m, carried)))
       --at;
     if (at == phases.size()) phases.emplace_back();
     phases[at].add(m);
   }
   Vector<ir::Stmt> stmts;
-  for (const Phase& p : phases) p.emit(stmts);
+  for (const Phase& p : phases) append(stmts, p.all());
   ir::Stmt result = ir::Block::make(stmts);
   for (const auto& local : reversed(locals)) result = ir::Alloc::make(local, result);
   return result;

@@ -286,7 +286,11 @@ class OpChecker {
     value(e);
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && bound->dim.kind() != DimKind::child) {
       if (bound->dim == dim) return;
-      if (bound->dim.name() != dim.name()) fail({where, " is indexed by a variable of ", in_quotes(bound->dim.name())});
+      if (bound->dim.name() != dim.name()) {
+        const bool fits = dim.kind() == DimKind::open || bound->dim.extent() <= dim.extent();
+        fail({where, " is indexed by a variable of ", in_quotes(bound->dim.name()),
+              fits ? "; if its first elements are meant, write max(i, 0)" : ""});
+      }
       if (bound->dim.extent() == dim.extent())
         fail({where,
               " is indexed by a variable of another dimension of that name; use one Dim object, or copies of it, "
@@ -348,7 +352,8 @@ class OpChecker {
             " by its number, but they have no order; fold over them, as in sum(...)"});
     fits("a container of children", k);
     const Interval values = range(k);
-    if (values.from_below() && values.lo < 0) fail({"a child is chosen by a number that may be negative"});
+    if (values.from_below() && values.lo < 0)
+      fail({"a child is chosen by a number that may be negative; keep it from below with max(..., 0)"});
     const int bound = most(container);
     if (bound > 0 && values.lo >= bound)
       fail({"child ", std::to_string(values.lo), " is read, but nodes have at most ", std::to_string(bound),

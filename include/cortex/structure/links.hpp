@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>  // with it comes std::ranges::enable_borrowed_range
 #include <type_traits>
 
 namespace cortex {
@@ -102,12 +103,13 @@ using range_access::begin_of;
 using range_access::end_of;
 
 /// A range of links that can be passed over more than once. A range that is given by value is accepted if its elements
-/// are pointers or indices, which outlive it.
+/// outlive it: pointers and indices do, and nodes that it merely shows, as std::span does.
 template <class Ref, class Node>
 concept LinkRangeTo = requires(std::remove_reference_t<Ref>& range) {
   begin_of(range) != end_of(range);
   requires LinkTo<decltype(*begin_of(range)), Node>;
-  requires std::is_lvalue_reference_v<Ref> || !NodeItself<decltype(*begin_of(range)), Node>;
+  requires std::is_lvalue_reference_v<Ref> || !NodeItself<decltype(*begin_of(range)), Node> ||
+               std::ranges::enable_borrowed_range<std::remove_cvref_t<Ref>>;
 };
 
 /// Whether links of this type are indices, so that a call needs an arena.
