@@ -41,55 +41,105 @@ inline bool groups_have_weights(const Vector<ir::WorkItem>& items, int workers, 
   return machine.levels.size() > 1 && largest_slice(items, workers) <= share_kept * machine.levels[1].bytes;
 }
 
-/// What the group with the most work takes of a call that is divided into `groups`, which have to divide the workers.
-inline CostTerms predict_in_groups(const Vector<ir::WorkItem>& items, Schedule schedule, const Target& target,
-                                   const MachineModel& machine, CallShape shape, int groups) {
-  if (groups <= 1) return predict(items, schedule, target, machine, shape);
-  schedule.max_workers /= groups;
-  MachineModel rates = machine;
-  if (!groups_have_weights(items, schedule.max_workers, machine))
-    for (MachineModel::Level& level : rates.levels) level.rate *= machine.shared_rate;
-  const double most = std::ceil(shape.roots / groups);
-  // Structures are of different sizes, by a third of their mean or so, and the largest of several stands above their
-  // mean by that. Where a group has more of them they are dealt by size, which leaves little of it: fitted to random
-  // sizes.
-  const double uneven = 1 + (1.2 * std::sqrt(std::log(groups)) - 0.4) / 3 / std::pow(most, 1.6);
-  const double share = most / shape.roots * uneven;
-  for (CallShape::Level& level : shape.levels) level.nodes *= share, level.edges *= share;
-  shape.roots = most;
-  CostTerms terms = predict(items, schedule, target, rates, shape);
-  terms.barriers += 2 * machine.barrier;  // until the groups before are numbered, and at the end
-  return terms;
+/// What the group with the most work takes of calls that are divided into `groups`, which have to divide the workers.
+class GroupCost {
+ public:
+  GroupCost(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+            const MachineModel& machine, int groups)
+      : groups_(std::max(groups, 1)),
+        schedule_(divided(schedule, groups_)),
+        machine_(shared(machine, items, schedule_, groups_)),
+        model_(items, schedule_, target, machine_) {}
+  GroupCost(const GroupCost&) = delete;
+  GroupCost& operator=(const GroupCost&) = delete;
+
+  CostTerms of(CallShape shape) const {
+    if (groups_ == 1) return sum_of_nests(model_, machine_, shape);
+    const double most = std::ceil(shape.roots / groups_);
+    // Structures are of different sizes, by a third of their mean or so, and the largest of several stands above their
+    // mean by that. Where a group has more of them they are dealt by size, which leaves little of it: fitted to random
+    // sizes.
+    const double uneven = 1 + (1.2 * std::sqrt(std::log(groups_)) - 0.4) / 3 / std::pow(most, 1.6);
+    const double share = most / shape.roots * uneven;
+    for (CallShape::Level& level : shape.levels) level.nodes *= share, level.edges *= share;
+    shape.roots = most;
+    CostTerms terms = sum_of_nests(model_, machine_, shape);
+    terms.barriers += 2 * machine_.barrier;  // until the groups before are numbered, and at the end
+    return terms;
+  }
+
+ private:
+  static Schedule divided(Schedule schedule, int groups) {
+    schedule.max_workers /= groups;
+    return schedule;
+  }
+  static MachineModel shared(MachineModel machine, const Vector<ir::WorkItem>& items, const Schedule& schedule,
+                             int groups) {
+    if (groups > 1 && !groups_have_weights(items, schedule.max_workers, machine))
+      for (MachineModel::Level& level : machine.levels) level.rate *= machine.shared_rate;
+    return machine;
+  }
+
+  const int groups_;
+  const Schedule schedule_;
+  const MachineModel machine_;
+  const detail::CostModel model_;
+};
+
+inline CostTerms predict_in_groups(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                                   const MachineModel& machine, const CallShape& shape, int groups) {
+  return GroupCost(items, schedule, target, machine, groups).of(shape);
 }
 
-/// The least time that a call of that shape is predicted to take in so many groups: of all their workers, or where the
-/// schedule may leave some out, of 1, 2, 4, ... or all in each.
-inline double least_in_groups(const Vector<ir::WorkItem>& items, Schedule schedule, const Target& target,
-                              const MachineModel& machine, const CallShape& shape, int groups) {
+/// Until the workers of a call have begun, so many in all, beyond what the nests of the group with the most work take.
+inline double start_of(int workers, const MachineModel& machine) { return workers > 1 ? machine.start : 0; }
+
+/// The least time of a call in so many groups: of all their workers, or where the schedule may leave some out, of 1, 2,
+/// 4, ... or all in each. `seconds(workers, groups)` is what it takes so many workers in all.
+template <class Seconds>
+double least_in_groups(const Schedule& schedule, int groups, Seconds seconds) {
   const int all = schedule.max_workers / groups;
   double least = HUGE_VAL;
-  const auto try_with = [&](int workers) {
-    schedule.max_workers = workers * groups;
-    const double start = schedule.max_workers > 1 ? machine.start : 0;
-    least = std::min(least, start + predict_in_groups(items, schedule, target, machine, shape, groups).total());
-  };
-  for (int workers = 1; schedule.fewer_workers && workers < all; workers *= 2) try_with(workers);
-  try_with(all);
-  return least;
+  for (int workers = 1; schedule.fewer_workers && workers < all; workers *= 2)
+    least = std::min(least, seconds(workers * groups, groups));
+  return std::min(least, seconds(all * groups, groups));
 }
 
-/// The number of groups that a call of that shape is predicted to be fastest in: one that divides the schedule's
-/// workers. More than one have to gain at least a fiftieth.
-inline int choose_groups(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
-                         const MachineModel& machine, const CallShape& shape) {
+/// The number of groups in which a call of so many roots is fastest: one that divides the schedule's workers. More than
+/// one have to gain at least a fiftieth.
+template <class Seconds>
+int choose_groups(const Schedule& schedule, double roots, Seconds seconds) {
   int best = 1;
-  double least = least_in_groups(items, schedule, target, machine, shape, 1) * 0.98;
-  for (int groups = 2; groups <= schedule.max_workers && groups <= shape.roots; ++groups) {
+  double least = least_in_groups(schedule, 1, seconds) * 0.98;
+  for (int groups = 2; groups <= schedule.max_workers && groups <= roots; ++groups) {
     if (schedule.max_workers % groups != 0) continue;
-    const double seconds = least_in_groups(items, schedule, target, machine, shape, groups);
-    if (seconds < least) best = groups, least = seconds;
+    const double own = least_in_groups(schedule, groups, seconds);
+    if (own < least) best = groups, least = own;
   }
   return best;
+}
+
+namespace detail {
+
+/// What a call of that shape takes, by the cost model.
+inline auto seconds_of(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                       const MachineModel& machine, const CallShape& shape) {
+  return [&, own = schedule](int workers, int groups) mutable {
+    own.max_workers = workers;
+    return start_of(workers, machine) + predict_in_groups(items, own, target, machine, shape, groups).total();
+  };
+}
+
+}  // namespace detail
+
+/// The same, as predicted for a call of that shape.
+inline double least_in_groups(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                              const MachineModel& machine, const CallShape& shape, int groups) {
+  return least_in_groups(schedule, groups, detail::seconds_of(items, schedule, target, machine, shape));
+}
+inline int choose_groups(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                         const MachineModel& machine, const CallShape& shape) {
+  return choose_groups(schedule, shape.roots, detail::seconds_of(items, schedule, target, machine, shape));
 }
 
 }  // namespace cortex::schedule

@@ -102,17 +102,12 @@ struct Slices {
   Vector<std::size_t> of_item;
 };
 
+/// The model of a program under a schedule, for calls of any shape.
 class CostModel {
  public:
   CostModel(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
-            const MachineModel& machine, const CallShape& shape)
-      : items_(items),
-        schedule_(schedule),
-        target_(target),
-        machine_(machine),
-        shape_(shape),
-        workers_(double(std::max(schedule.max_workers, 1))),
-        slices_(items, workers_) {
+            const MachineModel& machine)
+      : schedule_(schedule), target_(target), machine_(machine), workers_(double(std::max(schedule.max_workers, 1))) {
     Vector<std::int64_t> parts;
     for (const ir::WorkItem& item : items) {
       leaves_apart_ |= item.depth == 0 && item.unit.is_any(Unit::leaf);
@@ -120,58 +115,99 @@ class CostModel {
     }
     parts_ = std::max(1.0, double(parts.size()));
     for (const auto& [name, depth] : schedule.unrolled) depth_ = std::max(depth_, double(depth));
+    in_subtree_ = std::exp2(std::max(depth_, 1.0)) - 1;
+    const Slices slices(items, workers_);
+    Vector<Unit> loops;  // what an iteration of each loop around is
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      loops.resize(std::size_t(items[i].depth));
+      if (items[i].kind == ir::WorkItem::Kind::loop)
+        loops.push_back(items[i].unit.kind);
+      else
+        nests_.push_back(
+            nest_of(items[i], i, loops.empty() ? Unit::call : loops.back(), slices.bytes[slices.of_item[i]]));
+    }
   }
 
-  Vector<NestCost> run() const {
-    Vector<NestCost> result;
-    Vector<ir::WorkUnit> loops;  // what an iteration of each loop around is
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      const ir::WorkItem& item = items_[i];
-      loops.resize(std::size_t(item.depth));
-      if (item.kind == ir::WorkItem::Kind::loop) {
-        loops.push_back(item.unit);
-        continue;
+  /// Tells `take` what each nest and barrier takes in a call of that shape.
+  template <class Take>
+  void run(const CallShape& shape, Take take) const {
+    const std::size_t levels = shape.levels.size(), step = std::size_t(std::max(depth_, 1.0));
+    const double nodes = shape.nodes();
+    const auto scope_of = [&](std::size_t first, std::size_t last) {
+      Scope scope{0, 0, 0, shape.roots, nodes};
+      for (std::size_t level = first; level < last; ++level) {
+        (level == 0 ? scope.leaves : scope.inner) += shape.levels[level].nodes;
+        scope.edges += shape.levels[level].edges;
       }
-      result.push_back(cost(i, loops.empty() ? ir::WorkUnit{Unit::call} : loops.back()));
-    }
-    return result;
+      return scope;
+    };
+    Vector<Scope> by_level, by_subtree;
+    for (std::size_t level = 0; level < levels; ++level) by_level.push_back(scope_of(level, level + 1));
+    for (std::size_t level = 1; depth_ > 0 && level < levels; level += step)
+      by_subtree.push_back(scope_of(level, std::min(level + step, levels)));
+    const Scope call = scope_of(0, levels);
+    for (const Nest& nest : nests_) take(cost(nest, call, by_level, by_subtree));
   }
 
  private:
   using Unit = ir::WorkUnit::Kind;
 
-  /// Some rows of the call, and how many nodes and edges they have.
+  /// Some rows of the call: how many there are of what work is counted for.
   struct Scope {
-    std::size_t first, last;  // levels [first, last)
+    double leaves = 0, inner = 0, edges = 0, roots = 0, all = 0;  // `all`: nodes of the call
   };
 
-  /// `loop`: what an iteration of the loop around is; a call if there is none.
-  NestCost cost(std::size_t number, const ir::WorkUnit& loop) const {
-    const ir::WorkItem& item = items_[number];
-    NestCost result;
-    result.item = number;
+  /// A nest or barrier, and what the schedule alone decides of its time.
+  struct Nest {
+    const ir::WorkItem& item;
+    std::size_t number;  // of the item
+    Unit loop;           // what an iteration of the loop around is; a call if there is none
+    TileShape tile;
+    bool tiled, on_unit;  // whether it has tiles, and whether a matrix unit makes its products
+    double share;         // among how many workers it is divided
+    double bandwidth;     // of a worker's weights in the loop around
+    double once;          // bytes of weights that all rows of a tile read
+    double apart;         // seconds to take a row apart for a matrix unit
+    double exchanged;     // seconds to read what others have written of a row
+  };
+
+  /// `slice`: the bytes of weights that a worker reads in the loop around.
+  Nest nest_of(const ir::WorkItem& item, std::size_t number, Unit loop, double slice) const {
+    const bool on_unit = on_matrix_unit(item);
     TileShape tile = tile_shape(target_, std::max(item.gates, 1), schedule_.tiling);
-    if (on_matrix_unit(item)) tile.most_rows = ir::TileProduct::most_rows;
-    const bool tiled = item.gates > 0 && !schedule_.by_hand && loop.kind != Unit::node && loop.kind != Unit::inner_node;
-    if (tiled) result.rows = tile.most_rows, result.vectors = tile.vectors(tile.most_rows);
-    if (on_matrix_unit(item)) result.vectors = ir::TileProduct::most_panels;
+    if (on_unit) tile.most_rows = ir::TileProduct::most_rows;
+    const bool tiled = item.gates > 0 && !schedule_.by_hand && loop != Unit::node && loop != Unit::inner_node;
+    double once = 0, exchanged = 0;
+    for (const ir::WeightRead& read : item.weights)
+      if (!is_of_rows(read.unit)) once += read.bytes;
+    if (workers_ > 1 && !item.by_each_worker)
+      exchanged = exchanged_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
+    return {item,          number,
+            loop,          tile,
+            tiled,         on_unit,
+            sharers(item), machine_.bandwidth(slice),
+            once,          on_unit ? taking_apart(item, once) : 0.0,
+            exchanged};
+  }
+
+  NestCost cost(const Nest& nest, const Scope& call, const Vector<Scope>& by_level,
+                const Vector<Scope>& by_subtree) const {
+    NestCost result;
+    result.item = nest.number;
+    if (nest.tiled) result.rows = nest.tile.most_rows, result.vectors = nest.tile.vectors(nest.tile.most_rows);
+    if (nest.on_unit) result.vectors = ir::TileProduct::most_panels;
     const auto add = [&](const Scope& scope, double times) {
-      const double slice = slices_.bytes[slices_.of_item[number]];
-      CostTerms terms =
-          item.kind == ir::WorkItem::Kind::barrier ? barrier() : nest(item, scope, times, tiled, tile, slice);
+      CostTerms terms = nest.item.kind == ir::WorkItem::Kind::barrier ? barrier() : one(nest, scope, times);
       for (double* term : {&terms.arithmetic, &terms.weights, &terms.functions, &terms.barriers}) *term *= times;
       result.terms += terms;
     };
-    const std::size_t levels = shape_.levels.size();
-    switch (loop.kind) {
+    switch (nest.loop) {
       case Unit::level:
-        for (std::size_t level = leaves_apart_; level < levels; ++level) add({level, level + 1}, 1);
+        for (std::size_t level = leaves_apart_; level < by_level.size(); ++level) add(by_level[level], 1);
         break;
-      case Unit::subtree_level: {
-        const auto step = std::size_t(depth_);
-        for (std::size_t level = 1; level < levels; level += step) add({level, std::min(level + step, levels)}, 1);
+      case Unit::subtree_level:
+        for (const Scope& level : by_subtree) add(level, 1);
         break;
-      }
       case Unit::call:  // once; or else an iteration for each row
       case Unit::root:
       case Unit::below_root:
@@ -183,7 +219,7 @@ class CostModel {
       case Unit::below_top:
       case Unit::edge:
       case Unit::part_edge:
-      case Unit::iteration: add({0, levels}, std::max(1.0, count(loop, {0, levels}))); break;
+      case Unit::iteration: add(call, std::max(1.0, count(nest.loop, call))); break;
     }
     return result;
   }
@@ -194,33 +230,32 @@ class CostModel {
     return terms;
   }
 
-  /// One execution of a nest, of which there are `times` with equal shares of the scope's rows. `slice`: the bytes of
-  /// weights that a worker reads in the loop around it.
-  CostTerms nest(const ir::WorkItem& item, const Scope& scope, double times, bool tiled, const TileShape& tile,
-                 double slice) const {
-    const double rows = count(item.unit, scope) / times, share = sharers(item);
-    double flops = 0, functions = 0, once = 0, by_row = 0;
+  /// One execution of a nest, of which there are `times` with equal shares of the scope's rows.
+  CostTerms one(const Nest& nest, const Scope& scope, double times) const {
+    const ir::WorkItem& item = nest.item;
+    const double rows = count(item.unit, scope) / times;
+    double flops = 0, functions = 0, by_row = 0;
     for (const ir::Operations& operations : item.operations) {
       const double n = count(operations.unit, scope) / times;
       flops += operations.flops * n, functions += operations.functions * n;
     }
     for (const ir::WeightRead& read : item.weights)
-      (is_of_rows(read.unit) ? by_row : once) +=
-          read.bytes * (is_of_rows(read.unit) ? count(read.unit, scope) / times : 1);
+      if (is_of_rows(read.unit)) by_row += read.bytes * count(read.unit, scope) / times;
     if (rows <= 0) return {};
-    const double most = tiled ? tile.most_rows : 1, tiles = std::ceil(rows / most), in_tile = rows / tiles;
-    const double of_tile = on_matrix_unit(item) ? efficiency_of_unit(in_tile) : efficiency(tile, in_tile);
+    const double most = nest.tiled ? nest.tile.most_rows : 1, tiles = std::ceil(rows / most), in_tile = rows / tiles;
+    const double of_tile = nest.on_unit ? efficiency_of_unit(in_tile) : efficiency(nest.tile, in_tile);
     const double rate = machine_.flops * (item.gates ? of_tile : 0.25);
     CostTerms terms;
-    terms.arithmetic = flops / share / rate + (on_matrix_unit(item) ? rows * taking_apart(item, once) : 0);
-    const double reading = tiles * once / share / machine_.bandwidth(slice);
-    terms.weights = std::cbrt(std::pow(terms.arithmetic, 3) + std::pow(reading, 3)) - terms.arithmetic;
-    terms.weights += by_row / share / far();
-    terms.functions = functions / share * (schedule_.exact ? machine_.library : machine_.activation);
-    if (workers_ > 1 && !item.by_each_worker)
-      terms.barriers = rows * exchanged_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
+    terms.arithmetic = flops / nest.share / rate + rows * nest.apart;
+    const double reading = tiles * nest.once / nest.share / nest.bandwidth;
+    terms.weights = std::cbrt(cubed(terms.arithmetic) + cubed(reading)) - terms.arithmetic;
+    terms.weights += by_row / nest.share / far();
+    terms.functions = functions / nest.share * (schedule_.exact ? machine_.library : machine_.activation);
+    terms.barriers = rows * nest.exchanged;
     return terms;
   }
+
+  static double cubed(double x) { return x * x * x; }
 
   /// Among how many workers a nest is divided: the columns of a vector go to them in whole vectors of the machine, so
   /// that some may have none.
@@ -281,18 +316,14 @@ class CostModel {
   }
 
   double count(Unit kind, const Scope& scope) const {
-    double leaves = 0, inner = 0, edges = 0;
-    for (std::size_t level = scope.first; level < scope.last; ++level) {
-      (level == 0 ? leaves : inner) += shape_.levels[level].nodes;
-      edges += shape_.levels[level].edges;
-    }
-    const double depth = std::max(depth_, 1.0), tops = inner / (std::exp2(depth) - 1);  // of binary trees
+    const double leaves = scope.leaves, inner = scope.inner, edges = scope.edges;
+    const double tops = inner / in_subtree_;
     switch (kind) {
       case Unit::call:
       case Unit::level:
       case Unit::subtree_level: return 1;
-      case Unit::root: return shape_.roots;
-      case Unit::below_root: return shape_.nodes();
+      case Unit::root: return scope.roots;
+      case Unit::below_root: return scope.all;
       case Unit::node: return leaves + inner;
       case Unit::leaf: return leaves;
       case Unit::inner_node: return inner;
@@ -316,14 +347,12 @@ class CostModel {
     return bytes;
   }
 
-  const Vector<ir::WorkItem>& items_;
   const Schedule& schedule_;
   const Target& target_;
   const MachineModel& machine_;
-  const CallShape& shape_;
-  double workers_, parts_ = 1, depth_ = 0;
-  Slices slices_;
+  double workers_, parts_ = 1, depth_ = 0, in_subtree_ = 1;  // `in_subtree_`: inner nodes, of binary trees
   bool leaves_apart_ = false;
+  Vector<Nest> nests_;
 };
 
 }  // namespace detail
@@ -339,16 +368,21 @@ inline double largest_slice(const Vector<ir::WorkItem>& items, int workers) {
 /// register tiles.
 inline Vector<NestCost> predict_nests(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
                                       const MachineModel& machine, const CallShape& shape) {
-  return detail::CostModel(items, schedule, target, machine, shape).run();
+  Vector<NestCost> result;
+  detail::CostModel(items, schedule, target, machine).run(shape, [&](const NestCost& nest) { result.push_back(nest); });
+  return result;
 }
 
 /// The same, added up, with the numbering of the nodes.
-inline CostTerms predict(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
-                         const MachineModel& machine, const CallShape& shape) {
+inline CostTerms sum_of_nests(const detail::CostModel& model, const MachineModel& machine, const CallShape& shape) {
   CostTerms sum;
-  for (const NestCost& nest : predict_nests(items, schedule, target, machine, shape)) sum += nest.terms;
+  model.run(shape, [&](const NestCost& nest) { sum += nest.terms; });
   sum.nodes = machine.node * shape.nodes();
   return sum;
+}
+inline CostTerms predict(const Vector<ir::WorkItem>& items, const Schedule& schedule, const Target& target,
+                         const MachineModel& machine, const CallShape& shape) {
+  return sum_of_nests(detail::CostModel(items, schedule, target, machine), machine, shape);
 }
 
 }  // namespace cortex::schedule

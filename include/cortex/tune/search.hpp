@@ -16,10 +16,8 @@
 #include "cortex/base/function_ref.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ra/print.hpp"
-#include "cortex/runtime/caches.hpp"
-#include "cortex/runtime/compile.hpp"
-#include "cortex/runtime/groups.hpp"
 #include "cortex/tune/log.hpp"
+#include "cortex/tune/predict.hpp"
 #include "cortex/tune/results.hpp"
 #include "cortex/tune/space.hpp"
 
@@ -43,7 +41,8 @@ class Timer {
   }
 };
 
-/// Told after each candidate.
+/// Told after each candidate, and, as long as candidates are predicted, now and then: then none is done, and `last` is
+/// the default.
 struct Progress {
   std::size_t done, total;  // candidates
   const Record& last;
@@ -71,7 +70,8 @@ struct TuneOptions {
   std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for at most the workers there are
   std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
   std::size_t most_candidates = 100;
-  double seconds = 120;               // of search; then come the final rounds, of half of it if that is enough for nine
+  double seconds = 120;               // of search, of which the cost model takes a quarter at most; then come the final
+                                      // rounds, of half of it if that is enough for nine
   double seconds_a_candidate = 0.2;   // of measuring, at least
   std::size_t patience = 20;          // candidates in a row that are no better end a guided search
   int final_rounds = 31;              // in which the best ones are measured again; 0: none is, and the default stays
@@ -100,8 +100,8 @@ struct Tuned {
   Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default. Empty if
                                       // the result is from the cache, or the search was cancelled before
   tuning::Key key;
-  std::string not_kept;  // why the cache does not have this result, as when the disk is full; empty: it has, or none
-                         // was asked for, or the search was cancelled
+  std::string not_kept;  // why the cache does not have this result, as when the disk is full, or no candidate was tried
+                         // in time; empty: it has, or none was asked for, or the search was cancelled
 };
 
 namespace tuning {
@@ -149,7 +149,7 @@ class Search {
       : subject_(subject),
         options_(options),
         timer_(options.timer ? options.timer : &own_timer_),
-        machine_(runtime::machine_model(subject.target)) {
+        predictor_(subject.graph, subject.target) {
     if (subject.num_batches == 0)
       throw Error(Code::invalid_argument, "tune: there are no batches to measure with; give some of your own inputs");
     const auto check = [](bool right, const char* option, double given, const char* least) {
@@ -169,9 +169,9 @@ class Search {
         options.start ? *options.start : Schedule::standard().workers(subject.workers).workers_where_they_pay();
     result_.schedule = result_.start;
     space_ = options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers);
+    begin_ = timer_->now();
     points_ = space_.points(result_.start);
     result_.space_size = points_.size();
-    begin_ = timer_->now();
   }
 
   Tuned run() {
@@ -186,6 +186,10 @@ class Search {
     if (result_.ended == Ended::cancelled || options_.final_rounds == 0) return std::move(result_);
     decide();
     if (result_.ended == Ended::cancelled) return std::move(result_);
+    if (result_.ended == Ended::seconds && !any_tried_) {  // which says nothing of the default
+      if (!options_.cache.empty()) result_.not_kept = "the time was over before a candidate was tried";
+      return std::move(result_);
+    }
     try {
       cache.keep({to_string(result_.schedule), result_.ratio, result_.noise, searched()});
     } catch (const Error& error) {  // what took so long to find is not lost for it
@@ -213,17 +217,18 @@ class Search {
   void look_at_inputs() {
     std::string shapes;
     for (const bool shared : {false, true}) {
-      if (!any_of(points_, [&](const Point& point) { return shares(point.schedule) == shared; })) continue;
+      if (!any_of(points_, [&](const Point& point) { return predictor_.shares(point.schedule) == shared; })) continue;
       const Schedule schedule = Schedule::standard().fill_levels(1);
       const auto plain =
           subject_.make(shared ? schedule.share_subtrees() : schedule.share_no_subtrees(), interpreted());
+      CallSample sample;
       const auto look = [&](std::size_t b) {
         plain->number(b, [&](const runtime::Workspace& call) {
-          shapes_[shared].push_back(shape_of(call));
-          const schedule::CallShape& shape = shapes_[shared].back();
+          const schedule::CallShape shape = shape_of(call);
           if (shape.roots == 0)
             throw Error(Code::invalid_argument,
                         "tune: batch " + std::to_string(b) + " has no roots; calls of it take no time");
+          sample.add(shape);
           for (const schedule::CallShape::Level& level : shape.levels)
             shapes += std::to_string(std::int64_t(level.nodes)) + "/" + std::to_string(std::int64_t(level.edges)) + " ";
           shapes += "of " + std::to_string(std::int64_t(shape.roots)) + ";";
@@ -232,6 +237,7 @@ class Search {
         });
       };
       for (std::size_t b = 0; b < subject_.num_batches; ++b) in_batch(b, [&] { look(b); });
+      predictor_.take(sample, shared);
     }
     result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), machine_name(subject_.target),
                    std::to_string(subject_.num_batches) + " batches " + hash_of(shapes)};
@@ -270,58 +276,6 @@ class Search {
     return target;
   }
 
-  // ---- prediction ----
-
-  struct Candidate {
-    Point point;
-    double predicted = 0;
-    std::size_t number = 0;  // in the space
-  };
-
-  /// The work of a program whose tiles are not made yet, or why there is none.
-  struct Scheduled {
-    std::string schedule;
-    Vector<ir::WorkItem> work;
-    std::string refused;
-  };
-
-  /// Rows and vectors of tiles and sweeps come later, and groups with a call, so that schedules which differ in these
-  /// share a program.
-  const Scheduled& scheduled(Schedule schedule) {
-    schedule.tiling.rows = schedule.tiling.vectors = 0, schedule.tiling.sweeps = Tiling::Sweeps::forward;
-    schedule.num_groups = 0, schedule.fewer_workers = false;
-    const std::string text = to_string(schedule);
-    for (const Scheduled& known : scheduled_)
-      if (known.schedule == text) return known;
-    Scheduled fresh{text, {}, {}};
-    try {
-      fresh.work = runtime::work_of(subject_.graph, schedule, interpreted());
-    } catch (const Error& error) {
-      fresh.refused = error.message;
-    }
-    scheduled_.push_back(std::move(fresh));
-    return scheduled_.back();
-  }
-
-  /// Whether equal subtrees are computed once; where that is refused they are not.
-  bool shares(const Schedule& schedule) const {
-    return ra::may_share_subtrees(subject_.graph, schedule) && ra::shares_subtrees(subject_.graph, schedule);
-  }
-
-  /// By the cost model, in seconds for all batches. Looking for equal subtrees takes about as long as numbering nodes.
-  double predicted(const Vector<ir::WorkItem>& work, const Schedule& schedule) const {
-    double seconds = 0;
-    const bool shared = shares(schedule);
-    for (const schedule::CallShape& shape : shapes_[shared]) {
-      if (shared) seconds += machine_.node * shape.nodes();
-      const int asked = schedule.num_groups, workers = schedule.max_workers;
-      const int groups = asked ? runtime::most_groups(asked, workers, std::size_t(shape.roots))
-                               : schedule::choose_groups(work, schedule, subject_.target, machine_, shape);
-      seconds += schedule::least_in_groups(work, schedule, subject_.target, machine_, shape, groups);
-    }
-    return seconds;
-  }
-
   // ---- trying ----
 
   /// The schedule that all others are held against. Its errors are the user's: weights that are not bound, a structure
@@ -340,9 +294,15 @@ class Search {
     for (int round = 0; round < record.rounds && !stopped(); ++round) round_of(*default_, result_.start, least);
     if (stopped()) return;
     record.seconds = least.sum();
-    record.predicted_seconds = predicted(scheduled(result_.start).work, result_.start);
+    record.predicted_seconds = predictor_.seconds(predictor_.program(result_.start), result_.start);
     result_.candidates.push_back(record);
   }
+
+  struct Candidate {
+    Point point;
+    double predicted = 0;    // seconds; 0: it is not
+    std::size_t number = 0;  // in the space
+  };
 
   void try_all() {
     Vector<Candidate> waiting = candidates();
@@ -356,6 +316,7 @@ class Search {
       if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
       const Candidate& candidate = waiting[at];
       const std::string text = to_string(candidate.point.schedule);
+      any_tried_ = true;
       const Record* const logged = log_.find(text);
       const std::optional<Record> record = logged ? *logged : attempt_one(candidate, text);
       if (!record) return end(Ended::cancelled);
@@ -365,9 +326,7 @@ class Search {
       since_best = better ? 0 : since_best + 1;
       if (better) best_ = record->ratio;
       if (better && guided) neighbours_first(candidate.point, waiting.begin() + std::ptrdiff_t(at) + 1, waiting.end());
-      if (options_.progress)
-        options_.progress({at + 1, std::min(waiting.size(), options_.most_candidates), result_.candidates.back(), best_,
-                           timer_->now() - begin_});
+      tell(at + 1, waiting.size(), result_.candidates.back());
     }
     end(Ended::all_tried);
   }
@@ -382,24 +341,41 @@ class Search {
   bool stopped() const { return options_.stop.stop_requested(); }
 
   /// All but the default, in the order in which they are tried. Those that the compiler refuses are noted and left out.
+  /// What there was no time to predict comes last.
   Vector<Candidate> candidates() {
     Vector<Candidate> result;
+    const double begin = timer_->now();
+    double told = begin;
+    bool in_time = true;
     for (const Point& point : points_) {
       if (stopped()) return {};
       if (point.schedule == result_.start) continue;
-      const Scheduled& program = scheduled(point.schedule);
-      if (program.refused.empty()) {
-        const double seconds = predicted(program.work, point.schedule);
-        result.push_back({point, seconds, result.size()});
-      } else {
-        refused(to_string(point.schedule), program.refused);
+      Candidate candidate{point, 0, result.size()};
+      if (in_time) {
+        Predictor::Program& program = predictor_.program(point.schedule);
+        if (!program.refused.empty()) {
+          refused(to_string(point.schedule), program.refused);
+          continue;
+        }
+        candidate.predicted = predictor_.seconds(program, point.schedule);
+        const double now = timer_->now();
+        in_time = now - begin < options_.seconds / 4 && now - begin_ < options_.seconds;
+        if (now - told >= 1) tell(0, points_.size() - 1, result_.candidates[0]), told = now;
       }
+      result.push_back(std::move(candidate));
     }
     if (options_.search == TuneOptions::Search::guided)
       std::sort(result.begin(), result.end(), [](const Candidate& a, const Candidate& b) {
-        return a.predicted != b.predicted ? a.predicted < b.predicted : a.number < b.number;
+        const double x = a.predicted, y = b.predicted;
+        if ((x == 0) != (y == 0)) return y == 0;
+        return x != y ? x < y : a.number < b.number;
       });
     return result;
+  }
+
+  void tell(std::size_t done, std::size_t total, const Record& last) const {
+    if (options_.progress)
+      options_.progress({done, std::min(total, options_.most_candidates), last, best_, timer_->now() - begin_});
   }
 
   void refused(const std::string& schedule, const std::string& why) {
@@ -560,13 +536,11 @@ class Search {
   Vector<Point> points_;
   Tuned result_;
   Log log_;
-  Vector<schedule::CallShape> shapes_[2];   // [whether equal subtrees are computed once][batch]
   Vector<Vector<std::uint64_t>> expected_;  // [batch] fingerprints of the default's results
-  Vector<Scheduled> scheduled_;
-  const schedule::MachineModel machine_;
+  Predictor predictor_;
   std::unique_ptr<Trial> default_;
   double begin_ = 0, best_ = 1;
-  bool long_round_ = false;
+  bool long_round_ = false, any_tried_ = false;
 };
 
 }  // namespace tuning

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -70,17 +71,13 @@ class Space {
   /// All schedules that differ, beginning with `start` itself; the last axis changes fastest. At most `most` of them.
   Vector<Point> points(const Schedule& start, std::size_t most = std::numeric_limits<std::size_t>::max()) const {
     Vector<Point> result;
-    Vector<std::string> texts;  // sorted
+    std::set<std::string> texts;
     Vector<int> choices(axes_.size());
     do {
       Schedule schedule = start;
       for (std::size_t a = 0; a < axes_.size(); ++a)
         schedule = axes_[a].choices()[std::size_t(choices[a])].apply(schedule);
-      std::string text = to_string(schedule);
-      const auto at = std::lower_bound(texts.begin(), texts.end(), text);
-      if (at != texts.end() && *at == text) continue;
-      texts.insert(at, std::move(text));
-      result.push_back({choices, std::move(schedule)});
+      if (texts.insert(to_string(schedule)).second) result.push_back({choices, std::move(schedule)});
     } while (result.size() < most && next(choices));
     return result;
   }
