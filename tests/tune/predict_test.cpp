@@ -95,6 +95,28 @@ TEST_CASE("what schedules share changes nothing of what is predicted", "[tune]")
   }
 }
 
+TEST_CASE("what machine code reads from tables is predicted to take no time in calls", "[tune]") {
+  Dim V{"vocabulary"}, H{"hidden", 128};
+  Model<Word> m("words_product", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute(
+      "leaf", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); })); });
+  auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
+  const auto program = m.recursion_op(h, m.if_then_else(
+                                             "body", [](auto n) { return is_leaf(n); }, leaf, rec));
+  tuning::CallSample sample;
+  sample.add(call_of(10));
+  const auto part_left = [&](const Target& target) {  // of the time without tables
+    tuning::Predictor predictor(program.graph(), target);
+    predictor.take(sample, false), predictor.take(sample, true);
+    const auto seconds = [&](const Schedule& s) { return predictor.seconds(predictor.program(s), s); };
+    return seconds(Schedule::standard()) / seconds(Schedule::standard().tabulate_nothing());
+  };
+  CHECK(part_left(Target{}) < 0.5);  // a target can be described where nothing is compiled for it
+  CHECK(part_left(Target::interpreter()) == Approx(1));
+}
+
 TEST_CASE("what there is no time to predict is tried last", "[tune]") {
   SlowTimer timer(15);
   TuneOptions options = guided_for(timer, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, 40);

@@ -87,9 +87,10 @@ inline Target with_units_granted(Target target, const Schedule& schedule) {
 
 /// What `work_of` does.
 inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const Schedule& schedule,
-                                                 const Target& target) {
-  detail::check_target(target);
+                                                 const Target& asked) {
+  detail::check_target(asked);
   detail::check(graph, schedule);
+  const Target target = detail::with_units_granted(asked, schedule);
   return detail::work_of_calls(pass::before_tiles(lower::lower(graph, schedule), schedule, target));
 }
 

@@ -91,9 +91,7 @@ class Predictor {
     Program& program = found->second;
     if (!is_new) return program;
     try {
-      Target interpreted = target_;
-      interpreted.backend = Backend::interpreter;
-      program.work = runtime::work_of(graph_, own, interpreted);
+      program.work = runtime::work_of(graph_, own, target_);
       program.shared = shares(own);
     } catch (const Error& error) {
       program.refused = error.message;
