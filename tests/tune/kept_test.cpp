@@ -1,4 +1,7 @@
 // What is kept of a search: its log, from which it goes on, and the cache of results.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -145,6 +148,67 @@ TEST_CASE("what a short search has found is taken by shorter ones alone", "[tune
   CHECK(search(1e9, 2).faster);
   CHECK(search(1e9, 1000).ended == Ended::from_cache);  // all had been tried
   CHECK(search(HUGE_VAL, 1000).schedule == Schedule::standard().tile_rows(3));
+}
+
+namespace {
+
+/// As long as it lives, no file can become larger than so many bytes, as on a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(std::size_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_;
+  void (*handler_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("a log that can no longer be written to costs nothing that was found", "[tune][log]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.75}, {3, 0.5}, {4, 0.6}}));
+  TuneOptions options = options_for(timer, {2, 3, 4});
+  options.log = folder / "log.jsonl";
+  std::unique_ptr<FullDisk> full;
+  std::string before;
+  options.progress = [&](const tuning::Progress& p) {
+    if (p.done == 1) {
+      before = read(options.log);
+      full = std::make_unique<FullDisk>(before.size() + 20);  // the next line fits in part
+    } else {
+      full.reset();  // which does not bring the candidates back that are missing
+    }
+  };
+  const Tuned tuned = Tuning()(options);
+  CHECK(tried(tuned) == std::vector{0, 2, 3, 4});
+  CHECK(tuned.schedule == Schedule::standard().tile_rows(3));
+  CHECK(tuned.not_kept == "tuning log '" + options.log +
+                              "': a line cannot be written (File too large); the candidates from there on are not in "
+                              "it");
+  CHECK(read(options.log) == before);
+
+  options.progress = nullptr;
+  const Tuned again = Tuning()(options);
+  CHECK(again.candidates[1].from_log);
+  CHECK_FALSE(again.candidates[2].from_log);
+  CHECK(again.not_kept == "");
+
+  full = std::make_unique<FullDisk>(20);
+  options.log = folder / "another.jsonl";
+  CHECK_THROWS_WITH(Tuning()(options), Contains("a line cannot be written"));
+  full.reset();
+  CHECK(read(options.log) == "");
 }
 
 TEST_CASE("a cache that cannot be written to is refused before the search", "[tune][refusal]") {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -111,6 +112,26 @@ inline std::optional<std::string> read_all(const std::string& path) {
   return text;
 }
 
+/// Writes all of `text` at the end of a file, or nothing: what was written of it is cut off again. Whether it could;
+/// `errno` says why not.
+inline bool append_all(int file, std::string_view text) {
+  struct stat before;
+  if (::fstat(file, &before) != 0) return false;
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const int why = written < 0 ? errno : ENOSPC;
+      while (::ftruncate(file, before.st_size) != 0 && errno == EINTR) {
+      }
+      errno = why;
+      return false;
+    }
+    text.remove_prefix(std::size_t(written));
+  }
+  return true;
+}
+
 inline std::string header_line(const Key& key, const std::string& start) {
   return JsonLine()
       .text("log", "cortex tune")
@@ -177,7 +198,7 @@ class Log {
     text.resize(whole);
     read(text, key, start);
     if (cut && ::truncate(path.c_str(), off_t(whole)) != 0) fail("it cannot be written to");
-    if (text.empty()) append(header);
+    if (text.empty() && !detail::append_all(::fileno(file_.get()), header)) fail("a line cannot be written");
   }
 
   /// The candidates of earlier runs.
@@ -188,9 +209,17 @@ class Log {
     return nullptr;
   }
 
+  /// Writes a candidate. Where that fails, as on a full disk, nothing more is written: a search is worth more than its
+  /// log.
   void add(const Record& record) {
-    if (file_) append(detail::line_of(record) + "\n");
+    if (!file_ || !failure_.empty() || detail::append_all(::fileno(file_.get()), detail::line_of(record) + "\n"))
+      return;
+    failure_ = "tuning log '" + path_ + "': a line cannot be written (" + std::strerror(errno) +
+               "); the candidates from there on are not in it";
   }
+
+  /// Why the log does not have all candidates; empty: it has.
+  const std::string& failure() const { return failure_; }
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
@@ -231,12 +260,7 @@ class Log {
     check("start", "another default", start);
   }
 
-  void append(const std::string& text) {
-    if (::write(::fileno(file_.get()), text.data(), text.size()) != ssize_t(text.size()))  // in one piece
-      fail("a line cannot be written");
-  }
-
-  std::string path_;
+  std::string path_, failure_;
   Vector<Record> records_;
   detail::File file_{nullptr, &std::fclose};
 };
@@ -308,7 +332,7 @@ class Cache {
                               std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
     const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) fail();
-    const bool written = ::write(file, text.data(), text.size()) == ssize_t(text.size());
+    const bool written = detail::append_all(file, text);
     if (::close(file) == 0 && written && std::rename(fresh.c_str(), path().c_str()) == 0) return;
     ::unlink(fresh.c_str());
     fail();

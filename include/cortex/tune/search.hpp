@@ -101,7 +101,8 @@ struct Tuned {
                                       // the result is from the cache, or the search was cancelled before
   tuning::Key key;
   std::string not_kept;  // why the cache does not have this result, as when the disk is full, or no candidate was tried
-                         // in time; empty: it has, or none was asked for, or the search was cancelled
+                         // in time, or why the log does not have all candidates; empty: they have, or none was asked
+                         // for, or, of the cache, the search was cancelled
 };
 
 namespace tuning {
@@ -183,22 +184,25 @@ class Search {
     log_ = Log(options_.log, result_.key, start);
     make_default();
     try_all();
+    result_.not_kept = log_.failure();
     if (result_.ended == Ended::cancelled || options_.final_rounds == 0) return std::move(result_);
     decide();
     if (result_.ended == Ended::cancelled) return std::move(result_);
     if (result_.ended == Ended::seconds && !any_tried_) {  // which says nothing of the default
-      if (!options_.cache.empty()) result_.not_kept = "the time was over before a candidate was tried";
+      if (!options_.cache.empty()) not_kept("the time was over before a candidate was tried");
       return std::move(result_);
     }
     try {
       cache.keep({to_string(result_.schedule), result_.ratio, result_.noise, searched()});
     } catch (const Error& error) {  // what took so long to find is not lost for it
-      result_.not_kept = error.message;
+      not_kept(error.message);
     }
     return std::move(result_);
   }
 
  private:
+  void not_kept(const std::string& why) { result_.not_kept += (result_.not_kept.empty() ? "" : "; ") + why; }
+
   // ---- what it is of ----
 
   /// What is wrong with the nodes of a batch is told with its number: roots and nodes are counted in each anew.
