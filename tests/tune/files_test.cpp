@@ -12,7 +12,7 @@ using tuning::Outcome;
 
 namespace {
 
-const tuning::Key key{"model 1", "machine", "shapes"};
+const tuning::Key key{"model 1", "machine", "shapes", "2 threads"};
 
 tuning::Record record(const std::string& schedule, double ratio) {
   tuning::Record result;
@@ -112,12 +112,15 @@ TEST_CASE("a log of something else is refused, and says of what it is", "[tune][
   const Folder folder;
   const std::string path = folder / "log.jsonl";
   { tuning::Log(path, key, "start").add(record("first", 0.5)); }
-  CHECK(refusal(path, {"model 2", key.machine, key.shapes}) ==
+  CHECK(refusal(path, {"model 2", key.machine, key.shapes, key.threads}) ==
         "tuning log '" + path +
             "': it is of another model (model 1, and not model 2); give another path, or remove it");
-  CHECK_THAT(refusal(path, {key.model, "m", key.shapes}), Contains("it is of another machine (machine, and not m)"));
-  CHECK_THAT(refusal(path, {key.model, key.machine, "s"}),
+  CHECK_THAT(refusal(path, {key.model, "m", key.shapes, key.threads}),
+             Contains("it is of another machine (machine, and not m)"));
+  CHECK_THAT(refusal(path, {key.model, key.machine, "s", key.threads}),
              Contains("it is of inputs of other shapes (shapes, and not s)"));
+  CHECK_THAT(refusal(path, {key.model, key.machine, key.shapes, "1 thread"}),
+             Contains("it is of other threads (2 threads, and not 1 thread)"));
   CHECK_THAT(refusal(path, key, "other"), Contains("it is of another default (start, and not other)"));
   for (const char* text : {"do not forget\n", "do not forget", "\n", "a\nb"}) {
     write(folder / "notes", text);
@@ -177,9 +180,10 @@ TEST_CASE("the cache gives what was kept, and nothing for anything else", "[tune
   cache.keep({"tile_rows(3)\n", 0.25, 0});
   CHECK(cache.find({})->schedule == "tile_rows(3)\n");
 
-  CHECK_FALSE(tuning::Cache(path, {"model 2", key.machine, key.shapes}, "space").find({}));
-  CHECK_FALSE(tuning::Cache(path, {key.model, "m", key.shapes}, "space").find({}));
-  CHECK_FALSE(tuning::Cache(path, {key.model, key.machine, "s"}, "space").find({}));
+  CHECK_FALSE(tuning::Cache(path, {"model 2", key.machine, key.shapes, key.threads}, "space").find({}));
+  CHECK_FALSE(tuning::Cache(path, {key.model, "m", key.shapes, key.threads}, "space").find({}));
+  CHECK_FALSE(tuning::Cache(path, {key.model, key.machine, "s", key.threads}, "space").find({}));
+  CHECK_FALSE(tuning::Cache(path, {key.model, key.machine, key.shapes, "1 thread"}, "space").find({}));
   CHECK_FALSE(tuning::Cache(path, key, "another space").find({}));
   CHECK_FALSE(tuning::Cache("", key, "space").find({}));
 }

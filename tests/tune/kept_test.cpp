@@ -131,6 +131,34 @@ TEST_CASE("what has been found is taken from the cache", "[tune]") {
   }
 }
 
+TEST_CASE("what has been found with some threads says nothing of others", "[tune][cache][log]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.start = Schedule::standard();  // whatever the pool
+  options.cache = folder / "cache";
+  const auto on = [&](int threads, Placement placement) {
+    Tuning tuning;
+    if (threads) tuning.compiled.workers = std::make_shared<Workers>(threads, placement);
+    return tuning(options);
+  };
+  using enum Placement;
+  CHECK(on(0, anywhere).key.threads == "1 thread");
+  CHECK(on(0, anywhere).ended == Ended::from_cache);
+  CHECK(on(1, anywhere).ended == Ended::all_tried);
+  CHECK(on(2, anywhere).ended == Ended::all_tried);
+  CHECK(on(1, anywhere).ended == Ended::from_cache);
+  CHECK(on(1, pinned).key.threads == "2 threads, pinned");
+  CHECK(on(1, pinned).ended == Ended::from_cache);
+  CHECK(on(1, anywhere).key.threads == "2 threads");
+
+  options.cache = "";
+  options.log = folder / "log.jsonl";
+  CHECK(on(1, anywhere).faster);
+  CHECK(on(1, anywhere).candidates[1].from_log);
+  CHECK_THROWS_WITH(on(2, anywhere), Contains("it is of other threads (2 threads, and not 3 threads)"));
+}
+
 TEST_CASE("what a short search has found is taken by shorter ones alone", "[tune]") {
   const Folder folder;
   ToldTimer timer(by_rows({{0, 1.0}, {2, 1.0}, {3, 0.5}}));

@@ -64,7 +64,7 @@ class Workers {
   /// first to a caller, and then their other hardware threads; where the caller runs is its own to say. Throws
   /// `Error{invalid_argument}` for a negative number, or one that is too large, and `Error{unavailable}` if the system
   /// refuses a thread or its place.
-  explicit Workers(int threads = 0, Placement placement = Placement::anywhere) {
+  explicit Workers(int threads = 0, Placement placement = Placement::anywhere) : placement_(placement) {
     if (threads < 0 || threads > most_threads)
       throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) +
                                               "; give a number from 1 to " + std::to_string(most_threads) +
@@ -85,6 +85,7 @@ class Workers {
 
   /// How many threads there are.
   int size() const { return int(slots_.size()); }
+  Placement placement() const { return placement_; }
   /// How many threads are free at the moment.
   int available() const {
     int free = 0;
@@ -236,6 +237,7 @@ class Workers {
   }
 
   std::vector<Slot> slots_;
+  const Placement placement_;
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
 };
 

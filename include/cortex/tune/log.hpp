@@ -55,10 +55,10 @@ struct Record {
 /// clang warns of what libstdc++ makes it of, as it does of std::stable_partition.
 inline bool is_faster(const Record* a, const Record* b) { return a->ratio != b->ratio ? a->ratio < b->ratio : a < b; }
 
-/// What measurements hold for. They are the same model's, on the same machine, over inputs of the same shapes, or they
-/// say nothing.
+/// What measurements hold for. They are the same model's, on the same machine, over inputs of the same shapes, with as
+/// many threads, or they say nothing.
 struct Key {
-  std::string model, machine, shapes;
+  std::string model, machine, shapes, threads{};
   friend bool operator==(const Key&, const Key&) = default;
 };
 
@@ -139,6 +139,7 @@ inline std::string header_line(const Key& key, const std::string& start) {
       .text("model", key.model)
       .text("machine", key.machine)
       .text("shapes", key.shapes)
+      .text("threads", key.threads)
       .text("start", start)
       .str();
 }
@@ -178,9 +179,9 @@ class Log {
   Log() = default;
 
   /// Opens the log at `path`, or begins one; an empty path: none is kept. `start` is the default as text, to which
-  /// times are compared. Throws `Error{invalid_argument}` for a log of another model, machine, default, or shapes,
-  /// naming what differs, for a file that is no log, a pipe or a device among them, and for one that another search is
-  /// writing, in any process.
+  /// times are compared. Throws `Error{invalid_argument}` for a log of another model, machine, default, shapes, or
+  /// threads, naming what differs, for a file that is no log, a pipe or a device among them, and for one that another
+  /// search is writing, in any process.
   Log(const std::string& path, const Key& key, const std::string& start) : path_(path) {
     if (path.empty()) return;
     if (is_special_file(path.c_str())) fail("it is no regular file; give another path");
@@ -257,6 +258,7 @@ class Log {
     check("model", "another model", key.model);
     check("machine", "another machine", key.machine);
     check("shapes", "inputs of other shapes", key.shapes);
+    check("threads", "other threads", key.threads);
     check("start", "another default", start);
   }
 
@@ -290,7 +292,8 @@ class Cache {
   /// `searched` is what was searched: the space, and the schedule that it begins with. An empty folder: none is kept.
   Cache(std::string folder, const Key& key, const std::string& searched) : folder_(std::move(folder)) {
     line_.text("cache", "cortex tune").text("version", CORTEX_VERSION).text("model", key.model);
-    line_.text("machine", key.machine).text("shapes", key.shapes).text("searched", searched);
+    line_.text("machine", key.machine).text("shapes", key.shapes).text("threads", key.threads);
+    line_.text("searched", searched);
   }
 
   /// What an earlier search has found that went as far as `asked`. A file that is not whole, or of something else,

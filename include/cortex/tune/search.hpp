@@ -16,6 +16,7 @@
 #include "cortex/base/function_ref.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ra/print.hpp"
+#include "cortex/runtime/workers.hpp"
 #include "cortex/tune/log.hpp"
 #include "cortex/tune/predict.hpp"
 #include "cortex/tune/results.hpp"
@@ -126,6 +127,7 @@ struct Subject {
   std::size_t num_batches;
   /// A candidate, ready to be called; `Error` if the compiler refuses it.
   std::function<std::unique_ptr<Trial>(const Schedule&, const Target&)> make;
+  Placement placement = Placement::anywhere;  // of the workers' threads
 };
 
 /// The middle of some numbers, and between which of them it lies with 95% certainty, by the sign test: whatever the
@@ -244,7 +246,13 @@ class Search {
       predictor_.take(sample, shared);
     }
     result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), machine_name(subject_.target),
-                   std::to_string(subject_.num_batches) + " batches " + hash_of(shapes)};
+                   std::to_string(subject_.num_batches) + " batches " + hash_of(shapes), threads()};
+  }
+
+  /// With how many a call is measured: what a schedule leaves to the compiler follows from them, too.
+  std::string threads() const {
+    const std::string count = std::to_string(subject_.workers) + (subject_.workers == 1 ? " thread" : " threads");
+    return subject_.placement == Placement::pinned ? count + ", pinned" : count;
   }
 
   bool take_from(const Cache& cache) {

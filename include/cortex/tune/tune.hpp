@@ -78,15 +78,18 @@ Tuned tune(const Program<Types...>& program, const Batches& batches, Bind bind, 
   using Functor = cortex::Functor<Types...>;
   using Trial = tuning::detail::FunctorTrial<Functor, Batches>;
   const tuning::Subject subject{
-      program.graph(), compiled.target ? *compiled.target : runtime::host_target(),
-      compiled.workers ? std::min(compiled.workers->size() + 1, runtime::max_call_workers) : 1, std::size(batches),
+      program.graph(),
+      compiled.target ? *compiled.target : runtime::host_target(),
+      compiled.workers ? std::min(compiled.workers->size() + 1, runtime::max_call_workers) : 1,
+      std::size(batches),
       [&](const Schedule& schedule, const Target& target) -> std::unique_ptr<tuning::Trial> {
         CompileOptions own = compiled;
         own.target = target;
         Functor model = compile(program, schedule, own);
         bind(model);
         return std::make_unique<Trial>(std::move(model), batches);
-      }};
+      },
+      compiled.workers ? compiled.workers->placement() : Placement::anywhere};
   return tuning::Search(subject, options).run();
 }
 
