@@ -114,6 +114,41 @@ TEST_CASE("a candidate that adds in another order counts if it keeps to the equa
   CHECK(tuned.schedule == options.start->refactor("candidate"));
 }
 
+TEST_CASE("a difference that infinite weights may make is no defect, and does not count", "[tune]") {
+  Dim V{"vocabulary"}, H{"hidden", 4};
+  Model<Word> m("sum_of_products", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    auto before = cortex::optional_child<&Word::left>(n);
+    return tanh(Emb(word(n), i) + sum(H, [&](auto j) { return U(i, j) * h(before, j); }));
+  });
+  const auto program = m.recursion_op(h, body);
+  ToldTimer timer([](const Schedule& s) { return s.leaves_apart ? 0.5 : 1.0; });
+  TuneOptions options = options_for(timer, {});
+  options.start = Schedule{}.dynamic_batch();
+  options.space->add(tuning::Axis("leaves").add("apart", [](const Schedule& s) { return s.specialize_leaves(); }));
+  const Word one{0, nullptr, nullptr}, two{1, &one, nullptr};
+  const std::vector<std::vector<const Word*>> batches{{&two}};
+  for (const Target& target : {Target::interpreter(), best_target()}) {
+    const auto candidate = [&](float weight) {
+      std::vector<float> u(16, 0.25f);
+      u[5] = weight;
+      const Tuned tuned = tune(
+          program, batches, [&](auto& model) { model.bind("Emb", std::vector<float>(8, 0.5f)).bind("U", u); }, options,
+          CompileOptions{target});
+      REQUIRE(tuned.candidates.size() == 2);
+      CHECK(tuned.faster == (tuned.candidates[1].outcome == Outcome::measured));
+      CHECK_THAT(to_string(tuned), !Contains("please report"));
+      return tuned.candidates[1];
+    };
+    CHECK(candidate(0.5f).outcome == Outcome::measured);
+    const tuning::Record refused = candidate(INFINITY);  // times the zeros of a child that is not there
+    CHECK(refused.outcome == Outcome::refused);
+    CHECK_THAT(refused.why, Contains("not all finite") && Contains("batch 0: "));
+  }
+}
+
 TEST_CASE("weights may be stored in any way, by the default and by candidates", "[tune]") {
   const Phrases phrases;
   ToldTimer timer([](const Schedule&) { return 1.0; });

@@ -43,6 +43,16 @@ inline bool same_on_matrix_unit(const Schedule& a, const Schedule& b, const Targ
          a.specialize_every == b.specialize_every && a.specialized == b.specialized && a.leaves_apart == b.leaves_apart;
 }
 
+/// Whether the schedules may give different results where numbers are not finite: versions for nodes without children,
+/// and unrolling, leave out products with zeros, which are NaN with an infinite weight, and a matrix unit makes NaN of
+/// infinity.
+inline bool may_differ_unless_finite(const Schedule& a, const Schedule& b, const Target& target) {
+  const bool same_versions = a.specialize_all == b.specialize_all && a.specialize_every == b.specialize_every &&
+                             a.specialized == b.specialized && a.leaves_apart == b.leaves_apart &&
+                             a.unrolled == b.unrolled;
+  return !same_versions || !same_on_matrix_unit(a, b, target);
+}
+
 /// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
 /// branches, equal subtrees, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are
 /// computed, what weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double,
@@ -252,6 +262,21 @@ inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
     });
   }
   return result;
+}
+
+/// Whether all results and weights of a call are finite.
+inline bool all_finite(const runtime::Workspace& call) {
+  const auto are_finite = [](const auto& values) {
+    return !any_of(values, [](double v) { return !std::isfinite(v); });
+  };
+  bool finite = true;
+  for (int g = 0; g < call.num_groups() && finite; ++g)
+    detail::for_each_result_in(call.group(g), [&](std::size_t state, std::int32_t node) {
+      finite = finite && are_finite(detail::row_of(call.group(g), state, node));
+    });
+  if (!finite) return false;
+  const ra::Weights weights = detail::weights_of(call);
+  return !any_of(weights, [&](const auto& weight) { return !are_finite(weight.second.values); });
 }
 
 namespace detail {

@@ -416,12 +416,28 @@ class Search {
       const auto why = wrong(*trial, schedule);
       if (!why) return trial;
       record.outcome = Outcome::wrong, record.why = *why;
+      if (may_differ_unless_finite(schedule, result_.start, subject_.target) && !default_is_finite()) {
+        record.outcome = Outcome::refused;
+        record.why =
+            "results or weights are not all finite, and then versions of branches and leaves, unrolling and "
+            "matrix units may change results, as here: " +
+            *why;
+      }
     } catch (const Error& error) {
       // What was compiled can be called, where the default can; all but memory is a defect then.
       const bool defect = trial && error.code != Code::out_of_memory;
       record.outcome = defect ? Outcome::wrong : Outcome::refused, record.why = error.message;
     }
     return {};
+  }
+
+  /// Whether all results and weights of the default are finite.
+  bool default_is_finite() {
+    if (finite_) return *finite_;
+    finite_ = true;
+    for (std::size_t b = 0; b < subject_.num_batches && *finite_; ++b)
+      default_->inspect(b, [&](const runtime::Workspace& call) { finite_ = all_finite(call); });
+    return *finite_;
   }
 
   std::optional<std::string> wrong(Trial& trial, const Schedule& schedule) {
@@ -553,6 +569,7 @@ class Search {
   std::unique_ptr<Trial> default_;
   double begin_ = 0, best_ = 1;
   bool long_round_ = false, any_tried_ = false;
+  std::optional<bool> finite_;  // of the default's results and weights, once it is known
 };
 
 }  // namespace tuning
