@@ -114,6 +114,43 @@ TEST_CASE("a candidate that adds in another order counts if it keeps to the equa
   CHECK(tuned.schedule == options.start->refactor("candidate"));
 }
 
+TEST_CASE("calls that take no measurable time are refused, and the log can be read", "[tune][log]") {
+  const Folder folder;
+  TuneOptions options;
+  const auto search = [&](const std::map<int, double>& seconds) {
+    ToldTimer timer(by_rows(seconds));
+    options = options_for(timer, {2, 3});
+    options.log = folder / "log.jsonl";
+    return Tuning()(options);
+  };
+  SECTION("those of a candidate") {
+    for (int run = 0; run < 2; ++run) {
+      const Tuned tuned = search({{0, 1.0}, {2, 0.0}, {3, 0.5}});
+      REQUIRE(tried(tuned) == std::vector{0, 2, 3});
+      CHECK(tuned.candidates[1].from_log == (run == 1));
+      CHECK(tuned.candidates[1].outcome == Outcome::refused);
+      CHECK(tuned.candidates[1].why == "calls take no measurable time; give larger batches");
+      CHECK(tuned.schedule.tiling.rows == 3);
+    }
+  }
+  SECTION("those of the default") {
+    for (int run = 0; run < 2; ++run) {
+      const Tuned tuned = search({{0, 0.0}, {2, 0.0}, {3, 0.5}});
+      for (std::size_t c = 1; c < 3; ++c) CHECK(tuned.candidates[c].outcome == Outcome::refused);
+      CHECK_FALSE(tuned.faster);
+      CHECK(tuned.ratio == 1);
+    }
+  }
+  SECTION("those of the final rounds") {
+    int calls = 0;
+    ToldTimer timer([&](const Schedule& s) { return s.tiling.rows == 0 ? 1.0 : ++calls > 10 ? 0.0 : 0.5; });
+    const Tuned tuned = Tuning()(options_for(timer, {2}));
+    CHECK(tuned.candidates[1].outcome == Outcome::measured);
+    CHECK_FALSE(tuned.faster);
+    CHECK(tuned.ratio == 1);
+  }
+}
+
 TEST_CASE("a difference that infinite weights may make is no defect, and does not count", "[tune]") {
   Dim V{"vocabulary"}, H{"hidden", 4};
   Model<Word> m("sum_of_products", cortex::tree);

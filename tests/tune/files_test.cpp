@@ -132,6 +132,29 @@ TEST_CASE("a log of something else is refused, and says of what it is", "[tune][
   CHECK_THAT(refusal(folder / "no/such/folder", key), Contains("it cannot be written to"));
 }
 
+TEST_CASE("a candidate with numbers that nothing measures is none", "[tune][log][refusal]") {
+  const Folder folder;
+  const std::string path = folder / "log.jsonl";
+  { tuning::Log(path, key, "start").add(record("first", 0.5)); }
+  const std::string whole = read(path), rounds = "\"rounds\": 7", ratio = "\"ratio\": 0.5";
+  const auto with = [&](const std::string& old, const std::string& other) {
+    std::string text = whole;
+    REQUIRE(text.find(old) != std::string::npos);
+    text.replace(text.find(old), old.size(), other);
+    write(path, text);
+  };
+  for (const char* number : {"1e300", "-1", "4e9", "\"nan\"", "\"inf\""}) {
+    with(rounds, std::string("\"rounds\": ") + number);
+    CHECK_THAT(refusal(path, key), Contains("line 2 is no candidate"));
+  }
+  for (const char* number : {"0", "-0.5", "\"nan\"", "\"inf\""}) {
+    with(ratio, std::string("\"ratio\": ") + number);
+    CHECK_THAT(refusal(path, key), Contains("line 2 is no candidate"));
+  }
+  with(rounds, "\"rounds\": 8");
+  CHECK(refusal(path, key) == "");
+}
+
 TEST_CASE("a log is a regular file, and what is none is not opened", "[tune][log][refusal]") {
   const Folder folder;
   const std::string pipe = folder / "pipe";

@@ -158,8 +158,12 @@ inline std::optional<Record> record_of(const Json& json) {
   Record record;
   record.schedule = text_of(json, "schedule"), record.why = text_of(json, "why");
   record.predicted_seconds = number_of(json, "predicted_seconds"), record.seconds = number_of(json, "seconds");
-  record.ratio = number_of(json, "ratio"), record.rounds = int(number_of(json, "rounds"));
-  record.from_log = true;
+  record.ratio = number_of(json, "ratio");
+  const double rounds = number_of(json, "rounds");
+  for (const double number : {record.predicted_seconds, record.seconds, record.ratio, rounds})
+    if (!(number >= 0 && number <= std::numeric_limits<double>::max())) return {};
+  if (rounds > std::numeric_limits<int>::max()) return {};
+  record.rounds = int(rounds), record.from_log = true;
   for (const Outcome outcome : {Outcome::measured, Outcome::refused, Outcome::wrong})
     if (to_string(outcome) == text_of(json, "outcome")) {
       record.outcome = outcome;

@@ -498,6 +498,10 @@ class Search {
       const bool hopeless = round >= 2 && spent >= options_.seconds_a_candidate / 4 && record.ratio > 1.1;
       if (hopeless || (round >= 4 && spent >= options_.seconds_a_candidate)) break;
     }
+    if (!(own.sum() > 0 && other.sum() > 0)) {
+      record.outcome = Outcome::refused, record.why = "calls take no measurable time; give larger batches";
+      record.seconds = record.ratio = 0;
+    }
     return true;
   }
 
@@ -528,6 +532,7 @@ class Search {
         times[turn] = finalist ? round_of(*finalist->trial, finalist->schedule, finalist->least)
                                : round_of(*default_, result_.start, least);
       }
+      if (any_of(times, [](double seconds) { return !(seconds > 0); })) return;  // of no time there are no ratios
       for (std::size_t f = 0; f < finalists.size(); ++f) finalists[f].ratios.push_back(times[f + 1] / times[0]);
     }
     const auto ratio_of = [&](const Finalist& f) {
