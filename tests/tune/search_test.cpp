@@ -93,7 +93,7 @@ TEST_CASE("equal subtrees are predicted to be computed once where there are some
     TuneOptions options = options_for(timer, {});
     options.space = tuning::default_space(tree_rnn(4).graph(), Target::interpreter(), 1);
     options.search = TuneOptions::Search::guided;
-    options.most_candidates = 3;
+    options.most_candidates = 4;
     Tuning tuning;
     tuning.phrases.batches = {{&root}};
     const Tuned tuned = tuning(options);
@@ -169,10 +169,17 @@ TEST_CASE("the budget of a search is kept", "[tune]") {
   ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}, {3, 1.0}, {4, 1.0}}));
   TuneOptions options = options_for(timer, {2, 3, 4});
   SECTION("of candidates") {
-    options.most_candidates = 2;
+    std::size_t total = 0;
+    options.progress = [&](const tuning::Progress& p) { total = p.total; };
+    options.most_candidates = 3;
     const Tuned tuned = Tuning()(options);
     CHECK(tried(tuned) == std::vector{0, 2, 3});
     CHECK(tuned.ended == Ended::candidates);
+    CHECK(total == 2);
+    options.most_candidates = 1;
+    CHECK(tried(Tuning()(options)) == std::vector{0});
+    options.most_candidates = 4;  // all of them
+    CHECK(Tuning()(options).ended == Ended::all_tried);
   }
   SECTION("of seconds") {
     options.seconds = 25;  // the default takes ten, and the first candidate five and ten for the default beside it

@@ -45,7 +45,7 @@ class Timer {
 /// Told after each candidate, and, as long as candidates are predicted, now and then: then none is done, and `last` is
 /// the default.
 struct Progress {
-  std::size_t done, total;  // candidates
+  std::size_t done, total;  // candidates beside the default
   const Record& last;
   double best_ratio;  // the least so far, to the default's time; 1 if none is faster
   double seconds;     // since the search began
@@ -70,7 +70,7 @@ struct TuneOptions {
   enum class Search : std::uint8_t { guided, grid } search = Search::guided;
   std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for at most the workers there are
   std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
-  std::size_t most_candidates = 100;
+  std::size_t most_candidates = 100;   // the default among them
   double seconds = 120;               // of search, of which the cost model takes a quarter at most; then come the final
                                       // rounds, of half of it if that is enough for nine
   double seconds_a_candidate = 0.2;   // of measuring, at least
@@ -323,7 +323,7 @@ class Search {
     for (std::size_t at = 0; at < waiting.size(); ++at) {
       const bool guided = options_.search == TuneOptions::Search::guided;
       if (stopped()) return end(Ended::cancelled);
-      if (at >= options_.most_candidates) return end(Ended::candidates);
+      if (at + 1 >= options_.most_candidates) return end(Ended::candidates);
       if (guided && since_best >= options_.patience) return end(Ended::no_gain);
       if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
       const Candidate& candidate = waiting[at];
@@ -387,7 +387,7 @@ class Search {
 
   void tell(std::size_t done, std::size_t total, const Record& last) const {
     if (options_.progress)
-      options_.progress({done, std::min(total, options_.most_candidates), last, best_, timer_->now() - begin_});
+      options_.progress({done, std::min(total, options_.most_candidates - 1), last, best_, timer_->now() - begin_});
   }
 
   void refused(const std::string& schedule, const std::string& why) {
