@@ -52,6 +52,16 @@ TEST_CASE("what was fast by luck is measured again and does not win", "[tune]") 
   CHECK_FALSE(tuned.faster);
 }
 
+TEST_CASE("there are six final rounds or more, as certainty takes", "[tune]") {
+  for (const auto& [asked, made] : {std::pair(1, 6), std::pair(5, 6), std::pair(6, 6), std::pair(7, 7)}) {
+    ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+    TuneOptions options = options_for(timer, {2});
+    options.final_rounds = asked;
+    CHECK(Tuning()(options).faster);
+    CHECK(timer.asked.at(to_string(Schedule::standard().tile_rows(2))) == 2 * (5 + made));
+  }
+}
+
 TEST_CASE("a candidate far behind is given up after three rounds", "[tune]") {
   ToldTimer timer(by_rows({{0, 0.1}, {2, 0.2}, {3, 0.101}}));
   const Tuned tuned = Tuning()(options_for(timer, {2, 3}));

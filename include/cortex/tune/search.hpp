@@ -75,7 +75,8 @@ struct TuneOptions {
                                       // rounds, of half of it if that is enough for nine
   double seconds_a_candidate = 0.2;   // of measuring, at least
   std::size_t patience = 20;          // candidates in a row that are no better end a guided search
-  int final_rounds = 31;              // in which the best ones are measured again; 0: none is, and the default stays
+  int final_rounds = 31;              // in which the best ones are measured again, six at least, with fewer of which
+                                      // nothing is 95% certain; 0: none is, and the default stays
   double least_gain = 0.01;           // of the default's time, below which the default stays
   std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
                                       // those of the first batch, or none for 0; see `tuning::mismatch` for the costs
@@ -131,8 +132,9 @@ struct Subject {
 };
 
 /// The middle of some numbers, and between which of them it lies with 95% certainty, by the sign test: whatever the
-/// numbers' distribution.
+/// numbers' distribution. It takes six or more.
 struct Median {
+  static constexpr int least_numbers = 6;  // between the least and the greatest of five it is with 94%
   double value = 0, lower = 0, upper = 0;
 
   static Median of(Vector<double> numbers) {
@@ -522,7 +524,8 @@ class Search {
     if (finalists.empty()) return;
     Least least;  // of the default
     const double begin = timer_->now();
-    for (int round = 0; round < options_.final_rounds; ++round) {
+    const int rounds = std::max(options_.final_rounds, Median::least_numbers);
+    for (int round = 0; round < rounds; ++round) {
       if (round >= 9 && timer_->now() - begin > options_.seconds / 2) break;
       if (stopped()) return end(Ended::cancelled);
       Vector<double> times(finalists.size() + 1);
