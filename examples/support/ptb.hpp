@@ -212,11 +212,13 @@ inline void parse_ptb(std::string_view text, const std::string& name, Treebank& 
 }
 
 /// Adds the trees of a file to `bank`, as `parse_ptb`. Throws std::runtime_error also for a file that cannot be read or
-/// holds no tree.
+/// holds no tree, and for a device. A pipe is read to its end.
 inline void read_ptb(const std::filesystem::path& path, Treebank& bank) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     throw std::runtime_error(path.string() + " is a directory, not a file of trees");
+  if (std::filesystem::is_character_file(path, ignored) || std::filesystem::is_block_file(path, ignored))
+    throw std::runtime_error(path.string() + " is a device, which may never end, not a file of trees");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path.string() + " cannot be opened: " + std::strerror(errno));
   std::ostringstream text;

@@ -1,6 +1,8 @@
 // The examples' reader of bracketed trees and typed sentences.
 #include "../../examples/support/ptb.hpp"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <string>
@@ -89,6 +91,20 @@ TEST_CASE("files that cannot be read or hold no tree are refused") {
   Treebank bank;
   CHECK_THROWS_AS(read_ptb("no such file", bank), std::runtime_error);
   CHECK_THROWS_AS(read_ptb(".", bank), std::runtime_error);
+  CHECK_THROWS_WITH(read_ptb("/dev/null", bank), Catch::Matchers::Contains("is a device"));  // as /dev/zero is
+}
+
+TEST_CASE("trees may come through a pipe") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const std::string text = "(2 (2 a) (2 b))";
+  REQUIRE(::write(ends[1], text.data(), text.size()) == ssize_t(text.size()));
+  ::close(ends[1]);
+  Treebank bank;
+  read_ptb("/dev/fd/" + std::to_string(ends[0]), bank);  // as the shell's <(command) is
+  ::close(ends[0]);
+  REQUIRE(bank.trees.size() == 1);
+  CHECK(shown(bank.trees[0], bank) == "(2 a:2 b:2)");
 }
 
 TEST_CASE("a typed sentence branches to the right, punctuation at the end of words is split off") {
