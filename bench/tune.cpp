@@ -50,6 +50,14 @@ cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches,
                       [&](const auto& program) { return cortex::tune(program, batches.roots, bind, tune, compiled); });
 }
 
+/// How many candidates were measured, and not refused, beside the default.
+std::size_t num_measured(const cortex::Tuned& tuned) {
+  std::size_t count = 0;
+  for (const cortex::tuning::Record& record : tuned.candidates)
+    count += record.outcome == cortex::tuning::Outcome::measured;
+  return count ? count - 1 : 0;
+}
+
 /// One case, said and as a row. A ratio of 1 stands for a default than which nothing faster was found.
 Json measured(Model model, const Weights& weights, const Batches& batches, std::size_t batch, int threads,
               const Options& options) {
@@ -61,7 +69,8 @@ Json measured(Model model, const Weights& weights, const Batches& batches, std::
     for (char& c : log) c = c == ' ' ? '_' : c;
   }
   const cortex::Tuned result = tuned(model, weights, batches, threads, log, options);
-  std::fprintf(talk(), "== %s: %s\n", what.c_str(), to_string(result, options.lines).c_str());
+  std::fprintf(talk(), "== %s: %zu measured beside the default; %s\n", what.c_str(), num_measured(result),
+               to_string(result, options.lines).c_str());
   std::fflush(talk());
   return Json::object({{"model", name_of(model)},
                        {"hidden", weights.hidden},
@@ -71,6 +80,7 @@ Json measured(Model model, const Weights& weights, const Batches& batches, std::
                        {"noise", result.noise},
                        {"faster", int(result.faster)},
                        {"candidates", result.candidates.size()},
+                       {"tried", num_measured(result)},
                        {"schedule", to_string(result.schedule)}});
 }
 

@@ -23,6 +23,7 @@ TEST_CASE("what the compiler refuses is noted with its reason, and the search go
     CHECK_THAT(record.why, Contains("nothing"));
   }
   CHECK(refused == 2);
+  CHECK_THAT(to_string(tuned), Contains("2 of 4 schedules tried, 2 refused; all were tried"));
   CHECK(tuned.schedule == Schedule::standard().tile_rows(2));
 }
 

@@ -6,6 +6,7 @@
 // A header of its own, beside cortex.hpp. Paper section 6 (grid search over schedules).
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -103,7 +104,11 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
     return text;
   };
   char line[160];
-  std::snprintf(line, sizeof line, "%zu of %zu schedules tried; %s\n", tuned.candidates.size(), tuned.space_size,
+  const auto refused =
+      std::count_if(tuned.candidates.begin(), tuned.candidates.end(),
+                    [](const tuning::Record& record) { return record.outcome == tuning::Outcome::refused; });
+  std::snprintf(line, sizeof line, "%zu of %zu schedules tried, %zu refused; %s\n",
+                tuned.candidates.size() - std::size_t(refused), tuned.space_size, std::size_t(refused),
                 ends[std::size_t(tuned.ended)]);
   std::string text = line;
   if (tuned.ratio == 1)
