@@ -154,6 +154,27 @@ TEST_CASE("a nest that reads whole what another computes comes after it, whateve
   CHECK(count_of(pass::fuse_nests(s, 3), "for n_idx") == 3);  // the third overwrites what the second reads whole
 }
 
+TEST_CASE("a reduction that overwrites what another one reads comes after it", "[pass]") {
+  const Small p;
+  const auto reduction = [&](const ir::Buffer& to, auto factor) {
+    return for_nodes(p.node, loop(p.i, p.H,
+                                  sum_over(
+                                      p.H, [&](const ir::Expr& r) { return load(p.w, {r}) * factor(r); },
+                                      [&](const ir::Expr& sum) {
+                                        return store(to, {p.node, p.i}, sum);
+                                      })));
+  };
+  const auto of_weights = [&](const ir::Expr& r) { return load(p.W, {p.i, r}); };
+  const auto of_a = [&](const ir::Expr&) { return load(p.a, {p.node, p.i}); };
+  const ir::Stmt s = block({reduction(p.a, of_weights), reduction(p.b, of_a), reduction(p.a, of_weights)});
+  const std::string fused = ir::print(pass::fuse_nests(s, 3));
+  CAPTURE(fused);
+  CHECK(count(fused, "for n_idx") == 1);
+  const std::size_t read = fused.find("b[node,i] = "), first = fused.find("a[node,i] = ");
+  CHECK(first < read);
+  CHECK((fused.rfind("a[node,i] = ") > read && read != fused.npos));
+}
+
 TEST_CASE("loops that are taken apart by hand stay behind what they read", "[pass][loops]") {
   struct Node {
     float value;
