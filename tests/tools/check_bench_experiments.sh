@@ -68,7 +68,7 @@ rows_of hidden 4 "$latency"
 rows_of batch 2 "$latency"
 rows_of tree_size 2 "$latency"
 rows_of linearize 4 "\"nodes_of\": \"[a-z:]+ (of )?children\", \"state\": \"(hot|cold)\", \"batch\": [0-9]+, \"nodes\": [0-9]+, \"ns\": $number, .*"
-rows_of tuned 2 "$case, \"ratio\": $number, \"noise\": $number, \"faster\": [01], \"candidates\": [0-9]+, \"schedule\": \".+\""
+rows_of tuned 2 "$case, \"ratio\": $number, \"noise\": $number, \"faster\": [01], \"candidates\": [0-9]+, \"tried\": [0-9]+, \"schedule\": \".+\""
 [ "$(cut -d ' ' -f 1 "$work/entries" | sort -u | wc -l)" = 20 ] || { echo "there are not 19 experiments and 'about'"; failed=1; }
 [ "$(grep -cE '^about  "[a-z_]+": \{"date": "[0-9-]{10}", "machine": ".*\}$' "$work/entries")" = 19 ] ||
   { echo "not each experiment has its date and machine:"; grep '^about' "$work/entries"; failed=1; }

@@ -42,9 +42,9 @@ expect 0 "" --only=gated --seed=9
 ran "experiments --seed=9 --only gated --check" "experiments --seed=9 --only gated"
 expect 0 "== the default schedules" --only tuned --quick --threads 2 --json r.json
 ran "experiments --json r.experiments.json --check" \
-  "tune --batch 1,10 --seconds 6 --lines 1 --json r.experiments.json --threads 2"
+  "tune --batch 1,10 --seconds 20 --lines 1 --json r.experiments.json --threads 2"
 expect 0 "" --only tuned,linearize
-ran "experiments --check" "linearize " "tune --batch 1,10 --seconds 12 --lines 1"
+ran "experiments --check" "linearize " "tune --batch 1,10 --seconds 40 --lines 1"
 
 expect 0 "--only LIST" --help
 expect 2 "name a file" --only memory --json -
