@@ -59,8 +59,9 @@ class HostKernel {
     std::ofstream(stem + ".cpp") << source;
     const char* compiler = std::getenv("CXX");
     const std::string command = std::string(compiler && *compiler ? compiler : "c++") +
-                                " -std=c++17 -O0 -fPIC -shared -nostdlib -ffp-contract=off -I'" + tests_directory().string() +
-                                "' -o " + stem + ".so " + stem + ".cpp >" + stem + ".log 2>&1";
+                                " -std=c++17 -O0 -fPIC -shared -nostdlib -ffp-contract=off -I'" +
+                                tests_directory().string() + "' -o " + stem + ".so " + stem + ".cpp >" + stem +
+                                ".log 2>&1";
     const int status = std::system(command.c_str());
     std::ostringstream words;
     words << std::ifstream(stem + ".log").rdbuf();

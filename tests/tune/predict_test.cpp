@@ -96,15 +96,7 @@ TEST_CASE("what schedules share changes nothing of what is predicted", "[tune]")
 }
 
 TEST_CASE("what machine code reads from tables is predicted to take no time in calls", "[tune]") {
-  Dim V{"vocabulary"}, H{"hidden", 128};
-  Model<Word> m("words_product", cortex::tree);
-  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
-  auto h = m.placeholder<float>("h", H);
-  auto leaf = m.compute(
-      "leaf", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); })); });
-  auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
-  const auto program = m.recursion_op(h, m.if_then_else(
-                                             "body", [](auto n) { return is_leaf(n); }, leaf, rec));
+  const auto program = words_product(128);
   tuning::CallSample sample;
   sample.add(call_of(10));
   const auto part_left = [&](const Target& target) {  // of the time without tables

@@ -121,15 +121,7 @@ TEST_CASE("equal subtrees are predicted to be computed once where there are some
 }
 
 TEST_CASE("what comes from tables is predicted to take no time in calls", "[tune]") {
-  Dim V{"vocabulary"}, H{"hidden", 4};
-  Model<Word> m("words_product", cortex::tree);
-  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
-  auto h = m.placeholder<float>("h", H);
-  auto leaf = m.compute(
-      "leaf", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); })); });
-  auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
-  const auto program = m.recursion_op(h, m.if_then_else(
-                                             "body", [](auto n) { return is_leaf(n); }, leaf, rec));
+  const auto program = words_product(4);
   ToldTimer timer([](const Schedule&) { return 1.0; });
   TuneOptions options = options_for(timer, {});
   options.start = Schedule::standard().tabulate(1);

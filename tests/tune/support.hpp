@@ -68,6 +68,19 @@ struct Phrases {
   std::vector<std::vector<const Word*>> batches{{&abc, &d}, {&d}};
 };
 
+/// Leaves' states are products of their words alone, which tables can hold, and those of other nodes are sums.
+inline auto words_product(std::int64_t hidden) {
+  Dim V{"vocabulary"}, H{"hidden", hidden};
+  Model<Word> m("words_product", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute(
+      "leaf", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); })); });
+  auto rec = m.compute("rec", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
+  return m.recursion_op(h, m.if_then_else(
+                               "body", [](auto n) { return is_leaf(n); }, leaf, rec));
+}
+
 /// TreeRNN of four elements, tuned in the interpreter.
 struct Tuning {
   decltype(tree_rnn(4)) program = tree_rnn(4);

@@ -29,6 +29,12 @@ struct Member {
   Vector<ir::Stmt> before;        // the accumulator's start
   const ir::For* loop = nullptr;  // the contraction, if it is one
   Vector<ir::Stmt> after;         // the store of the result, or everything
+
+  Vector<ir::Stmt> before_and_loop() const {
+    Vector<ir::Stmt> result = before;
+    result.push_back(ir::handle_of(*loop));
+    return result;
+  }
 };
 
 inline Member take_apart(ir::Stmt inner) {
@@ -116,14 +122,11 @@ struct Phase {
   /// Whether what `m` begins with may stand before the loops, and its contraction among them. Contractions write locals
   /// alone, but a loop that the user has taken apart may stand where one is expected.
   bool may_join(const Member& m, bool carried) const {
-    Vector<ir::Stmt> begin = m.before;
-    begin.push_back(ir::handle_of(*m.loop));
-    return independent(loops_and_after(), begin, carried);
+    return independent(loops_and_after(), m.before_and_loop(), carried);
   }
   /// Whether `m` may stand before all of it.
   bool may_follow(const Member& m, bool carried) const {
-    Vector<ir::Stmt> whole = m.before;
-    whole.push_back(ir::handle_of(*m.loop));
+    Vector<ir::Stmt> whole = m.before_and_loop();
     append(whole, m.after);
     return independent(all(), whole, carried);
   }

@@ -34,23 +34,25 @@ struct Effort {
   bool is_spent() const { return double(now_ns() - begin_ns) >= seconds * 1e9; }
 };
 
+/// Whether both schedules have the same versions of branches, and of nodes without children.
+inline bool same_versions(const Schedule& a, const Schedule& b) {
+  return a.specialize_all == b.specialize_all && a.specialize_every == b.specialize_every &&
+         a.specialized == b.specialized && a.leaves_apart == b.leaves_apart;
+}
+
 /// Whether both schedules leave the same products to a matrix unit, which adds in another order than vectors do:
 /// batches and versions of branches decide which products are of rows of nodes.
 inline bool same_on_matrix_unit(const Schedule& a, const Schedule& b, const Target& target) {
   const bool wanted = schedule::wants_matrix_unit(a);
   if (!target.matrix_unit || (!wanted && !schedule::wants_matrix_unit(b))) return true;
-  return wanted == schedule::wants_matrix_unit(b) && a.batched == b.batched && a.specialize_all == b.specialize_all &&
-         a.specialize_every == b.specialize_every && a.specialized == b.specialized && a.leaves_apart == b.leaves_apart;
+  return wanted == schedule::wants_matrix_unit(b) && a.batched == b.batched && same_versions(a, b);
 }
 
 /// Whether the schedules may give different results where numbers are not finite: versions for nodes without children,
 /// and unrolling, leave out products with zeros, which are NaN with an infinite weight, and a matrix unit makes NaN of
 /// infinity.
 inline bool may_differ_unless_finite(const Schedule& a, const Schedule& b, const Target& target) {
-  const bool same_versions = a.specialize_all == b.specialize_all && a.specialize_every == b.specialize_every &&
-                             a.specialized == b.specialized && a.leaves_apart == b.leaves_apart &&
-                             a.unrolled == b.unrolled;
-  return !same_versions || !same_on_matrix_unit(a, b, target);
+  return !same_versions(a, b) || a.unrolled != b.unrolled || !same_on_matrix_unit(a, b, target);
 }
 
 /// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
