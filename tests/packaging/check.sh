@@ -7,7 +7,7 @@ work=$2
 mode=$3
 rm -rf "$work"
 mkdir -p "$work"
-arguments=(-G Ninja "-DCMAKE_CXX_COMPILER=$CXX" -DCMAKE_BUILD_TYPE=Debug)
+arguments=(-G Ninja "-DCMAKE_CXX_COMPILER=$CXX" -DCMAKE_BUILD_TYPE=None)
 consumer=$SOURCE_DIR/tests/packaging/consumer
 
 case $mode in
