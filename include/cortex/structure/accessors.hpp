@@ -345,6 +345,10 @@ constexpr bool valid_accessor() {
     constexpr bool is_field = A::kind == AccessorKind::field, is_link = PointerLike<std::remove_cvref_t<Ref>>;
     constexpr bool is_range = requires(std::remove_reference_t<Ref> & range) { begin_of(range) != end_of(range); };
     constexpr bool is_optional = requires(const std::remove_cvref_t<Ref>& held) { held.has_value(); };
+    constexpr bool holds_nodes = requires(std::remove_reference_t<Ref> & range) {
+      requires NodeItself<decltype(*begin_of(range)), Node>;
+    };
+    constexpr bool is_temporary = !is_field && A::kind == AccessorKind::children && holds_nodes;
     static_assert(!is_field || !is_optional,
                   "this member may have no value, and a field has one at each node: name a getter or a lambda that gives "
                   "a number in any case");
@@ -362,8 +366,11 @@ constexpr bool valid_accessor() {
         is_field || is_link || !is_range || A::kind == AccessorKind::children,
         "this member holds several children: cortex::children names them all, child<&Node::kids, 0> the first "
         "of an array");
+    static_assert(!is_temporary,
+                  "this getter gives copies of nodes, which are gone before they are read: give a reference to the "
+                  "container, or a std::span of its nodes");
     static_assert(
-        is_field || is_link || (is_range && A::kind != AccessorKind::children),
+        is_field || is_link || is_temporary || (is_range && A::kind != AccessorKind::children),
         "this member is no link to a node, nor a range of links: a pointer, an index or a node itself; of "
         "anything else a captureless lambda makes one, child<[](const Node& n) { return n.left_or_null(); }>");
   }
