@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cortex/explain.hpp"
+#include "runtime/count_allocations.hpp"
 #include "runtime/hand_made.hpp"
 #include "support/memory_limit.hpp"
 
@@ -422,6 +423,28 @@ TEST_CASE("weights may be bound together in parts, and other threads bind meanwh
     CHECK(value() == 6);
   });
   CHECK(value() == 15);
+}
+
+TEST_CASE("weights that are bound together are bound all or not at all where any one allocation fails", "[runtime]") {
+  const Word leaf{0};
+  const std::vector<float> ten = all(10), thirty = all(30);
+  int failures = 0;
+  for (bool failed = true; failed; ++failures) {
+    auto model = two_inputs();
+    model.bind_together([&] {
+      refuse_allocation(failures);
+      const auto part = model.try_bind_together([&] {
+        for (int times = 0; times < 8; ++times) model.bind("a", ten);  // more than the list has room for at first
+        model.bind("b", thirty);
+      });
+      failed = refuse_allocation(-1);
+      CHECK(failed != part.has_value());
+    });
+    CHECK(model(leaf)[0][0] == (failed ? 2 : 40));
+  }
+#if !defined(__SANITIZE_ADDRESS__)
+  CHECK(failures > 10);
+#endif
 }
 
 TEST_CASE("a call never has some of the weights that are bound together and lacks others", "[runtime]") {

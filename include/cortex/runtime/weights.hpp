@@ -238,6 +238,7 @@ class Weights {
       close();
       Together* const outer = weights_->innermost();
       if (!outer) return weights_->publish(std::move(changes_), true);
+      outer->changes_.reserve(outer->changes_.size() + changes_.size());  // or else none of them goes on
       for (Change& change : changes_) outer->changes_.push_back(std::move(change));
     }
 
