@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -313,6 +314,18 @@ TEST_CASE("a CPU that is not there is refused", "[runtime][refusal]") {
   CHECK_FALSE(runtime::pin(::pthread_self(), -1));
   CHECK_FALSE(runtime::pin(::pthread_self(), CPU_SETSIZE));
   CHECK_FALSE(runtime::pin(::pthread_self(), CPU_SETSIZE - 1));
+  CHECK_FALSE(runtime::pin(::pthread_self(), std::numeric_limits<int>::max()));
+}
+
+TEST_CASE("CPUs are found on a kernel that is ready for more of them than a mask usually has room for", "[runtime]") {
+  const auto of_2048 = [](pid_t, std::size_t bytes, cpu_set_t* mask) {
+    if (bytes < 2048 / 8) return errno = EINVAL, -1;
+    for (const std::size_t cpu : {3, 1023, 1024, 2047}) CPU_SET_S(cpu, bytes, mask);
+    return 0;
+  };
+  const auto refused = [](pid_t, std::size_t, cpu_set_t*) { return errno = EPERM, -1; };
+  CHECK(runtime::usable_cpu_numbers(of_2048) == std::vector<int>{3, 1023, 1024, 2047});
+  CHECK(runtime::usable_cpu_numbers(refused).empty());
 }
 
 TEST_CASE("the default number of threads fits this machine", "[runtime]") {

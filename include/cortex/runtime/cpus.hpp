@@ -96,23 +96,29 @@ inline int cpus_of_cgroup(const std::string& mount, std::string path, bool versi
 
 }  // namespace detail
 
-/// The numbers of the CPUs in the affinity mask of this thread, which threads that it starts inherit.
-inline Vector<int> usable_cpu_numbers() {
+/// The numbers of the CPUs in the affinity mask of this thread, which threads that it starts inherit; none if
+/// `affinity`, the system's, does not tell. It refuses masks that have less room than the kernel's own, whose size it
+/// does not say: one of 1024 CPUs is too small for a kernel that is ready for more, even where few are there.
+inline Vector<int> usable_cpu_numbers(int (*affinity)(pid_t, std::size_t, cpu_set_t*) = &::sched_getaffinity) {
   Vector<int> result;
-  cpu_set_t mask;
-  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return result;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(std::size_t(cpu), &mask)) result.push_back(cpu);
+  for (int room = CPU_SETSIZE; room <= detail::most_cpus; room *= 2) {
+    Vector<cpu_set_t> mask(std::size_t(room) / CPU_SETSIZE);
+    const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
+    if (affinity(0, bytes, mask.data()) != 0) continue;
+    for (int cpu = 0; cpu < room; ++cpu)
+      if (CPU_ISSET_S(std::size_t(cpu), bytes, mask.data())) result.push_back(cpu);
+    return result;
+  }
   return result;
 }
 
 /// Keeps `thread` on one CPU; false if the system does not.
 inline bool pin(pthread_t thread, int cpu) {
-  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  CPU_SET(std::size_t(cpu), &mask);
-  return ::pthread_setaffinity_np(thread, sizeof mask, &mask) == 0;
+  if (cpu < 0 || cpu >= detail::most_cpus) return false;
+  Vector<cpu_set_t> mask(std::size_t(cpu) / CPU_SETSIZE + 1);
+  const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
+  CPU_SET_S(std::size_t(cpu), bytes, mask.data());
+  return ::pthread_setaffinity_np(thread, bytes, mask.data()) == 0;
 }
 
 /// Which core a CPU is a thread of: the number of that core's first CPU, as the folder `system` tells; where it does
@@ -154,9 +160,8 @@ inline int count_cores(const Vector<int>& cpus, const std::string& system = syst
 /// The CPUs that this process may use: those of its affinity mask, as far as the CPU limits of its control groups
 /// (versions 1 and 2) allow. At least 1.
 inline int usable_cpus() {
-  int cpus = int(::sysconf(_SC_NPROCESSORS_ONLN));
-  cpu_set_t mask;
-  if (::sched_getaffinity(0, sizeof mask, &mask) == 0) cpus = CPU_COUNT(&mask);
+  int cpus = int(usable_cpu_numbers().size());
+  if (cpus == 0) cpus = int(::sysconf(_SC_NPROCESSORS_ONLN));
   const int limits[] = {detail::cpus_of_cgroup("/sys/fs/cgroup", detail::cgroup_path(true), true),
                         detail::cpus_of_cgroup("/sys/fs/cgroup/cpu", detail::cgroup_path(false), false)};
   for (const int limit : limits)
