@@ -41,6 +41,11 @@ TEST_CASE("the system's sizes of data caches are read, and what is missing is as
   }
   CHECK(runtime::cache_sizes(system.string()).first == 48 * 1024);
   CHECK(runtime::cache_sizes(system.string()).second == 1024 * 1024);
+
+  // Of a CPU that is not online the system tells nothing, nor a container of one that is not its own.
+  fs::rename(system / "cpu0", system / "cpu5");
+  std::ofstream(system / "online") << "5-7\n";
+  CHECK(runtime::cache_sizes(system.string()).first == 48 * 1024);
   fs::remove_all(system);
 }
 

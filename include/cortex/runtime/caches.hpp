@@ -22,13 +22,15 @@ inline double bytes_of(const std::string& text) {
 
 }  // namespace detail
 
-/// The data caches of the first CPU, as the folder `system` tells them; what it does not tell is as in `CacheSizes`. Of
-/// a second-level cache that several cores share, a core's share counts; a last-level cache counts whole, though others
-/// use it too.
+/// The data caches of the first CPU that is online, as the folder `system` tells them: of one that is not, it tells
+/// nothing. What it does not tell is as in `CacheSizes`. Of a second-level cache that several cores share, a core's
+/// share counts; a last-level cache counts whole, though others use it too.
 inline schedule::CacheSizes cache_sizes(const std::string& system = system_cpus) {
   schedule::CacheSizes sizes;
+  const Vector<int> online = detail::numbers_of_list(detail::first_line(system + "/online"));
+  const std::string cpu = system + "/cpu" + std::to_string(online.empty() ? 0 : online.front());
   for (int index = 0; index < 16; ++index) {
-    const std::string folder = system + "/cpu0/cache/index" + std::to_string(index) + "/";
+    const std::string folder = cpu + "/cache/index" + std::to_string(index) + "/";
     const double bytes = detail::bytes_of(detail::first_line(folder + "size"));
     if (bytes <= 0 || detail::first_line(folder + "type") == "Instruction") continue;
     const std::string level = detail::first_line(folder + "level");
