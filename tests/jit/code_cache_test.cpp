@@ -1,5 +1,6 @@
 // Compiled code that is kept in files: found again, never trusted if it is not what it seems, and no reason to fail.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -199,6 +200,21 @@ TEST_CASE("a directory that is gone, or full of other things, makes nothing fail
   CHECK(stored_by(made(7)) == 7);
   CHECK(made(7).from_cache);
   CHECK(contents(inner / "notes.txt") == "not code");
+}
+
+TEST_CASE("code larger than files of the process may be is not kept, and makes nothing fail", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{100, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const int stored = stored_by(made(7));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(stored == 7);
+  CHECK(directory.files().empty());
+  made(7);
+  CHECK(made(7).from_cache);
 }
 
 TEST_CASE("what was used longest ago makes room", "[cache]") {

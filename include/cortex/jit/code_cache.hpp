@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ class CodeCache {
   /// Keeps code under a key, and removes what was used longest ago while all of it is larger than `most_bytes`. Code
   /// that is larger by itself is not kept.
   void keep(const Fingerprint& key, std::string_view code) const {
-    if (!is_on() || code.size() > most_bytes) return;
+    if (!is_on() || code.size() > most_bytes || sizeof(Head) + code.size() > largest_file()) return;
     Head head;
     head.key = key, head.code = fingerprint(code), head.size = code.size();
     const std::string path = path_of(key);
@@ -123,6 +124,12 @@ class CodeCache {
     for (const std::uint64_t half : {key.a, key.b})
       for (int shift = 60; shift >= 0; shift -= 4) name += "0123456789abcdef"[half >> shift & 15];
     return name + std::string(ending);
+  }
+
+  /// How many bytes this process may write to a file (`ulimit -f`): for more the system would end it.
+  static std::uint64_t largest_file() {
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? std::uint64_t(limit.rlim_cur) : UINT64_MAX;
   }
 
   /// All of a regular file that `keep` may have written; others may be endless, or larger than memory.
