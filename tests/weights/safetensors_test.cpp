@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cfenv>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -351,6 +352,35 @@ TEST_CASE("floats are stored as 16-bit values where that is asked for", "[weight
   CHECK(file.tensor("b").type == TensorType::BF16);
   CHECK(file.read<float>("h") == std::vector<float>{0.5f, 1.0f});
   CHECK(file.read<float>("b") == std::vector<float>{0.5f, 1.0f});
+}
+
+TEST_CASE("numbers are rounded to the nearest, whatever the thread does otherwise", "[weights]") {
+  const TemporaryFolder folder;
+  const std::vector<double> doubles{1e-40, 0.1};  // the first one is subnormal as a float
+  const std::vector<float> floats{3e-6f, 0.1f};   // and subnormal in binary16
+  const auto bits_of_all = [&] {
+    write_safetensors(folder / "a", {{"d", {2}, doubles}, {"h", {2}, floats, TensorType::F16}});
+    const auto file = SafetensorsFile::open(folder / "a");
+    std::vector<std::uint32_t> bits(3);
+    std::memcpy(bits.data(), file.read<float>("d").data(), 8);
+    std::memcpy(&bits[2], file.tensor("h").bytes.data(), 4);
+    return bits;
+  };
+  const auto usual = bits_of_all();
+  CHECK(usual == std::vector<std::uint32_t>{0x000116C2, 0x3DCCCCCD, 0x2E660032});
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    std::fesetround(mode);
+    const auto otherwise = bits_of_all();
+    std::fesetround(FE_TONEAREST);
+    CHECK(otherwise == usual);
+  }
+#if defined(__x86_64__)
+  const unsigned settings = __builtin_ia32_stmxcsr();
+  __builtin_ia32_ldmxcsr(settings | 0x8040);  // without subnormals, as -ffast-math has it
+  const auto without = bits_of_all();
+  __builtin_ia32_ldmxcsr(settings);
+  CHECK(without == usual);
+#endif
 }
 
 TEST_CASE("a temporary is kept until it is written, and copies share it", "[weights]") {

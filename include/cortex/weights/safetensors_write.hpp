@@ -26,6 +26,7 @@
 
 #include "cortex/base/error.hpp"
 #include "cortex/base/regular_file.hpp"
+#include "cortex/base/usual_arithmetic.hpp"
 #include "cortex/weights/safetensors_header.hpp"
 #include "cortex/weights/tensor.hpp"
 
@@ -133,6 +134,7 @@ class ReplacementFile {
 /// The elements of `tensor` as bytes of the file; `rounded` holds them where they are not those in memory.
 inline std::span<const std::byte> stored(const TensorToWrite& tensor, std::vector<std::uint16_t>& rounded) {
   if (tensor.type() == tensor.values.type) return tensor.values.bytes;
+  const UsualArithmetic usual;
   rounded.resize(tensor.values.bytes.size() / sizeof(float));
   for (std::size_t i = 0; i < rounded.size(); ++i) {
     const float value = element<float>(tensor.values.bytes.data(), i);

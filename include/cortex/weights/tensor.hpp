@@ -17,6 +17,7 @@
 #include "cortex/base/error.hpp"
 #include "cortex/base/half.hpp"
 #include "cortex/base/names.hpp"
+#include "cortex/base/usual_arithmetic.hpp"
 
 namespace cortex {
 
@@ -89,9 +90,11 @@ From element(const std::byte* at, std::size_t i) {
   return value;
 }
 
-/// Every element of `tensor` as a `To`, which must be a type that `reads_as` allows. Rounds once, from double to float.
+/// Every element of `tensor` as a `To`, which must be a type that `reads_as` allows. Rounds once, from double to float,
+/// to the nearest whatever the thread does otherwise.
 template <class To>
 void convert(const TensorView& tensor, std::span<To> out) {
+  const UsualArithmetic usual;
   const std::byte* const at = tensor.bytes.data();
   if (tensor.type == tensor_type<To>()) {
     if (!out.empty()) std::memcpy(out.data(), at, out.size_bytes());
