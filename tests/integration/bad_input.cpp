@@ -1,4 +1,5 @@
 // What a tired user passes: each wrong input gets an error that names it, and the functor works on.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -85,6 +86,39 @@ TEST_CASE("more children than declared are refused", "[bad input]") {
   CHECK(result.error().code == Code::invalid_structure);
   CHECK_THAT(result.error().message, Catch::Contains("3") && Catch::Contains("2"));
   CHECK(model(two)[0][0] == 3);
+}
+
+TEST_CASE("a child whose position is past the end of the field that it indexes is refused", "[bad input]") {
+  struct Item {
+    std::array<int, 2> labels;
+    std::vector<const Item*> kids;
+  };
+  constexpr auto kids = cortex::children<&Item::kids>;
+  constexpr auto labels = cortex::field<&Item::labels>;
+  Dim L("labels", 3), H("hidden", 4);
+  const auto compiled = [&](Structure structure) {
+    Model<Item> m("labelled", structure);
+    auto T = m.input<float>("T", L, H);
+    auto h = m.placeholder<float>("h", H);
+    auto body = m.compute("body", H, [&](auto n, auto i) {
+      return 1 + sum(kids(n), [&](auto k, auto position) { return T(labels(n)[position], i) * h(k, i); });
+    });
+    auto model = test::compile_here(m.recursion_op(h, body));
+    model.bind("T", std::vector<float>(3 * 4, 2.0f));
+    return model;
+  };
+  const Item a{{0, 1}, {}}, b{{0, 1}, {}}, c{{0, 1}, {}}, two{{2, 1}, {&a, &b}}, three{{2, 1}, {&a, &b, &c}};
+  const auto model = compiled(cortex::dag);
+  const auto result = model.try_call(three);
+  REQUIRE_FALSE(result.has_value());
+  CHECK(result.error().code == Code::out_of_range);
+  CHECK_THAT(result.error().message, Catch::Contains("'labels'") && Catch::Contains("index 2"));
+  CHECK(model(two)[0][0] == 5);
+  CHECK(model.executable().guarded.size() == 2);  // the position, and the label
+
+  const auto bounded = compiled(cortex::dag.with_max_children(2));
+  CHECK(bounded(two)[0][0] == 5);
+  CHECK(bounded.executable().guarded.size() == 1);  // the label
 }
 
 TEST_CASE("a word before the start of the table is refused", "[bad input][smoke]") {

@@ -186,6 +186,16 @@ TEST_CASE("more children than declared are refused, as many are not", "[structur
              {"node 0", "2 children", "at most 1", "with_max_children"});
 }
 
+TEST_CASE("children that are not all counted, since there are too many, are said to be at least as many",
+          "[structure]") {
+  const std::vector<Kids> many(100000);
+  Kids top;
+  for (const Kids& kid : many) top.kids.push_back(&kid);
+  check_says(kids_error(cortex::tree.with_max_children(100), {&top}), {"has at least ", "at most 100"});
+  top.kids.resize(101);
+  check_says(kids_error(cortex::tree.with_max_children(100), {&top}), {"has 101 children", "at most 100"});
+}
+
 TEST_CASE("children are counted over all accessors together", "[structure]") {
   using Set = cs::Accessors<cs::OptionalChild<&Item::left>, cs::Children<&Item::kids>>;
   Item a, b, c, top;

@@ -158,10 +158,10 @@ class IndexCheckCollector {
                    const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, ir::Expr guard) {
     if (!ir::uses(index, node_)) nodes = all_nodes, guard = {};
     // How long an open dimension is, only the weights bound say; how far arithmetic on a child's position goes, only
-    // the nodes.
+    // the nodes. A position alone that has no bound is no index of an operator's, but may be one of a field's.
     bool structural = of.dim.kind() == DimKind::open;
     ir::visit_with(index, [&](const ir::UfCall&) { structural = true; });
-    if (!index.as<ir::Var>())
+    if (!index.as<ir::Var>() || of.field >= 0)
       for (const auto& range : ranges) structural |= !ir::as_int(range.second) && ir::uses(index, range.first);
     if (!structural) return;
     const auto same = [&](const IndexCheck& made) {

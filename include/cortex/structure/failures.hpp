@@ -92,8 +92,10 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
                                                                      std::span<const std::string_view> names) {
   std::string through;
   for (std::string_view name : names) through += (through.empty() ? "" : ", ") + in_quotes(name);
-  const std::string what =
-      at_node(walk, place) + " has " + std::to_string(count) + " children (through " + through + ")";
+  // Those of several links are counted up to the first that is too many.
+  const bool exact = !walk.cut_short && (walk.num_containers == 0 || names.size() == 1);
+  const std::string what = at_node(walk, place) + " has " + (exact ? "" : "at least ") + std::to_string(count) +
+                           " children (through " + through + ")";
   if (structure.kind == Kind::sequence)
     refuse(Code::invalid_structure, walk, place,
            what +

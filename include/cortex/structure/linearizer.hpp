@@ -298,6 +298,7 @@ class Linearizer {
       bool more = true;
       if (tail >= tape.limit) [[unlikely]] {
         more = !numbering::is_refused(structure, tape.node + first, tape.node + tail, child);
+        walk.cut_short |= !more;
         detail::make_room(walk, place, tail, 1);
         tape.load(walk);
       }

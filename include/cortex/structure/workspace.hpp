@@ -129,7 +129,8 @@ struct WalkState {
   int table_bits = 0;
   std::uint32_t stamp = 0;
   bool finished = false;
-  bool aliased = false;  // some places are of nodes, or of values, that stand at other places: alias[place]
+  bool cut_short = false;  // a container's last children were not read, since it is refused in any case
+  bool aliased = false;    // some places are of nodes, or of values, that stand at other places: alias[place]
 
   Block<std::int32_t> height, number;                                   // [place]
   Block<std::int32_t> order;                                            // [number] the place
@@ -158,7 +159,7 @@ struct WalkState {
 
   /// Forgets the last run and makes the lists as long as the accessor set needs.
   void begin(std::size_t named, std::size_t containers, std::size_t derived, std::size_t fields) {
-    finished = aliased = false;
+    finished = cut_short = aliased = false;
     arrays = Arrays{};
     tail = 1;
     num_roots = num_repeats = 0;
