@@ -200,9 +200,14 @@ double median(std::vector<double> values) {
 class Case {
  public:
   Case(const Weights& weights, const Batches& batches)
-      : weights_(weights), batches_(batches), out_(batches.roots[0].size() * weights.hidden) {
-    Recursion<double> recursion(weights);
-    for (const Roots& roots : batches.roots) reference_.push_back(recursion.first_states(roots));
+      : weights_(weights),
+        batches_(batches),
+        out_(batches.roots[0].size() * weights.hidden),
+        reference_(batches.roots.size()) {
+    // On all cores: of sequences it takes minutes, in which the device would wait.
+    cortex::runtime::on_all_cores(int(reference_.size()), [&](int b) {
+      reference_[std::size_t(b)] = Recursion<double>(weights).first_states(batches.roots[std::size_t(b)]);
+    });
   }
 
   void add(const Way& way, OnGpu& system) {
