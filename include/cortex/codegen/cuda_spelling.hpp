@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "cortex/codegen/llvm_memo.hpp"
+#include "cortex/codegen/memo.hpp"
 #include "cortex/ir/expr.hpp"
 
 namespace cortex::codegen {

@@ -24,7 +24,7 @@
 #include "cortex/codegen/cuda_rows.hpp"
 #include "cortex/codegen/cuda_serve.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
-#include "cortex/codegen/llvm_memo.hpp"
+#include "cortex/codegen/memo.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"

@@ -7,8 +7,8 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
-#include "cortex/codegen/llvm_memo.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
+#include "cortex/codegen/memo.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::codegen {
