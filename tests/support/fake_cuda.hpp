@@ -327,6 +327,9 @@ class FakeCuda {
       if (one.id == jit::cuda::LaunchAttribute::cluster_dimension) shape.cluster = int(one.cluster[0]);
     ++launches;
     if (function.name == std::string("cortex_resident")) {
+      if (memory_.is_pinned(reinterpret_cast<const void*>(static_cast<const codegen::CudaService*>(argument)->weights),
+                            1))
+        found("every warp of a kernel that stays reads where its weights are from memory of the host");
       // After all that the stream has to do before; it is run by nobody but who looks after the stream.
       FakeStreams::Stream& on = *stream(config.stream);
       streams_.flush(on);

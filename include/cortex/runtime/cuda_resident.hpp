@@ -127,7 +127,11 @@ class CudaResident final : public CudaDevice::Occupant {
         device_->give_back_deferred();  // which under steady calls has no other time
         // A launch serves the call that it is made for: only one that was running before can have ended without.
         if (launches == 2) throw Error(Code::unavailable, "the kernel of a resident model ends without serving a call");
-        if (weights_ != workspace.weights()) replaced = std::exchange(weights_, workspace.weights());
+        if (weights_ != workspace.weights()) {
+          replaced = std::move(weights_);
+          bring_table(*workspace.weights());
+          weights_ = workspace.weights();
+        }
         ++number_;  // above all that the last launch can have put on its desk: its last call's number, and one more
       }
       mail().letter = workspace.letter(), mail().room = workspace.room();
@@ -164,7 +168,7 @@ class CudaResident final : public CudaDevice::Occupant {
       device_->own_stream();  // for copies of results: made before a kernel is there that it could have to wait for
       device_->call("cuStreamCreate",
                     [&](const jit::CudaDriver& d) { return d.StreamCreate(&stream_, jit::cuda::non_blocking); });
-      mailbox_ = PinnedBlock(device_, table_at + code.executable->program.buffers.size() * sizeof(jit::CudaPointer));
+      mailbox_ = PinnedBlock(device_, table_at + table_bytes());
       std::memset(mailbox_.data(), 0, mailbox_.size());
       make_desk(code);
     } catch (...) {
@@ -201,10 +205,24 @@ class CudaResident final : public CudaDevice::Occupant {
   void make_desk(const CudaExecutable& code) {
     const int blocks = code.shape.blocks;
     words_at_ = fault_bytes + std::size_t(codegen::cuda_desk_words(groups_ * blocks)) * 8;
-    const std::size_t words = std::size_t(groups_ * codegen::cuda_barrier_words(code.text.barrier, blocks));
-    desk_ = CudaBlock(device_, words_at_ + words * 8);
+    weights_at_ = words_at_ + std::size_t(groups_ * codegen::cuda_barrier_words(code.text.barrier, blocks)) * 8;
+    desk_ = CudaBlock(device_, weights_at_ + table_bytes());
     device_->call("cuMemsetD8", [&](const jit::CudaDriver& d) {
       const jit::CudaResult failed = d.MemsetD8Async(desk_.at(), 0, desk_.size(), stream_);
+      return failed ? failed : d.StreamSynchronize(stream_);
+    });
+  }
+
+  std::size_t table_bytes() const {
+    return loaded_->source().code->executable->program.buffers.size() * sizeof(jit::CudaPointer);
+  }
+  /// Puts where the weights are beside the desk, after all launches before: every warp of a launch reads it, and memory
+  /// of the host is cached nowhere on a device.
+  void bring_table(const CudaWeights& weights) {
+    jit::CudaPointer* const table = reinterpret_cast<jit::CudaPointer*>(mailbox_.data() + table_at);
+    for (std::size_t b = 0; b < weights.blocks.size(); ++b) table[b] = weights.blocks[b] ? weights.blocks[b]->at() : 0;
+    device_->call("a copy of a table of weights", [&](const jit::CudaDriver& d) {
+      const jit::CudaResult failed = d.MemcpyHtoDAsync(desk_.at() + weights_at_, table, table_bytes(), stream_);
       return failed ? failed : d.StreamSynchronize(stream_);
     });
   }
@@ -302,12 +320,9 @@ class CudaResident final : public CudaDevice::Occupant {
   void launch(std::uint64_t last) {
     const CudaExecutable& code = *loaded_->source().code;
     device_->refuse_if_lost();
-    jit::CudaPointer* const table = reinterpret_cast<jit::CudaPointer*>(mailbox_.data() + table_at);
-    for (std::size_t b = 0; b < weights_->blocks.size(); ++b)
-      table[b] = weights_->blocks[b] ? weights_->blocks[b]->at() : 0;
     const auto at = [](const void* pinned) { return reinterpret_cast<std::uint64_t>(pinned); };
     codegen::CudaService service;
-    service.weights = at(table);
+    service.weights = desk_.at() + weights_at_;
     service.words = desk_.at() + words_at_, service.fault = desk_.at(), service.desk = desk_.at() + fault_bytes;
     service.mail = at(mailbox_.data()), service.answers = at(mailbox_.data() + answers_at);
     service.last = last, service.launch = launches_ + 1;
@@ -335,9 +350,9 @@ class CudaResident final : public CudaDevice::Occupant {
   const ResidentOptions options_;
   jit::CudaHandle module_ = nullptr, function_ = nullptr, stream_ = nullptr;
   int groups_ = 0;
-  PinnedBlock mailbox_;  // CudaMail, CudaAnswers, and the table of weights
-  CudaBlock desk_;       // the word for a fault, the desk, the words of barriers
-  std::size_t words_at_ = 0;
+  PinnedBlock mailbox_;  // CudaMail, CudaAnswers, and the table of weights on its way
+  CudaBlock desk_;       // the word for a fault, the desk, the words of barriers, the table of weights
+  std::size_t words_at_ = 0, weights_at_ = 0;
   Mutex mutex_;                                 // of what follows; who posts holds it until the answer is there
   std::shared_ptr<const CudaWeights> weights_;  // of the last launch
   std::uint64_t number_ = 0;                    // that was posted last
