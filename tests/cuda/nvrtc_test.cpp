@@ -283,6 +283,25 @@ TEST_CASE("shared memory is filled in pieces of 16 bytes, eight of which do not 
   CHECK(occurrences(ptx, ".entry cortex_kernel", "st.shared.v4.") == 8);
 }
 
+TEST_CASE("rows are moved, and letters copied, with several loads on their way before the first store",
+          "[cuda][nvrtc]") {
+  const auto program = models::tree_fc<Item>(word, left, right, sizes(0, 256)).program;
+  const auto code =
+      runtime::compile_cuda_graph(program.graph(), on_gpu(Group::block, 1, {}, false, 256, 4), Gpu::of(90), {});
+  const auto ptx = [&](const std::string& source) -> std::string {
+    return jit::compile_cuda(nvrtc(), source, 90, {.force_ptx = true}).bytes;
+  };
+  const auto before_store = [](const std::string& text, const char* from) {
+    return text.substr(text.find(from), text.find("st.global.", text.find(from)) - text.find(from));
+  };
+  const char* const far = "ld.relaxed.sys.global.";
+  const std::string place = before_store(ptx(code->text.source()), ".entry cortex_place"),
+                    letter = before_store(ptx(code->text.resident_source()), "bar.red.or");
+  CHECK(occurrences(place, ".entry", "ld.global.u32") == 8 + 1);  // and how many words a row has
+  CHECK(occurrences(letter, "bar.red.or", (far + std::string("v2.u64")).c_str()) == 4);
+  CHECK(occurrences(letter, "bar.red.or", (far + std::string("u64")).c_str()) == 1);  // of its table, and no head
+}
+
 TEST_CASE("neighbours that tensor cores multiply are loaded as one", "[cuda][nvrtc]") {
   GpuSchedule how;
   how.tensor_cores = GpuSchedule::TensorCores::bf16;

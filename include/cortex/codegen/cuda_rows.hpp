@@ -54,12 +54,9 @@ struct Launch {
   int rows, blocks;
 };
 KERNEL(cortex_place, THREADS) {
-  for (long long row = block_number(); row < launch.rows; row += launch.blocks) {
-    const int* const from = (const int*)load(launch.moves, 3 * row);
-    int* const to = (int*)load(launch.moves, 3 * row + 1);
-    const int words = (int)load(launch.moves, 3 * row + 2);
-    for (int i = thread_number(); i < words; i += THREADS) store(to, i, load(from, i));
-  }
+  constexpr int warps = THREADS / 32;
+  for (long long row = block_number() * warps + thread_number() / 32; row < launch.rows; row += launch.blocks * warps)
+    move_row(launch.moves, row);
 }
 }  // namespace place
 )cuda";

@@ -23,7 +23,9 @@
 //
 // Of each call a group copies its own part of the letter, the tables of where buffers are and the linearizer's arrays,
 // from the host's memory to the device's, where it lies as a launch's upload does: all threads, 16 bytes at a time.
-// What is written while the kernel runs is never read as constant.
+// The host's memory is cached nowhere on the device, and what a warp reads of it is a transaction of its own on the
+// bus: so each word is read once by those who need it, and what a whole block needs by its first thread. What is
+// written while the kernel runs is never read as constant.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +61,7 @@ struct CudaAnswers {
 };
 
 /// How many words of 64 bits a launch of so many blocks needs on its desk.
-inline int cuda_desk_words(int blocks) { return 32 + 8 * blocks; }
+inline int cuda_desk_words(int blocks) { return 32 + 16 * blocks; }
 inline constexpr int cuda_letter_head = 4;  // words of a group before its tables: as `Letter` in the source
 
 inline constexpr std::string_view cuda_serve = R"cuda(
@@ -76,8 +78,10 @@ enum Mail { posted };
 enum Answers { done, ended, copy_ns, serve_ns };
 // Of each block, on the desk, for its first thread: in registers it would take the place of what the program works with.
 // The last call that was taken; and of the first block, what `finished` is when all have finished it, and by the clock
-// when the launch began, the call was taken, and its arrays were there.
-enum State { call, goal, begin, taken, opened, state_words = 8 };
+// when the launch began, the call was taken, and its arrays were there. For all threads of the block: the head of its
+// group's part of the letter, which says where the arrays begin in it, in bytes, how many bytes they are, and how many
+// rows are to be moved before the program runs, and after it.
+enum State { call, goal, begin, taken, opened, arrays, bytes, before, after, state_words = 16 };
 DEVICE u64* state_of(const Launch& launch) { return launch.desk + states + state_words * block_number(); }
 
 // Waits longer the longer there is nothing, up to about a microsecond: so long a look over the bus takes anyway.
@@ -159,9 +163,21 @@ DEVICE bool follow(const Launch& launch, int group) {
     return groups;
   }
 }
+DEVICE void read_head(const Launch& launch, int group) {
+  const u64* const letter_at = (const u64*)load(launch.desk, letter);
+  const long long head = (long long)group * (4 + BLOCKS * BUFFERS);
+  const u64 from = load_far(letter_at, head), size = load_far(letter_at, head + 1);
+  const u64 rows_before = load_far(letter_at, head + 2), rows_after = load_far(letter_at, head + 3);
+  u64* const state = state_of(launch);
+  store(state, arrays, from), store(state, bytes, size);
+  store(state, before, rows_before), store(state, after, rows_after);
+}
 DEVICE bool take_call(const Launch& launch, int group) {
   bool none = false;
-  if (thread_number() == 0) none = block_number() == 0 ? !receive(launch) : !follow(launch, group);
+  if (thread_number() == 0) {
+    none = block_number() == 0 ? !receive(launch) : !follow(launch, group);
+    if (!none) read_head(launch, group);
+  }
   return !sync_block_or(none);
 }
 DEVICE void end_call(const Launch& launch) {
@@ -174,42 +190,45 @@ struct Letter {
   const u64 *table, *before, *after;
   int num_before, num_after;
 };
-// Copies a block's tables, and its share of the group's arrays, which are all there after the group's barrier. A part
-// begins with where the arrays begin in the letter, in bytes, how many bytes they are, and how many rows are to be moved;
-// after the arrays come those.
+// Copies a block's tables, and its share of the group's arrays, which are all there after the group's barrier. Behind the
+// arrays are the rows.
 DEVICE Letter open_letter(const Launch& launch, int group, int worker) {
-  const long long head = (long long)group * (4 + BLOCKS * BUFFERS), table = head + 4 + worker * BUFFERS;
+  const long long table = (long long)group * (4 + BLOCKS * BUFFERS) + 4 + worker * BUFFERS;
   const u64* const from = (const u64*)load(launch.desk, letter);
   u64* const to = (u64*)load(launch.desk, room);
-  const long long begin = load_far(from, head), bytes = load_far(from, head + 1);
-  const int before = (int)load_far(from, head + 2), after = (int)load_far(from, head + 3);
-  for (int i = thread_number(); i < BUFFERS; i += THREADS) store(to, table + i, load_far(from, table + i));
+  const u64* const state = state_of(launch);
+  const long long begin = load(state, arrays), size = load(state, bytes);
+  const int rows_before = (int)load(state, before), rows_after = (int)load(state, after);
   const Wide* const far = (const Wide*)(from + begin / 8);
   Wide* const near = (Wide*)(to + begin / 8);
-  const long long count = bytes / 16;
-  const int step = BLOCKS * THREADS;
-  long long i = worker * THREADS + thread_number();
-  for (; i + 3 * step < count; i += 4 * step) {  // loads take long, so there are several at a time
-    const Wide a = load_far(far, i), b = load_far(far, i + step);
-    const Wide c = load_far(far, i + 2 * step), d = load_far(far, i + 3 * step);
-    store(near, i, a), store(near, i + step, b), store(near, i + 2 * step, c), store(near, i + 3 * step, d);
+  const long long count = size / 16;
+  constexpr int at_once = 4, step = BLOCKS * THREADS;
+  const int own = thread_number();
+  // A load waits for the bus and back, and a store for its load: so there are several loads on their way before the first
+  // store, also where there are no more than those.
+  u64 place = 0;
+  if (own < BUFFERS) place = load_far(from, table + own);
+  for (long long i = worker * THREADS + own; i < count; i += at_once * step) {
+    Wide part[at_once];
+    UNROLL("unroll")
+    for (int k = 0; k < at_once; ++k)
+      if (i + k * step < count) part[k] = load_far(far, i + k * step);
+    UNROLL("unroll")
+    for (int k = 0; k < at_once; ++k)
+      if (i + k * step < count) store(near, i + k * step, part[k]);
   }
-  for (; i < count; i += step) store(near, i, load_far(far, i));
-  const u64* const rows = to + (begin + bytes) / 8 - 3 * (before + after);
-  return {to + table, rows, rows + 3 * before, before, after};
+  if (own < BUFFERS) store(to, table + own, place);
+  for (int i = own + THREADS; i < BUFFERS; i += THREADS) store(to, table + i, load_far(from, table + i));
+  const u64* const rows = to + (begin + size) / 8 - 3 * (rows_before + rows_after);
+  return {to + table, rows, rows + 3 * rows_before, rows_before, rows_after};
 }
 // Of all threads, when the group has met.
 DEVICE void letter_is_open(const Launch& launch) {
   if (block_number() == 0 && thread_number() == 0) store(state_of(launch), opened, clock_ns());
 }
-// Rows of words of 4 bytes: from where, to where, and how many.
 DEVICE void move_rows(const u64* rows, int count, int worker) {
-  for (int row = worker; row < count; row += BLOCKS) {
-    const int* const from = (const int*)load(rows, 3 * row);
-    int* const to = (int*)load(rows, 3 * row + 1);
-    const int words = (int)load(rows, 3 * row + 2);
-    for (int i = thread_number(); i < words; i += THREADS) store(to, i, load(from, i));
-  }
+  constexpr int warps = THREADS / 32;
+  for (int row = worker * warps + thread_number() / 32; row < count; row += BLOCKS * warps) move_row(rows, row);
 }
 )cuda";
 
