@@ -21,6 +21,21 @@ constexpr auto above = cortex::parents<left, right>;
 
 }  // namespace
 
+TEST_CASE("parents name the links of a model one by one, or as a container of them", "[dsl][recursions]") {
+  const auto names = [](auto parents, auto... links) {
+    return cortex::structure::parents_name_links<cortex::structure::Accessors<decltype(links)..., decltype(parents)>>;
+  };
+  constexpr auto left_or_none = cortex::optional_child<&Word::left>;
+  constexpr auto both = cortex::children<&Word::left, &Word::right>;
+  CHECK(names(cortex::parents<left, right>, left, right, word));
+  CHECK_FALSE(names(cortex::parents<left>, left, right));
+  CHECK(names(cortex::parents<left_or_none>, left_or_none, left));
+  CHECK(names(cortex::parents<left>, left, left_or_none));
+  CHECK(names(cortex::parents<both>, both, left, left_or_none));
+  CHECK(names(cortex::parents<left, right>, left, right, both));
+  CHECK_FALSE(names(cortex::parents<left>, left, both));
+}
+
 TEST_CASE("states that need each other are joined in one recursion", "[dsl][recursions]") {
   Pair both;
   CHECK(refusal([&] { both.m.recursion_op(both.h, both.of_c, both.c, both.of_h); }) == "");

@@ -264,6 +264,9 @@ class Model {
     static_assert((dsl::is_computed<Results> && ...),
                   "the results of a program are what recursion, output and readout give");
     using Set = typename dsl::detail::JoinedSet<dsl::Data<typename Results::Set>...>::type;
+    static_assert(structure::parents_name_links<Set>,
+                  "cortex::parents has to name every link that the model reads, since a node's parents are those by any "
+                  "of them: cortex::parents<kids, others>");
     using First = typename std::tuple_element_t<0, std::tuple<Results...>>::Element;
     return Program<Node, Set, First>(dsl::complete(state(), {results.buffer()...}, dsl::keys_of(Set())));
   }

@@ -112,6 +112,46 @@ struct Needs<Parents<Links...>> {
   using type = Accessors<std::remove_cv_t<decltype(Links)>..., Parents<Links...>>;
 };
 
+namespace sets {
+
+/// Whether link accessor A leads nowhere that Link does not.
+template <class A, class Link>
+inline constexpr bool within = std::is_same_v<A, Link>;
+template <auto... Path>
+inline constexpr bool within<Child<Path...>, OptionalChild<Path...>> = true;
+template <auto... Path>
+inline constexpr bool within<OptionalChild<Path...>, Child<Path...>> = true;
+template <auto First, auto... Path, auto... Members>
+inline constexpr bool within<Child<First, Path...>, Children<Members...>> =
+    (std::is_same_v<Child<First>, Child<Members>> || ...);
+template <auto First, auto... Path, auto... Members>
+inline constexpr bool within<OptionalChild<First, Path...>, Children<Members...>> =
+    within<Child<First, Path...>, Children<Members...>>;
+
+/// Whether accessor A, if it is of links, leads nowhere that none of Links does.
+template <class A, class... Links>
+inline constexpr bool within_any = (within<A, Links> || ...);
+template <class A, class... Links>
+inline constexpr bool covered =
+    group_of(A::kind) == Group::field || group_of(A::kind) == Group::derived || within_any<A, Links...>;
+template <auto... Members, class... Links>
+inline constexpr bool covered<Children<Members...>, Links...> = within_any<Children<Members...>, Links...> ||
+                                                                (within_any<Child<Members>, Links...> && ...);
+
+template <class A, class Set>
+inline constexpr bool names_links = true;
+template <auto... Links, class... As>
+inline constexpr bool names_links<Parents<Links...>, Accessors<As...>> =
+    (covered<As, std::remove_cv_t<decltype(Links)>...> && ...);
+
+}  // namespace sets
+
+/// Whether the parents that the set holds, which are those by any of its links, name all of these.
+template <class Set>
+inline constexpr bool parents_name_links = false;
+template <class... As>
+inline constexpr bool parents_name_links<Accessors<As...>> = (sets::names_links<As, Accessors<As...>> && ...);
+
 /// Whether every accessor of the set can be read from a Node.
 template <class Set, class Node>
 inline constexpr bool fits_node = false;

@@ -168,8 +168,8 @@ struct Children {
 
 // --------------------------------------------------------------------------------------- what follows from the links
 
-/// The distinct nodes of which a node is a child, through any accessor that the model reads; `Links` are accessors of
-/// children that are surely among these. Use it through `cortex::parents`.
+/// The distinct nodes of which a node is a child, through any accessor that the model reads; `Links` are these, which a
+/// complete model holds them against. Use it through `cortex::parents`.
 template <auto... Links>
 struct Parents {
   static_assert(sizeof...(Links) > 0,
@@ -398,9 +398,9 @@ template <auto... Members>
 inline constexpr structure::Children<Members...> children{};
 
 /// The parents of a node within the call, each once: a tree's node has at most one, a root of its own none. Those of a
-/// DAG's node are summed in the order of their numbers, which other roots of the call may change. `Links` are accessors
-/// of children, by which nodes are found: `constexpr auto above = cortex::parents<left, right>;`, then
-/// `sum(above(n), [&](auto p) { return h(p, i); })`.
+/// DAG's node are summed in the order of their numbers, which other roots of the call may change. `Links` are the
+/// accessors of children by which nodes are found, all that the model reads: `constexpr auto above =
+/// cortex::parents<left, right>;`, then `sum(above(n), [&](auto p) { return h(p, i); })`.
 template <auto... Links>
 inline constexpr structure::Parents<Links...> parents{};
 
