@@ -264,9 +264,14 @@ class Model {
     static_assert((dsl::is_computed<Results> && ...),
                   "the results of a program are what recursion, output and readout give");
     using Set = typename dsl::detail::JoinedSet<dsl::Data<typename Results::Set>...>::type;
-    static_assert(structure::parents_name_links<Set>,
-                  "cortex::parents has to name every link that the model reads, since a node's parents are those by any "
-                  "of them: cortex::parents<kids, others>");
+    static_assert(
+        structure::parents_name_links<Set>,
+        "cortex::parents has to name every link that the model reads, since a node's parents are those by any "
+        "of them: cortex::parents<kids, others>");
+    static_assert(
+        structure::nodes_have_links<Set>,
+        "cortex::nodes are those that a root reaches by the links that the model reads, and this one reads none: "
+        "read the children in some operator, as in cast<float>(num_children(kids(n)))");
     using First = typename std::tuple_element_t<0, std::tuple<Results...>>::Element;
     return Program<Node, Set, First>(dsl::complete(state(), {results.buffer()...}, dsl::keys_of(Set())));
   }

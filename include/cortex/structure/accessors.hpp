@@ -404,7 +404,7 @@ inline constexpr structure::Children<Members...> children{};
 template <auto... Links>
 inline constexpr structure::Parents<Links...> parents{};
 
-/// In a readout, all nodes of the input below a root, itself among them, each once:
+/// In a readout, all nodes of the input below a root, itself among them, each once, by the links that the model reads:
 /// `sum(cortex::nodes(r), [&](auto n) { return h(n, i); })`.
 inline constexpr structure::Members nodes{};
 
