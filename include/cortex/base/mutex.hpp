@@ -1,9 +1,38 @@
 // A mutex and what holds it. Those of <mutex> cost each translation unit that includes the library 4 MB.
+//
+// A child process (fork) has the thread that made it and no other, so a mutex that another one holds at that moment
+// would be held in the child for good. So a fork waits until no thread holds any, and threads wait for it before they
+// take their first.
 #pragma once
 
 #include <pthread.h>
 
 namespace cortex {
+
+namespace detail {
+
+/// Shared by the threads that hold a mutex, and a fork's alone. Who waits for it goes before threads that come later,
+/// where the C library has such a lock: else many that come and go would keep a fork waiting.
+inline pthread_rwlock_t& forking() {
+#if defined(PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP)
+  static constexpr pthread_rwlock_t free = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+#else
+  static constexpr pthread_rwlock_t free = PTHREAD_RWLOCK_INITIALIZER;
+#endif
+  static pthread_rwlock_t lock = free;
+  [[maybe_unused]] static const int registered =
+      ::pthread_atfork([] { ::pthread_rwlock_wrlock(&lock); }, [] { ::pthread_rwlock_unlock(&lock); },
+                       [] { lock = free; });  // another thread has locked it, as the child sees it
+  return lock;
+}
+
+/// How many mutexes this thread holds.
+inline int& mutexes_held() {
+  static thread_local constinit int held = 0;
+  return held;
+}
+
+}  // namespace detail
 
 class Mutex {
  public:
@@ -17,11 +46,17 @@ class Mutex {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-/// Holds a mutex for as long as it lives.
+/// Holds a mutex for as long as it lives. Whoever holds one does not fork, nor waits for threads that may need one.
 class [[nodiscard]] Lock {
  public:
-  explicit Lock(Mutex& mutex) : mutex_(mutex.mutex_) { ::pthread_mutex_lock(&mutex_); }
-  ~Lock() { ::pthread_mutex_unlock(&mutex_); }
+  explicit Lock(Mutex& mutex) : mutex_(mutex.mutex_) {
+    if (detail::mutexes_held()++ == 0) ::pthread_rwlock_rdlock(&detail::forking());
+    ::pthread_mutex_lock(&mutex_);
+  }
+  ~Lock() {
+    ::pthread_mutex_unlock(&mutex_);
+    if (--detail::mutexes_held() == 0) ::pthread_rwlock_unlock(&detail::forking());
+  }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 

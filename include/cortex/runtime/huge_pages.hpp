@@ -6,9 +6,9 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 
+#include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 
 namespace cortex::runtime {
@@ -39,7 +39,7 @@ class HugePages {
   /// Memory of its own, aligned to 4 KB; null where there is none.
   std::byte* take(std::size_t bytes) noexcept {
     const std::size_t count = pieces(bytes);
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     for (Page& page : pages_)
       if (std::byte* const at = taken_of(page, count)) return at;
     return grow() ? taken_of(pages_.back(), count) : nullptr;
@@ -47,7 +47,7 @@ class HugePages {
 
   /// What `take` has given for so many bytes.
   void give_back(std::byte* at, std::size_t bytes) noexcept {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     for (Page& page : pages_) {
       if (at < page.data || at >= page.data + bytes_of_one) continue;
       const std::size_t first = std::size_t(at - page.data) / piece;
@@ -61,7 +61,7 @@ class HugePages {
   }
 
   std::size_t count() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return pages_.size();
   }
 
@@ -99,7 +99,7 @@ class HugePages {
     return true;
   }
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   Vector<Page> pages_;
 };
 
