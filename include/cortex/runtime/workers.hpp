@@ -51,7 +51,8 @@ inline std::atomic<std::uint32_t>& forks() {
 /// as "cortex/1" and so on; signals to the process go to the program's own threads.
 ///
 /// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
-/// that the child makes takes this one's place.
+/// that the child makes takes this one's place. A process may fork while its threads call and bind: the fork waits for
+/// those that publish weights or make tables of them.
 class Workers {
  public:
   /// The most threads of a pool. One call takes 255 of them at most, beside its caller; the others are for calls made
