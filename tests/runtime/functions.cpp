@@ -109,6 +109,7 @@ std::vector<Row> rows() {
   std::vector<std::pair<float, float>> pairs;
   for (const float a : edges)
     for (const float b : edges) pairs.emplace_back(a, b);
+  pairs.emplace_back(-3.0f, Limits::denorm_min());  // whose half is 0
   for (int i = 0; i < 400; ++i) pairs.emplace_back(float(0.05 * (i - 150)), float(0.031 * (i % 97) - 1.3));
   std::vector<Row> all(pairs.size() / width + 1);
   for (std::size_t p = 0; p < pairs.size(); ++p)

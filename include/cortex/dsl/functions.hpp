@@ -54,8 +54,9 @@ inline ir::Expr power_of_data(const ir::Expr& x, const ir::Expr& y) {
   const ir::Expr magnitude = ir::Select::make(is(size, one), one, of(ir::UnaryOp::exp, y * of(ir::UnaryOp::log, size)));
   const ir::Expr half = y * as(y, 0.5);
   const ir::Expr even = is(of(ir::UnaryOp::floor, half), half), whole = is(of(ir::UnaryOp::floor, y), y);
-  const ir::Expr odd = ir::Select::make(whole, of(ir::UnaryOp::neg, magnitude), as(x, std::nan("")));
-  const ir::Expr below_0 = ir::Select::make(even, magnitude, odd);
+  // The half of the least number above 0 is 0, so that y alone says whether it is whole.
+  const ir::Expr signed_whole = ir::Select::make(even, magnitude, of(ir::UnaryOp::neg, magnitude));
+  const ir::Expr below_0 = ir::Select::make(whole, signed_whole, as(x, std::nan("")));
   const ir::Expr signed_power = ir::Select::make(less_than_0(x), below_0, magnitude);
   return ir::Select::make(is(y, as(y, 0)), one, signed_power);
 }
