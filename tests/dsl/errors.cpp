@@ -55,9 +55,12 @@ TEST_CASE("the first elements of a longer dimension are read by a number that is
     return refusal([&] { w.m.compute(name, w.H, [&](auto n, auto i) { return g(n, index(i)); }); });
   };
   CHECK_THAT(first([](auto i) { return i; }), Contains("'gates' of 'g' is indexed by a variable of 'hidden'; if its "
-                                                       "first elements are meant, write max(i, 0)"));
+                                                       "first elements are meant, write i + 0"));
+  for (const int gate : {0, 1, 3}) CHECK(first([&](auto i) { return i + gate * int(w.H.extent()); }) == "");
+  CHECK(first([](auto i) { return 0 + i; }) == "");
+  CHECK(first([](auto i) { return i - 0; }) == "");
+  CHECK(first([](auto i) { return 1 * i; }) == "");
   CHECK(first([](auto i) { return max(i, 0); }) == "");
-  CHECK(first([&](auto i) { return i + int(w.H.extent()); }) == "");
 }
 
 TEST_CASE("two dimensions of one name are told apart") {

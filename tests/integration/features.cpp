@@ -510,6 +510,40 @@ TEST_CASE("elementwise functions and select follow their definitions", "[feature
   }
 }
 
+TEST_CASE("gates that are packed in one row are read as those that have a dimension of their own", "[features]") {
+  constexpr int h = 19;
+  const auto model = [](bool packed) {
+    Dim V("vocabulary", 6), H("hidden", h), K("gates", 3), G("packed", 3 * h);
+    Model<test::Word> m("gated", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, H);
+    auto state = m.placeholder<float>("state", H);
+    const auto sums = [&](auto n, auto r) {
+      return Emb(max(test::word(n), 0), r) + sum(test::kids(n), [&](auto k) { return state(k, r); });
+    };
+    const auto body = [&](auto gate) {
+      return m.compute("body", H, [&](auto n, auto i) { return gate(n, i, 0) * tanh(gate(n, i, 1)) - gate(n, i, 2); });
+    };
+    if (packed) {
+      auto W = m.input<float>("W", G, H);
+      auto z = m.compute("z", G, [&](auto n, auto g) { return sum(H, [&](auto r) { return W(g, r) * sums(n, r); }); });
+      return test::compile_here(m.recursion_op(state, body([&](auto n, auto i, int k) { return z(n, i + k * h); })));
+    }
+    auto W = m.input<float>("W", K, H, H);
+    auto z = m.compute("z", K, H,
+                       [&](auto n, auto k, auto i) { return sum(H, [&](auto r) { return W(k, i, r) * sums(n, r); }); });
+    return test::compile_here(m.recursion_op(state, body([&](auto n, auto i, int k) { return z(n, k, i); })));
+  };
+  auto packed = model(true), apart = model(false);
+  for (auto* each : {&packed, &apart}) {
+    each->bind("Emb", test::uniform(6 * h, 1, 1));
+    each->bind("W", test::uniform(3 * h * h, 0.5f, 2));
+  }
+  const test::Word a{1, nullptr, nullptr}, b{3, nullptr, nullptr}, inner{-1, &a, &b}, c{5, nullptr, nullptr},
+      root{-1, &inner, &c};
+  const auto one = packed(root), other = apart(root);
+  for (std::size_t i = 0; i < h; ++i) CHECK(one[0][i] == Approx(other[0][i]).margin(1e-6));
+}
+
 TEST_CASE("results are bit-identical for any batch composition and number of workers", "[features]") {
   const auto program = test::tree_lstm(37);
   auto alone = test::compile_here(program), shared = test::compile_here(program, Schedule::standard().workers(3));

@@ -211,7 +211,11 @@ inline const ir::Expr& number(const ir::Expr& e) {
 inline ir::Expr arithmetic(ir::BinaryOp op, const Operand& a, const Operand& b) {
   const Pair both = unified(a, b);
   if (op != ir::BinaryOp::eq && op != ir::BinaryOp::ne) number(both.a);
-  return ir::binary(op, both.a, both.b);
+  const ir::Expr result = ir::binary(op, both.a, both.b);
+  // A variable is an index of its own dimension alone, and i + 0 a number, as i + H is: so the first of gates that lie
+  // one after the other are read as all others are.
+  const bool is_variable = result.as<ir::Var>() && is_int(result.dtype());
+  return is_variable ? ir::Binary::make(op, both.a, both.b) : result;
 }
 
 /// `e` as a condition: an integer field is true where it is not 0.

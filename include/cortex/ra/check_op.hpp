@@ -289,7 +289,7 @@ class OpChecker {
       if (bound->dim.name() != dim.name()) {
         const bool fits = dim.kind() == DimKind::open || bound->dim.extent() <= dim.extent();
         fail({where, " is indexed by a variable of ", in_quotes(bound->dim.name()),
-              fits ? "; if its first elements are meant, write max(i, 0)" : ""});
+              fits ? "; if its first elements are meant, write i + 0" : ""});
       }
       if (bound->dim.extent() == dim.extent())
         fail({where,
