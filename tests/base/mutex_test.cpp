@@ -1,32 +1,16 @@
 // A process may fork whatever its threads do.
 #include "cortex/base/mutex.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
 #include <vector>
 
+#include "support/in_child.hpp"
+
 using namespace cortex;
-
-namespace {
-
-/// What `f` gives in a child process; -1 if it takes ten seconds.
-template <class F>
-int in_child(F f) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
-    ::_exit(f());
-  }
-  int status = 0;
-  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-}  // namespace
+using cortex::test::in_child;
 
 TEST_CASE("a mutex that another thread holds when the process forks is free in the child", "[mutex]") {
   Mutex mutex, inner;

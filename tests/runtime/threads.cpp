@@ -1,12 +1,10 @@
 // One functor in the hands of many threads.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
 
 #include "runtime/hand_made.hpp"
+#include "support/in_child.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -180,19 +178,14 @@ TEST_CASE("models that share a pool are called in child processes, too", "[runti
   const Word* const root = tree_of_depth(nodes, 5, id);
   std::vector<float> expected(8), out(8);
   m(root, expected);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
+  const int ended = in_child([&] {
     m(root, out);
-    bool right = out == expected;
+    const bool right = out == expected;
     m.use(std::make_shared<Workers>(2));  // lets go of the parent's pool, too
     m(root, out);
-    ::_exit(right && out == expected ? 7 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 7);
+    return right && out == expected ? 7 : 1;
+  });
+  CHECK(ended == 7);
   m(root, out);
   CHECK(out == expected);
 }

@@ -20,7 +20,10 @@
 #include <thread>
 #include <vector>
 
+#include "support/in_child.hpp"
+
 using namespace cortex;
+using cortex::test::in_child;
 
 namespace {
 
@@ -62,18 +65,6 @@ class BusyProcesses {
  private:
   std::vector<pid_t> children_;
 };
-
-/// What `f()` returns in a child process of this one; -1 if the child has not come to that within ten seconds.
-template <class F>
-int in_child(F f) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(10);
-    ::_exit(f());
-  }
-  int status = 0;
-  return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /// The affinity mask of this thread, put back at the end.
 struct KeptAffinity {
