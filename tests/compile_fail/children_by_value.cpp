@@ -9,7 +9,6 @@ struct Parse {
 void build() {
   cortex::Model<Parse> m("parses", cortex::tree);
   auto h = m.placeholder<float>("h", H);
-  m.compute("x", H, [&](auto n, auto i) {
-    return sum(cortex::children<&Parse::kids>(n), [&](auto k) { return h(k, i); });
-  });
+  m.compute("x", H,
+            [&](auto n, auto i) { return sum(cortex::children<&Parse::kids>(n), [&](auto k) { return h(k, i); }); });
 }
