@@ -163,9 +163,11 @@ DEVICE bool follow(const Launch& launch, int group) {
     return groups;
   }
 }
+// Where a group's part of the letter begins: with its head, of 4 words, and behind that a table for each of its blocks.
+DEVICE long long part_of(int group) { return (long long)group * (4 + BLOCKS * BUFFERS); }
 DEVICE void read_head(const Launch& launch, int group) {
   const u64* const letter_at = (const u64*)load(launch.desk, letter);
-  const long long head = (long long)group * (4 + BLOCKS * BUFFERS);
+  const long long head = part_of(group);
   const u64 from = load_far(letter_at, head), size = load_far(letter_at, head + 1);
   const u64 rows_before = load_far(letter_at, head + 2), rows_after = load_far(letter_at, head + 3);
   u64* const state = state_of(launch);
@@ -193,7 +195,7 @@ struct Letter {
 // Copies a block's tables, and its share of the group's arrays, which are all there after the group's barrier. Behind the
 // arrays are the rows.
 DEVICE Letter open_letter(const Launch& launch, int group, int worker) {
-  const long long table = (long long)group * (4 + BLOCKS * BUFFERS) + 4 + worker * BUFFERS;
+  const long long table = part_of(group) + 4 + worker * BUFFERS;
   const u64* const from = (const u64*)load(launch.desk, letter);
   u64* const to = (u64*)load(launch.desk, room);
   const u64* const state = state_of(launch);

@@ -226,8 +226,8 @@ template <class T>
 concept FieldRow = requires(const T& row) {
   std::size_t(row.size());
   row[0];
-  requires std::is_same_v < std::remove_cvref_t<decltype(*row.data())>,
-  float > || std::is_same_v<std::remove_cvref_t<decltype(*row.data())>, double>;
+  requires std::is_same_v<std::remove_cvref_t<decltype(*row.data())>, float> ||
+      std::is_same_v<std::remove_cvref_t<decltype(*row.data())>, double>;
   requires !requires { std::tuple_size<T>::value; };
 };
 
@@ -349,10 +349,9 @@ constexpr bool valid_accessor() {
       requires NodeItself<decltype(*begin_of(range)), Node>;
     };
     constexpr bool is_temporary = !is_field && A::kind == AccessorKind::children && holds_nodes;
-    static_assert(
-        !is_field || !is_optional,
-        "this member may have no value, and a field has one at each node: name a getter or a lambda that gives "
-        "a number in any case");
+    static_assert(!is_field || !is_optional,
+                  "this member may have no value, and a field has one at each node: name a getter or a lambda that gives "
+                  "a number in any case");
     static_assert(!is_field || is_optional || !is_link,
                   "this member is a link: cortex::child or optional_child names it, not field");
     static_assert(
