@@ -24,8 +24,15 @@ inline constexpr std::string_view cuda_device_prelude =
 
 DEVICE int thread_number() { return threadIdx.x; }
 DEVICE int block_number() { return blockIdx.x; }
-DEVICE void sync_block() { __syncthreads(); }
-DEVICE bool sync_block_or(bool any) { return __syncthreads_or(any); }
+// Not `__syncthreads`, which is `.aligned`: before it NVRTC leaves out what brings a warp together again whose threads
+// leave a loop one after the other, as where some of them wait for other blocks.
+DEVICE void sync_block() { __barrier_sync(0); }
+DEVICE bool sync_block_or(bool any) {
+  int result;
+  asm volatile("{\n.reg .pred one, all;\nsetp.ne.s32 one, %1, 0;\nbarrier.red.or.pred all, 0, one;\n"
+               "selp.s32 %0, 1, 0, all;\n}" : "=r"(result) : "r"((int)any) : "memory");
+  return result;
+}
 DEVICE void sync_warp() { __syncwarp(); }
 DEVICE void sync_cluster() {
   // Releases and acquires, which only the PTX of CUDA 12 can spell out. Not `.aligned`: nothing promises that a warp is
