@@ -11,6 +11,17 @@
 // last tile of nodes computes some of them twice, and stores them once. The order of j is the same whatever the shape,
 // so results do not depend on which nodes share a tile. Runs after both kinds of barriers stand.
 //
+// Where each node has a matrix, or more, the dimensions beside the columns are rows, too: M rows of each node, row q
+// those of node q / M. So one node gives all threads work, and as long as it does a thread has several columns as well
+// as rows:
+//
+//   for n: node = f(n): for i = 0:I: parallel for c = 0:C: {a = 0; for j: a += W[c,j] * x[node,i,j]; y[node,i,c] = a}
+//     ->
+//   for t: node = f(t * .. / I): for j: a[r,s] += W[column s,j] * x[node,i r,j]   # for i r = .. % I + r * ..
+//     y[node,i r,column s] = a[r,s]
+//
+// Where tiles divide the rows of a node, as here, all rows of a tile are one node's and none is left over.
+//
 // Where `split_sums` has cut the sums of an element into P parts, P neighbouring threads have a part each of one column
 // and up to R nodes, join them (`ir::Join`), and thread r of them does what follows for node r:
 //
@@ -41,39 +52,48 @@ namespace detail {
 class ThreadSharer {
  public:
   ThreadSharer(const Nest& nest, const GpuShape& shape)
-      : nest_(nest), shape_(shape), sums_(nest.inner), parts_(sums_.loop ? int(*ir::as_int(sums_.loop->extent)) : 1) {}
+      : nest_(nest), shape_(shape), sums_(nest.inner), parts_(sums_.loop ? int(*ir::as_int(sums_.loop->extent)) : 1) {
+    if (nest_.loops.empty()) return;
+    own_loops_ = nest_.loops.size() - 1;
+    while (own_loops_ > 0 && parts_ == 1 && is_of_rows(nest_.loops[own_loops_ - 1]))
+      of_node_ *= nest_.loops[--own_loops_].dim.extent();
+  }
 
   ir::Stmt run() {
     if (fills_chip()) return {};
     const ir::Expr column = slice_var(nest_);
     if (!column || ir::as_int(nest_.loops.back().extent) != nest_.loops.back().dim.extent()) {
-      if (!nest_.rows || rows_repeat())
-        return ir::If::make(ir::binary(ir::BinaryOp::eq, thread_, ir::imm(0)), build_nest(nest_));
-      return rows(shape_.threads, thread_, 1, [&](const ir::Expr& row, const ir::Expr&) { return element(row, {}); });
+      if (!by_node()) return ir::If::make(ir::binary(ir::BinaryOp::eq, thread_, ir::imm(0)), build_nest(nest_));
+      of_node_ = 1;
+      return rows(shape_.threads, thread_, 1, [&](const ir::Expr& row) { return element(row, {}); });
     }
     const LoopHeader& loop = nest_.loops.back();
     const BlockSlice slice = slice_of(loop, shape_);
     const int threads = shape_.threads / parts_;  // of which each has sums
-    int across = threads;                         // of these side by side in a row of outputs
-    while (nest_.rows && !rows_repeat() && across / 2 >= slice.most) across /= 2;
-    const ir::Expr own = thread_ / parts_, lane = across == threads ? own : own % across;
-    const std::int64_t count = (slice.most + across - 1) / across;
+    const bool has_rows = by_node() || of_node_ > 1;
+    int across = threads;  // of these side by side in a row of outputs
+    while (has_rows && across / 2 >= slice.most) across /= 2;
     const bool all_full = slice.most % across == 0 && (loop.kind != ir::ForKind::parallel || even());
+    if (all_full) across = divide_columns(slice.most, across);
+    const ir::Expr own = thread_ / parts_, lane = across == threads ? own : own % across;
+    const std::int64_t each = std::int64_t(across) * columns_, count = (slice.most + each - 1) / each;
     // Columns outside of the nodes that stand side by side: a condition inside would keep them apart.
     const auto columns = [&](const auto& body) -> ir::Stmt {
-      const ir::Expr tile = ir::Var::make("tile"), at = ir::Var::make(loop.var.as<ir::Var>()->name);
-      const ir::Expr value = slice.begin + (count == 1 ? ir::imm(0) : tile * across) + lane;
+      const ir::Expr tile = ir::Var::make("tile");
+      const ir::Expr value = slice.begin + (count == 1 ? ir::imm(0) : tile * each) + lane;
+      Vector<ir::Expr> at;
+      for (int c = 0; c < columns_; ++c) at.push_back(ir::Var::make(loop.var.as<ir::Var>()->name));
       ir::Stmt one = body(at);
-      if (!all_full && parts_ == 1) one = ir::If::make(ir::binary(ir::BinaryOp::lt, at, slice.end), one);
-      one = ir::LetStmt::make(at, value, one);
+      if (!all_full && parts_ == 1) one = ir::If::make(ir::binary(ir::BinaryOp::lt, at[0], slice.end), one);
+      for (int c = columns_; c-- > 0;) one = ir::LetStmt::make(at[std::size_t(c)], value + c * across, one);
       return count == 1 ? one : ir::For::make(tile, loop.dim, ir::imm(count), ir::ForKind::serial, one);
     };
-    if (!nest_.rows) return columns([&](const ir::Expr& at) { return element({}, at); });
+    if (!has_rows) return columns([&](const Vector<ir::Expr>& at) { return element({}, at); });
     if (!all_full) end_ = slice.end;
-    const ir::Stmt shared = rows(threads / across, across == threads ? ir::imm(0) : own / across, side_by_side(),
-                                 [&](const ir::Expr& row, const ir::Expr& valid) {
-                                   return columns([&](const ir::Expr& at) { return tile(row, valid, at); });
-                                 });
+    const int apart = threads / across;
+    const ir::Stmt shared =
+        rows(apart, across == threads ? ir::imm(0) : own / across, side_by_side(apart),
+             [&](const ir::Expr& row) { return columns([&](const Vector<ir::Expr>& at) { return tile(row, at); }); });
     if (parts_ == 1) return shared;
     ir::Expr wanted = nest_.guard;
     if (end_) {  // a block may have no column at all
@@ -98,6 +118,21 @@ class ThreadSharer {
     return node && node->uf.kind == ir::UfKind::root_node;
   }
 
+  /// Whether the nest's rows, or those of which each has M, are the block's threads'.
+  bool by_node() const { return nest_.rows && !rows_repeat(); }
+
+  /// Whether the iterations of a loop beside the columns are rows of their own: of a constant number above one, each of
+  /// which stores what no other does.
+  bool is_of_rows(const LoopHeader& loop) const {
+    bool own = loop.dim.kind() == DimKind::dense && loop.kind == ir::ForKind::serial && slice_var(nest_) &&
+               ir::as_int(loop.extent) == loop.dim.extent() && loop.dim.extent() > 1;
+    ir::visit_with(nest_.inner, [&](const ir::Store& store) {
+      const auto is_var = [&](const ir::Expr& index) { return index.same_as(loop.var); };
+      own &= store.buffer->scope == ir::Scope::local || any_of(store.indices, is_var);
+    });
+    return own;
+  }
+
   /// Whether all blocks have slices of the same size.
   bool even() const {
     const LoopHeader& loop = nest_.loops.back();
@@ -105,78 +140,153 @@ class ThreadSharer {
     return shape_.blocks == 1 || loop.dim.extent() % (unit * shape_.blocks) == 0;
   }
 
-  /// How many nodes a thread computes at once: several only where they share the reading of weights.
-  int side_by_side() const {
+  /// How many rows a thread computes at once: several where they share the reading of weights; and of matrices that are
+  /// only copied, so that many loads are on their way at once.
+  int side_by_side(int apart) {
     const bool differ =
         any_of(nest_.loops, [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
-    if (!has_contraction(nest_.inner) || (nest_.guard && parts_ == 1) || differ || rows_repeat()) return 1;
-    int rows = parts_ == 1 ? shape_.rows : std::min(shape_.rows, parts_);
-    while (rows > 1 && rows * gates_of(nest_.inner) > shape_.accumulators) rows /= 2;
-    return rows;
+    const bool sums = has_contraction(nest_.inner);
+    bool loads = false;
+    ir::visit_with(nest_.inner, [&](const ir::Load&) { loads = true; });
+    if ((nest_.guard && parts_ == 1) || differ || rows_repeat() || !loads || (!sums && of_node_ == 1)) return 1;
+    int rows = !sums ? copied_at_once : parts_ == 1 ? shape_.rows : std::min(shape_.rows, parts_);
+    while (rows > 1 && rows * columns_ * gates_of(nest_.inner) > shape_.accumulators) rows /= 2;
+    int divides = rows;
+    while (divides > 1 && of_node_ % (std::int64_t(apart) * divides)) divides /= 2;
+    of_one_node_ = divides > 1 && (!sums || 2 * divides >= rows);
+    return of_one_node_ ? divides : sums ? rows : 1;
   }
 
-  /// The nest's work for one node and one column.
-  ir::Stmt element(const ir::Expr& row, const ir::Expr& column) const {
-    Nest one = nest_;
-    one.rows.reset();
-    if (column) {
-      one.inner = ir::substitute(one.inner, {{one.loops.back().var.get(), column}});
-      one.loops.pop_back();
+  /// Gives a thread several columns of matrices, as long as registers hold all sums and one node still has a tile for
+  /// each thread: then each of what rows and columns multiply is read for several products. `across` threads are side
+  /// by side in a row of `most` columns; the result is how many are then. Neighbours have neighbouring columns, of at
+  /// least a sector of memory.
+  int divide_columns(std::int64_t most, int across) {
+    if (of_node_ == 1 || nest_.guard || shape_.weight_registers || !has_contraction(nest_.inner)) return across;
+    const auto fits = [&](int columns) {
+      const int sums = shape_.rows * columns;
+      return sums * gates_of(nest_.inner) <= shape_.accumulators &&
+             of_node_ * most >= std::int64_t(sums) * shape_.threads;
+    };
+    for (const int columns : {2, 4}) {
+      if (!fits(columns)) break;
+      if (most / across % columns != 0) {
+        if (across < 16) break;
+        across /= 2;
+      }
+      columns_ = columns;
     }
-    ir::Stmt result = build_nest(one);
-    if (row) result = ir::substitute(result, {{nest_.rows->var.get(), row}});
-    return result;
+    return across;
+  }
+
+  /// The nest's work for one row and the columns.
+  ir::Stmt element(const ir::Expr& row, const Vector<ir::Expr>& columns) const {
+    Nest one = nest_;
+    if (by_node()) one.rows.reset();
+    if (!columns.empty()) {
+      one.inner = at_columns(columns);
+      while (one.loops.size() > own_loops_) one.loops.pop_back();
+    }
+    const ir::Stmt result = build_nest(one);
+    if (!row) return result;
+    if (of_node_ == 1) return ir::substitute(result, {{nest_.rows->var.get(), begin_ + row}});
+    return at_node(row, in_node(row % of_node_, result));
+  }
+
+  ir::Stmt at_columns(const Vector<ir::Expr>& columns) const {
+    Vector<ir::Stmt> copies;
+    for (const ir::Expr& column : columns)
+      copies.push_back(ir::substitute(nest_.inner, {{nest_.loops.back().var.get(), column}}));
+    return jam(copies);
+  }
+
+  /// `body` for the node of a row of matrices.
+  ir::Stmt at_node(const ir::Expr& row, const ir::Stmt& body) const {
+    if (!by_node()) return body;
+    const ir::Expr number = ir::Var::make(nest_.rows->var.as<ir::Var>()->name);
+    return ir::LetStmt::make(number, begin_ + row / of_node_, ir::substitute(body, {{nest_.rows->var.get(), number}}));
+  }
+
+  /// `body` for row `at` of those of a node.
+  ir::Stmt in_node(const ir::Expr& at, ir::Stmt body) const {
+    std::int64_t inside = 1;
+    for (std::size_t d = nest_.loops.size() - 1; d-- > own_loops_;) {
+      const LoopHeader& loop = nest_.loops[d];
+      const ir::Expr number = inside == 1 ? at : at / inside;
+      inside *= loop.dim.extent();
+      const ir::Expr own = ir::Var::make(loop.var.as<ir::Var>()->name);
+      body = ir::LetStmt::make(own, inside == of_node_ ? number : number % loop.dim.extent(),
+                               ir::substitute(body, {{loop.var.get(), own}}));
+    }
+    return body;
   }
 
   /// The rows of the block, `apart` threads apart: thread group `first` has rows first, first + apart, ...; `most` of
-  /// them side by side. The body is told the first row and how to know whether a row r further is there.
+  /// them side by side. The body is told the first row.
   template <class Body>
   ir::Stmt rows(int apart, const ir::Expr& first, int most, const Body& body) {
-    const LoopHeader& loop = *nest_.rows;
-    const ir::Expr total = ir::Var::make("rows");
-    ir::Expr begin = ir::imm(0), count = loop.extent;
+    const LoopHeader& loop = by_node() ? *nest_.rows : nest_.loops[own_loops_];
+    const ir::Expr total = ir::Var::make("rows"), t = ir::Var::make("t"), base = ir::Var::make("base");
+    ir::Expr begin = ir::imm(0), count = by_node() ? loop.extent : ir::imm(1);
     if (loop.kind == ir::ForKind::parallel) {
       const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"), units = loop.extent / loop.piece;
       begin = worker * units / shape_.blocks * loop.piece;
       count = (worker + 1) * units / shape_.blocks * loop.piece - begin;
     }
     begin_ = begin, total_ = total, apart_ = apart;
-    const ir::Expr t = ir::Var::make("t");
+    const std::int64_t tile = std::int64_t(apart) * most;
+    const auto each = [&](const ir::Expr& trips, const ir::Stmt& work) {
+      return ir::For::make(t, loop.dim, trips, ir::ForKind::serial, work);
+    };
+    if (of_one_node_) {
+      side_ = most;
+      const ir::Expr tiles = count * (of_node_ / tile);
+      return each(tiles, ir::LetStmt::make(base, t * tile + first, body(base)));
+    }
     ir::Stmt inside;
     if (most == 1 && parts_ == 1) {
       side_ = 1;
-      const ir::Expr trips = (total - first + (apart - 1)) / apart;
-      inside = ir::For::make(t, loop.dim, trips, ir::ForKind::serial, body(t * apart + first, {}));
+      const ir::Expr trips = (total - first + (apart - 1)) / apart, row = t * apart + first;
+      inside = each(trips, of_node_ == 1 ? body(row) : ir::LetStmt::make(base, row, body(base)));
     } else {
-      const ir::Expr base = ir::Var::make("base"), wanted = ir::Var::make("wanted");
+      const ir::Expr wanted = ir::Var::make("wanted");
       ir::Stmt cases;
       for (int size = 1; size <= most; size *= 2) {
         side_ = size;
-        ir::Stmt one = body(base, total);
+        ir::Stmt one = body(base);
         if (size == 1 && parts_ == 1) one = ir::If::make(ir::binary(ir::BinaryOp::lt, base, total), one);
         cases = cases ? ir::If::make(ir::binary(ir::BinaryOp::gt, wanted, ir::imm(size / 2)), one, cases) : one;
       }
-      const ir::Expr tiles = (total + (apart * most - 1)) / (apart * most);
-      const ir::Expr left = (total - t * (apart * most) + (apart - 1)) / apart;
-      inside =
-          ir::For::make(t, loop.dim, tiles, ir::ForKind::serial,
-                        ir::LetStmt::make(base, t * (apart * most) + first, ir::LetStmt::make(wanted, left, cases)));
+      const ir::Expr tiles = (total + (tile - 1)) / tile, left = (total - t * tile + (apart - 1)) / apart;
+      inside = each(tiles, ir::LetStmt::make(base, t * tile + first, ir::LetStmt::make(wanted, left, cases)));
     }
-    return ir::LetStmt::make(total, count, inside);
+    return ir::LetStmt::make(total, of_node_ == 1 ? count : count * of_node_, inside);
   }
 
-  /// The work of one column for the rows that stand side by side.
-  ir::Stmt tile(const ir::Expr& row, const ir::Expr& total, const ir::Expr& column) const {
-    if (parts_ > 1) return in_parts(row, total, column);
-    if (side_ == 1) return element(begin_ + row, column);
+  /// The work of a thread's columns for the rows that stand side by side.
+  ir::Stmt tile(const ir::Expr& row, const Vector<ir::Expr>& columns) const {
+    if (parts_ > 1) return in_parts(row, total_, columns[0]);
+    if (of_one_node_) return rows_of_one_node(row, columns);
+    if (side_ == 1) return element(row, columns);
     const ir::Expr r = ir::Var::make("r"), own = ir::Var::make("row"), there = row + r * apart_;
-    const ir::Expr last = ir::binary(ir::BinaryOp::min, there, total - 1);
+    const ir::Expr last = ir::binary(ir::BinaryOp::min, there, total_ - 1);
     const ir::Stmt guarded =
-        ir::mutate_with(element(begin_ + own, column), [&](auto& self, const ir::Store& store) -> ir::Stmt {
+        ir::mutate_with(element(own, columns), [&](auto& self, const ir::Store& store) -> ir::Stmt {
           if (store.buffer->scope == ir::Scope::local) return self.children(store);
-          return ir::If::make(ir::binary(ir::BinaryOp::lt, there, total), ir::handle_of(store));
+          return ir::If::make(ir::binary(ir::BinaryOp::lt, there, total_), ir::handle_of(store));
         });
     return unroll_and_jam(ir::LetStmt::make(own, last, guarded), r, ir::imm(0), side_);
+  }
+
+  /// The same where all these rows are one node's.
+  ir::Stmt rows_of_one_node(const ir::Expr& row, const Vector<ir::Expr>& columns) const {
+    Nest one;
+    one.inner = at_columns(columns);
+    for (std::size_t d = 0; d < own_loops_; ++d) one.loops.push_back(nest_.loops[d]);
+    const ir::Expr r = ir::Var::make("r"), first = ir::Var::make("first");
+    ir::Stmt body = unroll_and_jam(in_node(first + r * apart_, build_nest(one)), r, ir::imm(0), side_);
+    if (nest_.let_var) body = ir::LetStmt::make(nest_.let_var, nest_.let_value, body);
+    return at_node(row, ir::LetStmt::make(first, row % of_node_, body));
   }
 
   /// The same where each thread has a part of the sums.
@@ -239,13 +349,18 @@ class ThreadSharer {
         });
   }
 
+  static constexpr int copied_at_once = 16;
+
   const Nest& nest_;
   const GpuShape& shape_;
   const SumsInParts sums_;  // of the nest, where they are in parts
   const int parts_;         // 1: they are not
   const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
-  ir::Expr begin_, total_, end_;  // of rows, how many there are; of columns, if a thread may be behind it
-  int apart_ = 1, side_ = 1;
+  ir::Expr begin_, total_, end_;            // of rows, how many there are; of columns, if a thread may be behind it
+  int apart_ = 1, side_ = 1, columns_ = 1;  // of a thread, side_ rows of columns_ columns
+  std::int64_t of_node_ = 1;                // rows of each node
+  std::size_t own_loops_ = 0;               // how many of the nest's loops are neither rows nor columns
+  bool of_one_node_ = false;                // all rows that stand side by side
 };
 
 }  // namespace detail

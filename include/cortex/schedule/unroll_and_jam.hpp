@@ -70,6 +70,15 @@ inline bool only_accumulates(const ir::Block& block) {
   });
 }
 
+/// Whether all copies of a condition are the same, whatever the copies do.
+inline bool same_condition(const Vector<ir::Stmt>& copies) {
+  const ir::Expr& condition = copies.front().as<ir::If>()->condition;
+  bool same = true;
+  ir::visit_with(condition, [&](const ir::Load&) { same = false; });
+  for (const ir::Stmt& copy : copies) same &= ir::equal(copy.as<ir::If>()->condition, condition);
+  return same;
+}
+
 /// Copies of one statement, interleaved. All have the same shape; loops are shared if their extents agree. Of sums,
 /// those of one copy stay together: what a row multiplies is then in a register for as long as the row has its turn,
 /// and not for as long as all rows have.
@@ -98,6 +107,11 @@ inline ir::Stmt jam(const Vector<ir::Stmt>& copies) {
       bodies.push_back(ir::substitute(copy.as<ir::For>()->body, {{copy.as<ir::For>()->var.get(), loop->var}}));
     }
     if (shared) return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, jam(bodies), loop->piece);
+  }
+  if (const auto* branch = first.as<ir::If>(); branch && !branch->else_body && same_condition(copies)) {
+    Vector<ir::Stmt> bodies;
+    for (const ir::Stmt& copy : copies) bodies.push_back(copy.as<ir::If>()->then_body);
+    return ir::If::make(branch->condition, jam(bodies));
   }
   if (first.as<ir::LetStmt>()) return jam_lets(copies);
   if (first.as<ir::Alloc>()) return jam_allocs(copies);
