@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/nest.hpp"
 
@@ -107,6 +108,40 @@ inline const LoopHeader* matrix_rows(const Nest& nest) {
     if (store.buffer->scope != ir::Scope::local) indexed &= at.size() >= 2 && at[at.size() - 2].same_as(row.var);
   });
   return indexed ? &row : nullptr;
+}
+
+/// The first of the loops beside the columns whose iterations are rows of their own, as those of a matrix at each node:
+/// of a constant number above one, each of which stores what no other does. The column's loop where there is none.
+inline std::size_t first_loop_of_rows(const Nest& nest) {
+  const auto is_of_rows = [&](const LoopHeader& loop) {
+    bool own = loop.dim.kind() == DimKind::dense && loop.kind == ir::ForKind::serial &&
+               ir::as_int(loop.extent) == loop.dim.extent() && loop.dim.extent() > 1;
+    ir::visit_with(nest.inner, [&](const ir::Store& store) {
+      const auto is_var = [&](const ir::Expr& index) { return index.same_as(loop.var); };
+      own &= store.buffer->scope == ir::Scope::local || any_of(store.indices, is_var);
+    });
+    return own;
+  };
+  std::size_t first = nest.loops.size() - 1;
+  while (slice_var(nest) && first > 0 && is_of_rows(nest.loops[first - 1])) --first;
+  return first;
+}
+
+/// Whether each node has rows of sums, which threads of a GPU compute side by side.
+inline bool has_rows_of_sums(const Nest& nest) {
+  return slice_var(nest) && first_loop_of_rows(nest) + 1 < nest.loops.size() && has_contraction(nest.inner);
+}
+
+/// How many terms a GPU's threads add up from one read of 16 bytes; the extents of such sums.
+inline constexpr std::int64_t quad = 4;
+inline bool is_sum_of_quads(const ir::For& loop) {
+  bool sum = loop.dim.kind() == DimKind::dense && loop.loop == ir::ForKind::serial &&
+             ir::as_int(loop.extent) == loop.dim.extent() && loop.dim.extent() % quad == 0;
+  for (const ir::Stmt& s : stmts_of(loop.body)) {
+    const auto* store = s.as<ir::Store>();
+    sum &= store && store->buffer->scope == ir::Scope::local && store->value.as<ir::Fma>();
+  }
+  return sum;
 }
 
 /// The loop that workers share, or would: the one over slices, or the innermost.

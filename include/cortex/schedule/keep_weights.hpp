@@ -103,6 +103,12 @@ class WeightKeeper {
     return fragments.layout.axes[a].source;
   }
 
+  /// The dimension of which four indices of a packed weight lie side by side; -1 if its columns do.
+  static int quads_of(const ir::BufferInfo& weight, int column) {
+    const auto& axes = weight.layout.axes;
+    return !axes.empty() && axes.front().source != column && axes.front().modulus == quad ? axes.front().source : -1;
+  }
+
   static ir::Layout columns_side_by_side(const Vector<Dim>& dims, int column) {
     ir::Layout layout;
     layout.axes.push_back({column, 1, 0, 1});
@@ -145,8 +151,9 @@ class WeightKeeper {
       info.parts = load.buffer->parts;
       info.layout = info.fragments   ? fragment_layout(info.dims, info.dtype, dim, summed_dim(*load.buffer, dim))
                     : info.parts > 1 ? part_layout(info.dims, dim, summed_dim(*load.buffer, dim), info.parts)
-                    : spread         ? columns_of_a_warp(info.dims, dim)
-                                     : columns_side_by_side(info.dims, dim);
+                    : quads_of(*load.buffer, dim) >= 0 ? quad_layout(info.dims, dim, quads_of(*load.buffer, dim))
+                    : spread                           ? columns_of_a_warp(info.dims, dim)
+                                                       : columns_side_by_side(info.dims, dim);
       if (spread) info.scope = ir::Scope::spread, info.share = share_of_block(info);
       const std::int64_t bytes = ir::chip_bytes(info);
       if (bytes > room_) {

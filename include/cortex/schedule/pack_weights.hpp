@@ -66,6 +66,18 @@ inline void add_panels(ir::Layout& layout, const Vector<Dim>& dims, int column, 
   layout.fixed_size = stride * ((dims[std::size_t(column)].extent() + outputs - 1) / outputs);
 }
 
+/// The layout for threads of a GPU that each have columns of their own and read four indices of dimension `summed` at
+/// once: four of these side by side, then columns, as many as slices are cut between, then the next four.
+inline ir::Layout quad_layout(const Vector<Dim>& dims, int column, int summed) {
+  constexpr int columns = 8;
+  ir::Layout layout;
+  layout.axes.push_back({summed, 1, quad, 1});
+  layout.axes.push_back({column, 1, columns, quad});
+  layout.axes.push_back({summed, quad, 0, columns * quad});
+  add_panels(layout, dims, column, summed, columns, columns * dims[std::size_t(summed)].extent());
+  return layout;
+}
+
 /// Lanes of a vector of `dtype` on the target.
 inline int lanes_of(const Target& target, DType dtype) { return target.vector_bytes / int(size_of(dtype)); }
 
@@ -138,8 +150,9 @@ class WeightPacker {
     const ir::Expr vector = slice_var(nest);
     if (!vector) return {};
     const auto packing = [&](bool contracts) {
-      return [this, &vector, contracts](auto& self, const ir::Load& load) -> ir::Expr {
-        const int panel = panel_dim(load, vector);
+      return [this, &nest, &vector, contracts](auto& self, const ir::Load& load) -> ir::Expr {
+        const int panel = panel_dim(load, vector), summed = summed_in_quads(nest, load);
+        if (panel >= 0 && summed >= 0) return ir::Load::make(copy_in_quads(load.buffer, panel, summed), load.indices);
         if (panel < 0 || !(contracts || is_read_apart(load, panel))) return self.children(load);
         return ir::Load::make(copy(load.buffer, panel), load.indices);
       };
@@ -179,6 +192,24 @@ class WeightPacker {
     ir::visit_with(
         index, [&](const ir::Var&) { loops = true; }, [&](const ir::UfCall&) { nodes = true; });
     return loops && !nodes;
+  }
+
+  /// The dimension of which threads of a GPU read four indices at once; -1 if there is none.
+  int summed_in_quads(const Nest& nest, const ir::Load& load) const {
+    if (target_.backend != Backend::cuda || load.buffer->dtype != DType::f32 || !has_rows_of_sums(nest)) return -1;
+    int found = -1;
+    ir::visit_with(nest.inner, [&](const ir::For& loop) {
+      const int dim = dim_indexed_by(load, loop.var);
+      if (dim >= 0 && is_sum_of_quads(loop) && load.buffer->dims[std::size_t(dim)] == loop.dim) found = dim;
+    });
+    return found;
+  }
+
+  ir::Buffer copy_in_quads(const ir::Buffer& weight, int panel, int summed) {
+    return copies_.of(weight, panel, summed, [&](ir::BufferInfo& info) {
+      info.name += "_packed";
+      info.layout = quad_layout(info.dims, panel, summed);
+    });
   }
 
   ir::Buffer copy(const ir::Buffer& weight, int panel) {

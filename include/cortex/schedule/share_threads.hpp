@@ -54,9 +54,8 @@ class ThreadSharer {
   ThreadSharer(const Nest& nest, const GpuShape& shape)
       : nest_(nest), shape_(shape), sums_(nest.inner), parts_(sums_.loop ? int(*ir::as_int(sums_.loop->extent)) : 1) {
     if (nest_.loops.empty()) return;
-    own_loops_ = nest_.loops.size() - 1;
-    while (own_loops_ > 0 && parts_ == 1 && is_of_rows(nest_.loops[own_loops_ - 1]))
-      of_node_ *= nest_.loops[--own_loops_].dim.extent();
+    own_loops_ = parts_ == 1 ? first_loop_of_rows(nest_) : nest_.loops.size() - 1;
+    for (std::size_t d = own_loops_; d + 1 < nest_.loops.size(); ++d) of_node_ *= nest_.loops[d].dim.extent();
   }
 
   ir::Stmt run() {
@@ -121,18 +120,6 @@ class ThreadSharer {
   /// Whether the nest's rows, or those of which each has M, are the block's threads'.
   bool by_node() const { return nest_.rows && !rows_repeat(); }
 
-  /// Whether the iterations of a loop beside the columns are rows of their own: of a constant number above one, each of
-  /// which stores what no other does.
-  bool is_of_rows(const LoopHeader& loop) const {
-    bool own = loop.dim.kind() == DimKind::dense && loop.kind == ir::ForKind::serial && slice_var(nest_) &&
-               ir::as_int(loop.extent) == loop.dim.extent() && loop.dim.extent() > 1;
-    ir::visit_with(nest_.inner, [&](const ir::Store& store) {
-      const auto is_var = [&](const ir::Expr& index) { return index.same_as(loop.var); };
-      own &= store.buffer->scope == ir::Scope::local || any_of(store.indices, is_var);
-    });
-    return own;
-  }
-
   /// Whether all blocks have slices of the same size.
   bool even() const {
     const LoopHeader& loop = nest_.loops.back();
@@ -194,10 +181,23 @@ class ThreadSharer {
   }
 
   ir::Stmt at_columns(const Vector<ir::Expr>& columns) const {
+    const bool by_quads = has_rows_of_sums(nest_) && !shape_.weight_registers;
+    const ir::Stmt inner = by_quads ? in_quads(nest_.inner) : nest_.inner;
     Vector<ir::Stmt> copies;
     for (const ir::Expr& column : columns)
-      copies.push_back(ir::substitute(nest_.inner, {{nest_.loops.back().var.get(), column}}));
+      copies.push_back(ir::substitute(inner, {{nest_.loops.back().var.get(), column}}));
     return jam(copies);
+  }
+
+  /// `inner` with four terms after the other in each iteration of its sums: their factors lie side by side.
+  static ir::Stmt in_quads(const ir::Stmt& inner) {
+    return ir::mutate_with(inner, [](auto& self, const ir::For& loop) -> ir::Stmt {
+      if (!is_sum_of_quads(loop)) return self.children(loop);
+      Vector<ir::Stmt> terms;
+      for (std::int64_t q = 0; q < quad; ++q)
+        append(terms, stmts_of(ir::substitute(loop.body, {{loop.var.get(), loop.var * quad + q}})));
+      return ir::For::make(loop.var, loop.dim, ir::imm(loop.dim.extent() / quad), loop.loop, ir::Block::make(terms));
+    });
   }
 
   /// `body` for the node of a row of matrices.
