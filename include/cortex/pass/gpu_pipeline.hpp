@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cortex/pass/insert_thread_barriers.hpp"
+#include "cortex/pass/order_nests.hpp"
 #include "cortex/pass/pipeline.hpp"
 #include "cortex/pass/zero_absent_rows.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
@@ -24,6 +25,7 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   if (schedule.tabulating == Tabulating::on)
     p.run_on_program("tabulate", [](ir::Program& program) { tabulate(program, TablesOf::words_and_weights); });
   p.run("zero_absent_rows", zero_absent_rows);
+  p.run("order_nests", order_nests);
 
   // Work for each block, and barriers of blocks
   p.enter(ir::Level::scheduled);

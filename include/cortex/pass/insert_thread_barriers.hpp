@@ -5,7 +5,9 @@
 //   for b: {for n: for i: s[n,i] = ..; barrier of threads; for n: for i: .. s[n,j] ..; barrier of threads}
 //
 // Which thread does what is not looked at: such a barrier costs little beside a nest. Of states, which are written once
-// and before they are read, only a read after a write counts. Runs after `insert_barriers`, whose barriers are ones of
+// and before they are read, only a read after a write counts. Recent rows of states on chip are written again, but what
+// a level reads of children's is in no row that it writes: there, too, a write after such a read waits for nothing
+// before the next level. Runs after `insert_barriers`, whose barriers are ones of
 // threads, too, after temporaries share memory, and when slices of weights are kept on chip. Where loops are scheduled
 // by hand, barriers stand between the loops that threads share and what is one thread's (`share_bound_loops.hpp`), in
 // place of nests, and at no end of a loop whose iterations do not meet.
@@ -44,16 +46,25 @@ class ThreadBarriers {
   struct Touched {
     Vector<const void*> read, written;
     Vector<const void*> state_read, state_written;
+    Vector<const void*> of_children;  // recent rows that are read
     void add(const Touched& other) {
       append(read, other.read);
       append(written, other.written);
       append(state_read, other.state_read);
       append(state_written, other.state_written);
+      append(of_children, other.of_children);
     }
-    /// Whether what follows has to wait for this.
-    bool meets(const Touched& next) const {
+    Touched of_any_level() const {
+      Touched result = *this;
+      append(result.read, of_children);
+      result.of_children.clear();
+      return result;
+    }
+    /// Whether what follows has to wait for this; `same_level`: no child of the nodes of the one is one of the other's.
+    bool meets(const Touched& next, bool same_level) const {
       return common(written, next.written) || common(written, next.read) || common(read, next.written) ||
-             common(state_written, next.state_read);
+             common(state_written, next.state_read) || common(written, next.of_children) ||
+             (!same_level && common(of_children, next.written));
     }
 
    private:
@@ -65,7 +76,17 @@ class ThreadBarriers {
   struct Sequence {
     Touched since, head;
     bool any = false;
+    bool of_level = false;  // the body of a loop that carries the recursion
   };
+
+  /// Whether a load is of a recent row of a child.
+  static bool is_of_child(const ir::Load& load) {
+    if (!ir::has_recent_rows(load.buffer->scope) || load.indices.empty()) return false;
+    const auto* place = load.indices[0].as<ir::Binary>();
+    const auto* node = place && place->op == ir::BinaryOp::mod ? place->a.as<ir::UfCall>() : nullptr;
+    using enum ir::UfKind;
+    return node && (node->uf.kind == child || node->uf.kind == kth_child || node->uf.kind == edge_child);
+  }
 
   static void touch(Touched& touched, const ir::Buffer& buffer, bool write) {
     const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
@@ -81,13 +102,19 @@ class ThreadBarriers {
   static Touched touched_by(const Node& node) {
     Touched result;
     ir::visit_with(
-        node, [&](const ir::Load& load) { touch(result, load.buffer, false); },
+        node,
+        [&](const ir::Load& load) {
+          if (is_of_child(load))
+            result.of_children.push_back(load.buffer.id());
+          else
+            touch(result, load.buffer, false);
+        },
         [&](const ir::Store& store) { touch(result, store.buffer, true); });
     return result;
   }
   /// A barrier before what begins with `head` and ends with `tail`, if one is needed.
   static void step(Sequence& all, Vector<ir::Stmt>& out, const Touched& head, const Touched& tail) {
-    if (all.since.meets(head)) {
+    if (all.since.meets(head, all.of_level)) {
       out.push_back(ir::Barrier::make(ir::Meeting::threads));
       all.since = {};
       all.any = true;
@@ -115,12 +142,13 @@ class ThreadBarriers {
         if (!body.same_as(let->body)) result = ir::LetStmt::make(let->var, let->value, body);
       } else if (const auto* loop = stmt.as<ir::For>()) {
         Sequence inside;
+        inside.of_level = !by_hand_ && schedule::carries_recursion(*loop);
         ir::Stmt body = sequence(loop->body, inside);
-        if (inside.since.meets(inside.head) && !are_apart(*loop)) {
+        if (inside.since.meets(inside.head, false) && !are_apart(*loop)) {
           body = ir::Block::make({body, ir::Barrier::make(ir::Meeting::threads)});
           inside.since = {};
         }
-        step(all, out, inside.head, inside.since);
+        step(all, out, inside.head.of_any_level(), inside.since.of_any_level());
         if (!body.same_as(loop->body))
           result = ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, body, loop->piece);
       } else if (const auto* branch = stmt.as<ir::If>()) {
