@@ -361,7 +361,7 @@ std::vector<Json> time_levels(const cortex::cuda::Device& device) {
   for (const int blocks : {2, 4, 8, 16, 32}) {
     if (blocks <= 8) ways.push_back({"cluster", {.group = Group::cluster, .blocks = blocks}});
     ways.push_back({"grid", {.group = Group::grid, .blocks = blocks}});
-    ways.push_back({"grid_locks", {.group = Group::grid, .lock_based = true, .blocks = blocks}});
+    ways.push_back({"grid_flags", {.group = Group::grid, .lock_based = false, .blocks = blocks}});
   }
   std::printf("\na level of a chain, H = 32, in the kernel:\n");
   const Weights weights = random_weights(Model::gru, 32);

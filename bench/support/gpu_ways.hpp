@@ -46,7 +46,7 @@ inline const std::vector<Way>& all_ways() {
       {"cortex_block", {.group = Group::block}},
       {"cortex_cluster", {.group = Group::cluster}},
       {"cortex_grid", {.group = Group::grid}},
-      {"cortex_grid_locks", {.group = Group::grid, .lock_based = true}},
+      {"cortex_grid_flags", {.group = Group::grid, .lock_based = false}},
       {"cortex_streamed", {.weights = Kept::streamed}},
       {"cortex_resident", {.weights = Kept::resident}},
       {"cortex_registers", {.weights = Kept::registers}},

@@ -126,7 +126,7 @@ TEST_CASE("two loads are a pair if the first is at an even place, whatever its v
   const auto at = [&](std::int64_t stride, std::int64_t step, std::int64_t k) {
     return Load::make(x, {Cast::make(DType::i64, n) * stride + Cast::make(DType::i64, t * step + k)});
   };
-  const auto pair = [](const Expr& a, const Expr& b) { return codegen::are_pair(*a.as<Load>(), *b.as<Load>()); };
+  const auto pair = [](const Expr& a, const Expr& b) { return codegen::are_pair(a, b); };
   CHECK(pair(at(16, 2, 0), at(16, 2, 1)));
   CHECK(pair(at(16, 2, 8), at(16, 2, 9)));
   CHECK(!pair(at(16, 2, 1), at(16, 2, 2)));  // from an odd place on
@@ -135,6 +135,26 @@ TEST_CASE("two loads are a pair if the first is at an even place, whatever its v
   CHECK(!pair(at(16, 2, 0), at(16, 2, 2)));
   CHECK(!pair(at(16, 2, 0), at(16, 4, 1)));
   CHECK(!pair(at(16, 2, 1), at(16, 2, 0)));
+}
+
+TEST_CASE("four neighbours that statements read are one load if the first is at a multiple of four", "[cuda_text]") {
+  const Buffer x = buffer("x", Role::state), sum = local("sum");
+  const Expr t = Var::make("t");
+  const auto adding = [&](const Buffer& to, std::int64_t first, int count) {
+    Vector<Stmt> stmts;
+    for (int k = 0; k < count; ++k) stmts.push_back(Store::make(to, {}, at(x, t * 8 + (first + k))));
+    return Block::make(stmts);
+  };
+  const auto quads = [](const Stmt& body) { return codegen::quads_in(body).size(); };
+  CHECK(quads(adding(sum, 0, 4)) == 1);
+  CHECK(quads(adding(sum, 4, 4)) == 1);
+  CHECK(quads(adding(sum, 0, 8)) == 2);
+  CHECK(quads(adding(sum, 1, 4)) == 0);  // from an odd place on
+  CHECK(quads(adding(sum, 2, 4)) == 0);
+  CHECK(quads(adding(sum, 0, 3)) == 0);
+  CHECK(quads(Block::make({adding(sum, 0, 4), Store::make(x, {t}, constant(1, {DType::f32, 1}))})) ==
+        0);                                                                         // which is stored to
+  CHECK(quads(If::make(binary(BinaryOp::lt, t, imm(3)), adding(sum, 0, 4))) == 0);  // seen when the text is inside
 }
 
 TEST_CASE("what is no program for a GPU is refused", "[cuda_text]") {

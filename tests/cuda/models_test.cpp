@@ -317,6 +317,65 @@ TEST_CASE("a GPU reads rows whose numbers are made of negative ones", "[cuda]") 
   check_whole_numbers([](auto n, auto i, auto T) { return T((1 - num_children(kids(n))) % 2 + 1, i); });
 }
 
+namespace {
+
+/// `of(x)` at leaves, where x is very large, very small, or no number, against the interpreter. `run(program, weights,
+/// items)` gives the states of the roots.
+template <class F, class Run>
+void check_extremes(const F& of, const Run& run) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> numbers{-inf,  -1e30f, -200.f,  -88.8f, -88.5f, -87.4f, -60.f, -44.4f,
+                                   -20.f, -1.f,   -1e-30f, -0.f,   0.f,    1e-40f, 0.5f,  8.6f,
+                                   20.f,  44.4f,  60.f,    88.5f,  200.f,  1e30f,  inf,   nan};
+  Dim V{"vocabulary"}, H{"hidden", std::int64_t(numbers.size())};
+  Model<Item> m("extremes", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto total = m.compute(
+      "total", H, [&](auto n, auto i) { return of(Emb(word(n), i)) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  const auto program = m.recursion_op(h, total);
+  NamedNumbers weights = random_weights(program.graph(), 3);
+  for (auto& [name, values] : weights)
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = numbers[i % numbers.size()];
+  const Items items = forest(Shape::ragged, 2, 1, 5);
+  const std::vector<float> right = interpreted(program, weights, items), got = run(program, weights, items);
+  REQUIRE(got.size() == right.size());
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    CAPTURE(numbers[i % numbers.size()], got[i], right[i]);
+    const bool same = got[i] == right[i] || (std::isnan(got[i]) && std::isnan(right[i]));
+    CHECK((same || std::abs(got[i] - right[i]) <= 5e-7f * std::abs(right[i]) + 0x1p-126f));
+  }
+}
+template <class Run>
+void check_activations(const Run& run) {
+  check_extremes([](auto x) { return sigmoid(x); }, run);
+  check_extremes([](auto x) { return tanh(x); }, run);
+  check_extremes([](auto x) { return exp(x); }, run);
+}
+
+}  // namespace
+
+TEST_CASE("a GPU computes activations of numbers however large or small", "[cuda]") {
+  check_activations([](const auto& program, const NamedNumbers& weights, const Items& items) {
+    FakeCuda fake;
+    const std::vector<float> got = emulated(fake, program, on_gpu(Group::block, 1), weights, items);
+    CHECK(fake.problem == "");
+    return got;
+  });
+}
+
+TEST_CASE("the devices of this machine compute activations of numbers however large or small", "[cuda][device]") {
+  const cuda::Devices devices = cuda::devices();
+  if (devices.empty()) skip(devices.why());
+  for (const cuda::Device& device : devices)
+    check_activations([&](const auto& program, const NamedNumbers& weights, const Items& items) {
+      auto model = cuda::compile(program, on_gpu(Group::block, 1), device.gpu());
+      bind_all<float>(model, weights);
+      cuda::Result result = model.to(device)(items.roots);
+      return all_roots(result);
+    });
+}
+
 TEST_CASE("a GPU runs models of doubles, with its own tanh and sigmoid", "[cuda]") {
   const auto program = models::tree_gru<Item, double>(word, kids, sizes(5, 12)).program;
   const NamedNumbers weights = random_weights(program.graph(), 3);

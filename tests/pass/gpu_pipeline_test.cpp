@@ -130,9 +130,9 @@ TEST_CASE("keep_registers does nothing twice: what it has made it refuses, as th
 }
 
 TEST_CASE("keep_registers refuses matrices of which registers hold next to nothing", "[schedule][gpu][refusal]") {
-  CHECK_THROWS_WITH(schedule::keep_registers(sums_of_levels(4).body, with_registers(15)),
-                    Contains("a thread has room for 15 elements beside what it works with, and of 2 matrices 'W' "
-                             "would get 7 of 20; take fewer threads"));
+  CHECK_THROWS_WITH(schedule::keep_registers(sums_of_levels(4).body, with_registers(7)),
+                    Contains("a thread has room for 7 elements beside what it works with, and of 2 matrices 'W' "
+                             "would get 3 of 20; take fewer threads"));
 }
 
 TEST_CASE("what weights in registers do not go with is refused with the reason", "[schedule][gpu][refusal]") {
@@ -190,7 +190,7 @@ TEST_CASE("sums in parts are the sums", "[schedule][gpu]") {
   }
 }
 
-TEST_CASE("each warp reads parts of sums from 32 banks", "[schedule][gpu]") {
+TEST_CASE("each warp reads parts of sums as 128 neighbours, four for each thread", "[schedule][gpu]") {
   for (const int parts : {2, 4, 8, 16, 32}) {
     const Vector<Dim> dims{Dim("output", 24), Dim("k", 70)};
     const ir::Layout layout = schedule::part_layout(dims, 0, 1, parts);
@@ -208,13 +208,12 @@ TEST_CASE("each warp reads parts of sums from 32 banks", "[schedule][gpu]") {
     CHECK(places.size() == 24 * 70);
     CHECK(*places.rbegin() < layout.fixed_size);
     for (int first = 0; first + 32 / parts <= 24; first += 32 / parts)
-      for (int k = 0; k + parts <= 70; k += parts) {
-        std::set<std::int64_t> banks;
+      for (int k = 0; k + 4 * parts <= 70; k += 4 * parts)
         for (int thread = 0; thread < 32; ++thread)
-          banks.insert(at(first + thread / parts, k + thread % parts) - at(first, k));
-        CAPTURE(parts, first, k);
-        CHECK((banks.size() == 32 && *banks.begin() == 0 && *banks.rbegin() == 31));
-      }
+          for (int own = 0; own < 4; ++own) {
+            CAPTURE(parts, first, k, thread, own);
+            REQUIRE(at(first + thread / parts, k + thread % parts * 4 + own) - at(first, k) == 4 * thread + own);
+          }
   }
 }
 
@@ -268,8 +267,8 @@ TEST_CASE("indices that are those of a place are known to be, and others are not
   Vector<ir::Expr> indices = schedule::indices_at(info, p);
   CHECK(schedule::place_of(info, indices).same_as(p));
   CHECK(ir::equal(schedule::place_of(info, schedule::indices_at(info, four)), four));
-  indices[0] = w * 8 + indices[0];  // 8 outputs: a panel, of 18 times 32 elements
-  CHECK(ir::print(schedule::place_of(info, indices)) == "w * 576 + p");
+  indices[0] = w * 8 + indices[0];  // 8 outputs: a panel, of 5 times 128 elements
+  CHECK(ir::print(schedule::place_of(info, indices)) == "w * 640 + p");
   indices[0] = w * 4 + schedule::indices_at(info, p)[0];
   CHECK(!schedule::place_of(info, indices));
   indices[0] = schedule::indices_at(info, w)[0];
@@ -368,4 +367,18 @@ TEST_CASE("blocks of a group need the barriers of a schedule by hand", "[pass][g
   CHECK(refused("distribute_rows(); share_work()") ==
         "loop schedule: 2 blocks of a group need the step insert_barriers(), after parallel or share_work()");
   CHECK(refused("distribute_rows(); share_work(); insert_barriers()") == "");
+}
+
+TEST_CASE("a sum is divided where its terms show how", "[schedule]") {
+  const ir::Expr t = ir::call(ir::UfKind::thread, "thread"), j = ir::Var::make("j");
+  const ir::Expr index = j * 32 + t % 8 * 4 + 3;
+  const schedule::DividedSum by_4(index, 4), by_32(index, 32);
+  REQUIRE((by_4.quotient && by_32.quotient));
+  CHECK(ir::print(by_4.quotient) == "j * 8 + thread % 8");
+  CHECK(ir::print(by_4.rest) == "3");
+  CHECK(ir::print(by_32.quotient) == "j");
+  CHECK(ir::print(by_32.rest) == "thread % 8 * 4 + 3");
+  CHECK(!schedule::DividedSum(index, 16).quotient);  // of t % 8 * 4 some are above it
+  CHECK(!schedule::DividedSum(j * 32 + t, 32).quotient);
+  CHECK(!schedule::DividedSum(j * 2 + 1, 4).quotient);
 }

@@ -58,7 +58,7 @@ std::vector<Schedule> schedules() {
       },
       [](const Schedule& s) {
         GpuSchedule gpu = s.gpu;
-        gpu.weights = GpuSchedule::Weights::resident, gpu.lock_based = true;
+        gpu.weights = GpuSchedule::Weights::resident, gpu.lock_based = false;
         gpu.tensor_cores = GpuSchedule::TensorCores::tf32;
         return s.on_gpu(gpu);
       },

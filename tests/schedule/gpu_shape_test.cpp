@@ -61,25 +61,26 @@ TEST_CASE("of a model's matrices count those that levels read, not those of what
   const auto f32 = compiled(256, Schedule::standard().on_gpu(wish));
   CHECK(f32->shape.group == Group::cluster);
   CHECK(f32->shape.blocks == 8);
-  CHECK(f32->text.chip_bytes == 131072);
-  const auto odd = compiled(300, Schedule::standard());
+  constexpr std::int64_t structure = 8192;  // of the linearizer's arrays
+  CHECK(f32->text.chip_bytes == 131072 + structure);
+  const auto odd = compiled(260, Schedule::standard().on_gpu(wish));
   CHECK(odd->shape.group == Group::cluster);
   CHECK(odd->shape.blocks == 8);
-  CHECK(odd->text.chip_bytes == 4 * 48 * 300 * 4);  // all of them, in whole panels
+  CHECK(odd->text.chip_bytes == 4 * 40 * 272 * 4 + structure);  // all of them, in whole panels of whole rounds
   wish.tensor_cores = GpuSchedule::TensorCores::bf16;
   const auto bf16 = compiled(256, Schedule::standard().on_gpu(wish));
   CHECK(bf16->shape.group == Group::cluster);
-  CHECK(bf16->shape.blocks == 4);
-  CHECK(bf16->text.chip_bytes == 131072);
+  CHECK(bf16->shape.blocks == 8);
+  CHECK(bf16->text.chip_bytes == 65536 + structure);
   wish.weights = GpuSchedule::Weights::resident;  // 4 blocks have room for the weights, and not for what pads them
   CHECK(compiled(300, Schedule::standard().on_gpu(wish))->shape.blocks == 8);
 }
 
 TEST_CASE("a group has as many blocks as the largest slice needs, and not the mean of them", "[schedule][gpu]") {
   CHECK(most_of_slice(300, 8, 8) == 44);  // 5 units, and the rest
-  // With four parts of a sum 48 columns, whole panels of 8: at 4900 bytes each more than a block has.
-  CHECK(shape_of({}, Gpu::of(90), 300 * 4900, 300).group == Group::grid);
-  CHECK(shape_of({}, Gpu::of(90), 300 * 4800, 300).group == Group::cluster);
+  // With four parts of a sum 48 columns, whole panels of 8, and 304 terms: at 4800 bytes each more than a block has.
+  CHECK(shape_of({}, Gpu::of(90), 300 * 4800, 300).group == Group::grid);
+  CHECK(shape_of({}, Gpu::of(90), 300 * 4700, 300).group == Group::cluster);
 }
 
 TEST_CASE("the last block has the largest slice, however many blocks there are", "[schedule][gpu]") {
@@ -116,16 +117,21 @@ TEST_CASE("a model's matrices count as they are stored", "[schedule][gpu]") {
   CHECK(gpu_problem(graph, two).weight_bytes == 64 * 64 * (2 * 2 + 1));
 }
 
-TEST_CASE("weights that fit into one block make groups of one block", "[schedule][gpu]") {
-  const GpuShape shape = shape_of({}, Gpu::of(90), 100000, 128);
+TEST_CASE("weights that one block reads before several would meet make groups of one block", "[schedule][gpu]") {
+  const GpuShape shape = shape_of({}, Gpu::of(90), 70000, 128);
   CHECK(shape.group == Group::block);
   CHECK(shape.blocks == 1);
+  CHECK(shape_of({}, Gpu::of(90), 80000, 128).group == Group::cluster);
+  CHECK(shape_of({}, Gpu::of(80), 80000, 128).group == Group::block);  // where several take longer to meet
+  CHECK(gpu_shape({}, Gpu::of(90), {.weight_bytes = 70000, .columns = 128, .rows = 2}).group == Group::cluster);
 }
 
-TEST_CASE("weights that fit into a cluster make groups of the smallest one", "[schedule][gpu]") {
+TEST_CASE("weights that fit into a cluster make groups of the largest one", "[schedule][gpu]") {
   const GpuShape shape = shape_of({}, Gpu::of(90), 600000, 256);
   CHECK(shape.group == Group::cluster);
-  CHECK(shape.blocks == 4);
+  CHECK(shape.blocks == 8);
+  CHECK(shape_of({}, Gpu::of(90), 600000, 32).blocks == 4);
+  CHECK(shape_of({}, Gpu::of(90), 400000, 16).blocks == 2);
 }
 
 TEST_CASE("without clusters, or with weights beyond them, the blocks of the grid take slices", "[schedule][gpu]") {
@@ -162,19 +168,19 @@ TEST_CASE("as many threads share a sum as a single node leaves idle, with eight 
     return shape_of(wish, Gpu::of(90), bytes, columns).parts;
   };
   CHECK(parts({}, 2 << 20, 256) == 16);  // 16 blocks of 16 columns and 256 threads
-  CHECK(parts({}, 100000, 128) == 2);    // one block
-  CHECK(parts({}, 100000, 64) == 4);
+  CHECK(parts({}, 70000, 128) == 2);     // one block
+  CHECK(parts({}, 70000, 64) == 4);
   CHECK(parts({}, 4 << 20, 64) == 8);  // 8 blocks of 8 columns: 32 would have two terms each
-  CHECK(parts({}, 100000, 300) == 1);
+  CHECK(parts({}, 70000, 300) == 1);
   GpuSchedule wish;
   wish.threads = 512;
-  CHECK(parts(wish, 100000, 128) == 4);
+  CHECK(parts(wish, 70000, 128) == 4);
   wish.parts = 1;
-  CHECK(parts(wish, 100000, 128) == 1);
+  CHECK(parts(wish, 70000, 128) == 1);
   wish.parts = 0, wish.tensor_cores = GpuSchedule::TensorCores::bf16;
-  CHECK(parts(wish, 100000, 128) == 1);
+  CHECK(parts(wish, 70000, 128) == 1);
   wish.threads = 256;
-  CHECK(parts(wish, 100000, 128) == 2);
+  CHECK(parts(wish, 70000, 128) == 2);
 }
 
 TEST_CASE("what a GPU cannot do is refused with the reason", "[schedule][gpu]") {

@@ -119,6 +119,11 @@ T* in_block(T* p, int block) {
   return (T*)(emulator->shared_of(block) + ((char*)p - emulator->shared()));
 }
 
+template <class T>
+void store_in_block(T* p, int i, T value, int block) {
+  store_chip(in_block(p, block), i, value);
+}
+
 struct Piece {
   unsigned part[4];
 };
@@ -133,6 +138,26 @@ DEVICE Pair load_constant_pair(const float* p, long long i) {
   return emulator->touch_constant(p + i, sizeof(Pair)) ? *(const Pair*)(p + i) : Pair{};
 }
 template <class T>
+struct Quad {
+  T x, y, z, w;
+};
+template <class T>
+Quad<T> load_quad(const T* p, long long i) {
+  return emulator->touch(p + i, sizeof(Quad<T>), false) ? *(const Quad<T>*)(p + i) : Quad<T>{};
+}
+template <class T>
+Quad<T> load_chip_quad(const T* p, int i) {
+  return load_quad(p, i);
+}
+template <class T>
+Quad<T> load_row_quad(const T* row, int i) {
+  return load_quad(row, i);
+}
+template <class T>
+Quad<T> load_constant_quad(const T* p, long long i) {
+  return emulator->touch_constant(p + i, sizeof(Quad<T>)) ? *(const Quad<T>*)(p + i) : Quad<T>{};
+}
+template <class T>
 Piece load_piece(const T* p, long long i) {
   return emulator->touch_constant(p + i, sizeof(Piece)) ? *(const Piece*)(p + i) : Piece{};
 }
@@ -143,6 +168,8 @@ void store_chip_piece(T* p, int i, Piece piece) {
 
 DEVICE float fma_(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 DEVICE double fma_(double a, double b, double c) { return __builtin_fma(a, b, c); }
+DEVICE float ratio_(float a, float b) { return a / b; }
+DEVICE double ratio_(double a, double b) { return a / b; }
 DEVICE float bits_to_real(int bits) { return __builtin_bit_cast(float, bits); }
 DEVICE double bits_to_real(long long bits) { return __builtin_bit_cast(double, bits); }
 DEVICE unsigned real_to_bits(float a) { return __builtin_bit_cast(unsigned, a); }

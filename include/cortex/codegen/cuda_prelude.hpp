@@ -109,6 +109,12 @@ template <class T> DEVICE T* in_block(T* p, int block) {
   asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(block));
   return there;
 }
+// Into the shared memory of that block, by an address of 32 bits.
+DEVICE void store_in_block(float* p, int i, float value, int block) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(p + i)), "r"(block));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
+}
 // 8 and 16 bytes at once, at places that are multiples of them.
 typedef float2 Pair;
 DEVICE Pair load_constant_pair(const float* p, long long i) { return __ldg((const Pair*)(p + i)); }
@@ -116,6 +122,17 @@ DEVICE Pair load_row_pair(const float* row, int i) { return *(const Pair*)(row +
 DEVICE Pair load_pair(const float* p, long long i) {
   __builtin_assume(__isGlobal(p));
   return *(const Pair*)(p + i);
+}
+DEVICE float4 load_constant_quad(const float* p, long long i) { return __ldg((const float4*)(p + i)); }
+DEVICE ushort4 load_constant_quad(const unsigned short* p, long long i) { return __ldg((const ushort4*)(p + i)); }
+DEVICE char4 load_constant_quad(const signed char* p, long long i) { return __ldg((const char4*)(p + i)); }
+DEVICE float4 load_row_quad(const float* row, int i) { return *(const float4*)(row + i); }
+DEVICE ushort4 load_row_quad(const unsigned short* row, int i) { return *(const ushort4*)(row + i); }
+DEVICE char4 load_row_quad(const signed char* row, int i) { return *(const char4*)(row + i); }
+template <class T> DEVICE auto load_chip_quad(const T* p, int i) { return load_row_quad(p, i); }
+template <class T> DEVICE auto load_quad(const T* p, long long i) {
+  __builtin_assume(__isGlobal(p));
+  return load_row_quad(p + i, 0);
 }
 typedef uint4 Piece;
 template <class T> DEVICE Piece load_piece(const T* p, long long i) { return __ldg((const Piece*)(p + i)); }
@@ -166,6 +183,20 @@ DEVICE void mma_f16(float* sums, Fragment w, float x0, float x1, float x8, float
 DEVICE void mma_tf32(float* sums, Fragment w, float x0, float x4) {
   MMA("m16n8k8", "tf32", sums, w, round_tf32(x0), round_tf32(x4));
 }
+
+// a / b where b is 1 or more, or NaN. The compiler's own division takes a branch for divisors that are very small or
+// large, and what stands on one side of a branch is not mixed with what stands on the other: gates would be computed
+// one after the other. Rounded as a division is, unless the result is subnormal.
+DEVICE float ratio_(float a, float b) {
+  const float scale = b > 0x1p64f ? 0x1p-64f : 1.0f, scaled = b * scale;
+  const float d = scaled > 0x1p126f ? 0x1p126f : scaled;  // for infinity, whose ratio becomes 0
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));
+  r = fma_(fma_(-d, r, 1.0f), r, r);
+  const float q = a * r;
+  return fma_(fma_(-d, q, a), r, q) * scale;
+}
+DEVICE double ratio_(double a, double b) { return a / b; }
 
 DEVICE float abs_(float a) { return fabsf(a); }
 DEVICE double abs_(double a) { return fabs(a); }
@@ -245,11 +276,13 @@ template <int THREADS_OF_SUM, int SUMS, class T> DEVICE T join(T* terms) {
 
 // To the shared memory of all blocks of the cluster.
 template <class T> DEVICE void store_mirrored(T* p, int i, T value) {
-  const int own = block_number() % BLOCKS;
-  store_chip(p, i, value);
   UNROLL("unroll")
-  for (int block = 0; block < BLOCKS; ++block)
-    if (block != own) store_chip(in_block(p, block), i, value);
+  for (int block = 0; block < BLOCKS; ++block) store_in_block(p, i, value, block);
+}
+
+// Arrays that lie one behind the other to a block's shared memory.
+DEVICE void bring_near(char* to, const int* from, int bytes) {
+  for (int i = thread_number(); i < bytes / 4; i += THREADS) store_chip((int*)to, i, load(from, i));
 }
 
 // A row of words of 4 bytes, by a warp: `moves` says from where, to where, and how many. A store waits for its load, so

@@ -81,14 +81,39 @@ struct Row {
   static const ir::Expr& index(const ir::Expr& load) { return load.as<ir::Load>()->indices[0]; }
 };
 
-/// The rows that a loop reads in every iteration and that are the same in all.
-inline Vector<Row> rows_before(const ir::For& loop) {
+/// The variables that a loop binds, its own and those inside it.
+inline PointerSet bound_by(const ir::For& loop) {
   PointerSet inside;
   inside.insert(loop.var.get());
   ir::visit_with(
       loop.body, [&](const ir::For& inner) { inside.insert(inner.var.get()); },
       [&](const ir::LetStmt& let) { inside.insert(let.var.get()); },
       [&](const ir::Let& let) { inside.insert(let.var.get()); });
+  return inside;
+}
+
+/// The integers that decide what a loop loads and that it loads itself, the same in each iteration, such as the word
+/// of a node: what they decide would wait for them in each.
+inline Vector<ir::Expr> indices_before(const ir::For& loop) {
+  const PointerSet inside = bound_by(loop);
+  Vector<ir::Expr> indices;
+  ir::visit_with(
+      loop.body, [](const ir::If&) { return false; }, [](const ir::For&) { return false; },
+      [&](const ir::Load& load) {
+        bool same = load.type.dtype == DType::i32 && load.buffer->role != ir::Role::temp;
+        const ir::Expr e = ir::handle_of(load);
+        ir::visit_with(
+            e, [&](const ir::Var& v) { same &= !inside.contains(&v); },
+            [&](const ir::Load& inner) { same &= inner.buffer->scope != ir::Scope::local; });
+        if (same) indices.push_back(e);
+        return !same;
+      });
+  return indices;
+}
+
+/// The rows that a loop reads in every iteration and that are the same in all.
+inline Vector<Row> rows_before(const ir::For& loop) {
+  const PointerSet inside = bound_by(loop);
   Vector<Row> rows;
   const auto add = [&](const Row& row) {
     bool same = !any_of(rows, [&](const Row& known) { return known.is_row_of(row); });

@@ -91,12 +91,13 @@ inline std::string cuda_binary(ir::BinaryOp op, DType type, const std::string& a
     return std::string(names[std::size_t(op)]) + "(" + a + ", " + b + ")";
   }
   if (op == BinaryOp::mod && is_float(type)) refuse_cuda("a remainder of floating-point numbers");
-  if (op == BinaryOp::min || op == BinaryOp::max || op == BinaryOp::ldexp || (divides && is_int(type))) {
-    const char* name = op == BinaryOp::min   ? "min_("
-                       : op == BinaryOp::max ? "max_("
-                       : op == BinaryOp::div ? "div_("
-                       : op == BinaryOp::mod ? "mod_("
-                                             : "ldexp_(";
+  if (op == BinaryOp::min || op == BinaryOp::max || op >= BinaryOp::ldexp || (divides && is_int(type))) {
+    const char* name = op == BinaryOp::min     ? "min_("
+                       : op == BinaryOp::max   ? "max_("
+                       : op == BinaryOp::div   ? "div_("
+                       : op == BinaryOp::mod   ? "mod_("
+                       : op == BinaryOp::ldexp ? "ldexp_("
+                                               : "ratio_(";
     return name + a + ", " + b + ")";
   }
   constexpr std::string_view signs[] = {"+", "-", "*", "/", "%", "", "", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};

@@ -18,11 +18,10 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/codegen/cuda_pairs.hpp"
-#include "cortex/codegen/cuda_prelude.hpp"
+#include "cortex/codegen/cuda_kernel.hpp"
+#include "cortex/codegen/cuda_loops.hpp"
+#include "cortex/codegen/cuda_neighbours.hpp"
 #include "cortex/codegen/cuda_row_pointers.hpp"
-#include "cortex/codegen/cuda_rows.hpp"
-#include "cortex/codegen/cuda_serve.hpp"
 #include "cortex/codegen/cuda_spelling.hpp"
 #include "cortex/codegen/memo.hpp"
 #include "cortex/ir/equal.hpp"
@@ -31,60 +30,6 @@
 #include "cortex/schedule/split_fills.hpp"
 
 namespace cortex::codegen {
-
-/// How the blocks of a group meet.
-enum class CudaBarrier : std::uint8_t { none, cluster, lock_based, lock_free };
-
-struct CudaTextOptions {
-  CudaBarrier barrier = CudaBarrier::none;
-  int blocks = 1;               // of a group; more than one only with a barrier
-  int threads = 256;            // of a block
-  std::int64_t spin_limit = 0;  // how often a block looks at a barrier in memory before it gives up; 0: for ever
-};
-
-/// What the kernel is given, by value, in this order. All pointers are of the device.
-struct CudaLaunch {
-  std::uint64_t tables;  // [blocks of the launch][buffers of the program]: where each buffer is; 0 for those on chip
-  std::uint64_t words;   // [groups][cuda_barrier_words]: zero before the first launch, then left alone
-  std::uint64_t fault;   // [3] int32: see `Group` in the prelude
-};
-
-/// How many words of 64 bits a group's barrier needs.
-inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
-  if (barrier == CudaBarrier::lock_based) return 1 + blocks;
-  return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
-}
-
-/// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` and `cortex_place`
-/// beside it. And the source of one that stays on the device, `cortex_resident`.
-struct CudaText {
-  std::string settings, kernel, resident;  // before and after the preludes
-  CudaBarrier barrier = CudaBarrier::none;
-  std::int64_t chip_bytes = 0;  // of shared memory a block
-  int buffers = 0;              // of the program
-
-  std::string source(std::string_view device_prelude = cuda_device_prelude) const {
-    std::string text = preludes(device_prelude);
-    text += cuda_rows;
-    return text += kernel;
-  }
-  std::string resident_source(std::string_view device_prelude = cuda_device_prelude) const {
-    std::string text = "#define BUFFERS " + std::to_string(buffers) + "\n";
-    text += preludes(device_prelude);
-    text += cuda_serve;
-    return text += resident;
-  }
-
- private:
-  std::string preludes(std::string_view device_prelude) const {
-    std::string text = settings;
-    text += device_prelude;
-    text += cuda_common_prelude;
-    if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
-    if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
-    return text;
-  }
-};
 
 namespace detail {
 
@@ -99,6 +44,7 @@ class CudaTextPrinter {
   CudaText text() {
     heading();
     buffers([](const ir::Buffer&) { return true; }, "table");
+    bring_structure();
     barrier_words();
     // Nor may a block write to the memory of one that has not begun.
     if (mirrors_ && options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
@@ -141,6 +87,7 @@ class CudaTextPrinter {
       line("if (letter.num_before) {");
       scoped([&] { line("move_rows(letter.before, letter.num_before, worker);"), meet(ir::Meeting::workers); });
       buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "letter.table");
+      bring_structure();
       stmt(split.rest);
       line("if (letter.num_after) {");
       scoped([&] {
@@ -201,6 +148,33 @@ class CudaTextPrinter {
     }
   }
 
+  /// Brings the linearizer's arrays to shared memory if they have room there: at each level they are read one after the
+  /// other before anything else can begin, and barriers of blocks empty the L1 cache.
+  void bring_structure() {
+    constexpr std::int64_t most = 8192, least = 1024;
+    const std::int64_t room = std::min(most, (options_.shared_bytes - chip_bytes_) / 16 * 16);
+    const auto counts = std::find_if(program_.buffers.begin(), program_.buffers.end(), [](const ir::Buffer& buffer) {
+      return buffer->role == ir::Role::index && buffer->slot == ir::slots::counts;
+    });
+    if (counts == program_.buffers.end() || room < least) return;
+    const std::string first = name_of(*counts);
+    if (chip_bytes_ == 0) line("SHARED(chip);");
+    line("char* const structure = chip + ", std::to_string(chip_bytes_), ";");
+    line("const int structure_bytes = load(", first, ", ", std::to_string(cuda_bytes_behind_counts), ");");
+    line("const bool brought = structure_bytes <= ", std::to_string(room), ";");
+    line("if (brought) bring_near(structure, ", first, ", structure_bytes);");
+    line("sync_block();");
+    for (const ir::Buffer& buffer : program_.buffers) {
+      if (!is_structure(*buffer)) continue;
+      std::string& name = names_.find(buffer.id())->second;
+      line("const int* const s", name, " = brought && structure_bytes ? (const int*)(structure + ((const char*)", name,
+           " - (const char*)", first, ")) : ", name, ";");
+      name = "s" + name;
+    }
+    structure_brought_ = true;
+    chip_bytes_ += room;
+  }
+
   void barrier_words() {
     const int words = cuda_barrier_words(options_.barrier, options_.blocks);
     if (!words) return;
@@ -245,19 +219,26 @@ class CudaTextPrinter {
     memo_.forget_loads();
     const Memo::Mark mark = memo_.enter();
     const std::size_t known = rows_.size();
+    const Vector<Quad> around = std::exchange(quads_, {});
     ++depth_;
     body();
     --depth_;
+    quads_ = around;
     while (rows_.size() > known) rows_.pop_back();
     memo_.leave(mark);
     line("}");
+  }
+  void scoped(const ir::Stmt& body) {
+    scoped([&] { quads_ = quads_in(body), stmt(body); });
   }
 
   void loop(const ir::For& n) {
     if (n.loop != ir::ForKind::serial) refuse_cuda("a loop over " + n.dim.name() + " that is not serial");
     const std::string extent = expr(n.extent).text, var = fresh('i'), type(cuda_scalar(n.var.dtype()));
-    if (ir::as_int(n.extent).value_or(0) > 0)
+    if (ir::as_int(n.extent).value_or(0) > 0) {
       for (const Row& row : rows_before(n)) pointer_to(row);
+      for (const ir::Expr& index : indices_before(n)) expr(index);
+    }
     if (indexes_registers(n))
       line("UNROLL(\"unroll\")");
     else if (is_contraction(n))
@@ -267,43 +248,16 @@ class CudaTextPrinter {
     line("for (", type, " ", var, " = 0; ", var, " < ", extent, "; ++", var, ") {");
     scoped([&] {
       memo_.add(n.var.get(), {var});
+      quads_ = quads_in(n.body);
       stmt(n.body);
     });
   }
 
-  /// Whether the loop's variable indexes a local array, which is in registers only where the loop is copied out.
-  static bool indexes_registers(const ir::For& n) {
-    bool found = false;
-    const auto look = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
-      for (const ir::Expr& index : indices) found |= buffer->scope == ir::Scope::local && ir::uses(index, n.var);
-    };
-    ir::visit_with(
-        n.body, [&](const ir::Load& load) { look(load.buffer, load.indices); },
-        [&](const ir::Store& store) { look(store.buffer, store.indices); });
-    return found;
-  }
-
-  /// Whether several iterations at once hide the latency of the loads: an innermost loop that multiplies and adds.
-  static bool is_contraction(const ir::For& n) {
-    bool innermost = true, fma = false;
-    ir::visit_with(
-        n.body, [&](const ir::For&) { innermost = false; }, [&](const ir::Fma&) { fma = true; },
-        [&](const ir::Mma&) { fma = true; });
-    return innermost && fma && n.extent.as<ir::IntImm>();
-  }
-
-  /// Whether the loop does nothing but copy to shared memory.
-  static bool fills_chip(const ir::For& n) {
-    ir::Stmt body = n.body;
-    while (const auto* let = body.as<ir::LetStmt>()) body = let->body;
-    const auto* copy = body.as<ir::Store>();
-    return copy && ir::keeps_weights(copy->buffer->scope) && copy->value.as<ir::Load>();
-  }
-
-  /// So many that a quarter of the thread's registers wait for loads from far away, each of which takes as long as
-  /// hundreds of additions; fewer where some hold weights.
+  /// So many that half of the thread's registers wait for loads from far away, each of which takes as long as hundreds
+  /// of additions; fewer where some hold weights.
   int iterations_at_once(const ir::For& n) const {
-    int loads = 0, many = 16;
+    const Vector<Quad> quads = quads_in(n.body);
+    int loads = 0, many = quads.empty() ? 16 : 4;
     Vector<ir::Expr> known;  // products of several gates have their operand in common
     ir::visit_with(n.body, [&](const ir::Load& load) {
       const ir::Scope scope = load.buffer->scope;
@@ -314,7 +268,7 @@ class CudaTextPrinter {
       known.push_back(ir::handle_of(load));
       loads += load.buffer->fragments ? 4 : 1;
     });
-    const int waiting = std::max(16384 / options_.threads - weights_in_registers_ / 2, 4);
+    const int waiting = std::max(32768 / options_.threads - weights_in_registers_ / 2, 4);
     while (many > 1 && many * loads > waiting) many /= 2;
     return many;
   }
@@ -418,10 +372,10 @@ class CudaTextPrinter {
 
   void branch(const ir::If& n) {
     line("if (", expr(n.condition).text, ") {");
-    scoped([&] { stmt(n.then_body); });
+    scoped(n.then_body);
     if (!n.else_body) return;
     line("else {");
-    scoped([&] { stmt(n.else_body); });
+    scoped(n.else_body);
   }
 
   void meet(ir::Meeting among) {
@@ -469,6 +423,7 @@ class CudaTextPrinter {
       }
       case ir::ExprKind::select: {
         const auto& n = *e.as<ir::Select>();
+        if (Quad* quad = quad_with(e)) return element(*quad, e);
         if (ir::is_near_or_far(n)) return in_row(Row(n));
         const Operand c = expr(n.condition), a = expr(n.then_value), b = expr(n.else_value);
         return {c.text + " ? " + a.text + " : " + b.text, c.fixed && a.fixed && b.fixed, std::max(a.of, b.of)};
@@ -478,7 +433,9 @@ class CudaTextPrinter {
         const Operand a = expr(from);
         return {cuda_cast(e.dtype(), from.dtype(), a.text), a.fixed, a.of};
       }
-      case ir::ExprKind::load: return load(*e.as<ir::Load>());
+      case ir::ExprKind::load:
+        if (Quad* quad = quad_with(e)) return element(*quad, e);
+        return load(*e.as<ir::Load>());
       case ir::ExprKind::let: {
         const auto& n = *e.as<ir::Let>();
         const Operand value = expr(n.value);
@@ -497,6 +454,26 @@ class CudaTextPrinter {
       }
       default: refuse_cuda("an expression that has no scalar meaning");
     }
+  }
+
+  Quad* quad_with(const ir::Expr& e) {
+    for (Quad& quad : quads_)
+      for (const ir::Expr& one : quad.elements)
+        if (ir::equal(one, e)) return &quad;
+    return nullptr;
+  }
+
+  /// One of four neighbours, all of which are loaded if they are not yet. Nothing is stored to their memory meanwhile.
+  Operand element(Quad& quad, const ir::Expr& e) {
+    if (quad.variable.empty()) {
+      const auto* first = quad.elements[0].as<ir::Load>();
+      const Operand all = first ? load(*first, "_quad") : in_row(Row(*quad.elements[0].as<ir::Select>()), "_quad");
+      quad.variable = fresh('q');
+      line("const auto ", quad.variable, " = ", all.text, ";");
+    }
+    int i = 0;
+    while (!ir::equal(quad.elements[i], e)) ++i;
+    return {quad.variable + "." + "xyzw"[i], false};
   }
 
   /// `a + (long long)(b + c)` as `a + (long long)b + (long long)c`: where a loop over c is copied out, c is then a
@@ -543,7 +520,10 @@ class CudaTextPrinter {
     const bool invariant = is_invariant(n.buffer);
     // What a kernel that stays writes between calls is no constant to the hardware, though it is one to a call.
     const bool constant = invariant && (!resident_ || n.buffer->role == ir::Role::weight);
-    const char* how = constant ? "load_constant" : ir::is_on_chip(n.buffer->scope) ? "load_chip" : "load";
+    const char* how = structure_brought_ && is_structure(*n.buffer) ? "load_row"
+                      : constant                                    ? "load_constant"
+                      : ir::is_on_chip(n.buffer->scope)             ? "load_chip"
+                                                                    : "load";
     return {std::string(how) + many + "(" + name + ", " + index + ")", invariant && index_fixed_, made_of(n)};
   }
 
@@ -572,10 +552,12 @@ class CudaTextPrinter {
   std::string text_;
   PointerMap<std::string> names_;
   Memo memo_;
+  Vector<Quad> quads_;       // of the statements around
   Vector<Row> rows_;         // which have pointers
   Vector<ir::Expr> places_;  // in rows: no part of the program, and `memo_` knows them by where they are
   int next_ = 0, depth_ = 1;
   std::int64_t chip_bytes_ = 0;
+  bool structure_brought_ = false;
   bool index_fixed_ = true;
 };
 

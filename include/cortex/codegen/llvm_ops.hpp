@@ -160,6 +160,7 @@ class LlvmOps {
       case BinaryOp::min: return intrinsic(real ? "minimum" : "smin", type, {a, b});
       case BinaryOp::max: return intrinsic(real ? "maximum" : "smax", type, {a, b});
       case BinaryOp::ldexp: return ldexp(type, a, b);
+      case BinaryOp::ratio: return value(real_opcode(BinaryOp::div), " ", t, " ", a, ", ", b);
       case BinaryOp::div:
       case BinaryOp::mod:
         if (!real) return wraps ? divide(op, type, a, b) : value(opcode(op), " ", t, " ", a, ", ", divisor(type, b));

@@ -358,6 +358,7 @@ class Compiler {
       case BinaryOp::sub: return Opcode::sub;
       case BinaryOp::mul: return Opcode::mul;
       case BinaryOp::div: return integers ? Opcode::int_div : Opcode::div;
+      case BinaryOp::ratio: return Opcode::div;
       case BinaryOp::mod: return integers ? Opcode::int_mod : Opcode::remainder;
       case BinaryOp::min: return Opcode::min;
       case BinaryOp::max: return Opcode::max;

@@ -187,6 +187,7 @@ struct Unary : ExprNode {
 
 /// `min` and `max` give NaN if either side is NaN (IEEE 754-2019 minimum, maximum). Division and remainder of integers
 /// are of non-negative numbers. `ldexp(a, b)` is a * 2^b for an integral-valued b in the exponent's normal range.
+/// `ratio(a, b)` is a / b of floats where b is 1 or more, or NaN: a divisor that takes no care of small ones.
 enum class BinaryOp : std::uint8_t {
   add,
   sub,
@@ -203,7 +204,8 @@ enum class BinaryOp : std::uint8_t {
   ge,
   logical_and,
   logical_or,
-  ldexp
+  ldexp,
+  ratio
 };
 
 constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }

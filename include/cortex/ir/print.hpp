@@ -18,7 +18,7 @@ namespace cortex::ir {
 /// The operator's sign, or the name of its function.
 inline std::string_view spelling(BinaryOp op) {
   constexpr std::string_view names[] = {
-      "+", "-", "*", "/", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and", "or", "ldexp"};
+      "+", "-", "*", "/", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and", "or", "ldexp", "ratio"};
   return names[std::size_t(op)];
 }
 
@@ -213,7 +213,7 @@ class Printer {
   }
 
   void binary(const Binary& n, int outer) {
-    if (n.op == BinaryOp::min || n.op == BinaryOp::max || n.op == BinaryOp::ldexp)
+    if (n.op == BinaryOp::min || n.op == BinaryOp::max || n.op >= BinaryOp::ldexp)
       return function(spelling(n.op), {n.a, n.b});
     const int own = precedence(n.op);
     if (own < outer) out_ << "(";

@@ -38,7 +38,7 @@ inline ir::Expr approximate_tanh(ir::Expr x) {
   const ir::Expr t = steps.keep("t", x * p);
   const ir::Expr b = steps.keep("b", ir::Fma::make(z, s, p));
   const ir::Expr quarter = ir::constant(0.25, x.type());
-  return steps.in_lets(t * b / ir::Fma::make(b, b, t * (t * quarter)));
+  return steps.in_lets(ir::binary(ir::BinaryOp::ratio, t * b, ir::Fma::make(b, b, t * (t * quarter))));
 }
 
 /// exp(x) = 2^n p(r), where x = n ln 2 + r with r in [0, ln 2): 14 operations, no division. Off by at most 1.5 ULP. 1
@@ -78,7 +78,7 @@ inline ir::Expr approximate_sigmoid(ir::Expr x) {
   // The -r of the exponential, which spares negating x: odd coefficients change their sign.
   const ir::Expr s = steps.keep("s", ir::Fma::make(n, c(ln_2_low), ir::Fma::make(n, c(ln_2_high), x)));
   const ir::Expr p = polynomial(s, {-0.0116260564f, 0.0391404852f, -0.167507514f, 0.499881953f, -1.00000513f, 1.0f});
-  return steps.in_lets(c(1.0f) / (c(1.0f) + ir::binary(ir::BinaryOp::ldexp, p, n)));
+  return steps.in_lets(ir::binary(ir::BinaryOp::ratio, c(1.0f), c(1.0f) + ir::binary(ir::BinaryOp::ldexp, p, n)));
 }
 
 /// `stmt` with each function of f32 that is not marked exact approximated.

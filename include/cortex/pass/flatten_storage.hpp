@@ -100,23 +100,15 @@ class Flattener {
 
   static ir::Expr part_of(const ir::Axis& axis, ir::Expr index) {
     const auto by = [&](std::int64_t n) { return ir::constant(double(n), index.type()); };
-    if (const ir::Expr known = known_part(axis, index)) return known;
-    if (axis.divisor != 1) index = ir::binary(ir::BinaryOp::div, index, by(axis.divisor));
-    if (axis.modulus != 0) index = ir::binary(ir::BinaryOp::mod, index, by(axis.modulus));
+    if (axis.divisor != 1) {
+      const schedule::DividedSum known(index, axis.divisor);
+      index = known.quotient ? known.quotient : ir::binary(ir::BinaryOp::div, index, by(axis.divisor));
+    }
+    if (axis.modulus != 0) {
+      const schedule::DividedSum known(index, axis.modulus);
+      index = known.quotient ? known.rest : ir::binary(ir::BinaryOp::mod, index, by(axis.modulus));
+    }
     return index;
-  }
-
-  /// Of a multiple of the panel plus a constant, without a division; null where it is not seen to be that.
-  static ir::Expr known_part(const ir::Axis& axis, const ir::Expr& index) {
-    const auto* sum = index.as<ir::Binary>();
-    const auto constant = sum && sum->op == ir::BinaryOp::add ? ir::as_int(sum->b) : std::nullopt;
-    const std::int64_t rest = constant.value_or(0);
-    const bool inner = axis.divisor == 1 && axis.modulus != 0, outer = axis.divisor != 1 && axis.modulus == 0;
-    if (index.dtype() != DType::i32 || !sum || rest < 0 || !(inner || outer)) return {};
-    const std::int64_t panel = inner ? axis.modulus : axis.divisor;
-    const ir::Expr quotient = schedule::detail::exact_quotient(constant ? sum->a : index, panel);
-    if (!quotient) return {};
-    return inner ? ir::imm(rest % panel) : quotient + rest / panel;
   }
 
   /// What is copied to a GPU's shared memory is written as the elements at places, and those places are known.

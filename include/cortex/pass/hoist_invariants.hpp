@@ -25,7 +25,7 @@ inline bool is_work(const ir::Expr& e) {
     return is_float(e.dtype()) && unary->op != ir::UnaryOp::neg && unary->op != ir::UnaryOp::abs &&
            unary->op != ir::UnaryOp::relu;
   const auto* binary = e.as<ir::Binary>();
-  return binary && binary->op == ir::BinaryOp::div && is_float(e.dtype());
+  return binary && (binary->op == ir::BinaryOp::div || binary->op == ir::BinaryOp::ratio) && is_float(e.dtype());
 }
 
 /// What one loop can do before it begins.

@@ -124,9 +124,9 @@ inline constexpr std::array decisions{
                  gpu.tensor_cores = GpuSchedule::TensorCores(choice(step, {"off", "bf16", "f16", "tf32"}));
                });
              }},
-    Decision{"gpu_lock_based_barrier", "",
+    Decision{"gpu_lock_free_barrier", "",
              [](const Schedule& s, const LoopStep&) {
-               return with_gpu(s, [](GpuSchedule& gpu) { gpu.lock_based = true; });
+               return with_gpu(s, [](GpuSchedule& gpu) { gpu.lock_based = false; });
              }},
 };
 

@@ -84,7 +84,7 @@ inline std::string to_string(const Schedule& schedule) {
   constexpr const char* products[] = {"off", "bf16", "f16", "tf32"};
   if (gpu.tensor_cores != GpuSchedule::TensorCores::off)
     line("gpu_tensor_cores", products[std::size_t(gpu.tensor_cores)]);
-  if (gpu.lock_based) line("gpu_lock_based_barrier");
+  if (!gpu.lock_based) line("gpu_lock_free_barrier");
   if (!schedule.by_hand) return text;
   line("loops");
   for (std::size_t step = 0; step < schedule.by_hand->size(); ++step) text += schedule.by_hand->text(step) + "\n";

@@ -114,6 +114,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   text.blocks = result->shape.blocks;
   text.threads = result->shape.threads;
   text.spin_limit = options.spin_limit;
+  text.shared_bytes = result->shape.shared_bytes;
   result->spin_limit = options.spin_limit;
   result->timings = options.timings;
   result->text = codegen::cuda_text(executable->program, text);

@@ -66,6 +66,7 @@ class CudaWorkspace {
         device_(std::move(device)),
         blocks_(std::size_t(source_->code->shape.blocks)),
         num_buffers_(source_->plan->num_buffers()),
+        links_(in_order(*source_->plan)),
         stopwatch_(source_->code->timings ? std::make_unique<CudaStopwatch>(device_) : nullptr),
         tensors_(source_->plan->storage.size()) {
     constexpr unsigned without_timing = 2;
@@ -288,6 +289,16 @@ class CudaWorkspace {
 
  private:
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
+
+  static Vector<Link> in_order(const Plan& plan) {
+    Vector<Link> links = plan.links;
+    const auto rank = [&](const Link& link) {
+      const ir::BufferInfo& buffer = *plan.executable->program.buffers[std::size_t(link.buffer)];
+      return link.source == Source::counts ? 0 : codegen::is_structure(buffer) ? 1 : 2;
+    };
+    std::stable_sort(links.begin(), links.end(), [&](const Link& a, const Link& b) { return rank(a) < rank(b); });
+    return links;
+  }
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
   void send(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
@@ -479,12 +490,17 @@ class CudaWorkspace {
     std::size_t at = aligned(tables);
     for (std::size_t g = 0; g < num_groups_; ++g) {
       const std::size_t begin = at;
-      for (const Link& link : plan.links) {
+      std::int32_t* behind_counts = nullptr;
+      for (const Link& link : links_) {
         const LinkedArray from = array(g, link);
         if (from.bytes) std::memcpy(staging_.data() + at, from.data, from.bytes);
         std::memset(staging_.data() + at + from.bytes, 0, slack_bytes);
         for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, link.buffer) = upload_.at() + at;
+        if (link.source == Source::counts)
+          behind_counts = reinterpret_cast<std::int32_t*>(staging_.data() + at) + codegen::cuda_bytes_behind_counts;
         at += aligned(from.bytes + slack_bytes);
+        if (behind_counts && codegen::is_structure(*buffers[std::size_t(link.buffer)]))
+          *behind_counts = std::int32_t(std::min(at - begin, std::size_t(INT32_MAX)));
       }
       if (head_) at = write_rows(g, begin, at);
     }
@@ -551,6 +567,7 @@ class CudaWorkspace {
   const std::size_t blocks_;  // of a group
   const std::size_t num_buffers_;
   const Published<Workers> no_workers_{nullptr};
+  const Vector<Link> links_;  // of the plan: counts, other arrays of the linearizer, fields
   Vector<std::unique_ptr<Workspace>> groups_;
   Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;

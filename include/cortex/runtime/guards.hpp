@@ -78,7 +78,8 @@ class StructureEvaluator {
       case ir::BinaryOp::logical_or: return a || b;
       case ir::BinaryOp::div: return b == 0 ? a : in_32_bits(a / b);
       case ir::BinaryOp::mod: return b == 0 ? 0 : a % b;
-      case ir::BinaryOp::ldexp: refuse();
+      case ir::BinaryOp::ldexp:
+      case ir::BinaryOp::ratio: refuse();
       default: return in_32_bits(ir::detail::fold(n.op, a, b));  // of numbers of 32 bits: it does not overflow 64
     }
   }

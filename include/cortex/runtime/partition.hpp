@@ -93,7 +93,8 @@ class KeyWriter {
       case ir::BinaryOp::ge: return push({Op::less_equal});
       case ir::BinaryOp::logical_and: return push({Op::logical_and});
       case ir::BinaryOp::logical_or: return push({Op::logical_or});
-      case ir::BinaryOp::ldexp: break;
+      case ir::BinaryOp::ldexp:
+      case ir::BinaryOp::ratio: break;
     }
     refuse(e);
   }

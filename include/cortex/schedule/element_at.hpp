@@ -49,6 +49,16 @@ inline ir::Expr exact_quotient(const ir::Expr& e, std::int64_t divisor) {
   return {};
 }
 
+/// The most that a number can be, seen from how it is made; -1: it is not seen.
+inline std::int64_t most_of(const ir::Expr& e) {
+  if (const auto c = ir::as_int(e)) return *c;
+  const auto* op = e.as<ir::Binary>();
+  const auto by = op ? ir::as_int(op->b) : std::nullopt;
+  if (!by) return -1;
+  if (op->op == ir::BinaryOp::mod) return *by - 1;
+  return op->op == ir::BinaryOp::mul && most_of(op->a) >= 0 ? most_of(op->a) * *by : -1;
+}
+
 /// The panels of dimension `dim`, its outermost axis: what lies a panel further on is `outputs` indices further, and
 /// all else is the same. Null if the layout has no such axis.
 inline const ir::Axis* panels_of(const ir::Layout& layout, int dim) {
@@ -62,6 +72,28 @@ inline const ir::Axis* panels_of(const ir::Layout& layout, int dim) {
 }
 
 }  // namespace detail
+
+/// A sum of numbers that are not negative, divided: j * 32 + t % 8 * 4 + 3 by 4 is j * 8 + t % 8, and leaves 3. There
+/// is no quotient if it is not seen that the terms that are no multiples of the divisor stay below it.
+struct DividedSum {
+  ir::Expr quotient, rest;
+
+  DividedSum(const ir::Expr& e, std::int64_t divisor) : quotient(ir::imm(0)), rest(ir::imm(0)) {
+    if (e.dtype() != DType::i32 || !add(e, divisor) || most_ >= divisor) quotient = ir::Expr();
+  }
+
+ private:
+  bool add(const ir::Expr& e, std::int64_t divisor) {
+    const auto* sum = e.as<ir::Binary>();
+    if (sum && sum->op == ir::BinaryOp::add) return add(sum->a, divisor) && add(sum->b, divisor);
+    if (const ir::Expr whole = detail::exact_quotient(e, divisor)) return quotient = quotient + whole, true;
+    const std::int64_t most = detail::most_of(e);
+    if (most < 0) return false;
+    return rest = rest + e, most_ += most, true;
+  }
+
+  std::int64_t most_ = 0;  // of the rest
+};
 
 /// Whether each place of the memory is an element's, of padded dimensions, and no other's: the axes nest without room
 /// between them, innermost first, and take each index apart without overlap.

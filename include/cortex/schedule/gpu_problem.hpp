@@ -63,7 +63,11 @@ inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule =
   }
   for (const ra::State& state : graph.states) {
     const ra::Op& op = graph.ops[std::size_t(state.placeholder)];
-    if (!op.dims.empty()) problem.columns = std::max(problem.columns, op.dims.back().extent());
+    if (op.dims.empty()) continue;
+    problem.columns = std::max(problem.columns, op.dims.back().extent());
+    std::int64_t rows = 1;
+    for (std::size_t d = 0; d + 1 < op.dims.size(); ++d) rows *= op.dims[d].extent();
+    problem.rows = std::max(problem.rows, rows);
   }
   return problem;
 }

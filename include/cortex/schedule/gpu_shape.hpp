@@ -13,7 +13,7 @@ namespace cortex::schedule {
 /// know nothing of each other.
 struct GpuShape {
   GpuSchedule::Group group = GpuSchedule::Group::block;  // not automatic
-  bool lock_based = false;
+  bool lock_based = true;
   int blocks = 1;                 // of a group
   int threads = 0;                // of a block, a power of two
   int rows = 0;                   // nodes that a thread computes side by side, at most
@@ -50,6 +50,7 @@ inline constexpr int most_recent_rows = 64, fewest_recent_rows = 8;
 struct GpuProblem {
   std::int64_t weight_bytes = 0;  // of matrices that levels read, as they are stored, embeddings not included
   std::int64_t columns = 1;       // of the widest result
+  std::int64_t rows = 1;          // of the largest result at a node: the other dimensions of a matrix
 };
 
 /// The most of `extent` columns that a block has where they are cut between units, and the last block has the rest.
@@ -84,13 +85,21 @@ inline int parts_for(const GpuShape& shape, std::int64_t columns) {
 inline bool weights_fit(const GpuShape& shape, const GpuProblem& problem) {
   const bool tiles = shape.products != DType::f32;
   const int parts = shape.parts ? shape.parts : parts_for(shape, problem.columns);
-  const std::int64_t depth = tiles ? TensorTile::depth(shape.products) : parts;
+  const std::int64_t depth = tiles ? TensorTile::depth(shape.products) : parts == 1 ? 1 : 4 * parts;
   const std::int64_t outputs = tiles ? TensorTile::outputs : parts == 1 ? 1 : 32 / parts;
   const auto padded = [](std::int64_t count, std::int64_t to) { return double((count + to - 1) / to * to); };
   const double columns = double(problem.columns);
   return double(problem.weight_bytes) * (padded(problem.columns, depth) / columns) *
              (padded(most_of_slice(problem.columns, shape.slice_unit, shape.blocks), outputs) / columns) <=
          double(shape.chip_bytes);
+}
+
+/// Whether a block by itself is as fast as those that share its levels: if it reads its weights at a level, 128 bytes a
+/// cycle, in less time than blocks take to meet. On an H200 a level of a chain takes 0.3 us longer for each time that
+/// the blocks of a cluster meet (docs/measurements.md).
+inline bool is_small(const GpuProblem& problem) {
+  constexpr std::int64_t bytes_while_blocks_meet = 128 * 600;
+  return problem.weight_bytes * problem.rows <= bytes_while_blocks_meet;
 }
 
 /// The fewest blocks, a power of two and at most `most`, in whose shared memory the weights fit; 0 if there are none.
@@ -151,10 +160,10 @@ inline GpuSchedule::Group group_of(int blocks, const Gpu& gpu) {
 
 }  // namespace detail
 
-/// The shape of launches for this device. Weights that fit into one block's shared memory make groups of one block;
-/// those that fit into a cluster's, of a cluster; else the fewest blocks of a grid in whose shared memory
-/// they fit take slices, or all. Throws
-/// `Error{invalid_schedule}` for what the device cannot do.
+/// The shape of launches for this device. Models with little to compute have groups of one block; those whose weights
+/// fit into a cluster's shared memory, of the largest cluster, whose blocks read the least each; else the fewest blocks
+/// of a grid in whose shared memory they fit take slices, or all. Throws `Error{invalid_schedule}` for what the device
+/// cannot do.
 inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProblem& problem) {
   using Group = GpuSchedule::Group;
   detail::check_gpu(wish, gpu);
@@ -182,15 +191,16 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   shape.recent_rows = wish.recent_rows;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;
-  const std::int64_t largest_cluster = std::min<std::int64_t>(8, slices);
-  const int cluster = gpu.has_clusters() ? detail::blocks_for(shape, problem, largest_cluster) : 0;
-  if (wish.group == Group::automatic)
-    shape.group = wish.blocks                                          ? detail::group_of(wish.blocks, gpu)
-                  : detail::weights_fit(shape, problem) || slices == 1 ? Group::block
-                  : cluster                                            ? Group::cluster
-                                                                       : Group::grid;
-  if (shape.group == Group::cluster)
-    shape.blocks = cluster ? cluster : largest_cluster < 4 ? 2 : largest_cluster < 8 ? 4 : 8;
+  const int largest_cluster = slices < 4 ? 2 : slices < 8 ? 4 : 8;
+  if (wish.group == Group::automatic) {
+    const bool clusters = gpu.has_clusters() && slices > 1;
+    const bool alone = detail::weights_fit(shape, problem) && (!clusters || detail::is_small(problem));
+    shape.group = wish.blocks                                                       ? detail::group_of(wish.blocks, gpu)
+                  : slices == 1 || alone                                            ? Group::block
+                  : clusters && detail::blocks_for(shape, problem, largest_cluster) ? Group::cluster
+                                                                                    : Group::grid;
+  }
+  if (shape.group == Group::cluster) shape.blocks = largest_cluster;
   if (shape.group == Group::grid) {
     // Few blocks meet sooner than many, and leave room for other groups.
     const std::int64_t most = std::min<std::int64_t>(gpu.multiprocessors, slices);

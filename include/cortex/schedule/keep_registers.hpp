@@ -184,7 +184,7 @@ class RegisterKeeper {
     std::int64_t room = shape_.weight_registers, waiting = 0;
     for (const Kept& kept : kept_) waiting += registers_of(kept);
     for (const std::int64_t extent : extents) {
-      const std::int64_t share = room / waiting, count = share < extent ? share / 4 * 4 : extent;
+      const std::int64_t share = room / waiting, count = share >= extent ? extent : share < 8 ? share : share / 4 * 4;
       for (Kept& kept : kept_) {
         if (kept.extent != extent) continue;
         if (count < std::min(extent, least)) refuse_share(kept, share);
@@ -265,7 +265,7 @@ class RegisterKeeper {
     });
   }
 
-  static constexpr std::int64_t least = 8;  // of a loop, for a part of it to be worth code of its own
+  static constexpr std::int64_t least = 4;  // of a loop, for a part of it to be worth code of its own
 
   const GpuShape& shape_;
   const ir::Expr at_ = ir::Var::make("at");

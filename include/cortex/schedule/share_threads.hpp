@@ -31,7 +31,8 @@
 //     row = .. + thread % P * ..; if thread % P < R and row < N and ..: y[node,column] = a
 //
 // All threads of a warp take part in the sums, those behind the last column or node in the last one's: they hand each
-// other what they have.
+// other what they have. What a thread reads from memory for what follows, it reads before the sums. Where there are
+// more nodes than two, it has several columns as well, as of matrices.
 #pragma once
 
 #include <algorithm>
@@ -40,6 +41,7 @@
 
 #include "cortex/base/vectors.hpp"
 #include "cortex/schedule/block_slice.hpp"
+#include "cortex/schedule/read_ahead.hpp"
 #include "cortex/schedule/split_sums.hpp"
 #include "cortex/schedule/tensor_tiles.hpp"
 #include "cortex/schedule/tile_nests.hpp"
@@ -66,6 +68,16 @@ class ThreadSharer {
       of_node_ = 1;
       return rows(shape_.threads, thread_, 1, [&](const ir::Expr& row) { return element(row, {}); });
     }
+    const int wide = columns_of_parts();
+    if (wide == 1) return over_columns(1);
+    // For a node or two, most threads would have no column.
+    return ir::If::make(ir::binary(ir::BinaryOp::gt, nest_.rows->extent, ir::imm(2)), over_columns(wide),
+                        over_columns(1));
+  }
+
+ private:
+  /// The nest, where the sums are in parts with so many columns for each thread.
+  ir::Stmt over_columns(int wide) {
     const LoopHeader& loop = nest_.loops.back();
     const BlockSlice slice = slice_of(loop, shape_);
     const int threads = shape_.threads / parts_;  // of which each has sums
@@ -74,6 +86,7 @@ class ThreadSharer {
     while (has_rows && across / 2 >= slice.most) across /= 2;
     const bool all_full = slice.most % across == 0 && (loop.kind != ir::ForKind::parallel || even());
     if (all_full) across = divide_columns(slice.most, across);
+    if (parts_ > 1) columns_ = wide, across /= wide;
     const ir::Expr own = thread_ / parts_, lane = across == threads ? own : own % across;
     const std::int64_t each = std::int64_t(across) * columns_, count = (slice.most + each - 1) / each;
     // Columns outside of the nodes that stand side by side: a condition inside would keep them apart.
@@ -102,7 +115,6 @@ class ThreadSharer {
     return wanted ? ir::If::make(wanted, shared) : shared;
   }
 
- private:
   /// Whether threads share the nest already: it copies weights to shared memory.
   bool fills_chip() const {
     bool found = false;
@@ -137,11 +149,25 @@ class ThreadSharer {
     ir::visit_with(nest_.inner, [&](const ir::Load&) { loads = true; });
     if ((nest_.guard && parts_ == 1) || differ || rows_repeat() || !loads || (!sums && of_node_ == 1)) return 1;
     int rows = !sums ? copied_at_once : parts_ == 1 ? shape_.rows : std::min(shape_.rows, parts_);
-    while (rows > 1 && rows * columns_ * gates_of(nest_.inner) > shape_.accumulators) rows /= 2;
+    while (rows > 1 && rows * columns_ * gates() > shape_.accumulators) rows /= 2;
     int divides = rows;
     while (divides > 1 && of_node_ % (std::int64_t(apart) * divides)) divides /= 2;
     of_one_node_ = divides > 1 && (!sums || 2 * divides >= rows);
     return of_one_node_ ? divides : sums ? rows : 1;
+  }
+
+  /// Sums of an element.
+  int gates() const { return parts_ > 1 ? int(sums_.terms.size()) : gates_of(nest_.inner); }
+
+  /// How many columns a thread has where the sums are in parts and there are several nodes: what a node has is then
+  /// read once for all of them. Gates, which read it once as they are, count as columns.
+  int columns_of_parts() const {
+    constexpr int most = 4;
+    if (parts_ == 1 || !nest_.rows || shape_.weight_registers) return 1;
+    const std::int64_t columns = slice_of(nest_.loops.back(), shape_).most;
+    int wide = columns <= shape_.threads / parts_ ? most : 1;
+    while (wide > 1 && (wide * gates() > most || columns % wide || columns / wide < 32 / parts_)) wide /= 2;
+    return wide;
   }
 
   /// Gives a thread several columns of matrices, as long as registers hold all sums and one node still has a tile for
@@ -265,7 +291,11 @@ class ThreadSharer {
 
   /// The work of a thread's columns for the rows that stand side by side.
   ir::Stmt tile(const ir::Expr& row, const Vector<ir::Expr>& columns) const {
-    if (parts_ > 1) return in_parts(row, total_, columns[0]);
+    if (parts_ > 1) {
+      Vector<ir::Stmt> copies;
+      for (const ir::Expr& column : columns) copies.push_back(in_parts(row, total_, column));
+      return jam(copies);
+    }
     if (of_one_node_) return rows_of_one_node(row, columns);
     if (side_ == 1) return element(row, columns);
     const ir::Expr r = ir::Var::make("r"), own = ir::Var::make("row"), there = row + r * apart_;
@@ -310,30 +340,46 @@ class ThreadSharer {
     if (end_) each = ir::substitute(each, {{var.get(), inside}});
     each = unroll_and_jam(at_row(ir::binary(ir::BinaryOp::min, row + r * apart_, last), each), r, ir::imm(0), side_);
     if (end_) each = ir::LetStmt::make(inside, ir::binary(ir::BinaryOp::min, column, end_ - 1), each);
-    Vector<ir::Stmt> stmts{each};
+    Vector<ir::Stmt> stmts{ir::substitute(each, {{var.get(), column}})};
     for (std::size_t i = 0; i < terms.size(); ++i) stmts.push_back(ir::Join::make(sums_.sums[i], terms[i], parts_));
-    stmts.push_back(follows(row, total, column));
-    ir::Stmt result = ir::substitute(ir::Block::make(stmts), {{var.get(), column}});
+    ir::Stmt result = followed(stmts, row, total, column);
     for (const auto* buffers : {&sums_.sums, &std::as_const(terms)})
       for (const ir::Buffer& buffer : reversed(*buffers)) result = ir::Alloc::make(buffer, result);
     return result;
   }
 
-  /// What follows from joined sums: of each row one of the threads does it.
-  ir::Stmt follows(const ir::Expr& row, const ir::Expr& total, const ir::Expr& column) const {
-    const ir::Expr part = thread_ % parts_, own = side_ == 1 ? row : ir::Var::make("row");
-    ir::Stmt body = ir::Block::make(sums_.rest);
-    for (const ir::Buffer& buffer : reversed(sums_.locals)) body = ir::Alloc::make(buffer, body);
-    if (nest_.let_var) body = ir::LetStmt::make(nest_.let_var, nest_.let_value, body);
-    body = ir::substitute(body, {{nest_.rows->var.get(), begin_ + own}});
-    ir::Expr there = ir::binary(ir::BinaryOp::lt, own, total);
+  /// `sums`, and what follows from them: of each row one of the threads does it. Those that have no row of their own
+  /// compute the last one's, too, and store nothing: with a condition around all of it, nothing of it would begin
+  /// before the sums are there.
+  ir::Stmt followed(const Vector<ir::Stmt>& sums, const ir::Expr& row, const ir::Expr& total,
+                    const ir::Expr& column) const {
+    const ir::Expr part = thread_ % parts_, wanted = side_ == 1 ? row : ir::Var::make("row");
+    ir::Expr there = ir::binary(ir::BinaryOp::lt, wanted, total);
     const auto also = [&](const ir::Expr& condition) {
       there = ir::binary(ir::BinaryOp::logical_and, condition, there);
     };
     if (end_) also(ir::binary(ir::BinaryOp::lt, column, end_));
     if (side_ < parts_) also(ir::binary(ir::BinaryOp::lt, part, ir::imm(side_)));
-    body = ir::If::make(there, body);
-    return side_ == 1 ? body : ir::LetStmt::make(own, row + part * apart_, body);
+
+    const ir::Expr own = ir::Var::make("own"), node = ir::Var::make("node");
+    const ir::Expr at = end_ ? ir::binary(ir::BinaryOp::min, column, end_ - 1) : column;
+    const auto of_own = [&](const auto& e) {
+      const auto at_node = nest_.let_var ? ir::substitute(e, {{nest_.let_var.get(), node}}) : e;
+      return ir::substitute(at_node, {{nest_.rows->var.get(), begin_ + own}, {nest_.loops.back().var.get(), at}});
+    };
+    const ReadAhead ahead(sums_.rest);
+    ir::Stmt rest = ir::mutate_with(ir::Block::make(ahead.rest), [&](auto& self, const ir::Store& store) -> ir::Stmt {
+      if (store.buffer->scope == ir::Scope::local) return self.children(store);
+      return ir::If::make(there, ir::handle_of(store));
+    });
+    for (const ir::Buffer& buffer : reversed(sums_.locals)) rest = ir::Alloc::make(buffer, rest);
+    Vector<ir::Stmt> stmts = sums;
+    stmts.push_back(of_own(rest));
+    ir::Stmt body = ir::Block::make(stmts);
+    for (const auto& [variable, load] : reversed(ahead.loads)) body = ir::LetStmt::make(variable, of_own(load), body);
+    if (nest_.let_var) body = ir::LetStmt::make(node, of_own(nest_.let_value), body);
+    body = ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, wanted, total - 1), body);
+    return side_ == 1 ? body : ir::LetStmt::make(wanted, row + part * apart_, body);
   }
 
   /// `body` with the terms of a sum in the place of row `r`.

@@ -4,12 +4,14 @@
 //   parallel for i: {a = 0; for j = 0:J: a += W[i,j] * x[node,j]; y[node,i] = a}
 //     ->
 //   parallel for i: {
-//     parts for p = 0:4: {a_part[p] = 0; for j = 0:J/4: a_part[p] += W[i,p + j * 4] * x[node,p + j * 4]}
+//     parts for p = 0:4: {a_part[p] = 0; for j = 0:J/16: {a_part[p] += W[i,j * 16 + p * 4] * x[node,j * 16 + p * 4]
+//                                                        a_part[p] += W[i,j * 16 + p * 4 + 1] * x[node,..]; ..}}
 //     a = (a_part[0] + a_part[1]) + (a_part[2] + a_part[3]); y[node,i] = a}
 //
 // A level of one node has no more sums than the columns of a block's slice: with a thread to each of them most threads
 // of the block would wait for chains of additions as long as J. How many parts there are is the schedule's, and the
-// order of additions the same at every level, so results do not depend on what else is in a level.
+// order of additions the same at every level, so results do not depend on what else is in a level. A part has four
+// neighbours of every so many, which a thread reads at once: with a load to each product, threads would do little else.
 // `lay_out_parts` runs before weights are packed, `split_sums` when slices of them are kept on chip, and before nests
 // are shared among threads (`share_threads.hpp`), which gives each part to a thread.
 #pragma once
@@ -26,18 +28,20 @@
 
 namespace cortex::schedule {
 
-/// The layout of a weight for sums over dimension `summed` in so many parts: in tiles of 32 elements, one for each
-/// thread of a warp. Thread t has index t % parts of `summed`, and after a tile the one `parts` further on; of
-/// dimension `column` it has index t / parts. So a warp reads 32 neighbours: one line of memory, and each in a bank of
-/// its own of shared memory, which has 32. Edges are padded to whole tiles.
+/// The layout of a weight for sums over dimension `summed` in so many parts: in tiles of 128 elements, four for each
+/// thread of a warp. Thread t has indices t % parts * 4 to t % parts * 4 + 3 of `summed`, and after a tile those
+/// `parts` * 4 further on; of dimension `column` it has index t / parts. So a warp reads 128 neighbours: whole lines of
+/// memory, and of the banks of shared memory each equally often. Edges are padded to whole tiles.
 inline ir::Layout part_layout(const Vector<Dim>& dims, int column, int summed, int parts) {
-  constexpr int warp = 32;
-  const int columns = warp / parts;
+  constexpr int warp = 32, own = quad;
+  const int columns = warp / parts, all = parts * own;
   ir::Layout layout;
-  layout.axes.push_back({summed, 1, parts, 1});
-  if (columns > 1) layout.axes.push_back({column, 1, columns, parts});
-  layout.axes.push_back({summed, parts, 0, warp});
-  add_panels(layout, dims, column, summed, columns, warp * ((dims[std::size_t(summed)].extent() + parts - 1) / parts));
+  layout.axes.push_back({summed, 1, own, 1});
+  layout.axes.push_back({summed, own, parts, own});
+  if (columns > 1) layout.axes.push_back({column, 1, columns, all});
+  layout.axes.push_back({summed, all, 0, warp * own});
+  add_panels(layout, dims, column, summed, columns,
+             warp * own * ((dims[std::size_t(summed)].extent() + all - 1) / all));
   return layout;
 }
 
@@ -173,14 +177,26 @@ class SumSplitter {
       return ir::Store::make(terms_of(start->buffer), {p_}, value);
     }
     const auto& loop = *s.as<ir::For>();
-    const std::int64_t whole = loop.dim.extent() / parts_, left = loop.dim.extent() % parts_;
-    const auto at = [&](const ir::Expr& index) {
-      return ir::substitute(over_terms(loop.body), {{loop.var.get(), index}});
+    constexpr std::int64_t own = quad;
+    const std::int64_t all = own * parts_, whole = loop.dim.extent() / all, left = loop.dim.extent() % all;
+    const auto neighbours = [&](const ir::Expr& first, std::int64_t begin, std::int64_t end) {
+      Vector<ir::Stmt> stmts;
+      for (std::int64_t k = begin; k < end; ++k)
+        append(stmts, stmts_of(ir::substitute(over_terms(loop.body), {{loop.var.get(), first + k}})));
+      return ir::Block::make(stmts);
     };
-    ir::Stmt most, rest;
-    if (whole) most = ir::For::make(loop.var, loop.dim, ir::imm(whole), loop.loop, at(p_ + loop.var * parts_));
-    if (left) rest = ir::If::make(ir::binary(ir::BinaryOp::lt, p_, ir::imm(left)), at(p_ + whole * parts_));
-    return ir::Block::make({most, rest});
+    Vector<ir::Stmt> result;
+    if (whole)
+      result.push_back(
+          ir::For::make(loop.var, loop.dim, ir::imm(whole), loop.loop, neighbours(loop.var * all + p_ * own, 0, own)));
+    // Of what is left some parts have all their neighbours, and one has some.
+    const ir::Expr first = ir::imm(whole * all) + p_ * own;
+    if (left >= own)
+      result.push_back(ir::If::make(ir::binary(ir::BinaryOp::lt, p_, ir::imm(left / own)), neighbours(first, 0, own)));
+    if (left % own)
+      result.push_back(
+          ir::If::make(ir::binary(ir::BinaryOp::eq, p_, ir::imm(left / own)), neighbours(first, 0, left % own)));
+    return ir::Block::make(result);
   }
 
   ir::Stmt over_terms(const ir::Stmt& body) const {

@@ -30,6 +30,9 @@ inline ir::Stmt with_buffer(const ir::Stmt& stmt, const ir::Buffer& from, const 
         const ir::Stmt inner = self.children(store);
         const auto* s = inner.as<ir::Store>();
         return store.buffer == from ? ir::Store::make(to, s->indices, s->value) : inner;
+      },
+      [&](auto&, const ir::Join& join) -> ir::Stmt {
+        return ir::Join::make(join.sum == from ? to : join.sum, join.terms == from ? to : join.terms, join.threads);
       });
 }
 
@@ -38,11 +41,13 @@ inline ir::Stmt jam(const Vector<ir::Stmt>& copies);
 inline ir::Stmt jam_lets(const Vector<ir::Stmt>& copies) {
   Vector<ir::Stmt> bodies;
   Vector<std::pair<ir::Expr, ir::Expr>> lets;
-  for (const ir::Stmt& copy : copies) {
+  for (const ir::Stmt& copy : copies) {  // those of the same value share a variable, and so what is read there
     const auto* let = copy.as<ir::LetStmt>();
-    const ir::Expr var = ir::Var::make(let->var.as<ir::Var>()->name, let->var.type());
-    lets.emplace_back(var, let->value);
-    bodies.push_back(ir::substitute(let->body, {{let->var.get(), var}}));
+    std::size_t known = 0;
+    while (known < lets.size() && !ir::equal(lets[known].second, let->value)) ++known;
+    if (known == lets.size())
+      lets.emplace_back(ir::Var::make(let->var.as<ir::Var>()->name, let->var.type()), let->value);
+    bodies.push_back(ir::substitute(let->body, {{let->var.get(), lets[known].first}}));
   }
   ir::Stmt result = jam(bodies);
   for (const auto& let : reversed(lets)) result = ir::LetStmt::make(let.first, let.second, result);

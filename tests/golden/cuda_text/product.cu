@@ -26,9 +26,9 @@ KERNEL(cortex_kernel, THREADS) {
   for (int i4 = 0; i4 < v3; ++i4) {
     float a5;
     a5 = 0.0f;
+    const int v7 = load_constant(b1, i4);
     UNROLL("unroll 16")
     for (int i6 = 0; i6 < 64; ++i6) {
-      const int v7 = load_constant(b1, i4);
       const int v8 = v7 * 64;
       const int v9 = v8 + i6;
       const float v10 = load(b2, v9);

@@ -1,0 +1,79 @@
+// A kernel as CUDA C++: what its text is made of, what it is given, and what a launch of it needs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cortex/codegen/cuda_prelude.hpp"
+#include "cortex/codegen/cuda_rows.hpp"
+#include "cortex/codegen/cuda_serve.hpp"
+#include "cortex/ir/program.hpp"
+
+namespace cortex::codegen {
+
+/// How the blocks of a group meet.
+enum class CudaBarrier : std::uint8_t { none, cluster, lock_based, lock_free };
+
+struct CudaTextOptions {
+  CudaBarrier barrier = CudaBarrier::none;
+  int blocks = 1;                 // of a group; more than one only with a barrier
+  int threads = 256;              // of a block
+  std::int64_t spin_limit = 0;    // how often a block looks at a barrier in memory before it gives up; 0: for ever
+  std::int64_t shared_bytes = 0;  // of a block's shared memory, of which the linearizer's arrays get what is left
+};
+
+/// Where the counts end in their array, behind which a call says how many bytes from them on are the linearizer's
+/// arrays of a group; 0: they do not lie together.
+inline constexpr int cuda_bytes_behind_counts = int(ir::Count::size);
+
+/// Whether a buffer is an array of the linearizer, or an integer of each node, such as its word.
+inline bool is_structure(const ir::BufferInfo& buffer) {
+  return buffer.role == ir::Role::index && (buffer.slot < ir::slots::field || buffer.dims.size() == 1);
+}
+
+/// What the kernel is given, by value, in this order. All pointers are of the device.
+struct CudaLaunch {
+  std::uint64_t tables;  // [blocks of the launch][buffers of the program]: where each buffer is; 0 for those on chip
+  std::uint64_t words;   // [groups][cuda_barrier_words]: zero before the first launch, then left alone
+  std::uint64_t fault;   // [3] int32: see `Group` in the prelude
+};
+
+/// How many words of 64 bits a group's barrier needs.
+inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
+  if (barrier == CudaBarrier::lock_based) return 1 + blocks;
+  return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
+}
+
+/// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` and `cortex_place`
+/// beside it. And the source of one that stays on the device, `cortex_resident`.
+struct CudaText {
+  std::string settings, kernel, resident;  // before and after the preludes
+  CudaBarrier barrier = CudaBarrier::none;
+  std::int64_t chip_bytes = 0;  // of shared memory a block
+  int buffers = 0;              // of the program
+
+  std::string source(std::string_view device_prelude = cuda_device_prelude) const {
+    std::string text = preludes(device_prelude);
+    text += cuda_rows;
+    return text += kernel;
+  }
+  std::string resident_source(std::string_view device_prelude = cuda_device_prelude) const {
+    std::string text = "#define BUFFERS " + std::to_string(buffers) + "\n";
+    text += preludes(device_prelude);
+    text += cuda_serve;
+    return text += resident;
+  }
+
+ private:
+  std::string preludes(std::string_view device_prelude) const {
+    std::string text = settings;
+    text += device_prelude;
+    text += cuda_common_prelude;
+    if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
+    if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
+    return text;
+  }
+};
+
+}  // namespace cortex::codegen
