@@ -191,7 +191,8 @@ TEST_CASE("the barriers of a grid need each of their fences", "[cuda]") {
 TEST_CASE("threads meet at barriers that do not take for granted that their warp is together", "[cuda]") {
   const std::string prelude(codegen::cuda_device_prelude);
   CHECK_THAT(prelude, Contains("void sync_block() { __barrier_sync(0); }") && Contains("barrier.red.or.pred"));
-  for (const char* aligned : {"__syncthreads", "bar.sync ", "bar.red.", "barrier.sync.aligned", "barrier.red.or.aligned"}) {
+  for (const char* aligned :
+       {"__syncthreads", "bar.sync ", "bar.red.", "barrier.sync.aligned", "barrier.red.or.aligned"}) {
     CAPTURE(aligned);
     CHECK_THAT(prelude.substr(prelude.find("void sync_block")), !Contains(aligned));
   }

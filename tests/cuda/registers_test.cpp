@@ -63,7 +63,7 @@ TEST_CASE("threads that share a sum keep their parts of its weights in registers
 }
 
 TEST_CASE("a block without a column fills its registers from inside of the matrix", "[cuda]") {
-  check_equal(models::tree_gru<Item>(word, kids, sizes(5, 3)).program, Shape::ragged,
+  check_equal(models::tree_gru<Item>(word, kids, sizes(5, 9)).program, Shape::ragged,
               {on_gpu(Group::cluster, 2, Where::streamed, false, 64, 2),
                on_gpu(Group::cluster, 2, Where::registers, false, 64, 2)});
 }
@@ -107,8 +107,9 @@ TEST_CASE("a slice of weights that registers hold whole is not copied to shared 
     const Schedule schedule = without_recent_rows(on_gpu(Group::cluster, 2, where));
     return cuda::compile(program, schedule, Gpu::of(90)).code().text.chip_bytes;
   };
-  CHECK(chip_bytes(Where::resident) == 64 * 32 * 4);
-  CHECK(chip_bytes(Where::registers) == 0);
+  const std::int64_t structure = chip_bytes(Where::streamed);  // the linearizer's arrays
+  CHECK(chip_bytes(Where::resident) == 64 * 32 * 4 + structure);
+  CHECK(chip_bytes(Where::registers) == structure);
 }
 
 TEST_CASE("explain says what registers hold, and where the rest of the weights is", "[cuda]") {
@@ -191,8 +192,8 @@ TEST_CASE("taking away the barrier between a node and its unrolled children make
   const Items items = tall_trees(6);
   const std::string source = cuda::compile(program, schedule, Gpu::of(90)).source();
   const int barriers = occurrences(source, kernel, "sync_block();");
-  CHECK(barriers == 5);
-  for (int n = 1; n < barriers; ++n) {  // the first stands before the levels, where blocks meet anyway
+  CHECK(barriers == 6);
+  for (int n = 2; n < barriers; ++n) {  // the first two stand before the levels, where blocks meet anyway
     CAPTURE(n);
     FakeCuda fake;
     fake.gpu.multiprocessors = 3;

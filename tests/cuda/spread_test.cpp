@@ -62,7 +62,7 @@ TEST_CASE("blocks of a cluster read each other's parts of weights that do not fi
 
 TEST_CASE("what pads the columns of weights that are spread is not read from behind them", "[cuda]") {
   const auto program = models::mv_rnn<Item>(word, left, right, sizes(16)).program;
-  check_spread(program, unrolled(program, 2), 3 * 16 * 16 * 4, 1, Shape::binary);
+  check_spread(program, unrolled(program, 2), 3 * 16 * 16 * 4, 2, Shape::binary);
 }
 
 TEST_CASE("weights that fit whole into each block are not spread", "[cuda]") {

@@ -422,8 +422,8 @@ TEST_CASE("what tensor cores cannot do is refused with the reason", "[cuda]") {
     CHECK_THAT(node_by_node, Contains("is computed node by node; leave tensor_cores out"));
   CHECK_THAT(
       refusal(models::mv_rnn<Item>(word, left, right, sizes(0, 16)).program, on),
-      Contains("tensor cores take all products of a model or none, but the sum 'M_transposed_sum' is of a matrix "
-               "at each node, or of part of a vector"));
+      Contains("tensor cores take all products of a model or none, but the sum 'M_left_v_right' has no factor that is "
+               "a matrix of weights as bf16, the same at every node"));
   CHECK_THAT(refusal(models::tree_gru<Item, double>(word, kids, sizes(16, 32)).program, on),
              Contains("no sum of products of f32 with a matrix"));
 }

@@ -253,8 +253,9 @@ class CudaTextPrinter {
     });
   }
 
-  /// So many that half of the thread's registers wait for loads from far away, each of which takes as long as hundreds
-  /// of additions; fewer where some hold weights.
+  /// So many that two thirds of the registers beside those for sums wait for loads from far away, each of which takes
+  /// as long as hundreds of additions; fewer where some hold weights, and in a kernel that stays, which has more to
+  /// keep.
   int iterations_at_once(const ir::For& n) const {
     const Vector<Quad> quads = quads_in(n.body);
     int loads = 0, many = quads.empty() ? 16 : 4;
@@ -268,7 +269,8 @@ class CudaTextPrinter {
       known.push_back(ir::handle_of(load));
       loads += load.buffer->fragments ? 4 : 1;
     });
-    const int waiting = std::max(32768 / options_.threads - weights_in_registers_ / 2, 4);
+    const int registers = std::min(65536 / options_.threads, 255);
+    const int waiting = std::max((registers - 64) * 2 / 3 / (resident_ ? 2 : 1) - weights_in_registers_, 8);
     while (many > 1 && many * loads > waiting) many /= 2;
     return many;
   }
@@ -512,7 +514,7 @@ class CudaTextPrinter {
 
   /// `many`: what comes after the name of a function that loads more than one element.
   Operand load(const ir::Load& n, const char* many = "") {
-    if (n.buffer->scope == ir::Scope::spread) return in_row(Row(n));
+    if (n.buffer->scope == ir::Scope::spread) return in_row(Row(n), many);
     const std::string index = index_of(n.buffer, n.indices);
     const std::string& name = name_of(n.buffer);
     if (n.buffer->scope == ir::Scope::local)
