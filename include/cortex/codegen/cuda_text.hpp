@@ -229,7 +229,7 @@ class CudaTextPrinter {
     line("}");
   }
   void scoped(const ir::Stmt& body) {
-    scoped([&] { quads_ = quads_in(body), stmt(body); });
+    scoped([&] { quads_ = quads_of(body), stmt(body); });
   }
 
   void loop(const ir::For& n) {
@@ -248,7 +248,7 @@ class CudaTextPrinter {
     line("for (", type, " ", var, " = 0; ", var, " < ", extent, "; ++", var, ") {");
     scoped([&] {
       memo_.add(n.var.get(), {var});
-      quads_ = quads_in(n.body);
+      quads_ = quads_of(n.body);
       stmt(n.body);
     });
   }
@@ -257,8 +257,8 @@ class CudaTextPrinter {
   /// as long as hundreds of additions; fewer where some hold weights, and in a kernel that stays, which has more to
   /// keep.
   int iterations_at_once(const ir::For& n) const {
-    const Vector<Quad> quads = quads_in(n.body);
-    int loads = 0, many = quads.empty() ? 16 : 4;
+    const int registers = std::min(65536 / options_.threads, 255);
+    int loads = 0, many = quads_in(n.body).empty() ? 16 : std::clamp((registers - 32) / 48, 1, 4);
     Vector<ir::Expr> known;  // products of several gates have their operand in common
     ir::visit_with(n.body, [&](const ir::Load& load) {
       const ir::Scope scope = load.buffer->scope;
@@ -269,7 +269,6 @@ class CudaTextPrinter {
       known.push_back(ir::handle_of(load));
       loads += load.buffer->fragments ? 4 : 1;
     });
-    const int registers = std::min(65536 / options_.threads, 255);
     const int waiting = std::max((registers - 64) * 2 / 3 / (resident_ ? 2 : 1) - weights_in_registers_, 8);
     while (many > 1 && many * loads > waiting) many /= 2;
     return many;
@@ -456,6 +455,11 @@ class CudaTextPrinter {
       }
       default: refuse_cuda("an expression that has no scalar meaning");
     }
+  }
+
+  /// Those for which a thread has registers: 64 of 1024 threads a block are too few.
+  Vector<Quad> quads_of(const ir::Stmt& body) const {
+    return options_.threads < 1024 ? quads_in(body) : Vector<Quad>();
   }
 
   Quad* quad_with(const ir::Expr& e) {

@@ -179,8 +179,8 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   if (wish.weights == GpuSchedule::Weights::registers) {
     // With more, loads ahead of their use make the assembler spill. Nodes side by side share no reading of weights
     // here.
-    shape.weight_registers = std::max(std::min(gpu.registers / shape.threads, 256) - 64, 0) / 2;
-    shape.accumulators = std::min(shape.accumulators, 8);
+    shape.weight_registers = std::clamp((gpu.registers / shape.threads - 64) / 2, 0, 72);
+    shape.accumulators = std::min(shape.accumulators, 2);
     if (!shape.weight_registers)
       detail::refuse_gpu("weights are to stay in registers, but a thread of " + std::to_string(shape.threads) +
                          " a block has " + std::to_string(gpu.registers / shape.threads) +

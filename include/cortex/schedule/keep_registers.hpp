@@ -265,7 +265,7 @@ class RegisterKeeper {
     });
   }
 
-  static constexpr std::int64_t least = 4;  // of a loop, for a part of it to be worth code of its own
+  static constexpr std::int64_t least = 2;  // of a loop, for a part of it to be worth code of its own
 
   const GpuShape& shape_;
   const ir::Expr at_ = ir::Var::make("at");

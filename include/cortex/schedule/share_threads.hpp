@@ -162,10 +162,10 @@ class ThreadSharer {
   /// How many columns a thread has where the sums are in parts and there are several nodes: what a node has is then
   /// read once for all of them. Gates, which read it once as they are, count as columns.
   int columns_of_parts() const {
-    constexpr int most = 4;
+    const int most = std::min(4, shape_.accumulators / 4);
     if (parts_ == 1 || !nest_.rows || shape_.weight_registers) return 1;
     const std::int64_t columns = slice_of(nest_.loops.back(), shape_).most;
-    int wide = columns <= shape_.threads / parts_ ? most : 1;
+    int wide = columns <= shape_.threads / parts_ ? 4 : 1;
     while (wide > 1 && (wide * gates() > most || columns % wide || columns / wide < 32 / parts_)) wide /= 2;
     return wide;
   }
