@@ -130,9 +130,9 @@ TEST_CASE("keep_registers does nothing twice: what it has made it refuses, as th
 }
 
 TEST_CASE("keep_registers refuses matrices of which registers hold next to nothing", "[schedule][gpu][refusal]") {
-  CHECK_THROWS_WITH(schedule::keep_registers(sums_of_levels(4).body, with_registers(7)),
-                    Contains("a thread has room for 7 elements beside what it works with, and of 2 matrices 'W' "
-                             "would get 3 of 20; take fewer threads"));
+  CHECK_THROWS_WITH(schedule::keep_registers(sums_of_levels(4).body, with_registers(3)),
+                    Contains("a thread has room for 3 elements beside what it works with, and of 2 matrices 'W' "
+                             "would get 1 of 20; take fewer threads"));
 }
 
 TEST_CASE("what weights in registers do not go with is refused with the reason", "[schedule][gpu][refusal]") {

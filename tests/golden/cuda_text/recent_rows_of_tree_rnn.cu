@@ -28,6 +28,17 @@ KERNEL(cortex_kernel, THREADS) {
   const int* const b13 = (const int*)table[13];
   float* const b14 = (float*)(chip + 1792);
   float* const b15 = (float*)table[15];
+  char* const structure = chip + 3072;
+  const int structure_bytes = load(b3, 6);
+  const bool brought = structure_bytes <= 8192;
+  if (brought) bring_near(structure, b3, structure_bytes);
+  sync_block();
+  const int* const sb3 = brought && structure_bytes ? (const int*)(structure + ((const char*)b3 - (const char*)b3)) : b3;
+  const int* const sb7 = brought && structure_bytes ? (const int*)(structure + ((const char*)b7 - (const char*)b3)) : b7;
+  const int* const sb10 = brought && structure_bytes ? (const int*)(structure + ((const char*)b10 - (const char*)b3)) : b10;
+  const int* const sb11 = brought && structure_bytes ? (const int*)(structure + ((const char*)b11 - (const char*)b3)) : b11;
+  const int* const sb12 = brought && structure_bytes ? (const int*)(structure + ((const char*)b12 - (const char*)b3)) : b12;
+  const int* const sb13 = brought && structure_bytes ? (const int*)(structure + ((const char*)b13 - (const char*)b3)) : b13;
   sync_cluster();
   UNROLL("unroll 8")
   for (int i0 = 0; i0 < 4; ++i0) {
@@ -54,20 +65,20 @@ KERNEL(cortex_kernel, THREADS) {
   const bool v19 = v16 < v18;
   if (v19) {
     const long long v20 = (long long)0;
-    const int v21 = load_constant(b3, v20);
+    const int v21 = load_row(sb3, v20);
     const long long v22 = (long long)v21;
     const long long v23 = v22 * 16ll;
     const long long v24 = v23 + (long long)v16;
     store(b0, v24, 0.0f);
     const long long v25 = (long long)0;
-    const int v26 = load_constant(b3, v25);
+    const int v26 = load_row(sb3, v25);
     const long long v27 = (long long)1;
-    const int v28 = load_constant(b3, v27);
+    const int v28 = load_row(sb3, v27);
     const int v29 = v28 + 8;
     const bool v30 = v26 < v29;
     if (v30) {
       const long long v31 = (long long)0;
-      const int v32 = load_constant(b3, v31);
+      const int v32 = load_row(sb3, v31);
       const int v33 = mod_(v32, 8);
       const int v34 = v33 * 40;
       const int v35 = v34 + v16;
@@ -76,9 +87,9 @@ KERNEL(cortex_kernel, THREADS) {
   }
   sync_block();
   const long long v36 = (long long)0;
-  const int v37 = load_constant(b3, v36);
+  const int v37 = load_row(sb3, v36);
   const long long v38 = (long long)1;
-  const int v39 = load_constant(b3, v38);
+  const int v39 = load_row(sb3, v38);
   const int v40 = v37 - v39;
   const int v41 = div_(thread, 8);
   const int v42 = v40 - v41;
@@ -89,28 +100,28 @@ KERNEL(cortex_kernel, THREADS) {
     const int v47 = mod_(thread, 8);
     const int v48 = v46 + v47;
     const long long v49 = (long long)1;
-    const int v50 = load_constant(b3, v49);
+    const int v50 = load_row(sb3, v49);
     const int v51 = i45 * 4;
     const int v52 = v51 + v41;
     const int v53 = v50 + v52;
     float a54;
     a54 = 0.0f;
+    const long long v56 = (long long)v53;
+    const int v57 = load_row(sb7, v56);
     UNROLL("unroll 16")
     for (int i55 = 0; i55 < 5; ++i55) {
-      const int v56 = div_(v48, 32);
-      const int v57 = v56 * 176;
-      const int v58 = i55 * 32;
-      const int v59 = v57 + v58;
-      const int v60 = mod_(v48, 32);
+      const int v58 = div_(v48, 32);
+      const int v59 = v58 * 176;
+      const int v60 = i55 * 32;
       const int v61 = v59 + v60;
-      const float v62 = load_constant(b5, v61);
-      const long long v63 = (long long)v53;
-      const int v64 = load_constant(b7, v63);
-      const int v65 = mul_(v64, 16);
+      const int v62 = mod_(v48, 32);
+      const int v63 = v61 + v62;
+      const float v64 = load_constant(b5, v63);
+      const int v65 = mul_(v57, 16);
       const int v66 = add_(v65, i55);
       const float v67 = load_constant(b6, v66);
       const float v68 = a54;
-      const float v69 = fma_(v62, v67, v68);
+      const float v69 = fma_(v64, v67, v68);
       a54 = v69;
     }
     const float v70 = a54;
@@ -131,13 +142,13 @@ KERNEL(cortex_kernel, THREADS) {
     const float v85 = v80 * 0.25f;
     const float v86 = v80 * v85;
     const float v87 = fma_(v83, v83, v86);
-    const float v88 = v84 / v87;
+    const float v88 = ratio_(v84, v87);
     const long long v89 = (long long)v53;
     const long long v90 = v89 * 16ll;
     const long long v91 = v90 + (long long)v48;
     store(b0, v91, v88);
     const long long v92 = (long long)1;
-    const int v93 = load_constant(b3, v92);
+    const int v93 = load_row(sb3, v92);
     const int v94 = v93 + 8;
     const bool v95 = v53 < v94;
     if (v95) {
@@ -148,7 +159,7 @@ KERNEL(cortex_kernel, THREADS) {
     }
   }
   const long long v99 = (long long)1;
-  const int v100 = load_constant(b3, v99);
+  const int v100 = load_row(sb3, v99);
   const int v101 = div_(thread, 8);
   const int v102 = v100 - v101;
   const int v103 = v102 + 3;
@@ -161,22 +172,22 @@ KERNEL(cortex_kernel, THREADS) {
     const int v110 = v109 + v101;
     float a111;
     a111 = 0.0f;
+    const long long v113 = (long long)v110;
+    const int v114 = load_row(sb7, v113);
     UNROLL("unroll 16")
     for (int i112 = 0; i112 < 5; ++i112) {
-      const int v113 = div_(v108, 32);
-      const int v114 = v113 * 176;
-      const int v115 = i112 * 32;
-      const int v116 = v114 + v115;
-      const int v117 = mod_(v108, 32);
+      const int v115 = div_(v108, 32);
+      const int v116 = v115 * 176;
+      const int v117 = i112 * 32;
       const int v118 = v116 + v117;
-      const float v119 = load_constant(b5, v118);
-      const long long v120 = (long long)v110;
-      const int v121 = load_constant(b7, v120);
-      const int v122 = mul_(v121, 16);
+      const int v119 = mod_(v108, 32);
+      const int v120 = v118 + v119;
+      const float v121 = load_constant(b5, v120);
+      const int v122 = mul_(v114, 16);
       const int v123 = add_(v122, i112);
       const float v124 = load_constant(b6, v123);
       const float v125 = a111;
-      const float v126 = fma_(v119, v124, v125);
+      const float v126 = fma_(v121, v124, v125);
       a111 = v126;
     }
     const long long v127 = (long long)v110;
@@ -187,13 +198,13 @@ KERNEL(cortex_kernel, THREADS) {
   }
   sync_cluster();
   const long long v131 = (long long)2;
-  const int v132 = load_constant(b3, v131);
+  const int v132 = load_row(sb3, v131);
   const int v133 = v132 - 1;
   const int v134 = max_(v133, 0);
   for (int i135 = 0; i135 < v134; ++i135) {
     const int v136 = i135 + 1;
     const long long v137 = (long long)v136;
-    const int v138 = load_constant(b10, v137);
+    const int v138 = load_row(sb10, v137);
     const int v139 = div_(thread, 16);
     const int v140 = v138 - v139;
     const int v141 = v140 + 1;
@@ -202,7 +213,7 @@ KERNEL(cortex_kernel, THREADS) {
       const int v144 = mod_(thread, 16);
       const int v145 = i135 + 1;
       const long long v146 = (long long)v145;
-      const int v147 = load_constant(b11, v146);
+      const int v147 = load_row(sb11, v146);
       const int v148 = i143 * 2;
       const int v149 = v148 + v139;
       const int v150 = v147 + v149;
@@ -210,34 +221,34 @@ KERNEL(cortex_kernel, THREADS) {
       a151 = 0.0f;
       const int v152 = v150 + 1;
       const long long v153 = (long long)v152;
-      const int v154 = load_constant(b12, v153);
+      const int v154 = load_row(sb12, v153);
       const long long v155 = (long long)v150;
-      const int v156 = load_constant(b12, v155);
+      const int v156 = load_row(sb12, v155);
       const int v157 = v154 - v156;
       for (int i158 = 0; i158 < v157; ++i158) {
         const float v159 = a151;
         const long long v160 = (long long)v150;
-        const int v161 = load_constant(b12, v160);
+        const int v161 = load_row(sb12, v160);
         const int v162 = v161 + i158;
         const long long v163 = (long long)v162;
-        const int v164 = load_constant(b13, v163);
+        const int v164 = load_row(sb13, v163);
         const int v165 = mod_(v164, 8);
         const int v166 = v165 * 40;
         const long long v168 = (long long)v150;
-        const int v169 = load_constant(b12, v168);
+        const int v169 = load_row(sb12, v168);
         const int v170 = v169 + i158;
         const long long v171 = (long long)v170;
-        const int v172 = load_constant(b13, v171);
+        const int v172 = load_row(sb13, v171);
         const int v173 = i135 + 1;
         const long long v174 = (long long)v173;
-        const int v175 = load_constant(b11, v174);
+        const int v175 = load_row(sb11, v174);
         const int v176 = v175 + 8;
         const bool v177 = v172 < v176;
         const long long v178 = (long long)v150;
-        const int v179 = load_constant(b12, v178);
+        const int v179 = load_row(sb12, v178);
         const int v180 = v179 + i158;
         const long long v181 = (long long)v180;
-        const int v182 = load_constant(b13, v181);
+        const int v182 = load_row(sb13, v181);
         const long long v183 = (long long)v182;
         const long long v184 = v183 * 16ll;
         const float* const r167 = v177 ? b4 + v166 : b0 + v184;
@@ -263,7 +274,7 @@ KERNEL(cortex_kernel, THREADS) {
     sync_block();
     const int v195 = i135 + 1;
     const long long v196 = (long long)v195;
-    const int v197 = load_constant(b10, v196);
+    const int v197 = load_row(sb10, v196);
     const int v198 = div_(thread, 8);
     const int v199 = v197 - v198;
     const int v200 = v199 + 3;
@@ -274,7 +285,7 @@ KERNEL(cortex_kernel, THREADS) {
       const int v205 = v203 + v204;
       const int v206 = i135 + 1;
       const long long v207 = (long long)v206;
-      const int v208 = load_constant(b11, v207);
+      const int v208 = load_row(sb11, v207);
       const int v209 = i202 * 4;
       const int v210 = v209 + v198;
       const int v211 = v208 + v210;
@@ -321,14 +332,14 @@ KERNEL(cortex_kernel, THREADS) {
       const float v248 = v243 * 0.25f;
       const float v249 = v243 * v248;
       const float v250 = fma_(v246, v246, v249);
-      const float v251 = v247 / v250;
+      const float v251 = ratio_(v247, v250);
       const long long v252 = (long long)v211;
       const long long v253 = v252 * 16ll;
       const long long v254 = v253 + (long long)v205;
       store(b0, v254, v251);
       const int v255 = i135 + 1;
       const long long v256 = (long long)v255;
-      const int v257 = load_constant(b11, v256);
+      const int v257 = load_row(sb11, v256);
       const int v258 = v257 + 8;
       const bool v259 = v211 < v258;
       if (v259) {
