@@ -81,9 +81,9 @@ class Tape {
     }
     if (const auto* n = e.as<ir::Binary>()) {
       using enum ir::BinaryOp;
-      const std::unordered_map<ir::BinaryOp, Code> codes{{add, Code::add},    {sub, Code::sub}, {mul, Code::mul},
-                                                         {div, Code::div},    {ratio, Code::div}, {lt, Code::lt},
-                                                         {eq, Code::eq},      {ldexp, Code::ldexp}};
+      const std::unordered_map<ir::BinaryOp, Code> codes{{add, Code::add}, {sub, Code::sub},    {mul, Code::mul},
+                                                         {div, Code::div}, {ratio, Code::div},  {lt, Code::lt},
+                                                         {eq, Code::eq},   {ldexp, Code::ldexp}};
       return emit(codes.at(n->op), compile(n->a), compile(n->b));
     }
     FAIL("no instruction for " << ir::print(e));

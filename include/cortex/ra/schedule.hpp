@@ -99,14 +99,14 @@ struct GpuSchedule {
   Group group = Group::automatic;
   Weights weights = Weights::automatic;
   TensorCores tensor_cores = TensorCores::off;
-  bool lock_based = true;   // the barrier of a grid: an atomic counter, or else a flag for each block
-  int blocks = 0;           // of a group; 0: the compiler's choice, as below
-  int threads = 0;          // of a block
-  int rows = 0;             // nodes, or rows of their matrices, that a thread computes side by side, at most: 1, 2, 4 or 8
-  /// Threads that share the sum of one output (split-K): each adds up a part of the products, four neighbours of every so
-  /// many, and the parts are added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a thread has a sum to
-  /// itself. On tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left to the compiler it
-  /// follows from the others: as many as keep the threads of a block at work for a single node.
+  bool lock_based = true;  // the barrier of a grid: an atomic counter, or else a flag for each block
+  int blocks = 0;          // of a group; 0: the compiler's choice, as below
+  int threads = 0;         // of a block
+  int rows = 0;  // nodes, or rows of their matrices, that a thread computes side by side, at most: 1, 2, 4 or 8
+  /// Threads that share the sum of one output (split-K): each adds up a part of the products, four neighbours of every
+  /// so many, and the parts are added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a
+  /// thread has a sum to itself. On tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left
+  /// to the compiler it follows from the others: as many as keep the threads of a block at work for a single node.
   int parts = 0;
   /// Rows that each block of a cluster keeps in its shared memory of what its blocks exchange: of states those of the
   /// nodes computed last, of intermediate results the first of a level. Its blocks write them there (distributed shared
