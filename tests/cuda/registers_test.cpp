@@ -117,10 +117,10 @@ TEST_CASE("explain says what registers hold, and where the rest of the weights i
   CHECK_THAT(explained(on_gpu(Group::cluster, 2, Where::registers), 64),
              Contains(whole) && Contains("as they are read: W\n") && !Contains("shared memory for the time"));
   CHECK_THAT(explained(on_gpu(Group::cluster, 8, Where::registers)),
-             Contains("for a call: 96 of U; they hold no more, and the others are read as below\n") &&
+             Contains("for a call: 72 of U; they hold no more, and the others are read as below\n") &&
                  Contains("32 KB of weights stay in each block's shared memory for the time of a call: U\n"));
   CHECK_THAT(explained(on_gpu(Group::block, 1, Where::registers, false, 256)),
-             Contains("for a call: 96 of U; they") && Contains("as they are read: W, U\n"));
+             Contains("for a call: 72 of U; they") && Contains("as they are read: W, U\n"));
 }
 
 // ---- unrolled: a node and the children that are unrolled with it are one block's ----
