@@ -161,14 +161,14 @@ class CudaTextPrinter {
     if (chip_bytes_ == 0) line("SHARED(chip);");
     line("char* const structure = chip + ", std::to_string(chip_bytes_), ";");
     line("const int structure_bytes = load(", first, ", ", std::to_string(cuda_bytes_behind_counts), ");");
-    line("const bool brought = structure_bytes <= ", std::to_string(room), ";");
+    line("const bool brought = structure_bytes && structure_bytes <= ", std::to_string(room), ";");
     line("if (brought) bring_near(structure, ", first, ", structure_bytes);");
     line("sync_block();");
     for (const ir::Buffer& buffer : program_.buffers) {
       if (!is_structure(*buffer)) continue;
       std::string& name = names_.find(buffer.id())->second;
-      line("const int* const s", name, " = brought && structure_bytes ? (const int*)(structure + ((const char*)", name,
-           " - (const char*)", first, ")) : ", name, ";");
+      line("const int* const s", name, " = brought ? (const int*)(structure + ((const char*)", name, " - (const char*)",
+           first, ")) : ", name, ";");
       name = "s" + name;
     }
     structure_brought_ = true;

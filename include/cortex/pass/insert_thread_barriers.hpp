@@ -7,10 +7,10 @@
 // Which thread does what is not looked at: such a barrier costs little beside a nest. Of states, which are written once
 // and before they are read, only a read after a write counts. Recent rows of states on chip are written again, but what
 // a level reads of children's is in no row that it writes: there, too, a write after such a read waits for nothing
-// before the next level. Runs after `insert_barriers`, whose barriers are ones of
-// threads, too, after temporaries share memory, and when slices of weights are kept on chip. Where loops are scheduled
-// by hand, barriers stand between the loops that threads share and what is one thread's (`share_bound_loops.hpp`), in
-// place of nests, and at no end of a loop whose iterations do not meet.
+// before the next level. Runs after `insert_barriers`, whose barriers are ones of threads, too, after temporaries share
+// memory, and when slices of weights are kept on chip. Where loops are scheduled by hand, barriers stand between the
+// loops that threads share and what is one thread's (`share_bound_loops.hpp`), in place of nests, and at no end of a
+// loop whose iterations do not meet.
 #pragma once
 
 #include <algorithm>

@@ -290,6 +290,7 @@ class CudaWorkspace {
  private:
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
 
+  /// Counts, other arrays that go to shared memory, and the rest: what goes there lies together.
   static Vector<Link> in_order(const Plan& plan) {
     Vector<Link> links = plan.links;
     const auto rank = [&](const Link& link) {
@@ -567,7 +568,7 @@ class CudaWorkspace {
   const std::size_t blocks_;  // of a group
   const std::size_t num_buffers_;
   const Published<Workers> no_workers_{nullptr};
-  const Vector<Link> links_;  // of the plan: counts, other arrays of the linearizer, fields
+  const Vector<Link> links_;  // of the plan, `in_order`
   Vector<std::unique_ptr<Workspace>> groups_;
   Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;

@@ -144,6 +144,13 @@ inline bool is_sum_of_quads(const ir::For& loop) {
   return sum;
 }
 
+/// `count` iterations of a loop over `var` one after the other, from `var = first` on.
+inline ir::Stmt consecutive(const ir::Stmt& body, const ir::Expr& var, const ir::Expr& first, std::int64_t count) {
+  Vector<ir::Stmt> stmts;
+  for (std::int64_t k = 0; k < count; ++k) append(stmts, stmts_of(ir::substitute(body, {{var.get(), first + k}})));
+  return ir::Block::make(stmts);
+}
+
 /// The loop that workers share, or would: the one over slices, or the innermost.
 inline const LoopHeader* shared_loop(const Nest& nest) {
   for (const LoopHeader& loop : nest.loops)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cortex/ra/schedule.hpp"
+#include "cortex/schedule/access.hpp"
 
 namespace cortex::schedule {
 
@@ -85,7 +86,7 @@ inline int parts_for(const GpuShape& shape, std::int64_t columns) {
 inline bool weights_fit(const GpuShape& shape, const GpuProblem& problem) {
   const bool tiles = shape.products != DType::f32;
   const int parts = shape.parts ? shape.parts : parts_for(shape, problem.columns);
-  const std::int64_t depth = tiles ? TensorTile::depth(shape.products) : parts == 1 ? 1 : 4 * parts;
+  const std::int64_t depth = tiles ? TensorTile::depth(shape.products) : parts == 1 ? 1 : quad * parts;
   const std::int64_t outputs = tiles ? TensorTile::outputs : parts == 1 ? 1 : 32 / parts;
   const auto padded = [](std::int64_t count, std::int64_t to) { return double((count + to - 1) / to * to); };
   const double columns = double(problem.columns);

@@ -71,8 +71,8 @@ class ThreadSharer {
     const int wide = columns_of_parts();
     if (wide == 1) return over_columns(1);
     // For a node or two, most threads would have no column.
-    return ir::If::make(ir::binary(ir::BinaryOp::gt, nest_.rows->extent, ir::imm(2)), over_columns(wide),
-                        over_columns(1));
+    const ir::Stmt several = over_columns(wide), few = over_columns(1);
+    return ir::If::make(ir::binary(ir::BinaryOp::gt, nest_.rows->extent, ir::imm(2)), several, few);
   }
 
  private:
@@ -219,10 +219,8 @@ class ThreadSharer {
   static ir::Stmt in_quads(const ir::Stmt& inner) {
     return ir::mutate_with(inner, [](auto& self, const ir::For& loop) -> ir::Stmt {
       if (!is_sum_of_quads(loop)) return self.children(loop);
-      Vector<ir::Stmt> terms;
-      for (std::int64_t q = 0; q < quad; ++q)
-        append(terms, stmts_of(ir::substitute(loop.body, {{loop.var.get(), loop.var * quad + q}})));
-      return ir::For::make(loop.var, loop.dim, ir::imm(loop.dim.extent() / quad), loop.loop, ir::Block::make(terms));
+      return ir::For::make(loop.var, loop.dim, ir::imm(loop.dim.extent() / quad), loop.loop,
+                           consecutive(loop.body, loop.var, loop.var * quad, quad));
     });
   }
 
@@ -293,7 +291,7 @@ class ThreadSharer {
   ir::Stmt tile(const ir::Expr& row, const Vector<ir::Expr>& columns) const {
     if (parts_ > 1) {
       Vector<ir::Stmt> copies;
-      for (const ir::Expr& column : columns) copies.push_back(in_parts(row, total_, column));
+      for (const ir::Expr& column : columns) copies.push_back(in_parts(row, column));
       return jam(copies);
     }
     if (of_one_node_) return rows_of_one_node(row, columns);
@@ -320,8 +318,8 @@ class ThreadSharer {
   }
 
   /// The same where each thread has a part of the sums.
-  ir::Stmt in_parts(const ir::Expr& row, const ir::Expr& total, const ir::Expr& column) const {
-    const ir::Expr r = ir::Var::make("r"), part = thread_ % parts_, last = total - 1;
+  ir::Stmt in_parts(const ir::Expr& row, const ir::Expr& column) const {
+    const ir::Expr r = ir::Var::make("r"), part = thread_ % parts_, last = total_ - 1;
     Vector<ir::Buffer> terms;
     for (const ir::Buffer& one : sums_.terms) {
       ir::BufferInfo info = *one;
@@ -342,7 +340,7 @@ class ThreadSharer {
     if (end_) each = ir::LetStmt::make(inside, ir::binary(ir::BinaryOp::min, column, end_ - 1), each);
     Vector<ir::Stmt> stmts{ir::substitute(each, {{var.get(), column}})};
     for (std::size_t i = 0; i < terms.size(); ++i) stmts.push_back(ir::Join::make(sums_.sums[i], terms[i], parts_));
-    ir::Stmt result = followed(stmts, row, total, column);
+    ir::Stmt result = followed(stmts, row, column);
     for (const auto* buffers : {&sums_.sums, &std::as_const(terms)})
       for (const ir::Buffer& buffer : reversed(*buffers)) result = ir::Alloc::make(buffer, result);
     return result;
@@ -351,10 +349,9 @@ class ThreadSharer {
   /// `sums`, and what follows from them: of each row one of the threads does it. Those that have no row of their own
   /// compute the last one's, too, and store nothing: with a condition around all of it, nothing of it would begin
   /// before the sums are there.
-  ir::Stmt followed(const Vector<ir::Stmt>& sums, const ir::Expr& row, const ir::Expr& total,
-                    const ir::Expr& column) const {
+  ir::Stmt followed(const Vector<ir::Stmt>& sums, const ir::Expr& row, const ir::Expr& column) const {
     const ir::Expr part = thread_ % parts_, wanted = side_ == 1 ? row : ir::Var::make("row");
-    ir::Expr there = ir::binary(ir::BinaryOp::lt, wanted, total);
+    ir::Expr there = ir::binary(ir::BinaryOp::lt, wanted, total_);
     const auto also = [&](const ir::Expr& condition) {
       there = ir::binary(ir::BinaryOp::logical_and, condition, there);
     };
@@ -378,7 +375,7 @@ class ThreadSharer {
     ir::Stmt body = ir::Block::make(stmts);
     for (const auto& [variable, load] : reversed(ahead.loads)) body = ir::LetStmt::make(variable, of_own(load), body);
     if (nest_.let_var) body = ir::LetStmt::make(node, of_own(nest_.let_value), body);
-    body = ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, wanted, total - 1), body);
+    body = ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, wanted, total_ - 1), body);
     return side_ == 1 ? body : ir::LetStmt::make(wanted, row + part * apart_, body);
   }
 

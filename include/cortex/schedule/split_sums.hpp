@@ -179,23 +179,21 @@ class SumSplitter {
     const auto& loop = *s.as<ir::For>();
     constexpr std::int64_t own = quad;
     const std::int64_t all = own * parts_, whole = loop.dim.extent() / all, left = loop.dim.extent() % all;
-    const auto neighbours = [&](const ir::Expr& first, std::int64_t begin, std::int64_t end) {
-      Vector<ir::Stmt> stmts;
-      for (std::int64_t k = begin; k < end; ++k)
-        append(stmts, stmts_of(ir::substitute(over_terms(loop.body), {{loop.var.get(), first + k}})));
-      return ir::Block::make(stmts);
+    const ir::Stmt body = over_terms(loop.body);
+    const auto neighbours = [&](const ir::Expr& first, std::int64_t count) {
+      return consecutive(body, loop.var, first, count);
     };
     Vector<ir::Stmt> result;
     if (whole)
       result.push_back(
-          ir::For::make(loop.var, loop.dim, ir::imm(whole), loop.loop, neighbours(loop.var * all + p_ * own, 0, own)));
+          ir::For::make(loop.var, loop.dim, ir::imm(whole), loop.loop, neighbours(loop.var * all + p_ * own, own)));
     // Of what is left some parts have all their neighbours, and one has some.
     const ir::Expr first = ir::imm(whole * all) + p_ * own;
     if (left >= own)
-      result.push_back(ir::If::make(ir::binary(ir::BinaryOp::lt, p_, ir::imm(left / own)), neighbours(first, 0, own)));
+      result.push_back(ir::If::make(ir::binary(ir::BinaryOp::lt, p_, ir::imm(left / own)), neighbours(first, own)));
     if (left % own)
       result.push_back(
-          ir::If::make(ir::binary(ir::BinaryOp::eq, p_, ir::imm(left / own)), neighbours(first, 0, left % own)));
+          ir::If::make(ir::binary(ir::BinaryOp::eq, p_, ir::imm(left / own)), neighbours(first, left % own)));
     return ir::Block::make(result);
   }
 

@@ -25,15 +25,15 @@ KERNEL(cortex_kernel, THREADS) {
   const int* const b10 = (const int*)table[10];
   char* const structure = chip + 1024;
   const int structure_bytes = load(b3, 6);
-  const bool brought = structure_bytes <= 8192;
+  const bool brought = structure_bytes && structure_bytes <= 8192;
   if (brought) bring_near(structure, b3, structure_bytes);
   sync_block();
-  const int* const sb3 = brought && structure_bytes ? (const int*)(structure + ((const char*)b3 - (const char*)b3)) : b3;
-  const int* const sb5 = brought && structure_bytes ? (const int*)(structure + ((const char*)b5 - (const char*)b3)) : b5;
-  const int* const sb6 = brought && structure_bytes ? (const int*)(structure + ((const char*)b6 - (const char*)b3)) : b6;
-  const int* const sb7 = brought && structure_bytes ? (const int*)(structure + ((const char*)b7 - (const char*)b3)) : b7;
-  const int* const sb9 = brought && structure_bytes ? (const int*)(structure + ((const char*)b9 - (const char*)b3)) : b9;
-  const int* const sb10 = brought && structure_bytes ? (const int*)(structure + ((const char*)b10 - (const char*)b3)) : b10;
+  const int* const sb3 = brought ? (const int*)(structure + ((const char*)b3 - (const char*)b3)) : b3;
+  const int* const sb5 = brought ? (const int*)(structure + ((const char*)b5 - (const char*)b3)) : b5;
+  const int* const sb6 = brought ? (const int*)(structure + ((const char*)b6 - (const char*)b3)) : b6;
+  const int* const sb7 = brought ? (const int*)(structure + ((const char*)b7 - (const char*)b3)) : b7;
+  const int* const sb9 = brought ? (const int*)(structure + ((const char*)b9 - (const char*)b3)) : b9;
+  const int* const sb10 = brought ? (const int*)(structure + ((const char*)b10 - (const char*)b3)) : b10;
   UNROLL("unroll 8")
   for (int i0 = 0; i0 < 2; ++i0) {
     const int v1 = i0 * 32;

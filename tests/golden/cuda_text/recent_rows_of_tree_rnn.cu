@@ -30,15 +30,15 @@ KERNEL(cortex_kernel, THREADS) {
   float* const b15 = (float*)table[15];
   char* const structure = chip + 3072;
   const int structure_bytes = load(b3, 6);
-  const bool brought = structure_bytes <= 8192;
+  const bool brought = structure_bytes && structure_bytes <= 8192;
   if (brought) bring_near(structure, b3, structure_bytes);
   sync_block();
-  const int* const sb3 = brought && structure_bytes ? (const int*)(structure + ((const char*)b3 - (const char*)b3)) : b3;
-  const int* const sb7 = brought && structure_bytes ? (const int*)(structure + ((const char*)b7 - (const char*)b3)) : b7;
-  const int* const sb10 = brought && structure_bytes ? (const int*)(structure + ((const char*)b10 - (const char*)b3)) : b10;
-  const int* const sb11 = brought && structure_bytes ? (const int*)(structure + ((const char*)b11 - (const char*)b3)) : b11;
-  const int* const sb12 = brought && structure_bytes ? (const int*)(structure + ((const char*)b12 - (const char*)b3)) : b12;
-  const int* const sb13 = brought && structure_bytes ? (const int*)(structure + ((const char*)b13 - (const char*)b3)) : b13;
+  const int* const sb3 = brought ? (const int*)(structure + ((const char*)b3 - (const char*)b3)) : b3;
+  const int* const sb7 = brought ? (const int*)(structure + ((const char*)b7 - (const char*)b3)) : b7;
+  const int* const sb10 = brought ? (const int*)(structure + ((const char*)b10 - (const char*)b3)) : b10;
+  const int* const sb11 = brought ? (const int*)(structure + ((const char*)b11 - (const char*)b3)) : b11;
+  const int* const sb12 = brought ? (const int*)(structure + ((const char*)b12 - (const char*)b3)) : b12;
+  const int* const sb13 = brought ? (const int*)(structure + ((const char*)b13 - (const char*)b3)) : b13;
   sync_cluster();
   UNROLL("unroll 8")
   for (int i0 = 0; i0 < 4; ++i0) {
