@@ -1,6 +1,8 @@
 // A process may fork whatever its threads do.
 #include "cortex/base/mutex.hpp"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -11,6 +13,31 @@
 
 using namespace cortex;
 using cortex::test::in_child;
+
+TEST_CASE("a fork that has begun waits for a process's first mutex", "[mutex]") {
+  // What the fork runs first: meanwhile another thread takes a mutex, the process's first if no other case ran before.
+  static Mutex mutex;
+  static std::atomic<bool> held{false};
+  static std::thread holder;
+  static bool holds = true;
+  pthread_atfork(
+      [] {
+        if (!holds) return;
+        holds = false;
+        holder = std::thread([] {
+          const Lock lock(mutex);
+          held = true;
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        });
+        while (!held) std::this_thread::yield();
+      },
+      nullptr, nullptr);
+  CHECK(in_child([] {
+          const Lock lock(mutex);
+          return 7;
+        }) == 7);
+  holder.join();
+}
 
 TEST_CASE("a mutex that another thread holds when the process forks is free in the child", "[mutex]") {
   Mutex mutex, inner;

@@ -11,20 +11,20 @@ namespace cortex {
 
 namespace detail {
 
+#if defined(PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP)
+inline constexpr pthread_rwlock_t nobody_forks = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+#else
+inline constexpr pthread_rwlock_t nobody_forks = PTHREAD_RWLOCK_INITIALIZER;
+#endif
+
 /// Shared by the threads that hold a mutex, and a fork's alone. Who waits for it goes before threads that come later,
 /// where the C library has such a lock: else many that come and go would keep a fork waiting.
-inline pthread_rwlock_t& forking() {
-#if defined(PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP)
-  static constexpr pthread_rwlock_t free = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-#else
-  static constexpr pthread_rwlock_t free = PTHREAD_RWLOCK_INITIALIZER;
-#endif
-  static pthread_rwlock_t lock = free;
-  [[maybe_unused]] static const int registered =
-      ::pthread_atfork([] { ::pthread_rwlock_wrlock(&lock); }, [] { ::pthread_rwlock_unlock(&lock); },
-                       [] { lock = free; });  // another thread has locked it, as the child sees it
-  return lock;
-}
+inline constinit pthread_rwlock_t forking = nobody_forks;
+
+/// Set when the library is loaded: a fork while the first thread sets it would know nothing of that thread's mutex.
+inline const int fork_waits =
+    ::pthread_atfork([] { ::pthread_rwlock_wrlock(&forking); }, [] { ::pthread_rwlock_unlock(&forking); },
+                     [] { forking = nobody_forks; });  // another thread has locked it, as the child sees it
 
 /// How many mutexes this thread holds.
 inline int& mutexes_held() {
@@ -50,12 +50,12 @@ class Mutex {
 class [[nodiscard]] Lock {
  public:
   explicit Lock(Mutex& mutex) : mutex_(mutex.mutex_) {
-    if (detail::mutexes_held()++ == 0) ::pthread_rwlock_rdlock(&detail::forking());
+    if (detail::mutexes_held()++ == 0) ::pthread_rwlock_rdlock(&detail::forking);
     ::pthread_mutex_lock(&mutex_);
   }
   ~Lock() {
     ::pthread_mutex_unlock(&mutex_);
-    if (--detail::mutexes_held() == 0) ::pthread_rwlock_unlock(&detail::forking());
+    if (--detail::mutexes_held() == 0) ::pthread_rwlock_unlock(&detail::forking);
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
