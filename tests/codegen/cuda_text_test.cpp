@@ -99,9 +99,10 @@ TEST_CASE("shared memory is as large as the buffers on chip", "[cuda_text]") {
 
 TEST_CASE("a barrier of workers is that of the group, and one of the block where a group is one", "[cuda_text]") {
   using enum codegen::CudaBarrier;
-  CHECK_THAT(text_of(product(), cluster, 4), Contains("sync_cluster();\n  }\n  sync_cluster();\n}"));
+  const std::string after = "  if (launch.after) {\n    move_rows(rows_after(launch.call, group), worker);\n  }\n";
+  CHECK_THAT(text_of(product(), cluster, 4), Contains("sync_cluster();\n  }\n" + after + "  sync_cluster();\n}"));
   CHECK_THAT(text_of(product(), lock_based, 4), Contains("sync_grid(own, worker);"));
-  CHECK_THAT(text_of(product()), Contains("sync_block();\n  }\n}"));
+  CHECK_THAT(text_of(product()), Contains("sync_block();\n  }\n" + after + "}"));
 }
 
 TEST_CASE("the words of a barrier are a counter and arrivals, or two flags a block", "[cuda_text]") {

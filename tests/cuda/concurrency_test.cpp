@@ -36,7 +36,7 @@ struct Shared {
   void warm_up() {
     std::vector<cuda::Result> results;
     for (const OnFake& device : on)
-      for (int t = 0; t < threads; ++t) results.push_back(device(b.items.roots)), results.back().roots();
+      for (int t = 0; t < threads; ++t) results.push_back(device.run(b.items.roots, nullptr)), results.back().roots();
   }
   /// Runs `work(thread)` on all threads, which begin together; how many have thrown.
   template <class Work>

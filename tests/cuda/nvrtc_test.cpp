@@ -293,9 +293,9 @@ TEST_CASE("rows are moved, and letters copied, with several loads on their way b
     return text.substr(text.find(from), text.find("st.global.", text.find(from)) - text.find(from));
   };
   const char* const far = "ld.relaxed.sys.global.";
-  const std::string place = before_store(ptx(code->text.source()), ".entry cortex_place"),
+  const std::string rows = before_store(ptx(code->text.source()), ".entry cortex_kernel"),
                     letter = before_store(ptx(code->text.resident_source()), "barrier.red.or");
-  CHECK(occurrences(place, ".entry", "ld.global.u32") == 8 + 1);  // and how many words a row has
+  CHECK(occurrences(rows, ".entry", "ld.global.u32") == 8 + 1);  // and how many words a row has
   CHECK(occurrences(letter, "barrier.red.or", (far + std::string("v2.u64")).c_str()) == 4);
   CHECK(occurrences(letter, "barrier.red.or", (far + std::string("u64")).c_str()) == 1);  // of its table, and no head
 }

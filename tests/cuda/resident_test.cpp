@@ -189,12 +189,12 @@ TEST_CASE("results go to the host behind a meeting, where the program does not e
   const Schedule block = on_gpu(Group::block, 1, Where::automatic, false, 64, 4);
   const auto behind = [&](const auto& program) {
     const std::string text = cuda::compile(program, block, Gpu::of(90)).code().text.resident;
-    return text.substr(text.find("if (letter.num_after)"));
+    return text.substr(text.find("if (letter.after.count)"));
   };
   const auto logits = with_output();
   CHECK(occurrences(behind(tree_rnn_program()), "if", "sync_block();") == 0);
   CHECK(occurrences(behind(logits), "if", "sync_block();") == 1);
-  const auto gone = [](const std::string& s) { return without(s, "if (letter.num_after)", "sync_block();", "", 0); };
+  const auto gone = [](const std::string& s) { return without(s, "if (letter.after.count)", "sync_block();", "", 0); };
   CHECK(problem_of(logits, Shape::ragged, block, gone) != "");
 }
 

@@ -147,12 +147,14 @@ TEST_CASE("a call counts what it sends and launches, and is timed on request", "
     CHECK(result.counters().launches == 1);
     CHECK(result.counters().bytes_up == sent);
     CHECK(result.counters().device_bytes > sent + b.items.all.size() * 16 * sizeof(float));
-    CHECK(result.counters().bytes_down == 0);
+    const std::size_t landed = b.items.roots.size() * 16 * sizeof(float);
+    CHECK(result.counters().bytes_down == landed);
     result.root(0);
+    result.node(b.items.roots[0]);
     result.launch(nullptr);
     result.record(nullptr);
     CHECK(result.counters().launches == 2);
-    CHECK(result.counters().bytes_down == 16 * sizeof(float));
+    CHECK(result.counters().bytes_down == 2 * landed + 16 * sizeof(float));
     CHECK((result.counters().linearize_ns > 0) == timings);
     CHECK(result.counters().copy_ns == (timings ? 250000 : 0));
     CHECK(result.counters().kernel_ns == (timings ? 2000000 : 0));
@@ -167,14 +169,14 @@ TEST_CASE("rows that lie near each other come back in one transfer", "[cuda]") {
   const auto on = model.to(cuda::Device(fake.device()));
   std::vector<const Item*> roots(b.items.roots.begin(), b.items.roots.end());
   roots.push_back(roots[1]);  // also one that comes twice
-  cuda::Result result = on(roots);
+  cuda::Result result = on.run(roots, nullptr);
   const auto all = result.roots();
   CHECK(fake.downloads == 1);
   for (std::size_t r = 0; r < roots.size(); ++r)
     CHECK(std::equal(all.begin() + std::ptrdiff_t(r * 16), all.begin() + std::ptrdiff_t((r + 1) * 16),
                      result.root(r).begin()));
   const Items chain = forest(Shape::sequence, 1, 2000, 9);
-  cuda::Result ends = on(std::vector<const Item*>{chain.roots[0], &chain.all.front()});
+  cuda::Result ends = on.run(std::vector<const Item*>{chain.roots[0], &chain.all.front()}, nullptr);
   CHECK(ends.root(1) == ends.node(&chain.all.front()));
   fake.downloads = 0;
   CHECK(ends.roots().size() == 2 * 16);
@@ -188,7 +190,7 @@ TEST_CASE("roots of many groups, which lie apart, are gathered by a kernel", "[c
   const auto on = model.to(cuda::Device(fake.device()));
   const Items chains = forest(Shape::sequence, 4, 2000, 9);  // 64 bytes a node
   for (int call = 0; call < 2; ++call) {
-    cuda::Result result = on(chains.roots);
+    cuda::Result result = on.run(chains.roots, nullptr);
     fake.downloads = 0;
     const int launches = fake.launches;
     const auto all = result.roots();
@@ -199,6 +201,43 @@ TEST_CASE("roots of many groups, which lie apart, are gathered by a kernel", "[c
       CHECK(std::equal(all.begin() + std::ptrdiff_t(r * 16), all.begin() + std::ptrdiff_t((r + 1) * 16),
                        result.root(r).begin()));
   }
+}
+
+TEST_CASE("the kernel of a call that waits writes the first state of its roots to the host", "[cuda]") {
+  const Bound b;
+  for (const Schedule& way : {on_gpu(Group::block, 1), on_gpu(Group::cluster, 2), on_gpu(Group::grid, 3)}) {
+    FakeCuda fake;
+    fake.gpu.multiprocessors = 6;
+    fake.order = {Interleaving::random, 13};
+    auto model = cuda::compile(b.program, way, fake.gpu);
+    bind_all<float>(model, b.weights);
+    const auto on = model.to(cuda::Device(fake.device()));
+    cuda::Result result = on(b.items.roots);
+    const auto all = result.roots();
+    const auto second = result.root(1);
+    CHECK(fake.launches == 1);
+    CHECK(fake.downloads == 0);
+    CHECK(fake.problem == "");
+    CHECK(difference(all, b.right) <= 1);
+    CHECK(std::equal(second.begin(), second.end(), all.begin() + 16));
+    cuda::Result left = on.run(b.items.roots, nullptr);
+    left.wait();
+    CHECK(left.counters().bytes_down == 0);
+    CHECK(left.roots() == all);
+    CHECK(result.node(b.items.roots[1]) == second);  // on the device as well
+  }
+}
+
+TEST_CASE("roots that land on the host are those of the last launch", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  cuda::Result result = on(b.items.roots);
+  const auto all = result.roots();
+  result.launch(nullptr);  // which nobody waits for but who asks for results
+  CHECK(result.root(1) == std::vector<float>(all.begin() + 16, all.begin() + 32));
+  CHECK(result.ready());
 }
 
 TEST_CASE("results have addresses on the device", "[cuda]") {

@@ -344,8 +344,6 @@ class FakeCuda {
     std::uint64_t words = 0;
     if (name == "cortex_gather")
       with(function.kernel->gather, *static_cast<const codegen::CudaGather*>(argument));
-    else if (name == "cortex_place")
-      with(function.kernel->place, *static_cast<const codegen::CudaPlace*>(argument));
     else
       with(function.kernel->entry, *static_cast<const codegen::CudaLaunch*>(argument)),
           words = static_cast<const codegen::CudaLaunch*>(argument)->words;

@@ -59,8 +59,7 @@ inline void FakeCuda::about_code(jit::CudaDriver& d) {
     }
     const HostKernel* kernel = nullptr;
     std::memcpy(&kernel, image, sizeof kernel);
-    *module = new Module{
-        {{kernel, "cortex_kernel"}, {kernel, "cortex_gather"}, {kernel, "cortex_place"}, {kernel, "cortex_resident"}}};
+    *module = new Module{{{kernel, "cortex_kernel"}, {kernel, "cortex_gather"}, {kernel, "cortex_resident"}}};
     return ++now().objects_, 0;
   };
   d.ModuleUnload = [](void* module) {

@@ -23,7 +23,6 @@ class HostKernel {
  public:
   using Entry = void (*)(codegen::CudaLaunch);
   using Gather = void (*)(codegen::CudaGather);
-  using Place = void (*)(codegen::CudaPlace);
   using Resident = void (*)(codegen::CudaService);
 
   /// Compiles a source in which the emulation stands for the device; its log in `log`, null if it is refused. What was
@@ -36,7 +35,6 @@ class HostKernel {
   }
   Entry entry = nullptr;
   Gather gather = nullptr;  // these null in a source without them
-  Place place = nullptr;
   Resident resident = nullptr;
 
  private:
@@ -76,7 +74,6 @@ class HostKernel {
     auto kernel = std::make_shared<HostKernel>();
     kernel->entry = reinterpret_cast<Entry>(::dlsym(library, "cortex_kernel"));
     kernel->gather = reinterpret_cast<Gather>(::dlsym(library, "cortex_gather"));
-    kernel->place = reinterpret_cast<Place>(::dlsym(library, "cortex_place"));
     kernel->resident = reinterpret_cast<Resident>(::dlsym(library, "cortex_resident"));
     return kernel;
   }

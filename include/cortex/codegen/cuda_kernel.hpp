@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cortex/codegen/cuda_prelude.hpp"
-#include "cortex/codegen/cuda_rows.hpp"
+#include "cortex/codegen/cuda_call.hpp"
 #include "cortex/codegen/cuda_serve.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -34,9 +34,11 @@ inline bool is_structure(const ir::BufferInfo& buffer) {
 
 /// What the kernel is given, by value, in this order. All pointers are of the device.
 struct CudaLaunch {
-  std::uint64_t tables;  // [blocks of the launch][buffers of the program]: where each buffer is; 0 for those on chip
-  std::uint64_t words;   // [groups][cuda_barrier_words]: zero before the first launch, then left alone
-  std::uint64_t fault;   // [3] int32: see `Group` in the prelude
+  std::uint64_t call;       // each group's part, see `cuda_parts`; in its tables 0 for buffers on chip
+  std::uint64_t words;      // [groups][cuda_barrier_words]: zero before the first launch, then left alone
+  std::uint64_t fault;      // [3] int32: see `Group` in the prelude
+  std::int32_t before = 0;  // whether any group has rows to move before the program runs,
+  std::int32_t after = 0;   // and after it
 };
 
 /// How many words of 64 bits a group's barrier needs.
@@ -45,22 +47,20 @@ inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
   return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
 }
 
-/// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` and `cortex_place`
-/// beside it. And the source of one that stays on the device, `cortex_resident`.
+/// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` beside it.
+/// And the source of one that stays on the device, `cortex_resident`.
 struct CudaText {
   std::string settings, kernel, resident;  // before and after the preludes
   CudaBarrier barrier = CudaBarrier::none;
   std::int64_t chip_bytes = 0;  // of shared memory a block
-  int buffers = 0;              // of the program
 
   std::string source(std::string_view device_prelude = cuda_device_prelude) const {
     std::string text = preludes(device_prelude);
-    text += cuda_rows;
+    text += cuda_gather;
     return text += kernel;
   }
   std::string resident_source(std::string_view device_prelude = cuda_device_prelude) const {
-    std::string text = "#define BUFFERS " + std::to_string(buffers) + "\n";
-    text += preludes(device_prelude);
+    std::string text = preludes(device_prelude);
     text += cuda_serve;
     return text += resident;
   }
@@ -72,6 +72,7 @@ struct CudaText {
     text += cuda_common_prelude;
     if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
     if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
+    text += cuda_parts;
     return text;
   }
 };

@@ -285,24 +285,6 @@ DEVICE void bring_near(char* to, const int* from, int bytes) {
   for (int i = thread_number(); i < bytes / 4; i += THREADS) store_chip((int*)to, i, load(from, i));
 }
 
-// A row of words of 4 bytes, by a warp: `moves` says from where, to where, and how many. A store waits for its load, so
-// a thread has several loads on their way before the first store.
-DEVICE void move_row(const u64* moves, long long row) {
-  constexpr int at_once = 8;
-  const int* const from = (const int*)load(moves, 3 * row);
-  int* const to = (int*)load(moves, 3 * row + 1);
-  const int words = (int)load(moves, 3 * row + 2);
-  for (int i = thread_number() % 32; i < words; i += 32 * at_once) {
-    int part[at_once];
-    UNROLL("unroll")
-    for (int k = 0; k < at_once; ++k)
-      if (i + 32 * k < words) part[k] = load(from, i + 32 * k);
-    UNROLL("unroll")
-    for (int k = 0; k < at_once; ++k)
-      if (i + 32 * k < words) store(to, i + 32 * k, part[k]);
-  }
-}
-
 // The barriers of a group whose blocks meet in global memory. A debug build gives up after SPIN_LIMIT looks, says which
 // block is missing, and lets the kernel run to its end.
 struct Group {

@@ -50,7 +50,7 @@ struct CudaService {
 /// What the host writes.
 struct CudaMail {
   std::uint64_t posted;  // released after the others
-  std::uint64_t letter;  // pinned memory: [groups][4 + blocks * buffers] words, then each group's arrays
+  std::uint64_t letter;  // pinned memory: a call, see `cuda_parts`
   std::uint64_t room;    // the device's memory for the same
 };
 
@@ -62,7 +62,6 @@ struct CudaAnswers {
 
 /// How many words of 64 bits a launch of so many blocks needs on its desk.
 inline int cuda_desk_words(int blocks) { return 32 + 16 * blocks; }
-inline constexpr int cuda_letter_head = 4;  // words of a group before its tables: as `Letter` in the source
 
 inline constexpr std::string_view cuda_serve = R"cuda(
 // ---- calls from a mailbox ----
@@ -163,16 +162,14 @@ DEVICE bool follow(const Launch& launch, int group) {
     return groups;
   }
 }
-// Where a group's part of the letter begins: with its head, of 4 words, and behind that a table for each of its blocks.
-DEVICE long long part_of(int group) { return (long long)group * (4 + BLOCKS * BUFFERS); }
 DEVICE void read_head(const Launch& launch, int group) {
   const u64* const letter_at = (const u64*)load(launch.desk, letter);
   const long long head = part_of(group);
   const u64 from = load_far(letter_at, head), size = load_far(letter_at, head + 1);
-  const u64 rows_before = load_far(letter_at, head + 2), rows_after = load_far(letter_at, head + 3);
+  const u64 num_before = load_far(letter_at, head + 2), num_after = load_far(letter_at, head + 3);
   u64* const state = state_of(launch);
   store(state, arrays, from), store(state, bytes, size);
-  store(state, before, rows_before), store(state, after, rows_after);
+  store(state, before, num_before), store(state, after, num_after);
 }
 DEVICE bool take_call(const Launch& launch, int group) {
   bool none = false;
@@ -187,20 +184,20 @@ DEVICE void end_call(const Launch& launch) {
   if (thread_number() == 0) add_acquire_release(launch.desk + finished, 1);
 }
 
-// A group's part of a letter: the rows that go to their places before the program runs, and after it.
+// A block's part of a letter.
 struct Letter {
-  const u64 *table, *before, *after;
-  int num_before, num_after;
+  const u64* table;
+  Rows before, after;
 };
 // Copies a block's tables, and its share of the group's arrays, which are all there after the group's barrier. Behind the
 // arrays are the rows.
 DEVICE Letter open_letter(const Launch& launch, int group, int worker) {
-  const long long table = part_of(group) + 4 + worker * BUFFERS;
+  const long long table = table_of(group, worker);
   const u64* const from = (const u64*)load(launch.desk, letter);
   u64* const to = (u64*)load(launch.desk, room);
   const u64* const state = state_of(launch);
   const long long begin = load(state, arrays), size = load(state, bytes);
-  const int rows_before = (int)load(state, before), rows_after = (int)load(state, after);
+  const int num_before = (int)load(state, before), num_after = (int)load(state, after);
   const Wide* const far = (const Wide*)(from + begin / 8);
   Wide* const near = (Wide*)(to + begin / 8);
   const long long count = size / 16;
@@ -221,16 +218,12 @@ DEVICE Letter open_letter(const Launch& launch, int group, int worker) {
   }
   if (own < BUFFERS) store(to, table + own, place);
   for (int i = own + THREADS; i < BUFFERS; i += THREADS) store(to, table + i, load_far(from, table + i));
-  const u64* const rows = to + (begin + size) / 8 - 3 * (rows_before + rows_after);
-  return {to + table, rows, rows + 3 * rows_before, rows_before, rows_after};
+  const u64* const rows = to + (begin + size) / 8 - 3 * (num_before + num_after);
+  return {to + table, {rows, num_before}, {rows + 3 * num_before, num_after}};
 }
 // Of all threads, when the group has met.
 DEVICE void letter_is_open(const Launch& launch) {
   if (block_number() == 0 && thread_number() == 0) store(state_of(launch), opened, clock_ns());
-}
-DEVICE void move_rows(const u64* rows, int count, int worker) {
-  constexpr int warps = THREADS / 32;
-  for (int row = worker * warps + thread_number() / 32; row < count; row += BLOCKS * warps) move_row(rows, row);
 }
 )cuda";
 

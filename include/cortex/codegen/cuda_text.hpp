@@ -43,12 +43,17 @@ class CudaTextPrinter {
 
   CudaText text() {
     heading();
+    line("const u64* const table = launch.call + table_of(group, worker);");
     buffers([](const ir::Buffer&) { return true; }, "table");
-    bring_structure();
     barrier_words();
+    line("if (launch.before) {");
+    scoped([&] { line("move_rows(rows_before(launch.call, group), worker);"), meet(ir::Meeting::workers); });
+    bring_structure();
     // Nor may a block write to the memory of one that has not begun.
     if (mirrors_ && options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
     stmt(program_.body);
+    line("if (launch.after) {");
+    scoped([&] { move_rows_after(program_.body, "rows_after(launch.call, group)"); });
     // A block must not end while others of its cluster may still look for it.
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
     CudaText result;
@@ -60,10 +65,10 @@ class CudaTextPrinter {
     define("BLOCKS", options_.blocks);
     define("THREADS", options_.threads);
     define("SPIN_LIMIT", options_.spin_limit);
-    result.buffers = int(program_.buffers.size());
+    define("BUFFERS", std::int64_t(program_.buffers.size()));
     result.kernel =
-        "\n// ---- the program ----\nstruct Launch {\n  void* const* tables;\n  u64* words;\n  volatile int* "
-        "fault;\n};\n" +
+        "\n// ---- the program ----\nstruct Launch {\n  const u64* call;\n  u64* words;\n  volatile int* fault;\n  "
+        "int before, after;\n};\n" +
         std::string("KERNEL(cortex_kernel, THREADS) {\n") + text_ + "}\n";
     return result;
   }
@@ -84,16 +89,13 @@ class CudaTextPrinter {
       line("const Letter letter = open_letter(launch, group, worker);");
       meet(ir::Meeting::workers);
       line("letter_is_open(launch);");
-      line("if (letter.num_before) {");
-      scoped([&] { line("move_rows(letter.before, letter.num_before, worker);"), meet(ir::Meeting::workers); });
+      line("if (letter.before.count) {");
+      scoped([&] { line("move_rows(letter.before, worker);"), meet(ir::Meeting::workers); });
       buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "letter.table");
       bring_structure();
       stmt(split.rest);
-      line("if (letter.num_after) {");
-      scoped([&] {
-        if (!have_met(split.rest, true)) meet(ir::Meeting::workers);
-        line("move_rows(letter.after, letter.num_after, worker);");
-      });
+      line("if (letter.after.count) {");
+      scoped([&] { move_rows_after(split.rest, "letter.after"); });
       line("end_call(launch);");
     });
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
@@ -118,11 +120,13 @@ class CudaTextPrinter {
     return s.as<ir::Prefetch>() && before;
   }
 
+  void move_rows_after(const ir::Stmt& program, const char* rows) {
+    if (!have_met(program, true)) meet(ir::Meeting::workers);
+    line("move_rows(", rows, ", worker);");
+  }
+
   void heading() {
     line("const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;");
-    if (!resident_)
-      line("void* const* const table = launch.tables + block_number() * ", std::to_string(program_.buffers.size()),
-           ";");
   }
 
   /// Those buffers for which `wanted(buffer)`: in shared memory, or where the array `table` says.
@@ -141,9 +145,7 @@ class CudaTextPrinter {
         chip_bytes_ += ir::chip_bytes(*buffer);
       } else {
         const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*", at = std::to_string(i);
-        const bool written = resident_ && !(buffer->role == ir::Role::weight);  // while the kernel runs
-        line(pointer, " const ", name, " = (", pointer, ")",
-             written ? "load(" + std::string(table) + ", " + at + ")" : std::string(table) + "[" + at + "]", ";");
+        line(pointer, " const ", name, " = (", pointer, ")load(", table, ", ", at, ");");
       }
     }
   }

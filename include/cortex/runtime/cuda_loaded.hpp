@@ -42,9 +42,8 @@ class CudaLoaded {
   const CudaSource& source() const { return *source_; }
   const std::shared_ptr<const CudaDevice>& device() const { return device_; }
   jit::CudaHandle function() const { return function_; }
-  /// Of `codegen::cuda_rows`.
+  /// Of `codegen::cuda_gather`.
   jit::CudaHandle gather() const { return gather_; }
-  jit::CudaHandle place() const { return place_; }
   /// Among how many groups the roots of a call can be shared.
   int most_groups() const { return most_groups_; }
 
@@ -146,7 +145,7 @@ class CudaLoaded {
       device_->call("cuModuleGetFunction",
                     [&](const jit::CudaDriver& d) { return d.ModuleGetFunction(&function, module_, name); });
     };
-    find(function_, "cortex_kernel"), find(gather_, "cortex_gather"), find(place_, "cortex_place");
+    find(function_, "cortex_kernel"), find(gather_, "cortex_gather");
     most_groups_ = groups_at_once(*device_, code, function_);
     if (const int asked = code.executable->schedule.num_groups) most_groups_ = std::min(most_groups_, asked);
   }
@@ -166,7 +165,7 @@ class CudaLoaded {
   const std::shared_ptr<const CudaSource> source_;
   const std::shared_ptr<const CudaDevice> device_;
   jit::CudaImage image_;
-  jit::CudaHandle module_ = nullptr, function_ = nullptr, gather_ = nullptr, place_ = nullptr;
+  jit::CudaHandle module_ = nullptr, function_ = nullptr, gather_ = nullptr;
   int most_groups_ = 0;
   Mutex mutex_;
   std::shared_ptr<const CudaWeights> weights_;
@@ -178,16 +177,20 @@ class CudaLoaded {
 class CudaCall {
  public:
   CudaCall() = default;
-  explicit CudaCall(std::shared_ptr<CudaLoaded> loaded)
-      : loaded_(std::move(loaded)), workspace_(loaded_->take()), most_groups_(loaded_->most_groups()) {}
+  CudaCall(std::shared_ptr<CudaLoaded> loaded, CudaLanding landing)
+      : loaded_(std::move(loaded)),
+        workspace_(loaded_->take()),
+        most_groups_(loaded_->most_groups()),
+        landing_(landing) {}
   /// For a kernel that stays on the device, with so many groups.
-  CudaCall(std::shared_ptr<CudaLoaded> loaded, int groups) : CudaCall(std::move(loaded)) {
-    most_groups_ = groups, layout_ = CudaLayout::letter;
+  CudaCall(std::shared_ptr<CudaLoaded> loaded, int groups) : CudaCall(std::move(loaded), CudaLanding::roots) {
+    most_groups_ = groups, way_ = CudaWay::letter;
   }
   CudaCall(CudaCall&&) noexcept = default;
   CudaCall& operator=(CudaCall&& other) noexcept {
     std::swap(loaded_, other.loaded_), std::swap(workspace_, other.workspace_);
-    std::swap(most_groups_, other.most_groups_), std::swap(layout_, other.layout_);
+    std::swap(most_groups_, other.most_groups_), std::swap(way_, other.way_);
+    std::swap(landing_, other.landing_);
     return *this;
   }
   ~CudaCall() {
@@ -206,15 +209,15 @@ class CudaCall {
     const std::shared_ptr<const CudaWeights> weights = loaded_->weights();
     for (std::size_t g = 0; g < groups; ++g)
       if (&workspace_->checked_weights(g) != weights->host.value.get()) return false;
-    workspace_->prepare(groups, weights, layout_);
+    workspace_->prepare(groups, weights, way_, landing_);
     return true;
   }
   void launch(jit::CudaHandle stream) {
-    if (layout_ == CudaLayout::letter)
+    if (way_ == CudaWay::letter)
       throw Error(Code::invalid_argument,
                   "a call of a resident model is made by the kernel that stays on the device, and not on a stream: to "
                   "launch one, or to capture it into a graph, prepare it with the model on the device");
-    workspace_->launch(loaded_->function(), loaded_->place(), stream);
+    workspace_->launch(loaded_->function(), stream);
   }
   void gather(const StateView& state, jit::CudaPointer out, jit::CudaHandle stream) {
     workspace_->gather(loaded_->gather(), state, out, stream);
@@ -225,7 +228,8 @@ class CudaCall {
   std::shared_ptr<CudaLoaded> loaded_;
   std::unique_ptr<CudaWorkspace> workspace_;
   int most_groups_ = 0;
-  CudaLayout layout_ = CudaLayout::upload;
+  CudaWay way_ = CudaWay::transfer;
+  CudaLanding landing_ = CudaLanding::none;
 };
 
 }  // namespace cortex::runtime

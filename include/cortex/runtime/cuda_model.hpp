@@ -104,12 +104,13 @@ class OnDevice {
       : loaded_(std::move(loaded)), structure_(runtime::structure_of(loaded_->source().code->executable->graph)) {}
 
   /// Roots as a functor takes them: a node, a pointer, a range of either; or an arena and indices. Waits for the
-  /// results, which stay on the device until they are asked for. In order with what the default stream has been given,
-  /// but on a stream of the library's own: so it may also be called while another thread captures a stream, when the
-  /// default one may not be used.
+  /// results: the kernel writes the first state of the roots to the host as well, up to 128 KB of dense rows, and what
+  /// else is asked for is copied then. In order with what the default stream has been given, but on a stream of the
+  /// library's own: so it may also be called while another thread captures a stream, when the default one may not be
+  /// used.
   template <class... Roots>
   Result operator()(Roots&&... roots) const {
-    Result result = prepare(roots...);
+    Result result = laid_out(runtime::CudaLanding::roots, roots...);
     result.launch(loaded_->device()->ordered_stream());
     result.wait();
     return result;
@@ -123,7 +124,7 @@ class OnDevice {
   auto try_call(Roots&&... roots) const {
     return attempt([&] { return (*this)(roots...); });
   }
-  /// The same without waiting, on `stream`.
+  /// The same without waiting, on `stream`; results stay on the device until they are asked for.
   template <class Roots>
   Result run(Roots&& roots, Stream stream) const {
     return run_on(stream, roots);
@@ -140,9 +141,7 @@ class OnDevice {
   /// allocates, so a stream that is being captured takes it into a graph.
   template <class... Roots>
   Result prepare(Roots&&... roots) const {
-    runtime::CudaCall call(loaded_);
-    const std::size_t count = timed_lay_out(call, roots...);
-    return Result(std::move(call), count);
+    return laid_out(runtime::CudaLanding::none, roots...);
   }
   Result prepare(std::initializer_list<const Node*> roots) const { return prepare(std::span(roots)); }
   Result prepare(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
@@ -199,6 +198,13 @@ class OnDevice {
     Result result = prepare(roots...);
     result.launch(stream);
     return result;
+  }
+
+  template <class... Roots>
+  Result laid_out(runtime::CudaLanding landing, Roots&... roots) const {
+    runtime::CudaCall call(loaded_, landing);
+    const std::size_t count = timed_lay_out(call, roots...);
+    return Result(std::move(call), count);
   }
 
   template <class... Roots>

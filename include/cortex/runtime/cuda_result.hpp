@@ -155,6 +155,7 @@ class Result {
   template <class T>
   Vector<T> root_of(std::size_t root, const runtime::StateView& view) {
     const auto [group, number] = find(root);
+    wait();
     if (const std::byte* const landed = landed_of(view)) {
       Vector<T> dense(std::size_t(view.size));
       runtime::detail::copy_dense(view, landed + root * view.row_bytes, dense.data());
@@ -206,7 +207,7 @@ class Result {
     });
     return all;
   }
-  /// The rows of a state at the roots, if they have come to the host with the answer of a resident model.
+  /// The rows of a state at the roots, if the kernel has written them to the host.
   const std::byte* landed_of(const runtime::StateView& view) const {
     return &view == plan().states.data() ? call_->landed() : nullptr;
   }

@@ -32,7 +32,7 @@ class CudaTableRun {
         stream_(device_->own_stream()),
         blocks_(std::size_t(code.shape.blocks)),
         nodes_(program_, tabulation, extents) {
-    Vector<jit::CudaPointer> pointers(blocks_ * program_.buffers.size());
+    Vector<jit::CudaPointer> pointers(std::size_t(codegen::cuda_part_head) + blocks_ * program_.buffers.size());
     try {
       place(weights, pointers);
       run(code, function, pointers);
@@ -53,7 +53,7 @@ class CudaTableRun {
   static constexpr std::size_t alignment = 256;
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-  /// Finds memory for all buffers; `pointers`: [blocks of a group, buffers of the program].
+  /// Finds memory for all buffers; `pointers`: a group's part of a call, without arrays (`codegen::cuda_parts`).
   void place(const Vector<std::shared_ptr<const CudaBlock>>& weights, Vector<jit::CudaPointer>& pointers) {
     const std::size_t num_buffers = program_.buffers.size();
     for (std::size_t b = 0; b < num_buffers; ++b) {
@@ -64,7 +64,8 @@ class CudaTableRun {
       }
       memory_.push_back(weights[b] ? weights[b] : memory_of(buffer));
       const std::size_t own = buffer.scope == ir::Scope::worker && !weights[b] ? memory_[b]->size() / blocks_ : 0;
-      for (std::size_t w = 0; w < blocks_; ++w) pointers[w * num_buffers + b] = memory_[b]->at() + w * own;
+      for (std::size_t w = 0; w < blocks_; ++w)
+        pointers[std::size_t(codegen::cuda_part_head) + w * num_buffers + b] = memory_[b]->at() + w * own;
     }
   }
 
@@ -89,12 +90,12 @@ class CudaTableRun {
 
   void run(const CudaExecutable& code, jit::CudaHandle function, const Vector<jit::CudaPointer>& pointers) const {
     const std::size_t words = std::size_t(codegen::cuda_barrier_words(code.text.barrier, int(blocks_))) * 8;
-    const std::shared_ptr<CudaBlock> table = zeros(aligned(pointers.size() * sizeof(jit::CudaPointer))),
+    const std::shared_ptr<CudaBlock> part = zeros(aligned(pointers.size() * sizeof(jit::CudaPointer))),
                                      barrier = zeros(alignment + words);
     device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(table->at(), pointers.data(), pointers.size() * sizeof(jit::CudaPointer), stream_);
+      return d.MemcpyHtoDAsync(part->at(), pointers.data(), pointers.size() * sizeof(jit::CudaPointer), stream_);
     });
-    codegen::CudaLaunch launch{table->at(), barrier->at() + alignment, barrier->at()};
+    codegen::CudaLaunch launch{part->at(), barrier->at() + alignment, barrier->at()};
     void* parameters[] = {&launch};
     LaunchAttributes attributes;
     const jit::cuda::LaunchConfig config = launch_config(code, 1, stream_, attributes);

@@ -54,9 +54,12 @@ struct CudaRoots {
   }
 };
 
-/// How a call lies in memory: as what one transfer brings to the device before a launch, or as a letter to a kernel
-/// that stays there, of which each group has a part (`codegen::CudaMail`).
-enum class CudaLayout { upload, letter };
+/// How a call comes to the device: one transfer brings it before a launch, or a kernel that stays there fetches it
+/// (`codegen::CudaMail`).
+enum class CudaWay { transfer, letter };
+
+/// Whether the kernel writes the first state of the roots to memory of the host, too, if that is worth it.
+enum class CudaLanding { none, roots };
 
 /// Used by one call at a time. It grows to the largest call that it has served; after that a call allocates nothing.
 class CudaWorkspace {
@@ -93,12 +96,11 @@ class CudaWorkspace {
 
   /// Lays out a call on what the linearizers of the first `count` groups have numbered, for `weights`. Allocates if it
   /// is larger than all before it, and waits for the last call of this workspace.
-  void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights, CudaLayout layout) {
+  void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights, CudaWay way, CudaLanding landing) {
     const std::int64_t before = is_timed() ? now_ns() : 0;
     finish();
     if (is_timed()) linearizing_since_ns_ += now_ns() - before;  // a wait is no linearization
-    num_groups_ = count, num_landed_ = 0;
-    head_ = layout == CudaLayout::letter ? std::size_t(codegen::cuda_letter_head) : 0;
+    num_groups_ = count, way_ = way;
     counters_ = {};
     weights_ = std::move(weights);
     counts_.resize(count);
@@ -109,7 +111,8 @@ class CudaWorkspace {
     list_roots();
     provide_tensors();
     list_moves();
-    if (!head_) provide_words();
+    provide_landing(landing);
+    if (way_ == CudaWay::transfer) provide_words();
     write_upload();
     counters_.bytes_up = upload_bytes_;
   }
@@ -121,18 +124,19 @@ class CudaWorkspace {
   /// The call has been served; its times, and how often the kernel had to be launched for it.
   void note_served(int launches, std::int64_t copy_ns, std::int64_t serve_ns) {
     counters_.launches = launches;
-    counters_.bytes_down = num_landed_ * first_state().row_bytes;
+    counters_.bytes_down += num_landed_ * first_state().row_bytes;
     if (is_timed()) counters_.copy_ns = copy_ns, counters_.kernel_ns = serve_ns;
   }
-  /// The first state of the roots if it has come with the answer, a row each; else null.
-  const std::byte* landed() const { return num_landed_ ? answer_.data() : nullptr; }
+  /// The first state of the roots if the kernel writes it to the host, a row each; else null.
+  const std::byte* landed() const { return num_landed_ ? landed_.data() : nullptr; }
 
   /// Sends the arrays up and launches the kernel, on `stream`, after what this workspace has been used for so far.
   /// Does not wait, allocates nothing, and can be captured into a graph.
-  void launch(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
+  void launch(jit::CudaHandle function, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
-    in_order(stream, [&] { send(function, place, stream); });
-    counters_.launches += moves_.empty() ? 1 : 2;
+    in_order(stream, [&] { send(function, stream); });
+    ++counters_.launches;
+    counters_.bytes_down += num_landed_ * first_state().row_bytes;
   }
 
   /// Writes a state's rows at the roots to `out` on the device, dense and one after the other: on `stream`, in the
@@ -142,7 +146,7 @@ class CudaWorkspace {
     const std::size_t words = size_of(state.dtype) / 4;
     const Vector<std::int64_t>& begin = state.runs.begin;
     codegen::CudaGather what;
-    what.tables = upload_.at(), what.roots = upload_.at() + roots_at_, what.out = out;
+    what.call = upload_.at(), what.roots = upload_.at() + roots_at_, what.out = out;
     what.row = std::int64_t(state.row_bytes / 4), what.buffer = state.buffer;
     what.run = std::int32_t(state.runs.length * std::int64_t(words)), what.runs = std::int32_t(begin.size());
     what.stride = begin.size() > 1 ? std::int32_t(begin[1] * std::int64_t(words)) : 0;
@@ -155,7 +159,7 @@ class CudaWorkspace {
     config.block[0] = unsigned(codegen::cuda_gather_threads), config.block[1] = config.block[2] = 1;
     config.stream = stream;
     in_order(stream, [&] {
-      if (head_) send_roots(stream);
+      if (way_ == CudaWay::letter) send_roots(stream);
       device_->call("a kernel's launch",
                     [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     });
@@ -202,7 +206,7 @@ class CudaWorkspace {
     CudaCounters counters = counters_;
     counters.device_bytes = upload_.size() + words_.size();
     for (const CudaBlock& tensor : tensors_) counters.device_bytes += tensor.size();
-    if (stopwatch_ && counters.launches && !head_) {
+    if (stopwatch_ && counters.launches && way_ == CudaWay::transfer) {
       counters.copy_ns = stopwatch_->between(CudaStopwatch::before_copy, CudaStopwatch::before_kernel);
       counters.kernel_ns = stopwatch_->between(CudaStopwatch::before_kernel, CudaStopwatch::after_kernel);
     }
@@ -302,29 +306,19 @@ class CudaWorkspace {
   }
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-  void send(jit::CudaHandle function, jit::CudaHandle place, jit::CudaHandle stream) {
+  void send(jit::CudaHandle function, jit::CudaHandle stream) {
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
     device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
       return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
     });
-    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at()};
+    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at(), !moves_.empty(), num_landed_ > 0};
     void* parameters[] = {&launch};
     LaunchAttributes attributes;
     const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attributes);
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
-    if (!moves_.empty()) place_rows(place, config);
     device_->call("a kernel's launch",
                   [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
-  }
-
-  /// Puts the rows in place that tables have, by as many blocks and threads as the program has.
-  void place_rows(jit::CudaHandle function, jit::cuda::LaunchConfig config) {
-    config.shared_bytes = 0, config.num_attributes = 0;
-    codegen::CudaPlace what{upload_.at() + moves_at_, std::int32_t(moves_.size()), std::int32_t(config.grid[0])};
-    void* parameters[] = {&what};
-    device_->call("a kernel's launch",
-                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
   }
 
   /// Does `work`, which gives `stream` something to do, after what has used this workspace on other streams, and
@@ -366,7 +360,7 @@ class CudaWorkspace {
   /// Where each group's tensors lie: those of one buffer side by side, the first group's first.
   void provide_tensors() {
     const Plan& plan = *source_->plan;
-    pointers_.assign(table_of(num_groups_, 0) - head_, 0);
+    pointers_.assign(part_of(num_groups_), 0);
     for (std::size_t s = 0; s < plan.storage.size(); ++s) {
       const Storage& storage = plan.storage[s];
       if (const CudaTables* tables = tables_of(storage.tabulation)) {  // the program does not write it
@@ -438,9 +432,12 @@ class CudaWorkspace {
   jit::CudaPointer& pointer(std::size_t group, std::size_t block, int buffer) {
     return pointers_[table_of(group, block) + std::size_t(buffer)];
   }
-  /// Where the table of a block begins in `pointers_`; in a letter, a group's tables follow its head.
+  /// Where a group's part begins in `pointers_`, and the table of a block: as in `codegen::cuda_parts`.
+  std::size_t part_of(std::size_t group) const {
+    return group * (std::size_t(codegen::cuda_part_head) + blocks_ * num_buffers_);
+  }
   std::size_t table_of(std::size_t group, std::size_t block) const {
-    return group * (head_ + blocks_ * num_buffers_) + head_ + block * num_buffers_;
+    return part_of(group) + std::size_t(codegen::cuda_part_head) + block * num_buffers_;
   }
 
   std::size_t word_bytes() const {
@@ -466,26 +463,23 @@ class CudaWorkspace {
     words_are_clear_ = true;
   }
 
-  /// The tables of pointers, then each group's arrays, which code may read past their ends as on CPUs: both arms of a
-  /// choice are evaluated, also where there is no child. In a letter each group's rows come after its arrays, and the
-  /// list of roots at the end is not read; else all rows are at the end.
+  /// Each group's head and tables of pointers, then each group's arrays, which code may read past their ends as on CPUs
+  /// (both arms of a choice are evaluated, also where there is no child), and the rows that it moves. Last the list of
+  /// roots, which a kernel that stays does not fetch.
   void write_upload() {
     const Plan& plan = *source_->plan;
     const auto& buffers = plan.executable->program.buffers;
     const auto array = [&](std::size_t g, const Link& link) {
       return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g], weights_->computes);
     };
-    if (head_) land_roots();
     const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
     std::size_t bytes = aligned(tables);
     for (std::size_t g = 0; g < num_groups_; ++g) {
       for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
-      if (head_) bytes += aligned(rows_of_letter(g) * sizeof(Move));
+      bytes += aligned(num_rows_of(g) * sizeof(Move));
     }
-    upload_bytes_ = bytes, roots_at_ = bytes;
-    moves_at_ = bytes + aligned(num_roots_ * sizeof roots_[0]);
-    bytes = moves_at_ + (head_ ? 0 : moves_.size() * sizeof(Move));
-    if (!head_) upload_bytes_ = bytes;
+    roots_at_ = bytes, bytes += num_roots_ * sizeof roots_[0];
+    upload_bytes_ = way_ == CudaWay::transfer ? bytes : roots_at_;
     grow(staging_, bytes);
     grow(upload_, bytes);
     std::size_t at = aligned(tables);
@@ -503,35 +497,31 @@ class CudaWorkspace {
         if (behind_counts && codegen::is_structure(*buffers[std::size_t(link.buffer)]))
           *behind_counts = std::int32_t(std::min(at - begin, std::size_t(INT32_MAX)));
       }
-      if (head_) at = write_rows(g, begin, at);
+      at = write_rows(g, begin, at);
     }
     std::memcpy(staging_.data(), pointers_.data(), tables);
     if (num_roots_) std::memcpy(staging_.data() + roots_at_, roots_.data(), num_roots_ * sizeof roots_[0]);
-    if (!head_ && !moves_.empty())
-      std::memcpy(staging_.data() + moves_at_, moves_.data(), moves_.size() * sizeof moves_[0]);
   }
-
-  // ---- letters ----
 
   const StateView& first_state() const { return source_->plan->states[0]; }
 
-  /// Whether the first state of the roots comes with the answer: if its elements lie side by side, and in the time in
-  /// which a copy by the device's engine would begin.
-  void land_roots() {
+  /// Room on the host for the first state of the roots: if its elements lie side by side, and come in the time in which
+  /// a copy by the device's engine would begin.
+  void provide_landing(CudaLanding landing) {
     constexpr std::size_t worth = 128 << 10;
     const std::size_t bytes = num_roots_ * first_state().row_bytes;
-    num_landed_ = bytes <= worth && first_state().runs.contiguous() ? num_roots_ : 0;
-    if (num_landed_) grow(answer_, bytes);
+    num_landed_ = landing == CudaLanding::roots && bytes <= worth && first_state().runs.contiguous() ? num_roots_ : 0;
+    if (num_landed_) grow(landed_, bytes);
   }
-  std::size_t rows_of_letter(std::size_t group) const {
+  std::size_t num_rows_of(std::size_t group) const {
     return first_move_[group + 1] - first_move_[group] + (num_landed_ ? std::size_t(arrays(group).num_roots) : 0);
   }
   /// The head of a group's part, and after its arrays, which end at `at`, the rows to be moved. Returns where they
   /// end.
   std::size_t write_rows(std::size_t group, std::size_t begin, std::size_t at) {
-    const std::size_t before = first_move_[group + 1] - first_move_[group], rows = rows_of_letter(group);
+    const std::size_t before = first_move_[group + 1] - first_move_[group], rows = num_rows_of(group);
     const std::size_t end = at + aligned(rows * sizeof(Move));
-    jit::CudaPointer* const head = pointers_.data() + table_of(group, 0) - head_;
+    jit::CudaPointer* const head = pointers_.data() + part_of(group);
     head[0] = begin, head[1] = end - begin, head[2] = before, head[3] = rows - before;
     Move* to = reinterpret_cast<Move*>(staging_.data() + end) - rows;
     for (std::size_t m = 0; m < before; ++m) *to++ = moves_[first_move_[group] + m];
@@ -540,7 +530,7 @@ class CudaWorkspace {
     for (std::size_t number = 0; number < rows - before; ++number) {
       const std::size_t root = root_at({group, number}, num_groups_);
       *to++ = {this->state(group, state) + std::uint64_t(arrays(group).root[number]) * state.row_bytes,
-               reinterpret_cast<std::uint64_t>(answer_.data() + root * state.row_bytes), words};
+               reinterpret_cast<std::uint64_t>(landed_.data() + root * state.row_bytes), words};
     }
     return end;
   }
@@ -576,15 +566,16 @@ class CudaWorkspace {
     std::int32_t table, node;  // as `codegen::CudaGather::roots`
   };
   struct Move {
-    std::uint64_t from, to, words;  // as `codegen::CudaPlace::moves`
+    std::uint64_t from, to, words;  // as `Rows` in `codegen::cuda_parts`
   };
   Vector<GatheredRoot> roots_;
   CudaRoots given_roots_;
   Vector<Move> moves_;
-  std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0, moves_at_ = 0;
-  std::size_t head_ = 0, num_landed_ = 0;   // words of a group before its tables; roots whose state the answer has
+  std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0;
+  std::size_t num_landed_ = 0;  // roots whose first state the kernel writes to the host
+  CudaWay way_ = CudaWay::transfer;
   Vector<std::size_t> first_move_;          // [groups + 1]
-  PinnedBlock staging_, landing_, answer_;  // of what goes up, what comes back, and what comes back with an answer
+  PinnedBlock staging_, landing_, landed_;  // of what goes up, of copies, and of what the kernel writes
   CudaBlock upload_, words_;
   const std::unique_ptr<CudaStopwatch> stopwatch_;
   CudaCounters counters_;

@@ -1,22 +1,28 @@
 #define BLOCKS 4
 #define THREADS 64
 #define SPIN_LIMIT 0
+#define BUFFERS 4
 
 // ---- the program ----
 struct Launch {
-  void* const* tables;
+  const u64* call;
   u64* words;
   volatile int* fault;
+  int before, after;
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  void* const* const table = launch.tables + block_number() * 4;
-  const float* const b0 = (const float*)table[0];
-  const int* const b1 = (const int*)table[1];
-  float* const b2 = (float*)table[2];
+  const u64* const table = launch.call + table_of(group, worker);
+  const float* const b0 = (const float*)load(table, 0);
+  const int* const b1 = (const int*)load(table, 1);
+  float* const b2 = (float*)load(table, 2);
   SHARED(chip);
   float* const b3 = (float*)(chip + 0);
   Group own = {launch.words + group * 8, launch.fault, group, first_turn(launch.words + group * 8, worker)};
+  if (launch.before) {
+    move_rows(rows_before(launch.call, group), worker);
+    sync_grid(own, worker);
+  }
   const int v0 = worker * 64;
   const int v1 = v0 + thread;
   const float v2 = load_constant(b0, v1);
@@ -43,5 +49,9 @@ KERNEL(cortex_kernel, THREADS) {
     const float v17 = relu_(v16);
     store(b2, v15, v17);
     sync_grid(own, worker);
+  }
+  if (launch.after) {
+    sync_grid(own, worker);
+    move_rows(rows_after(launch.call, group), worker);
   }
 }

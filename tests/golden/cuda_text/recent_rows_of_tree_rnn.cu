@@ -1,33 +1,39 @@
 #define BLOCKS 2
 #define THREADS 32
 #define SPIN_LIMIT 0
+#define BUFFERS 16
 
 // ---- the program ----
 struct Launch {
-  void* const* tables;
+  const u64* call;
   u64* words;
   volatile int* fault;
+  int before, after;
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  void* const* const table = launch.tables + block_number() * 16;
-  float* const b0 = (float*)table[0];
+  const u64* const table = launch.call + table_of(group, worker);
+  float* const b0 = (float*)load(table, 0);
   SHARED(chip);
   float* const b1 = (float*)(chip + 0);
-  const float* const b2 = (const float*)table[2];
-  const int* const b3 = (const int*)table[3];
+  const float* const b2 = (const float*)load(table, 2);
+  const int* const b3 = (const int*)load(table, 3);
   float* const b4 = (float*)(chip + 512);
-  const float* const b5 = (const float*)table[5];
-  const float* const b6 = (const float*)table[6];
-  const int* const b7 = (const int*)table[7];
-  const float* const b8 = (const float*)table[8];
-  float* const b9 = (float*)table[9];
-  const int* const b10 = (const int*)table[10];
-  const int* const b11 = (const int*)table[11];
-  const int* const b12 = (const int*)table[12];
-  const int* const b13 = (const int*)table[13];
+  const float* const b5 = (const float*)load(table, 5);
+  const float* const b6 = (const float*)load(table, 6);
+  const int* const b7 = (const int*)load(table, 7);
+  const float* const b8 = (const float*)load(table, 8);
+  float* const b9 = (float*)load(table, 9);
+  const int* const b10 = (const int*)load(table, 10);
+  const int* const b11 = (const int*)load(table, 11);
+  const int* const b12 = (const int*)load(table, 12);
+  const int* const b13 = (const int*)load(table, 13);
   float* const b14 = (float*)(chip + 1792);
-  float* const b15 = (float*)table[15];
+  float* const b15 = (float*)load(table, 15);
+  if (launch.before) {
+    move_rows(rows_before(launch.call, group), worker);
+    sync_cluster();
+  }
   char* const structure = chip + 3072;
   const int structure_bytes = load(b3, 6);
   const bool brought = structure_bytes && structure_bytes <= 8192;
@@ -350,6 +356,9 @@ KERNEL(cortex_kernel, THREADS) {
       }
     }
     sync_cluster();
+  }
+  if (launch.after) {
+    move_rows(rows_after(launch.call, group), worker);
   }
   sync_cluster();
 }

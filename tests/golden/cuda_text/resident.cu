@@ -2,7 +2,7 @@
 // ---- the program ----
 KERNEL(cortex_resident, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  const float* const b0 = (const float*)launch.weights[0];
+  const float* const b0 = (const float*)load(launch.weights, 0);
   SHARED(chip);
   float* const b3 = (float*)(chip + 0);
   Group own = {launch.words + group * 8, launch.fault, group, first_turn(launch.words + group * 8, worker)};
@@ -15,8 +15,8 @@ KERNEL(cortex_resident, THREADS) {
     const Letter letter = open_letter(launch, group, worker);
     sync_grid(own, worker);
     letter_is_open(launch);
-    if (letter.num_before) {
-      move_rows(letter.before, letter.num_before, worker);
+    if (letter.before.count) {
+      move_rows(letter.before, worker);
       sync_grid(own, worker);
     }
     const int* const b1 = (const int*)load(letter.table, 1);
@@ -44,8 +44,8 @@ KERNEL(cortex_resident, THREADS) {
       store(b2, v15, v17);
       sync_grid(own, worker);
     }
-    if (letter.num_after) {
-      move_rows(letter.after, letter.num_after, worker);
+    if (letter.after.count) {
+      move_rows(letter.after, worker);
     }
     end_call(launch);
   }

@@ -1,29 +1,35 @@
 #define BLOCKS 1
 #define THREADS 32
 #define SPIN_LIMIT 0
+#define BUFFERS 12
 
 // ---- the program ----
 struct Launch {
-  void* const* tables;
+  const u64* call;
   u64* words;
   volatile int* fault;
+  int before, after;
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  void* const* const table = launch.tables + block_number() * 12;
-  float* const b0 = (float*)table[0];
+  const u64* const table = launch.call + table_of(group, worker);
+  float* const b0 = (float*)load(table, 0);
   SHARED(chip);
   unsigned short* const b1 = (unsigned short*)(chip + 0);
-  const unsigned short* const b2 = (const unsigned short*)table[2];
-  const int* const b3 = (const int*)table[3];
+  const unsigned short* const b2 = (const unsigned short*)load(table, 2);
+  const int* const b3 = (const int*)load(table, 3);
   float* const b4 = (float*)(chip + 1024);
-  const float* const b5 = (const float*)table[5];
-  const int* const b6 = (const int*)table[6];
-  const int* const b7 = (const int*)table[7];
-  const int* const b8 = (const int*)table[8];
-  const int* const b9 = (const int*)table[9];
-  const int* const b10 = (const int*)table[10];
-  const float* const b11 = (const float*)table[11];
+  const float* const b5 = (const float*)load(table, 5);
+  const int* const b6 = (const int*)load(table, 6);
+  const int* const b7 = (const int*)load(table, 7);
+  const int* const b8 = (const int*)load(table, 8);
+  const int* const b9 = (const int*)load(table, 9);
+  const int* const b10 = (const int*)load(table, 10);
+  const float* const b11 = (const float*)load(table, 11);
+  if (launch.before) {
+    move_rows(rows_before(launch.call, group), worker);
+    sync_block();
+  }
   char* const structure = chip + 11264;
   const int structure_bytes = load(b3, 6);
   const bool brought = structure_bytes && structure_bytes <= 8192;
@@ -330,5 +336,8 @@ KERNEL(cortex_kernel, THREADS) {
       }
     }
     sync_block();
+  }
+  if (launch.after) {
+    move_rows(rows_after(launch.call, group), worker);
   }
 }

@@ -1,0 +1,93 @@
+// How a call lies in the device's memory, and how rows of tensors are moved: those of tables to where nodes have them
+// before the program runs, those of a state at the roots to the host after it. And a kernel beside the program's own
+// that writes a state's rows at the roots one after the other, wherever their nodes are, and without what pads them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cortex::codegen {
+
+/// What `cortex_gather` is given, by value; it runs with a block for each root. Words are of 4 bytes.
+struct CudaGather {
+  std::uint64_t call;     // as `CudaLaunch::call`
+  std::uint64_t roots;    // [roots][2] int32: the table of the root's group, by where it begins, and the root's node
+  std::uint64_t out;      // [roots][runs * run] words
+  std::int64_t row;       // words from one node's row to the next
+  std::int32_t buffer;    // of the state, its number in a table
+  std::int32_t run;       // words that lie side by side
+  std::int32_t stride;    // words from one run to the next
+  std::int32_t runs = 1;  // of a row
+};
+
+inline constexpr int cuda_gather_threads = 128;  // of a block
+
+/// How many words a group's part of a call has before its tables.
+inline constexpr int cuda_part_head = 4;
+
+inline constexpr std::string_view cuda_parts = R"cuda(
+// ---- a group's part of a call ----
+// A head of 4 words: where the group's arrays begin in the call, in bytes, how many bytes these and the rows at their
+// end are, and how many of the rows are moved before the program runs, and after it. Then a table for each block of the
+// group, of where each buffer is.
+DEVICE long long part_of(int group) { return (long long)group * (4 + BLOCKS * BUFFERS); }
+DEVICE long long table_of(int group, int worker) { return part_of(group) + 4 + worker * BUFFERS; }
+struct Rows {
+  const u64* moves;
+  int count;
+};
+DEVICE Rows rows_before(const u64* call, int group) {
+  const u64* const head = call + part_of(group);
+  const int before = (int)load(head, 2), all = before + (int)load(head, 3);
+  return {call + (load(head, 0) + load(head, 1)) / 8 - 3 * all, before};
+}
+DEVICE Rows rows_after(const u64* call, int group) {
+  const u64* const head = call + part_of(group);
+  const int after = (int)load(head, 3);
+  return {call + (load(head, 0) + load(head, 1)) / 8 - 3 * after, after};
+}
+// A row of words of 4 bytes, by a warp: `moves` says from where, to where, and how many. A store waits for its load, so
+// a thread has several loads on their way before the first store.
+DEVICE void move_row(const u64* moves, long long row) {
+  constexpr int at_once = 8;
+  const int* const from = (const int*)load(moves, 3 * row);
+  int* const to = (int*)load(moves, 3 * row + 1);
+  const int words = (int)load(moves, 3 * row + 2);
+  for (int i = thread_number() % 32; i < words; i += 32 * at_once) {
+    int part[at_once];
+    UNROLL("unroll")
+    for (int k = 0; k < at_once; ++k)
+      if (i + 32 * k < words) part[k] = load(from, i + 32 * k);
+    UNROLL("unroll")
+    for (int k = 0; k < at_once; ++k)
+      if (i + 32 * k < words) store(to, i + 32 * k, part[k]);
+  }
+}
+DEVICE void move_rows(const Rows& rows, int worker) {
+  constexpr int warps = THREADS / 32;
+  for (int row = worker * warps + thread_number() / 32; row < rows.count; row += BLOCKS * warps)
+    move_row(rows.moves, row);
+}
+)cuda";
+
+inline constexpr std::string_view cuda_gather = R"cuda(
+// ---- rows of roots, one after the other ----
+namespace gather {
+struct Launch {
+  const int* const* call;
+  const int* roots;
+  int* out;
+  long long row;
+  int buffer, run, stride, runs;
+};
+KERNEL(cortex_gather, 128) {
+  const int root = block_number(), words = launch.run * launch.runs;
+  const int* const from = load(launch.call, load(launch.roots, 2 * root) + launch.buffer) +
+                          load(launch.roots, 2 * root + 1) * launch.row;
+  for (int i = thread_number(); i < words; i += 128)
+    store(launch.out, (long long)root * words + i, load(from, i / launch.run * launch.stride + i % launch.run));
+}
+}  // namespace gather
+)cuda";
+
+}  // namespace cortex::codegen
