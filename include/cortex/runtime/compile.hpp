@@ -21,14 +21,23 @@ struct WorkItem;
 
 namespace cortex::runtime {
 
+/// Whose closures of lambdas both sides have in common, in inline functions of which the linker keeps one: compilers
+/// lay them out each in its own way.
+enum class Compiler { gcc, clang };
+#if defined(__clang__)
+inline constexpr Compiler this_compiler = Compiler::clang;
+#else
+inline constexpr Compiler this_compiler = Compiler::gcc;
+#endif
+
 /// What headers and the library `cortex::compiled` have to agree on, in the seam's name: where they do not, the linker
 /// misses `compile_graph(..., Abi<...>)`. The size of a std::vector tells whether the standard library checks itself
 /// (-D_GLIBCXX_DEBUG), with which its containers are others.
-template <int version, std::size_t... sizes>
+template <int version, Compiler compiler, std::size_t... sizes>
 struct Abi {};
 using ThisAbi =
-    Abi<CORTEX_ABI, sizeof(Executable), sizeof(ra::Graph), sizeof(ra::Op), sizeof(ra::Accessor), sizeof(Schedule),
-        sizeof(Target), sizeof(ir::BufferInfo), sizeof(ir::Program), sizeof(std::vector<int>)>;
+    Abi<CORTEX_ABI, this_compiler, sizeof(Executable), sizeof(ra::Graph), sizeof(ra::Op), sizeof(ra::Accessor),
+        sizeof(Schedule), sizeof(Target), sizeof(ir::BufferInfo), sizeof(ir::Program), sizeof(std::vector<int>)>;
 
 #if CORTEX_COMPILED
 
