@@ -1,5 +1,11 @@
 # Tests that are scripts or look at the tree: floors, lone headers, compile failures, packaging, README and guides, compile
 # times.
+set(CORTEX_TEST_SCRIPT_COMPILER "" CACHE STRING "What tests that are scripts compile with; empty: what all else is compiled with")
+set(script_compiler ${CMAKE_CXX_COMPILER})
+if(CORTEX_TEST_SCRIPT_COMPILER)
+  set(script_compiler ${CORTEX_TEST_SCRIPT_COMPILER})
+endif()
+
 set(with_llvm 0)
 set(llvm_flags "")
 if(CORTEX_LLVM)
@@ -59,13 +65,13 @@ if(CORTEX_TEST_PART STREQUAL full)
   set(prelude ${CMAKE_CURRENT_BINARY_DIR}/compile_fail_prelude.hpp)
   file(WRITE ${prelude} "#include \"${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/prelude.hpp\"\n")
   script_test(compile_fail/prelude-compiles 120 compile_fail
-              ${CMAKE_CXX_COMPILER} -std=c++20 ${flags_of_cases} -x c++-header ${prelude} -o ${prelude}.gch)
+              ${script_compiler} -std=c++20 ${flags_of_cases} -x c++-header ${prelude} -o ${prelude}.gch)
   set_tests_properties(compile_fail/prelude-compiles PROPERTIES FIXTURES_SETUP compile_fail_prelude)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/*.cpp)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     script_test(compile_fail/${name} 120 compile_fail
-                sh ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/check.sh ${CMAKE_CXX_COMPILER} ${flags_of_cases}
+                sh ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/check.sh ${script_compiler} ${flags_of_cases}
                 -include ${prelude} ${source})
     set_tests_properties(compile_fail/${name} PROPERTIES FIXTURES_REQUIRED compile_fail_prelude)
   endforeach()

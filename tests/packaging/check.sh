@@ -7,6 +7,7 @@ work=$2
 mode=$3
 rm -rf "$work"
 mkdir -p "$work"
+if [ "$mode" = installed ]; then CXX=$PROJECT_CXX; fi
 arguments=(-G Ninja "-DCMAKE_CXX_COMPILER=$CXX" -DCMAKE_BUILD_TYPE=None)
 consumer=$SOURCE_DIR/tests/packaging/consumer
 

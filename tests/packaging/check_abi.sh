@@ -25,13 +25,13 @@ refuse() {
   exit 1
 }
 
-refuse "what has headers of another version" 'compile_graph(.*Abi<999' "$CXX" -DCORTEX_ABI=999
-refuse "a program with checked containers" 'compile_graph(.*Abi<' "$CXX" -D_GLIBCXX_DEBUG
+refuse "what has headers of another version" 'compile_graph(.*Abi<999' "$PROJECT_CXX" -DCORTEX_ABI=999
+refuse "a program with checked containers" 'compile_graph(.*Abi<' "$PROJECT_CXX" -D_GLIBCXX_DEBUG
 
 is_clang() { "$1" --version | grep -q clang; }
 for other in g++ clang++-{19..22}; do
   command -v "$other" >/dev/null || continue
-  if is_clang "$other" && is_clang "$CXX" || ! is_clang "$other" && ! is_clang "$CXX"; then continue; fi
+  if is_clang "$other" && is_clang "$PROJECT_CXX" || ! is_clang "$other" && ! is_clang "$PROJECT_CXX"; then continue; fi
   refuse "what $other has compiled" 'compile_graph(.*Abi<' "$other"
   echo "seen with $other, too"
   break
