@@ -101,8 +101,10 @@ inline std::vector<int> ranks(const examples::Treebank& bank) {
     if (!phrase.left) ++count[std::size_t(phrase.word)];
   std::vector<int> order(count.size()), rank(count.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = int(i);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return count[std::size_t(a)] > count[std::size_t(b)]; });
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    const long of_a = count[std::size_t(a)], of_b = count[std::size_t(b)];
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
   for (std::size_t i = 0; i < order.size(); ++i) rank[std::size_t(order[i])] = int(i) % vocabulary;
   return rank;
 }
@@ -127,11 +129,11 @@ inline Batches sst_batches(std::size_t count, std::size_t size) {
   examples::Treebank bank;
   examples::read_ptb(*directory / "test.txt", bank);
   const std::vector<int> words = ranks(bank);
-  std::vector<std::pair<long, const examples::Phrase*>> sorted;
-  for (const examples::Phrase* tree : bank.trees) sorted.emplace_back(examples::size_of(tree).nodes, tree);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::pair<long, std::size_t>> sorted;  // by size, then as they stand in the treebank
+  for (const examples::Phrase* tree : bank.trees) sorted.emplace_back(examples::size_of(tree).nodes, sorted.size());
+  std::sort(sorted.begin(), sorted.end());
   return deal(count, size, [&](Batches& batches, std::size_t i, std::size_t of) {
-    return copy_of(batches, sorted[(2 * i + 1) * sorted.size() / (2 * of)].second, words);
+    return copy_of(batches, bank.trees[sorted[(2 * i + 1) * sorted.size() / (2 * of)].second], words);
   });
 }
 

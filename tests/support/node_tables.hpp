@@ -103,8 +103,10 @@ class Linear {
       for (const int kid : table.kids[node]) height[node] = std::max(height[node], height[std::size_t(kid)] + 1);
     std::vector<int> order(n);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return height[std::size_t(a)] > height[std::size_t(b)]; });
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      const int of_a = height[std::size_t(a)], of_b = height[std::size_t(b)];
+      return of_a != of_b ? of_a > of_b : a < b;
+    });
     number.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
       const int h = height[std::size_t(order[i])];

@@ -57,8 +57,10 @@ inline Vector<std::string> llvm_modules(const std::string& text, std::size_t lea
   if (count < 2) return {text};
   Vector<std::size_t> order, module_of(parts.functions.size()), bytes(count, 0);
   for (std::size_t f = 0; f < parts.functions.size(); ++f) order.push_back(f);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return parts.functions[a].size() > parts.functions[b].size(); });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const std::size_t of_a = parts.functions[a].size(), of_b = parts.functions[b].size();
+    return of_a != of_b ? of_a > of_b : a < b;
+  });
   for (const std::size_t f : order) {
     module_of[f] = std::size_t(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
     bytes[module_of[f]] += parts.functions[f].size();

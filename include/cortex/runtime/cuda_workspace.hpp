@@ -296,12 +296,14 @@ class CudaWorkspace {
 
   /// Counts, other arrays that go to shared memory, and the rest: what goes there lies together.
   static Vector<Link> in_order(const Plan& plan) {
-    Vector<Link> links = plan.links;
+    Vector<Link> links;
     const auto rank = [&](const Link& link) {
       const ir::BufferInfo& buffer = *plan.executable->program.buffers[std::size_t(link.buffer)];
       return link.source == Source::counts ? 0 : codegen::is_structure(buffer) ? 1 : 2;
     };
-    std::stable_sort(links.begin(), links.end(), [&](const Link& a, const Link& b) { return rank(a) < rank(b); });
+    for (const int wanted : {0, 1, 2})
+      for (const Link& link : plan.links)
+        if (rank(link) == wanted) links.push_back(link);
     return links;
   }
   static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
