@@ -328,10 +328,10 @@ TEST_CASE("a kernel that is gone without a word is launched again, and not for e
 
 TEST_CASE("a kernel that does not answer is not waited for for ever, and can go on", "[cuda]") {
   Stay s;
-  const ResidentFake resident = s.on->resident({.patience_ms = 5});
+  const ResidentFake resident = s.on->resident({.patience_ms = 200});
   CHECK(s.serves(resident));
   s.fake.deaf = true;
-  const char* const silent = "unavailable: the kernel of a resident model has not answered for 5 ms on emulated GPU 0";
+  const char* const silent = "unavailable: the kernel of a resident model has not answered for 200 ms on emulated GPU 0";
   CHECK_THAT(error_of_call([&] { s.call(resident); }), Contains(silent) && Contains("a greater patience_ms"));
   CHECK_THAT(error_of_call([&] { s.call(resident); }), Contains(silent));
   CHECK_THAT(error_of_call([&] { resident.stop(); }), Contains(silent));
@@ -368,8 +368,8 @@ TEST_CASE("a kernel that stays is launched with all of its blocks or not at all"
 TEST_CASE("a kernel whose block never finds room ends when it is told to", "[cuda]") {
   Stay s;
   s.fake.missing_block = 1;
-  const ResidentFake resident = s.on->resident({.patience_ms = 5});
-  CHECK_THAT(error_of_call([&] { s.call(resident); }), Contains("has not answered for 5 ms"));
+  const ResidentFake resident = s.on->resident({.patience_ms = 200});
+  CHECK_THAT(error_of_call([&] { s.call(resident); }), Contains("has not answered for 200 ms"));
   CHECK(resident.is_running());
   s.fake.missing_block = -1;
   s.fake.pass(100, false);  // by now it looks for an order in between
