@@ -278,7 +278,7 @@ TEST_CASE("the devices of this machine work in a user's context", "[cuda][device
   });
 }
 
-TEST_CASE("the devices of this machine lose nothing when a user has all of their memory", "[cuda][device]") {
+TEST_CASE("the devices of this machine lose nothing when a user has all of their memory", "[cuda][device][alone]") {
   on_devices([](const cuda::Device& device) { check_too_little_memory(device, std::size_t(1) << 36); });
 }
 

@@ -427,7 +427,7 @@ TEST_CASE("the devices of this machine run every model", "[cuda][device]") {
   }
 }
 
-TEST_CASE("the devices of this machine serve resident models", "[cuda][device]") {
+TEST_CASE("the devices of this machine serve resident models", "[cuda][device][alone]") {
   const cuda::Devices devices = cuda::devices();
   if (devices.empty()) skip(devices.why());
   const auto program = models::tree_lstm<Item>(word, kids, sizes(5, 24)).program;

@@ -4,11 +4,22 @@
 # Usage: check_bench_gpu.sh <bench/gpu>
 . "$(dirname "$0")/../examples/expect.sh"
 
-mkdir -p "$work/bench" "$work/build/gpu" "$work/bin"
+mkdir -p "$work/bench" "$work/build/gpu" "$work/bin" "$work/tests/tools"
+cp "$(dirname "$program")/../tests/tools/run_on_devices.sh" "$work/tests/tools"
 cp "$program" "$work/bench/gpu"
 program=$work/bench/gpu
 printf '#!/bin/sh\necho "$(basename "$0") $* with NVRTC of $CORTEX_NVRTC ."\n' >"$work/build/gpu/gpu"
-cp "$work/build/gpu/gpu" "$work/build/gpu/models_test"
+# of tests, of which two need a device and one has it to itself
+tests() {
+  printf '#!/bin/sh\nif [ "$1" = --write-ctest ]; then cat >"$2" <<"END"\n' >"$work/build/gpu/models_test"
+  local tags
+  for tags in 'one, two;device' 'three;cuda;device;alone' 'four;cuda'; do
+    printf 'add_test([==[%s]==] [==[program]==] [==[%s]==])\n' "${tags%%;*}" "$(sed 's/,/\\,/' <<<"${tags%%;*}")"
+    printf 'set_tests_properties([==[%s]==] PROPERTIES TIMEOUT 0 LABELS [==[device;%s]==])\n' "${tags%%;*}" "${tags#*;}"
+  done >>"$work/build/gpu/models_test"
+  printf 'END\nexit; fi\n%s\n' "$1" >>"$work/build/gpu/models_test"
+}
+tests 'echo "models_test $* with NVRTC of $CORTEX_NVRTC ."'
 # of python3's, whose PyTorch sees a GPU where SEES is set, and which writes rows then
 printf '#!/bin/sh\ncase $1 in -c) exit ${SEES-1};; */gpu_torch.py) touch build/gpu/torch.json;; esac\necho "python3 $*"\n' \
   >"$work/bin/python3"
@@ -33,31 +44,39 @@ expect 0 "gpu --systems cortex --rounds 10 --hidden 256 --models mvrnn --levels"
 expect 0 "gpu --rounds 10 --models=gru --hidden 8 --systems=cortex_grid" \
   --parts time --quick --models=gru --hidden 8 --systems=cortex_grid
 expect 0 "gpu --rounds 7 --levels" --parts time --rounds 7
-expect 0 "models_test [device] with NVRTC of /some/where ." --parts check
+expect 0 "models_test one\, two with NVRTC of /some/where ." --parts check
+grep -qF "models_test three with" "$work/out" || { echo "a case that is alone was not run"; failed=1; }
+refute "four"
 refute "gpu --"
+tests 'exit 77'
+expect 0 "== models on the device" --parts check
+tests 'case $1 in three) exit 42;; esac'
+expect 1 "== models on the device" --parts check
 expect 0 "sanitizer --tool racecheck --error-exitcode 9 build/gpu/gpu --hidden 32 --batch 3 --rounds 1 --models gru" \
   --parts sanitize --tools racecheck --models gru
 refute "== memcheck"
 expect 2 "there is no part 'times'" --parts build,times
 expect 2 "there is no tool 'leaks'" --tools leaks
 # What fails, and what hangs: it is stopped and named, and what comes after it runs.
-printf '#!/bin/sh\nexit 42\n' >"$work/build/gpu/models_test"
+tests 'exit 42'
 expect 1 "gpu --rounds 7 --levels" --parts check,time --rounds 7
-printf '#!/bin/sh\necho begun\nexec sleep 60\n' >"$work/build/gpu/models_test"
-cp "$work/build/gpu/models_test" "$work/bin/compute-sanitizer"
+tests 'exec sleep 60'
+printf '#!/bin/sh\necho begun\nexec sleep 60\n' >"$work/bin/compute-sanitizer"
+chmod +x "$work/bin/compute-sanitizer"
 expect 12 "gpu --rounds 7 --levels" --parts check,sanitize,time --limit 1 --rounds 7
-for words in begun "== racecheck" \
-  "== check ran over its limit of 1 seconds, and is not all there. Stopped: build/gpu/models_test [device]" \
+for words in "== racecheck" \
+  "== check ran over its limit of 1 seconds, and is not all there. Stopped: tests/tools/run_on_devices.sh build/gpu/models_test" \
   "== sanitize ran over its limit of 1 seconds, and is not all there. Stopped: compute-sanitizer --tool memcheck"; do
   grep -qF -e "$words" "$work/out" || { echo "'$words' is not in:"; cat "$work/out"; failed=1; }
 done
 mv "$work/build/gpu/gpu" "$work/ends"
-cp "$work/build/gpu/models_test" "$work/build/gpu/gpu"
+cp "$work/bin/compute-sanitizer" "$work/build/gpu/gpu"
 touch "$work/build/gpu/torch.json"
 expect 16 "== time ran over its limit of 1 seconds, and is not all there. Stopped: build/gpu/gpu" --parts time --limit 1
 refute "bench/bars"
 [ ! -e "$work/build/gpu/torch.json" ] || { echo "rows of an earlier run were left"; failed=1; }
-for program_file in build/gpu/gpu build/gpu/models_test bin/compute-sanitizer; do cp "$work/ends" "$work/$program_file"; done
+for program_file in build/gpu/gpu bin/compute-sanitizer; do cp "$work/ends" "$work/$program_file"; done
+tests 'exit 0'
 expect 2 "--limit takes seconds, and not 'soon'" --limit soon
 
 # What was measured is held against what is asked, with PyTorch and without.
