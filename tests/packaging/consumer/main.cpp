@@ -24,7 +24,7 @@ constexpr auto word = cortex::field<&Word::id>;
 constexpr int hidden = 256, words = 3;
 
 float expected(const std::vector<float>& embedding, const Word& node, int i) {
-  if (!node.left) return embedding[node.id * hidden + i];
+  if (!node.left) return embedding[std::size_t(node.id * hidden + i)];
   return std::tanh(expected(embedding, *node.left, i) + expected(embedding, *node.right, i));
 }
 
@@ -57,7 +57,7 @@ int main() try {
   const std::vector<const Word*> roots{&abc};
   const auto h = model(roots);
   float worst = 0;
-  for (int i = 0; i < hidden; ++i) worst = std::fmax(worst, std::fabs(h[0][i] - expected(embedding, abc, i)));
+  for (int i = 0; i < hidden; ++i) worst = std::fmax(worst, std::fabs(h[0][std::size_t(i)] - expected(embedding, abc, i)));
   std::printf("%s %d\n", worst < 1e-5f ? "same as plain recursion" : "WRONG", other());
   return worst < 1e-5f ? 0 : 1;
 } catch (const cortex::Error& error) {
