@@ -1,6 +1,7 @@
 // The running example in a user's project, held against plain recursion.
 #include <cmath>
 #include <cortex/cortex.hpp>
+#include <cstddef>
 #include <cstdio>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,8 @@ int main() try {
   const std::vector<const Word*> roots{&abc};
   const auto h = model(roots);
   float worst = 0;
-  for (int i = 0; i < hidden; ++i) worst = std::fmax(worst, std::fabs(h[0][std::size_t(i)] - expected(embedding, abc, i)));
+  for (int i = 0; i < hidden; ++i)
+    worst = std::fmax(worst, std::fabs(h[0][std::size_t(i)] - expected(embedding, abc, i)));
   std::printf("%s %d\n", worst < 1e-5f ? "same as plain recursion" : "WRONG", other());
   return worst < 1e-5f ? 0 : 1;
 } catch (const cortex::Error& error) {
