@@ -85,7 +85,7 @@ if(CORTEX_TEST_PART STREQUAL full)
                 bash ${CMAKE_CURRENT_SOURCE_DIR}/examples/check_run.sh ${PROJECT_SOURCE_DIR}/examples/run)
   endif()
   if(CORTEX_BUILD_BENCH)
-    script_test(tree/bench-answers 60 tree bash ${tools}/check_bench.sh $<TARGET_FILE:bench_latency>)
+    script_test(tree/bench-answers 240 tree bash ${tools}/check_bench.sh $<TARGET_FILE:bench_latency>)
     set(bench_rows ${work}/bench_rows)
     script_test(tree/bench-experiments 300 tree bash ${tools}/check_bench_experiments.sh $<TARGET_FILE_DIR:bench_latency>
                 ${bench_rows})
