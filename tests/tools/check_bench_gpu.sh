@@ -15,7 +15,7 @@ tests() {
   local tags
   for tags in 'one, two;device' 'three;cuda;device;alone' 'four;cuda'; do
     printf 'add_test([==[%s]==] [==[program]==] [==[%s]==])\n' "${tags%%;*}" "$(sed 's/,/\\,/' <<<"${tags%%;*}")"
-    printf 'set_tests_properties([==[%s]==] PROPERTIES TIMEOUT 0 LABELS [==[device;%s]==])\n' "${tags%%;*}" "${tags#*;}"
+    printf 'set_tests_properties([==[%s]==] PROPERTIES TIMEOUT 0 LABELS [==[;%s]==])\n' "${tags%%;*}" "${tags#*;}"
   done >>"$work/build/gpu/models_test"
   printf 'END\nexit; fi\n%s\n' "$1" >>"$work/build/gpu/models_test"
 }
@@ -64,7 +64,7 @@ tests 'exec sleep 60'
 printf '#!/bin/sh\necho begun\nexec sleep 60\n' >"$work/bin/compute-sanitizer"
 chmod +x "$work/bin/compute-sanitizer"
 expect 12 "gpu --rounds 7 --levels" --parts check,sanitize,time --limit 1 --rounds 7
-for words in "== racecheck" \
+for words in begun "begun: one\, two" "== racecheck" \
   "== check ran over its limit of 1 seconds, and is not all there. Stopped: tests/tools/run_on_devices.sh build/gpu/models_test" \
   "== sanitize ran over its limit of 1 seconds, and is not all there. Stopped: compute-sanitizer --tool memcheck"; do
   grep -qF -e "$words" "$work/out" || { echo "'$words' is not in:"; cat "$work/out"; failed=1; }

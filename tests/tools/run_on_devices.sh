@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs the tests of an executable that need a GPU, each case in a process of its own and as many at a time as there are
 # processors: most of their time is NVRTC's. Those with the tag [alone], which take all of a device, come after the others
-# and one after the other. What a case prints comes when it has ended. Usage: run_on_devices.sh <executable>
+# and one after the other. Each is named when it begins; what it prints comes when it has ended. Usage: run_on_devices.sh <executable>
 set -u
 export executable=$1
 list=$(mktemp -d) || exit 1
 trap 'rm -rf "$list"' EXIT
-"$executable" --write-ctest "$list/cases" '' device 0 || exit 1
+"$executable" --write-ctest "$list/cases" '' '' 0 || exit 1
 # Each test's name, as a specification of Catch2's, and its tags.
 awk -v together="$list/together" -v alone="$list/alone" '
   /^add_test\(/ { name = $0; sub(/.* \[==\[/, "", name); sub(/\]==\]\)$/, "", name) }
@@ -20,6 +20,7 @@ fi
 
 run_case() {
   local said got
+  echo "begun: $1"
   said=$("$executable" "$1" 2>&1)
   got=$?
   printf '%s\n' "$said"

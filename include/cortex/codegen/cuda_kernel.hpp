@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_call.hpp"
+#include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_serve.hpp"
 #include "cortex/ir/program.hpp"
 
