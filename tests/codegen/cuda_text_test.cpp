@@ -162,6 +162,32 @@ TEST_CASE("four neighbours that statements read are one load if the first is at 
   CHECK(quads(If::make(binary(BinaryOp::lt, t, imm(3)), adding(sum, 0, 4))) == 0);  // seen when the text is inside
 }
 
+TEST_CASE("four stores to neighbours are one if the first is at a multiple of four and none reads there",
+          "[cuda_text]") {
+  const Buffer x = buffer("x", Role::state), y = buffer("y", Role::state), w = buffer("w", Role::weight);
+  const Expr t = call(UfKind::thread, "thread");
+  const auto copy = [&](const Buffer& to, const Buffer& from, std::int64_t first, std::int64_t apart = 1,
+                        int count = 4) {
+    Vector<Stmt> stmts;
+    for (int k = 0; k < count; ++k) stmts.push_back(set(to, t * 4 + (first + k * apart), at(from, t * 4 + k)));
+    return Block::make(stmts);
+  };
+  const auto stores = [&](const Stmt& body) { return text_of(program({x, y, w}, body)); };
+  CHECK_THAT(stores(copy(x, w, 0)), Contains("store_quad(b0, ") && !Contains("store(b0, "));
+  CHECK_THAT(stores(copy(x, w, 4)), Contains("store_quad(b0, "));
+  CHECK_THAT(stores(Block::make({copy(x, w, 0), copy(y, w, 0)})),
+             Contains("store_quad(b0, ") && Contains("store_quad(b1, "));
+  CHECK_THAT(stores(copy(x, w, 2)), !Contains("store_quad("));     // 8 bytes behind such a place
+  CHECK_THAT(stores(copy(x, w, 0, 4)), !Contains("store_quad("));  // no neighbours
+  CHECK_THAT(stores(copy(x, w, 3, -1)), !Contains("store_quad("));
+  CHECK_THAT(stores(copy(x, w, 0, 1, 3)), !Contains("store_quad("));
+  CHECK_THAT(stores(copy(x, x, 4)), !Contains("store_quad("));  // what the first has stored is read by the others
+  CHECK_THAT(stores(Block::make({set(x, t * 4, at(w, t)), set(y, t * 4 + 1, at(w, t)), set(x, t * 4 + 2, at(w, t)),
+                                 set(x, t * 4 + 3, at(w, t))})),
+             !Contains("store_quad("));
+  CHECK_THAT(refusal(program({x, y, w}, copy(w, x, 0))), Contains("a store to w, which a call only reads"));
+}
+
 TEST_CASE("what is no program for a GPU is refused", "[cuda_text]") {
   const Buffer x = buffer("x"), w = buffer("w", Role::weight);
   const Expr i = Var::make("i");

@@ -1,6 +1,7 @@
 // States that are matrices, in the emulation: threads share rows and columns of a node's matrix, and edges of rows,
 // columns, nodes and slices are what they are for the interpreter, with the same bits for any shape.
 #include "cortex/models/cell.hpp"
+#include "cortex/models/mv_rnn.hpp"
 #include "cuda/check.hpp"
 #include "support/golden.hpp"
 #include "support/gpu_passes.hpp"
@@ -10,6 +11,7 @@ using namespace cortex::test;
 
 namespace {
 
+using Catch::Matchers::Contains;
 using Where = GpuSchedule::Weights;
 
 /// M[i,j] = tanh(sum over k of W[j,0,k] M_left[i,k] + sum over k of W[j,1,k] M_right[i,k] + B[i,j]), of `rows` by
@@ -61,8 +63,12 @@ auto cubes(int depth, int rows, int columns) {
   return m.program(all_v, all_M);
 }
 
-Schedule shaped(Group group, int blocks, int threads, int rows, Where weights = Where::automatic) {
-  GpuSchedule how = on_gpu(group, blocks, weights, false, threads, 1).gpu;
+auto mv_rnn(int hidden) {
+  return models::mv_rnn<Item>(word, left, right, {.vocabulary = vocabulary, .hidden = hidden}).program;
+}
+
+Schedule shaped(Group group, int blocks, int threads, int rows, Where weights = Where::automatic, int parts = 1) {
+  GpuSchedule how = on_gpu(group, blocks, weights, false, threads, parts).gpu;
   how.rows = rows;
   return Schedule::standard().on_gpu(how);
 }
@@ -120,10 +126,34 @@ TEST_CASE("threads share states of three dimensions, one of which may be of one 
   check_model(cubes(3, 1, 12), ways);
 }
 
+TEST_CASE("threads share sums of matrices, with the same bits in every shape", "[cuda]") {
+  const auto ways = [](int parts) {
+    const auto way = [&](Group group, int blocks, int threads, int rows, Where weights = Where::automatic) {
+      return shaped(group, blocks, threads, rows, weights, parts);
+    };
+    return std::vector<Schedule>{way(Group::block, 1, 32, 1), way(Group::block, 1, 64, 8),
+                                 way(Group::block, 1, 128, 4, Where::streamed), way(Group::cluster, 2, 32, 8),
+                                 way(Group::grid, 3, 64, 2, Where::streamed)};
+  };
+  for (const int parts : {2, 8}) {
+    check_model(matrices(5, 7), ways(parts));
+    check_model(matrices(8, 16), ways(parts));
+    check_model(matrices(16, 8), ways(parts), 9, 3);
+    check_model(cubes(2, 4, 8), ways(parts), 2, 9);
+    check_model(mv_rnn(8), ways(parts));
+    check_model(mv_rnn(12), ways(parts), 1, 9);
+    check_model(mv_rnn(32), ways(parts), 2, 3);
+  }
+  check_model(mv_rnn(16), ways(32), 1, 1);
+  check_model(mv_rnn(32), {shaped(Group::block, 1, 128, 2, Where::registers, 4), ways(4)[1]}, 2, 3);
+}
+
 TEST_CASE("share_threads makes of matrices what its golden files show", "[schedule][gpu]") {
   GpuSchedule wish = how(Group::block, 1);
   check_golden("schedule/share_threads/matrices.ilir", text_after("share_threads", matrices(8, 16).graph(), wish));
   check_golden("schedule/share_threads/odd_matrices.ilir", text_after("share_threads", matrices(5, 7).graph(), wish));
+  check_golden("schedule/share_threads/parts_of_matrices.ilir",
+               text_after("share_threads", matrices(8, 16).graph(), how(Group::cluster, 2, 32, 4)));
 }
 
 TEST_CASE("one node's matrix gives work to all threads of a block", "[cuda]") {
@@ -131,4 +161,14 @@ TEST_CASE("one node's matrix gives work to all threads of a block", "[cuda]") {
   // for four terms at a time; beside these reads there is the copy.
   const std::string text = ir::print(after("share_loads", matrices(64, 64).graph(), how(Group::block, 1, 256)));
   CHECK(occurrences(text, "", "= W_packed_slice[") == 2 * 4 * 4);
+}
+
+TEST_CASE("matrices are too large for all blocks to write to each other's shared memory", "[cuda]") {
+  const auto kept = [](Group group, int blocks) {
+    GpuSchedule wish = how(group, blocks, 32);
+    wish.recent_rows = -1;
+    return ir::print(after("keep_recent", mv_rnn(16).graph(), wish));
+  };
+  CHECK_THAT(kept(Group::cluster, 2), Contains("v_recent") && !Contains("M_transposed_recent"));
+  CHECK_THAT(kept(Group::block, 1), Contains("M_transposed_recent"));
 }

@@ -161,7 +161,7 @@ TEST_CASE("CUDA text of a TreeFC whose sums are in parts is the golden one", "[c
 TEST_CASE("explain says how many threads share a sum", "[cuda]") {
   const auto program = models::tree_gru<Item>(word, kids, sizes(16, 64)).program;
   CHECK_THAT(explain(cuda::compile(program, Schedule::standard(), Gpu::of(90))),
-             Contains("256 a block, 4 of a warp with a column of the output, each with a part of its sums, for up to 4 "
+             Contains("256 a block, 4 of a warp with a column of the output, each with a part of its sums, for up to 8 "
                       "nodes side by side"));
   CHECK_THAT(explain(cuda::compile(program, in_parts(1), Gpu::of(90))),
              Contains("32 a block, each with a column of the output for up to 4 nodes side by side"));

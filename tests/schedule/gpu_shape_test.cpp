@@ -59,14 +59,13 @@ TEST_CASE("of a model's matrices count those that levels read, not those of what
   GpuSchedule wish;
   wish.recent_rows = 0;
   const auto f32 = compiled(256, Schedule::standard().on_gpu(wish));
-  CHECK(f32->shape.group == Group::cluster);
-  CHECK(f32->shape.blocks == 8);
+  CHECK(f32->shape.group == Group::grid);
+  CHECK(f32->shape.blocks == 32);
   constexpr std::int64_t structure = 8192;  // of the linearizer's arrays
-  CHECK(f32->text.chip_bytes == 131072 + structure);
+  CHECK(f32->text.chip_bytes == 32768 + structure);
   const auto odd = compiled(260, Schedule::standard().on_gpu(wish));
-  CHECK(odd->shape.group == Group::cluster);
-  CHECK(odd->shape.blocks == 8);
-  CHECK(odd->text.chip_bytes == 4 * 40 * 272 * 4 + structure);  // all of them, in whole panels of whole rounds
+  CHECK(odd->shape.blocks == 32);
+  CHECK(odd->text.chip_bytes == 4 * 12 * 320 * 4 + structure);  // all of them, in whole panels of whole rounds
   wish.tensor_cores = GpuSchedule::TensorCores::bf16;
   const auto bf16 = compiled(256, Schedule::standard().on_gpu(wish));
   CHECK(bf16->shape.group == Group::cluster);
@@ -79,8 +78,12 @@ TEST_CASE("of a model's matrices count those that levels read, not those of what
 TEST_CASE("a group has as many blocks as the largest slice needs, and not the mean of them", "[schedule][gpu]") {
   CHECK(most_of_slice(300, 8, 8) == 44);  // 5 units, and the rest
   // With four parts of a sum 48 columns, whole panels of 8, and 304 terms: at 4800 bytes each more than a block has.
-  CHECK(shape_of({}, Gpu::of(90), 300 * 4800, 300).group == Group::grid);
-  CHECK(shape_of({}, Gpu::of(90), 300 * 4700, 300).group == Group::cluster);
+  const auto group = [](std::int64_t bytes_a_column) {
+    return gpu_shape({}, Gpu::of(90), {.weight_bytes = 300 * bytes_a_column, .columns = 300, .shares_columns = false})
+        .group;
+  };
+  CHECK(group(4800) == Group::grid);
+  CHECK(group(4700) == Group::cluster);
 }
 
 TEST_CASE("the last block has the largest slice, however many blocks there are", "[schedule][gpu]") {
@@ -134,6 +137,38 @@ TEST_CASE("weights that fit into a cluster make groups of the largest one", "[sc
   CHECK(shape_of({}, Gpu::of(90), 400000, 16).blocks == 2);
 }
 
+TEST_CASE("where a level has much to read, many blocks of a grid share it", "[schedule][gpu]") {
+  const auto blocks = [](const GpuProblem& problem, const GpuSchedule& wish = {}, const Gpu& gpu = Gpu::of(90)) {
+    const GpuShape shape = gpu_shape(wish, gpu, problem);
+    return shape.group == Group::grid ? shape.blocks : -shape.blocks;
+  };
+  CHECK(blocks({.weight_bytes = 1 << 20, .columns = 256}) == 32);  // 32 KB each
+  CHECK(blocks({.weight_bytes = (1 << 20) - 1, .columns = 256}) == -8);
+  CHECK(blocks({.weight_bytes = 1 << 20, .columns = 512}) == 32);
+  CHECK(blocks({.weight_bytes = 2 << 20, .columns = 512}) == 64);
+  CHECK(blocks({.weight_bytes = 2 << 20, .columns = 256}) == 32);   // as many as slices
+  CHECK(blocks({.weight_bytes = 1 << 20, .columns = 128}) == -8);   // of which there are too few
+  CHECK(blocks({.weight_bytes = 4 << 20, .columns = 4096}) == 64);  // so that two groups run at once
+  CHECK(blocks({.weight_bytes = 1 << 20, .columns = 256}, {}, Gpu::of(80)) == 32);
+  CHECK(blocks({.weight_bytes = 1 << 20, .columns = 256}, {}, Gpu::of(75)) == 16);  // of 40 multiprocessors; they fit
+
+  // A matrix at each node makes more of what its rows are multiplied by.
+  CHECK(blocks({.weight_bytes = 256 << 10, .columns = 128, .rows = 128}) == 16);
+  CHECK(blocks({.weight_bytes = 64 << 10, .columns = 64, .rows = 64}) == -8);
+
+  const GpuProblem much{.weight_bytes = 1 << 20, .columns = 256};
+  CHECK(blocks({.weight_bytes = 1 << 20, .columns = 256, .shares_columns = false}) == -8);
+  CHECK(blocks(much, {.recent_rows = 8}) == -8);
+  CHECK(blocks(much, {.tensor_cores = GpuSchedule::TensorCores::tf32}) == -8);
+  CHECK(blocks(much, {.weights = GpuSchedule::Weights::registers}) == -8);
+  CHECK(blocks(much, {.group = Group::cluster}) == -8);
+  CHECK(blocks(much, {.group = Group::grid}) == 32);
+  CHECK(blocks(much, {.blocks = 5}) == 5);
+  CHECK(gpu_problem(tree_gru(64).graph()).shares_columns);
+  CHECK(!gpu_problem(tree_gru(64).graph(), Schedule::standard().unroll("tree_gru", 2)).shares_columns);
+  CHECK(!gpu_problem(tree_gru(64).graph(), Schedule::standard().refactor("candidate")).shares_columns);
+}
+
 TEST_CASE("without clusters, or with weights beyond them, the blocks of the grid take slices", "[schedule][gpu]") {
   CHECK(shape_of({}, Gpu::of(80), 600000, 256).group == Group::grid);
   const GpuShape large = shape_of({}, Gpu::of(90), 64 << 20, 2048);
@@ -167,7 +202,8 @@ TEST_CASE("as many threads share a sum as a single node leaves idle, with eight 
   const auto parts = [](GpuSchedule wish, std::int64_t bytes, std::int64_t columns) {
     return shape_of(wish, Gpu::of(90), bytes, columns).parts;
   };
-  CHECK(parts({}, 2 << 20, 256) == 16);  // 16 blocks of 16 columns and 256 threads
+  CHECK(parts({}, 2 << 20, 256) == 32);  // 32 blocks of 8 columns and 256 threads
+  CHECK(parts({}, 600000, 256) == 8);    // 8 blocks of 32
   CHECK(parts({}, 70000, 128) == 2);     // one block
   CHECK(parts({}, 70000, 64) == 4);
   CHECK(parts({}, 4 << 20, 64) == 8);  // 8 blocks of 8 columns: 32 would have two terms each

@@ -161,6 +161,13 @@ template <class T>
 Piece load_piece(const T* p, long long i) {
   return emulator->touch_constant(p + i, sizeof(Piece)) ? *(const Piece*)(p + i) : Piece{};
 }
+DEVICE void store_quad(float* p, long long i, float a, float b, float c, float d) {
+  if (emulator->touch(p + i, sizeof(Quad<float>), true)) *(Quad<float>*)(p + i) = {a, b, c, d};
+}
+DEVICE void store_quad_in_block(float* p, int i, float a, float b, float c, float d, int block) {
+  store_quad(in_block(p, block), i, a, b, c, d);
+}
+DEVICE void store_chip_quad(float* p, int i, float a, float b, float c, float d) { store_quad(p, i, a, b, c, d); }
 template <class T>
 void store_chip_piece(T* p, int i, Piece piece) {
   if (emulator->touch(p + i, sizeof(Piece), true)) *(Piece*)(p + i) = piece;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -22,7 +23,7 @@ namespace cortex::codegen {
 
 namespace detail {
 
-/// An index as a sum: what is not constant of it, null if it is all constant, and the rest.
+/// An index as a sum: what is not constant of it, null if it is all constant, and the rest. Indices do not overflow.
 struct IndexParts {
   ir::Expr moving;
   std::int64_t constant = 0;
@@ -36,6 +37,11 @@ inline IndexParts index_parts(const ir::Expr& e) {
     return {inner.moving ? ir::Cast::make(e.dtype(), inner.moving) : inner.moving, inner.constant};
   }
   const auto* sum = e.as<ir::Binary>();
+  const auto factor = sum && sum->op == ir::BinaryOp::mul ? ir::as_int(sum->b) : std::nullopt;
+  if (factor) {
+    const IndexParts inner = index_parts(sum->a);
+    return {inner.moving ? inner.moving * sum->b : inner.moving, inner.constant * *factor};
+  }
   if (!sum || sum->op != ir::BinaryOp::add) return {e, 0};
   const IndexParts a = index_parts(sum->a), b = index_parts(sum->b);
   return {a.moving && b.moving ? a.moving + b.moving : a.moving ? a.moving : b.moving, a.constant + b.constant};
@@ -137,6 +143,24 @@ inline Vector<Quad> quads_in(const ir::Stmt& body) {
     if (quad.elements[1] && quad.elements[2] && quad.elements[3]) quads.push_back(std::move(quad));
   }
   return quads;
+}
+
+/// Whether four statements store f32s to neighbours, the first at a multiple of four, of values that are not read
+/// there: then they can be one.
+inline bool are_quad(const ir::Stmt* stmts) {
+  const auto place = [](const ir::Store& store) { return ir::Load::make(store.buffer, store.indices); };
+  const auto* first = stmts[0].as<ir::Store>();
+  if (!first || first->value.dtype() != DType::f32 || first->value.lanes() > 1 || first->indices.size() != 1)
+    return false;
+  const ir::Scope scope = first->buffer->scope;
+  if (scope == ir::Scope::local || scope == ir::Scope::spread) return false;
+  bool fits = begins_at_multiple(place(*first), 4);
+  for (int i = 0; fits && i < 4; ++i) {
+    const auto* store = stmts[i].as<ir::Store>();
+    fits = store && store->buffer == first->buffer && (i == 0 || are_apart(place(*first), place(*store), i));
+    if (fits) ir::visit_with(store->value, [&](const ir::Load& load) { fits &= load.buffer != first->buffer; });
+  }
+  return fits;
 }
 
 }  // namespace cortex::codegen

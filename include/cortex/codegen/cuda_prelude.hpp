@@ -115,6 +115,11 @@ DEVICE void store_in_block(float* p, int i, float value, int block) {
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(p + i)), "r"(block));
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
 }
+DEVICE void store_quad_in_block(float* p, int i, float a, float b, float c, float d, int block) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(p + i)), "r"(block));
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
 // 8 and 16 bytes at once, at places that are multiples of them.
 typedef float2 Pair;
 DEVICE Pair load_constant_pair(const float* p, long long i) { return __ldg((const Pair*)(p + i)); }
@@ -133,6 +138,11 @@ template <class T> DEVICE auto load_chip_quad(const T* p, int i) { return load_r
 template <class T> DEVICE auto load_quad(const T* p, long long i) {
   __builtin_assume(__isGlobal(p));
   return load_row_quad(p + i, 0);
+}
+DEVICE void store_chip_quad(float* p, int i, float a, float b, float c, float d) { *(float4*)(p + i) = make_float4(a, b, c, d); }
+DEVICE void store_quad(float* p, long long i, float a, float b, float c, float d) {
+  __builtin_assume(__isGlobal(p));
+  *(float4*)(p + i) = make_float4(a, b, c, d);
 }
 typedef uint4 Piece;
 template <class T> DEVICE Piece load_piece(const T* p, long long i) { return __ldg((const Piece*)(p + i)); }
@@ -278,6 +288,11 @@ template <int THREADS_OF_SUM, int SUMS, class T> DEVICE T join(T* terms) {
 template <class T> DEVICE void store_mirrored(T* p, int i, T value) {
   UNROLL("unroll")
   for (int block = 0; block < BLOCKS; ++block) store_in_block(p, i, value, block);
+}
+
+DEVICE void store_mirrored_quad(float* p, int i, float a, float b, float c, float d) {
+  UNROLL("unroll")
+  for (int block = 0; block < BLOCKS; ++block) store_quad_in_block(p, i, a, b, c, d, block);
 }
 
 // Arrays that lie one behind the other to a block's shared memory.

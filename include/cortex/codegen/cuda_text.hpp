@@ -201,9 +201,7 @@ class CudaTextPrinter {
       case ir::StmtKind::let: return let(*s.as<ir::LetStmt>());
       case ir::StmtKind::store: return store(*s.as<ir::Store>());
       case ir::StmtKind::if_: return branch(*s.as<ir::If>());
-      case ir::StmtKind::block:
-        for (const ir::Stmt& child : s.as<ir::Block>()->stmts) stmt(child);
-        return;
+      case ir::StmtKind::block: return block(s.as<ir::Block>()->stmts);
       case ir::StmtKind::alloc: return alloc(*s.as<ir::Alloc>());
       case ir::StmtKind::mma: return mma(*s.as<ir::Mma>());
       case ir::StmtKind::join: return join(*s.as<ir::Join>());
@@ -255,24 +253,16 @@ class CudaTextPrinter {
     });
   }
 
-  /// So many that two thirds of the registers beside those for sums wait for loads from far away, each of which takes
-  /// as long as hundreds of additions; fewer where some hold weights, and in a kernel that stays, which has more to
-  /// keep.
+  /// So many that two thirds of the registers beside those for sums and pointers wait for loads from far away, each of
+  /// which takes as long as hundreds of additions; fewer where some hold weights, and in a kernel that stays, which has
+  /// more to keep.
   int iterations_at_once(const ir::For& n) const {
     const int registers = std::min(65536 / options_.threads, 255);
-    int loads = 0, many = quads_in(n.body).empty() ? 16 : std::clamp((registers - 32) / 48, 1, 4);
-    Vector<ir::Expr> known;  // products of several gates have their operand in common
-    ir::visit_with(n.body, [&](const ir::Load& load) {
-      const ir::Scope scope = load.buffer->scope;
-      const bool far = scope == ir::Scope::spread || (scope != ir::Scope::local && !ir::is_on_chip(scope));
-      if (!far || !ir::uses(load.indices.front(), n.var)) return;
-      for (const ir::Expr& other : known)
-        if (ir::equal(other, ir::handle_of(load))) return;
-      known.push_back(ir::handle_of(load));
-      loads += load.buffer->fragments ? 4 : 1;
-    });
-    const int waiting = std::max((registers - 64) * 2 / 3 / (resident_ ? 2 : 1) - weights_in_registers_, 8);
-    while (many > 1 && many * loads > waiting) many /= 2;
+    const FarLoads far(n);
+    int many = quads_in(n.body).empty() ? 16 : std::clamp((registers - 32) / 48, 1, 4);
+    const int left = registers - (far.rows.size() == 1 ? 60 : 64);
+    const int waiting = std::max(left * 2 / 3 / (resident_ ? 2 : 1) - weights_in_registers_, 8);
+    while (many > 1 && many * far.elements > waiting) many /= 2;
     return many;
   }
 
@@ -298,6 +288,23 @@ class CudaTextPrinter {
     const std::string name = fresh('a');
     names_.insert_or_assign(buffer.id(), name);
     line(cuda_scalar(buffer->dtype), " ", name, buffer->dims.empty() ? ";" : "[" + std::to_string(count) + "];");
+  }
+
+  void block(const Vector<ir::Stmt>& stmts) {
+    for (std::size_t i = 0; i < stmts.size(); ++i)
+      if (i + 4 <= stmts.size() && are_quad(&stmts[i]))
+        store_quad(&stmts[i]), i += 3;
+      else
+        stmt(stmts[i]);
+  }
+  void store_quad(const ir::Stmt* stmts) {
+    const auto& first = *stmts[0].as<ir::Store>();
+    std::string values;
+    for (int i = 0; i < 4; ++i) values += ", " + expr(stmts[i].as<ir::Store>()->value).text;
+    const std::string index = index_of(first.buffer, first.indices);
+    if (is_invariant(first.buffer)) refuse_cuda("a store to " + first.buffer->name + ", which a call only reads");
+    line(how_to_store(*first.buffer), "_quad(", place(first.buffer, index), values, ");");
+    memo_.forget_loads();
   }
 
   void store(const ir::Store& n) {

@@ -46,6 +46,7 @@ inline PointerSet read_by_levels(const ra::Graph& graph, const Schedule& schedul
 
 inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule = {}) {
   GpuProblem problem;
+  problem.shares_columns = schedule.unrolled.empty() && schedule.refactored.empty();
   const PointerSet read = detail::read_by_levels(graph, schedule);
   for (const ra::Op& op : graph.ops) {
     if (op.kind != ra::OpKind::input || op.dims.size() < 2 || is_looked_up(graph, op.buffer)) continue;

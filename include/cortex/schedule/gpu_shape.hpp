@@ -17,7 +17,8 @@ struct GpuShape {
   bool lock_based = true;
   int blocks = 1;                 // of a group
   int threads = 0;                // of a block, a power of two
-  int rows = 0;                   // nodes that a thread computes side by side, at most
+  int rows = 0;                   // nodes that a thread computes side by side, at most, where their sums are in parts
+  int whole_rows = 0;             // and where they are whole, as those of nodes' matrices, which have columns, too
   int parts = 1;                  // of a sum, each a thread's, or a tile of a warp's; a power of two
   std::int64_t shared_bytes = 0;  // of a block's shared memory
   std::int64_t chip_bytes = 0;    // of weights that a block may keep there
@@ -52,6 +53,7 @@ struct GpuProblem {
   std::int64_t weight_bytes = 0;  // of matrices that levels read, as they are stored, embeddings not included
   std::int64_t columns = 1;       // of the widest result
   std::int64_t rows = 1;          // of the largest result at a node: the other dimensions of a matrix
+  bool shares_columns = true;     // blocks share the columns of each node, and none has nodes or sums of its own
 };
 
 /// The most of `extent` columns that a block has where they are cut between units, and the last block has the rest.
@@ -110,6 +112,20 @@ inline int blocks_for(GpuShape shape, const GpuProblem& problem, std::int64_t mo
   return 0;
 }
 
+/// As many blocks of a grid, a power of two, as have 32 KB each of what a node reads at a level, or of what each row of
+/// its matrix does, in which a block reads shared memory for half as long as blocks take to meet; 0 where a cluster is
+/// as fast, or it has not been measured. On an H200 levels are up to twice as fast so as in a cluster or in fewer
+/// blocks, and those of ten trees, of which a group then has more, mostly faster, too (docs/measurements.md).
+inline int wide_blocks(const GpuShape& shape, const GpuProblem& problem, const Gpu& gpu, std::int64_t slices) {
+  constexpr std::int64_t bytes = 32 << 10;
+  if (!problem.shares_columns || shape.products != DType::f32 || shape.weight_registers) return 0;
+  const std::int64_t read = problem.weight_bytes * problem.rows;
+  const std::int64_t most = std::min({std::int64_t(gpu.multiprocessors / 2), slices, read / bytes});
+  std::int64_t blocks = problem.rows > 1 ? 16 : 32;
+  while (2 * blocks <= most) blocks *= 2;
+  return blocks <= most ? int(blocks) : 0;
+}
+
 inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   using Group = GpuSchedule::Group;
   const std::string device = "a GPU of compute capability " + cortex::detail::capability_text(gpu.sm);
@@ -161,10 +177,10 @@ inline GpuSchedule::Group group_of(int blocks, const Gpu& gpu) {
 
 }  // namespace detail
 
-/// The shape of launches for this device. Models with little to compute have groups of one block; those whose weights
-/// fit into a cluster's shared memory, of the largest cluster, whose blocks read the least each; else the fewest blocks
-/// of a grid in whose shared memory they fit take slices, or all. Throws `Error{invalid_schedule}` for what the device
-/// cannot do.
+/// The shape of launches for this device. Models with little to compute have groups of one block; those with much to
+/// read at a level, of many blocks of a grid; those whose weights fit into a cluster's shared memory, of the largest
+/// cluster, whose blocks read the least each; else the fewest blocks of a grid in whose shared memory they fit take
+/// slices, or all. Throws `Error{invalid_schedule}` for what the device cannot do.
 inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProblem& problem) {
   using Group = GpuSchedule::Group;
   detail::check_gpu(wish, gpu);
@@ -174,7 +190,8 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   const std::int64_t slices = std::max<std::int64_t>(problem.columns / shape.slice_unit, 1);
   shape.lock_based = wish.lock_based;
   shape.threads = wish.threads ? wish.threads : 256;
-  shape.rows = wish.rows ? wish.rows : 4;
+  shape.rows = wish.rows ? wish.rows : shape.threads <= 256 ? 8 : 4;
+  shape.whole_rows = wish.rows ? wish.rows : 4;
   shape.parts = wish.parts;
   shape.accumulators = std::clamp((gpu.registers / shape.threads - 32) / 8, 4, 32);
   if (wish.weights == GpuSchedule::Weights::registers) {
@@ -193,20 +210,23 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
   shape.group = wish.group;
   const int largest_cluster = slices < 4 ? 2 : slices < 8 ? 4 : 8;
+  const bool may_be_wide = shape.chip_bytes && wish.recent_rows <= 0;
+  const int wide = may_be_wide ? detail::wide_blocks(shape, problem, gpu, slices) : 0;
   if (wish.group == Group::automatic) {
     const bool clusters = gpu.has_clusters() && slices > 1;
     const bool alone = detail::weights_fit(shape, problem) && (!clusters || detail::is_small(problem));
     shape.group = wish.blocks                                                       ? detail::group_of(wish.blocks, gpu)
                   : slices == 1 || alone                                            ? Group::block
+                  : wide                                                            ? Group::grid
                   : clusters && detail::blocks_for(shape, problem, largest_cluster) ? Group::cluster
                                                                                     : Group::grid;
   }
   if (shape.group == Group::cluster) shape.blocks = largest_cluster;
   if (shape.group == Group::grid) {
-    // Few blocks meet sooner than many, and leave room for other groups.
+    // Where there is little to read, few blocks meet sooner than many, and leave room for other groups.
     const std::int64_t most = std::min<std::int64_t>(gpu.multiprocessors, slices);
     const int fit = detail::blocks_for(shape, problem, most);
-    shape.blocks = fit ? fit : int(most);
+    shape.blocks = std::max(fit ? fit : int(most), wide);
   }
   if (wish.blocks) shape.blocks = wish.blocks;
   if (shape.group == Group::grid && wish.recent_rows > 0)
@@ -214,6 +234,7 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
         "the blocks of a grid do not reach each other's shared memory, in which recent rows are kept; leave "
         "out recent_rows, or take group cluster");
   if (!shape.parts) shape.parts = detail::parts_for(shape, problem.columns);
+  if (shape.parts == 1) shape.rows = shape.whole_rows;
   return shape;
 }
 

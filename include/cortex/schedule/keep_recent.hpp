@@ -74,11 +74,13 @@ class RecentKeeper {
 
   static bool is_by_node(const ir::BufferInfo& buffer) { return buffer.dims[0].kind() == DimKind::node; }
 
-  static bool is_candidate(const ir::BufferInfo& buffer) {
+  bool is_candidate(const ir::BufferInfo& buffer) const {
     const bool changes = buffer.role == ir::Role::state || buffer.role == ir::Role::temp;
     if (!changes || buffer.dtype != DType::f32 ||
         (buffer.scope != ir::Scope::shared && buffer.scope != ir::Scope::worker) || buffer.dims.size() < 2)
       return false;
+    // To write a matrix to all blocks takes longer than to read it where it is.
+    if (shape_.blocks > 1 && buffer.scope == ir::Scope::shared && buffer.dims.size() > 2) return false;
     for (std::size_t d = 1; d < buffer.dims.size(); ++d)
       if (buffer.dims[d].kind() != DimKind::dense) return false;
     return is_by_node(buffer) || is_row_dim(buffer.dims[0]);

@@ -32,7 +32,8 @@
 //
 // All threads of a warp take part in the sums, those behind the last column or node in the last one's: they hand each
 // other what they have. What a thread reads from memory for what follows, it reads before the sums. Where there are
-// more nodes than two, it has several columns as well, as of matrices.
+// more nodes than two, or rows of each, it has several columns as well: a block reads 32 elements of shared memory or
+// of the L1 cache in the cycle in which it multiplies 128 times. Warps without a row take no part.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +57,7 @@ class ThreadSharer {
   ThreadSharer(const Nest& nest, const GpuShape& shape)
       : nest_(nest), shape_(shape), sums_(nest.inner), parts_(sums_.loop ? int(*ir::as_int(sums_.loop->extent)) : 1) {
     if (nest_.loops.empty()) return;
-    own_loops_ = parts_ == 1 ? first_loop_of_rows(nest_) : nest_.loops.size() - 1;
+    own_loops_ = first_loop_of_rows(nest_);
     for (std::size_t d = own_loops_; d + 1 < nest_.loops.size(); ++d) of_node_ *= nest_.loops[d].dim.extent();
   }
 
@@ -69,7 +70,7 @@ class ThreadSharer {
       return rows(shape_.threads, thread_, 1, [&](const ir::Expr& row) { return element(row, {}); });
     }
     const int wide = columns_of_parts();
-    if (wide == 1) return over_columns(1);
+    if (wide == 1 || of_node_ > 1 || multiplies_columns()) return over_columns(wide);
     // For a node or two, most threads would have no column.
     const ir::Stmt several = over_columns(wide), few = over_columns(1);
     return ir::If::make(ir::binary(ir::BinaryOp::gt, nest_.rows->extent, ir::imm(2)), several, few);
@@ -85,19 +86,28 @@ class ThreadSharer {
     int across = threads;  // of these side by side in a row of outputs
     while (has_rows && across / 2 >= slice.most) across /= 2;
     const bool all_full = slice.most % across == 0 && (loop.kind != ir::ForKind::parallel || even());
-    if (all_full) across = divide_columns(slice.most, across);
-    if (parts_ > 1) columns_ = wide, across /= wide;
+    const bool neighbours = all_full && has_neighbours(slice.most);
+    if (neighbours)
+      columns_ = quad, across = int(std::min<std::int64_t>(threads, slice.most / quad));
+    else if (all_full && parts_ == 1)
+      across = divide_columns(slice.most, across);
+    if (parts_ > 1 && !neighbours) columns_ = wide, across /= wide;
     const ir::Expr own = thread_ / parts_, lane = across == threads ? own : own % across;
     const std::int64_t each = std::int64_t(across) * columns_, count = (slice.most + each - 1) / each;
     // Columns outside of the nodes that stand side by side: a condition inside would keep them apart.
     const auto columns = [&](const auto& body) -> ir::Stmt {
-      const ir::Expr tile = ir::Var::make("tile");
-      const ir::Expr value = slice.begin + (count == 1 ? ir::imm(0) : tile * each) + lane;
+      const ir::Expr tile = ir::Var::make("tile"), own_quad = ir::Var::make("quad");
+      const ir::Expr inside = (count == 1 ? ir::imm(0) : tile * (neighbours ? across : each)) + lane;
       Vector<ir::Expr> at;
-      for (int c = 0; c < columns_; ++c) at.push_back(ir::Var::make(loop.var.as<ir::Var>()->name));
+      for (int c = 0; c < columns_; ++c)
+        at.push_back(neighbours ? own_quad * quad + c : ir::Var::make(loop.var.as<ir::Var>()->name));
       ir::Stmt one = body(at);
       if (!all_full && parts_ == 1) one = ir::If::make(ir::binary(ir::BinaryOp::lt, at[0], slice.end), one);
-      for (int c = columns_; c-- > 0;) one = ir::LetStmt::make(at[std::size_t(c)], value + c * across, one);
+      if (neighbours)
+        one = ir::LetStmt::make(own_quad, slice.begin / quad + inside, one);
+      else
+        for (int c = columns_; c-- > 0;)
+          one = ir::LetStmt::make(at[std::size_t(c)], slice.begin + inside + c * across, one);
       return count == 1 ? one : ir::For::make(tile, loop.dim, ir::imm(count), ir::ForKind::serial, one);
     };
     if (!has_rows) return columns([&](const Vector<ir::Expr>& at) { return element({}, at); });
@@ -113,6 +123,27 @@ class ThreadSharer {
       wanted = wanted ? ir::binary(ir::BinaryOp::logical_and, wanted, any) : any;
     }
     return wanted ? ir::If::make(wanted, shared) : shared;
+  }
+
+  /// Whether a thread has four neighbouring columns of `most`, so that a load brings four elements: where nothing is
+  /// multiplied, more nodes are then on their way at once.
+  bool has_neighbours(std::int64_t most) const {
+    if (most % quad || !is_power_of_two(int(most / quad))) return false;
+    if (parts_ > 1) return multiplies_columns();
+    bool loads = false;
+    ir::visit_with(nest_.inner, [&](const ir::Load& load) { loads |= load.buffer->scope != ir::Scope::local; });
+    return loads && by_node() && of_node_ == 1 && !nest_.guard && !has_contraction(nest_.inner);
+  }
+
+  /// Whether what a node has is multiplied column by column, as a matrix that stands before a vector transposed.
+  bool multiplies_columns() const {
+    bool found = false;
+    if (parts_ > 1)
+      ir::visit_with(sums_.loop->body, [&](const ir::Load& load) {
+        const bool weight = load.buffer->role == ir::Role::weight || ir::keeps_weights(load.buffer->scope);
+        found |= !weight && !load.indices.empty() && load.indices.back().same_as(nest_.loops.back().var);
+      });
+    return found;
   }
 
   /// Whether threads share the nest already: it copies weights to shared memory.
@@ -144,29 +175,34 @@ class ThreadSharer {
   int side_by_side(int apart) {
     const bool differ =
         any_of(nest_.loops, [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
-    const bool sums = has_contraction(nest_.inner);
+    const bool sums = parts_ > 1 || has_contraction(nest_.inner);  // parts of few terms have no loop
     bool loads = false;
     ir::visit_with(nest_.inner, [&](const ir::Load&) { loads = true; });
     if ((nest_.guard && parts_ == 1) || differ || rows_repeat() || !loads || (!sums && of_node_ == 1)) return 1;
-    int rows = !sums ? copied_at_once : parts_ == 1 ? shape_.rows : std::min(shape_.rows, parts_);
-    while (rows > 1 && rows * columns_ * gates() > shape_.accumulators) rows /= 2;
+    int rows = !sums ? copied_at_once : parts_ == 1 ? shape_.whole_rows : std::min(shape_.rows, parts_);
+    const int most = sums ? accumulators() : 2 * shape_.accumulators;  // of what is copied nothing else is kept
+    while (rows > 1 && rows * columns_ * gates() > most) rows /= 2;
     int divides = rows;
     while (divides > 1 && of_node_ % (std::int64_t(apart) * divides)) divides /= 2;
-    of_one_node_ = divides > 1 && (!sums || 2 * divides >= rows);
-    return of_one_node_ ? divides : sums ? rows : 1;
+    of_one_node_ = divides > 1 && (sums ? 2 * divides >= rows : divides == rows);
+    return of_one_node_ ? divides : rows;
   }
+
+  /// How many accumulators a thread has: a few more where the rows of a tile are one node's, which have one pointer.
+  int accumulators() const { return parts_ > 1 && of_node_ > 1 ? shape_.accumulators * 8 / 7 : shape_.accumulators; }
 
   /// Sums of an element.
   int gates() const { return parts_ > 1 ? int(sums_.terms.size()) : gates_of(nest_.inner); }
 
-  /// How many columns a thread has where the sums are in parts and there are several nodes: what a node has is then
-  /// read once for all of them. Gates, which read it once as they are, count as columns.
+  /// How many columns a thread has where the sums are in parts and there are several nodes, or rows of each: what a
+  /// node has is then read once for all of them. Gates, which read it once as they are, count as columns.
   int columns_of_parts() const {
-    const int most = std::min(4, shape_.accumulators / 4);
     if (parts_ == 1 || !nest_.rows || shape_.weight_registers) return 1;
-    const std::int64_t columns = slice_of(nest_.loops.back(), shape_).most;
+    const bool rows = of_node_ > 1;
+    const int most = rows ? accumulators() / std::min(shape_.rows, parts_) : std::min(4, shape_.accumulators / 4);
+    const std::int64_t columns = slice_of(nest_.loops.back(), shape_).most, fewest = rows ? 1 : 32 / parts_;
     int wide = columns <= shape_.threads / parts_ ? 4 : 1;
-    while (wide > 1 && (wide * gates() > most || columns % wide || columns / wide < 32 / parts_)) wide /= 2;
+    while (wide > 1 && (wide * gates() > most || columns % wide || columns / wide < fewest)) wide /= 2;
     return wide;
   }
 
@@ -177,7 +213,7 @@ class ThreadSharer {
   int divide_columns(std::int64_t most, int across) {
     if (of_node_ == 1 || nest_.guard || shape_.weight_registers || !has_contraction(nest_.inner)) return across;
     const auto fits = [&](int columns) {
-      const int sums = shape_.rows * columns;
+      const int sums = shape_.whole_rows * columns;
       return sums * gates_of(nest_.inner) <= shape_.accumulators &&
              of_node_ * most >= std::int64_t(sums) * shape_.threads;
     };
@@ -212,7 +248,16 @@ class ThreadSharer {
     Vector<ir::Stmt> copies;
     for (const ir::Expr& column : columns)
       copies.push_back(ir::substitute(inner, {{nest_.loops.back().var.get(), column}}));
-    return jam(copies);
+    return has_contraction(inner) ? jam(copies) : reading_ahead(jam(copies));
+  }
+
+  /// What is copied, read before anything is stored: stores are for rows that are there, and nothing after such a
+  /// condition would begin before it.
+  static ir::Stmt reading_ahead(const ir::Stmt& inner) {
+    const ReadAhead ahead(stmts_of(inner));
+    ir::Stmt body = ir::Block::make(ahead.rest);
+    for (const auto& [variable, load] : reversed(ahead.loads)) body = ir::LetStmt::make(variable, load, body);
+    return body;
   }
 
   /// `inner` with four terms after the other in each iteration of its sums: their factors lie side by side.
@@ -243,6 +288,23 @@ class ThreadSharer {
                                ir::substitute(body, {{loop.var.get(), own}}));
     }
     return body;
+  }
+
+  /// `body`, which may use `own`, for the row that is `behind` rows after `first`, one of those that stand side by
+  /// side, or for the last one.
+  ir::Stmt at_place(const ir::Expr& own, const ir::Expr& first, const ir::Expr& behind, const ir::Stmt& body) const {
+    const ir::Expr row = first + behind, &node = nest_.rows->var;
+    if (of_one_node_) {
+      const ir::Stmt at_node = ir::substitute(body, {{node.get(), begin_ + first / of_node_}});
+      if (nest_.loops.size() > 2) return in_node(first % of_node_ + behind, at_node);
+      const ir::Expr inside = ir::Var::make("first");  // from which other rows are at constant distances
+      return ir::LetStmt::make(inside, first % of_node_,
+                               ir::substitute(at_node, {{nest_.loops.front().var.get(), inside + behind}}));
+    }
+    const ir::Expr number = of_node_ == 1 ? own : own / of_node_;
+    const ir::Stmt at_node = ir::substitute(body, {{node.get(), begin_ + number}});
+    return ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, row, total_ - 1),
+                             of_node_ == 1 ? at_node : in_node(own % of_node_, at_node));
   }
 
   /// The rows of the block, `apart` threads apart: thread group `first` has rows first, first + apart, ...; `most` of
@@ -282,9 +344,18 @@ class ThreadSharer {
         cases = cases ? ir::If::make(ir::binary(ir::BinaryOp::gt, wanted, ir::imm(size / 2)), one, cases) : one;
       }
       const ir::Expr tiles = (total + (tile - 1)) / tile, left = (total - t * tile + (apart - 1)) / apart;
+      if (parts_ > 1 && apart > 1)
+        cases = ir::If::make(ir::binary(ir::BinaryOp::lt, t * tile + first_of_warp(apart, first), total), cases);
       inside = each(tiles, ir::LetStmt::make(base, t * tile + first, ir::LetStmt::make(wanted, left, cases)));
     }
     return ir::LetStmt::make(total, of_node_ == 1 ? count : count * of_node_, inside);
+  }
+
+  /// The first row of a warp, in which all threads take part or none: `apart` groups of threads have a row each.
+  ir::Expr first_of_warp(int apart, const ir::Expr& first) const {
+    constexpr int warp = 32;
+    const int group = shape_.threads / apart;
+    return group >= warp ? first : thread_ / warp * (warp / group);
   }
 
   /// The work of a thread's columns for the rows that stand side by side.
@@ -298,10 +369,20 @@ class ThreadSharer {
     if (side_ == 1) return element(row, columns);
     const ir::Expr r = ir::Var::make("r"), own = ir::Var::make("row"), there = row + r * apart_;
     const ir::Expr last = ir::binary(ir::BinaryOp::min, there, total_ - 1);
-    const ir::Stmt guarded =
-        ir::mutate_with(element(own, columns), [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          if (store.buffer->scope == ir::Scope::local) return self.children(store);
-          return ir::If::make(ir::binary(ir::BinaryOp::lt, there, total_), ir::handle_of(store));
+    const auto if_there = [&](const ir::Stmt& s) {
+      return ir::If::make(ir::binary(ir::BinaryOp::lt, there, total_), s);
+    };
+    const auto stores_tensor = [](const ir::Stmt& s) {
+      return s.as<ir::Store>() && s.as<ir::Store>()->buffer->scope != ir::Scope::local;
+    };
+    const ir::Stmt guarded = ir::mutate_with(
+        element(own, columns),
+        [&](auto& self, const ir::Block& block) -> ir::Stmt {
+          return all_of(block.stmts, stores_tensor) ? if_there(ir::handle_of(block)) : self.children(block);
+        },
+        [&](auto& self, const ir::Store& store) -> ir::Stmt {
+          const ir::Stmt s = ir::handle_of(store);
+          return stores_tensor(s) ? if_there(s) : self.children(store);
         });
     return unroll_and_jam(ir::LetStmt::make(own, last, guarded), r, ir::imm(0), side_);
   }
@@ -319,24 +400,23 @@ class ThreadSharer {
 
   /// The same where each thread has a part of the sums.
   ir::Stmt in_parts(const ir::Expr& row, const ir::Expr& column) const {
-    const ir::Expr r = ir::Var::make("r"), part = thread_ % parts_, last = total_ - 1;
+    const ir::Expr r = ir::Var::make("r"), part = thread_ % parts_;
     Vector<ir::Buffer> terms;
     for (const ir::Buffer& one : sums_.terms) {
       ir::BufferInfo info = *one;
       info.dims = {Dim("row", side_)};
       terms.emplace_back(std::move(info));
     }
-    const auto at_row = [&](const ir::Expr& number, const ir::Stmt& body) {
+    const auto at_row = [&](const ir::Expr& behind, const ir::Stmt& body) {
       const ir::Stmt let = nest_.let_var ? ir::LetStmt::make(nest_.let_var, nest_.let_value, body) : body;
-      const ir::Expr own = ir::Var::make("row");
-      return ir::LetStmt::make(own, number, ir::substitute(let, {{nest_.rows->var.get(), begin_ + own}}));
+      return at_place(ir::Var::make("row"), row, behind, let);
     };
     ir::Stmt each = ir::substitute(sums_.loop->body, {{sums_.loop->var.get(), part}});
     for (std::size_t i = 0; i < terms.size(); ++i) each = with_terms(each, sums_.terms[i], terms[i], r);
     const ir::Expr& var = nest_.loops.back().var;
     const ir::Expr inside = ir::Var::make(var.as<ir::Var>()->name);
     if (end_) each = ir::substitute(each, {{var.get(), inside}});
-    each = unroll_and_jam(at_row(ir::binary(ir::BinaryOp::min, row + r * apart_, last), each), r, ir::imm(0), side_);
+    each = unroll_and_jam(at_row(r * apart_, each), r, ir::imm(0), side_);
     if (end_) each = ir::LetStmt::make(inside, ir::binary(ir::BinaryOp::min, column, end_ - 1), each);
     Vector<ir::Stmt> stmts{ir::substitute(each, {{var.get(), column}})};
     for (std::size_t i = 0; i < terms.size(); ++i) stmts.push_back(ir::Join::make(sums_.sums[i], terms[i], parts_));
@@ -350,23 +430,26 @@ class ThreadSharer {
   /// compute the last one's, too, and store nothing: with a condition around all of it, nothing of it would begin
   /// before the sums are there.
   ir::Stmt followed(const Vector<ir::Stmt>& sums, const ir::Expr& row, const ir::Expr& column) const {
-    const ir::Expr part = thread_ % parts_, wanted = side_ == 1 ? row : ir::Var::make("row");
-    ir::Expr there = ir::binary(ir::BinaryOp::lt, wanted, total_);
+    const ir::Expr part = thread_ % parts_;
+    const bool beyond = of_one_node_ && side_ < parts_;  // there are rows of other nodes, or none
+    const ir::Expr own = beyond ? ir::binary(ir::BinaryOp::min, part, ir::imm(side_ - 1)) : part;
+    const ir::Expr behind = side_ == 1 ? ir::imm(0) : own * apart_;
+    ir::Expr there = of_one_node_ ? ir::Expr() : ir::binary(ir::BinaryOp::lt, row + behind, total_);
     const auto also = [&](const ir::Expr& condition) {
-      there = ir::binary(ir::BinaryOp::logical_and, condition, there);
+      there = there ? ir::binary(ir::BinaryOp::logical_and, condition, there) : condition;
     };
     if (end_) also(ir::binary(ir::BinaryOp::lt, column, end_));
     if (side_ < parts_) also(ir::binary(ir::BinaryOp::lt, part, ir::imm(side_)));
 
-    const ir::Expr own = ir::Var::make("own"), node = ir::Var::make("node");
+    const ir::Expr node = ir::Var::make("node");
     const ir::Expr at = end_ ? ir::binary(ir::BinaryOp::min, column, end_ - 1) : column;
     const auto of_own = [&](const auto& e) {
       const auto at_node = nest_.let_var ? ir::substitute(e, {{nest_.let_var.get(), node}}) : e;
-      return ir::substitute(at_node, {{nest_.rows->var.get(), begin_ + own}, {nest_.loops.back().var.get(), at}});
+      return ir::substitute(at_node, {{nest_.loops.back().var.get(), at}});
     };
     const ReadAhead ahead(sums_.rest);
     ir::Stmt rest = ir::mutate_with(ir::Block::make(ahead.rest), [&](auto& self, const ir::Store& store) -> ir::Stmt {
-      if (store.buffer->scope == ir::Scope::local) return self.children(store);
+      if (store.buffer->scope == ir::Scope::local || !there) return self.children(store);
       return ir::If::make(there, ir::handle_of(store));
     });
     for (const ir::Buffer& buffer : reversed(sums_.locals)) rest = ir::Alloc::make(buffer, rest);
@@ -375,8 +458,7 @@ class ThreadSharer {
     ir::Stmt body = ir::Block::make(stmts);
     for (const auto& [variable, load] : reversed(ahead.loads)) body = ir::LetStmt::make(variable, of_own(load), body);
     if (nest_.let_var) body = ir::LetStmt::make(node, of_own(nest_.let_value), body);
-    body = ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, wanted, total_ - 1), body);
-    return side_ == 1 ? body : ir::LetStmt::make(wanted, row + part * apart_, body);
+    return at_place(ir::Var::make("own"), row, behind, body);
   }
 
   /// `body` with the terms of a sum in the place of row `r`.

@@ -50,34 +50,45 @@ namespace detail {
 /// Finds the nests whose sums are worth parts, and gives them weights to match.
 class PartLayouts {
  public:
-  explicit PartLayouts(int parts) : parts_(parts) {}
+  /// `of_many`: where a nest has many rows, at one node or at all.
+  PartLayouts(int parts, int of_many) : parts_(parts), of_many_(of_many) {}
 
-  ir::Stmt nest(const Nest& nest) {
-    if (!is_plain(nest)) return {};
+  /// Into how many parts the nest's sums can be split, with weights that are not packed yet; 1: they cannot.
+  int parts_for(const Nest& nest) const {
+    const bool matrix = nest.loops.size() > 1;
+    const int parts = matrix || !nest.level ? of_many_ : parts_;
+    if (parts == 1 || !is_plain(nest)) return 1;
     const Halves halves(nest.inner);
-    if (!halves.plain || halves.sums.empty() || has_sums(halves.rest)) return {};
+    if (!halves.plain || halves.sums.empty() || has_sums(halves.rest)) return 1;
     PointerSet started;
     for (const ir::Stmt& s : halves.lead) {
       const auto* start = s.as<ir::Store>();
-      if (start && (!start->value.as<ir::FloatImm>() || !started.insert(start->buffer.id()))) return {};
-      if (!start && !sums_products(nest, *s.as<ir::For>(), started)) return {};
+      if (start && (!start->value.as<ir::FloatImm>() || !started.insert(start->buffer.id()))) return 1;
+      if (!start && !sums_products(nest, *s.as<ir::For>(), started)) return 1;
     }
+    return parts;
+  }
+
+  ir::Stmt nest(const Nest& nest) {
+    const int parts = parts_for(nest);
+    if (parts == 1) return {};
     Nest result = nest;
     result.inner = ir::mutate_with(nest.inner, [&](auto& self, const ir::For& loop) -> ir::Stmt {
       if (loop.dim.kind() != DimKind::dense) return self.children(loop);
       return ir::mutate_with(ir::handle_of(loop), [&](auto& inside, const ir::Load& load) -> ir::Expr {
         const int column = dim_indexed_by(load, nest.loops.back().var), summed = dim_indexed_by(load, loop.var);
         if (column < 0 || summed < 0 || load.buffer->role != ir::Role::weight) return inside.children(load);
-        return ir::Load::make(copy(load.buffer, column, summed), load.indices);
+        return ir::Load::make(copy(load.buffer, column, summed, parts), load.indices);
       });
     });
     return build_nest(result);
   }
 
  private:
-  /// Whether the nest computes a vector at each of its nodes, which threads can share in columns.
+  /// Whether the nest computes a vector or a matrix at each of its nodes, which threads can share in columns.
   static bool is_plain(const Nest& nest) {
-    if (!nest.rows || nest.loops.size() != 1 || !slice_var(nest) || !has_contraction(nest.inner)) return false;
+    if (!nest.rows || nest.loops.empty() || !slice_var(nest) || !has_contraction(nest.inner)) return false;
+    if (first_loop_of_rows(nest) != 0) return false;
     if (ir::as_int(nest.loops.back().extent) != nest.loops.back().dim.extent()) return false;
     const auto* node = nest.let_value ? nest.let_value.as<ir::UfCall>() : nullptr;
     if (node && node->uf.kind == ir::UfKind::root_node) return false;  // one of which may be given twice
@@ -93,7 +104,7 @@ class PartLayouts {
   }
 
   /// Whether the loop adds products to accumulators and does nothing else, and what it reads is a matrix that can be
-  /// laid out, or lies in the order of the loop.
+  /// laid out or a node's own, or lies in the order of the loop.
   static bool sums_products(const Nest& nest, const ir::For& loop, const PointerSet& started) {
     bool fits = loop.loop == ir::ForKind::serial && ir::as_int(loop.extent) == loop.dim.extent();
     for (const ir::Stmt& s : stmts_of(loop.body)) {
@@ -112,33 +123,44 @@ class PartLayouts {
     const ir::Expr e = ir::handle_of(load), &column = nest.loops.back().var;
     if (load.buffer->scope == ir::Scope::local) return false;
     if (!ir::uses(e, column)) return !ir::uses(e, loop.var) || load.indices.back().same_as(loop.var);
-    bool plain = load.buffer->role == ir::Role::weight && load.buffer->layout.empty() &&
-                 dim_indexed_by(load, column) >= 0 && dim_indexed_by(load, loop.var) >= 0;
+    if (dim_indexed_by(load, column) < 0 || dim_indexed_by(load, loop.var) < 0) return false;
+    const bool weight = load.buffer->role == ir::Role::weight;
+    bool plain = weight ? load.buffer->layout.empty() : load.indices.back().same_as(column);
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
       const ir::Expr& index = load.indices[d];
-      plain &= load.buffer->dims[d].kind() == DimKind::dense;
-      plain &= index.same_as(column) || index.same_as(loop.var) || index.as<ir::IntImm>() != nullptr;
+      const bool known = index.same_as(column) || index.same_as(loop.var);
+      if (weight)
+        plain &= load.buffer->dims[d].kind() == DimKind::dense && (known || index.as<ir::IntImm>());
+      else
+        plain &= known || !(ir::uses(index, column) || ir::uses(index, loop.var));
     }
     return plain;
   }
 
-  ir::Buffer copy(const ir::Buffer& weight, int column, int summed) {
-    return copies_.of(weight, column, summed, [&](ir::BufferInfo& info) {
+  ir::Buffer copy(const ir::Buffer& weight, int column, int summed, int parts) {
+    PackedCopies& copies = parts == parts_ ? copies_ : copies_of_many_;
+    return copies.of(weight, column, summed, [&](ir::BufferInfo& info) {
       info.name += "_packed";
-      info.layout = part_layout(info.dims, column, summed, parts_);
-      info.parts = parts_;
+      info.layout = part_layout(info.dims, column, summed, parts);
+      info.parts = parts;
     });
   }
 
-  const int parts_;
-  PackedCopies copies_;
+  const int parts_, of_many_;
+  PackedCopies copies_, copies_of_many_;
 };
 
-/// The parts of the sums that a nest's loops read weights for; 1 if it is none of those that `lay_out_parts` chose.
-inline int parts_of(const Nest& nest) {
+/// The parts of a nest's sums: those of the weights that it reads, as `layouts` chose, or of what it reads beside them
+/// where there are none; 1 if its sums are whole.
+inline int parts_of(const Nest& nest, const PartLayouts& layouts) {
+  if (!has_contraction(nest.inner)) return 1;
   int parts = 1;
-  ir::visit_with(nest.inner, [&](const ir::Load& load) { parts = std::max(parts, load.buffer->parts); });
-  return has_contraction(nest.inner) ? parts : 1;
+  bool weights = false;
+  ir::visit_with(nest.inner, [&](const ir::Load& load) {
+    parts = std::max(parts, load.buffer->parts);
+    weights |= load.buffer->role == ir::Role::weight || ir::keeps_weights(load.buffer->scope);
+  });
+  return weights ? parts : layouts.parts_for(nest);
 }
 
 class SumSplitter {
@@ -271,17 +293,22 @@ struct SumsInParts {
   }
 };
 
+/// The parts of sums in nests of many rows, which give threads work without them: at a node that has a matrix, or at
+/// all nodes, ahead of the levels. So many that each thread that shares a sum has a row for itself in what follows.
+inline int parts_of_many(int parts) { return std::min(parts, 8); }
+
 /// Gives the nests whose sums are worth parts weights that are laid out for them.
-inline ir::Stmt lay_out_parts(const ir::Stmt& body, int parts) {
-  detail::PartLayouts layouts(parts);
+inline ir::Stmt lay_out_parts(const ir::Stmt& body, int parts, int of_many) {
+  detail::PartLayouts layouts(parts, of_many);
   return map_nests(body, [&](const Nest& nest) { return layouts.nest(nest); });
 }
 
-/// Splits the sums of the nests that read such weights.
-inline ir::Stmt split_sums(const ir::Stmt& body) {
-  return map_nests(body, [](const Nest& nest) {
-    const int parts = detail::parts_of(nest);
-    return parts > 1 ? detail::SumSplitter(nest, parts).run() : ir::Stmt();
+/// Splits the sums of the nests that read such weights, or what nodes have alone.
+inline ir::Stmt split_sums(const ir::Stmt& body, int parts, int of_many) {
+  const detail::PartLayouts layouts(parts, of_many);
+  return map_nests(body, [&](const Nest& nest) {
+    const int own = detail::parts_of(nest, layouts);
+    return own > 1 ? detail::SumSplitter(nest, own).run() : ir::Stmt();
   });
 }
 

@@ -113,10 +113,12 @@ inline ir::Stmt jam(const Vector<ir::Stmt>& copies) {
     }
     if (shared) return ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, jam(bodies), loop->piece);
   }
-  if (const auto* branch = first.as<ir::If>(); branch && !branch->else_body && same_condition(copies)) {
-    Vector<ir::Stmt> bodies;
+  if (const auto* branch = first.as<ir::If>(); branch && same_condition(copies)) {
+    Vector<ir::Stmt> bodies, others;
     for (const ir::Stmt& copy : copies) bodies.push_back(copy.as<ir::If>()->then_body);
-    return ir::If::make(branch->condition, jam(bodies));
+    if (!branch->else_body) return ir::If::make(branch->condition, jam(bodies));
+    for (const ir::Stmt& copy : copies) others.push_back(copy.as<ir::If>()->else_body);
+    return ir::If::make(branch->condition, jam(bodies), jam(others));
   }
   if (first.as<ir::LetStmt>()) return jam_lets(copies);
   if (first.as<ir::Alloc>()) return jam_allocs(copies);
