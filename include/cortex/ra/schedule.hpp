@@ -107,6 +107,7 @@ struct GpuSchedule {
   /// so many, and the parts are added by halves, in the same order at every level. 1, 2, 4, 8, 16 or 32; with 1 a
   /// thread has a sum to itself. On tensor cores, chains of products that a warp has of each tile: 1, 2, 4 or 8. Left
   /// to the compiler it follows from the others: as many as keep the threads of a block at work for a single node.
+  /// Where there are many rows, ahead of the levels and of matrices at nodes, a sum has at most 8 parts.
   int parts = 0;
   /// Rows that each block of a cluster keeps in its shared memory of what its blocks exchange: of states those of the
   /// nodes computed last, of intermediate results the first of a level. Its blocks write them there (distributed shared

@@ -11,6 +11,9 @@
 // last tile of nodes computes some of them twice, and stores them once. The order of j is the same whatever the shape,
 // so results do not depend on which nodes share a tile. Runs after both kinds of barriers stand.
 //
+// Where nothing is multiplied, as in copies and sums over children, a thread has four neighbouring columns of a node, so
+// that a load and a store are of four elements, and the block more nodes at once.
+//
 // Where each node has a matrix, or more, the dimensions beside the columns are rows, too: M rows of each node, row q
 // those of node q / M. So one node gives all threads work, and as long as it does a thread has several columns as well
 // as rows:
