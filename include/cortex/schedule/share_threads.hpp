@@ -11,8 +11,8 @@
 // last tile of nodes computes some of them twice, and stores them once. The order of j is the same whatever the shape,
 // so results do not depend on which nodes share a tile. Runs after both kinds of barriers stand.
 //
-// Where nothing is multiplied, as in copies and sums over children, a thread has four neighbouring columns of a node, so
-// that a load and a store are of four elements, and the block more nodes at once.
+// Where nothing is multiplied, as in copies and sums over children, a thread has four neighbouring columns of a node,
+// so that a load and a store are of four elements, and the block more nodes at once.
 //
 // Where each node has a matrix, or more, the dimensions beside the columns are rows, too: M rows of each node, row q
 // those of node q / M. So one node gives all threads work, and as long as it does a thread has several columns as well
@@ -347,7 +347,7 @@ class ThreadSharer {
         cases = cases ? ir::If::make(ir::binary(ir::BinaryOp::gt, wanted, ir::imm(size / 2)), one, cases) : one;
       }
       const ir::Expr tiles = (total + (tile - 1)) / tile, left = (total - t * tile + (apart - 1)) / apart;
-      if (parts_ > 1 && apart > 1)
+      if (parts_ > 1 && apart > 1 && !shape_.weight_registers)  // no register is free for it beside weights
         cases = ir::If::make(ir::binary(ir::BinaryOp::lt, t * tile + first_of_warp(apart, first), total), cases);
       inside = each(tiles, ir::LetStmt::make(base, t * tile + first, ir::LetStmt::make(wanted, left, cases)));
     }
