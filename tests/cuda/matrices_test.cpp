@@ -135,15 +135,11 @@ TEST_CASE("threads share sums of matrices, with the same bits in every shape", "
                                  way(Group::block, 1, 128, 4, Where::streamed), way(Group::cluster, 2, 32, 8),
                                  way(Group::grid, 3, 64, 2, Where::streamed)};
   };
-  for (const int parts : {2, 8}) {
-    check_model(matrices(5, 7), ways(parts));
-    check_model(matrices(8, 16), ways(parts));
-    check_model(matrices(16, 8), ways(parts), 9, 3);
-    check_model(cubes(2, 4, 8), ways(parts), 2, 9);
-    check_model(mv_rnn(8), ways(parts));
-    check_model(mv_rnn(12), ways(parts), 1, 9);
-    check_model(mv_rnn(32), ways(parts), 2, 3);
-  }
+  check_model(matrices(5, 7), ways(2));
+  check_model(matrices(8, 16), ways(8));
+  check_model(cubes(2, 4, 8), ways(4), 2, 9);
+  check_model(mv_rnn(12), ways(2), 1, 9);
+  check_model(mv_rnn(32), ways(8), 2, 3);
   check_model(mv_rnn(16), ways(32), 1, 1);
   check_model(mv_rnn(32), {shaped(Group::block, 1, 128, 2, Where::registers, 4), ways(4)[1]}, 2, 3);
 }
