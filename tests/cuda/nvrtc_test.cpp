@@ -68,45 +68,58 @@ models::Sizes sizes(int D, int H) { return {.vocabulary = 1000, .input = D, .hid
 
 }  // namespace
 
-// Two cases, as each has the time that CTest gives one.
-TEST_CASE("by default no kernel of a model of sums over children spills", "[cuda][nvrtc]") {
+// Several cases, as each has the time that CTest gives one.
+TEST_CASE("by default no kernel of a TreeRNN or a TreeLSTM spills", "[cuda][nvrtc]") {
   nvrtc();
-  const Schedule standard = Schedule::standard();
-  check_default(models::tree_rnn<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);
-  check_default(models::tree_lstm<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);
-  check_default(models::tree_gru<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);
-  check_default(models::dag_rnn<Item>(word, kids, sizes(256, 256)).program, everywhere, standard);
+  check_default(models::tree_rnn<Item>(word, kids, sizes(256, 256)).program, everywhere, Schedule::standard());
+  check_default(models::tree_lstm<Item>(word, kids, sizes(256, 256)).program, everywhere, Schedule::standard());
 }
 
-TEST_CASE("by default no kernel of a model of binary trees spills", "[cuda][nvrtc]") {
+TEST_CASE("by default no kernel of a TreeGRU or a DAG-RNN spills", "[cuda][nvrtc]") {
   nvrtc();
-  const Schedule standard = Schedule::standard();
-  check_default(models::mv_rnn<Item>(word, left, right, sizes(0, 64)).program, everywhere, standard);
-  check_default(models::mv_rnn<Item>(word, left, right, sizes(0, 128)).program, {80, 90}, standard);
-  check_default(models::tree_fc<Item>(word, left, right, sizes(0, 512)).program, everywhere, standard);
+  check_default(models::tree_gru<Item>(word, kids, sizes(256, 256)).program, everywhere, Schedule::standard());
+  check_default(models::dag_rnn<Item>(word, kids, sizes(256, 256)).program, everywhere, Schedule::standard());
 }
 
-TEST_CASE("by default no kernel of a sequence model or an N-ary one spills", "[cuda][nvrtc]") {
+TEST_CASE("by default no kernel of an MV-RNN spills", "[cuda][nvrtc]") {
   nvrtc();
-  const Schedule standard = Schedule::standard();
-  check_default(models::lstm<Item>(word, before, sizes(256, 256)).program, everywhere, standard);
-  check_default(models::gru<Item>(word, before, sizes(256, 256)).program, everywhere, standard);
-  check_default(models::nary_tree_lstm<Item>(word, by_position, sizes(128, 128)).program, everywhere, standard);
+  const auto mv_rnn = [](int hidden) { return models::mv_rnn<Item>(word, left, right, sizes(0, hidden)).program; };
+  check_default(mv_rnn(64), everywhere, Schedule::standard());
+  check_default(mv_rnn(128), {80, 90}, Schedule::standard());
 }
 
-TEST_CASE("by default no kernel that is a grid's spills", "[cuda][nvrtc]") {
+TEST_CASE("by default no kernel of a TreeFC or an LSTM spills", "[cuda][nvrtc]") {
   nvrtc();
-  const auto check = [](const auto& program) {
-    for (const int sm : {80, 90}) {
-      const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard(), Gpu::of(sm), {});
-      CHECK(code->shape.group == Group::grid);
-    }
-    check_default(program, {80, 90}, Schedule::standard());
-  };
-  check(models::tree_lstm<Item>(word, kids, sizes(512, 512)).program);
-  check(models::tree_gru<Item>(word, kids, sizes(512, 512)).program);
-  check(models::lstm<Item>(word, before, sizes(512, 512)).program);
-  check(models::gru<Item>(word, before, sizes(512, 512)).program);
+  check_default(models::tree_fc<Item>(word, left, right, sizes(0, 512)).program, everywhere, Schedule::standard());
+  check_default(models::lstm<Item>(word, before, sizes(256, 256)).program, everywhere, Schedule::standard());
+}
+
+TEST_CASE("by default no kernel of a GRU or an N-ary TreeLSTM spills", "[cuda][nvrtc]") {
+  nvrtc();
+  check_default(models::gru<Item>(word, before, sizes(256, 256)).program, everywhere, Schedule::standard());
+  check_default(models::nary_tree_lstm<Item>(word, by_position, sizes(128, 128)).program, everywhere,
+                Schedule::standard());
+}
+
+/// That by default the program's groups are a grid's blocks, and nothing spills.
+template <class Program>
+void check_grid(const Program& program) {
+  nvrtc();
+  for (const int sm : {80, 90}) {
+    const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard(), Gpu::of(sm), {});
+    CHECK(code->shape.group == Group::grid);
+  }
+  check_default(program, {80, 90}, Schedule::standard());
+}
+
+TEST_CASE("by default no kernel of trees that is a grid's spills", "[cuda][nvrtc]") {
+  check_grid(models::tree_lstm<Item>(word, kids, sizes(512, 512)).program);
+  check_grid(models::tree_gru<Item>(word, kids, sizes(512, 512)).program);
+}
+
+TEST_CASE("by default no kernel of sequences that is a grid's spills", "[cuda][nvrtc]") {
+  check_grid(models::lstm<Item>(word, before, sizes(512, 512)).program);
+  check_grid(models::gru<Item>(word, before, sizes(512, 512)).program);
 }
 
 TEST_CASE("every model is PTX, too, for devices that are newer than NVRTC", "[cuda][nvrtc]") {
