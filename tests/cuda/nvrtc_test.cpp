@@ -66,6 +66,17 @@ void check_default(const Program& program, std::initializer_list<int> architectu
 
 models::Sizes sizes(int D, int H) { return {.vocabulary = 1000, .input = D, .hidden = H}; }
 
+/// That by default the program's groups are a grid's blocks, and nothing spills.
+template <class Program>
+void check_grid(const Program& program) {
+  nvrtc();
+  for (const int sm : {80, 90}) {
+    const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard(), Gpu::of(sm), {});
+    CHECK(code->shape.group == Group::grid);
+  }
+  check_default(program, {80, 90}, Schedule::standard());
+}
+
 }  // namespace
 
 // Several cases, as each has the time that CTest gives one.
@@ -99,17 +110,6 @@ TEST_CASE("by default no kernel of a GRU or an N-ary TreeLSTM spills", "[cuda][n
   check_default(models::gru<Item>(word, before, sizes(256, 256)).program, everywhere, Schedule::standard());
   check_default(models::nary_tree_lstm<Item>(word, by_position, sizes(128, 128)).program, everywhere,
                 Schedule::standard());
-}
-
-/// That by default the program's groups are a grid's blocks, and nothing spills.
-template <class Program>
-void check_grid(const Program& program) {
-  nvrtc();
-  for (const int sm : {80, 90}) {
-    const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard(), Gpu::of(sm), {});
-    CHECK(code->shape.group == Group::grid);
-  }
-  check_default(program, {80, 90}, Schedule::standard());
 }
 
 TEST_CASE("by default no kernel of trees that is a grid's spills", "[cuda][nvrtc]") {

@@ -157,8 +157,8 @@ TEST_CASE("split_sums makes of a TreeFC what its golden file shows", "[schedule]
 TEST_CASE("split_sums and lay_out_parts leave a program alone that sums no products", "[schedule][gpu]") {
   const ir::Program lowered = lower::lower(tree_rnn(8).graph(), Schedule::standard());
   const ir::Stmt leaves = schedule::stmts_of(lowered.body)[0];
-  CHECK(schedule::split_sums(leaves, 4, 4).same_as(leaves));
-  CHECK(schedule::lay_out_parts(leaves, 4, 4).same_as(leaves));
+  CHECK(schedule::split_sums(leaves, 4).same_as(leaves));
+  CHECK(schedule::lay_out_parts(leaves, 4).same_as(leaves));
 }
 
 TEST_CASE("share_threads gives parts of sums to threads as its golden file shows", "[schedule][gpu]") {
@@ -180,8 +180,8 @@ TEST_CASE("sums in parts are the sums", "[schedule][gpu]") {
     pass::Pipeline p(lowered, options);
     pass::make_nests(p, 6);
     p.enter(ir::Level::scheduled);
-    p.run("lay_out_parts", [&](const ir::Stmt& s) { return schedule::lay_out_parts(s, parts, parts); });
-    p.run("split_sums", [&](const ir::Stmt& s) { return schedule::split_sums(s, parts, parts); });
+    p.run("lay_out_parts", [&](const ir::Stmt& s) { return schedule::lay_out_parts(s, parts); });
+    p.run("split_sums", [&](const ir::Stmt& s) { return schedule::split_sums(s, parts); });
     const ir::Program split = p.take();
     CAPTURE(parts);
     CHECK_THAT(ir::print(lowered), !Contains("_part["));

@@ -110,15 +110,17 @@ template <class T> DEVICE T* in_block(T* p, int block) {
   return there;
 }
 // Into the shared memory of that block, by an address of 32 bits.
-DEVICE void store_in_block(float* p, int i, float value, int block) {
+DEVICE unsigned address_in_block(const float* p, int block) {
   unsigned there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(p + i)), "r"(block));
-  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(p)), "r"(block));
+  return there;
+}
+DEVICE void store_in_block(float* p, int i, float value, int block) {
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in_block(p + i, block)), "f"(value) : "memory");
 }
 DEVICE void store_quad_in_block(float* p, int i, float a, float b, float c, float d, int block) {
-  unsigned there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(p + i)), "r"(block));
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};"
+               ::"r"(address_in_block(p + i, block)), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
 // 8 and 16 bytes at once, at places that are multiples of them.
 typedef float2 Pair;

@@ -292,7 +292,7 @@ class CudaTextPrinter {
 
   void block(const Vector<ir::Stmt>& stmts) {
     for (std::size_t i = 0; i < stmts.size(); ++i)
-      if (i + 4 <= stmts.size() && are_quad(&stmts[i]))
+      if (i + 4 <= stmts.size() && are_quad(&stmts[i]) && !is_invariant(stmts[i].as<ir::Store>()->buffer))
         store_quad(&stmts[i]), i += 3;
       else
         stmt(stmts[i]);
@@ -302,7 +302,6 @@ class CudaTextPrinter {
     std::string values;
     for (int i = 0; i < 4; ++i) values += ", " + expr(stmts[i].as<ir::Store>()->value).text;
     const std::string index = index_of(first.buffer, first.indices);
-    if (is_invariant(first.buffer)) refuse_cuda("a store to " + first.buffer->name + ", which a call only reads");
     line(how_to_store(*first.buffer), "_quad(", place(first.buffer, index), values, ");");
     memo_.forget_loads();
   }

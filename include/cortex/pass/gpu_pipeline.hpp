@@ -19,7 +19,6 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
                              const Target& target) {
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
-  const int of_many = schedule::parts_of_many(shape.parts);
 
   make_nests(p, gates);
   // Where tables of words pay is not known of GPUs yet; what follows from weights alone is always one. Tensor cores
@@ -45,11 +44,11 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   if (shape.products != DType::f32)
     p.run("tensor_products", [&](const ir::Stmt& s) { return schedule::tensor_products(s, shape.products); });
   else if (shape.parts > 1)
-    p.run("lay_out_parts", [&](const ir::Stmt& s) { return schedule::lay_out_parts(s, shape.parts, of_many); });
+    p.run("lay_out_parts", [&](const ir::Stmt& s) { return schedule::lay_out_parts(s, shape.parts); });
   p.run("pack_weights", [&](const ir::Stmt& s) { return schedule::pack_weights(s, target); });
   p.run("keep_weights", [&](const ir::Stmt& s) { return schedule::keep_weights(s, shape); });
   if (shape.products == DType::f32 && shape.parts > 1)
-    p.run("split_sums", [&](const ir::Stmt& s) { return schedule::split_sums(s, shape.parts, of_many); });
+    p.run("split_sums", [&](const ir::Stmt& s) { return schedule::split_sums(s, shape.parts); });
   p.run("keep_recent", [&](const ir::Stmt& s) { return schedule::keep_recent(s, shape); });
   p.run("insert_thread_barriers", insert_thread_barriers);
 

@@ -183,8 +183,7 @@ class ThreadSharer {
     ir::visit_with(nest_.inner, [&](const ir::Load&) { loads = true; });
     if ((nest_.guard && parts_ == 1) || differ || rows_repeat() || !loads || (!sums && of_node_ == 1)) return 1;
     int rows = !sums ? copied_at_once : parts_ == 1 ? shape_.whole_rows : std::min(shape_.rows, parts_);
-    const int most = sums ? accumulators() : 2 * shape_.accumulators;  // of what is copied nothing else is kept
-    while (rows > 1 && rows * columns_ * gates() > most) rows /= 2;
+    while (rows > 1 && rows * columns_ * gates() > accumulators()) rows /= 2;
     int divides = rows;
     while (divides > 1 && of_node_ % (std::int64_t(apart) * divides)) divides /= 2;
     of_one_node_ = divides > 1 && (sums ? 2 * divides >= rows : divides == rows);
@@ -293,10 +292,10 @@ class ThreadSharer {
     return body;
   }
 
-  /// `body`, which may use `own`, for the row that is `behind` rows after `first`, one of those that stand side by
-  /// side, or for the last one.
-  ir::Stmt at_place(const ir::Expr& own, const ir::Expr& first, const ir::Expr& behind, const ir::Stmt& body) const {
-    const ir::Expr row = first + behind, &node = nest_.rows->var;
+  /// `body` for the row that is `behind` rows after `first`, one of those that stand side by side, or for the last one;
+  /// `name` is of the row's variable.
+  ir::Stmt at_place(const char* name, const ir::Expr& first, const ir::Expr& behind, const ir::Stmt& body) const {
+    const ir::Expr& node = nest_.rows->var;
     if (of_one_node_) {
       const ir::Stmt at_node = ir::substitute(body, {{node.get(), begin_ + first / of_node_}});
       if (nest_.loops.size() > 2) return in_node(first % of_node_ + behind, at_node);
@@ -304,9 +303,9 @@ class ThreadSharer {
       return ir::LetStmt::make(inside, first % of_node_,
                                ir::substitute(at_node, {{nest_.loops.front().var.get(), inside + behind}}));
     }
-    const ir::Expr number = of_node_ == 1 ? own : own / of_node_;
+    const ir::Expr own = ir::Var::make(name), number = of_node_ == 1 ? own : own / of_node_;
     const ir::Stmt at_node = ir::substitute(body, {{node.get(), begin_ + number}});
-    return ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, row, total_ - 1),
+    return ir::LetStmt::make(own, ir::binary(ir::BinaryOp::min, first + behind, total_ - 1),
                              of_node_ == 1 ? at_node : in_node(own % of_node_, at_node));
   }
 
@@ -372,20 +371,10 @@ class ThreadSharer {
     if (side_ == 1) return element(row, columns);
     const ir::Expr r = ir::Var::make("r"), own = ir::Var::make("row"), there = row + r * apart_;
     const ir::Expr last = ir::binary(ir::BinaryOp::min, there, total_ - 1);
-    const auto if_there = [&](const ir::Stmt& s) {
-      return ir::If::make(ir::binary(ir::BinaryOp::lt, there, total_), s);
-    };
-    const auto stores_tensor = [](const ir::Stmt& s) {
-      return s.as<ir::Store>() && s.as<ir::Store>()->buffer->scope != ir::Scope::local;
-    };
-    const ir::Stmt guarded = ir::mutate_with(
-        element(own, columns),
-        [&](auto& self, const ir::Block& block) -> ir::Stmt {
-          return all_of(block.stmts, stores_tensor) ? if_there(ir::handle_of(block)) : self.children(block);
-        },
-        [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          const ir::Stmt s = ir::handle_of(store);
-          return stores_tensor(s) ? if_there(s) : self.children(store);
+    const ir::Stmt guarded =
+        ir::mutate_with(element(own, columns), [&](auto& self, const ir::Store& store) -> ir::Stmt {
+          if (store.buffer->scope == ir::Scope::local) return self.children(store);
+          return ir::If::make(ir::binary(ir::BinaryOp::lt, there, total_), ir::handle_of(store));
         });
     return unroll_and_jam(ir::LetStmt::make(own, last, guarded), r, ir::imm(0), side_);
   }
@@ -412,7 +401,7 @@ class ThreadSharer {
     }
     const auto at_row = [&](const ir::Expr& behind, const ir::Stmt& body) {
       const ir::Stmt let = nest_.let_var ? ir::LetStmt::make(nest_.let_var, nest_.let_value, body) : body;
-      return at_place(ir::Var::make("row"), row, behind, let);
+      return at_place("row", row, behind, let);
     };
     ir::Stmt each = ir::substitute(sums_.loop->body, {{sums_.loop->var.get(), part}});
     for (std::size_t i = 0; i < terms.size(); ++i) each = with_terms(each, sums_.terms[i], terms[i], r);
@@ -461,7 +450,7 @@ class ThreadSharer {
     ir::Stmt body = ir::Block::make(stmts);
     for (const auto& [variable, load] : reversed(ahead.loads)) body = ir::LetStmt::make(variable, of_own(load), body);
     if (nest_.let_var) body = ir::LetStmt::make(node, of_own(nest_.let_value), body);
-    return at_place(ir::Var::make("own"), row, behind, body);
+    return at_place("own", row, behind, body);
   }
 
   /// `body` with the terms of a sum in the place of row `r`.

@@ -16,6 +16,7 @@
 // are shared among threads (`share_threads.hpp`), which gives each part to a thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -50,8 +51,7 @@ namespace detail {
 /// Finds the nests whose sums are worth parts, and gives them weights to match.
 class PartLayouts {
  public:
-  /// `of_many`: where a nest has many rows, at one node or at all.
-  PartLayouts(int parts, int of_many) : parts_(parts), of_many_(of_many) {}
+  explicit PartLayouts(int parts) : parts_(parts), of_many_(std::min(parts, 8)) {}
 
   /// Into how many parts the nest's sums can be split, with weights that are not packed yet; 1: they cannot.
   int parts_for(const Nest& nest) const {
@@ -146,7 +146,10 @@ class PartLayouts {
     });
   }
 
-  const int parts_, of_many_;
+  const int parts_;
+  /// Where a nest has many rows, which give threads work without parts: at a node that has a matrix, or at all nodes,
+  /// ahead of the levels. So many that each thread that shares a sum has a row for itself in what follows.
+  const int of_many_;
   PackedCopies copies_, copies_of_many_;
 };
 
@@ -293,19 +296,15 @@ struct SumsInParts {
   }
 };
 
-/// The parts of sums in nests of many rows, which give threads work without them: at a node that has a matrix, or at
-/// all nodes, ahead of the levels. So many that each thread that shares a sum has a row for itself in what follows.
-inline int parts_of_many(int parts) { return std::min(parts, 8); }
-
 /// Gives the nests whose sums are worth parts weights that are laid out for them.
-inline ir::Stmt lay_out_parts(const ir::Stmt& body, int parts, int of_many) {
-  detail::PartLayouts layouts(parts, of_many);
+inline ir::Stmt lay_out_parts(const ir::Stmt& body, int parts) {
+  detail::PartLayouts layouts(parts);
   return map_nests(body, [&](const Nest& nest) { return layouts.nest(nest); });
 }
 
 /// Splits the sums of the nests that read such weights, or what nodes have alone.
-inline ir::Stmt split_sums(const ir::Stmt& body, int parts, int of_many) {
-  const detail::PartLayouts layouts(parts, of_many);
+inline ir::Stmt split_sums(const ir::Stmt& body, int parts) {
+  const detail::PartLayouts layouts(parts);
   return map_nests(body, [&](const Nest& nest) {
     const int own = detail::parts_of(nest, layouts);
     return own > 1 ? detail::SumSplitter(nest, own).run() : ir::Stmt();
