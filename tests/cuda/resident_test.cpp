@@ -179,9 +179,9 @@ TEST_CASE("a kernel that stays needs each meeting between its calls", "[cuda]") 
   };
   const Schedule block = on_gpu(Group::block, 1, Where::automatic, false, 64), cluster = on_gpu(Group::cluster, 2);
   CHECK(problem_of(block, gone("void end_call", "sync_block();")) != "");
-  CHECK(problem_of(block, gone("const Letter letter = ", "sync_block();")) != "");
+  CHECK(problem_of(block, gone("if (worker == 0) open_letter", "sync_block();")) != "");
   CHECK(problem_of(cluster, [](const std::string& s) {
-          return without(s, "const Letter letter = ", "sync_cluster();", "sync_block();", 0);
+          return without(s, "if (worker == 0) open_letter", "sync_cluster();", "sync_block();", 0);
         }) != "");
 }
 
@@ -189,12 +189,14 @@ TEST_CASE("results go to the host behind a meeting, where the program does not e
   const Schedule block = on_gpu(Group::block, 1, Where::automatic, false, 64, 4);
   const auto behind = [&](const auto& program) {
     const std::string text = cuda::compile(program, block, Gpu::of(90)).code().text.resident;
-    return text.substr(text.find("if (letter.after.count)"));
+    return text.substr(text.find("if (rows_after(call, group).count)"));
   };
   const auto logits = with_output();
   CHECK(occurrences(behind(tree_rnn_program()), "if", "sync_block();") == 0);
   CHECK(occurrences(behind(logits), "if", "sync_block();") == 1);
-  const auto gone = [](const std::string& s) { return without(s, "if (letter.after.count)", "sync_block();", "", 0); };
+  const auto gone = [](const std::string& s) {
+    return without(s, "if (rows_after(call, group).count)", "sync_block();", "", 0);
+  };
   CHECK(problem_of(logits, Shape::ragged, block, gone) != "");
 }
 

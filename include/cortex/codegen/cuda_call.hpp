@@ -3,6 +3,7 @@
 // that writes a state's rows at the roots one after the other, wherever their nodes are, and without what pads them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -24,13 +25,17 @@ inline constexpr int cuda_gather_threads = 128;  // of a block
 
 /// How many words a group's part of a call has before its tables.
 inline constexpr int cuda_part_head = 4;
+/// And how many it has in all. It is copied 16 bytes at a time.
+inline constexpr std::size_t cuda_part_words(std::size_t blocks, std::size_t buffers) {
+  return (std::size_t(cuda_part_head) + blocks * buffers + 1) / 2 * 2;
+}
 
 inline constexpr std::string_view cuda_parts = R"cuda(
 // ---- a group's part of a call ----
 // A head of 4 words: where the group's arrays begin in the call, in bytes, how many bytes these and the rows at their
 // end are, and how many of the rows are moved before the program runs, and after it. Then a table for each block of the
 // group, of where each buffer is.
-DEVICE long long part_of(int group) { return (long long)group * (4 + BLOCKS * BUFFERS); }
+DEVICE long long part_of(int group) { return (long long)group * ((4 + BLOCKS * BUFFERS + 1) / 2 * 2); }
 DEVICE long long table_of(int group, int worker) { return part_of(group) + 4 + worker * BUFFERS; }
 struct Rows {
   const u64* moves;

@@ -21,11 +21,11 @@
 // What blocks have written, results in the host's memory too, they release to the first block with `finished`, for the
 // device, and it releases to the host with `done`, for the system: order is handed on, whatever the scope of each step.
 //
-// Of each call a group copies its own part of the letter, the tables of where buffers are and the linearizer's arrays,
-// from the host's memory to the device's, where it lies as a launch's upload does: all threads, 16 bytes at a time.
-// The host's memory is cached nowhere on the device, and what a warp reads of it is a transaction of its own on the
-// bus: so each word is read once by those who need it, and what a whole block needs by its first thread. What is
-// written while the kernel runs is never read as constant.
+// Of each call a group's first block copies the group's part of the letter, the tables of where buffers are and the
+// linearizer's arrays, from the host's memory to the device's, where it lies as a launch's upload does: all threads, 16
+// bytes at a time. The host's memory is cached nowhere on the device, and what a warp reads of it is a transaction of
+// its own on the bus, for which all wait: so no other block reads any of it. What is written while the kernel runs is
+// never read as constant.
 #pragma once
 
 #include <cstdint>
@@ -77,10 +77,9 @@ enum Mail { posted };
 enum Answers { done, ended, copy_ns, serve_ns };
 // Of each block, on the desk, for its first thread: in registers it would take the place of what the program works with.
 // The last call that was taken; and of the first block, what `finished` is when all have finished it, and by the clock
-// when the launch began, the call was taken, and its arrays were there. For all threads of the block: the head of its
-// group's part of the letter, which says where the arrays begin in it, in bytes, how many bytes they are, and how many
-// rows are to be moved before the program runs, and after it.
-enum State { call, goal, begin, taken, opened, arrays, bytes, before, after, state_words = 16 };
+// when the launch began, the call was taken, and its arrays were there. For all threads of a group's first block: where
+// the group's arrays begin in the letter, in bytes, and how many they are.
+enum State { call, goal, begin, taken, opened, arrays, bytes, state_words = 16 };
 DEVICE u64* state_of(const Launch& launch) { return launch.desk + states + state_words * block_number(); }
 
 // Waits longer the longer there is nothing, up to about a microsecond: so long a look over the bus takes anyway.
@@ -162,20 +161,19 @@ DEVICE bool follow(const Launch& launch, int group) {
     return groups;
   }
 }
+// Of the first thread of a group's first block: where in the letter the group's arrays begin, in bytes, and how many they
+// are.
 DEVICE void read_head(const Launch& launch, int group) {
   const u64* const letter_at = (const u64*)load(launch.desk, letter);
-  const long long head = part_of(group);
-  const u64 from = load_far(letter_at, head), size = load_far(letter_at, head + 1);
-  const u64 num_before = load_far(letter_at, head + 2), num_after = load_far(letter_at, head + 3);
+  const u64 from = load_far(letter_at, part_of(group)), size = load_far(letter_at, part_of(group) + 1);
   u64* const state = state_of(launch);
   store(state, arrays, from), store(state, bytes, size);
-  store(state, before, num_before), store(state, after, num_after);
 }
-DEVICE bool take_call(const Launch& launch, int group) {
+DEVICE bool take_call(const Launch& launch, int group, int worker) {
   bool none = false;
   if (thread_number() == 0) {
     none = block_number() == 0 ? !receive(launch) : !follow(launch, group);
-    if (!none) read_head(launch, group);
+    if (!none && worker == 0) read_head(launch, group);
   }
   return !sync_block_or(none);
 }
@@ -184,43 +182,28 @@ DEVICE void end_call(const Launch& launch) {
   if (thread_number() == 0) add_acquire_release(launch.desk + finished, 1);
 }
 
-// A block's part of a letter.
-struct Letter {
-  const u64* table;
-  Rows before, after;
-};
-// Copies a block's tables, and its share of the group's arrays, which are all there after the group's barrier. Behind the
-// arrays are the rows.
-DEVICE Letter open_letter(const Launch& launch, int group, int worker) {
-  const long long table = table_of(group, worker);
-  const u64* const from = (const u64*)load(launch.desk, letter);
-  u64* const to = (u64*)load(launch.desk, room);
+// Of a group's first block. Copies the group's part of the letter and its arrays, which all of the group have when it has
+// met. A load waits for the bus and back, and a store for its load: so a thread has several loads on their way before
+// the first store.
+DEVICE void open_letter(const Launch& launch, int group) {
+  const Wide* const from = (const Wide*)load(launch.desk, letter);
+  Wide* const to = (Wide*)load(launch.desk, room);
   const u64* const state = state_of(launch);
-  const long long begin = load(state, arrays), size = load(state, bytes);
-  const int num_before = (int)load(state, before), num_after = (int)load(state, after);
-  const Wide* const far = (const Wide*)(from + begin / 8);
-  Wide* const near = (Wide*)(to + begin / 8);
-  const long long count = size / 16;
-  constexpr int at_once = 4, step = BLOCKS * THREADS;
-  const int own = thread_number();
-  // A load waits for the bus and back, and a store for its load: so there are several loads on their way before the first
-  // store, also where there are no more than those.
-  u64 place = 0;
-  if (own < BUFFERS) place = load_far(from, table + own);
-  for (long long i = worker * THREADS + own; i < count; i += at_once * step) {
-    Wide part[at_once];
+  const long long part = part_of(group) / 2, after = part_of(group + 1) / 2 - part, begin = load(state, arrays) / 16;
+  const long long count = after + load(state, bytes) / 16;
+  const auto place = [&](long long i) { return i < after ? part + i : begin + i - after; };
+  constexpr int at_once = 8;
+  for (long long i = thread_number(); i < count; i += at_once * THREADS) {
+    Wide piece[at_once];
     UNROLL("unroll")
     for (int k = 0; k < at_once; ++k)
-      if (i + k * step < count) part[k] = load_far(far, i + k * step);
+      if (i + k * THREADS < count) piece[k] = load_far(from, place(i + k * THREADS));
     UNROLL("unroll")
     for (int k = 0; k < at_once; ++k)
-      if (i + k * step < count) store(near, i + k * step, part[k]);
+      if (i + k * THREADS < count) store(to, place(i + k * THREADS), piece[k]);
   }
-  if (own < BUFFERS) store(to, table + own, place);
-  for (int i = own + THREADS; i < BUFFERS; i += THREADS) store(to, table + i, load_far(from, table + i));
-  const u64* const rows = to + (begin + size) / 8 - 3 * (num_before + num_after);
-  return {to + table, {rows, num_before}, {rows + 3 * num_before, num_after}};
 }
+DEVICE const u64* opened_letter(const Launch& launch) { return (const u64*)load(launch.desk, room); }
 // Of all threads, when the group has met.
 DEVICE void letter_is_open(const Launch& launch) {
   if (block_number() == 0 && thread_number() == 0) store(state_of(launch), opened, clock_ns());

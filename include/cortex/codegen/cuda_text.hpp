@@ -84,18 +84,20 @@ class CudaTextPrinter {
     for (const ir::Buffer& registers : split.registers) declare(registers);
     stmt(split.fills);
     line("begin_service(launch);");
-    line("while (take_call(launch, group)) {");
+    line("while (take_call(launch, group, worker)) {");
     scoped([&] {
-      line("const Letter letter = open_letter(launch, group, worker);");
+      line("if (worker == 0) open_letter(launch, group);");
       meet(ir::Meeting::workers);
       line("letter_is_open(launch);");
-      line("if (letter.before.count) {");
-      scoped([&] { line("move_rows(letter.before, worker);"), meet(ir::Meeting::workers); });
-      buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "letter.table");
+      line("const u64* const call = opened_letter(launch);");
+      line("const u64* const table = call + table_of(group, worker);");
+      line("if (rows_before(call, group).count) {");
+      scoped([&] { line("move_rows(rows_before(call, group), worker);"), meet(ir::Meeting::workers); });
+      buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "table");
       bring_structure();
       stmt(split.rest);
-      line("if (letter.after.count) {");
-      scoped([&] { move_rows_after(split.rest, "letter.after"); });
+      line("if (rows_after(call, group).count) {");
+      scoped([&] { move_rows_after(split.rest, "rows_after(call, group)"); });
       line("end_call(launch);");
     });
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");

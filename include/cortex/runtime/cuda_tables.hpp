@@ -32,7 +32,7 @@ class CudaTableRun {
         stream_(device_->own_stream()),
         blocks_(std::size_t(code.shape.blocks)),
         nodes_(program_, tabulation, extents) {
-    Vector<jit::CudaPointer> pointers(std::size_t(codegen::cuda_part_head) + blocks_ * program_.buffers.size());
+    Vector<jit::CudaPointer> pointers(codegen::cuda_part_words(blocks_, program_.buffers.size()));
     try {
       place(weights, pointers);
       run(code, function, pointers);

@@ -435,9 +435,7 @@ class CudaWorkspace {
     return pointers_[table_of(group, block) + std::size_t(buffer)];
   }
   /// Where a group's part begins in `pointers_`, and the table of a block: as in `codegen::cuda_parts`.
-  std::size_t part_of(std::size_t group) const {
-    return group * (std::size_t(codegen::cuda_part_head) + blocks_ * num_buffers_);
-  }
+  std::size_t part_of(std::size_t group) const { return group * codegen::cuda_part_words(blocks_, num_buffers_); }
   std::size_t table_of(std::size_t group, std::size_t block) const {
     return part_of(group) + std::size_t(codegen::cuda_part_head) + block * num_buffers_;
   }

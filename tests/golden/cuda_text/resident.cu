@@ -11,16 +11,18 @@ KERNEL(cortex_resident, THREADS) {
   const float v2 = load_constant(b0, v1);
   store_chip(b3, thread, v2);
   begin_service(launch);
-  while (take_call(launch, group)) {
-    const Letter letter = open_letter(launch, group, worker);
+  while (take_call(launch, group, worker)) {
+    if (worker == 0) open_letter(launch, group);
     sync_grid(own, worker);
     letter_is_open(launch);
-    if (letter.before.count) {
-      move_rows(letter.before, worker);
+    const u64* const call = opened_letter(launch);
+    const u64* const table = call + table_of(group, worker);
+    if (rows_before(call, group).count) {
+      move_rows(rows_before(call, group), worker);
       sync_grid(own, worker);
     }
-    const int* const b1 = (const int*)load(letter.table, 1);
-    float* const b2 = (float*)load(letter.table, 2);
+    const int* const b1 = (const int*)load(table, 1);
+    float* const b2 = (float*)load(table, 2);
     sync_block();
     const int v3 = load(b1, 0);
     for (int i4 = 0; i4 < v3; ++i4) {
@@ -44,8 +46,8 @@ KERNEL(cortex_resident, THREADS) {
       store(b2, v15, v17);
       sync_grid(own, worker);
     }
-    if (letter.after.count) {
-      move_rows(letter.after, worker);
+    if (rows_after(call, group).count) {
+      move_rows(rows_after(call, group), worker);
     }
     end_call(launch);
   }
