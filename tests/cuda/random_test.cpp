@@ -19,10 +19,11 @@ using namespace cortex::test;
 
 namespace {
 
-/// Every way to share the work, in turn; on a GPU without clusters a grid in their place.
+/// Every way to share the work, in turn, and the default's; on a GPU without clusters a grid in their place.
 GpuSchedule way(int number, const Gpu& gpu) {
   using Group = GpuSchedule::Group;
   GpuSchedule how;
+  if (number % 11 == 10) return how;
   how.threads = 32 << (number / 5 % 2);
   how.rows = 1 << (number % 4);
   how.parts = 1 << (number % 6);

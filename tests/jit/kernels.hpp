@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/config.hpp"
 #include "cortex/codegen/llvm_text.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/jit/llvm_jit.hpp"
 
 namespace cortex::test {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if CORTEX_ADDRESS_SANITIZER
 inline constexpr bool sanitized = true;  // the process can run instrumented kernels, so they are
 #else
 inline constexpr bool sanitized = false;

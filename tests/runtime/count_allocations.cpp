@@ -10,6 +10,8 @@
 #include <new>
 #include <utility>
 
+#include "cortex/base/config.hpp"
+
 namespace {
 
 thread_local std::int64_t allocations = 0, refused = -1;
@@ -38,7 +40,7 @@ bool refuse_allocation(std::int64_t more) {
 }
 }  // namespace cortex::test
 
-#if !defined(__SANITIZE_ADDRESS__)  // which has operators of its own, and then nothing is counted
+#if !CORTEX_ADDRESS_SANITIZER  // which has operators of its own, and then nothing is counted
 // The array and nothrow forms of new end up in these two.
 void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t alignment) { return counted(size, std::size_t(alignment)); }

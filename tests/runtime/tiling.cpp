@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "cortex/base/config.hpp"
 #include "cortex/explain.hpp"
 #include "cortex/loops.hpp"
 #include "runtime/hand_made.hpp"
@@ -58,6 +59,7 @@ TEST_CASE("tiles that fit the slices of all of a schedule's workers fit those of
   for (const int depth : {3, 1, 4}) roots.push_back(tree_of_depth(nodes, depth, id));
   for (const int hidden : {32, 50, 64, 96, 112, 160})  // in lines of 16
     for (const int workers : {2, 3, 4, 6}) {
+      if (CORTEX_ADDRESS_SANITIZER && hidden > 64) continue;  // half a minute
       const std::size_t H = std::size_t(hidden);
       const auto program = tree_fc(hidden);
       const auto first_call = [&](const std::shared_ptr<Workers>& pool) {  // in memory that no other has written

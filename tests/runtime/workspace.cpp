@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "cortex/base/config.hpp"
 #include "runtime/count_allocations.hpp"
 #include "runtime/hand_made.hpp"
 
@@ -207,7 +208,7 @@ TEST_CASE("a call for which there is no memory says so, and leaves the memory of
 
 TEST_CASE("a block that no memory holds is refused", "[runtime]") {
   CHECK_THAT(error_of(Code::out_of_memory, [] { runtime::Block(SIZE_MAX); }), Catch::Matchers::Contains("no memory"));
-#if !defined(__SANITIZE_ADDRESS__)  // which ends the process that asks for so much
+#if !CORTEX_ADDRESS_SANITIZER  // which ends the process that asks for so much
   CHECK_THAT(error_of(Code::out_of_memory, [] { runtime::Block(std::size_t(1) << 60); }),
              Catch::Matchers::Contains("no memory for 1.1e+12 MB more"));
 #endif

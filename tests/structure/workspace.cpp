@@ -1,4 +1,5 @@
 // The workspace: reuse, growth, find, moves.
+#include "cortex/base/config.hpp"
 #include "support.hpp"
 #include "support/skip.hpp"
 
@@ -136,7 +137,7 @@ TEST_CASE("the same input gives the same arrays again", "[structure]") {
 }
 
 TEST_CASE("a block that cannot grow says so, and keeps what it has", "[structure]") {
-#if defined(__SANITIZE_ADDRESS__)
+#if CORTEX_ADDRESS_SANITIZER
   cortex::test::skip("AddressSanitizer ends the process that asks for so much memory");
 #endif
   cs::Block<std::int32_t> block;

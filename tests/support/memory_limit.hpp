@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <fstream>
 
+#include "cortex/base/config.hpp"
 #include "support/skip.hpp"
 
 namespace cortex::test {
@@ -15,7 +16,7 @@ namespace cortex::test {
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::size_t more) {
-#if defined(__SANITIZE_ADDRESS__)
+#if CORTEX_ADDRESS_SANITIZER
     skip("AddressSanitizer takes addresses without end");
 #endif
     std::size_t pages = 0;

@@ -16,6 +16,18 @@
 #define CORTEX_COMPILED 0
 #endif
 
+// 1: AddressSanitizer watches this program. g++ and Clang say so each in its own way.
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define CORTEX_ADDRESS_SANITIZER 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define CORTEX_ADDRESS_SANITIZER 1
+#endif
+#ifndef CORTEX_ADDRESS_SANITIZER
+#define CORTEX_ADDRESS_SANITIZER 0
+#endif
+
 // The version, as numbers and as text: "0.1.0". CMakeLists.txt reads the numbers from here.
 #define CORTEX_VERSION_MAJOR 0
 #define CORTEX_VERSION_MINOR 1

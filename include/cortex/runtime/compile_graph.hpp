@@ -42,7 +42,7 @@ namespace detail {
 /// Printed as LLVM IR and compiled to machine code.
 inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
 #if CORTEX_LLVM
-#if defined(__SANITIZE_ADDRESS__)
+#if CORTEX_ADDRESS_SANITIZER
   constexpr bool sanitize = true;
 #else
   constexpr bool sanitize = false;

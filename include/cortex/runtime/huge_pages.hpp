@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "cortex/base/config.hpp"
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 
@@ -21,7 +22,7 @@ class HugePages {
   static constexpr std::size_t bytes_of_one = std::size_t(2) << 20;
   /// Smaller blocks would gain nothing, and larger ones have pages of their own. The tools that watch memory are to see
   /// each block by itself.
-#if defined(__SANITIZE_ADDRESS__)
+#if CORTEX_ADDRESS_SANITIZER
   static bool are_for(std::size_t) { return false; }
 #else
   static bool are_for(std::size_t bytes) { return bytes >= 65536 && bytes < bytes_of_one; }
