@@ -449,6 +449,7 @@ TEST_CASE("explain says how a GPU shares a call and which weights stay on chip",
       Contains(
           "256 a block, 2 of a warp with a column of the output, each with a part of its sums, for up to 8 nodes"));
   CHECK_THAT(text, Contains("of weights stay in each block's shared memory for the time of a call: U"));
+  CHECK_THAT(text, Contains("are copied to each block's shared memory, if they are no more than 8 192 B"));
   CHECK_THAT(text, Contains("from the L2 cache, as they are read: W"));
   CHECK_THAT(text, Contains("a GPU of compute capability 9.0 with 132 multiprocessors"));
 }

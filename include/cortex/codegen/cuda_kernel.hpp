@@ -1,6 +1,7 @@
 // A kernel as CUDA C++: what its text is made of, what it is given, and what a launch of it needs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -30,6 +31,19 @@ inline constexpr int cuda_bytes_behind_counts = int(ir::Count::size);
 /// Whether a buffer is an array of the linearizer, or an integer of each node, such as its word.
 inline bool is_structure(const ir::BufferInfo& buffer) {
   return buffer.role == ir::Role::index && (buffer.slot < ir::slots::field || buffer.dims.size() == 1);
+}
+
+/// How many bytes the linearizer's arrays may have to be copied to a block's shared memory, of which the program leaves
+/// them what it does not take; 0: they are not.
+inline std::int64_t room_for_structure(const ir::Program& program, std::int64_t shared_bytes) {
+  constexpr std::int64_t most = 8192, least = 1024;
+  bool counted = false;
+  for (const ir::Buffer& buffer : program.buffers) {
+    counted |= buffer->role == ir::Role::index && buffer->slot == ir::slots::counts;
+    if (ir::is_on_chip(buffer->scope)) shared_bytes -= ir::chip_bytes(*buffer);
+  }
+  const std::int64_t room = std::min(most, shared_bytes / 16 * 16);
+  return counted && room >= least ? room : 0;
 }
 
 /// What the kernel is given, by value, in this order. All pointers are of the device.

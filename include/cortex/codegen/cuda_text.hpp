@@ -155,12 +155,11 @@ class CudaTextPrinter {
   /// Brings the linearizer's arrays to shared memory if they have room there: at each level they are read one after the
   /// other before anything else can begin, and barriers of blocks empty the L1 cache.
   void bring_structure() {
-    constexpr std::int64_t most = 8192, least = 1024;
-    const std::int64_t room = std::min(most, (options_.shared_bytes - chip_bytes_) / 16 * 16);
+    const std::int64_t room = room_for_structure(program_, options_.shared_bytes);
+    if (!room) return;
     const auto counts = std::find_if(program_.buffers.begin(), program_.buffers.end(), [](const ir::Buffer& buffer) {
       return buffer->role == ir::Role::index && buffer->slot == ir::slots::counts;
     });
-    if (counts == program_.buffers.end() || room < least) return;
     const std::string first = name_of(*counts);
     if (chip_bytes_ == 0) line("SHARED(chip);");
     line("char* const structure = chip + ", std::to_string(chip_bytes_), ";");

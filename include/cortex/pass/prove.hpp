@@ -93,7 +93,7 @@ class Prover {
   std::unique_ptr<Z3Prover> z3_;
 #endif
   Scope scope_;
-  bool use_z3_;
+  [[maybe_unused]] bool use_z3_;  // where there is one
 };
 
 /// The weaker of two proofs that are both needed.

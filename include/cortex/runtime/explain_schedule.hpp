@@ -8,6 +8,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/codegen/cuda_kernel.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/explain_text.hpp"
 #include "cortex/runtime/weight_places.hpp"
@@ -246,6 +247,11 @@ class ScheduleExplainer {
                                  (stays ? "as long as the kernel runs: " : "for the time of a call: ") +
                                  joined(kept, "; ")});
     add_recent(lines);
+    if (const std::int64_t room = codegen::room_for_structure(executable_.program, executable_.target.gpu.shared_bytes))
+      lines.row({"structure",
+                 "the linearizer's arrays of a group are copied to each block's shared memory, if they are no "
+                 "more than " +
+                     bytes_text(double(room))});
     if (!places.streamed.empty())
       lines.row({"streamed", "from the L2 cache, as they are read: " + joined(places.streamed)});
   }
