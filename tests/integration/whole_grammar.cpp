@@ -82,7 +82,9 @@ TEST_CASE("random programs equal their equations with and without a schedule", "
 }
 
 TEST_CASE("some random models of the whole grammar equal their equations", "[differential][smoke]") {
-  run_models(90000, 100);
+  run_models(90000, wanted_cases(100));
 }
 
-TEST_CASE("some random programs equal their equations", "[differential][smoke]") { run_programs(90000, 60); }
+TEST_CASE("some random programs equal their equations", "[differential][smoke]") {
+  run_programs(90000, wanted_cases(60));
+}

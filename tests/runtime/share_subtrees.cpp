@@ -7,6 +7,7 @@
 #include "cortex/explain.hpp"
 #include "support/compile.hpp"
 #include "support/random_cases.hpp"
+#include "support/wanted_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -69,9 +70,9 @@ bool shares(const ra::Graph& graph, const Schedule& schedule) { return ra::share
 }  // namespace
 
 TEST_CASE("random models give the same bits with equal subtrees computed once", "[runtime][sharing]") {
-  compare(1, 14, Schedule::standard(), Target::interpreter());
-  compare(100, 8, Schedule{}.specialize_if_else(), Target::interpreter());
-  compare(200, 4, Schedule::standard().workers(3), Target::interpreter());
+  compare(1, wanted_cases(14), Schedule::standard(), Target::interpreter());
+  compare(100, wanted_cases(8), Schedule{}.specialize_if_else(), Target::interpreter());
+  compare(200, wanted_cases(4), Schedule::standard().workers(3), Target::interpreter());
 }
 
 TEST_CASE("machine code gives the same bits with equal subtrees computed once", "[runtime][sharing]") {

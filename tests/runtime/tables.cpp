@@ -14,6 +14,7 @@
 #include "runtime/count_allocations.hpp"
 #include "support/compile.hpp"
 #include "support/random_cases.hpp"
+#include "support/wanted_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -112,7 +113,8 @@ TEST_CASE("random models give the same bits from tables as computed", "[runtime]
           [](const auto&) { return Schedule{}.specialize_leaves(); });
   compare(500, 6, Grammar::one_recursion, Target::interpreter(),
           [](const auto&) { return Schedule::standard().workers(3).share_subtrees(); });
-  compare(600, 30, Grammar::whole, Target::interpreter(), [](const auto&) { return Schedule::standard(); });
+  compare(600, wanted_cases(30), Grammar::whole, Target::interpreter(),
+          [](const auto&) { return Schedule::standard(); });
 }
 
 TEST_CASE("machine code gives the same bits from tables as computed", "[runtime][tables]") {
