@@ -33,13 +33,18 @@ inline bool is_structure(const ir::BufferInfo& buffer) {
   return buffer.role == ir::Role::index && (buffer.slot < ir::slots::field || buffer.dims.size() == 1);
 }
 
+/// Whether a buffer holds the linearizer's counts, behind which its other arrays lie.
+inline bool is_counts(const ir::BufferInfo& buffer) {
+  return buffer.role == ir::Role::index && buffer.slot == ir::slots::counts;
+}
+
 /// How many bytes the linearizer's arrays may have to be copied to a block's shared memory, of which the program leaves
 /// them what it does not take; 0: they are not.
 inline std::int64_t room_for_structure(const ir::Program& program, std::int64_t shared_bytes) {
   constexpr std::int64_t most = 8192, least = 1024;
   bool counted = false;
   for (const ir::Buffer& buffer : program.buffers) {
-    counted |= buffer->role == ir::Role::index && buffer->slot == ir::slots::counts;
+    counted |= is_counts(*buffer);
     if (ir::is_on_chip(buffer->scope)) shared_bytes -= ir::chip_bytes(*buffer);
   }
   const std::int64_t room = std::min(most, shared_bytes / 16 * 16);

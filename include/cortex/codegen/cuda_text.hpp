@@ -157,9 +157,8 @@ class CudaTextPrinter {
   void bring_structure() {
     const std::int64_t room = room_for_structure(program_, options_.shared_bytes);
     if (!room) return;
-    const auto counts = std::find_if(program_.buffers.begin(), program_.buffers.end(), [](const ir::Buffer& buffer) {
-      return buffer->role == ir::Role::index && buffer->slot == ir::slots::counts;
-    });
+    const auto counts = std::find_if(program_.buffers.begin(), program_.buffers.end(),
+                                     [](const ir::Buffer& buffer) { return is_counts(*buffer); });
     const std::string first = name_of(*counts);
     if (chip_bytes_ == 0) line("SHARED(chip);");
     line("char* const structure = chip + ", std::to_string(chip_bytes_), ";");
