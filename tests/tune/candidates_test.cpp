@@ -35,9 +35,10 @@ class WrongTrial final : public tuning::Trial {
   WrongTrial(std::unique_ptr<tuning::Trial> right, float wrong) : right_(std::move(right)), wrong_(wrong) {}
 
   void call(std::size_t batch) override { right_->call(batch); }
-  void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
-    right_->inspect(batch, [&](const runtime::Workspace& call) {
-      const std::byte* const row = call.row(call.plan().states[0], call.arrays().root[0]);
+  void inspect(std::size_t batch, FunctionRef<void(const tuning::CallResults&)> look) override {
+    right_->inspect(batch, [&](const tuning::CallResults& call) {
+      const tuning::CallResults::Group& first = call.groups[0];
+      const std::byte* const row = first.row(call.plan.states[0], first.arrays.root[0]);
       reinterpret_cast<float*>(const_cast<std::byte*>(row))[2] += wrong_;
       look(call);
     });

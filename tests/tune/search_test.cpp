@@ -120,6 +120,32 @@ TEST_CASE("equal subtrees are predicted to be computed once where there are some
   CHECK(ratio(one.abc) == 0);  // not among the first
 }
 
+TEST_CASE("the neighbours of the best schedule for a GPU are tried first, all of them", "[tune]") {
+  // No device: the interpreter takes the candidates' place, which does not look at how a GPU shares the work.
+  const auto program = tree_rnn(4);
+  const Phrases phrases;
+  using F = decltype(compile(program));
+  const tuning::Subject subject{program.graph(), Target::cuda(), 1, phrases.batches.size(),
+                                [&](const Schedule& schedule, const Target&) -> std::unique_ptr<tuning::Trial> {
+                                  F model = compile(program, schedule, Tuning::interpreted());
+                                  model.bind("Emb", Tuning().emb);
+                                  return std::make_unique<tuning::detail::FunctorTrial<F, decltype(phrases.batches)>>(
+                                      std::move(model), phrases.batches);
+                                }};
+  ToldTimer timer([](const Schedule& s) { return s.gpu.rows == 2 ? s.gpu.threads == 512 ? 0.25 : 0.5 : 1.0; });
+  TuneOptions options = options_for(timer, {});
+  options.search = TuneOptions::Search::guided;
+  options.patience = 1;
+  options.space = tuning::gpu_space(program.graph(), Gpu::of(90));
+  const Tuned tuned = tuning::Search(subject, options).run();
+  const std::size_t neighbours = tuning::most_neighbours(*options.space);
+  CHECK(tuned.ended == tuning::Ended::no_gain);
+  CHECK(tuned.schedule == Schedule::standard().on_gpu({.threads = 512, .rows = 2}));
+  CHECK(tuned.candidates.size() > 2 * neighbours);
+  CHECK(tuned.candidates.size() < 4 * neighbours);
+  for (const tuning::Record& record : tuned.candidates) CHECK(record.predicted_seconds == 0);
+}
+
 TEST_CASE("what comes from tables is predicted to take no time in calls", "[tune]") {
   const auto program = words_product(4);
   ToldTimer timer([](const Schedule&) { return 1.0; });

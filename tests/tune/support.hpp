@@ -1,9 +1,6 @@
-// Models, inputs, a clock that is told what to say, and a folder that goes away: what tests of the tuner share.
+// Models and inputs, and how searches are watched: what tests of the tuner share.
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -13,53 +10,15 @@
 #include "cortex/tune/tune.hpp"
 #include "support/compile.hpp"
 #include "support/models.hpp"
+#include "tune/told_timer.hpp"
 
 namespace cortex::test {
-
-/// A folder of its own for each object.
-class Folder {
- public:
-  Folder() {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("cortex_tune_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 inline void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-/// Says of each schedule what `seconds` says, whatever the machine does. `asked` counts how often, by the schedule.
-class ToldTimer final : public tuning::Timer {
- public:
-  explicit ToldTimer(std::function<double(const Schedule&)> seconds) : seconds_(std::move(seconds)) {}
-
-  double now() override { return now_; }
-  double time(const Schedule& schedule, std::size_t, FunctionRef<void()>) override {
-    ++asked[to_string(schedule)];
-    const double seconds = seconds_(schedule);
-    now_ += seconds;
-    return seconds;
-  }
-
-  std::map<std::string, int> asked;
-
- private:
-  std::function<double(const Schedule&)> seconds_;
-  double now_ = 0;
-};
 
 /// Three trees of words, in two batches.
 struct Phrases {
@@ -99,11 +58,6 @@ struct Tuning {
   }
 };
 
-/// A space of one axis: the rows of tiles.
-inline tuning::Space rows(const std::vector<int>& values) {
-  return tuning::Space().add(tuning::Axis("rows").numbers(values, &Schedule::tile_rows));
-}
-
 /// Seconds by the rows of tiles, 0 standing for the default.
 inline std::function<double(const Schedule&)> by_rows(std::map<int, double> seconds) {
   return [=](const Schedule& s) { return seconds.at(s.tiling.rows); };
@@ -119,27 +73,17 @@ inline std::vector<int> tried(const Tuned& tuned) {
   return result;
 }
 
-inline TuneOptions options_for(tuning::Timer& timer, const std::vector<int>& values) {
-  TuneOptions options;
-  options.search = TuneOptions::Search::grid;
-  options.timer = &timer;
-  options.space = rows(values);
-  options.seconds = 1e9;
-  options.final_rounds = 9;
-  return options;
-}
-
 /// A candidate that is told of before it does what `right` does.
 class WatchedTrial final : public tuning::Trial {
  public:
   using Told = std::function<void(const runtime::Workspace&)>;
-  WatchedTrial(std::unique_ptr<tuning::Trial> right, Told numbered, Told called)
+  WatchedTrial(std::unique_ptr<tuning::Trial> right, Told numbered, std::function<void()> called)
       : right_(std::move(right)), numbered_(std::move(numbered)), called_(std::move(called)) {}
 
   void call(std::size_t batch) override { right_->call(batch); }
-  void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
-    right_->inspect(batch, [&](const runtime::Workspace& call) {
-      called_(call);
+  void inspect(std::size_t batch, FunctionRef<void(const tuning::CallResults&)> look) override {
+    right_->inspect(batch, [&](const tuning::CallResults& call) {
+      called_();
       look(call);
     });
   }
@@ -152,7 +96,8 @@ class WatchedTrial final : public tuning::Trial {
 
  private:
   std::unique_ptr<tuning::Trial> right_;
-  Told numbered_, called_;
+  Told numbered_;
+  std::function<void()> called_;
 };
 
 /// The TreeLSTM, tuned in the interpreter. `made` is told of each schedule that a trial is made of, `numbered` of each
@@ -179,7 +124,7 @@ struct Watched {
           }
           return std::make_unique<WatchedTrial>(
               std::make_unique<tuning::detail::FunctorTrial<F, decltype(batches)>>(std::move(model), batches), numbered,
-              [this, schedule](const runtime::Workspace&) { called(schedule); });
+              [this, schedule] { called(schedule); });
         }};
     return tuning::Search(subject, options).run();
   }

@@ -50,6 +50,12 @@ class CudaDevice {
   }
 
   const jit::CudaDriver& driver() const { return *driver_; }
+  /// Of CUDA, in thousands and tens: 12040 is 12.4.
+  int driver_version() const {
+    int version = 0;
+    driver_->DriverGetVersion(&version);
+    return version;
+  }
   const std::string& name() const { return name_; }
   const Gpu& gpu() const { return gpu_; }
   int number() const { return number_; }
@@ -278,13 +284,6 @@ class CudaDevice {
     const jit::CudaResult result = work();
     driver_->ThreadExchangeStreamCaptureMode(&mode);
     return result;
-  }
-
-  /// Of CUDA, in thousands and tens: 12040 is 12.4.
-  int driver_version() const {
-    int version = 0;
-    driver_->DriverGetVersion(&version);
-    return version;
   }
 
   jit::CudaHandle own_stream(std::size_t which, unsigned flags) const {

@@ -380,6 +380,18 @@ class Model {
     return OnDevice<Node, Set, First>(std::make_shared<runtime::CudaLoaded>(source_, device.shared()));
   }
 
+  /// As `Functor::number`: the nodes of a call that one group makes, numbered and not computed, without a device.
+  template <class Roots, class... ArenaIfAny>
+  std::unique_ptr<const runtime::Workspace> number(Roots&& roots, const ArenaIfAny&... arena) const {
+    auto workspace = std::make_unique<runtime::Workspace>(source_->plan);
+    workspace->refresh(source_->weights.published(), runtime::Published<Workers>{nullptr});
+    const Structure structure = runtime::structure_of(executable().graph);
+    runtime::with_roots<Node>(roots, [&](auto& range) {
+      structure::Linearizer<Node, Set>::run(workspace->nodes, structure, workspace->checks(), range, arena...);
+    });
+    return workspace;
+  }
+
   const runtime::Executable& executable() const { return *source_->code->executable; }
   const runtime::CudaExecutable& code() const { return *source_->code; }
   /// The CUDA C++ that is compiled.

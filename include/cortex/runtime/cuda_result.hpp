@@ -93,6 +93,9 @@ class Result {
     write_roots(reinterpret_cast<std::uint64_t>(to), count * sizeof(*to), stream, view_of(state));
   }
 
+  /// The memory of the call, for what looks at all of it, as the tuner does.
+  runtime::CudaWorkspace& workspace() { return *call_.operator->(); }
+
   /// What the call has done so far, and how long it took. Waits for it.
   Counters counters() {
     wait();

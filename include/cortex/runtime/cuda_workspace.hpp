@@ -221,6 +221,7 @@ class CudaWorkspace {
     if (is_timed()) counters_.linearize_ns = now_ns() - linearizing_since_ns_;
   }
 
+  const Plan& plan() const { return *source_->plan; }
   std::size_t num_groups() const { return num_groups_; }
   /// The weights whose extents bound what a group's nodes may index.
   const WeightSet& checked_weights(std::size_t group) const { return groups_[group]->weights(); }

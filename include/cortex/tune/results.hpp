@@ -22,6 +22,7 @@
 #include "cortex/ra/interpret.hpp"
 #include "cortex/runtime/output.hpp"
 #include "cortex/schedule/choose_groups.hpp"
+#include "cortex/tune/call_results.hpp"
 
 namespace cortex::tuning {
 
@@ -55,16 +56,19 @@ inline bool may_differ_unless_finite(const Schedule& a, const Schedule& b, const
   return !same_versions(a, b) || a.unrolled != b.unrolled || !same_on_matrix_unit(a, b, target);
 }
 
-/// Whether both schedules round alike, so that their results have to be the same. Workers, groups, batches, versions of
-/// branches, equal subtrees, rows and vectors of tiles change nothing; where sums are cut or joined, how functions are
-/// computed, what weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double,
-/// and rounds whatever a schedule keeps in memory.
+/// Whether both schedules round alike, so that their results have to be the same: as executables have them, which for a
+/// GPU say what was left to the compiler. Workers, groups, batches, versions of branches, equal subtrees, rows and
+/// vectors of tiles change nothing; where sums are cut or joined, how functions are computed, what weights are stored
+/// as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds whatever a schedule
+/// keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
+  const bool same_numbers = a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact &&
+                            a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand;
   if (target.backend == Backend::llvm)
-    return a.tiling.gates == b.tiling.gates && a.refactored == b.refactored && a.unrolled == b.unrolled &&
-           a.exact == b.exact && a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand &&
-           same_on_matrix_unit(a, b, target);
+    return same_numbers && a.tiling.gates == b.tiling.gates && same_on_matrix_unit(a, b, target);
+  if (target.backend == Backend::cuda)
+    return same_numbers && a.gpu.parts == b.gpu.parts && a.gpu.tensor_cores == b.gpu.tensor_cores;
   a.max_workers = b.max_workers, a.fewer_workers = b.fewer_workers, a.num_groups = b.num_groups;
   a.level_fill = b.level_fill, a.sharing = b.sharing;
   return a == b;
@@ -103,11 +107,10 @@ namespace detail {
 /// The nodes that root `r` of a group reaches, in an order that only they decide, whatever numbers a schedule gives
 /// them: breadth first through the children. Of a tree that has equal subtrees all are there, also where they have one
 /// number; of a DAG each number once. `seen`, [node], says for each the last root that has reached it, plus one.
-inline Vector<std::int32_t> nodes_in_order(const runtime::Workspace& group, std::int32_t r,
+inline Vector<std::int32_t> nodes_in_order(const runtime::Plan& plan, const structure::Arrays& arrays, std::int32_t r,
                                            Vector<std::int32_t>& seen) {
-  const structure::Arrays& arrays = group.arrays();
-  const runtime::AccessorOrder& order = group.plan().order;
-  const ra::Graph& graph = group.plan().executable->graph;
+  const runtime::AccessorOrder& order = plan.order;
+  const ra::Graph& graph = plan.executable->graph;
   const bool once = graph.structure == ra::StructureKind::dag;
   Vector<std::int32_t> result;
   const auto visit = [&](std::int32_t node) {
@@ -130,9 +133,9 @@ inline Vector<std::int32_t> nodes_in_order(const runtime::Workspace& group, std:
 }
 
 /// A state at a node, dense and row-major.
-inline Vector<double> row_of(const runtime::Workspace& call, std::size_t state, std::int32_t node) {
-  const runtime::StateView& view = call.plan().states[state];
-  const std::byte* const row = call.row(view, node);
+inline Vector<double> row_of(const CallResults& call, std::size_t group, std::size_t state, std::int32_t node) {
+  const runtime::StateView& view = call.plan.states[state];
+  const std::byte* const row = call.groups[group].row(view, node);
   const auto read = [&](auto element) {
     Vector<decltype(element)> dense(static_cast<std::size_t>(view.size));
     runtime::detail::copy_dense(view, row, dense.data());
@@ -143,25 +146,26 @@ inline Vector<double> row_of(const runtime::Workspace& call, std::size_t state, 
 
 /// Calls `take(state, node)` for each state of each node that root `r` of a group reaches and that has one.
 template <class Take>
-void for_each_result_of(const runtime::Workspace& group, std::int32_t r, Vector<std::int32_t>& seen, Take take) {
-  const auto& states = group.plan().executable->states;
-  seen.resize(std::size_t(group.arrays().num_nodes));
-  for (const std::int32_t node : nodes_in_order(group, r, seen))
+void for_each_result_of(const CallResults& call, std::size_t group, std::int32_t r, Vector<std::int32_t>& seen,
+                        Take take) {
+  const auto& states = call.plan.executable->states;
+  const structure::Arrays& arrays = call.groups[group].arrays;
+  seen.resize(std::size_t(arrays.num_nodes));
+  for (const std::int32_t node : nodes_in_order(call.plan, arrays, r, seen))
     for (std::size_t s = 0; s < states.size(); ++s)
-      if (!states[s].at_roots || node == group.arrays().root[r]) take(s, node);
+      if (!states[s].at_roots || node == arrays.root[r]) take(s, node);
 }
 
 template <class Take>
-void for_each_result_in(const runtime::Workspace& group, Take take) {
+void for_each_result_in(const CallResults& call, std::size_t group, Take take) {
   Vector<std::int32_t> seen;
-  for (std::int32_t r = 0; r < group.arrays().num_roots; ++r) for_each_result_of(group, r, seen, take);
+  for (std::int32_t r = 0; r < call.groups[group].arrays.num_roots; ++r) for_each_result_of(call, group, r, seen, take);
 }
 
 /// The arrays of a call with the accessors in the graph's order, as the interpreter of the graph asks for them.
 class OrderedArrays {
  public:
-  explicit OrderedArrays(const runtime::Workspace& call) : arrays(call.arrays()) {
-    const runtime::AccessorOrder& order = call.plan().order;
+  OrderedArrays(const structure::Arrays& given, const runtime::AccessorOrder& order) : arrays(given) {
     for (const int p : order.child) child_.push_back(p < 0 ? nullptr : arrays.child[p]);
     for (const int p : order.children) children_.push_back(p < 0 ? structure::Csr{} : arrays.children[p]);
     for (const int p : order.field) fields_.push_back(p < 0 ? structure::FieldArray{} : arrays.field[p]);
@@ -205,9 +209,9 @@ inline std::vector<double> elements_of(const ir::BufferInfo& buffer, const runti
 
 /// The weights of a call as the interpreter takes them, out of the copies that the code reads: as they are stored. What
 /// no code reads is zero.
-inline ra::Weights weights_of(const runtime::Workspace& call) {
-  const runtime::Executable& executable = *call.plan().executable;
-  const runtime::WeightSet& set = call.weights();
+inline ra::Weights weights_of(const CallResults& call) {
+  const runtime::Executable& executable = *call.plan.executable;
+  const runtime::WeightSet& set = call.weights;
   ra::Weights result;
   for (std::size_t slot = 0; slot < executable.weights.size(); ++slot) {
     const Vector<std::int64_t>& extents = set.shapes[slot];
@@ -242,18 +246,15 @@ inline ra::Weights weights_of(const runtime::Workspace& call) {
 /// sign are one, and all NaNs. They come root by root, which is the same order for all schedules, however these number
 /// nodes and divide roots; what several roots reach comes once for each. Of equal numbers of nodes of a DAG below a
 /// root the first alone comes, since a schedule may have made one node of equal ones.
-inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
+inline Vector<std::uint64_t> fingerprint(const CallResults& call) {
   Vector<std::uint64_t> result;
-  const std::size_t groups = std::size_t(call.num_groups());
-  Vector<Vector<std::int32_t>> seen(groups);
-  for (std::size_t i = 0; i < call.num_roots(); ++i) {
-    const runtime::RootPlace place = call.root_place(i);
-    const runtime::Workspace& group = call.group(int(place.group));
-    const bool all = group.plan().executable->graph.structure != ra::StructureKind::dag;
+  Vector<Vector<std::int32_t>> seen(call.groups.size());
+  const bool all = call.plan.executable->graph.structure != ra::StructureKind::dag;
+  for (const auto& [group, number] : call.roots) {
     std::set<std::uint64_t> known;
-    detail::for_each_result_of(group, std::int32_t(place.number), seen[place.group], [&](std::size_t state, int node) {
+    const auto take = [&, g = group](std::size_t state, std::int32_t node) {
       std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
-      for (const double value : detail::row_of(group, state, node)) {
+      for (const double value : detail::row_of(call, g, state, node)) {
         const double one = value == 0 ? 0.0 : std::isnan(value) ? NAN : value;
         std::uint64_t bits = 0;
         std::memcpy(&bits, &one, sizeof bits);
@@ -261,20 +262,21 @@ inline Vector<std::uint64_t> fingerprint(const runtime::Workspace& call) {
         hash ^= hash >> 29;
       }
       if (all || known.insert(hash).second) result.push_back(hash);
-    });
+    };
+    detail::for_each_result_of(call, group, std::int32_t(number), seen[group], take);
   }
   return result;
 }
 
 /// Whether all results and weights of a call are finite.
-inline bool all_finite(const runtime::Workspace& call) {
+inline bool all_finite(const CallResults& call) {
   const auto are_finite = [](const auto& values) {
     return !any_of(values, [](double v) { return !std::isfinite(v); });
   };
   bool finite = true;
-  for (int g = 0; g < call.num_groups() && finite; ++g)
-    detail::for_each_result_in(call.group(g), [&](std::size_t state, std::int32_t node) {
-      finite = finite && are_finite(detail::row_of(call.group(g), state, node));
+  for (std::size_t g = 0; g < call.groups.size() && finite; ++g)
+    detail::for_each_result_in(call, g, [&](std::size_t state, std::int32_t node) {
+      finite = finite && are_finite(detail::row_of(call, g, state, node));
     });
   if (!finite) return false;
   const ra::Weights weights = detail::weights_of(call);
@@ -286,18 +288,20 @@ namespace detail {
 /// What a call's states should be by the equations, at some nodes of a group at a time.
 class Equations {
  public:
-  Equations(const runtime::Workspace& call, const ra::Weights& weights)
+  Equations(const CallResults& call, std::size_t group, const ra::Weights& weights)
       : call_(call),
-        executable_(*call.plan().executable),
+        group_(group),
+        executable_(*call.plan.executable),
         weights_(weights),
-        ordered_(call),
+        ordered_(call.groups[group].arrays, call.plan.order),
         view_(ordered_.arrays, executable_.graph),
         given_(executable_.states.size()) {
     for (std::size_t s = 0; s < given_.size(); ++s) {
-      given_[s].resize(std::size_t(call.arrays().num_nodes));
-      for (auto& row : given_[s]) row.resize(std::size_t(call.plan().states[s].size));
+      given_[s].resize(std::size_t(ordered_.arrays.num_nodes));
+      for (auto& row : given_[s]) row.resize(std::size_t(call.plan.states[s].size));
     }
-    for_each_result_in(call, [&](std::size_t s, std::int32_t n) { given_[s][std::size_t(n)] = row_of(call, s, n); });
+    for_each_result_in(call, group,
+                       [&](std::size_t s, std::int32_t n) { given_[s][std::size_t(n)] = row_of(call, group, s, n); });
   }
 
   /// What is wrong at the nodes that are wanted, [node].
@@ -307,7 +311,7 @@ class Equations {
     const auto right = ra::interpret_from<ra::Bounded>(given_, executable_.graph, view_, weights_,
                                                        ra::Arithmetic<ra::Bounded>(rounding), &wanted);
     std::optional<std::string> wrong;
-    for_each_result_in(call_, [&](std::size_t s, std::int32_t n) {
+    for_each_result_in(call_, group_, [&](std::size_t s, std::int32_t n) {
       if (wanted[std::size_t(n)] && !wrong) wrong = mismatch_in(s, n, right[s][std::size_t(n)]);
     });
     return wrong;
@@ -326,7 +330,8 @@ class Equations {
     return {};
   }
 
-  const runtime::Workspace& call_;
+  const CallResults& call_;
+  const std::size_t group_;
   const runtime::Executable& executable_;
   const ra::Weights& weights_;
   const OrderedArrays ordered_;
@@ -335,10 +340,10 @@ class Equations {
 };
 
 /// What `mismatch` says of one group.
-inline std::optional<std::string> mismatch_of(const runtime::Workspace& call, const ra::Weights& weights,
+inline std::optional<std::string> mismatch_of(const CallResults& call, std::size_t group, const ra::Weights& weights,
                                               Effort& effort) {
-  const Equations equations(call, weights);
-  std::vector<std::int32_t> order(std::size_t(call.arrays().num_nodes));
+  const Equations equations(call, group, weights);
+  std::vector<std::int32_t> order(std::size_t(call.groups[group].arrays.num_nodes));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937(1));
   std::optional<std::string> wrong;
@@ -358,13 +363,13 @@ inline std::optional<std::string> mismatch_of(const runtime::Workspace& call, co
 /// error bound of what they should be by its children's. If every node is right by its children, all are; so the bounds
 /// stay as tight at the root of a high tree as at its leaves. Costs about 50 ns a multiply-add: nodes are taken in a
 /// random order, and those for which `effort` does not suffice are left out.
-inline std::optional<std::string> mismatch(const runtime::Workspace& call, Effort& effort) {
+inline std::optional<std::string> mismatch(const CallResults& call, Effort& effort) {
   const ra::Weights weights = detail::weights_of(call);
   std::optional<std::string> wrong;
-  for (int g = 0; g < call.num_groups() && !wrong; ++g) wrong = detail::mismatch_of(call.group(g), weights, effort);
+  for (std::size_t g = 0; g < call.groups.size() && !wrong; ++g) wrong = detail::mismatch_of(call, g, weights, effort);
   return wrong;
 }
-inline std::optional<std::string> mismatch(const runtime::Workspace& call) {
+inline std::optional<std::string> mismatch(const CallResults& call) {
   Effort whole{INT64_MAX, HUGE_VAL};
   return mismatch(call, whole);
 }

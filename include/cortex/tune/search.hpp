@@ -3,13 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -18,105 +16,21 @@
 #include "cortex/ra/print.hpp"
 #include "cortex/runtime/workers.hpp"
 #include "cortex/tune/log.hpp"
+#include "cortex/tune/options.hpp"
 #include "cortex/tune/predict.hpp"
 #include "cortex/tune/results.hpp"
 #include "cortex/tune/space.hpp"
 
-namespace cortex {
-
-namespace tuning {
-
-/// How times are taken. Tests put one in its place that is told what they are.
-class Timer {
- public:
-  virtual ~Timer() = default;
-  /// Seconds since some moment.
-  virtual double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  }
-  /// Seconds that `call` takes, which runs a batch under that schedule.
-  virtual double time(const Schedule&, std::size_t /*batch*/, FunctionRef<void()> call) {
-    const double begin = now();
-    call();
-    return now() - begin;
-  }
-};
-
-/// Told after each candidate, and, as long as candidates are predicted, now and then: then none is done, and `last` is
-/// the default.
-struct Progress {
-  std::size_t done, total;  // candidates beside the default
-  const Record& last;
-  double best_ratio;  // the least so far, to the default's time; 1 if none is faster
-  double seconds;     // since the search began
-};
-
-/// Why a search ended.
-enum class Ended : std::uint8_t {
-  all_tried,   // every schedule of the space
-  no_gain,     // guided: as many as `patience` in a row were no better
-  candidates,  // as many as `most_candidates`
-  seconds,     // as long as `seconds`
-  cancelled,
-  from_cache,  // nothing was tried
-};
-
-}  // namespace tuning
-
-/// How `tune` searches.
-struct TuneOptions {
-  /// `guided`: in the order of the time that the cost model predicts, the neighbours of the best one first, until
-  /// nothing is gained. `grid`: all, in the order of the axes.
-  enum class Search : std::uint8_t { guided, grid } search = Search::guided;
-  std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for at most the workers there are
-  std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
-  std::size_t most_candidates = 100;   // the default among them
-  double seconds = 120;               // of search, of which the cost model takes a quarter at most; then come the final
-                                      // rounds, of half of it if that is enough for nine
-  double seconds_a_candidate = 0.2;   // of measuring, at least
-  std::size_t patience = 20;          // candidates in a row that are no better end a guided search
-  int final_rounds = 31;              // in which the best ones are measured again, six at least, with fewer of which
-                                      // nothing is 95% certain; 0: none is, and the default stays
-  double least_gain = 0.01;           // of the default's time, below which the default stays
-  std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
-                                      // those of the first batch, or none for 0; see `tuning::mismatch` for the costs
-  double seconds_a_check = 2;         // that this may take a candidate; nodes that are left out then are random ones
-  std::string log;                    // a file from which a search goes on; empty: none
-  /// A folder of results; empty: none. A result is taken if the search that found it was allowed as many candidates and
-  /// as many seconds as this one is, or ended before both. So 0 seconds take whatever there is.
-  std::string cache;
-  std::stop_token stop;  // cancels
-  std::function<void(const tuning::Progress&)> progress;
-  tuning::Timer* timer = nullptr;  // null: the system's clock
-};
-
-/// What `tune` has found.
-struct Tuned {
-  Schedule schedule;    // the fastest one, or the default
-  Schedule start;       // the default
-  bool faster = false;  // whether `schedule` is another one than the default
-  double ratio = 1;     // of the winner's time to the default's, measured again, side by side
-  double noise = 0;     // by how much that may be more, with 95% certainty
-  tuning::Ended ended = tuning::Ended::all_tried;
-  std::size_t space_size = 0;         // how many schedules there were to try
-  Vector<tuning::Record> candidates;  // in the order in which they were tried; the first one is the default. Empty if
-                                      // the result is from the cache, or the search was cancelled before
-  tuning::Key key;
-  std::string not_kept;  // why the cache does not have this result, as when the disk is full, or no candidate was tried
-                         // in time, or why the log does not have all candidates; empty: they have, or none was asked
-                         // for, or, of the cache, the search was cancelled
-};
-
-namespace tuning {
+namespace cortex::tuning {
 
 /// A compiled candidate with the user's weights and inputs.
 class Trial {
  public:
   virtual ~Trial() = default;
   virtual void call(std::size_t batch) = 0;
-  /// A call, and a look at its workspace before that is given back.
-  virtual void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) = 0;
-  /// The same of a call that only numbers its nodes.
+  /// A call, and a look at its results before they are given back.
+  virtual void inspect(std::size_t batch, FunctionRef<void(const CallResults&)> look) = 0;
+  /// A call that only numbers its nodes, and a look at its workspace.
   virtual void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) = 0;
 };
 
@@ -126,9 +40,10 @@ struct Subject {
   Target target;
   int workers;  // that may share a call
   std::size_t num_batches;
-  /// A candidate, ready to be called; `Error` if the compiler refuses it.
+  /// A candidate, ready to be called, or for the interpreter to number nodes; `Error` if the compiler refuses it.
   std::function<std::unique_ptr<Trial>(const Schedule&, const Target&)> make;
-  Placement placement = Placement::anywhere;  // of the workers' threads
+  Placement placement = Placement::anywhere;   // of the workers' threads
+  std::string machine = machine_name(target);  // what it is measured on
 };
 
 /// The middle of some numbers, and between which of them it lies with 95% certainty, by the sign test: whatever the
@@ -151,10 +66,8 @@ struct Median {
 class Search {
  public:
   Search(const Subject& subject, const TuneOptions& options)
-      : subject_(subject),
-        options_(options),
-        timer_(options.timer ? options.timer : &own_timer_),
-        predictor_(subject.graph, subject.target) {
+      : subject_(subject), options_(options), timer_(options.timer ? options.timer : &own_timer_) {
+    if (subject.target.backend != Backend::cuda) predictor_.emplace(subject.graph, subject.target);
     if (subject.num_batches == 0)
       throw Error(Code::invalid_argument, "tune: there are no batches to measure with; give some of your own inputs");
     const auto check = [](bool right, const char* option, double given, const char* least) {
@@ -225,7 +138,8 @@ class Search {
   void look_at_inputs() {
     std::string shapes;
     for (const bool shared : {false, true}) {
-      if (!any_of(points_, [&](const Point& point) { return predictor_.shares(point.schedule) == shared; })) continue;
+      const auto needs = [&](const Point& point) { return predictor_->shares(point.schedule) == shared; };
+      if (predictor_ ? !any_of(points_, needs) : shared) continue;
       const Schedule schedule = Schedule::standard().fill_levels(1);
       const auto plain =
           subject_.make(shared ? schedule.share_subtrees() : schedule.share_no_subtrees(), interpreted());
@@ -245,9 +159,9 @@ class Search {
         });
       };
       for (std::size_t b = 0; b < subject_.num_batches; ++b) in_batch(b, [&] { look(b); });
-      predictor_.take(sample, shared);
+      if (predictor_) predictor_->take(sample, shared);
     }
-    result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), machine_name(subject_.target),
+    result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), subject_.machine,
                    std::to_string(subject_.num_batches) + " batches " + hash_of(shapes), threads()};
   }
 
@@ -299,7 +213,10 @@ class Search {
     default_ = subject_.make(result_.start, subject_.target);
     for (std::size_t b = 0; b < subject_.num_batches && !stopped(); ++b)
       in_batch(b, [&] {
-        default_->inspect(b, [&](const runtime::Workspace& call) { expected_.push_back(fingerprint(call)); });
+        default_->inspect(b, [&](const CallResults& call) {
+          expected_.push_back(fingerprint(call));
+          decided_ = call.plan.executable->schedule;
+        });
       });
     Record record;
     record.schedule = to_string(result_.start);
@@ -308,7 +225,7 @@ class Search {
     for (int round = 0; round < record.rounds && !stopped(); ++round) round_of(*default_, result_.start, least);
     if (stopped()) return;
     record.seconds = least.sum();
-    record.predicted_seconds = predictor_.seconds(predictor_.program(result_.start), result_.start);
+    if (predictor_) record.predicted_seconds = predictor_->seconds(predictor_->program(result_.start), result_.start);
     result_.candidates.push_back(record);
   }
 
@@ -316,17 +233,23 @@ class Search {
     Point point;
     double predicted = 0;    // seconds; 0: it is not
     std::size_t number = 0;  // in the space
+
+    /// On how many axes it is not the default.
+    std::size_t decisions() const {
+      return point.choices.size() - std::size_t(std::count(point.choices.begin(), point.choices.end(), 0));
+    }
   };
 
   void try_all() {
     Vector<Candidate> waiting = candidates();
     if (stopped()) return end(Ended::cancelled);
+    const std::size_t patience = predictor_ ? options_.patience : std::max(options_.patience, most_neighbours(space_));
     std::size_t since_best = 0;
     for (std::size_t at = 0; at < waiting.size(); ++at) {
       const bool guided = options_.search == TuneOptions::Search::guided;
       if (stopped()) return end(Ended::cancelled);
       if (at + 1 >= options_.most_candidates) return end(Ended::candidates);
-      if (guided && since_best >= options_.patience) return end(Ended::no_gain);
+      if (guided && since_best >= patience) return end(Ended::no_gain);
       if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
       const Candidate& candidate = waiting[at];
       const std::string text = to_string(candidate.point.schedule);
@@ -355,7 +278,8 @@ class Search {
   bool stopped() const { return options_.stop.stop_requested(); }
 
   /// All but the default, in the order in which they are tried. Those that the compiler refuses are noted and left out.
-  /// What there was no time to predict comes last.
+  /// What there was no time to predict comes last, and of that, as on a GPU of all, what is nearest to the default
+  /// first.
   Vector<Candidate> candidates() {
     Vector<Candidate> result;
     const double begin = timer_->now();
@@ -365,13 +289,13 @@ class Search {
       if (stopped()) return {};
       if (point.schedule == result_.start) continue;
       Candidate candidate{point, 0, result.size()};
-      if (in_time) {
-        Predictor::Program& program = predictor_.program(point.schedule);
+      if (predictor_ && in_time) {
+        Predictor::Program& program = predictor_->program(point.schedule);
         if (!program.refused.empty()) {
           refused(to_string(point.schedule), program.refused);
           continue;
         }
-        candidate.predicted = predictor_.seconds(program, point.schedule);
+        candidate.predicted = predictor_->seconds(program, point.schedule);
         const double now = timer_->now();
         in_time = now - begin < options_.seconds / 4 && now - begin_ < options_.seconds;
         if (now - told >= 1) tell(0, points_.size() - 1, result_.candidates[0]), told = now;
@@ -382,7 +306,8 @@ class Search {
       std::sort(result.begin(), result.end(), [](const Candidate& a, const Candidate& b) {
         const double x = a.predicted, y = b.predicted;
         if ((x == 0) != (y == 0)) return y == 0;
-        return x != y ? x < y : a.number < b.number;
+        const std::size_t m = a.decisions(), n = b.decisions();
+        return x != y ? x < y : m != n ? m < n : a.number < b.number;
       });
     return result;
   }
@@ -415,7 +340,7 @@ class Search {
     std::unique_ptr<Trial> trial;
     try {
       trial = subject_.make(schedule, subject_.target);
-      const auto why = wrong(*trial, schedule);
+      const auto why = wrong(*trial);
       if (!why) return trial;
       record.outcome = Outcome::wrong, record.why = *why;
       if (may_differ_unless_finite(schedule, result_.start, subject_.target) && !default_is_finite()) {
@@ -426,8 +351,9 @@ class Search {
             *why;
       }
     } catch (const Error& error) {
+      if (error.code == Code::device_lost) throw;  // nothing can be tried on it any more
       // What was compiled can be called, where the default can; all but memory is a defect then.
-      const bool defect = trial && error.code != Code::out_of_memory;
+      const bool defect = trial && error.code != Code::out_of_memory && error.code != Code::invalid_schedule;
       record.outcome = defect ? Outcome::wrong : Outcome::refused, record.why = error.message;
     }
     return {};
@@ -438,18 +364,23 @@ class Search {
     if (finite_) return *finite_;
     finite_ = true;
     for (std::size_t b = 0; b < subject_.num_batches && *finite_; ++b)
-      default_->inspect(b, [&](const runtime::Workspace& call) { finite_ = all_finite(call); });
+      default_->inspect(b, [&](const CallResults& call) { finite_ = all_finite(call); });
     return *finite_;
   }
 
-  std::optional<std::string> wrong(Trial& trial, const Schedule& schedule) {
+  std::optional<std::string> wrong(Trial& trial) {
     std::optional<std::string> why;
     Effort effort{options_.checked_nodes, options_.seconds_a_check};
     for (std::size_t b = 0; b < subject_.num_batches && !why; ++b)
-      trial.inspect(b, [&](const runtime::Workspace& call) {
+      trial.inspect(b, [&](const CallResults& call) {
         if (fingerprint(call) == expected_[b]) return;
-        if (round_alike(schedule, result_.start, subject_.target)) {
+        const Schedule& schedule = call.plan.executable->schedule;
+        if (round_alike(schedule, decided_, subject_.target)) {
           why = "its results are not those of the default, bit by bit";
+        } else if (schedule.gpu.tensor_cores != GpuSchedule::TensorCores::off) {
+          throw Error(Code::invalid_schedule,
+                      "it adds in another order than the default, and with what tensor cores round that cannot be held "
+                      "against the equations; leave GpuSchedule::parts as it is");
         } else if (effort.nodes > 0 && !effort.is_spent()) {
           why = mismatch(call, effort);
         }
@@ -573,12 +504,12 @@ class Search {
   Tuned result_;
   Log log_;
   Vector<Vector<std::uint64_t>> expected_;  // [batch] fingerprints of the default's results
-  Predictor predictor_;
+  Schedule decided_;                        // the default, as it was compiled
+  std::optional<Predictor> predictor_;      // for CPUs, which the cost model is of
   std::unique_ptr<Trial> default_;
   double begin_ = 0, best_ = 1;
   bool long_round_ = false, any_tried_ = false;
   std::optional<bool> finite_;  // of the default's results and weights, once it is known
 };
 
-}  // namespace tuning
-}  // namespace cortex
+}  // namespace cortex::tuning

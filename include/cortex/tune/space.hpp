@@ -104,6 +104,13 @@ class Space {
   Vector<Axis> axes_;
 };
 
+/// How many points differ from another on one axis alone, at most.
+inline std::size_t most_neighbours(const Space& space) {
+  std::size_t count = 0;
+  for (const Axis& axis : space.axes()) count += axis.choices().size() - 1;
+  return count;
+}
+
 /// Whether two points differ on one axis alone.
 inline bool are_neighbours(const Point& a, const Point& b) {
   int apart = 0;
@@ -135,12 +142,32 @@ inline double bytes_of_matrices(const ra::Graph& graph) {
 
 }  // namespace detail
 
-/// What there is to decide for a model without changing its functions: how many of `most_workers` threads share a call,
-/// in one group, in several or one each, how the recursion is run (unrolled, with a version for each branch, cut at a
-/// product, equal subtrees once where the standard schedule does not look for them, with small levels as they are or
-/// filled up to 8 nodes), the shape of register tiles, and, where matrices are large, the direction of sweeps over
-/// them. Not all is legal for each model; what is not, a search notes and leaves out.
-inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
+/// How the recursion is run: with a version for each branch, equal subtrees once where the default does not look for
+/// them, small levels as they are or filled up to 8 nodes, unrolled, cut at a product.
+inline Axis recursion_axis(const ra::Graph& graph, bool default_shares_subtrees, bool may_cut) {
+  Axis recursion("recursion");
+  const auto is_branch = [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; };
+  if (any_of(graph.ops, is_branch))
+    recursion.add("a version for each branch", [](const Schedule& s) { return s.specialize_if_else(); });
+  const Schedule standard = Schedule::standard();
+  if (ra::may_share_subtrees(graph, standard) && !default_shares_subtrees)
+    recursion.add("equal subtrees once", [](const Schedule& s) { return s.share_subtrees(); });
+  if (schedule::reason_against_filling(graph, standard).empty()) {
+    recursion.add("levels as they are", [](const Schedule& s) { return s.fill_levels(1); });
+    recursion.add("levels of 8 nodes", [](const Schedule& s) { return s.fill_levels(8); });
+  }
+  if (graph.structure != ra::StructureKind::dag) {
+    recursion.add("unrolled", [name = graph.name](const Schedule& s) { return s.unroll(name, 2); });
+    for (const ra::Op& op : graph.ops)
+      if (may_cut && detail::contracts(op))
+        recursion.add("cut at " + op.name(), [name = op.name()](const Schedule& s) { return s.refactor(name); });
+  }
+  return recursion;
+}
+
+/// What a CPU has to decide beside: how many of `most_workers` threads share a call, in one group, in several or one
+/// each, the shape of register tiles, and, where matrices are large, the direction of sweeps over them.
+inline Space cpu_space(const ra::Graph& graph, const Target& target, int most_workers) {
   Space space;
   Axis workers("workers");
   for (int count = 1; count < most_workers; count *= 2) workers.numbers({count}, &Schedule::workers);
@@ -152,23 +179,7 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   workers.add("a group each", [all, most_workers](const Schedule& s) { return all(s).groups(most_workers); });
   if (most_workers > 1) space.add(std::move(workers));
 
-  Axis recursion("recursion");
-  const auto is_branch = [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; };
-  if (any_of(graph.ops, is_branch))
-    recursion.add("a version for each branch", [](const Schedule& s) { return s.specialize_if_else(); });
-  const Schedule standard = Schedule::standard();
-  if (ra::may_share_subtrees(graph, standard) && !ra::shares_subtrees(graph, standard))
-    recursion.add("equal subtrees once", [](const Schedule& s) { return s.share_subtrees(); });
-  if (schedule::reason_against_filling(graph, standard).empty()) {
-    recursion.add("levels as they are", [](const Schedule& s) { return s.fill_levels(1); });
-    recursion.add("levels of 8 nodes", [](const Schedule& s) { return s.fill_levels(8); });
-  }
-  if (graph.structure != ra::StructureKind::dag) {
-    recursion.add("unrolled", [name = graph.name](const Schedule& s) { return s.unroll(name, 2); });
-    for (const ra::Op& op : graph.ops)
-      if (most_workers > 1 && detail::contracts(op))
-        recursion.add("cut at " + op.name(), [name = op.name()](const Schedule& s) { return s.refactor(name); });
-  }
+  Axis recursion = recursion_axis(graph, ra::shares_subtrees(graph, Schedule::standard()), most_workers > 1);
   if (recursion.choices().size() > 1) space.add(std::move(recursion));
 
   const bool wide = target.vector_registers >= 32;
@@ -183,6 +194,63 @@ inline Space default_space(const ra::Graph& graph, const Target& target, int mos
   sweeps.add("forward", [](const Schedule& s) { return s.sweep_forward(); });
   if (detail::bytes_of_matrices(graph) > schedule::CacheSizes{}.second) space.add(std::move(sweeps));
   return space;
+}
+
+/// What a GPU has to decide beside: which blocks are a group, how many threads they have, how many nodes a thread
+/// computes side by side and how many threads share a sum, where weights and recent rows are kept, and, as a way to run
+/// the recursion, whether what follows from words is looked up in tables. A barrier of flags in place of a counter is
+/// not among them: it takes longer (docs/measurements.md).
+inline Space gpu_space(const ra::Graph& graph, const Gpu& gpu) {
+  using Group = GpuSchedule::Group;
+  using Weights = GpuSchedule::Weights;
+  const auto with = [](auto change) {
+    return [change](const Schedule& s) {
+      GpuSchedule how = s.gpu;
+      change(how);
+      return s.on_gpu(how);
+    };
+  };
+  Space space;
+  Axis group("group");
+  const auto blocks = [&](const std::string& name, Group kind, int count) {
+    group.add(name + std::to_string(count), with([=](GpuSchedule& how) { how.group = kind, how.blocks = count; }));
+  };
+  blocks("block of ", Group::block, 1);
+  for (int count = 2; count <= 8 && gpu.has_clusters(); count *= 2) blocks("cluster of ", Group::cluster, count);
+  for (int count = gpu.has_clusters() ? 16 : 2; count < gpu.multiprocessors; count *= 2)
+    blocks("grid of ", Group::grid, count);
+  blocks("grid of ", Group::grid, gpu.multiprocessors);
+  space.add(std::move(group));
+
+  const auto numbers = [&](const char* name, const Vector<int>& values, int GpuSchedule::*decided) {
+    Axis axis(name);
+    for (const int value : values)
+      axis.add(std::to_string(value), with([=](GpuSchedule& how) { how.*decided = value; }));
+    space.add(std::move(axis));
+  };
+  numbers("threads", {128, 512, 1024}, &GpuSchedule::threads);
+  numbers("rows", {1, 2, 4}, &GpuSchedule::rows);
+  numbers("parts", {1, 4, 16}, &GpuSchedule::parts);
+
+  Axis weights("weights");
+  const auto keep = [&](const char* name, Weights where) {
+    weights.add(name, with([=](GpuSchedule& how) { how.weights = where; }));
+  };
+  keep("streamed", Weights::streamed), keep("in shared memory", Weights::resident);
+  keep("in registers", Weights::registers);
+  space.add(std::move(weights));
+  numbers("recent_rows", {0}, &GpuSchedule::recent_rows);
+
+  Axis recursion = recursion_axis(graph, false, true);
+  if (!graph.fields.empty()) recursion.add("tables", [](const Schedule& s) { return s.tabulate(); });
+  if (recursion.choices().size() > 1) space.add(std::move(recursion));
+  return space;
+}
+
+/// What there is to decide for a model without changing its functions. Not all is legal for each model; what is not, a
+/// search notes and leaves out.
+inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
+  return target.backend == Backend::cuda ? gpu_space(graph, target.gpu) : cpu_space(graph, target, most_workers);
 }
 
 }  // namespace cortex::tuning

@@ -25,33 +25,38 @@ inline constexpr bool is_tuple = false;
 template <class... Ts>
 inline constexpr bool is_tuple<std::tuple<Ts...>> = true;
 
+/// A call with a batch: roots, or an arena and roots.
+template <class Called, class Batch>
+auto call_with(const Called& called, const Batch& batch) {
+  if constexpr (is_tuple<Batch>)
+    return std::apply(called, batch);
+  else
+    return called(batch);
+}
+/// Of a model that only numbers the nodes.
+template <class Model, class Batch>
+auto number_with(const Model& model, const Batch& batch) {
+  if constexpr (is_tuple<Batch>)
+    return model.number(std::get<1>(batch), std::get<0>(batch));
+  else
+    return model.number(batch);
+}
+
 /// A compiled candidate of a model with its node type.
 template <class Functor, class Batches>
 class FunctorTrial final : public Trial {
  public:
   FunctorTrial(Functor model, const Batches& batches) : model_(std::move(model)), batches_(batches) {}
 
-  void call(std::size_t batch) override { (void)called(batch); }
-  void inspect(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
-    look(called(batch).workspace());
+  void call(std::size_t batch) override { (void)call_with(model_, batches_[batch]); }
+  void inspect(std::size_t batch, FunctionRef<void(const CallResults&)> look) override {
+    look(call_with(model_, batches_[batch]).workspace());
   }
   void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
-    const auto& roots = batches_[batch];
-    if constexpr (is_tuple<std::remove_cvref_t<decltype(roots)>>)
-      look(model_.number(std::get<1>(roots), std::get<0>(roots)).workspace());
-    else
-      look(model_.number(roots).workspace());
+    look(number_with(model_, batches_[batch]).workspace());
   }
 
  private:
-  auto called(std::size_t batch) {
-    const auto& roots = batches_[batch];
-    if constexpr (is_tuple<std::remove_cvref_t<decltype(roots)>>)
-      return std::apply(model_, roots);
-    else
-      return model_(roots);
-  }
-
   Functor model_;
   const Batches& batches_;
 };
@@ -125,8 +130,10 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
   std::sort(order.begin(), order.end(), tuning::is_faster);
   text += "\n     ratio  us measured  predicted\n";
   for (std::size_t i = 0; i < std::min(order.size(), most_lines); ++i) {
-    std::snprintf(line, sizeof line, "  %8.3f  %11.1f  %9.1f  ", order[i]->ratio, order[i]->seconds * 1e6,
-                  order[i]->predicted_seconds * 1e6);
+    char predicted[32] = "-";
+    if (order[i]->predicted_seconds > 0)
+      std::snprintf(predicted, sizeof predicted, "%.1f", order[i]->predicted_seconds * 1e6);
+    std::snprintf(line, sizeof line, "  %8.3f  %11.1f  %9s  ", order[i]->ratio, order[i]->seconds * 1e6, predicted);
     text += line + one_line(order[i]->schedule) + "\n";
   }
   for (const tuning::Record& record : tuned.candidates)

@@ -1,0 +1,133 @@
+// The tuner for models on GPUs: finds the schedule that is fastest on a device, for inputs like yours.
+//
+//   auto tuned = cortex::cuda::tune(program, batches, [&](auto& model) { model.bind("U", u); }, device);
+//   auto model = cortex::cuda::compile(program, tuned.schedule, device.gpu());
+//
+// A header of its own, beside cortex/cuda.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cortex/base/vector.hpp"
+#include "cortex/cuda.hpp"
+#include "cortex/tune/tune.hpp"
+
+namespace cortex {
+
+namespace tuning::detail {
+
+/// The results of a call on a device, all of them copied to the host.
+class CopiedResults {
+ public:
+  explicit CopiedResults(runtime::CudaWorkspace& call) : results(call.plan(), *call.weights()->host.value) {
+    const Vector<runtime::StateView>& states = results.plan.states;
+    std::size_t roots = 0;
+    for (std::size_t g = 0; g < call.num_groups(); ++g) {
+      const structure::Arrays& arrays = call.arrays(g);
+      roots += std::size_t(arrays.num_roots);
+      const std::size_t first = copies_.size();
+      for (const runtime::StateView& state : states)
+        copies_.push_back(copy(call, call.state(g, state), std::size_t(arrays.num_nodes) * state.row_bytes));
+      results.groups.push_back({arrays, [this, &states, first](const runtime::StateView& state, std::int32_t node) {
+                                  const std::size_t number = first + std::size_t(&state - states.data());
+                                  return copies_[number].data() + std::size_t(node) * state.row_bytes;
+                                }});
+    }
+    for (std::size_t r = 0; r < roots; ++r) results.roots.push_back(runtime::place_of_root(r, call.num_groups()));
+  }
+  CopiedResults(const CopiedResults&) = delete;
+
+  CallResults results;
+
+ private:
+  static Vector<std::byte> copy(runtime::CudaWorkspace& call, jit::CudaPointer from, std::size_t bytes) {
+    Vector<std::byte> to(bytes);
+    if (bytes)
+      call.copy_back(runtime::CudaWorkspace::Transfers({&from, 1}, bytes),
+                     [&](std::size_t, const std::byte* rows) { std::memcpy(to.data(), rows, bytes); });
+    return to;
+  }
+
+  Vector<Vector<std::byte>> copies_;  // [groups, states]
+};
+
+/// A candidate of a model for GPUs: on a device, or, without one, to number nodes.
+template <class Model, class Batches>
+class CudaTrial final : public Trial {
+ public:
+  CudaTrial(Model model, const cuda::Device* device, const Batches& batches)
+      : model_(std::move(model)), batches_(batches) {
+    if (device) on_.emplace(model_.to(*device));
+  }
+
+  void call(std::size_t batch) override { (void)call_with(*on_, batches_[batch]); }
+  void inspect(std::size_t batch, FunctionRef<void(const CallResults&)> look) override {
+    cuda::Result result = call_with(*on_, batches_[batch]);
+    look(CopiedResults(result.workspace()).results);
+  }
+  void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    look(*number_with(model_, batches_[batch]));
+  }
+
+ private:
+  Model model_;
+  const Batches& batches_;
+  std::optional<decltype(std::declval<const Model&>().to(std::declval<const cuda::Device&>()))> on_;
+};
+
+/// What measurements on a device hold for.
+inline std::string device_name(const cuda::Device& device) {
+  const int driver = device.shared()->driver_version();
+  return device.name() + ", compute capability " + cortex::detail::capability_text(device.gpu().sm) + ", " +
+         std::to_string(device.gpu().multiprocessors) + " multiprocessors, driver of CUDA " +
+         std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
+}
+
+}  // namespace tuning::detail
+
+namespace cuda {
+
+/// Searches the schedules around the default for the one under which calls with `batches` are fastest on `device`, from
+/// the caller's roots to results on the host: as `cortex::tune`, of which all holds but what is said here.
+///
+/// `bind` binds the weights of the `cuda::Model` that it is given; all are bound from the host. `compiled`: how
+/// candidates are compiled. Which blocks are a group, their threads, the nodes and parts of sums of each, where weights
+/// are kept, and how the recursion is run, is varied. Nothing is predicted: a guided search tries the neighbours of the
+/// best schedule so far first, and goes on until none of them is better. Of a model on tensor cores the parts of sums
+/// stay those of the default, since what they round is only compared bit by bit.
+///
+/// Compiles a model for each candidate, in seconds each, and should have the device for itself: others who use it
+/// disturb what is measured. Throws also what `Model::to` throws under the default schedule, and `Error{device_lost}`.
+template <class Node, class Set, class... Rest, class Batches, class Bind>
+Tuned tune(const Program<Node, Set, Rest...>& program, const Batches& batches, Bind bind, const Device& device,
+           const TuneOptions& options = {}, const CompileOptions& compiled = {}) {
+  using Model = cuda::Model<Node, Set, Rest...>;
+  using Trial = tuning::detail::CudaTrial<Model, Batches>;
+  const Gpu& gpu = device.gpu();
+  TuneOptions own = options;
+  if (own.start && own.start->gpu.tensor_cores != GpuSchedule::TensorCores::off)
+    own.start->gpu.parts = compile(program, *own.start, gpu, compiled).executable().schedule.gpu.parts;
+  const tuning::Subject subject{program.graph(),
+                                Target::cuda(gpu),
+                                1,
+                                std::size(batches),
+                                [&](const Schedule& schedule, const Target& target) -> std::unique_ptr<tuning::Trial> {
+                                  Model model = compile(program, schedule, gpu, compiled);
+                                  bind(model);
+                                  return std::make_unique<Trial>(
+                                      std::move(model), target.backend == Backend::cuda ? &device : nullptr, batches);
+                                },
+                                Placement::anywhere,
+                                tuning::detail::device_name(device)};
+  return tuning::Search(subject, own).run();
+}
+
+}  // namespace cuda
+
+}  // namespace cortex
