@@ -57,27 +57,40 @@ class CopiedResults {
   Vector<Vector<std::byte>> copies_;  // [groups, states]
 };
 
-/// A candidate of a model for GPUs: on a device, or, without one, to number nodes.
-template <class Model, class Batches>
+/// A candidate of a model for GPUs. Its weights are bound when it is called for the first time, so that candidates
+/// which are loaded at the same time hold none.
+template <class Model, class Batches, class Bind>
 class CudaTrial final : public Trial {
  public:
-  CudaTrial(Model model, const cuda::Device* device, const Batches& batches)
-      : model_(std::move(model)), batches_(batches) {
-    if (device) on_.emplace(model_.to(*device));
-  }
+  CudaTrial(Model model, const cuda::Device& device, const Batches& batches, Bind& bind)
+      : model_(std::move(model)), device_(device), batches_(batches), bind_(bind) {}
 
-  void call(std::size_t batch) override { (void)call_with(*on_, batches_[batch]); }
+  void load() override { on_.emplace(model_.to(device_)); }
+  void call(std::size_t batch) override { (void)called(batch); }
   void inspect(std::size_t batch, FunctionRef<void(const CallResults&)> look) override {
-    cuda::Result result = call_with(*on_, batches_[batch]);
+    cuda::Result result = called(batch);
     look(CopiedResults(result.workspace()).results);
   }
   void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
+    bind_once();
     look(*number_with(model_, batches_[batch]));
   }
 
  private:
+  cuda::Result called(std::size_t batch) {
+    bind_once();
+    return call_with(*on_, batches_[batch]);
+  }
+  void bind_once() {
+    if (!is_bound_) bind_(model_);
+    is_bound_ = true;
+  }
+
   Model model_;
+  const cuda::Device& device_;
   const Batches& batches_;
+  Bind& bind_;
+  bool is_bound_ = false;
   std::optional<decltype(std::declval<const Model&>().to(std::declval<const cuda::Device&>()))> on_;
 };
 
@@ -102,29 +115,24 @@ namespace cuda {
 /// best schedule so far first, and goes on until none of them is better. Of a model on tensor cores the parts of sums
 /// stay those of the default, since what they round is only compared bit by bit.
 ///
-/// Compiles a model for each candidate, in seconds each, and should have the device for itself: others who use it
-/// disturb what is measured. Throws also what `Model::to` throws under the default schedule, and `Error{device_lost}`.
+/// Compiles a model for each candidate, in seconds, on all cores for several at the same time, and should have the
+/// device for itself: others who use it disturb what is measured. Throws also what `Model::to` throws under the default
+/// schedule, and `Error{device_lost}`.
 template <class Node, class Set, class... Rest, class Batches, class Bind>
 Tuned tune(const Program<Node, Set, Rest...>& program, const Batches& batches, Bind bind, const Device& device,
            const TuneOptions& options = {}, const CompileOptions& compiled = {}) {
   using Model = cuda::Model<Node, Set, Rest...>;
-  using Trial = tuning::detail::CudaTrial<Model, Batches>;
+  using Trial = tuning::detail::CudaTrial<Model, Batches, Bind>;
   const Gpu& gpu = device.gpu();
   TuneOptions own = options;
   if (own.start && own.start->gpu.tensor_cores != GpuSchedule::TensorCores::off)
     own.start->gpu.parts = compile(program, *own.start, gpu, compiled).executable().schedule.gpu.parts;
-  const tuning::Subject subject{program.graph(),
-                                Target::cuda(gpu),
-                                1,
-                                std::size(batches),
-                                [&](const Schedule& schedule, const Target& target) -> std::unique_ptr<tuning::Trial> {
-                                  Model model = compile(program, schedule, gpu, compiled);
-                                  bind(model);
-                                  return std::make_unique<Trial>(
-                                      std::move(model), target.backend == Backend::cuda ? &device : nullptr, batches);
-                                },
-                                Placement::anywhere,
-                                tuning::detail::device_name(device)};
+  const auto make = [&](const Schedule& schedule, const Target&) -> std::unique_ptr<tuning::Trial> {
+    return std::make_unique<Trial>(compile(program, schedule, gpu, compiled), device, batches, bind);
+  };
+  tuning::Subject subject{program.graph(), Target::cuda(gpu), 1, std::size(batches), make};
+  subject.machine = tuning::detail::device_name(device);
+  subject.loads_at_once = std::size_t(runtime::usable_cores());
   return tuning::Search(subject, own).run();
 }
 

@@ -11,40 +11,16 @@
 #include <string>
 #include <utility>
 
-#include "cortex/base/function_ref.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ra/print.hpp"
-#include "cortex/runtime/workers.hpp"
 #include "cortex/tune/log.hpp"
 #include "cortex/tune/options.hpp"
 #include "cortex/tune/predict.hpp"
 #include "cortex/tune/results.hpp"
 #include "cortex/tune/space.hpp"
+#include "cortex/tune/subject.hpp"
 
 namespace cortex::tuning {
-
-/// A compiled candidate with the user's weights and inputs.
-class Trial {
- public:
-  virtual ~Trial() = default;
-  virtual void call(std::size_t batch) = 0;
-  /// A call, and a look at its results before they are given back.
-  virtual void inspect(std::size_t batch, FunctionRef<void(const CallResults&)> look) = 0;
-  /// A call that only numbers its nodes, and a look at its workspace.
-  virtual void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) = 0;
-};
-
-/// What a search is of.
-struct Subject {
-  const ra::Graph& graph;
-  Target target;
-  int workers;  // that may share a call
-  std::size_t num_batches;
-  /// A candidate, ready to be called, or for the interpreter to number nodes; `Error` if the compiler refuses it.
-  std::function<std::unique_ptr<Trial>(const Schedule&, const Target&)> make;
-  Placement placement = Placement::anywhere;   // of the workers' threads
-  std::string machine = machine_name(target);  // what it is measured on
-};
 
 /// The middle of some numbers, and between which of them it lies with 95% certainty, by the sign test: whatever the
 /// numbers' distribution. It takes six or more.
@@ -66,7 +42,7 @@ struct Median {
 class Search {
  public:
   Search(const Subject& subject, const TuneOptions& options)
-      : subject_(subject), options_(options), timer_(options.timer ? options.timer : &own_timer_) {
+      : subject_(subject), options_(options), timer_(options.timer ? options.timer : &own_timer_), loader_(subject) {
     if (subject.target.backend != Backend::cuda) predictor_.emplace(subject.graph, subject.target);
     if (subject.num_batches == 0)
       throw Error(Code::invalid_argument, "tune: there are no batches to measure with; give some of your own inputs");
@@ -210,7 +186,8 @@ class Search {
   /// that is not the model's.
   void make_default() {
     if (stopped()) return;
-    default_ = subject_.make(result_.start, subject_.target);
+    loader_.load({result_.start});
+    default_ = loader_.take(result_.start);
     for (std::size_t b = 0; b < subject_.num_batches && !stopped(); ++b)
       in_batch(b, [&] {
         default_->inspect(b, [&](const CallResults& call) {
@@ -255,6 +232,7 @@ class Search {
       const std::string text = to_string(candidate.point.schedule);
       any_tried_ = true;
       const Record* const logged = log_.find(text);
+      if (!logged && !loader_.has(candidate.point.schedule)) loader_.load(next_to_load(waiting, at));
       const std::optional<Record> record = logged ? *logged : attempt_one(candidate, text);
       if (!record) return end(Ended::cancelled);
       if (!logged) log_.add(*record);
@@ -266,6 +244,15 @@ class Search {
       tell(at + 1, waiting.size(), result_.candidates.back());
     }
     end(Ended::all_tried);
+  }
+
+  /// From `at` on as many as are loaded at once, but for what the log knows.
+  Vector<Schedule> next_to_load(const Vector<Candidate>& waiting, std::size_t at) const {
+    Vector<Schedule> next;
+    const std::size_t end = std::min(waiting.size(), options_.most_candidates - 1);
+    for (; at < end && next.size() < subject_.loads_at_once; ++at)
+      if (!log_.find(to_string(waiting[at].point.schedule))) next.push_back(waiting[at].point.schedule);
+    return next;
   }
 
   /// Moves the neighbours of `point` before the others, and leaves both in their order.
@@ -324,22 +311,22 @@ class Search {
     result_.candidates.push_back(std::move(record));
   }
 
-  /// Compiles, checks and measures a candidate; nothing if that is cancelled.
+  /// Checks and measures a candidate that is loaded; nothing if that is cancelled.
   std::optional<Record> attempt_one(const Candidate& candidate, const std::string& text) {
     Record record;
     record.schedule = text;
     record.predicted_seconds = candidate.predicted;
-    const auto trial = make(candidate.point.schedule, record);
+    const auto trial = take(candidate.point.schedule, record);
     if (!trial) return record;
     const auto measured = measure(*trial, candidate.point.schedule, record);
     return measured ? std::optional(record) : std::nullopt;
   }
 
-  /// A candidate that is right; otherwise nothing, and `record` says why.
-  std::unique_ptr<Trial> make(const Schedule& schedule, Record& record) {
+  /// A loaded candidate, if it is right; otherwise nothing, and `record` says why.
+  std::unique_ptr<Trial> take(const Schedule& schedule, Record& record) {
     std::unique_ptr<Trial> trial;
     try {
-      trial = subject_.make(schedule, subject_.target);
+      trial = loader_.take(schedule);
       const auto why = wrong(*trial);
       if (!why) return trial;
       record.outcome = Outcome::wrong, record.why = *why;
@@ -486,11 +473,13 @@ class Search {
       if (result_.candidates[c].outcome == Outcome::measured && result_.candidates[c].ratio < 1)
         order.push_back(&result_.candidates[c]);
     std::sort(order.begin(), order.end(), is_faster);
+    Vector<Schedule> best;
+    for (std::size_t i = 0; i < order.size() && i < 3; ++i) best.push_back(schedule_of(order[i]->schedule).value());
+    loader_.load(best);
     Vector<Finalist> result;
-    for (std::size_t i = 0; i < order.size() && result.size() < 3; ++i) {
-      const Schedule schedule = schedule_of(order[i]->schedule).value();
+    for (const Schedule& schedule : best) {
       Record again;
-      if (auto trial = make(schedule, again)) result.push_back({schedule, std::move(trial), {}, {}});
+      if (auto trial = take(schedule, again)) result.push_back({schedule, std::move(trial), {}, {}});
     }
     return result;
   }
@@ -506,6 +495,7 @@ class Search {
   Vector<Vector<std::uint64_t>> expected_;  // [batch] fingerprints of the default's results
   Schedule decided_;                        // the default, as it was compiled
   std::optional<Predictor> predictor_;      // for CPUs, which the cost model is of
+  Loader loader_;
   std::unique_ptr<Trial> default_;
   double begin_ = 0, best_ = 1;
   bool long_round_ = false, any_tried_ = false;
