@@ -1,7 +1,7 @@
 // The latency of recursive models on a GPU, and what it is made of: numbering on the host, transfer, kernel, results.
 //
 //   gpu [--models treelstm,...] [--hidden 256,512] [--batch 1,10,64] [--systems cortex,...] [--ablation] [--rounds N]
-//       [--json FILE] [--about FILE] [--export DIR] [--levels] [--compile 90]
+//       [--json FILE] [--about FILE] [--export DIR] [--levels] [--compile 90] [--tune SECONDS]
 //
 // `bench/gpu` builds this and runs it, and PyTorch beside it. The systems are ways to share a call among the blocks of
 // a device, with tables of what words decide, on tensor cores, with weights and results in the device's memory, and
@@ -10,7 +10,8 @@
 // against recursion in double; then they alternate round by round. A time is of a whole call, from the roots to their
 // first states on the host. Rows are written after each case, so what stops the program costs one. --export writes what
 // was computed with, for peers in other languages: weights, structures and the states that are right. --compile needs
-// no GPU: it compiles each system for one that need not be there.
+// no GPU: it compiles each system for one that need not be there. --tune looks for a faster schedule than the default,
+// so long for each case, in place of all that.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,7 @@
 
 #include "support/cortex_models.hpp"
 #include "support/floor.hpp"
+#include "support/gpu_tune.hpp"
 #include "support/gpu_ways.hpp"
 #include "support/json.hpp"
 #include "support/recursion.hpp"
@@ -46,6 +48,7 @@ struct Options {
   std::string json, about, to;
   int rounds = 30;
   int capability = 0;  // compile for it, 10 times the compute capability, and do nothing else
+  double tune = 0;     // seconds a case
   bool levels = false, ablation = false;
 
   std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
@@ -494,7 +497,7 @@ int run(const Options& options) {
   if (options.capability) return compile_all(options, ways), 0;
   const cortex::cuda::Devices devices = cortex::cuda::devices();
   if (devices.empty()) std::printf("no GPU is timed: %s\n", devices.why().c_str());
-  if (devices.empty() && options.to.empty()) return 0;
+  if (devices.empty() && (options.to.empty() || options.tune > 0)) return 0;
   Results results(options);
   results.describe(devices.empty() ? Json::Fields{} : describe(*devices[0].shared()));
 
@@ -503,6 +506,11 @@ int run(const Options& options) {
     const Model model = model_named(name);
     for (const int hidden : options.hidden_of(model)) {
       const Weights weights = random_weights(model, hidden);
+      if (options.tune > 0) {
+        for (const std::size_t size : options.batch)
+          results.add({tuned_on(devices[0], weights, batches_for(model, size), options.tune)});
+        continue;
+      }
       const Systems systems = devices.empty() ? Systems() : Systems(ways, devices[0], weights);
       for (const std::size_t size : options.batch) right = time_case(weights, size, systems, options, results) && right;
     }
@@ -534,6 +542,8 @@ int main(int argc, char** argv) {
   app.add_flag("--ablation", options.ablation, "Also without parts of the compiler, unrolled and refactored");
   app.add_option("--compile", options.capability, "Only compile, for a GPU of this compute capability times 10")
       ->check(CLI::Range(70, 120));
+  app.add_option("--tune", options.tune, "Only look for faster schedules than the default: seconds for each case")
+      ->check(CLI::PositiveNumber);
   app.add_option("--export", options.to, "Write weights, structures and right states to files in this directory");
   app.add_flag("--levels", options.levels, "Also what a level costs by itself");
   std::setvbuf(stdout, nullptr, _IOLBF, 1 << 12);  // a line is told when it is known, into a log, too

@@ -94,10 +94,16 @@ refute "== latency"
 expect 0 "gpu --hidden 256 --batch 10 $ablation --models=treegru --json" --parts ablation --models=treegru
 expect 0 "gpu --levels" --parts time,ablation --no-ablation
 refute "== ablation"
+# The tuner runs where it is asked for.
+expect 0 "gpu --tune 30 --models treelstm --hidden 256 --batch 64 --json $work/build/gpu/gpu.tuned.json" \
+  --parts tune --batch 64
+refute "== latency"
+expect 0 "gpu --hidden 256 --tune=5 --models=gru --json" --parts tune --tune=5 --models=gru
 # All parts, of a compiler that makes what stands there already.
 printf '#!/bin/sh\n:\n' >"$work/bin/compiles"
 chmod +x "$work/bin/compiles"
 CXX=compiles expect 0 "== ablation" --headers "$work"
+refute "== tuned"
 CXX=compiles expect 0 "== latency" --headers "$work" --no-ablation
 refute "== ablation"
 for option in --quick --ablation --systems=cortex; do
