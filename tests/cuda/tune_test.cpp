@@ -103,10 +103,12 @@ TEST_CASE("on tensor cores threads share sums as in the default", "[cuda][tune]"
   for (const tuning::Record& record : tuned.candidates)
     if (record.outcome == Outcome::refused) {
       ++refused;
-      CHECK_THAT(record.why, Contains("leave GpuSchedule::parts as it is"));
+      CHECK_THAT(record.why, Contains("leave GpuSchedule::parts and tensor_cores as the default has them"));
     }
   CHECK(refused == 2);
   CHECK(tuned.schedule.gpu.group == Group::cluster);
+  const tuning::Space space = tuning::gpu_space(tune.b.program.graph(), Gpu::of(90), tuned.start);
+  CHECK_THAT(space.text(), !Contains("parts:") && !Contains("tables") && !Contains("in registers"));
 }
 
 TEST_CASE("what a device refuses is noted, and one that is lost ends the search", "[cuda][tune]") {
@@ -124,7 +126,62 @@ TEST_CASE("what a device refuses is noted, and one that is lost ends the search"
     if (occurrences(text, kernel, "sync_cluster();")) lost.fake.launch_error = 700;
     return text;
   };
+  const Folder folder;
+  lost.options.log = folder / "log";
   CHECK_THAT(error_of_call([&] { lost(); }), Contains("device_lost"));
+
+  // What a device was lost with is not tried again.
+  TunedOnFake again(groups());
+  again.options.log = lost.options.log;
+  const Tuned rest = again();
+  CHECK(rest.candidates.at(1).from_log);
+  CHECK(rest.candidates[1].outcome == Outcome::wrong);
+  CHECK_THAT(rest.candidates[1].why, Contains("emulated GPU 0"));
+}
+
+TEST_CASE("what the compiler makes the same code of as of another schedule is not tried", "[cuda][tune]") {
+  TunedOnFake tune(groups());
+  tune.options.space->add(
+      tuning::Axis("barrier").add("counter", deciding([](GpuSchedule& how) { how.lock_based = true; })));
+  tune.options.most_candidates = 2;  // those that are refused do not count
+  const Tuned tuned = tune();
+  REQUIRE(tuned.candidates.size() == 3);
+  CHECK(tuned.candidates[1].outcome == Outcome::refused);
+  CHECK_THAT(tuned.candidates[1].why, Contains("the compiler makes the same of it as of:\n" + to_string(tuned.start)));
+  CHECK(tuned.candidates[2].outcome == Outcome::measured);
+  CHECK(tune.fake.compilations == 3);  // the default, the cluster, and the cluster for the final rounds
+}
+
+TEST_CASE("inputs are told apart by their equal subtrees where a schedule looks for these", "[cuda][tune]") {
+  const auto shapes = [](const tuning::Axis& axis, int last_word) {
+    TunedOnFake tune(axis);
+    std::vector<Item> items(3);
+    items[0].word = items[2].word = 0, items[1].word = last_word;
+    items[2].kids = {&items[0], &items[1]};
+    tune.batches = {{&items[2]}};
+    std::stop_source stop;
+    stop.request_stop();
+    tune.options.stop = stop.get_token();
+    return tune().key.shapes;
+  };
+  const auto sharing =
+      tuning::Axis("recursion").add("equal subtrees once", [](const Schedule& s) { return s.share_subtrees(); });
+  CHECK(shapes(sharing, 0) != shapes(sharing, 1));
+  CHECK(shapes(groups(), 0) == shapes(groups(), 1));
+}
+
+TEST_CASE("weights bound from a device's memory are refused before anything is tried", "[cuda][tune]") {
+  TunedOnFake tune(groups(), 16);
+  const cuda::Device device(tune.fake.device());
+  const auto& values = tune.b.weights.at("Emb");
+  const std::uint64_t at = tune.fake.users_values(0, std::vector<float>(values.begin(), values.end()));
+  const auto bind = [&](auto& model) {
+    bind_all<float>(model, tune.b.weights);
+    model.to(device).bind_device("Emb", at, {vocabulary, 16});
+  };
+  CHECK_THAT(error_of_call([&] { cuda::tune(tune.b.program, tune.batches, bind, device, tune.options); }),
+             Contains("invalid_weights: tune: a weight is bound from a device's memory"));
+  tune.fake.give_back_users(at);
 }
 
 TEST_CASE("what is wrong with a batch is found before anything is compiled for a device", "[cuda][tune]") {

@@ -98,7 +98,8 @@ refute "== ablation"
 expect 0 "gpu --tune 30 --models treelstm --hidden 256 --batch 64 --json $work/build/gpu/gpu.tuned.json" \
   --parts tune --batch 64
 refute "== latency"
-expect 0 "gpu --hidden 256 --tune=5 --models=gru --json" --parts tune --tune=5 --models=gru
+expect 0 "gpu --tune 5 --hidden 256 --models=gru --json" --parts tune --tune 5 --models=gru
+expect 2 "--tune takes seconds, and not 'long'" --parts tune --tune long
 # All parts, of a compiler that makes what stands there already.
 printf '#!/bin/sh\n:\n' >"$work/bin/compiles"
 chmod +x "$work/bin/compiles"

@@ -332,6 +332,8 @@ class Resident {
 template <class Node, class Set, class First = float>
 class Model {
  public:
+  using Element = First;  // of the first state
+
   explicit Model(std::shared_ptr<const runtime::CudaExecutable> code) {
     runtime::AccessorOrder order = runtime::accessor_order<Set>(code->executable->graph);
     source_ = std::make_shared<runtime::CudaSource>(std::move(code), std::move(order));

@@ -6,6 +6,7 @@
 // A header of its own, beside cortex/cuda.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,11 +47,16 @@ class CopiedResults {
   CallResults results;
 
  private:
+  /// In pieces: the call keeps as much page-locked memory as the largest.
   static Vector<std::byte> copy(runtime::CudaWorkspace& call, jit::CudaPointer from, std::size_t bytes) {
+    constexpr std::size_t most = 4 << 20;
     Vector<std::byte> to(bytes);
-    if (bytes)
-      call.copy_back(runtime::CudaWorkspace::Transfers({&from, 1}, bytes),
-                     [&](std::size_t, const std::byte* rows) { std::memcpy(to.data(), rows, bytes); });
+    for (std::size_t done = 0; done < bytes; done += most) {
+      const std::size_t piece = std::min(most, bytes - done);
+      const jit::CudaPointer at = from + done;
+      call.copy_back(runtime::CudaWorkspace::Transfers({&at, 1}, piece),
+                     [&](std::size_t, const std::byte* rows) { std::memcpy(to.data() + done, rows, piece); });
+    }
     return to;
   }
 
@@ -65,15 +71,27 @@ class CudaTrial final : public Trial {
   CudaTrial(Model model, const cuda::Device& device, const Batches& batches, Bind& bind)
       : model_(std::move(model)), device_(device), batches_(batches), bind_(bind) {}
 
+  std::string code() const override {
+    const runtime::Executable& executable = model_.executable();
+    return hash_of(model_.source()) + " " + std::to_string(int(executable.schedule.gpu.group)) + " " +
+           std::to_string(executable.level_fill) + " " + std::to_string(int(executable.shares_subtrees)) + " " +
+           std::to_string(executable.schedule.num_groups);
+  }
   void load() override { on_.emplace(model_.to(device_)); }
-  void call(std::size_t batch) override { (void)called(batch); }
+  void call(std::size_t batch) override { (void)called(batch).template roots<typename Model::Element>(); }
   void inspect(std::size_t batch, FunctionRef<void(const CallResults&)> look) override {
     cuda::Result result = called(batch);
     look(CopiedResults(result.workspace()).results);
   }
   void number(std::size_t batch, FunctionRef<void(const runtime::Workspace&)> look) override {
     bind_once();
-    look(*number_with(model_, batches_[batch]));
+    const auto call = number_with(model_, batches_[batch]);
+    for (const auto& block : call->weights().elsewhere)
+      if (block)
+        throw Error(Code::invalid_weights,
+                    "tune: a weight is bound from a device's memory, where candidates cannot be held against the "
+                    "equations; bind it from the host's");
+    look(*call);
   }
 
  private:
@@ -97,9 +115,11 @@ class CudaTrial final : public Trial {
 /// What measurements on a device hold for.
 inline std::string device_name(const cuda::Device& device) {
   const int driver = device.shared()->driver_version();
-  return device.name() + ", compute capability " + cortex::detail::capability_text(device.gpu().sm) + ", " +
-         std::to_string(device.gpu().multiprocessors) + " multiprocessors, driver of CUDA " +
-         std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
+  // The host numbers nodes.
+  return machine_name(Target::interpreter()) + "; " + device.name() + ", compute capability " +
+         cortex::detail::capability_text(device.gpu().sm) + ", " + std::to_string(device.gpu().multiprocessors) +
+         " multiprocessors, driver of CUDA " + std::to_string(driver / 1000) + "." +
+         std::to_string(driver % 1000 / 10) + ", NVRTC " + jit::version_of(device.shared()->nvrtc());
 }
 
 }  // namespace tuning::detail
@@ -107,13 +127,14 @@ inline std::string device_name(const cuda::Device& device) {
 namespace cuda {
 
 /// Searches the schedules around the default for the one under which calls with `batches` are fastest on `device`, from
-/// the caller's roots to results on the host: as `cortex::tune`, of which all holds but what is said here.
+/// the caller's roots to their first states on the host: as `cortex::tune`, of which all holds but what is said here.
 ///
 /// `bind` binds the weights of the `cuda::Model` that it is given; all are bound from the host. `compiled`: how
 /// candidates are compiled. Which blocks are a group, their threads, the nodes and parts of sums of each, where weights
 /// are kept, and how the recursion is run, is varied. Nothing is predicted: a guided search tries the neighbours of the
-/// best schedule so far first, and goes on until none of them is better. Of a model on tensor cores the parts of sums
-/// stay those of the default, since what they round is only compared bit by bit.
+/// best schedule so far first, and goes on until none of them is better, whatever `patience` is. Schedules of which the
+/// compiler makes the same code as of another are refused. Of a model on tensor cores the parts of sums stay those of
+/// the default, since what they round is only compared bit by bit.
 ///
 /// Compiles a model for each candidate, in seconds, on all cores for several at the same time, and should have the
 /// device for itself: others who use it disturb what is measured. Throws also what `Model::to` throws under the default
@@ -132,7 +153,7 @@ Tuned tune(const Program<Node, Set, Rest...>& program, const Batches& batches, B
   };
   tuning::Subject subject{program.graph(), Target::cuda(gpu), 1, std::size(batches), make};
   subject.machine = tuning::detail::device_name(device);
-  subject.loads_at_once = std::size_t(runtime::usable_cores());
+  subject.loads_at_once = std::size_t(std::clamp(runtime::usable_cores(), 1, 16));
   return tuning::Search(subject, own).run();
 }
 

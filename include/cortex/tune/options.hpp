@@ -58,16 +58,17 @@ enum class Ended : std::uint8_t {
 
 /// How `tune` searches.
 struct TuneOptions {
-  /// `guided`: in the order of the time that the cost model predicts, the neighbours of the best one first, until
-  /// nothing is gained. `grid`: all, in the order of the axes.
+  /// `guided`: in the order of the time that the cost model predicts, or on a GPU of how few decisions are not the
+  /// default's, the neighbours of the best one first, until nothing is gained. `grid`: all, in the order of the axes.
   enum class Search : std::uint8_t { guided, grid } search = Search::guided;
   std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for at most the workers there are
   std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
-  std::size_t most_candidates = 100;   // the default among them
+  std::size_t most_candidates = 100;   // the default among them, and not those that are refused
   double seconds = 120;               // of search, of which the cost model takes a quarter at most; then come the final
                                       // rounds, of half of it if that is enough for nine
   double seconds_a_candidate = 0.2;   // of measuring, at least
-  std::size_t patience = 20;          // candidates in a row that are no better end a guided search
+  std::size_t patience = 20;          // candidates in a row that are no better end a guided search; on a GPU at least
+                                      // as many as a schedule has neighbours
   int final_rounds = 31;              // in which the best ones are measured again, six at least, with fewer of which
                                       // nothing is 95% certain; 0: none is, and the default stays
   double least_gain = 0.01;           // of the default's time, below which the default stays

@@ -61,6 +61,13 @@ class CallSample {
   std::map<std::string, Call> known_;  // by what they are of
 };
 
+/// Whether equal subtrees are computed once; where that is refused they are not. On a GPU they are where a schedule
+/// asks for it.
+inline bool shares_subtrees(const ra::Graph& graph, const Schedule& schedule, const Target& target) {
+  if (target.backend == Backend::cuda && schedule.sharing != Sharing::on) return false;
+  return ra::may_share_subtrees(graph, schedule) && ra::shares_subtrees(graph, schedule);
+}
+
 /// Predicts what schedules of a graph take.
 class Predictor {
  public:
@@ -79,11 +86,6 @@ class Predictor {
   /// Calls, with their equal subtrees as one or each by itself.
   void take(const CallSample& sample, bool shared) { calls_[shared] = sample.calls(); }
 
-  /// Whether equal subtrees are computed once; where that is refused they are not.
-  bool shares(const Schedule& schedule) const {
-    return ra::may_share_subtrees(graph_, schedule) && ra::shares_subtrees(graph_, schedule);
-  }
-
   /// The program of a schedule.
   Program& program(const Schedule& schedule) {
     const Schedule own = of_program(schedule);
@@ -92,7 +94,7 @@ class Predictor {
     if (!is_new) return program;
     try {
       program.work = runtime::work_of(graph_, own, target_);
-      program.shared = shares(own);
+      program.shared = shares_subtrees(graph_, own, target_);
     } catch (const Error& error) {
       program.refused = error.message;
     }

@@ -62,7 +62,8 @@ class Search {
     result_.start =
         options.start ? *options.start : Schedule::standard().workers(subject.workers).workers_where_they_pay();
     result_.schedule = result_.start;
-    space_ = options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers);
+    space_ =
+        options.space ? *options.space : default_space(subject.graph, subject.target, subject.workers, result_.start);
     begin_ = timer_->now();
     points_ = space_.points(result_.start);
     result_.space_size = points_.size();
@@ -114,8 +115,10 @@ class Search {
   void look_at_inputs() {
     std::string shapes;
     for (const bool shared : {false, true}) {
-      const auto needs = [&](const Point& point) { return predictor_->shares(point.schedule) == shared; };
-      if (predictor_ ? !any_of(points_, needs) : shared) continue;
+      const auto needs = [&](const Point& point) {
+        return shares_subtrees(subject_.graph, point.schedule, subject_.target) == shared;
+      };
+      if (!any_of(points_, needs)) continue;
       const Schedule schedule = Schedule::standard().fill_levels(1);
       const auto plain =
           subject_.make(shared ? schedule.share_subtrees() : schedule.share_no_subtrees(), interpreted());
@@ -220,38 +223,47 @@ class Search {
   void try_all() {
     Vector<Candidate> waiting = candidates();
     if (stopped()) return end(Ended::cancelled);
-    const std::size_t patience = predictor_ ? options_.patience : std::max(options_.patience, most_neighbours(space_));
-    std::size_t since_best = 0;
+    const bool guided = options_.search == TuneOptions::Search::guided;
+    std::size_t patience = predictor_ ? options_.patience : std::max(options_.patience, most_neighbours(space_));
+    if (!guided) patience = waiting.size();
+    std::size_t since_best = 0, left = options_.most_candidates - 1;  // but for those that are refused
     for (std::size_t at = 0; at < waiting.size(); ++at) {
-      const bool guided = options_.search == TuneOptions::Search::guided;
       if (stopped()) return end(Ended::cancelled);
-      if (at + 1 >= options_.most_candidates) return end(Ended::candidates);
-      if (guided && since_best >= patience) return end(Ended::no_gain);
+      if (left == 0) return end(Ended::candidates);
+      if (since_best >= patience && guided) return end(Ended::no_gain);
       if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
       const Candidate& candidate = waiting[at];
       const std::string text = to_string(candidate.point.schedule);
       any_tried_ = true;
       const Record* const logged = log_.find(text);
-      if (!logged && !loader_.has(candidate.point.schedule)) loader_.load(next_to_load(waiting, at));
+      if (!logged && !loader_.has(candidate.point.schedule))
+        loader_.load(next_to_load(waiting, at, std::min(left, patience - since_best)));
       const std::optional<Record> record = logged ? *logged : attempt_one(candidate, text);
       if (!record) return end(Ended::cancelled);
       if (!logged) log_.add(*record);
       result_.candidates.push_back(*record);
-      const bool better = record->outcome == Outcome::measured && record->ratio < best_;
-      since_best = better ? 0 : since_best + 1;
-      if (better) best_ = record->ratio;
-      if (better && guided) neighbours_first(candidate.point, waiting.begin() + std::ptrdiff_t(at) + 1, waiting.end());
-      tell(at + 1, waiting.size(), result_.candidates.back());
+      const bool refused = record->outcome == Outcome::refused;
+      if (!refused) --left, ++since_best;
+      if (record->outcome == Outcome::measured && record->ratio < best_) {
+        // What is within the noise is no new best one, whose neighbours would come first.
+        const bool better = record->ratio < followed_ * (1 - options_.least_gain);
+        best_ = record->ratio;
+        if (better) followed_ = best_, since_best = 0;
+        if (better && guided)
+          neighbours_first(candidate.point, waiting.begin() + std::ptrdiff_t(at) + 1, waiting.end());
+      }
+      tell(at + 1, std::min(waiting.size(), at + 1 + left), result_.candidates.back());
     }
     end(Ended::all_tried);
   }
 
-  /// From `at` on as many as are loaded at once, but for what the log knows.
-  Vector<Schedule> next_to_load(const Vector<Candidate>& waiting, std::size_t at) const {
+  /// From `at` on as many as are loaded at once, and at most `most`, but for what is loaded or in the log.
+  Vector<Schedule> next_to_load(const Vector<Candidate>& waiting, std::size_t at, std::size_t most) const {
     Vector<Schedule> next;
-    const std::size_t end = std::min(waiting.size(), options_.most_candidates - 1);
-    for (; at < end && next.size() < subject_.loads_at_once; ++at)
-      if (!log_.find(to_string(waiting[at].point.schedule))) next.push_back(waiting[at].point.schedule);
+    for (; at < waiting.size() && next.size() < std::min(most, subject_.loads_at_once); ++at) {
+      const Schedule& schedule = waiting[at].point.schedule;
+      if (!loader_.has(schedule) && !log_.find(to_string(schedule))) next.push_back(schedule);
+    }
     return next;
   }
 
@@ -285,7 +297,10 @@ class Search {
         candidate.predicted = predictor_->seconds(program, point.schedule);
         const double now = timer_->now();
         in_time = now - begin < options_.seconds / 4 && now - begin_ < options_.seconds;
-        if (now - told >= 1) tell(0, points_.size() - 1, result_.candidates[0]), told = now;
+        if (now - told >= 1) {
+          tell(0, std::min(points_.size(), options_.most_candidates) - 1, result_.candidates[0]);
+          told = now;
+        }
       }
       result.push_back(std::move(candidate));
     }
@@ -300,8 +315,7 @@ class Search {
   }
 
   void tell(std::size_t done, std::size_t total, const Record& last) const {
-    if (options_.progress)
-      options_.progress({done, std::min(total, options_.most_candidates - 1), last, best_, timer_->now() - begin_});
+    if (options_.progress) options_.progress({done, total, last, best_, timer_->now() - begin_});
   }
 
   void refused(const std::string& schedule, const std::string& why) {
@@ -311,15 +325,24 @@ class Search {
     result_.candidates.push_back(std::move(record));
   }
 
-  /// Checks and measures a candidate that is loaded; nothing if that is cancelled.
+  /// Checks and measures a candidate that is loaded; nothing if that is cancelled. One that a device is lost with is
+  /// in the log before the search ends: it would be lost with it again.
   std::optional<Record> attempt_one(const Candidate& candidate, const std::string& text) {
     Record record;
     record.schedule = text;
     record.predicted_seconds = candidate.predicted;
-    const auto trial = take(candidate.point.schedule, record);
-    if (!trial) return record;
-    const auto measured = measure(*trial, candidate.point.schedule, record);
-    return measured ? std::optional(record) : std::nullopt;
+    try {
+      const auto trial = take(candidate.point.schedule, record);
+      if (!trial) return record;
+      const auto measured = measure(*trial, candidate.point.schedule, record);
+      return measured ? std::optional(record) : std::nullopt;
+    } catch (const Error& error) {
+      if (error.code == Code::device_lost) {
+        record.outcome = Outcome::wrong, record.why = error.message;
+        log_.add(record);
+      }
+      throw;
+    }
   }
 
   /// A loaded candidate, if it is right; otherwise nothing, and `record` says why.
@@ -339,8 +362,11 @@ class Search {
       }
     } catch (const Error& error) {
       if (error.code == Code::device_lost) throw;  // nothing can be tried on it any more
-      // What was compiled can be called, where the default can; all but memory is a defect then.
-      const bool defect = trial && error.code != Code::out_of_memory && error.code != Code::invalid_schedule;
+      // What was compiled can be called, where the default can; all is a defect then but memory, weights that its
+      // storage does not hold, and what `wrong` throws.
+      constexpr Code may_happen[] = {Code::out_of_memory, Code::invalid_weights, Code::invalid_schedule};
+      const bool defect =
+          trial && std::find(std::begin(may_happen), std::end(may_happen), error.code) == std::end(may_happen);
       record.outcome = defect ? Outcome::wrong : Outcome::refused, record.why = error.message;
     }
     return {};
@@ -364,10 +390,13 @@ class Search {
         const Schedule& schedule = call.plan.executable->schedule;
         if (round_alike(schedule, decided_, subject_.target)) {
           why = "its results are not those of the default, bit by bit";
-        } else if (schedule.gpu.tensor_cores != GpuSchedule::TensorCores::off) {
-          throw Error(Code::invalid_schedule,
-                      "it adds in another order than the default, and with what tensor cores round that cannot be held "
-                      "against the equations; leave GpuSchedule::parts as it is");
+        } else if (schedule.gpu.tensor_cores != GpuSchedule::TensorCores::off ||
+                   decided_.gpu.tensor_cores != GpuSchedule::TensorCores::off) {
+          throw Error(
+              Code::invalid_schedule,
+              "it adds or rounds otherwise than the default, and what tensor cores round is compared bit by bit "
+              "alone, not with the equations; leave GpuSchedule::parts and tensor_cores as the default has "
+              "them, and refactor and unroll out");
         } else if (effort.nodes > 0 && !effort.is_spent()) {
           why = mismatch(call, effort);
         }
@@ -474,12 +503,15 @@ class Search {
         order.push_back(&result_.candidates[c]);
     std::sort(order.begin(), order.end(), is_faster);
     Vector<Schedule> best;
-    for (std::size_t i = 0; i < order.size() && i < 3; ++i) best.push_back(schedule_of(order[i]->schedule).value());
-    loader_.load(best);
+    for (const Record* record : order) best.push_back(schedule_of(record->schedule).value());
+    constexpr std::size_t most = 3;
     Vector<Finalist> result;
-    for (const Schedule& schedule : best) {
+    for (std::size_t i = 0; i < best.size() && result.size() < most; ++i) {
+      if (!loader_.has(best[i]))
+        loader_.load(Vector<Schedule>(best.begin() + std::ptrdiff_t(i),
+                                      best.begin() + std::ptrdiff_t(std::min(best.size(), i + most - result.size()))));
       Record again;
-      if (auto trial = take(schedule, again)) result.push_back({schedule, std::move(trial), {}, {}});
+      if (auto trial = take(best[i], again)) result.push_back({best[i], std::move(trial), {}, {}});
     }
     return result;
   }
@@ -497,7 +529,7 @@ class Search {
   std::optional<Predictor> predictor_;      // for CPUs, which the cost model is of
   Loader loader_;
   std::unique_ptr<Trial> default_;
-  double begin_ = 0, best_ = 1;
+  double begin_ = 0, best_ = 1, followed_ = 1;  // ratios: the least, and of the one whose neighbours came first
   bool long_round_ = false, any_tried_ = false;
   std::optional<bool> finite_;  // of the default's results and weights, once it is known
 };

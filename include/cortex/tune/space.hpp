@@ -200,9 +200,13 @@ inline Space cpu_space(const ra::Graph& graph, const Target& target, int most_wo
 /// computes side by side and how many threads share a sum, where weights and recent rows are kept, and, as a way to run
 /// the recursion, whether what follows from words is looked up in tables. A barrier of flags in place of a counter is
 /// not among them: it takes longer (docs/measurements.md).
-inline Space gpu_space(const ra::Graph& graph, const Gpu& gpu) {
+///
+/// What `start` says of tensor cores and of loops by hand leaves some of that out. A search without predictions takes
+/// the choices of the last axis first: what matters most comes last.
+inline Space gpu_space(const ra::Graph& graph, const Gpu& gpu, const Schedule& start = Schedule::standard()) {
   using Group = GpuSchedule::Group;
   using Weights = GpuSchedule::Weights;
+  const bool in_tiles = start.gpu.tensor_cores != GpuSchedule::TensorCores::off, by_hand = bool(start.by_hand);
   const auto with = [](auto change) {
     return [change](const Schedule& s) {
       GpuSchedule how = s.gpu;
@@ -211,6 +215,29 @@ inline Space gpu_space(const ra::Graph& graph, const Gpu& gpu) {
     };
   };
   Space space;
+  const auto numbers = [&](const char* name, const Vector<int>& values, int GpuSchedule::*decided) {
+    Axis axis(name);
+    for (const int value : values)
+      axis.add(std::to_string(value), with([=](GpuSchedule& how) { how.*decided = value; }));
+    space.add(std::move(axis));
+  };
+  numbers("recent_rows", {0}, &GpuSchedule::recent_rows);
+  Axis recursion = recursion_axis(graph, false, !by_hand);
+  if (!graph.fields.empty() && !in_tiles && !by_hand)
+    recursion.add("tables", [](const Schedule& s) { return s.tabulate(); });
+  if (recursion.choices().size() > 1) space.add(std::move(recursion));
+
+  Axis weights("weights");
+  const auto keep = [&](const char* name, Weights where) {
+    weights.add(name, with([=](GpuSchedule& how) { how.weights = where; }));
+  };
+  keep("streamed", Weights::streamed), keep("in shared memory", Weights::resident);
+  if (!in_tiles) keep("in registers", Weights::registers);
+  if (!by_hand) space.add(std::move(weights));
+  if (!by_hand) numbers("rows", {2, 4, 8}, &GpuSchedule::rows);
+  if (!by_hand && !in_tiles) numbers("parts", {1, 2, 4, 8, 16}, &GpuSchedule::parts);
+  numbers("threads", {128, 256, 512}, &GpuSchedule::threads);
+
   Axis group("group");
   const auto blocks = [&](const std::string& name, Group kind, int count) {
     group.add(name + std::to_string(count), with([=](GpuSchedule& how) { how.group = kind, how.blocks = count; }));
@@ -220,37 +247,14 @@ inline Space gpu_space(const ra::Graph& graph, const Gpu& gpu) {
   for (int count = gpu.has_clusters() ? 16 : 2; count < gpu.multiprocessors; count *= 2)
     blocks("grid of ", Group::grid, count);
   blocks("grid of ", Group::grid, gpu.multiprocessors);
-  space.add(std::move(group));
-
-  const auto numbers = [&](const char* name, const Vector<int>& values, int GpuSchedule::*decided) {
-    Axis axis(name);
-    for (const int value : values)
-      axis.add(std::to_string(value), with([=](GpuSchedule& how) { how.*decided = value; }));
-    space.add(std::move(axis));
-  };
-  numbers("threads", {128, 512, 1024}, &GpuSchedule::threads);
-  numbers("rows", {1, 2, 4}, &GpuSchedule::rows);
-  numbers("parts", {1, 4, 16}, &GpuSchedule::parts);
-
-  Axis weights("weights");
-  const auto keep = [&](const char* name, Weights where) {
-    weights.add(name, with([=](GpuSchedule& how) { how.weights = where; }));
-  };
-  keep("streamed", Weights::streamed), keep("in shared memory", Weights::resident);
-  keep("in registers", Weights::registers);
-  space.add(std::move(weights));
-  numbers("recent_rows", {0}, &GpuSchedule::recent_rows);
-
-  Axis recursion = recursion_axis(graph, false, true);
-  if (!graph.fields.empty()) recursion.add("tables", [](const Schedule& s) { return s.tabulate(); });
-  if (recursion.choices().size() > 1) space.add(std::move(recursion));
-  return space;
+  return space.add(std::move(group));
 }
 
 /// What there is to decide for a model without changing its functions. Not all is legal for each model; what is not, a
 /// search notes and leaves out.
-inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers) {
-  return target.backend == Backend::cuda ? gpu_space(graph, target.gpu) : cpu_space(graph, target, most_workers);
+inline Space default_space(const ra::Graph& graph, const Target& target, int most_workers,
+                           const Schedule& start = Schedule::standard()) {
+  return target.backend == Backend::cuda ? gpu_space(graph, target.gpu, start) : cpu_space(graph, target, most_workers);
 }
 
 }  // namespace cortex::tuning

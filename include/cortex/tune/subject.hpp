@@ -25,6 +25,8 @@ namespace cortex::tuning {
 class Trial {
  public:
   virtual ~Trial() = default;
+  /// What it would run, as far as others may run the same; empty: not known before it is loaded.
+  virtual std::string code() const { return {}; }
   /// What takes long before the first call, and may be done for several candidates at the same time.
   virtual void load() {}
   virtual void call(std::size_t batch) = 0;
@@ -40,7 +42,7 @@ struct Subject {
   Target target;
   int workers;  // that may share a call
   std::size_t num_batches;
-  /// A candidate, or one for the interpreter, which numbers nodes; `Error` if the compiler refuses it.
+  /// A candidate; `Error` if the compiler refuses it. One for the interpreter only numbers nodes.
   std::function<std::unique_ptr<Trial>(const Schedule&, const Target&)> make;
   Placement placement = Placement::anywhere;   // of the workers' threads
   std::string machine = machine_name(target);  // what it is measured on
@@ -53,14 +55,15 @@ class Loader {
   explicit Loader(const Subject& subject) : subject_(subject) {}
 
   bool has(const Schedule& schedule) const { return loaded_.count(to_string(schedule)) > 0; }
-  /// Makes and loads those that are not loaded yet.
+  /// Makes and loads those that are not loaded yet. Of several schedules of which the compiler makes the same the first
+  /// is loaded, and the others are refused.
   void load(const Vector<Schedule>& schedules) {
     Vector<Loaded*> fresh;
     for (const Schedule& schedule : schedules) {
       const auto [found, is_new] = loaded_.try_emplace(to_string(schedule));
       Loaded& one = found->second;
       if (!is_new) continue;
-      one.note(attempt([&] { one.trial = subject_.make(schedule, subject_.target); }));
+      one.note(attempt([&] { make(one, found->first, schedule); }));
       if (!one.refused) fresh.push_back(&one);
     }
     runtime::on_all_cores(int(fresh.size()), [&](int i) {
@@ -87,8 +90,19 @@ class Loader {
     }
   };
 
+  void make(Loaded& one, const std::string& text, const Schedule& schedule) {
+    one.trial = subject_.make(schedule, subject_.target);
+    const std::string code = one.trial->code();
+    if (code.empty()) return;
+    const std::string& first = codes_.try_emplace(code, text).first->second;
+    if (first == text) return;
+    one.trial.reset();
+    throw Error(Code::invalid_schedule, "the compiler makes the same of it as of:\n" + first);
+  }
+
   const Subject& subject_;
-  std::map<std::string, Loaded> loaded_;
+  std::map<std::string, Loaded> loaded_;      // by the schedule
+  std::map<std::string, std::string> codes_;  // the schedule that had them first
 };
 
 }  // namespace cortex::tuning
