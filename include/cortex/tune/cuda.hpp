@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/cuda.hpp"
+#include "cortex/runtime/cuda_model.hpp"
 #include "cortex/tune/tune.hpp"
 
 namespace cortex {
