@@ -354,6 +354,7 @@ class FakeCuda {
       }
       clock_ms_ += kernel_ms;
       Emulation emulation(memory_.of(device), shape, order);
+      emulation.stop_at_problems();
       found(emulation.run([&] { body(); }));
       if (words && memory_.holds(device, words, 8)) meetings = *reinterpret_cast<const std::uint64_t*>(words);
     });

@@ -104,6 +104,7 @@ struct Access {
   int element_lanes;  // of a local buffer of vectors
   Vector<Index> indices;
   Stmt stmt;
+  bool stores = false;
 };
 
 struct Call {
@@ -255,6 +256,7 @@ class Compiler {
   void store(const Store& n) {
     const int lanes = access_lanes(n.buffer, n.indices);
     const int place = access(n.buffer, n.indices);
+    out_.accesses[std::size_t(place)].stores = true;
     const Register value = expr(n.value);
     if (n.value.lanes() != 1 && n.value.lanes() != lanes)
       fail("a store of another number of lanes to '" + n.buffer->name + "'");

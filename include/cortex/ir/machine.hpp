@@ -86,6 +86,8 @@ class Machine {
     std::reverse_copy(code.constants.begin(), code.constants.end(), registers_.begin());
     bindings_.resize(code.buffers.size());
     for (std::size_t b = std::size_t(code.num_buffers); b < code.buffers.size(); ++b) bindings_[b] = local_binding(b);
+    for (const Access& access : code.accesses)
+      places_.push_back(place_of(access, bindings_[std::size_t(access.buffer)]));
   }
 
   Machine(const Machine&) = delete;  // bindings of local buffers point into its own memory
@@ -99,25 +101,29 @@ class Machine {
   template <class Observer>
   bool run(Observer& observer) {
     double* const r = registers_.data() + bytecode_.constants.size();
-    for (;;) {
-      const Instruction& i = bytecode_.code[std::size_t(at_++)];
+    const Instruction* const code = bytecode_.code.data();
+    for (const Instruction* at = code + at_;;) {
+      const Instruction& i = *at++;
       switch (i.op) {
-        case Opcode::jump: at_ = i.c; break;
+        case Opcode::jump: at = code + i.c; break;
         case Opcode::jump_unless:
-          if (r[i.a] == 0) at_ = i.c;
+          if (r[i.a] == 0) at = code + i.c;
           break;
         case Opcode::jump_if:
-          if (r[i.a] != 0) at_ = i.c;
+          if (r[i.a] != 0) at = code + i.c;
           break;
-        case Opcode::loop: enter(i, r, 0, r[i.a]); break;
+        case Opcode::loop:
+          if (!enter(i, r, 0, r[i.a])) at = code + i.c;
+          break;
         case Opcode::share: {
           const auto pieces = std::int64_t(r[i.a]) / i.b;
-          enter(i, r, double(pieces * worker_ / num_workers_ * i.b),
-                double(pieces * (worker_ + 1) / num_workers_ * i.b));
+          if (!enter(i, r, double(pieces * worker_ / num_workers_ * i.b),
+                     double(pieces * (worker_ + 1) / num_workers_ * i.b)))
+            at = code + i.c;
           break;
         }
         case Opcode::next:
-          if (++r[i.dst] < r[i.dst + 1]) at_ = i.c;
+          if (++r[i.dst] < r[i.dst + 1]) at = code + i.c;
           break;
         case Opcode::load: load(i, r, observer); break;
         case Opcode::store: store(i, r, observer); break;
@@ -127,8 +133,8 @@ class Machine {
           std::fill_n(locals_.begin() + local.begin, local.size, unset);
           break;
         }
-        case Opcode::barrier: return true;
-        case Opcode::end: return false;
+        case Opcode::barrier: at_ = std::int32_t(at - code); return true;
+        case Opcode::end: at_ = std::int32_t(at - code); return false;
         default: arithmetic(i, r);
       }
     }
@@ -154,20 +160,23 @@ class Machine {
     return result;
   }
 
-  void enter(const Instruction& i, double* r, double begin, double end) {
+  /// Whether there is anything in it.
+  static bool enter(const Instruction& i, double* r, double begin, double end) {
     r[i.dst] = begin;
     r[i.dst + 1] = end;
-    if (!(begin < end)) at_ = i.c;
+    return begin < end;
   }
 
   // ---- arithmetic ----
 
   template <class F>
   static void map(const Instruction& i, double* r, F f) {
+    if (i.lanes == 1) return void(r[i.dst] = f(r[i.a]));
     for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = f(r[i.a + lane]);
   }
   template <class F>
   static void zip(const Instruction& i, double* r, F f) {
+    if (i.lanes == 1) return void(r[i.dst] = f(r[i.a], r[i.b]));
     for (int lane = 0; lane < i.lanes; ++lane) r[i.dst + lane] = f(r[i.a + lane], r[i.b + lane]);
   }
 
@@ -253,12 +262,73 @@ class Machine {
 
   // ---- memory ----
 
+  /// An access with what its binding says: what is asked for each element lies side by side.
+  struct Place {
+    static constexpr std::size_t most_indices = 4;
+    struct Index {
+      std::int32_t at = 0, next_lane = 0;  // registers
+      double extent = 0;                   // below which it is
+      std::int64_t stride = 0;
+    };
+    Index indices[most_indices];
+    int count = -1;             // of these; -1: they say nothing
+    double* doubles = nullptr;  // of elements that are such, and of which none is a vector
+    bool tracked = false;
+  };
+
+  static Place place_of(const Access& access, const Binding& binding) {
+    Place place;
+    const std::size_t count = access.indices.size();
+    if (count != binding.stride.size() || count > Place::most_indices) return place;
+    place.count = int(count);
+    if (binding.dtype == DType::f64 && access.element_lanes == 1 && (binding.writable || !access.stores))
+      place.doubles = static_cast<double*>(binding.data);
+    place.tracked = binding.tracked;
+    for (std::size_t d = 0; d < count; ++d) {
+      const bool limited = access.stores && d == 0 && binding.stored_rows >= 0;
+      const double extent = binding.extent.empty() ? std::numeric_limits<double>::infinity()
+                            : limited              ? double(binding.stored_rows)
+                                                   : double(binding.extent[d]);
+      const Access::Index& index = access.indices[d];
+      place.indices[d] = {index.at, index.vector, extent, binding.stride[d]};
+    }
+    return place;
+  }
+
+  /// The element of the first lane; null where it is not as simple as that, or wrong.
+  static double* element_at(const Place& place, const double* r) {
+    double* element = place.doubles;
+    for (int d = 0; d < place.count; ++d) {
+      const Place::Index& x = place.indices[d];
+      const double index = r[x.at];
+      if (!(index >= 0 && index < x.extent)) [[unlikely]]
+        return nullptr;
+      element += std::int64_t(index) * x.stride;
+    }
+    return element;
+  }
+
+  /// As `offset_of`, which says what is wrong.
+  std::int64_t offset_in(const Place& place, const Access& access, const Binding& binding, const double* r, int lane,
+                         bool storing) const {
+    std::int64_t offset = 0;
+    for (int d = 0; d < place.count; ++d) {
+      const Place::Index& x = place.indices[d];
+      const double index = r[x.at + x.next_lane * lane];
+      if (!(index >= 0 && index < x.extent)) [[unlikely]]
+        return offset_of(access, binding, r, lane, storing);
+      offset += std::int64_t(index) * x.stride;
+    }
+    return place.count < 0 ? offset_of(access, binding, r, lane, storing) : offset;
+  }
+
   static double index_of(const Access::Index& index, const double* r, int lane) {
     return r[index.at + (index.vector ? lane : 0)];
   }
 
   /// The element's offset in its binding; -1: past the end, where reading is allowed and gives nothing.
-  std::int64_t offset_of(const Access& access, const Binding& binding, const double* r, int lane, bool storing) const {
+  [[gnu::noinline]] std::int64_t offset_of(const Access& access, const Binding& binding, const double* r, int lane,
+                                           bool storing) const {
     const std::size_t count = access.indices.size();
     const bool linear = count == 1 && binding.stride.size() != 1;  // a flat index into a local buffer
     if (count != binding.stride.size() && !linear) wrong_count(access, binding);
@@ -287,12 +357,17 @@ class Machine {
 
   template <class Observer>
   void load(const Instruction& i, double* r, Observer& observer) {
+    if constexpr (!Observer::watches) {  // what most instructions are
+      const Place& place = places_[std::size_t(i.a)];
+      const double* const element = i.lanes == 1 && place.doubles ? element_at(place, r) : nullptr;
+      if (element && !(place.tracked && is_unset(*element))) return void(r[i.dst] = *element);
+    }
     const Access& access = bytecode_.accesses[std::size_t(i.a)];
     const Binding& binding = bindings_[std::size_t(access.buffer)];
     std::int64_t offset = 0;
     for (int lane = 0; lane < i.lanes; ++lane) {
       if (access.element_lanes == 1 || lane == 0)
-        offset = offset_of(access, binding, r, lane, false);
+        offset = offset_in(places_[std::size_t(i.a)], access, binding, r, lane, false);
       else
         ++offset;
       if constexpr (Observer::watches)
@@ -304,13 +379,18 @@ class Machine {
 
   template <class Observer>
   void store(const Instruction& i, const double* r, Observer& observer) {
+    if constexpr (!Observer::watches) {
+      const Place& place = places_[std::size_t(i.a)];
+      double* const element = i.lanes == 1 && place.doubles ? element_at(place, r) : nullptr;
+      if (element) return void(*element = r[i.dst]);
+    }
     const Access& access = bytecode_.accesses[std::size_t(i.a)];
     const Binding& binding = bindings_[std::size_t(access.buffer)];
     if (!binding.writable) fail("a store to '" + bytecode_.name_of(access.buffer) + "', which a call only reads");
     std::int64_t offset = 0;
     for (int lane = 0; lane < i.lanes; ++lane) {
       if (access.element_lanes == 1 || lane == 0)
-        offset = offset_of(access, binding, r, lane, true);
+        offset = offset_in(places_[std::size_t(i.a)], access, binding, r, lane, true);
       else
         ++offset;
       if constexpr (Observer::watches) observer.touch(worker_, i.a, offset, true);
@@ -473,6 +553,7 @@ class Machine {
 
   const Bytecode& bytecode_;
   Vector<Binding> bindings_;
+  Vector<Place> places_;  // [accesses]
   Vector<CallContext> calls_;
   int worker_, num_workers_;
   Vector<double> registers_;  // constants, last first, then the registers
