@@ -295,31 +295,29 @@ class Machine {
     return place;
   }
 
-  /// The element of the first lane; null where it is not as simple as that, or wrong.
-  static double* element_at(const Place& place, const double* r) {
-    double* element = place.doubles;
-    for (int d = 0; d < place.count; ++d) {
-      const Place::Index& x = place.indices[d];
-      const double index = r[x.at];
-      if (!(index >= 0 && index < x.extent)) [[unlikely]]
-        return nullptr;
-      element += std::int64_t(index) * x.stride;
-    }
-    return element;
-  }
-
-  /// As `offset_of`, which says what is wrong.
-  std::int64_t offset_in(const Place& place, const Access& access, const Binding& binding, const double* r, int lane,
-                         bool storing) const {
+  /// The offset in a lane by what the place says; -1 where that does not suffice, or an index is wrong.
+  static std::int64_t simple_offset(const Place& place, const double* r, int lane) {
     std::int64_t offset = 0;
     for (int d = 0; d < place.count; ++d) {
       const Place::Index& x = place.indices[d];
       const double index = r[x.at + x.next_lane * lane];
       if (!(index >= 0 && index < x.extent)) [[unlikely]]
-        return offset_of(access, binding, r, lane, storing);
+        return -1;
       offset += std::int64_t(index) * x.stride;
     }
-    return place.count < 0 ? offset_of(access, binding, r, lane, storing) : offset;
+    return place.count < 0 ? -1 : offset;
+  }
+  /// An element in place, where it is the only one and a double; else null.
+  static double* element_at(const Instruction& i, const Place& place, const double* r) {
+    if (i.lanes != 1 || !place.doubles) return nullptr;
+    const std::int64_t offset = simple_offset(place, r, 0);
+    return offset < 0 ? nullptr : place.doubles + offset;
+  }
+  /// As `offset_of`, which says what is wrong.
+  std::int64_t offset_in(const Place& place, const Access& access, const Binding& binding, const double* r, int lane,
+                         bool storing) const {
+    const std::int64_t offset = simple_offset(place, r, lane);
+    return offset < 0 ? offset_of(access, binding, r, lane, storing) : offset;
   }
 
   static double index_of(const Access::Index& index, const double* r, int lane) {
@@ -359,7 +357,7 @@ class Machine {
   void load(const Instruction& i, double* r, Observer& observer) {
     if constexpr (!Observer::watches) {  // what most instructions are
       const Place& place = places_[std::size_t(i.a)];
-      const double* const element = i.lanes == 1 && place.doubles ? element_at(place, r) : nullptr;
+      const double* const element = element_at(i, place, r);
       if (element && !(place.tracked && is_unset(*element))) return void(r[i.dst] = *element);
     }
     const Access& access = bytecode_.accesses[std::size_t(i.a)];
@@ -380,8 +378,7 @@ class Machine {
   template <class Observer>
   void store(const Instruction& i, const double* r, Observer& observer) {
     if constexpr (!Observer::watches) {
-      const Place& place = places_[std::size_t(i.a)];
-      double* const element = i.lanes == 1 && place.doubles ? element_at(place, r) : nullptr;
+      double* const element = element_at(i, places_[std::size_t(i.a)], r);
       if (element) return void(*element = r[i.dst]);
     }
     const Access& access = bytecode_.accesses[std::size_t(i.a)];
