@@ -393,9 +393,7 @@ std::vector<Json> time_levels(const cortex::cuda::Device& device) {
 
 /// What the numbers are of, and when they were measured.
 Json::Fields describe(const cortex::runtime::CudaDevice& device) {
-  int driver = 0;
-  device.driver().DriverGetVersion(&driver);
-  const auto version_text = [](int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); };
+  const std::string driver = cortex::jit::version_of_driver(device.driver_version());
   char date[16];
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
@@ -410,15 +408,13 @@ Json::Fields describe(const cortex::runtime::CudaDevice& device) {
   about.push_back(
       {"peak_gigabytes", 2.0 * device.attribute(A::memory_clock_khz) * device.attribute(A::memory_bus_bits) / 8 / 1e6});
   about.push_back({"l2_bytes", device.attribute(A::l2_bytes)});
-  std::string text = device.name() + ", driver of CUDA " + version_text(driver / 1000, driver % 1000 / 10);
-  about.push_back({"driver", version_text(driver / 1000, driver % 1000 / 10)});
+  std::string text = device.name() + ", driver of CUDA " + driver;
+  about.push_back({"driver", driver});
   if (auto nvrtc = cortex::attempt([&] { return &device.nvrtc(); })) {
-    int major = 0, minor = 0;
-    const auto version = (*nvrtc)->Version;
-    version(&major, &minor);
-    about.push_back({"nvrtc", version_text(major, minor)});
-    text += ", NVRTC " + version_text(major, minor) + " of " +
-            cortex::jit::DynamicLibrary::directory_of(reinterpret_cast<const void*>(version));
+    const std::string version = cortex::jit::version_of(**nvrtc);
+    about.push_back({"nvrtc", version});
+    text += ", NVRTC " + version + " of " +
+            cortex::jit::DynamicLibrary::directory_of(reinterpret_cast<const void*>((*nvrtc)->Version));
   } else {
     text += ": " + nvrtc.error().message;
   }

@@ -16,6 +16,7 @@
 #include "support/cortex_system.hpp"
 #include "support/report.hpp"
 #include "support/results_file.hpp"
+#include "support/tuned.hpp"
 
 namespace {
 
@@ -43,22 +44,12 @@ cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches,
   tune.seconds = options.seconds;
   tune.most_candidates = options.candidates;
   tune.log = log;
-  const auto bind = [&](auto& functor) {
-    for (const auto& spec : functor.executable().weights) functor.bind(spec.name, weights(spec.name));
-  };
-  return with_program(model, int(weights.hidden),
-                      [&](const auto& program) { return cortex::tune(program, batches.roots, bind, tune, compiled); });
+  return with_program(model, int(weights.hidden), [&](const auto& program) {
+    return cortex::tune(program, batches.roots, binding(weights), tune, compiled);
+  });
 }
 
-/// How many candidates were measured, and not refused, beside the default.
-std::size_t num_measured(const cortex::Tuned& tuned) {
-  std::size_t count = 0;
-  for (const cortex::tuning::Record& record : tuned.candidates)
-    count += record.outcome == cortex::tuning::Outcome::measured;
-  return count ? count - 1 : 0;
-}
-
-/// One case, said and as a row. A ratio of 1 stands for a default than which nothing faster was found.
+/// One case, said and as a row.
 Json measured(Model model, const Weights& weights, const Batches& batches, std::size_t batch, int threads,
               const Options& options) {
   const std::string what = std::string(name_of(model)) + " " + std::to_string(weights.hidden) + " b" +
@@ -72,16 +63,7 @@ Json measured(Model model, const Weights& weights, const Batches& batches, std::
   std::fprintf(talk(), "== %s: %zu measured beside the default; %s\n", what.c_str(), num_measured(result),
                to_string(result, options.lines).c_str());
   std::fflush(talk());
-  return Json::object({{"model", name_of(model)},
-                       {"hidden", weights.hidden},
-                       {"batch", batch},
-                       {"threads", threads},
-                       {"ratio", result.ratio},
-                       {"noise", result.noise},
-                       {"faster", int(result.faster)},
-                       {"candidates", result.candidates.size()},
-                       {"tried", num_measured(result)},
-                       {"schedule", to_string(result.schedule)}});
+  return row_of(result, weights, batch, {{"threads", threads}});
 }
 
 void run(const Options& options) {

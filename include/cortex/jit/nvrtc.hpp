@@ -86,6 +86,10 @@ inline std::string version_of(const Nvrtc& nvrtc) {
   nvrtc.Version(&major, &minor);
   return std::to_string(major) + "." + std::to_string(minor);
 }
+/// The same of a driver's version (`cuDriverGetVersion`): 13000.
+inline std::string version_of_driver(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 /// NVRTC of this machine, for a driver that says that it is of CUDA `driver_version` (`cuDriverGetVersion`; 0: there is
 /// none); null with the reason in `why`.

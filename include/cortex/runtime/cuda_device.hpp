@@ -87,7 +87,6 @@ class CudaDevice {
   /// What NVRTC has made, as a module. Throws as `call`, with the words of the driver's assembler, and with what to do
   /// where the two do not fit together.
   jit::CudaHandle load(const jit::CudaImage& image) const {
-    const auto dotted = [](int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); };
     int major = 0, minor = 0;
     nvrtc().Version(&major, &minor);
     const int driver = driver_version();
@@ -96,8 +95,8 @@ class CudaDevice {
     int options[] = {jit::cuda::error_log_buffer, jit::cuda::error_log_bytes};
     void* values[] = {words, reinterpret_cast<void*>(sizeof words - 1)};
     try {
-      call("cuModuleLoadDataEx of code by NVRTC " + dotted(major, minor) + ", with a driver of CUDA " +
-               dotted(driver / 1000, driver % 1000 / 10),
+      call("cuModuleLoadDataEx of code by NVRTC " + jit::version_of(nvrtc()) + ", with a driver of CUDA " +
+               jit::version_of_driver(driver),
            [&](const jit::CudaDriver& d) {
              return d.ModuleLoadDataEx(&module, image.bytes.c_str(), 2, options, values);
            });

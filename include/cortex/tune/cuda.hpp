@@ -114,12 +114,11 @@ class CudaTrial final : public Trial {
 
 /// What measurements on a device hold for.
 inline std::string device_name(const cuda::Device& device) {
-  const int driver = device.shared()->driver_version();
   // The host numbers nodes.
   return machine_name(Target::interpreter()) + "; " + device.name() + ", compute capability " +
          cortex::detail::capability_text(device.gpu().sm) + ", " + std::to_string(device.gpu().multiprocessors) +
-         " multiprocessors, driver of CUDA " + std::to_string(driver / 1000) + "." +
-         std::to_string(driver % 1000 / 10) + ", NVRTC " + jit::version_of(device.shared()->nvrtc());
+         " multiprocessors, driver of CUDA " + jit::version_of_driver(device.shared()->driver_version()) + ", NVRTC " +
+         jit::version_of(device.shared()->nvrtc());
 }
 
 }  // namespace tuning::detail

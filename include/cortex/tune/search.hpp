@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/tune/log.hpp"
 #include "cortex/tune/options.hpp"
@@ -230,7 +231,7 @@ class Search {
     for (std::size_t at = 0; at < waiting.size(); ++at) {
       if (stopped()) return end(Ended::cancelled);
       if (left == 0) return end(Ended::candidates);
-      if (since_best >= patience && guided) return end(Ended::no_gain);
+      if (since_best >= patience) return end(Ended::no_gain);
       if (timer_->now() - begin_ >= options_.seconds) return end(Ended::seconds);
       const Candidate& candidate = waiting[at];
       const std::string text = to_string(candidate.point.schedule);
@@ -365,8 +366,7 @@ class Search {
       // What was compiled can be called, where the default can; all is a defect then but memory, weights that its
       // storage does not hold, and what `wrong` throws.
       constexpr Code may_happen[] = {Code::out_of_memory, Code::invalid_weights, Code::invalid_schedule};
-      const bool defect =
-          trial && std::find(std::begin(may_happen), std::end(may_happen), error.code) == std::end(may_happen);
+      const bool defect = trial && !contains(may_happen, error.code);
       record.outcome = defect ? Outcome::wrong : Outcome::refused, record.why = error.message;
     }
     return {};
@@ -502,16 +502,17 @@ class Search {
       if (result_.candidates[c].outcome == Outcome::measured && result_.candidates[c].ratio < 1)
         order.push_back(&result_.candidates[c]);
     std::sort(order.begin(), order.end(), is_faster);
-    Vector<Schedule> best;
-    for (const Record* record : order) best.push_back(schedule_of(record->schedule).value());
     constexpr std::size_t most = 3;
     Vector<Finalist> result;
-    for (std::size_t i = 0; i < best.size() && result.size() < most; ++i) {
-      if (!loader_.has(best[i]))
-        loader_.load(Vector<Schedule>(best.begin() + std::ptrdiff_t(i),
-                                      best.begin() + std::ptrdiff_t(std::min(best.size(), i + most - result.size()))));
-      Record again;
-      if (auto trial = take(best[i], again)) result.push_back({best[i], std::move(trial), {}, {}});
+    for (std::size_t next = 0; next < order.size() && result.size() < most;) {
+      Vector<Schedule> best;  // as many as are missing
+      for (; next < order.size() && result.size() + best.size() < most; ++next)
+        best.push_back(schedule_of(order[next]->schedule).value());
+      loader_.load(best);
+      for (const Schedule& schedule : best) {
+        Record again;
+        if (auto trial = take(schedule, again)) result.push_back({schedule, std::move(trial), {}, {}});
+      }
     }
     return result;
   }
