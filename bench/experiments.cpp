@@ -16,6 +16,7 @@
 //   treebank          what tables and shared subtrees save on the treebank's own trees
 //   memory       E9   what a call takes of memory
 //   compile           how long compiling takes
+//   pauses            calls that come after pauses, in which the threads that help have gone to sleep
 //   overhead          what a call takes beside numbering and arithmetic: one leaf, whose state is its word's vector
 //
 // (E1 is `latency`; E8 is `linearize`, and a column of every row; E10 follows from the rows of TreeFC: bench/plot.)
@@ -23,6 +24,7 @@
 //   experiments [--only ablation,...] [--quick] [--threads 2] [--seed 1] [--json FILE] [--check] [--smoke]
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cortex/loops.hpp>
 #include <cstdio>
 #include <exception>
@@ -30,6 +32,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -284,6 +287,34 @@ class Experiments {
     return rows;
   }
 
+  /// Calls of the TreeLSTM on one tree, one after the other and with pauses between them, as of a server.
+  std::vector<Json> pauses() {
+    std::vector<Json> rows;
+    const Weights weights = random_weights(Model::treelstm, options_.hidden(256));
+    const Batches batches = options_.inputs(Model::treelstm, 1);
+    std::vector<float> out(weights.hidden);
+    for (const int threads : options_.all_threads()) {
+      const auto model = compiled(weights, recipe_of("cortex_nodedup", threads));
+      for (const int pause_us : {0, 100, 1000, 10000}) {
+        const std::size_t calls =
+            options_.smoke ? 10 : std::size_t(options_.quick ? 2'000'000 : 10'000'000) / std::size_t(pause_us + 1000);
+        std::vector<double> times;
+        for (std::size_t call = 0; call < calls; ++call) {
+          if (pause_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+          const double start = now_us();
+          model->run(batches.roots[call % batches.roots.size()], out.data());
+          times.push_back(now_us() - start);
+        }
+        std::sort(times.begin(), times.end());
+        rows.push_back(say({}, {{"threads", double(threads)},
+                                {"pause_us", double(pause_us)},
+                                {"median_us", times[calls / 2]},
+                                {"p99_us", times[calls * 99 / 100]}}));
+      }
+    }
+    return rows;
+  }
+
   /// Of the TreeLSTM on one thread, because what runs at the same time cannot be added up.
   std::vector<Json> activity() {
     std::vector<Json> rows;
@@ -514,6 +545,7 @@ const std::vector<Experiment> all{
     {"treebank", "Tables and shared subtrees on the treebank's trees", &Experiments::treebank, "sst"},
     {"memory", "E9: memory of a call on batches of 10", &Experiments::memory},
     {"compile", "compile time", &Experiments::compile},
+    {"pauses", "calls after pauses", &Experiments::pauses},
     {"overhead", "a call on one leaf", &Experiments::overhead},
     {"hidden", "E3: latency over hidden size, batches of 10", &Experiments::hidden},
     {"batch", "latency over batch size", &Experiments::batch},

@@ -21,9 +21,11 @@
 #include <vector>
 
 #include "support/in_child.hpp"
+#include "support/skip.hpp"
 
 using namespace cortex;
 using cortex::test::in_child;
+using cortex::test::skip;
 
 namespace {
 
@@ -174,6 +176,90 @@ TEST_CASE("threads that have fallen asleep are woken", "[runtime]") {
     });
   }
   CHECK(calls == 20);
+}
+
+TEST_CASE("a thread that sleeps is woken on another CPU than its caller's, and may then run anywhere", "[runtime]") {
+  const std::vector<int> cpus = runtime::usable_cpu_numbers();
+  if (cpus.size() < 2) skip("this process may use one CPU");
+  const KeptAffinity kept;
+  Workers workers(1);
+  REQUIRE(runtime::pin(::pthread_self(), cpus[0]));
+  int elsewhere = 0, anywhere = 0;
+  for (int i = 0; i < 20; ++i) {
+    workers.run(2, [&](int worker, int, runtime::Barrier&) {  // this time it works, and falls asleep, on the caller's
+      if (worker == 0) return;
+      runtime::pin(::pthread_self(), cpus[0]);
+      ::sched_setaffinity(0, sizeof kept.mask, &kept.mask);
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    workers.run(2, [&](int worker, int, runtime::Barrier&) {
+      if (worker == 0) return;
+      elsewhere += ::sched_getcpu() != cpus[0];
+      anywhere += runtime::usable_cpu_numbers() == cpus;
+    });
+  }
+  CHECK(elsewhere >= 15);  // where others use the CPUs, the system may have moved it by the time that it looks
+  CHECK(anywhere == 20);
+}
+
+TEST_CASE("a thread is kept off a CPU until it is awake, unless others say meanwhile where it may run", "[runtime]") {
+  const std::vector<int> cpus = runtime::usable_cpu_numbers();
+  if (cpus.size() < 2) skip("this process may use one CPU");
+  const KeptAffinity kept;
+  REQUIRE(runtime::pin(::pthread_self(), cpus[0]));
+  const int last = cpus.back();
+  std::vector<int> without = cpus;
+  without.erase(without.begin());
+
+  // What another thread may use: to begin with, while it is kept off this one's CPU, and after that.
+  const auto masks_of = [&](const auto& to_begin_with, const auto& meanwhile) {
+    runtime::WakeElsewhere wake;
+    std::vector<std::vector<int>> masks;
+    std::atomic<int> turn{0};
+    std::thread other([&] {
+      ::sched_setaffinity(0, sizeof kept.mask, &kept.mask);
+      to_begin_with();
+      masks.push_back(runtime::usable_cpu_numbers());
+      turn.store(1), turn.notify_all();
+      turn.wait(1);
+      masks.push_back(runtime::usable_cpu_numbers());
+      meanwhile();
+      wake.release();
+      masks.push_back(runtime::usable_cpu_numbers());
+    });
+    turn.wait(0);
+    wake.keep_off(other.native_handle());
+    turn.store(2), turn.notify_all();
+    other.join();
+    return masks;
+  };
+  const auto nothing = [] {};
+  const auto to = [](int cpu) { return [cpu] { runtime::pin(::pthread_self(), cpu); }; };
+  using Masks = std::vector<std::vector<int>>;
+  CHECK(masks_of(nothing, nothing) == Masks{cpus, without, cpus});
+  CHECK(masks_of(nothing, to(cpus[0])) == Masks{cpus, without, {cpus[0]}});
+  CHECK(masks_of(to(cpus[0]), nothing) == Masks{{cpus[0]}, {cpus[0]}, {cpus[0]}});  // there is no other
+  CHECK(masks_of(to(last), nothing) == Masks{{last}, {last}, {last}});
+}
+
+TEST_CASE("a thread that may use some CPUs alone may use these when it is awake", "[runtime]") {
+  const std::vector<int> cpus = runtime::usable_cpu_numbers();
+  if (cpus.size() < 3) skip("this process may use fewer than three CPUs");
+  const KeptAffinity kept;
+  cpu_set_t two;
+  CPU_ZERO(&two);
+  CPU_SET(std::size_t(cpus[0]), &two);
+  CPU_SET(std::size_t(cpus[1]), &two);
+  REQUIRE(::sched_setaffinity(0, sizeof two, &two) == 0);
+  Workers workers(1);
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::vector<int> mask;
+    workers.run(2, [&](int worker, int, runtime::Barrier&) {
+      if (worker == 1) mask = runtime::usable_cpu_numbers();
+    });
+    CHECK(mask == std::vector<int>{cpus[0], cpus[1]});
+  }
 }
 
 TEST_CASE("many callers share one pool", "[runtime]") {

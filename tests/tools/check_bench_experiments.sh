@@ -63,14 +63,15 @@ rows_of gated 7 "$latency(, \"cell\": \"(N-ary|child-sum)[-a-zA-Z ,]+\")?"
 rows_of treebank 4 "$latency"
 rows_of memory 4 "\"model\": \"[a-z]+\", \"system\": \"[^\"]+\", \"hidden\": [0-9]+, \"peak_bytes\": $number.*"
 rows_of compile 6 "\"model\": \"[a-z]+\", \"schedule\": \"(default|workers\(4\))\", \"hidden\": [0-9]+, \"threads\": (1|4|16), .*\"total_ms\": $number"
+rows_of pauses 4 "\"threads\": 1, \"pause_us\": $number, \"median_us\": $number, \"p99_us\": $number"
 rows_of overhead 1 "\"threads\": 1, \"call_ns\": $number"
 rows_of hidden 4 "$latency"
 rows_of batch 2 "$latency"
 rows_of tree_size 2 "$latency"
 rows_of linearize 4 "\"nodes_of\": \"[a-z:]+ (of )?children\", \"state\": \"(hot|cold)\", \"batch\": [0-9]+, \"nodes\": [0-9]+, \"ns\": $number, .*"
 rows_of tuned 2 "$case, \"ratio\": $number, \"noise\": $number, \"faster\": [01], \"candidates\": [0-9]+, \"tried\": [0-9]+, \"schedule\": \".+\""
-[ "$(cut -d ' ' -f 1 "$work/entries" | sort -u | wc -l)" = 20 ] || { echo "there are not 19 experiments and 'about'"; failed=1; }
-[ "$(grep -cE '^about  "[a-z_]+": \{"date": "[0-9-]{10}", "machine": ".*\}$' "$work/entries")" = 19 ] ||
+[ "$(cut -d ' ' -f 1 "$work/entries" | sort -u | wc -l)" = 21 ] || { echo "there are not 20 experiments and 'about'"; failed=1; }
+[ "$(grep -cE '^about  "[a-z_]+": \{"date": "[0-9-]{10}", "machine": ".*\}$' "$work/entries")" = 20 ] ||
   { echo "not each experiment has its date and machine:"; grep '^about' "$work/entries"; failed=1; }
 grep -qE '^ablation  .*"mvrnn"' "$work/entries" || { echo "MV-RNN is not in the ablation"; failed=1; }
 grep -qE '^about  "treebank": .*"data": "sst"' "$work/entries" || { echo "the treebank's trees are called others"; failed=1; }

@@ -22,6 +22,10 @@ inline void relax() {
 /// How long a thread spins before it sleeps: longer than the imbalance of a batch, shorter than what a wake-up costs.
 inline constexpr std::int64_t spin_ns = 20000;
 
+/// How long it spins for others that slept when their call began: longer than it takes to wake them, since it would
+/// have to be woken itself.
+inline constexpr std::int64_t wake_spin_ns = 100000;
+
 /// How long it spins where it waits for the end of a call, or for the next one, that has taken it so long: groups are
 /// apart by a small part of what they compute, and waking up (20 to 60 us) would come on top of that.
 inline std::int64_t spin_ns_after(std::int64_t call_ns) {
@@ -45,6 +49,8 @@ class Flag {
   }
   /// Only while nobody waits.
   void reset(std::uint32_t value) { word_.store(value, std::memory_order_relaxed); }
+  /// Whether somebody who waits sleeps by now.
+  bool has_sleeper() const { return word_.load(std::memory_order_relaxed) & asleep; }
   std::uint32_t get() const { return word_.load(std::memory_order_acquire) & ~asleep; }
 
   /// Returns the first value seen for which `met(value)`. Sleeps once it has spun for `spin` nanoseconds.
@@ -101,14 +107,16 @@ inline constexpr int max_call_workers = 1 << BarrierLine::max_rounds;
 /// place.
 class Barrier {
  public:
-  /// `lines`: one per worker of the call, reset. `broken` is set once a worker has failed.
-  Barrier(BarrierLine* const* lines, int worker, int num_workers, std::atomic<bool>& broken)
-      : lines_(lines), broken_(broken), worker_(worker), num_workers_(num_workers) {}
+  /// `lines`: one per worker of the call, reset. `broken` is set once a worker has failed. `first_spin`: how long to
+  /// spin when the workers meet for the first time.
+  Barrier(BarrierLine* const* lines, int worker, int num_workers, std::atomic<bool>& broken,
+          std::int64_t first_spin = spin_ns)
+      : lines_(lines), broken_(broken), worker_(worker), num_workers_(num_workers), spin_(first_spin) {}
 
   /// This worker's end of a barrier of the workers [first, first + count) alone, who have met at this one equally often
   /// and then use no other.
   Barrier among(int first, int count) const {
-    Barrier own(lines_ + first, worker_ - first, count, broken_);
+    Barrier own(lines_ + first, worker_ - first, count, broken_, spin_);
     own.epoch_ = epoch_;
     return own;
   }
@@ -122,12 +130,14 @@ class Barrier {
       if (peer >= num_workers_) peer -= num_workers_;
       lines_[peer]->round[std::size_t(round)].set(epoch_ & mask);
       // The peer behind may be one barrier ahead, and has then signalled both.
-      lines_[worker_]->round[std::size_t(round)].wait([this](std::uint32_t seen) {
+      const auto met = [this](std::uint32_t seen) {
         return ((seen - epoch_) & mask) <= 1 || broken_.load(std::memory_order_acquire);
-      });
+      };
+      lines_[worker_]->round[std::size_t(round)].wait(met, spin_);
       if (broken_.load(std::memory_order_acquire)) [[unlikely]]
         throw BrokenBarrier{};
     }
+    spin_ = spin_ns;
   }
 
   /// Lets all workers know that this one has failed: they leave the barrier at which they wait, and all later ones.
@@ -145,6 +155,7 @@ class Barrier {
   BarrierLine* const* lines_;
   std::atomic<bool>& broken_;
   int worker_, num_workers_;
+  std::int64_t spin_;
   std::uint32_t epoch_ = 0;
 };
 

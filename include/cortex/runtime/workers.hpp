@@ -22,12 +22,13 @@
 #include "cortex/ra/schedule.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/cpus.hpp"
+#include "cortex/runtime/wake_elsewhere.hpp"
 
 namespace cortex {
 
 /// Where the threads of a pool run.
 enum class Placement : std::uint8_t {
-  anywhere,  // the system moves them as it likes
+  anywhere,  // the system moves them as it likes; one that slept is not woken on its caller's CPU
   pinned,    // each stays on one CPU, so that its slice of the weights stays in that CPU's cache
 };
 
@@ -46,9 +47,10 @@ inline std::atomic<std::uint32_t>& forks() {
 
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
-/// ever run; none outlives the pool. Threads spin for some 20 us while they wait for each other inside of a call, and
-/// at its end for an eighth of what it took (at least 20 us, at most 1 ms), then sleep. Debuggers and `top` show them
-/// as "cortex/1" and so on; signals to the process go to the program's own threads.
+/// ever run; none outlives the pool. Threads spin for some 20 us while they wait for each other inside of a call (at
+/// first 100 us, if some had to be woken), and at its end for an eighth of what it took (at least 20 us, at most 1 ms),
+/// then sleep. Debuggers and `top` show them as "cortex/1" and so on; signals to the process go to the program's own
+/// threads.
 ///
 /// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
 /// that the child makes takes this one's place. A process may fork while its threads call and bind: the fork waits for
@@ -107,8 +109,8 @@ class Workers {
       (*static_cast<std::remove_reference_t<F>*>(function))(worker, num_workers, barrier);
     };
     claim(job, wanted);
-    for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
-    const std::int64_t spin = runtime::spin_ns_after(ns_of([&] { take_part(job, 0); }));
+    begin(job);
+    const std::int64_t spin = std::max(job.first_spin, runtime::spin_ns_after(ns_of([&] { take_part(job, 0); })));
     for (int w = 1; w < job.num_workers; ++w)
       job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; }, spin);
     // All are done before the first is free: one that has failed signals through the others' lines.
@@ -129,6 +131,7 @@ class Workers {
     void* function;
     void (*call)(void* function, int worker, int num_workers, runtime::Barrier& barrier);
     int num_workers = 1;
+    std::int64_t first_spin = runtime::spin_ns;
     std::atomic<bool> failed{false}, broken{false};
     std::exception_ptr error;   // of the first worker that failed
     runtime::BarrierLine line;  // the caller's
@@ -144,6 +147,7 @@ class Workers {
     int worker = 0;
     pthread_t thread{};  // std::thread would cost each user who includes this ten milliseconds
     bool started = false;
+    runtime::WakeElsewhere wake_elsewhere;
     runtime::BarrierLine line;
     alignas(128) std::atomic<bool> taken{false};  // apart: other callers look at it while this thread spins on `state`
   };
@@ -196,8 +200,19 @@ class Workers {
     }
   }
 
+  /// Sets the threads to work. All is said before the first of them begins.
+  void begin(Job& job) {
+    for (int w = 1; w < job.num_workers; ++w) {
+      Slot& slot = *job.slots[std::size_t(w)];
+      if (!slot.state.has_sleeper()) continue;
+      job.first_spin = runtime::wake_spin_ns;
+      if (placement_ == Placement::anywhere) slot.wake_elsewhere.keep_off(slot.thread);
+    }
+    for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
+  }
+
   static void take_part(Job& job, int worker) {
-    runtime::Barrier barrier(job.lines.data(), worker, job.num_workers, job.broken);
+    runtime::Barrier barrier(job.lines.data(), worker, job.num_workers, job.broken, job.first_spin);
     try {
       job.call(job.function, worker, job.num_workers, barrier);
     } catch (const runtime::BrokenBarrier&) {
@@ -211,6 +226,7 @@ class Workers {
   static void work(Slot& slot) {
     std::int64_t spin = runtime::spin_ns;
     while (slot.state.wait([](std::uint32_t state) { return state != waiting; }, spin) == running) {
+      slot.wake_elsewhere.release();
       spin = runtime::spin_ns_after(ns_of([&] {
         take_part(*slot.job, slot.worker);
         slot.state.set(waiting);
