@@ -87,6 +87,46 @@ TEST_CASE("a team grows where that takes a tenth off, and never beyond those tha
   CHECK(runtime::best_team(costs, 1, 100, 1) == 1);
 }
 
+TEST_CASE("a team of threads that sleep is worth it where waking them, too, takes less than it gains",
+          "[runtime][teams]") {
+  const Vector<TeamCost> costs{{1, 0, 10e-6, 0}, {2, 1e-6, 5e-6, 0}, {4, 2e-6, 2.5e-6, 0}};
+  const auto best = [&](double nodes, int awake) { return runtime::best_team(costs, 4, nodes, 1, awake); };
+  CHECK(best(4, 4) == 4);
+  CHECK(best(4, 3) == 2);
+  CHECK(best(4, 2) == 2);
+  CHECK(best(4, 1) == 1);  // 40 us, or 20 and as many until they are awake
+  CHECK(best(20, 1) == 4);
+  CHECK(best(20, 2) == 2);  // 101 us, or 92
+  CHECK(best(40, 2) == 4);
+  CHECK(runtime::best_team({}, 4, 4, 1, 1) == 4);
+}
+
+TEST_CASE("a call wakes threads if that pays, and if those after it find them awake", "[runtime][teams]") {
+  const Tree small(2), large(5);
+  runtime::Executable e = sum_executable();
+  e.kernel = meeting_kernel;
+  e.schedule = Schedule{}.workers(2).workers_where_they_pay();
+  e.team_costs = {{1, 0, 5e-6, 0}, {2, 1e-6, 2.5e-6, 0}};  // of 7 nodes 35 us, of 63 more than 300
+  const auto pool = std::make_shared<Workers>(1);
+  const auto m = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
+  const auto workers_of = [&](const Tree& tree) {
+    most_workers = 0;
+    m(tree.root);
+    return most_workers.load();
+  };
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  int large_calls = 0, second_calls = 0;
+  for (int i = 0; i < 20; ++i) {
+    pause();
+    CHECK(workers_of(small) == 1);
+    second_calls += workers_of(small) == 2;
+    pause();
+    large_calls += workers_of(large) == 2;
+  }
+  CHECK(large_calls == 20);
+  CHECK(second_calls >= 5);  // where others use the CPUs, a pause may come between two calls, too
+}
+
 TEST_CASE("small calls have one worker and large ones all, with the same bits", "[runtime][teams]") {
   const Tree small(2), large(5);
   const SumFunctor m = meeting(1);

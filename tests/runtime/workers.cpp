@@ -178,6 +178,26 @@ TEST_CASE("threads that have fallen asleep are woken", "[runtime]") {
   CHECK(calls == 20);
 }
 
+TEST_CASE("threads are awake until they have spun for a while", "[runtime]") {
+  Workers workers(3);
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  pause();
+  CHECK(workers.awake(1) == 1);  // the caller
+  CHECK(workers.awake(4) == 1);
+  int most = 0;
+  for (int i = 0; i < 1000 && most < 2; ++i) {
+    workers.run(2, [](int, int, runtime::Barrier& barrier) { barrier.wait(); });
+    most = std::max(most, workers.awake(2));
+  }
+  CHECK(most == 2);
+  workers.run(3, [&](int worker, int, runtime::Barrier& barrier) {
+    if (worker == 0) CHECK(workers.awake(2) == 1);  // those that take part are not free, and the third sleeps
+    barrier.wait();
+  });
+  pause();
+  CHECK(workers.awake(4) == 1);
+}
+
 TEST_CASE("a thread that sleeps is woken on another CPU than its caller's, and may then run anywhere", "[runtime]") {
   const std::vector<int> cpus = runtime::usable_cpu_numbers();
   if (cpus.size() < 2) skip("this process may use one CPU");

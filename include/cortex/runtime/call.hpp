@@ -39,10 +39,19 @@ inline int wanted_workers(const Workspace& workspace) {
                  : 1;
 }
 
-/// Of so many workers, those that are to compute what a workspace's linearizer has numbered.
-inline int team_of(const Workspace& group, int workers) {
+/// Of so many workers, those that are to compute what a workspace's linearizer has numbered; the first `awake` of them
+/// need not be woken.
+inline int team_of(const Workspace& group, int workers, int awake = max_call_workers) {
   const structure::Arrays& arrays = group.arrays();
-  return best_team(group.plan().executable->team_costs, workers, arrays.num_nodes, arrays.num_batches);
+  return best_team(group.plan().executable->team_costs, workers, arrays.num_nodes, arrays.num_batches, awake);
+}
+
+/// Of a team that a call is worth, how many are to take part: threads that sleep are woken only where the call then
+/// ends sooner, or where calls follow so close upon each other that they would be awake, had they been woken before.
+inline int team_to_wake(const Workspace& workspace, int team) {
+  if (team == 1) return 1;
+  const int awake = workspace.workers()->awake(team);
+  return awake == team || now_ns() < workspace.awake_until ? team : team_of(workspace, team, awake);
 }
 
 /// One worker's part of what a group computes, after `prepare`.
@@ -217,24 +226,31 @@ class CallInGroups {
   std::exception_ptr thrown_;
 };
 
+/// Runs the kernel with so many workers, or as many of them as are free.
+inline void run_with(Workspace& workspace, int wanted) {
+  workspace.prepare(wanted);
+  if (wanted > 1)
+    return workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
+      const int team = team_of(workspace, num_workers);
+      Barrier of_team = barrier.among(0, team);
+      if (worker < team) run_worker(workspace, worker, team, of_team);
+    });
+  if (workspace.has_tables()) workspace.place_rows(0, 1);
+  run_kernel(*workspace.plan().executable, {workspace.pointers(0), &no_barrier, nullptr, 0, 1});
+}
+
 }  // namespace detail
 
 /// Runs the kernel on what the workspace's linearizer has numbered, with the workspace's weights. Takes as many workers
 /// as the schedule finds worth it and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
 inline void run(Workspace& workspace) {
-  const structure::Arrays& arrays = workspace.arrays();
-  if (arrays.num_nodes == 0) return;
+  if (workspace.arrays().num_nodes == 0) return;
   check_guarded(workspace.plan(), workspace.nodes, workspace.weights());
-  const int wanted = detail::team_of(workspace, detail::wanted_workers(workspace));
-  workspace.prepare(wanted);
-  if (wanted > 1)
-    return workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
-      const int team = detail::team_of(workspace, num_workers);  // of those that turned out to be free
-      Barrier of_team = barrier.among(0, team);
-      if (worker < team) detail::run_worker(workspace, worker, team, of_team);
-    });
-  if (workspace.has_tables()) workspace.place_rows(0, 1);
-  detail::run_kernel(*workspace.plan().executable, {workspace.pointers(0), &detail::no_barrier, nullptr, 0, 1});
+  const int team = detail::team_of(workspace, detail::wanted_workers(workspace));
+  const int wanted = detail::team_to_wake(workspace, team);
+  if (wanted == team) return detail::run_with(workspace, team);
+  const std::int64_t taken = ns_of([&] { detail::run_with(workspace, wanted); });
+  workspace.awake_until = now_ns() + spin_ns_after(taken);
 }
 
 /// Numbers the nodes of a call and runs the kernel on them, in as many groups as the schedule says or the compiler

@@ -75,13 +75,15 @@ struct TeamCost {
 };
 
 /// How many of at most `most` workers are to compute so many nodes in so many levels: more only where they take a tenth
-/// off. `costs` are sorted by workers; without any, all take part.
-inline int best_team(const Vector<TeamCost>& costs, int most, double nodes, double levels) {
+/// off. Those beyond the first `awake` have to be woken. `costs` are sorted by workers; without any, all take part.
+inline int best_team(const Vector<TeamCost>& costs, int most, double nodes, double levels,
+                     int awake = max_call_workers) {
+  constexpr double wake_up = 40e-6;  // seconds
   int best = costs.empty() ? most : 1;
   double least = 0;
   for (const TeamCost& cost : costs) {
     if (cost.workers > most) break;
-    const double seconds = cost.of(nodes, levels);
+    const double seconds = cost.of(nodes, levels) + (cost.workers > awake ? wake_up : 0);
     if (cost.workers == 1 || seconds < 0.9 * least) best = cost.workers, least = seconds;
   }
   return best;

@@ -97,6 +97,18 @@ class Workers {
     return free;
   }
 
+  /// How many of those that a call of `wanted` workers would take at the moment are awake, its caller among them.
+  int awake(int wanted) const {
+    int taken = 1, result = 1;
+    for (const Slot& slot : slots_) {
+      if (taken >= wanted || !has_threads()) break;
+      if (slot.taken.load(std::memory_order_relaxed)) continue;
+      ++taken;
+      result += !slot.state.has_sleeper();
+    }
+    return result;
+  }
+
   /// Calls `f(worker, num_workers, barrier)` once per worker, at the same time: on this thread as worker 0 and on up to
   /// `wanted - 1` threads that are free, and returns when all are done. If some throw, the barrier lets go of the
   /// others, by throwing too, and this thread throws what the first of them has thrown. May be called from any number
