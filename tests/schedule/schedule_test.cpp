@@ -325,6 +325,18 @@ TEST_CASE("workers tile the panels of their slices, and the last one what is lef
                text_after("tile_nests", tree_rnn(10).graph(), standard.workers(2)));
 }
 
+TEST_CASE("what fills no vector has no code for whole ones, for any number of workers", "[schedule]") {
+  const auto stores = [](const Schedule& schedule) {
+    int count = 0;
+    const Target here = machine(64, 32);  // vectors of 16 elements
+    ir::visit_with(program_after("tile_nests", dependency_rnn(9).graph(), schedule, here).body,
+                   [&](const ir::Store&) { ++count; });
+    return count;
+  };
+  CHECK(stores(standard) > 0);
+  CHECK(stores(standard.workers(3)) == stores(standard));
+}
+
 TEST_CASE("a nest over no dimension stays as it is", "[schedule]") {
   const Small p;
   const ir::Buffer one = buffer("one", {dims::node}, ir::Role::state);

@@ -338,9 +338,10 @@ class NestTiler {
     const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
                    workers = ir::call(ir::UfKind::num_workers, "num_workers");
     const int unit = this->unit(), blocks = extent / unit;
-    const ir::Expr begin = worker * blocks / workers, end = (worker + 1) * blocks / workers;
     ir::Stmt last = rest_from(blocks * unit);
     if (extent % unit) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
+    if (blocks == 0) return last;
+    const ir::Expr begin = worker * blocks / workers, end = (worker + 1) * blocks / workers;
     return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last,
                         unit / lanes_ * common_divisor(blocks));
   }
