@@ -24,7 +24,6 @@
 //   experiments [--only ablation,...] [--quick] [--threads 2] [--seed 1] [--json FILE] [--check] [--smoke]
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cortex/loops.hpp>
 #include <cstdio>
 #include <exception>
@@ -32,13 +31,13 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "support/contest.hpp"
 #include "support/cortex_system.hpp"
 #include "support/experiment_options.hpp"
+#include "support/paused_calls.hpp"
 #include "support/random_cells.hpp"
 #include "support/report.hpp"
 #include "support/results_file.hpp"
@@ -287,29 +286,28 @@ class Experiments {
     return rows;
   }
 
-  /// Calls of the TreeLSTM on one tree, one after the other and with pauses between them, as of a server.
+  /// Calls of the TreeLSTM one after the other, and with pauses between them, as of a server.
   std::vector<Json> pauses() {
     std::vector<Json> rows;
-    const Weights weights = random_weights(Model::treelstm, options_.hidden(256));
-    const Batches batches = options_.inputs(Model::treelstm, 1);
-    std::vector<float> out(weights.hidden);
-    for (const int threads : options_.all_threads()) {
-      const auto model = compiled(weights, recipe_of("cortex_nodedup", threads));
-      for (const int pause_us : {0, 100, 1000, 10000}) {
-        const std::size_t calls =
-            options_.smoke ? 10 : std::size_t(options_.quick ? 2'000'000 : 10'000'000) / std::size_t(pause_us + 1000);
-        std::vector<double> times;
-        for (std::size_t call = 0; call < calls; ++call) {
-          if (pause_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
-          const double start = now_us();
-          model->run(batches.roots[call % batches.roots.size()], out.data());
-          times.push_back(now_us() - start);
+    for (const int hidden : options_.sizes<int>({64, 256})) {
+      const Weights weights = random_weights(Model::treelstm, options_.hidden(hidden));
+      for (const std::size_t batch : options_.sizes<std::size_t>({1, 10})) {
+        const Batches batches = options_.inputs(Model::treelstm, batch);
+        std::vector<float> out(batch * weights.hidden);
+        for (const int threads : options_.all_threads()) {
+          const auto model = compiled(weights, recipe_of("cortex_nodedup", threads));
+          for (const int pause_us : {0, 100, 1000, 10000}) {
+            const std::size_t calls =
+                options_.smoke ? 10 : (options_.quick ? 1'000'000u : 4'000'000u) / (pause_us + 1000u);
+            const PausedCalls took = time_paused_calls(*model, batches, out, pause_us, calls);
+            rows.push_back(say({}, {{"hidden", double(hidden)},
+                                    {"batch", double(batch)},
+                                    {"threads", double(threads)},
+                                    {"pause_us", double(pause_us)},
+                                    {"median_us", took.median_us},
+                                    {"p99_us", took.p99_us}}));
+          }
         }
-        std::sort(times.begin(), times.end());
-        rows.push_back(say({}, {{"threads", double(threads)},
-                                {"pause_us", double(pause_us)},
-                                {"median_us", times[calls / 2]},
-                                {"p99_us", times[calls * 99 / 100]}}));
       }
     }
     return rows;

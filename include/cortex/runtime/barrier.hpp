@@ -121,6 +121,9 @@ class Barrier {
     return own;
   }
 
+  /// How long a worker spins when the workers meet the next time.
+  std::int64_t spin() const { return spin_; }
+
   /// Throws BrokenBarrier if a worker has failed.
   void wait() {
     ++epoch_;

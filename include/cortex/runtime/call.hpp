@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -46,12 +47,23 @@ inline int team_of(const Workspace& group, int workers, int awake = max_call_wor
   return best_team(group.plan().executable->team_costs, workers, arrays.num_nodes, arrays.num_batches, awake);
 }
 
-/// Of a team that a call is worth, how many are to take part: threads that sleep are woken only where the call then
-/// ends sooner, or where calls follow so close upon each other that they would be awake, had they been woken before.
+/// Whether some of so many workers sleep, and would sleep too if they had been woken for the last call: then this one
+/// may end sooner without them.
+inline bool some_sleep(const Workspace& workspace, int workers) {
+  return workspace.workers()->awake(workers) < workers && now_ns() >= workspace.awake_until;
+}
+
+/// Of a team that a call is worth, how many are to take part.
 inline int team_to_wake(const Workspace& workspace, int team) {
-  if (team == 1) return 1;
-  const int awake = workspace.workers()->awake(team);
-  return awake == team || now_ns() < workspace.awake_until ? team : team_of(workspace, team, awake);
+  const bool sleep = team > 1 && some_sleep(workspace, team);
+  return sleep ? team_of(workspace, team, workspace.workers()->awake(team)) : team;
+}
+
+/// Computes without threads that sleep.
+template <class F>
+void leave_asleep(Workspace& workspace, F compute) {
+  const std::int64_t taken = ns_of(compute);
+  workspace.awake_until = now_ns() + spin_ns_after(taken);
 }
 
 /// One worker's part of what a group computes, after `prepare`.
@@ -112,7 +124,7 @@ class CallInGroups {
     if (first >= groups * size) return;  // one of those that groups of one size leave out
     Workspace& group = workspace_.group(worker / size);
     Barrier own = barrier.among(first, size);
-    if (worker == first && !begin(group, worker / size, groups, size)) group.division.numbered.set(bad);
+    if (worker == first && !begin(group, worker / size, groups, size, barrier.spin())) group.division.numbered.set(bad);
     if (size > 1) own.wait();
     if (group.division.numbered.get() != good) return;
     const int team = team_of(group, size);
@@ -122,11 +134,11 @@ class CallInGroups {
 
   /// Numbers the nodes of a group and provides what its workers need; false if the call is undone. Throws nothing:
   /// others may be in generated code, and wait at barriers there.
-  bool begin(Workspace& group, int g, int groups, int size) noexcept {
+  bool begin(Workspace& group, int g, int groups, int size, std::int64_t spin) noexcept {
     try {
       group.use_weights_of(workspace_, g, size);
       numbering_.some(group, roots_of(group, g, groups));
-      if (!(g == 0 ? deal(groups, size) : await_deal(group))) return false;
+      if (!(g == 0 ? deal(groups, size, spin) : await_deal(group, spin))) return false;
       if (workspace_.division.by_size) numbering_.some(group, roots_of(group, g, groups));
       if (g == 0 && when_numbered_) *when_numbered_ = now_ns();
       check_guarded(group.plan(), group.nodes, group.weights());
@@ -141,16 +153,16 @@ class CallInGroups {
       return undo(), false;
     }
     group.division.numbered.set(good);
-    return stands_apart(group, g);
+    return stands_apart(group, g, spin);
   }
 
   /// The first group decides whether roots change groups, once all are numbered. False if one is bad.
-  bool deal(int groups, int size) {
+  bool deal(int groups, int size, std::int64_t spin) {
     const std::size_t num_roots = workspace_.division.num_roots;
     double nodes = 0, most = 0;
     for (int g = 0; g < groups; ++g) {
       Workspace& group = workspace_.group(g);
-      if (g > 0 && is_bad(group)) return false;
+      if (g > 0 && is_bad(group, spin)) return false;
       nodes += group.arrays().num_nodes;
       most = std::max(most, double(group.arrays().num_nodes));
     }
@@ -174,12 +186,12 @@ class CallInGroups {
     division.by_size = true;
   }
   /// What the other groups do meanwhile.
-  bool await_deal(Workspace& group) {
+  bool await_deal(Workspace& group, std::int64_t spin) {
     group.division.numbered.set(numbered);
-    return !is_bad(workspace_);
+    return !is_bad(workspace_, spin);
   }
-  static bool is_bad(Workspace& group) {
-    return group.division.numbered.wait([](std::uint32_t is) { return is != unknown; }) == bad;
+  static bool is_bad(Workspace& group, std::int64_t spin) {
+    return group.division.numbered.wait([](std::uint32_t is) { return is != unknown; }, spin) == bad;
   }
 
   /// The roots of group `g`, listed in its workspace.
@@ -199,9 +211,9 @@ class CallInGroups {
   }
 
   /// Whether few enough of the group's nodes are also in groups before it. Waits until these are numbered.
-  bool stands_apart(Workspace& group, int g) {
+  bool stands_apart(Workspace& group, int g, std::int64_t spin) {
     for (int before = 0; before < g; ++before)
-      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is >= good; }) == bad)
+      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is >= good; }, spin) == bad)
         return false;
     group.division.num_repeated = group.nodes.count_nodes([&](const void* node) {
       for (int before = 0; before < g; ++before) {
@@ -249,8 +261,7 @@ inline void run(Workspace& workspace) {
   const int team = detail::team_of(workspace, detail::wanted_workers(workspace));
   const int wanted = detail::team_to_wake(workspace, team);
   if (wanted == team) return detail::run_with(workspace, team);
-  const std::int64_t taken = ns_of([&] { detail::run_with(workspace, wanted); });
-  workspace.awake_until = now_ns() + spin_ns_after(taken);
+  detail::leave_asleep(workspace, [&] { detail::run_with(workspace, wanted); });
 }
 
 /// Numbers the nodes of a call and runs the kernel on them, in as many groups as the schedule says or the compiler
@@ -259,20 +270,29 @@ inline void run(Workspace& workspace) {
 inline void number_and_run(Workspace& workspace, const Numbering& numbering, std::int64_t* numbered) {
   const Executable& executable = *workspace.plan().executable;
   const int wanted = detail::wanted_workers(workspace), asked = executable.schedule.num_groups;
+  const structure::Arrays& last = workspace.arrays();
+  const double nodes_of_root = last.num_roots > 0 ? double(last.num_nodes) / last.num_roots : HUGE_VAL;
   workspace.set_groups(1);
   const bool may_divide = wanted > 1 && (asked > 1 || (asked == 0 && !executable.group_rules.empty()));
   int& calls_in_one = workspace.division.calls_in_one;
+  bool alone = false;
   if (!may_divide || (calls_in_one > 0 && calls_in_one-- > 0)) {
     numbering.all(workspace);
   } else {
     numbering.list(workspace);
-    if (groups_of(executable.group_rules, asked, wanted, workspace.division.num_roots) > 1 &&
-        detail::CallInGroups(workspace, numbering, numbered).run(wanted))
-      return;
-    numbering.some(workspace, {workspace.division.roots.data(), workspace.division.num_roots});
+    const std::size_t num_roots = workspace.division.num_roots;
+    const int groups = groups_of(executable.group_rules, asked, wanted, num_roots);
+    const double gain = executable.node_seconds * nodes_of_root * double(num_roots) * (1 - 1.0 / groups);
+    const bool may_leave = asked == 0 && executable.schedule.fewer_workers;
+    alone = groups > 1 && may_leave && gain > 0 && gain < wake_up && detail::some_sleep(workspace, wanted);
+    if (groups > 1 && !alone && detail::CallInGroups(workspace, numbering, numbered).run(wanted)) return;
+    numbering.some(workspace, {workspace.division.roots.data(), num_roots});
   }
   if (numbered) *numbered = now_ns();
-  run(workspace);
+  if (alone)
+    detail::leave_asleep(workspace, [&] { run(workspace); });
+  else
+    run(workspace);
 }
 
 }  // namespace cortex::runtime

@@ -66,6 +66,9 @@ inline bool worth_dealing_by_size(double most, double nodes, std::size_t groups,
   return (most - mean) * node_seconds > 2 * (most * number_again + start_again);
 }
 
+/// What it takes to wake threads that sleep, in seconds.
+inline constexpr double wake_up = 40e-6;
+
 /// What so many workers take of a call, one group of them, by the cost model: in seconds, without numbering its nodes.
 struct TeamCost {
   int workers = 1;
@@ -78,7 +81,6 @@ struct TeamCost {
 /// off. Those beyond the first `awake` have to be woken. `costs` are sorted by workers; without any, all take part.
 inline int best_team(const Vector<TeamCost>& costs, int most, double nodes, double levels,
                      int awake = max_call_workers) {
-  constexpr double wake_up = 40e-6;  // seconds
   int best = costs.empty() ? most : 1;
   double least = 0;
   for (const TeamCost& cost : costs) {
