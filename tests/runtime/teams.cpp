@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 
 #include "cortex/explain.hpp"
@@ -54,8 +55,12 @@ struct Tree {
   const Word* root;
 };
 
-/// Waits until threads that wait for calls sleep.
-void fall_asleep() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+/// Waits until all threads sleep that wait for calls; false if some never do.
+bool fall_asleep(const Workers& workers) {
+  for (int i = 0; i < 5000 && (workers.free(workers.size() + 1).awake > 1 || workers.follow()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return workers.free(workers.size() + 1).awake == 1;
+}
 
 /// A recursion with a product of `hidden` x `hidden` at each node.
 auto recursion_of(int hidden) {
@@ -111,25 +116,30 @@ TEST_CASE("a call wakes threads if that pays, and if those after it find them aw
   e.schedule = Schedule{}.workers(2).workers_where_they_pay();
   e.team_costs = {{1, 0, 5e-6, 0}, {2, 1e-6, 2.5e-6, 0}};  // of 7 nodes 35 us, of 63 more than 300
   const auto pool = std::make_shared<Workers>(1);
-  const auto m = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
-  const auto workers_of = [&](const Tree& tree) {
+  const auto one = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
+  const auto other = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
+  const auto workers_of = [&](const SumFunctor& m, const Tree& tree) {
     most_workers = 0;
     m(tree.root);
     return most_workers.load();
   };
-  int second_calls = 0;
+  int first_calls = 0, second_calls = 0, of_another_model = 0;
   for (int i = 0; i < 20; ++i) {
-    fall_asleep();
-    CHECK(workers_of(small) == 1);
-    second_calls += workers_of(small) == 2;
-    fall_asleep();
-    CHECK(workers_of(large) == 2);
+    REQUIRE(fall_asleep(*pool));
+    int first = workers_of(one, small), second = workers_of(one, small);
+    first_calls += first, second_calls += second == 2;
+    REQUIRE(fall_asleep(*pool));
+    first = workers_of(one, small), second = workers_of(other, small);
+    first_calls += first, of_another_model += second == 2;
+    REQUIRE(fall_asleep(*pool));
+    CHECK(workers_of(one, large) == 2);
   }
+  CHECK(first_calls == 40);
   CHECK(second_calls >= 5);  // where others use the CPUs, a pause may come between two calls, too
+  CHECK(of_another_model >= 5);
 }
 
-TEST_CASE("a call is divided among threads that sleep if that pays, by what its last one had of nodes",
-          "[runtime][teams]") {
+TEST_CASE("a call is divided among threads that sleep if that pays", "[runtime][teams]") {
   const Tree small(2), large(5), other_small(2), other_large(5);
   runtime::Executable e = sum_executable();
   e.schedule = Schedule{}.workers(2).workers_where_they_pay();
@@ -140,26 +150,28 @@ TEST_CASE("a call is divided among threads that sleep if that pays, by what its 
   const auto m = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
   const auto groups_of = [&](const Tree& a, const Tree& b) {
     const auto result = m({a.root, b.root});
-    CHECK((result[0][0] == float(a.nodes.size() + 1) / 2 && result[1][7] == float(b.nodes.size() + 1) / 2));
+    const float of_a = float(a.nodes.size() + 1) / 2, of_b = float(b.nodes.size() + 1) / 2;
+    if (result[0][0] != of_a || result[1][7] != of_b) throw std::runtime_error("wrong sums");
     return result.num_groups();
   };
   CHECK(groups_of(small, other_small) == 2);  // nothing is known of calls
-  int second_calls = 0;
+  int first_calls = 0, second_calls = 0;
   for (int i = 0; i < 20; ++i) {
-    fall_asleep();
-    CHECK(groups_of(small, other_small) == 1);
-    second_calls += groups_of(small, other_small) == 2;
+    REQUIRE(fall_asleep(*pool));
+    const int first = groups_of(small, other_small), second = groups_of(small, other_small);
+    first_calls += first, second_calls += second == 2;
   }
+  CHECK(first_calls == 20);
   CHECK(second_calls >= 5);
-  groups_of(large, other_large);
-  for (int i = 0; i < 20; ++i) {
-    fall_asleep();
-    CHECK(groups_of(large, other_large) == 2);
+  for (int i = 0; i < 10; ++i) {
+    REQUIRE(fall_asleep(*pool));
+    CHECK(groups_of(large, other_large) == 2);  // though its last call was small
+    groups_of(small, other_small);
   }
   e.schedule = Schedule{}.workers(2).groups(2).workers_where_they_pay();  // what a schedule says holds
   const auto always = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
   for (int i = 0; i < 5; ++i) {
-    fall_asleep();
+    REQUIRE(fall_asleep(*pool));
     CHECK(always({small.root, other_small.root}).num_groups() == 2);
   }
 }

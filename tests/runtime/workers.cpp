@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -74,6 +75,13 @@ struct KeptAffinity {
   KeptAffinity() { ::sched_getaffinity(0, sizeof mask, &mask); }
   ~KeptAffinity() { ::sched_setaffinity(0, sizeof mask, &mask); }
 };
+
+/// Waits until all threads sleep that wait for calls; false if some never do.
+bool fall_asleep(const Workers& workers) {
+  for (int i = 0; i < 5000 && (workers.free(workers.size() + 1).awake > 1 || workers.follow()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return workers.free(workers.size() + 1).awake == 1;
+}
 
 /// What a call takes: the time that goes by, and that of all CPUs together that the process spends, in seconds.
 struct Cost {
@@ -180,29 +188,33 @@ TEST_CASE("threads that have fallen asleep are woken", "[runtime]") {
 
 TEST_CASE("threads are awake until they have spun for a while", "[runtime]") {
   Workers workers(3);
-  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
-  pause();
-  CHECK(workers.awake(1) == 1);  // the caller
-  CHECK(workers.awake(4) == 1);
-  int most = 0;
-  for (int i = 0; i < 1000 && most < 2; ++i) {
+  REQUIRE(fall_asleep(workers));
+  CHECK(workers.free(1).all == 1);  // the caller
+  CHECK(workers.free(3).all == 3);
+  CHECK(workers.free(9).all == 4);
+  int awake = 1;
+  bool followed = false;
+  for (int i = 0; i < 1000 && (awake < 2 || !followed); ++i) {
     workers.run(2, [](int, int, runtime::Barrier& barrier) { barrier.wait(); });
-    most = std::max(most, workers.awake(2));
+    followed |= workers.follow();
+    awake = std::max(awake, workers.free(2).awake);
   }
-  CHECK(most == 2);
+  CHECK(awake == 2);
+  CHECK(followed);
   workers.run(3, [&](int worker, int, runtime::Barrier& barrier) {
-    if (worker == 0) CHECK(workers.awake(2) == 1);  // those that take part are not free, and the third sleeps
+    if (worker == 0) CHECK(workers.free(4).all == 2);  // those that take part are not free
     barrier.wait();
   });
-  pause();
-  CHECK(workers.awake(4) == 1);
+  REQUIRE(fall_asleep(workers));
+  CHECK_FALSE(workers.follow());
 }
 
 TEST_CASE("a thread that sleeps is woken on another CPU than its caller's, and may then run anywhere", "[runtime]") {
   const std::vector<int> cpus = runtime::usable_cpu_numbers();
   if (cpus.size() < 2) skip("this process may use one CPU");
   const KeptAffinity kept;
-  Workers workers(1);
+  Workers workers(1), untold(1, Placement::untold);
+  const BusyProcesses busy(2 * int(cpus.size()));  // among idle CPUs the system might choose another by itself
   REQUIRE(runtime::pin(::pthread_self(), cpus[0]));
   int elsewhere = 0, anywhere = 0;
   for (int i = 0; i < 20; ++i) {
@@ -211,15 +223,43 @@ TEST_CASE("a thread that sleeps is woken on another CPU than its caller's, and m
       runtime::pin(::pthread_self(), cpus[0]);
       ::sched_setaffinity(0, sizeof kept.mask, &kept.mask);
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    REQUIRE(fall_asleep(workers));
     workers.run(2, [&](int worker, int, runtime::Barrier&) {
       if (worker == 0) return;
       elsewhere += ::sched_getcpu() != cpus[0];
       anywhere += runtime::usable_cpu_numbers() == cpus;
     });
   }
-  CHECK(elsewhere >= 15);  // where others use the CPUs, the system may have moved it by the time that it looks
+  CHECK(elsewhere >= 15);  // the system may have moved it by the time that it looks
   CHECK(anywhere == 20);
+  CHECK(untold.placement() == Placement::untold);
+  untold.run(2, [&](int worker, int, runtime::Barrier&) {
+    if (worker == 1) CHECK(runtime::usable_cpu_numbers() == cpus);
+  });
+}
+
+TEST_CASE("at first threads spin for those that are woken, where each has a CPU", "[runtime]") {
+  const std::vector<int> cpus = runtime::usable_cpu_numbers();
+  const auto spins = [](Workers& workers, int wanted) {  // before and after they have met
+    if (!fall_asleep(workers)) return std::array<std::int64_t, 2>{};
+    std::array<std::int64_t, 2> result{};
+    workers.run(wanted, [&](int worker, int, runtime::Barrier& barrier) {
+      if (worker == 0) result[0] = barrier.spin();
+      barrier.wait();
+      if (worker == 0) result[1] = barrier.spin();
+    });
+    return result;
+  };
+  constexpr std::int64_t usual = runtime::spin_ns, for_sleepers = runtime::wake_spin_ns;
+  Workers one(1), many(int(cpus.size())), untold(1, Placement::untold);
+  using Spins = std::array<std::int64_t, 2>;
+  CHECK(spins(one, 2) == Spins{cpus.size() > 1 ? for_sleepers : usual, usual});
+  CHECK(spins(many, int(cpus.size()) + 1) == Spins{usual, usual});
+  CHECK(spins(untold, 2) == Spins{usual, usual});
+  const KeptAffinity kept;
+  REQUIRE(runtime::pin(::pthread_self(), cpus[0]));
+  Workers on_one_cpu(1);
+  CHECK(spins(on_one_cpu, 2) == Spins{usual, usual});
 }
 
 TEST_CASE("a thread is kept off a CPU until it is awake, unless others say meanwhile where it may run", "[runtime]") {
@@ -248,9 +288,10 @@ TEST_CASE("a thread is kept off a CPU until it is awake, unless others say meanw
       masks.push_back(runtime::usable_cpu_numbers());
     });
     turn.wait(0);
-    wake.keep_off(other.native_handle());
+    const int may_use = wake.keep_off(other.native_handle());
     turn.store(2), turn.notify_all();
     other.join();
+    CHECK(may_use == (masks[1] == masks[0] ? 0 : int(masks[1].size())));
     return masks;
   };
   const auto nothing = [] {};
@@ -273,7 +314,7 @@ TEST_CASE("a thread that may use some CPUs alone may use these when it is awake"
   REQUIRE(::sched_setaffinity(0, sizeof two, &two) == 0);
   Workers workers(1);
   for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    REQUIRE(fall_asleep(workers));
     std::vector<int> mask;
     workers.run(2, [&](int worker, int, runtime::Barrier&) {
       if (worker == 1) mask = runtime::usable_cpu_numbers();

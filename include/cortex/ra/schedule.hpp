@@ -247,8 +247,9 @@ struct Schedule {
     return with([&](Schedule& s) { s.max_workers = count, s.fewer_workers = false; });
   }
   /// A call takes fewer where the compiler predicts that more would not shorten it by a tenth: threads that wait for
-  /// each other at every level of a small model take longer than one. At most as many as `workers` says before; where
-  /// that says nothing, the caller and the threads of the pool that the model is compiled with.
+  /// each other at every level of a small model take longer than one, and so may threads that have to be woken. At most
+  /// as many as `workers` says before; where that says nothing, the caller and the threads of the pool that the model
+  /// is compiled with.
   [[nodiscard]] Schedule workers_where_they_pay() const {
     return with([](Schedule& s) { s.fewer_workers = true; });
   }

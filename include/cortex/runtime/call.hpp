@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -47,23 +46,24 @@ inline int team_of(const Workspace& group, int workers, int awake = max_call_wor
   return best_team(group.plan().executable->team_costs, workers, arrays.num_nodes, arrays.num_batches, awake);
 }
 
-/// Whether some of so many workers sleep, and would sleep too if they had been woken for the last call: then this one
-/// may end sooner without them.
+/// Whether some of those sleep that are free to be one of so many workers, and would still be awake from no call
+/// before: then this one may end sooner without them.
 inline bool some_sleep(const Workspace& workspace, int workers) {
-  return workspace.workers()->awake(workers) < workers && now_ns() >= workspace.awake_until;
+  const Workers& pool = *workspace.workers();
+  const Workers::Free free = pool.free(workers);
+  return free.awake < free.all && !pool.follow();
 }
 
 /// Of a team that a call is worth, how many are to take part.
 inline int team_to_wake(const Workspace& workspace, int team) {
-  const bool sleep = team > 1 && some_sleep(workspace, team);
-  return sleep ? team_of(workspace, team, workspace.workers()->awake(team)) : team;
+  if (team == 1 || workspace.plan().executable->team_costs.empty() || !some_sleep(workspace, team)) return team;
+  return team_of(workspace, team, workspace.workers()->free(team).awake);
 }
 
 /// Computes without threads that sleep.
 template <class F>
-void leave_asleep(Workspace& workspace, F compute) {
-  const std::int64_t taken = ns_of(compute);
-  workspace.awake_until = now_ns() + spin_ns_after(taken);
+void leave_asleep(const Workspace& workspace, F compute) {
+  workspace.workers()->left_asleep(ns_of(compute));
 }
 
 /// One worker's part of what a group computes, after `prepare`.
@@ -243,7 +243,7 @@ inline void run_with(Workspace& workspace, int wanted) {
   workspace.prepare(wanted);
   if (wanted > 1)
     return workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
-      const int team = team_of(workspace, num_workers);
+      const int team = num_workers == wanted ? wanted : team_of(workspace, num_workers);  // of those that are free
       Barrier of_team = barrier.among(0, team);
       if (worker < team) run_worker(workspace, worker, team, of_team);
     });
@@ -254,7 +254,8 @@ inline void run_with(Workspace& workspace, int wanted) {
 }  // namespace detail
 
 /// Runs the kernel on what the workspace's linearizer has numbered, with the workspace's weights. Takes as many workers
-/// as the schedule finds worth it and are free at the moment. Throws `Error{out_of_range}` if a guarded check fails.
+/// as the schedule finds worth it and are free at the moment; threads that sleep, where that ends the call sooner.
+/// Throws `Error{out_of_range}` if a guarded check fails.
 inline void run(Workspace& workspace) {
   if (workspace.arrays().num_nodes == 0) return;
   check_guarded(workspace.plan(), workspace.nodes, workspace.weights());
@@ -265,13 +266,14 @@ inline void run(Workspace& workspace) {
 }
 
 /// Numbers the nodes of a call and runs the kernel on them, in as many groups as the schedule says or the compiler
-/// chose for so many roots, and as threads are free. `numbered` becomes the moment between the two, unless null.
-/// Throws what `numbering` and `run` throw.
+/// chose for so many roots, and as threads are free; in one where threads sleep that take longer to wake than groups
+/// save, which the last call tells until the nodes are numbered. `numbered` becomes the moment between the two, unless
+/// null. Throws what `numbering` and `run` throw.
 inline void number_and_run(Workspace& workspace, const Numbering& numbering, std::int64_t* numbered) {
   const Executable& executable = *workspace.plan().executable;
   const int wanted = detail::wanted_workers(workspace), asked = executable.schedule.num_groups;
   const structure::Arrays& last = workspace.arrays();
-  const double nodes_of_root = last.num_roots > 0 ? double(last.num_nodes) / last.num_roots : HUGE_VAL;
+  const double nodes_of_root = last.num_roots > 0 ? double(last.num_nodes) / last.num_roots : 0;  // 0: not known
   workspace.set_groups(1);
   const bool may_divide = wanted > 1 && (asked > 1 || (asked == 0 && !executable.group_rules.empty()));
   int& calls_in_one = workspace.division.calls_in_one;
@@ -281,12 +283,17 @@ inline void number_and_run(Workspace& workspace, const Numbering& numbering, std
   } else {
     numbering.list(workspace);
     const std::size_t num_roots = workspace.division.num_roots;
-    const int groups = groups_of(executable.group_rules, asked, wanted, num_roots);
-    const double gain = executable.node_seconds * nodes_of_root * double(num_roots) * (1 - 1.0 / groups);
-    const bool may_leave = asked == 0 && executable.schedule.fewer_workers;
-    alone = groups > 1 && may_leave && gain > 0 && gain < wake_up && detail::some_sleep(workspace, wanted);
-    if (groups > 1 && !alone && detail::CallInGroups(workspace, numbering, numbered).run(wanted)) return;
-    numbering.some(workspace, {workspace.division.roots.data(), num_roots});
+    const auto number_all = [&] { numbering.some(workspace, {workspace.division.roots.data(), num_roots}); };
+    const bool several = groups_of(executable.group_rules, asked, wanted, num_roots) > 1;
+    const auto pays = [&](double nodes) { return executable.node_seconds * nodes * (1 - 1.0 / wanted) >= wake_up; };
+    const bool chosen = asked == 0 && executable.schedule.fewer_workers && executable.node_seconds > 0;
+    alone = several && chosen && nodes_of_root > 0 && !pays(nodes_of_root * double(num_roots)) &&
+            detail::some_sleep(workspace, wanted);
+    if (alone) number_all(), alone = !pays(workspace.arrays().num_nodes);
+    if (!alone) {
+      if (several && detail::CallInGroups(workspace, numbering, numbered).run(wanted)) return;
+      number_all();
+    }
   }
   if (numbered) *numbered = now_ns();
   if (alone)

@@ -41,7 +41,7 @@ inline BufferSize size_of_buffer(const ir::Buffer& buffer) {
   }
 }
 
-/// How many workers a call on so many example structures takes, where all are free.
+/// How many workers a call on so many example structures takes, where all are free and awake.
 inline int workers_of_call(const Executable& executable, int roots) {
   const int most = std::min(executable.schedule.max_workers, max_call_workers);
   if (executable.team_costs.empty()) return most;

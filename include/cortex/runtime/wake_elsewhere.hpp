@@ -17,14 +17,16 @@ namespace cortex::runtime {
 /// CPU, or where a mask of fixed size has no room for all of the machine's CPUs.
 class WakeElsewhere {
  public:
-  /// `thread`, which sleeps, is not to wake on the CPU that the calling thread is on.
-  void keep_off(pthread_t thread) {
+  /// `thread`, which sleeps, is not to wake on the CPU that the calling thread is on. Returns on how many it may; 0 if
+  /// nothing has changed.
+  int keep_off(pthread_t thread) {
     const int here = ::sched_getcpu();
-    if (here < 0 || here >= CPU_SETSIZE || ::pthread_getaffinity_np(thread, sizeof before_, &before_) != 0) return;
+    if (here < 0 || here >= CPU_SETSIZE || ::pthread_getaffinity_np(thread, sizeof before_, &before_) != 0) return 0;
     others_ = before_;
     CPU_CLR(std::size_t(here), &others_);
     const bool other = CPU_COUNT(&others_) > 0 && !CPU_EQUAL(&others_, &before_);
     kept_ = other && ::pthread_setaffinity_np(thread, sizeof others_, &others_) == 0;
+    return kept_ ? CPU_COUNT(&others_) : 0;
   }
 
   /// By that thread, once it is awake: it may run where it could before. If somebody else has said meanwhile where it

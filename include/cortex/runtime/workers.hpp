@@ -28,8 +28,9 @@ namespace cortex {
 
 /// Where the threads of a pool run.
 enum class Placement : std::uint8_t {
-  anywhere,  // the system moves them as it likes; one that slept is not woken on its caller's CPU
+  anywhere,  // the system moves them as it likes, but is told to wake one that sleeps on another CPU than its caller's
   pinned,    // each stays on one CPU, so that its slice of the weights stays in that CPU's cache
+  untold,    // the system is told nothing: for processes that may not call sched_setaffinity
 };
 
 namespace runtime {
@@ -47,10 +48,10 @@ inline std::atomic<std::uint32_t>& forks() {
 
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
-/// ever run; none outlives the pool. Threads spin for some 20 us while they wait for each other inside of a call (at
-/// first 100 us, if some had to be woken), and at its end for an eighth of what it took (at least 20 us, at most 1 ms),
-/// then sleep. Debuggers and `top` show them as "cortex/1" and so on; signals to the process go to the program's own
-/// threads.
+/// ever run; none outlives the pool. Threads spin for some 20 us while they wait for each other inside of a call (100
+/// us, where some have to be woken and there are CPUs for all), and at its end for an eighth of what it took (at least
+/// 20 us, at most 1 ms), then sleep. Debuggers and `top` show them as "cortex/1" and so on; signals to the process go
+/// to the program's own threads.
 ///
 /// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
 /// that the child makes takes this one's place. A process may fork while its threads call and bind: the fork waits for
@@ -97,17 +98,25 @@ class Workers {
     return free;
   }
 
-  /// How many of those that a call of `wanted` workers would take at the moment are awake, its caller among them.
-  int awake(int wanted) const {
-    int taken = 1, result = 1;
+  /// Those that a call would have at the moment, its caller among them: all, and the ones that are awake.
+  struct Free {
+    int all = 1, awake = 1;
+  };
+  Free free(int wanted) const {
+    Free result;
     for (const Slot& slot : slots_) {
-      if (taken >= wanted || !has_threads()) break;
+      if (result.all >= wanted || !has_threads()) break;
       if (slot.taken.load(std::memory_order_relaxed)) continue;
-      ++taken;
-      result += !slot.state.has_sleeper();
+      ++result.all;
+      result.awake += !slot.state.has_sleeper();
     }
     return result;
   }
+
+  /// A call was made that left threads asleep, and has taken so long.
+  void left_asleep(std::int64_t call_ns) { note_call(now_ns(), call_ns); }
+  /// Whether the threads would still spin, had all of them helped with the last call: the next one follows it closely.
+  bool follow() const { return now_ns() < awake_until_.load(std::memory_order_relaxed); }
 
   /// Calls `f(worker, num_workers, barrier)` once per worker, at the same time: on this thread as worker 0 and on up to
   /// `wanted - 1` threads that are free, and returns when all are done. If some throw, the barrier lets go of the
@@ -121,14 +130,17 @@ class Workers {
       (*static_cast<std::remove_reference_t<F>*>(function))(worker, num_workers, barrier);
     };
     claim(job, wanted);
+    const std::int64_t start = now_ns();
     begin(job);
-    const std::int64_t spin = std::max(job.first_spin, runtime::spin_ns_after(ns_of([&] { take_part(job, 0); })));
+    const std::int64_t unmet = take_part(job, 0), end = now_ns();
+    const std::int64_t spin = std::max(unmet, runtime::spin_ns_after(end - start));
     for (int w = 1; w < job.num_workers; ++w)
       job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; }, spin);
     // All are done before the first is free: one that has failed signals through the others' lines.
     for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->taken.store(false, std::memory_order_release);
     if (job.error) [[unlikely]]
       std::rethrow_exception(job.error);
+    if (job.num_workers > 1) note_call(end, end - start);
   }
 
  private:
@@ -212,18 +224,26 @@ class Workers {
     }
   }
 
-  /// Sets the threads to work. All is said before the first of them begins.
+  void note_call(std::int64_t end, std::int64_t call_ns) {
+    awake_until_.store(end + runtime::spin_ns_after(call_ns), std::memory_order_relaxed);
+  }
+
+  /// Sets the threads to work. To spin for those that sleep longer than usual is for calls whose workers all have a
+  /// CPU: the others would keep them from it.
   void begin(Job& job) {
-    for (int w = 1; w < job.num_workers; ++w) {
+    int sleepers = 0, cpus = runtime::max_call_workers;
+    for (int w = 1; w < job.num_workers && placement_ == Placement::anywhere; ++w) {
       Slot& slot = *job.slots[std::size_t(w)];
       if (!slot.state.has_sleeper()) continue;
-      job.first_spin = runtime::wake_spin_ns;
-      if (placement_ == Placement::anywhere) slot.wake_elsewhere.keep_off(slot.thread);
+      ++sleepers;
+      cpus = std::min(cpus, slot.wake_elsewhere.keep_off(slot.thread));
     }
+    if (sleepers > 0 && job.num_workers - 1 <= cpus) job.first_spin = runtime::wake_spin_ns;
     for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
   }
 
-  static void take_part(Job& job, int worker) {
+  /// Returns how long the worker would have spun at the next barrier.
+  static std::int64_t take_part(Job& job, int worker) {
     runtime::Barrier barrier(job.lines.data(), worker, job.num_workers, job.broken, job.first_spin);
     try {
       job.call(job.function, worker, job.num_workers, barrier);
@@ -233,6 +253,7 @@ class Workers {
       if (!job.failed.exchange(true)) job.error = std::current_exception();
       barrier.break_up();
     }
+    return barrier.spin();
   }
 
   static void work(Slot& slot) {
@@ -267,6 +288,7 @@ class Workers {
 
   std::vector<Slot> slots_;
   const Placement placement_;
+  alignas(128) std::atomic<std::int64_t> awake_until_{0};                         // in nanoseconds of `now_ns`
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
 };
 

@@ -120,10 +120,6 @@ class alignas(128) Workspace {
     std::int32_t num_repeated = 0;                // nodes that stand in a group before this one as well
   } division;
 
-  /// When threads would fall asleep that slept during the last call, had they been woken for it: in nanoseconds of
-  /// `now_ns`.
-  std::int64_t awake_until = 0;
-
   // ---- what a call computes with ----
 
   const Plan& plan() const { return *plan_; }
