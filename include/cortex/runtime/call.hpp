@@ -46,8 +46,8 @@ inline int team_of(const Workspace& group, int workers, int awake = max_call_wor
   return best_team(group.plan().executable->team_costs, workers, arrays.num_nodes, arrays.num_batches, awake);
 }
 
-/// Whether some of those sleep that are free to be one of so many workers, and would still be awake from no call
-/// before: then this one may end sooner without them.
+/// Whether some of the threads sleep that are free to be among so many workers, and no call was so recent that they
+/// would still be awake had they helped with it: then this one may end sooner without them.
 inline bool some_sleep(const Workspace& workspace, int workers) {
   const Workers& pool = *workspace.workers();
   const Workers::Free free = pool.free(workers);
