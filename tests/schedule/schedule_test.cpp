@@ -371,6 +371,20 @@ TEST_CASE("matrices at nodes are swept over once in panels of four vectors where
   CHECK(widest_panel(48 << 10, Tiling{8, 0, 0}) == 2);  // what the schedule asks for
 }
 
+TEST_CASE("matrices of the next node are asked for in the order of memory where the first cache does not hold one",
+          "[schedule]") {
+  const Target here = machine(64, 32);
+  const ir::Stmt packed = program_after("pack_weights", mv_phrases(64).graph(), standard, here).body;  // 16 KB each
+  const auto asks_for = [&](double first_cache, const char* element) {
+    const std::string text = ir::print(schedule::tile_nests(packed, here, {}, {.first = first_cache}));
+    return text.find(std::string("prefetch M[left(next_node),") + element) != std::string::npos;
+  };
+  CHECK(asks_for(16 << 10, "o.4 * 8 + 1,"));  // the second of a tile's rows
+  CHECK_FALSE(asks_for(16 << 10, "0,"));
+  CHECK(asks_for((16 << 10) - 1, "0,"));
+  CHECK_FALSE(asks_for((16 << 10) - 1, "o.4 * 8 + 1,"));
+}
+
 TEST_CASE("tiles leave registers for what they multiply", "[schedule]") {
   for (const int registers : {16, 32})
     for (int gates = 1; gates <= registers / 5; ++gates) {

@@ -387,7 +387,7 @@ class NestTiler {
     if (operands_) return tile_of_matrix_unit(first, lanes, vectors);
     if (!num_rows_) return one_tile(first, lanes, rows, vectors);
     const auto from = [&](const ir::Expr& row, int some) {
-      base_ = first_row_ + row;
+      own_row_ = row, base_ = first_row_ + row;
       return one_tile(first, lanes, some, vectors);
     };
     const auto tile = [&](const ir::Expr& row) { return from(row, rows); };
@@ -404,9 +404,32 @@ class NestTiler {
     const bool together = !contracts_ || !halves.plain || halves.only_stores() || rows * vectors == 1;
     ir::Stmt body =
         together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
-    for (const ir::Expr& wanted : wanted_next_)
-      body = ir::Block::make({jammed(ir::Prefetch::make(wanted), r, v, column, rows, vectors), body});
+    if (!wanted_next_.empty() && exceeds_first_cache())
+      body = ir::Block::make({asking_for_next(first, lane, lanes, rows, vectors), body});
+    else
+      for (const ir::Expr& wanted : wanted_next_)
+        body = ir::Block::make({jammed(ir::Prefetch::make(wanted), r, v, column, rows, vectors), body});
     return loop_if_several(lane, nest_.loops.back().dim, lanes, ir::ForKind::vectorized, body);
+  }
+
+  /// Whether a node's matrix does not fit the first-level cache: then it was measured to arrive sooner if it is asked
+  /// for in the order of memory, and if it does not, panel by panel as it will be read.
+  bool exceeds_first_cache() const {
+    return 4.0 * double(row_->dim.extent()) * double(nest_.loops.back().dim.extent()) > caches_.first;
+  }
+
+  /// Asks for as many vectors of each of the next node's matrices as the tile has outputs, after those that the tiles
+  /// before it asked for, in the order of memory.
+  ir::Stmt asking_for_next(const ir::Expr& first, const ir::Expr& lane, int lanes, int rows, int vectors) const {
+    const ir::Expr asked = first * num_rows_ + own_row_ * (vectors * lanes);  // elements, before this tile
+    Vector<ir::Stmt> stmts;
+    for (const ir::Expr& wanted : wanted_next_)
+      for (int v = 0; v < rows * vectors; ++v) {
+        const ir::Expr element = asked + v * lanes + lane;
+        stmts.push_back(ir::Prefetch::make(
+            ir::substitute(wanted, {{row_->var.get(), first_row_}, {nest_.loops.back().var.get(), element}})));
+      }
+    return ir::Block::make(stmts);
   }
 
   /// `work` for all rows and vectors, side by side.
@@ -478,6 +501,7 @@ class NestTiler {
   const LoopHeader* row_ = nullptr;       // the loop over the rows of tiles, if there is one
   ir::Expr base_;                         // the first row of the tile
   ir::Expr first_row_, num_rows_;         // of a matrix; of a tile of a matrix unit
+  ir::Expr own_row_;                      // of these rows, the first of the tile
   std::optional<TileOperands> operands_;  // where a matrix unit multiplies
   ir::Expr next_node_;                    // whose children's matrices are asked for in time, where there are any
   Vector<ir::Expr> wanted_next_;          // elements of these, at the nest's row and column
