@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cortex/explain.hpp"
+#include "runtime/fall_asleep.hpp"
 #include "runtime/hand_made.hpp"
 #include "support/random_cases.hpp"
 
@@ -54,13 +55,6 @@ struct Tree {
   std::deque<Word> nodes;
   const Word* root;
 };
-
-/// Waits until all threads sleep that wait for calls; false if some never do.
-bool fall_asleep(const Workers& workers) {
-  for (int i = 0; i < 5000 && (workers.free(workers.size() + 1).awake > 1 || workers.follow()); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return workers.free(workers.size() + 1).awake == 1;
-}
 
 /// A recursion with a product of `hidden` x `hidden` at each node.
 auto recursion_of(int hidden) {

@@ -21,10 +21,12 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/fall_asleep.hpp"
 #include "support/in_child.hpp"
 #include "support/skip.hpp"
 
 using namespace cortex;
+using cortex::test::fall_asleep;
 using cortex::test::in_child;
 using cortex::test::skip;
 
@@ -75,13 +77,6 @@ struct KeptAffinity {
   KeptAffinity() { ::sched_getaffinity(0, sizeof mask, &mask); }
   ~KeptAffinity() { ::sched_setaffinity(0, sizeof mask, &mask); }
 };
-
-/// Waits until all threads sleep that wait for calls; false if some never do.
-bool fall_asleep(const Workers& workers) {
-  for (int i = 0; i < 5000 && (workers.free(workers.size() + 1).awake > 1 || workers.follow()); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return workers.free(workers.size() + 1).awake == 1;
-}
 
 /// What a call takes: the time that goes by, and that of all CPUs together that the process spends, in seconds.
 struct Cost {

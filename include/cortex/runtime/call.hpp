@@ -46,18 +46,18 @@ inline int team_of(const Workspace& group, int workers, int awake = max_call_wor
   return best_team(group.plan().executable->team_costs, workers, arrays.num_nodes, arrays.num_batches, awake);
 }
 
-/// Whether some of the threads sleep that are free to be among so many workers, and no call was so recent that they
-/// would still be awake had they helped with it: then this one may end sooner without them.
-inline bool some_sleep(const Workspace& workspace, int workers) {
-  const Workers& pool = *workspace.workers();
-  const Workers::Free free = pool.free(workers);
+/// Whether some of the free threads sleep, and no call was so recent that they would still be awake had they helped
+/// with it: then the next one may end sooner without them.
+inline bool some_sleep(const Workers& pool, const Workers::Free& free) {
   return free.awake < free.all && !pool.follow();
 }
 
 /// Of a team that a call is worth, how many are to take part.
 inline int team_to_wake(const Workspace& workspace, int team) {
-  if (team == 1 || workspace.plan().executable->team_costs.empty() || !some_sleep(workspace, team)) return team;
-  return team_of(workspace, team, workspace.workers()->free(team).awake);
+  if (team == 1 || workspace.plan().executable->team_costs.empty()) return team;
+  const Workers& pool = *workspace.workers();
+  const Workers::Free free = pool.free(team);
+  return some_sleep(pool, free) ? team_of(workspace, team, free.awake) : team;
 }
 
 /// Computes without threads that sleep.
@@ -288,7 +288,7 @@ inline void number_and_run(Workspace& workspace, const Numbering& numbering, std
     const auto pays = [&](double nodes) { return executable.node_seconds * nodes * (1 - 1.0 / wanted) >= wake_up; };
     const bool chosen = asked == 0 && executable.schedule.fewer_workers && executable.node_seconds > 0;
     alone = several && chosen && nodes_of_root > 0 && !pays(nodes_of_root * double(num_roots)) &&
-            detail::some_sleep(workspace, wanted);
+            detail::some_sleep(*workspace.workers(), workspace.workers()->free(wanted));
     if (alone) number_all(), alone = !pays(workspace.arrays().num_nodes);
     if (!alone) {
       if (several && detail::CallInGroups(workspace, numbering, numbered).run(wanted)) return;

@@ -91,12 +91,7 @@ class Workers {
   int size() const { return int(slots_.size()); }
   Placement placement() const { return placement_; }
   /// How many threads are free at the moment.
-  int available() const {
-    int free = 0;
-    if (!has_threads()) return free;
-    for (const Slot& slot : slots_) free += !slot.taken.load(std::memory_order_relaxed);
-    return free;
-  }
+  int available() const { return free(size() + 1).all - 1; }
 
   /// Those that a call would have at the moment, its caller among them: all, and the ones that are awake.
   struct Free {
@@ -288,8 +283,8 @@ class Workers {
 
   std::vector<Slot> slots_;
   const Placement placement_;
-  alignas(128) std::atomic<std::int64_t> awake_until_{0};                         // in nanoseconds of `now_ns`
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
+  alignas(128) std::atomic<std::int64_t> awake_until_{0};  // in nanoseconds of `now_ns`; apart: written in each call
 };
 
 namespace runtime {
