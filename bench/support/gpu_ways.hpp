@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cortex/cuda.hpp>
-#include <cortex/loops.hpp>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -59,7 +58,7 @@ inline const std::vector<Way>& all_ways() {
       {.name = "cortex_served", .stays = true},
       {.name = "cortex_unfused",
        .ablation = true,
-       .recursion = [](const std::string&) { return Schedule::standard().loops(cortex::Loops{}); }},
+       .recursion = [](const std::string&) { return Schedule::standard().fuse_nothing(); }},
       {.name = "cortex_unspecialized",
        .ablation = true,
        .recursion = [](const std::string&) { return Schedule{}.dynamic_batch(); }},

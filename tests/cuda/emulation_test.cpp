@@ -15,7 +15,7 @@ struct OneKernel {
 
   std::string run(Interleaving order = {}) const {
     codegen::CudaText text;
-    text.settings = "#define BLOCKS 1\n#define THREADS 32\n#define SPIN_LIMIT 0\n#define BUFFERS 1\n";
+    text.settings = "#define BLOCKS 1\n#define THREADS 32\n#define SPIN_LIMIT 0\n#define BUFFERS 1\n#define OWN_BUFFERS 0\n";
     text.kernel =
         "struct Launch {\n  float* data;\n  u64* words;\n  int* fault;\n};\nKERNEL(cortex_kernel, 32) {\n"
         "  const int t = thread_number(), b = block_number();\n  SHARED(chip);\n  float* const s = (float*)chip;\n" +

@@ -89,7 +89,7 @@ std::vector<float> interpreted_rounded(const Program& program, GpuSchedule::Tens
   executable->lowered = lower::lower(graph, executable->schedule);
   const pass::PipelineOptions options{.verify = true};
   pass::Pipeline p(executable->lowered, options);
-  pass::make_nests(p, 6);
+  pass::make_nests(p, Schedule{}, 6);
   p.enter(ir::Level::scheduled);
   p.run("store_weights", [&](const ir::Stmt& s) { return schedule::store_weights(s, executable->schedule); });
   p.run("tensor_products", [&](const ir::Stmt& s) {

@@ -61,6 +61,7 @@ const std::vector<Decision> decisions{
     {"filled", [](const Schedule& s) { return s.dynamic_batch().fill_levels(3); }},
     {"tabulated", [](const Schedule& s) { return s.tabulate(1); }},
     {"exact", [](const Schedule& s) { return s.exact_activations(); }},
+    {"unfused", [](const Schedule& s) { return s.fuse_nothing(); }},
 };
 
 /// Why two decisions do not go together; nothing if they do.

@@ -42,6 +42,7 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.workers(4); },
       [](const Schedule& s) { return s.groups(2); },
       [](const Schedule& s) { return s.exact_activations(); },
+      [](const Schedule& s) { return s.fuse_nothing(); },
       [](const Schedule& s) { return s.store_weights(DType::bf16); },
       [](const Schedule& s) { return s.store_weights(DType::i8).store("my W", DType::f32).store("bf16", DType::f16); },
       [](const Schedule& s) { return s.tile_rows(6); },

@@ -30,6 +30,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   if (schedule.tiling.rows % 2) schedule = schedule.alternate_sweeps();
   if (random.chance(0.2)) schedule = schedule.tile_vectors(1 + random.below(8));
   if (random.chance(0.2)) schedule = schedule.tile_gates(1 + random.below(6));
+  if (random.chance(0.1)) schedule = schedule.fuse_nothing();
   const Schedule sharing = schedule.share_subtrees();
   if (random.chance(0.5) && ra::detail::reason_against_sharing(graph, sharing).empty()) schedule = sharing;
   if (random.chance(0.4)) schedule = schedule.tabulate(1);
@@ -50,6 +51,7 @@ inline std::string text_of(const Schedule& s) {
   if (s.tiling.rows) text += ", tiles of " + std::to_string(s.tiling.rows) + " rows";
   if (s.tiling.vectors) text += ", tiles of " + std::to_string(s.tiling.vectors) + " vectors";
   if (s.tiling.gates) text += ", " + std::to_string(s.tiling.gates) + " gates";
+  if (!s.fuses) text += ", nothing fused";
   if (s.sharing == Sharing::on) text += ", equal subtrees shared";
   if (s.tabulating == Tabulating::on) text += ", tabulated";
   return text + ", " + std::to_string(s.max_workers) + " workers";

@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cortex/base/vector.hpp"
+#include "cortex/ir/program.hpp"
+
 namespace cortex::codegen {
 
 /// What `cortex_gather` is given, by value; it runs with a block for each root. Words are of 4 bytes.
@@ -23,20 +26,39 @@ struct CudaGather {
 
 inline constexpr int cuda_gather_threads = 128;  // of a block
 
-/// How many words a group's part of a call has before its tables.
-inline constexpr int cuda_part_head = 4;
-/// And how many it has in all. It is copied 16 bytes at a time.
-inline constexpr std::size_t cuda_part_words(std::size_t blocks, std::size_t buffers) {
-  return (std::size_t(cuda_part_head) + blocks * buffers + 1) / 2 * 2;
-}
+/// Where things are in a group's part of a call (`cuda_parts`), in words of 64 bits.
+class CudaPart {
+ public:
+  explicit CudaPart(const ir::Program& program) : buffers_(program.buffers.size()), step_(buffers_, none) {
+    for (std::size_t b = 0; b < buffers_; ++b)
+      if (program.buffers[b]->scope == ir::Scope::worker) step_[b] = num_own_++;
+  }
+
+  /// How many buffers there are, and how many of these each block has for itself.
+  std::size_t buffers() const { return buffers_; }
+  std::size_t own() const { return num_own_; }
+  /// In the table, which begins at `head`: how far it is from one block's to the next's, of a buffer of that kind.
+  std::size_t step(std::size_t buffer) const { return buffers_ + step_[buffer]; }
+  bool is_own(std::size_t buffer) const { return step_[buffer] != none; }
+
+  static constexpr std::size_t head = 4;
+  /// All of it, which is copied 16 bytes at a time.
+  std::size_t words() const { return (head + buffers_ + num_own_ + 1) / 2 * 2; }
+
+ private:
+  static constexpr std::size_t none = ~std::size_t(0);
+  std::size_t buffers_, num_own_ = 0;
+  Vector<std::size_t> step_;
+};
 
 inline constexpr std::string_view cuda_parts = R"cuda(
 // ---- a group's part of a call ----
 // A head of 4 words: where the group's arrays begin in the call, in bytes, how many bytes these and the rows at their
-// end are, and how many of the rows are moved before the program runs, and after it. Then a table for each block of the
-// group, of where each buffer is.
-DEVICE long long part_of(int group) { return (long long)group * ((4 + BLOCKS * BUFFERS + 1) / 2 * 2); }
-DEVICE long long table_of(int group, int worker) { return part_of(group) + 4 + worker * BUFFERS; }
+// end are, and how many of the rows are moved before the program runs, and after it. Then a table of where each buffer
+// is: of those that each block of the group has for itself, the first block's, and how far it is from there to the next
+// block's, in bytes, stands behind the others in the table.
+DEVICE long long part_of(int group) { return (long long)group * ((4 + BUFFERS + OWN_BUFFERS + 1) / 2 * 2); }
+DEVICE long long table_of(int group) { return part_of(group) + 4; }
 struct Rows {
   const u64* moves;
   int count;

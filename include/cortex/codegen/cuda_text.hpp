@@ -35,7 +35,8 @@ namespace detail {
 
 class CudaTextPrinter {
  public:
-  CudaTextPrinter(const ir::Program& program, const CudaTextOptions& options) : program_(program), options_(options) {
+  CudaTextPrinter(const ir::Program& program, const CudaTextOptions& options)
+      : program_(program), options_(options), part_(program) {
     ir::visit_with(program.body, [&](const ir::Alloc& alloc) {
       if (alloc.buffer->role == ir::Role::weight) weights_in_registers_ += int(alloc.buffer->dims[0].extent());
     });
@@ -43,7 +44,7 @@ class CudaTextPrinter {
 
   CudaText text() {
     heading();
-    line("const u64* const table = launch.call + table_of(group, worker);");
+    line("const u64* const table = launch.call + table_of(group);");
     buffers([](const ir::Buffer&) { return true; }, "table");
     barrier_words();
     line("if (launch.before) {");
@@ -65,7 +66,8 @@ class CudaTextPrinter {
     define("BLOCKS", options_.blocks);
     define("THREADS", options_.threads);
     define("SPIN_LIMIT", options_.spin_limit);
-    define("BUFFERS", std::int64_t(program_.buffers.size()));
+    define("BUFFERS", std::int64_t(part_.buffers()));
+    define("OWN_BUFFERS", std::int64_t(part_.own()));
     result.kernel =
         "\n// ---- the program ----\nstruct Launch {\n  const u64* call;\n  u64* words;\n  volatile int* fault;\n  "
         "int before, after;\n};\n" +
@@ -90,7 +92,7 @@ class CudaTextPrinter {
       meet(ir::Meeting::workers);
       line("letter_is_open(launch);");
       line("const u64* const call = opened_letter(launch);");
-      line("const u64* const table = call + table_of(group, worker);");
+      line("const u64* const table = call + table_of(group);");
       line("if (rows_before(call, group).count) {");
       scoped([&] { line("move_rows(rows_before(call, group), worker);"), meet(ir::Meeting::workers); });
       buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "table");
@@ -146,8 +148,11 @@ class CudaTextPrinter {
         line(type, "* const ", name, " = (", type, "*)(chip + ", std::to_string(chip_bytes_), ");");
         chip_bytes_ += ir::chip_bytes(*buffer);
       } else {
-        const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*", at = std::to_string(i);
-        line(pointer, " const ", name, " = (", pointer, ")load(", table, ", ", at, ");");
+        const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*";
+        const auto entry = [&](std::size_t at) { return std::string("load(") + table + ", " + std::to_string(at) + ")"; };
+        const std::string first = entry(i);
+        line(pointer, " const ", name, " = (", pointer, ")",
+             part_.is_own(i) ? "(" + first + " + worker * " + entry(part_.step(i)) + ")" : first, ";");
       }
     }
   }
@@ -560,6 +565,7 @@ class CudaTextPrinter {
 
   const ir::Program& program_;
   const CudaTextOptions& options_;
+  const CudaPart part_;
   bool resident_ = false;
   bool mirrors_ = false;          // blocks write to each other's shared memory
   int weights_in_registers_ = 0;  // of a thread

@@ -20,7 +20,7 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
 
-  make_nests(p, gates);
+  make_nests(p, schedule, gates);
   // Where tables of words pay is not known of GPUs yet; what follows from weights alone is always one. Tensor cores
   // take all products. Rows of zeros are written in any case.
   if (shape.products == DType::f32) {

@@ -89,6 +89,7 @@ inline constexpr std::array decisions{
     Decision{"sweep_forward", "", [](const Schedule& s, const LoopStep&) { return s.sweep_forward(); }},
     Decision{"multiply_in_vectors", "", [](const Schedule& s, const LoopStep&) { return s.multiply_in_vectors(); }},
     Decision{"exact_activations", "", [](const Schedule& s, const LoopStep&) { return s.exact_activations(); }},
+    Decision{"fuse_nothing", "", [](const Schedule& s, const LoopStep&) { return s.fuse_nothing(); }},
     Decision{"gpu_group", "on",
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) {

@@ -161,17 +161,17 @@ inline TablesOf tables_of(const Schedule& schedule) {
 }
 
 /// What every target's schedule begins with. `gates`: how many products a nest may accumulate side by side.
-inline void make_nests(Pipeline& p, int gates) {
+inline void make_nests(Pipeline& p, const Schedule& schedule, int gates) {
   // Few, large nests
-  p.run("inline_temporaries", inline_temporaries);
+  if (schedule.fuses) p.run("inline_temporaries", inline_temporaries);
   p.run("remove_dead", remove_dead);
   p.run("distribute_rows", distribute_rows);
-  p.run("fuse_edges", fuse_edges);
-  p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates); });
+  if (schedule.fuses) p.run("fuse_edges", fuse_edges);
+  if (schedule.fuses) p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates); });
 
   // No temporary larger than need be
   p.run("index_densely", index_densely);
-  p.run("forward_stores", forward_stores);
+  if (schedule.fuses) p.run("forward_stores", forward_stores);
   p.run("remove_dead", remove_dead);
   p.run("chain_sums", chain_sums);
 }
@@ -182,7 +182,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   const bool shared = schedule.max_workers > 1;
   p.run_on_program("transpose_matrices", transpose_matrices);
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
-  make_nests(p, schedule::most_gates(target, schedule.tiling));
+  make_nests(p, schedule, schedule::most_gates(target, schedule.tiling));
 
   // What is a function of weights, or of a word, is read and not computed
   if (tabulates(schedule, target))

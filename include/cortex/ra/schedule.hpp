@@ -145,6 +145,7 @@ struct Schedule {
   int table_megabytes = 64;    // at most so much for tables
   bool vectors_alone = false;  // no products on a CPU's matrix unit
   bool exact = false;          // functions of the C library, not the approximations
+  bool fuses = true;           // operators into common loops
   GpuSchedule gpu;             // CPUs do not look at it
 
   /// S1: nodes that do not depend on each other run as one batch.
@@ -326,6 +327,12 @@ struct Schedule {
   /// The C library's functions (tanh, sigmoid, exp, log, erf, sin, ...) in place of the approximations.
   [[nodiscard]] Schedule exact_activations() const {
     return with([](Schedule& s) { s.exact = true; });
+  }
+
+  /// Each operator has loops of its own, and its values at all nodes lie in memory, as where operators are calls of a
+  /// library: what fusion saves (paper section 7.3). Not for `loops`, which begin with no fusion.
+  [[nodiscard]] Schedule fuse_nothing() const {
+    return with([](Schedule& s) { s.fuses = false; });
   }
 
   /// How a GPU shares the work.

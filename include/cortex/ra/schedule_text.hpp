@@ -70,6 +70,7 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.tiling.sweeps == Tiling::Sweeps::forward) line("sweep_forward");
   if (schedule.vectors_alone) line("multiply_in_vectors");
   if (schedule.exact) line("exact_activations");
+  if (!schedule.fuses) line("fuse_nothing");
   using enum GpuSchedule::Group;
   constexpr const char* groups[] = {"automatic", "block", "cluster", "grid"};
   const GpuSchedule& gpu = schedule.gpu;

@@ -32,7 +32,7 @@ class CudaTableRun {
         stream_(device_->own_stream()),
         blocks_(std::size_t(code.shape.blocks)),
         nodes_(program_, tabulation, extents) {
-    Vector<jit::CudaPointer> pointers(codegen::cuda_part_words(blocks_, program_.buffers.size()));
+    Vector<jit::CudaPointer> pointers(codegen::CudaPart(program_).words());
     try {
       place(weights, pointers);
       run(code, function, pointers);
@@ -55,17 +55,17 @@ class CudaTableRun {
 
   /// Finds memory for all buffers; `pointers`: a group's part of a call, without arrays (`codegen::cuda_parts`).
   void place(const Vector<std::shared_ptr<const CudaBlock>>& weights, Vector<jit::CudaPointer>& pointers) {
-    const std::size_t num_buffers = program_.buffers.size();
-    for (std::size_t b = 0; b < num_buffers; ++b) {
+    const codegen::CudaPart part(program_);
+    jit::CudaPointer* const table = pointers.data() + part.head;
+    for (std::size_t b = 0; b < part.buffers(); ++b) {
       const ir::BufferInfo& buffer = *program_.buffers[b];
       if (ir::is_on_chip(buffer.scope)) {
         memory_.push_back(nullptr);
         continue;
       }
       memory_.push_back(weights[b] ? weights[b] : memory_of(buffer));
-      const std::size_t own = buffer.scope == ir::Scope::worker && !weights[b] ? memory_[b]->size() / blocks_ : 0;
-      for (std::size_t w = 0; w < blocks_; ++w)
-        pointers[std::size_t(codegen::cuda_part_head) + w * num_buffers + b] = memory_[b]->at() + w * own;
+      table[b] = memory_[b]->at();
+      if (part.is_own(b)) table[part.step(b)] = weights[b] ? 0 : memory_[b]->size() / blocks_;
     }
   }
 

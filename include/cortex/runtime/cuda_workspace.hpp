@@ -68,7 +68,7 @@ class CudaWorkspace {
       : source_(std::move(source)),
         device_(std::move(device)),
         blocks_(std::size_t(source_->code->shape.blocks)),
-        num_buffers_(source_->plan->num_buffers()),
+        part_(source_->code->executable->program),
         links_(in_order(*source_->plan)),
         stopwatch_(source_->code->timings ? std::make_unique<CudaStopwatch>(device_) : nullptr),
         tensors_(source_->plan->storage.size()) {
@@ -231,7 +231,7 @@ class CudaWorkspace {
 
   /// Where a state of a group begins on the device.
   jit::CudaPointer state(std::size_t group, const StateView& view) const {
-    return pointers_[table_of(group, 0) + std::size_t(view.buffer)];
+    return pointers_[table_of(group) + std::size_t(view.buffer)];
   }
 
   /// How rows come to the host: rows near each other in one transfer, with what lies between them, since to begin
@@ -294,6 +294,7 @@ class CudaWorkspace {
 
  private:
   static constexpr std::size_t alignment = 256, fault_bytes = alignment;
+  static constexpr std::size_t line_bytes = 64;  // where arrays begin: there are many small ones
 
   /// Counts, other arrays that go to shared memory, and the rest: what goes there lies together.
   static Vector<Link> in_order(const Plan& plan) {
@@ -307,7 +308,7 @@ class CudaWorkspace {
         if (rank(link) == wanted) links.push_back(link);
     return links;
   }
-  static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+  static std::size_t aligned(std::size_t bytes, std::size_t to = alignment) { return (bytes + to - 1) / to * to; }
 
   void send(jit::CudaHandle function, jit::CudaHandle stream) {
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
@@ -368,8 +369,7 @@ class CudaWorkspace {
       const Storage& storage = plan.storage[s];
       if (const CudaTables* tables = tables_of(storage.tabulation)) {  // the program does not write it
         for (std::size_t g = 0; g < num_groups_; ++g)
-          for (std::size_t b = 0; b < blocks_; ++b)
-            pointer(g, b, storage.buffer) = tables->blocks[std::size_t(storage.result)]->at();
+          pointer(g, storage.buffer) = tables->blocks[std::size_t(storage.result)]->at();
         continue;
       }
       const std::size_t copies = storage.per_worker ? blocks_ : 1;
@@ -380,15 +380,14 @@ class CudaWorkspace {
       jit::CudaPointer at = tensors_[s].at();
       for (std::size_t g = 0; g < num_groups_; ++g) {
         const std::size_t own = aligned(rows_of(storage, arrays(g)) * storage.row_bytes);
-        for (std::size_t b = 0; b < blocks_; ++b)
-          pointer(g, b, storage.buffer) = at + (storage.per_worker ? b * own : 0);
+        pointer(g, storage.buffer) = at;
+        if (storage.per_worker) step(g, storage.buffer) = own;
         at += copies * own;
       }
     }
     for (std::size_t buffer = 0; buffer < weights_->blocks.size(); ++buffer)
       if (weights_->blocks[buffer])
-        for (std::size_t g = 0; g < num_groups_; ++g)
-          for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, int(buffer)) = weights_->blocks[buffer]->at();
+        for (std::size_t g = 0; g < num_groups_; ++g) pointer(g, int(buffer)) = weights_->blocks[buffer]->at();
   }
 
   /// Where each root's rows are, in the order in which the caller gave the roots.
@@ -398,7 +397,7 @@ class CudaWorkspace {
     roots_.clear();
     for (std::size_t r = 0; r < num_roots_; ++r) {
       const RootPlace place = place_of_root(r, num_groups_);
-      roots_.push_back({std::int32_t(table_of(place.group, 0)), arrays(place.group).root[place.number]});
+      roots_.push_back({std::int32_t(table_of(place.group)), arrays(place.group).root[place.number]});
     }
   }
 
@@ -422,24 +421,25 @@ class CudaWorkspace {
         const auto [begin, end] = tabulated_nodes(tabulation, arrays(g));
         for (std::int64_t node = begin; node < end; ++node) {
           const std::size_t row = table_row(tabulation, tables->extents, arrays(g), plan.order.field, node);
-          for (std::size_t b = 0; b < (placed.per_worker ? blocks_ : 1); ++b)
-            moves_.push_back({from + row * placed.row_bytes,
-                              pointer(g, b, placed.buffer) + std::uint64_t(node) * placed.row_bytes,
-                              placed.row_bytes / 4});
+          jit::CudaPointer to = pointer(g, placed.buffer) + std::uint64_t(node) * placed.row_bytes;
+          for (std::size_t b = 0; b < (placed.per_worker ? blocks_ : 1); ++b) {
+            moves_.push_back({from + row * placed.row_bytes, to, placed.row_bytes / 4});
+            if (placed.per_worker) to += step(g, placed.buffer);
+          }
         }
       }
     }
     first_move_.push_back(moves_.size());
   }
 
-  jit::CudaPointer& pointer(std::size_t group, std::size_t block, int buffer) {
-    return pointers_[table_of(group, block) + std::size_t(buffer)];
+  /// Where a buffer of a group is, the first block's where each has its own, and how far it is then to the next's.
+  jit::CudaPointer& pointer(std::size_t group, int buffer) { return pointers_[table_of(group) + std::size_t(buffer)]; }
+  jit::CudaPointer& step(std::size_t group, int buffer) {
+    return pointers_[table_of(group) + part_.step(std::size_t(buffer))];
   }
-  /// Where a group's part begins in `pointers_`, and the table of a block: as in `codegen::cuda_parts`.
-  std::size_t part_of(std::size_t group) const { return group * codegen::cuda_part_words(blocks_, num_buffers_); }
-  std::size_t table_of(std::size_t group, std::size_t block) const {
-    return part_of(group) + std::size_t(codegen::cuda_part_head) + block * num_buffers_;
-  }
+  /// Where a group's part begins in `pointers_`, and its table: as in `codegen::cuda_parts`.
+  std::size_t part_of(std::size_t group) const { return group * part_.words(); }
+  std::size_t table_of(std::size_t group) const { return part_of(group) + part_.head; }
 
   std::size_t word_bytes() const {
     const codegen::CudaText& text = source_->code->text;
@@ -464,7 +464,7 @@ class CudaWorkspace {
     words_are_clear_ = true;
   }
 
-  /// Each group's head and tables of pointers, then each group's arrays, which code may read past their ends as on CPUs
+  /// Each group's head and table of pointers, then each group's arrays, which code may read past their ends as on CPUs
   /// (both arms of a choice are evaluated, also where there is no child), and the rows that it moves. Last the list of
   /// roots, which a kernel that stays does not fetch.
   void write_upload() {
@@ -476,8 +476,8 @@ class CudaWorkspace {
     const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
     std::size_t bytes = aligned(tables);
     for (std::size_t g = 0; g < num_groups_; ++g) {
-      for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes);
-      bytes += aligned(num_rows_of(g) * sizeof(Move));
+      for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes, line_bytes);
+      bytes += aligned(num_rows_of(g) * sizeof(Move), line_bytes);
     }
     roots_at_ = bytes, bytes += num_roots_ * sizeof roots_[0];
     upload_bytes_ = way_ == CudaWay::transfer ? bytes : roots_at_;
@@ -491,10 +491,10 @@ class CudaWorkspace {
         const LinkedArray from = array(g, link);
         if (from.bytes) std::memcpy(staging_.data() + at, from.data, from.bytes);
         std::memset(staging_.data() + at + from.bytes, 0, slack_bytes);
-        for (std::size_t b = 0; b < blocks_; ++b) pointer(g, b, link.buffer) = upload_.at() + at;
+        pointer(g, link.buffer) = upload_.at() + at;
         if (link.source == Source::counts)
           behind_counts = reinterpret_cast<std::int32_t*>(staging_.data() + at) + codegen::cuda_bytes_behind_counts;
-        at += aligned(from.bytes + slack_bytes);
+        at += aligned(from.bytes + slack_bytes, line_bytes);
         if (behind_counts && codegen::is_structure(*buffers[std::size_t(link.buffer)]))
           *behind_counts = std::int32_t(std::min(at - begin, std::size_t(INT32_MAX)));
       }
@@ -521,7 +521,7 @@ class CudaWorkspace {
   /// end.
   std::size_t write_rows(std::size_t group, std::size_t begin, std::size_t at) {
     const std::size_t before = first_move_[group + 1] - first_move_[group], rows = num_rows_of(group);
-    const std::size_t end = at + aligned(rows * sizeof(Move));
+    const std::size_t end = at + aligned(rows * sizeof(Move), line_bytes);
     jit::CudaPointer* const head = pointers_.data() + part_of(group);
     head[0] = begin, head[1] = end - begin, head[2] = before, head[3] = rows - before;
     Move* to = reinterpret_cast<Move*>(staging_.data() + end) - rows;
@@ -557,7 +557,7 @@ class CudaWorkspace {
   const std::shared_ptr<const CudaSource> source_;
   const std::shared_ptr<const CudaDevice> device_;
   const std::size_t blocks_;  // of a group
-  const std::size_t num_buffers_;
+  const codegen::CudaPart part_;
   const Published<Workers> no_workers_{nullptr};
   const Vector<Link> links_;  // of the plan, `in_order`
   Vector<std::unique_ptr<Workspace>> groups_;
@@ -582,7 +582,7 @@ class CudaWorkspace {
   CudaCounters counters_;
   std::int64_t linearizing_since_ns_ = 0;
   Vector<CudaBlock> tensors_;          // [Plan::storage]
-  Vector<jit::CudaPointer> pointers_;  // [groups, blocks of a group, buffers of the program]
+  Vector<jit::CudaPointer> pointers_;  // [groups][part_.words()]
   jit::CudaHandle event_ = nullptr;
   bool pending_ = false, words_are_clear_ = false;
 };

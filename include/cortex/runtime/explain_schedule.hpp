@@ -99,6 +99,7 @@ class ScheduleExplainer {
                          std::string(s.tiling.sweeps == Tiling::Sweeps::alternating
                                          ? ""
                                          : ": of a level's there may be more than its second-level cache keeps")});
+    if (!s.fuses) lines.row({"fusion", "none: each operator has loops of its own"});
     lines.row({"functions",
                s.exact ? "tanh, sigmoid, exp, log, erf, sin and their like are the C library's"
                        : "tanh, sigmoid, exp, log, erf, sin and their like in f32 are approximations of a few units in "

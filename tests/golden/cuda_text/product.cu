@@ -2,6 +2,7 @@
 #define THREADS 64
 #define SPIN_LIMIT 0
 #define BUFFERS 4
+#define OWN_BUFFERS 0
 
 // ---- the program ----
 struct Launch {
@@ -12,7 +13,7 @@ struct Launch {
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  const u64* const table = launch.call + table_of(group, worker);
+  const u64* const table = launch.call + table_of(group);
   const float* const b0 = (const float*)load(table, 0);
   const int* const b1 = (const int*)load(table, 1);
   float* const b2 = (float*)load(table, 2);

@@ -2,6 +2,7 @@
 #define THREADS 32
 #define SPIN_LIMIT 0
 #define BUFFERS 16
+#define OWN_BUFFERS 1
 
 // ---- the program ----
 struct Launch {
@@ -12,7 +13,7 @@ struct Launch {
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  const u64* const table = launch.call + table_of(group, worker);
+  const u64* const table = launch.call + table_of(group);
   float* const b0 = (float*)load(table, 0);
   SHARED(chip);
   float* const b1 = (float*)(chip + 0);
@@ -29,7 +30,7 @@ KERNEL(cortex_kernel, THREADS) {
   const int* const b12 = (const int*)load(table, 12);
   const int* const b13 = (const int*)load(table, 13);
   float* const b14 = (float*)(chip + 1792);
-  float* const b15 = (float*)load(table, 15);
+  float* const b15 = (float*)(load(table, 15) + worker * load(table, 16));
   if (launch.before) {
     move_rows(rows_before(launch.call, group), worker);
     sync_cluster();

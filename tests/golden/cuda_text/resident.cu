@@ -16,7 +16,7 @@ KERNEL(cortex_resident, THREADS) {
     sync_grid(own, worker);
     letter_is_open(launch);
     const u64* const call = opened_letter(launch);
-    const u64* const table = call + table_of(group, worker);
+    const u64* const table = call + table_of(group);
     if (rows_before(call, group).count) {
       move_rows(rows_before(call, group), worker);
       sync_grid(own, worker);

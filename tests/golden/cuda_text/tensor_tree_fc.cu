@@ -2,6 +2,7 @@
 #define THREADS 32
 #define SPIN_LIMIT 0
 #define BUFFERS 12
+#define OWN_BUFFERS 0
 
 // ---- the program ----
 struct Launch {
@@ -12,7 +13,7 @@ struct Launch {
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  const u64* const table = launch.call + table_of(group, worker);
+  const u64* const table = launch.call + table_of(group);
   float* const b0 = (float*)load(table, 0);
   SHARED(chip);
   unsigned short* const b1 = (unsigned short*)(chip + 0);
