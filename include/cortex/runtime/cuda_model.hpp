@@ -240,11 +240,9 @@ class OnDevice {
     std::size_t groups = std::min(count, std::size_t(call.most_groups()));
     for (;;) {
       try {
-        for (std::size_t g = 0; g < groups; ++g) {
-          runtime::Workspace& workspace = call->group(g);
-          Linearizer::run_listed(workspace.nodes, structure_, workspace.checks(), listed.of_group(g, groups, count),
-                                 arena...);
-        }
+        call->number_groups(groups, count, [&](runtime::Workspace& workspace, std::span<const void* const> own) {
+          Linearizer::run_listed(workspace.nodes, structure_, workspace.checks(), own, arena...);
+        });
       } catch (const Error&) {
         if (groups <= 1) throw;
         groups = 1;
@@ -373,6 +371,14 @@ class Model {
     runtime::Weights::Together together(source->weights);
     binds();
     together.publish();
+    return *this;
+  }
+
+  /// Lets later calls share the threads of `workers` while they number nodes: those of several roots, where that takes
+  /// longer than to wake threads that sleep, as far as calls before them tell. Null: the caller alone numbers them, as
+  /// at first. May be called while other threads call.
+  Model& use(std::shared_ptr<Workers> workers) {
+    source_->workers.replace([&](const std::shared_ptr<Workers>&) { return std::move(workers); });
     return *this;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -13,42 +14,24 @@
 #include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/cuda_launch.hpp"
-#include "cortex/runtime/cuda_tables.hpp"
+#include "cortex/runtime/cuda_source.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
 #include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/guards.hpp"
 #include "cortex/runtime/memory.hpp"
+#include "cortex/runtime/workers.hpp"
 #include "cortex/runtime/workspace.hpp"
 
 namespace cortex::runtime {
 
-/// What a model is, apart from devices: its code as text, and the weights bound to it.
-struct CudaSource {
-  CudaSource(std::shared_ptr<const CudaExecutable> compiled, AccessorOrder order)
-      : code(std::move(compiled)),
-        plan(std::make_shared<const Plan>(code->executable, std::move(order))),
-        weights(code->executable) {}
-
-  const std::shared_ptr<const CudaExecutable> code;
-  const std::shared_ptr<const Plan> plan;
-  mutable Weights weights;  // which any number of threads bind and read
-};
-
-/// Weights as they lie on a device. Immutable: calls in flight keep the set that they began with.
-struct CudaWeights {
-  Published<const WeightSet>::View host;
-  Vector<std::shared_ptr<const CudaBlock>> blocks;   // [buffers of the program]; null: no weight
-  Vector<std::shared_ptr<const CudaTables>> tables;  // [tabulations] made of these weights; null: computed in calls
-  Vector<std::int32_t> computes;                     // [tabulations] 0 where there are tables, else 1
-};
-
-/// The roots of a call, and room for those of one group.
+/// The roots of a call, and room for those of each group.
 struct CudaRoots {
-  structure::Block<const void*> all, own;
+  structure::Block<const void*> all;
+  Vector<structure::Block<const void*>> own;  // [groups] or more
 
   std::span<const void* const> of_group(std::size_t group, std::size_t groups, std::size_t roots) {
     const std::size_t count = num_roots_of(group, groups, roots);
-    const void** const part = own.reserve(count);
+    const void** const part = own[group].reserve(count);
     for (std::size_t r = 0; r < count; ++r) part[r] = all.data()[root_at({group, r}, groups)];
     return {part, count};
   }
@@ -85,13 +68,35 @@ class CudaWorkspace {
   }
 
   CudaRoots& given_roots() { return given_roots_; }
-  /// The workspace of a group's linearizer, with the limits that the weights give.
-  Workspace& group(std::size_t number) {
-    while (groups_.size() <= number) groups_.push_back(std::make_unique<Workspace>(source_->plan));
-    Workspace& workspace = *groups_[number];
-    workspace.refresh(source_->weights.published(), no_workers_);
-    if (!workspace.weights().fault.empty()) throw Error(Code::invalid_weights, workspace.weights().fault);
-    return workspace;
+  /// Has `number(workspace, given roots)` number the nodes of each group of a call, with the limits that the weights
+  /// give: on threads of the model's pool, too, where they are worth it. Throws what the first that failed has thrown.
+  template <class Number>
+  void number_groups(std::size_t groups, std::size_t roots, const Number& number) {
+    while (groups_.size() < groups) groups_.push_back(std::make_unique<Workspace>(source_->plan));
+    if (given_roots_.own.size() < groups) given_roots_.own.resize(groups);
+    for (std::size_t g = 0; g < groups; ++g) {
+      groups_[g]->refresh(source_->weights.published(), no_workers_);
+      if (!groups_[g]->weights().fault.empty()) throw Error(Code::invalid_weights, groups_[g]->weights().fault);
+    }
+    const auto one = [&](std::size_t g) { number(*groups_[g], given_roots_.of_group(g, groups, roots)); };
+    const std::shared_ptr<Workers> pool = groups > 1 ? source_->workers.current().value : nullptr;
+    if (!pool) {
+      for (std::size_t g = 0; g < groups; ++g) one(g);
+      return;
+    }
+    std::atomic<double>& root_seconds = source_->root_seconds;
+    const double expected = root_seconds.load(std::memory_order_relaxed);
+    const Workers::Free free = pool->free(int(std::min(groups, std::size_t(max_call_workers))));
+    std::atomic<std::size_t> next{0};
+    std::atomic<std::int64_t> all_ns{0};
+    const auto take_part = [&](int, int, Barrier&) {
+      all_ns += ns_of([&] {
+        for (std::size_t g = next++; g < groups; g = next++) one(g);
+      });
+    };
+    pool->run(numbering_team(groups, free.all, free.awake, expected * double(roots)), take_part);
+    const double seconds = 1e-9 * double(all_ns.load()) / double(roots);
+    root_seconds.store(expected > 0 ? (3 * expected + seconds) / 4 : seconds, std::memory_order_relaxed);
   }
 
   /// Lays out a call on what the linearizers of the first `count` groups have numbered, for `weights`. Allocates if it

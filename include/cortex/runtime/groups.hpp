@@ -91,6 +91,20 @@ inline int best_team(const Vector<TeamCost>& costs, int most, double nodes, doub
   return best;
 }
 
+/// How many threads are to number the nodes of groups, of which `free` are free and `awake` of these awake, where one
+/// thread takes so many seconds: more only where they take a tenth off.
+inline int numbering_team(std::size_t groups, int free, int awake, double seconds) {
+  constexpr double meeting = 2e-6;
+  int best = 1;
+  double least = seconds;
+  for (int n = 2; n <= free && std::size_t(n) <= groups; ++n) {
+    const std::size_t longest = (groups + std::size_t(n) - 1) / std::size_t(n);  // groups of one thread
+    const double shared = seconds * double(longest) / double(groups) + meeting + (n > awake ? wake_up : 0);
+    if (shared < 0.9 * least) best = n, least = shared;
+  }
+  return best;
+}
+
 /// How many groups a call of so many workers and roots has at most: groups are of one size, so that an eighth of the
 /// workers may be left out, and each has a root.
 inline int most_groups(int asked, int workers, std::size_t roots) {
