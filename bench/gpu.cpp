@@ -69,6 +69,12 @@ std::string shape_of(const cortex::runtime::CudaExecutable& code) {
          " threads, " + std::to_string(code.text.chip_bytes / 1024) + " KB a block on chip";
 }
 
+/// Threads of the host, the same for all models.
+std::shared_ptr<cortex::Workers> pool(int threads) {
+  static const auto made = std::make_shared<cortex::Workers>(threads);
+  return made;
+}
+
 /// A model on the device, under one schedule.
 class OnGpu {
  public:
@@ -92,6 +98,7 @@ class Compiled : public OnGpu {
         on_(model_.to(device)),
         timed_on_(timed_.to(device)) {
     if (way_.on_device) bind_on_device(weights);
+    if (way_.helpers) model_.use(pool(way_.helpers)), timed_.use(pool(way_.helpers));
   }
 
   void run(const Roots& roots, float* out) override {

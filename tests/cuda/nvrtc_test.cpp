@@ -303,15 +303,20 @@ TEST_CASE("rows are moved, and letters copied, with several loads on their way b
   const auto ptx = [&](const std::string& source) -> std::string {
     return jit::compile_cuda(nvrtc(), source, 90, {.force_ptx = true}).bytes;
   };
-  const auto before_store = [](const std::string& text, const char* from) {
-    return text.substr(text.find(from), text.find("st.global.", text.find(from)) - text.find(from));
+  // From `from` to the first store behind it, or to the one after that.
+  const auto before_store = [](const std::string& text, const char* from, bool second = false) {
+    std::size_t begin = text.find(from), end = text.find("st.global.", begin);
+    if (second) begin = end + 1, end = text.find("st.global.", begin);
+    return text.substr(begin, end - begin);
   };
-  const char* const far = "ld.relaxed.sys.global.";
-  const std::string rows = before_store(ptx(code->text.source()), ".entry cortex_kernel"),
-                    letter = before_store(ptx(code->text.resident_source()), "barrier.red.or");
-  CHECK(occurrences(rows, ".entry", "ld.global.u32") == 8 + 1);  // and how many words a row has
-  CHECK(occurrences(letter, "barrier.red.or", (far + std::string("v2.u64")).c_str()) == 8);
-  CHECK(occurrences(letter, "barrier.red.or", (far + std::string("u64")).c_str()) == 0);  // the head before it
+  const std::string resident = ptx(code->text.resident_source()),
+                    rows = before_store(ptx(code->text.source()), ".entry cortex_kernel"),
+                    first = before_store(resident, "barrier.red.or"),
+                    others = before_store(resident, "barrier.red.or", true);
+  CHECK(occurrences(rows, ".entry", "ld.global.u32") == 8 + 1);        // and how many words a row has
+  CHECK(occurrences(first, "", "ld.relaxed.sys.global.v2.u64") == 2);  // with the head
+  CHECK(occurrences(first, "", "ld.relaxed.sys.global.u64") == 0);
+  CHECK(occurrences(others, "", "ld.relaxed.sys.global.v2.u64") == 8);
 }
 
 TEST_CASE("neighbours that tensor cores multiply are loaded as one", "[cuda][nvrtc]") {

@@ -139,6 +139,23 @@ TEST_CASE("a call larger than all before allocates, and launches no kernel; noth
   CHECK(s.fake.stalls() == 0);
 }
 
+TEST_CASE("calls that lie in different memory, as where results are kept, are served one like the other", "[cuda]") {
+  Stay s;
+  const ResidentFake resident = s.on->resident();
+  const Items large = forest(Shape::ragged, 3, 60, 9);  // whose letters have slots of another size
+  const std::vector<float> right = interpreted(s.b.program, s.b.weights, large);
+  std::vector<cuda::Result> kept;
+  for (int turn = 0; turn < 3; ++turn) {
+    kept.push_back(resident(s.b.items.roots));
+    kept.push_back(resident(large.roots));
+    CHECK(s.serves(resident));
+    CHECK(s.serves(resident));
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) CHECK(difference(kept[i].roots(), i % 2 ? right : s.b.right) <= 1);
+  CHECK(resident.launches() == 1);
+  CHECK(s.fake.problem == "");
+}
+
 TEST_CASE("what others give back while a kernel stays is given back when it has ended", "[cuda]") {
   Stay s;
   const cuda::Device device(s.fake.device());

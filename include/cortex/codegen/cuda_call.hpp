@@ -53,8 +53,8 @@ class CudaPart {
 
 inline constexpr std::string_view cuda_parts = R"cuda(
 // ---- a group's part of a call ----
-// A head of 4 words: where the group's arrays begin in the call, in bytes, how many bytes these and the rows at their
-// end are, and how many of the rows are moved before the program runs, and after it. Then a table of where each buffer
+// A head of 4 words: where the group's arrays begin, in bytes from where the call does, how many bytes these and the rows
+// at their end are, and how many of the rows are moved before the program runs, and after it. Then a table of where each buffer
 // is: of those that each block of the group has for itself, the first block's, and how far it is from there to the next
 // block's, in bytes, stands behind the others in the table.
 DEVICE long long part_of(int group) { return (long long)group * ((4 + BUFFERS + OWN_BUFFERS + 1) / 2 * 2); }

@@ -6,8 +6,9 @@
 // in the L2 cache, which all reach in the same time, and to hand it on from the first block of a group by the group's
 // barrier would take longer than to look. Each word has one writer, and numbers of calls only grow:
 //
-//   posted    host         a call's number * 2^16 + how many groups it takes; 0 groups: end, also of a call that
-//                          takes too long, which is then not answered
+//   posted    host         a call's number * 2^16 + 2^15 where its letter is not where the last one was + how many
+//                          groups it takes; 0 groups: end, also of a call that takes too long, which is then not
+//                          answered
 //   order     first block  the same, on the desk, after where the call's letter is
 //   finished  all blocks   how often blocks have finished a call
 //   done      first block  the number of the last call that all have finished
@@ -21,11 +22,12 @@
 // What blocks have written, results in the host's memory too, they release to the first block with `finished`, for the
 // device, and it releases to the host with `done`, for the system: order is handed on, whatever the scope of each step.
 //
-// Of each call a group's first block copies the group's part of the letter, the tables of where buffers are and the
-// linearizer's arrays, from the host's memory to the device's, where it lies as a launch's upload does: all threads, 16
-// bytes at a time. The host's memory is cached nowhere on the device, and what a warp reads of it is a transaction of
-// its own on the bus, for which all wait: so no other block reads any of it. What is written while the kernel runs is
-// never read as constant.
+// Of each call a group's first block copies the group's slot of the letter, its part with the table of where buffers
+// are and behind it the linearizer's arrays, from the host's memory to the device's: all threads, 16 bytes at a time.
+// The host's memory is cached nowhere on the device, and what a warp reads of it is a transaction of its own on the
+// bus, for which all wait: so no other block reads any of it. And to go over the bus and back takes as long as a level
+// of a small model, so nothing is read to know what to read next: where the letter is is read only where it has moved,
+// and of a slot a first piece with its length. What is written while the kernel runs is never read as constant.
 #pragma once
 
 #include <cstdint>
@@ -50,9 +52,16 @@ struct CudaService {
 /// What the host writes.
 struct CudaMail {
   std::uint64_t posted;  // released after the others
-  std::uint64_t letter;  // pinned memory: a call, see `cuda_parts`
+  // Read where `posted` says that any of them is another than for the last call.
+  std::uint64_t letter;  // pinned memory: a slot for each group, which begins with its part, see `cuda_parts`
   std::uint64_t room;    // the device's memory for the same
+  std::uint64_t stride;  // bytes from a slot to the next: a multiple of 16, and at least `cuda_first_piece`
 };
+inline constexpr std::uint64_t cuda_letter_has_moved = 1 << 15;
+inline constexpr int cuda_most_resident_groups = (1 << 15) - 1;
+
+/// How many bytes of a slot are read before it is known how many are to be.
+inline constexpr std::size_t cuda_first_piece(int threads) { return 16 * std::size_t(threads); }
 
 /// What the kernel writes.
 struct CudaAnswers {
@@ -72,22 +81,24 @@ struct Launch {
   u64 *desk, *mail, *answers;
   u64 last, number, idle_ns, life_ns;
 };
-enum Desk { order, letter, room, finished = 16, states = 32 };
-enum Mail { posted };
+enum Desk { order, letter, room, stride, finished = 16, states = 32 };
+enum Mail { posted };  // then the letter, its room and the stride, at the places that they have on the desk
 enum Answers { done, ended, copy_ns, serve_ns };
 // Of each block, on the desk, for its first thread: in registers it would take the place of what the program works with.
 // The last call that was taken; and of the first block, what `finished` is when all have finished it, and by the clock
-// when the launch began, the call was taken, and its arrays were there. For all threads of a group's first block: where
-// the group's arrays begin in the letter, in bytes, and how many they are.
-enum State { call, goal, begin, taken, opened, arrays, bytes, state_words = 16 };
+// when the launch began, the call was taken, and its arrays were there.
+enum State { call, goal, begin, taken, opened, state_words = 16 };
+DEVICE int groups_of(u64 posted) { return (int)(posted & 0x7fff); }
+DEVICE bool has_moved(u64 posted) { return posted & 0x8000; }
 DEVICE u64* state_of(const Launch& launch) { return launch.desk + states + state_words * block_number(); }
 
-// Waits longer the longer there is nothing, up to about a microsecond: so long a look over the bus takes anyway.
+// Waits longer the longer there is nothing, up to a quarter of a microsecond: a fraction of what a look over the bus
+// takes.
 struct Patience {
   int turns = 1;
   DEVICE void wait() {
     for (int turn = 0; turn < turns; ++turn) relax();
-    if (turns < 32) ++turns;
+    if (turns < 8) ++turns;
   }
 };
 
@@ -113,7 +124,7 @@ DEVICE bool receive(const Launch& launch) {
     if (clock_ns() - asked < 1000000) continue;
     asked = clock_ns();
     const u64 next = load_acquire_system(launch.mail + posted);
-    given_up = next >> 16 > last && !(next & 0xffff);
+    given_up = next >> 16 > last && !groups_of(next);
   }
   if (answering && !given_up) {
     const u64 now = clock_ns(), there = load(state, opened);
@@ -133,14 +144,18 @@ DEVICE bool receive(const Launch& launch) {
     if (next >> 16 > last) break;
     patience.wait();
   }
-  const int groups = int(next & 0xffff);
+  const int groups = groups_of(next);
   if (groups) {
     store(state, call, next >> 16);
     store(state, goal, all + u64(groups) * BLOCKS);
     store(state, taken, clock_ns());
-    const u64 from = load_far(launch.mail, letter), to = load_far(launch.mail, room);
+  }
+  if (has_moved(next)) {
+    const u64 from = load_far(launch.mail, letter), to = load_far(launch.mail, room),
+              each = load_far(launch.mail, stride);
     store(launch.desk, letter, from);
     store(launch.desk, room, to);
+    store(launch.desk, stride, each);
   }
   store_release(launch.desk + order, next);
   if (!groups) store_release_system(launch.answers + ended, launch.number);
@@ -154,27 +169,16 @@ DEVICE bool follow(const Launch& launch, int group) {
   for (;;) {
     while (load_relaxed(launch.desk + order) >> 16 <= last) patience.wait();
     const u64 next = load_acquire(launch.desk + order);
-    const int groups = int(next & 0xffff);
+    const int groups = groups_of(next);
     last = next >> 16;
     if (groups && group >= groups) continue;
     store(state, call, last);
     return groups;
   }
 }
-// Of the first thread of a group's first block: where in the letter the group's arrays begin, in bytes, and how many they
-// are.
-DEVICE void read_head(const Launch& launch, int group) {
-  const u64* const letter_at = (const u64*)load(launch.desk, letter);
-  const u64 from = load_far(letter_at, part_of(group)), size = load_far(letter_at, part_of(group) + 1);
-  u64* const state = state_of(launch);
-  store(state, arrays, from), store(state, bytes, size);
-}
-DEVICE bool take_call(const Launch& launch, int group, int worker) {
+DEVICE bool take_call(const Launch& launch, int group) {
   bool none = false;
-  if (thread_number() == 0) {
-    none = block_number() == 0 ? !receive(launch) : !follow(launch, group);
-    if (!none && worker == 0) read_head(launch, group);
-  }
+  if (thread_number() == 0) none = block_number() == 0 ? !receive(launch) : !follow(launch, group);
   return !sync_block_or(none);
 }
 DEVICE void end_call(const Launch& launch) {
@@ -182,28 +186,31 @@ DEVICE void end_call(const Launch& launch) {
   if (thread_number() == 0) add_acquire_release(launch.desk + finished, 1);
 }
 
-// Of a group's first block. Copies the group's part of the letter and its arrays, which all of the group have when it has
-// met. A load waits for the bus and back, and a store for its load: so a thread has several loads on their way before
-// the first store.
+// Of a group's first block. Copies the group's slot of the letter, which all of the group have when it has met. Its head
+// says how much that is; a first piece is on its way with the head. A load waits for the bus and back, and a store for
+// its load: so a thread has several loads on their way before the first store.
 DEVICE void open_letter(const Launch& launch, int group) {
-  const Wide* const from = (const Wide*)load(launch.desk, letter);
-  Wide* const to = (Wide*)load(launch.desk, room);
-  const u64* const state = state_of(launch);
-  const long long part = part_of(group) / 2, after = part_of(group + 1) / 2 - part, begin = load(state, arrays) / 16;
-  const long long count = after + load(state, bytes) / 16;
-  const auto place = [&](long long i) { return i < after ? part + i : begin + i - after; };
+  const u64 slot = group * load(launch.desk, stride);
+  const Wide* const from = (const Wide*)(load(launch.desk, letter) + slot);
+  Wide* const to = (Wide*)(load(launch.desk, room) + slot);
+  const Wide head = load_far(from, 0), first = load_far(from, thread_number());
+  store(to, thread_number(), first);
+  const long long count = (long long)(head.low + head.high) / 16 - part_of(group) / 2;
   constexpr int at_once = 8;
-  for (long long i = thread_number(); i < count; i += at_once * THREADS) {
+  for (long long i = THREADS + thread_number(); i < count; i += at_once * THREADS) {
     Wide piece[at_once];
     UNROLL("unroll")
     for (int k = 0; k < at_once; ++k)
-      if (i + k * THREADS < count) piece[k] = load_far(from, place(i + k * THREADS));
+      if (i + k * THREADS < count) piece[k] = load_far(from, i + k * THREADS);
     UNROLL("unroll")
     for (int k = 0; k < at_once; ++k)
-      if (i + k * THREADS < count) store(to, place(i + k * THREADS), piece[k]);
+      if (i + k * THREADS < count) store(to, i + k * THREADS, piece[k]);
   }
 }
-DEVICE const u64* opened_letter(const Launch& launch) { return (const u64*)load(launch.desk, room); }
+// Where the call would begin if the parts of all groups lay together, as those of a launch do.
+DEVICE const u64* opened_letter(const Launch& launch, int group) {
+  return (const u64*)(load(launch.desk, room) + group * load(launch.desk, stride)) - part_of(group);
+}
 // Of all threads, when the group has met.
 DEVICE void letter_is_open(const Launch& launch) {
   if (block_number() == 0 && thread_number() == 0) store(state_of(launch), opened, clock_ns());

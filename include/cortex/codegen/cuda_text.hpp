@@ -86,12 +86,12 @@ class CudaTextPrinter {
     for (const ir::Buffer& registers : split.registers) declare(registers);
     stmt(split.fills);
     line("begin_service(launch);");
-    line("while (take_call(launch, group, worker)) {");
+    line("while (take_call(launch, group)) {");
     scoped([&] {
       line("if (worker == 0) open_letter(launch, group);");
       meet(ir::Meeting::workers);
       line("letter_is_open(launch);");
-      line("const u64* const call = opened_letter(launch);");
+      line("const u64* const call = opened_letter(launch, group);");
       line("const u64* const table = call + table_of(group);");
       line("if (rows_before(call, group).count) {");
       scoped([&] { line("move_rows(rows_before(call, group), worker);"), meet(ir::Meeting::workers); });
@@ -149,7 +149,9 @@ class CudaTextPrinter {
         chip_bytes_ += ir::chip_bytes(*buffer);
       } else {
         const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*";
-        const auto entry = [&](std::size_t at) { return std::string("load(") + table + ", " + std::to_string(at) + ")"; };
+        const auto entry = [&](std::size_t at) {
+          return std::string("load(") + table + ", " + std::to_string(at) + ")";
+        };
         const std::string first = entry(i);
         line(pointer, " const ", name, " = (", pointer, ")",
              part_.is_own(i) ? "(" + first + " + worker * " + entry(part_.step(i)) + ")" : first, ";");

@@ -134,8 +134,8 @@ class CudaResident final : public CudaDevice::Occupant {
         }
         ++number_;  // above all that the last launch can have put on its desk: its last call's number, and one more
       }
-      mail().letter = workspace.letter(), mail().room = workspace.room();
-      post(workspace.num_groups());
+      const bool moves = put_letter(workspace) || starts;
+      post(workspace.num_groups() | (moves ? codegen::cuda_letter_has_moved : 0));
       if (starts) launch(number_ - 1), ++launches;
       try {
         if (wait(number_) == Answer::done) break;
@@ -199,7 +199,8 @@ class CudaResident final : public CudaDevice::Occupant {
       throw Error(Code::invalid_argument, "a resident model: " + std::to_string(options_.groups) +
                                               " groups are asked for, but " + std::to_string(groups_) +
                                               " run at once on " + device_->name());
-    groups_ = std::min(options_.groups ? options_.groups : std::min(groups_, loaded_->most_groups()), 0xffff);
+    groups_ = std::min(options_.groups ? options_.groups : std::min(groups_, loaded_->most_groups()),
+                       codegen::cuda_most_resident_groups);
   }
 
   void make_desk(const CudaExecutable& code) {
@@ -240,10 +241,18 @@ class CudaResident final : public CudaDevice::Occupant {
     auto& answers = *reinterpret_cast<codegen::CudaAnswers*>(mailbox_.data() + answers_at);
     return __atomic_load_n(&(answers.*word), __ATOMIC_ACQUIRE);
   }
-  /// The kernel has answered the number before this one, so nobody reads what is written here.
-  void post(std::size_t groups) {
+  /// Says where a call's letter is. The kernel has answered the number before this one, so nobody reads what is written
+  /// here. Whether it is another place than that of the last one.
+  bool put_letter(const CudaWorkspace& workspace) {
+    bool moves = false;
+    const auto put = [&](std::uint64_t& word, std::uint64_t value) { moves |= std::exchange(word, value) != value; };
+    put(mail().letter, workspace.letter()), put(mail().room, workspace.room()), put(mail().stride, workspace.stride());
+    return moves;
+  }
+  /// `what`: how many groups take part, and whether the letter has moved; 0 ends the kernel.
+  void post(std::uint64_t what) {
     ++number_;
-    __atomic_store_n(&mail().posted, number_ << 16 | groups, __ATOMIC_RELEASE);
+    __atomic_store_n(&mail().posted, number_ << 16 | what, __ATOMIC_RELEASE);
   }
 
   /// Until the kernel has served a number, or has ended before. Looks again and again at first, as calls take some tens

@@ -177,7 +177,7 @@ class Result {
     }
     Vector<jit::CudaPointer> rows(roots_);
     for (std::size_t r = 0; r < roots_; ++r) rows[r] = address_of(r, view);
-    const runtime::CudaWorkspace::Transfers transfers(rows, view.row_bytes);  // roots of different groups lie apart
+    const runtime::CudaTransfers transfers(rows, view.row_bytes);  // roots of different groups lie apart
     if (!transfers.are_many()) return dense<T>(view, transfers);
     Vector<T> all(roots_ * std::size_t(view.size));
     std::memcpy(all.data(), call_.gather_back(view), all.size() * sizeof(T));
@@ -203,7 +203,7 @@ class Result {
   }
   /// Rows of the device, copied to the host one after the other without what pads them.
   template <class T>
-  Vector<T> dense(const runtime::StateView& view, const runtime::CudaWorkspace::Transfers& transfers) {
+  Vector<T> dense(const runtime::StateView& view, const runtime::CudaTransfers& transfers) {
     Vector<T> all(transfers.at.size() * std::size_t(view.size));
     call_->copy_back(transfers, [&](std::size_t i, const std::byte* row) {
       runtime::detail::copy_dense(view, row, all.data() + i * std::size_t(view.size));

@@ -15,6 +15,7 @@
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/cuda_launch.hpp"
 #include "cortex/runtime/cuda_source.hpp"
+#include "cortex/runtime/cuda_transfers.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
 #include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/guards.hpp"
@@ -113,7 +114,8 @@ class CudaWorkspace {
       check_guarded(*source_->plan, groups_[g]->nodes, *weights_->host.value);
       counts_[g] = counts_of(arrays(g));
     }
-    list_roots();
+    num_roots_ = 0;
+    for (std::size_t g = 0; g < num_groups_; ++g) num_roots_ += std::size_t(arrays(g).num_roots);
     provide_tensors();
     list_moves();
     provide_landing(landing);
@@ -125,6 +127,8 @@ class CudaWorkspace {
   /// The call as a letter, and where it goes on the device.
   jit::CudaPointer letter() const { return reinterpret_cast<jit::CudaPointer>(staging_.data()); }
   jit::CudaPointer room() const { return upload_.at(); }
+  /// From a group's slot of it to the next, in bytes.
+  std::size_t stride() const { return stride_; }
   const std::shared_ptr<const CudaWeights>& weights() const { return weights_; }
   /// The call has been served; its times, and how often the kernel had to be launched for it.
   void note_served(int launches, std::int64_t copy_ns, std::int64_t serve_ns) {
@@ -239,44 +243,16 @@ class CudaWorkspace {
     return pointers_[table_of(group) + std::size_t(view.buffer)];
   }
 
-  /// How rows come to the host: rows near each other in one transfer, with what lies between them, since to begin
-  /// another takes longer.
-  struct Transfers {
-    struct Piece {
-      jit::CudaPointer from, to;
-    };
-    Vector<Piece> pieces;
-    Vector<std::size_t> at;  // [rows] in what the pieces bring, one after the other
-
-    Transfers(std::span<const jit::CudaPointer> rows, std::size_t bytes) : at(rows.size()) {
-      constexpr std::size_t worth = 32 << 10;  // bytes that are sent in the time that a transfer takes to begin
-      Vector<std::size_t> order(rows.size());
-      for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
-      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
-      std::size_t total = 0;
-      for (const std::size_t i : order) {
-        if (pieces.empty() || rows[i] > pieces.back().to + worth) pieces.push_back({rows[i], rows[i]});
-        Piece& last = pieces.back();
-        total += std::size_t(rows[i] + bytes - last.to);
-        last.to = rows[i] + bytes;
-        at[i] = total - bytes;
-      }
-    }
-
-    /// So many that a kernel brings the rows sooner: each takes about as long to begin as a launch.
-    bool are_many() const { return pieces.size() > 2; }
-  };
-
   /// Brings rows to the host, waits for them, and gives each to `take(number, const std::byte*)`. The call has been
   /// waited for, and the stream that it was made on may be no more.
   template <class Take>
-  void copy_back(const Transfers& transfers, const Take& take) {
+  void copy_back(const CudaTransfers& transfers, const Take& take) {
     std::size_t total = 0;
-    for (const Transfers::Piece& piece : transfers.pieces) total += std::size_t(piece.to - piece.from);
+    for (const CudaTransfers::Piece& piece : transfers.pieces) total += std::size_t(piece.to - piece.from);
     grow(landing_, total);
     device_->on_own_stream("a copy of results", [&](jit::CudaHandle stream) {
       std::size_t landed = 0;
-      for (const Transfers::Piece& piece : transfers.pieces) {
+      for (const CudaTransfers::Piece& piece : transfers.pieces) {
         const std::size_t length = std::size_t(piece.to - piece.from);
         enqueue_copy(landing_.data() + landed, piece.from, length, stream);
         landed += length;
@@ -395,17 +371,6 @@ class CudaWorkspace {
         for (std::size_t g = 0; g < num_groups_; ++g) pointer(g, int(buffer)) = weights_->blocks[buffer]->at();
   }
 
-  /// Where each root's rows are, in the order in which the caller gave the roots.
-  void list_roots() {
-    num_roots_ = 0;
-    for (std::size_t g = 0; g < num_groups_; ++g) num_roots_ += std::size_t(arrays(g).num_roots);
-    roots_.clear();
-    for (std::size_t r = 0; r < num_roots_; ++r) {
-      const RootPlace place = place_of_root(r, num_groups_);
-      roots_.push_back({std::int32_t(table_of(place.group)), arrays(place.group).root[place.number]});
-    }
-  }
-
   /// The tables that a tabulation has under the weights of this call, or null.
   const CudaTables* tables_of(int tabulation) const {
     return tabulation < 0 ? nullptr : weights_->tables[std::size_t(tabulation)].get();
@@ -470,26 +435,29 @@ class CudaWorkspace {
   }
 
   /// Each group's head and table of pointers, then each group's arrays, which code may read past their ends as on CPUs
-  /// (both arms of a choice are evaluated, also where there is no child), and the rows that it moves. Last the list of
-  /// roots, which a kernel that stays does not fetch.
+  /// (both arms of a choice are evaluated, also where there is no child), and the rows that it moves; in a letter the
+  /// arrays of each group follow its own table, at even distances. Last the list of roots, which a kernel that stays
+  /// does not fetch.
   void write_upload() {
     const Plan& plan = *source_->plan;
     const auto& buffers = plan.executable->program.buffers;
     const auto array = [&](std::size_t g, const Link& link) {
       return linked_array(link, buffers[std::size_t(link.buffer)]->dtype, arrays(g), counts_[g], weights_->computes);
     };
-    const std::size_t tables = pointers_.size() * sizeof(jit::CudaPointer);
-    std::size_t bytes = aligned(tables);
+    const std::size_t part = aligned(part_.words() * sizeof(jit::CudaPointer), line_bytes);
+    const std::size_t parts = aligned(pointers_.size() * sizeof(jit::CudaPointer), line_bytes);
+    std::size_t all = 0, most = 0;
     for (std::size_t g = 0; g < num_groups_; ++g) {
-      for (const Link& link : plan.links) bytes += aligned(array(g, link).bytes + slack_bytes, line_bytes);
-      bytes += aligned(num_rows_of(g) * sizeof(Move), line_bytes);
+      std::size_t bytes = aligned(num_rows_of(g) * sizeof(Move), line_bytes);
+      for (const Link& link : links_) bytes += aligned(array(g, link).bytes + slack_bytes, line_bytes);
+      all += bytes, most = std::max(most, bytes);
     }
-    roots_at_ = bytes, bytes += num_roots_ * sizeof roots_[0];
-    upload_bytes_ = way_ == CudaWay::transfer ? bytes : roots_at_;
-    grow(staging_, bytes);
-    grow(upload_, bytes);
-    std::size_t at = aligned(tables);
+    provide_letter(way_ == CudaWay::transfer ? parts + all : num_groups_ * slot_for(part + most));
+    upload_bytes_ =
+        way_ == CudaWay::transfer ? roots_at_ + num_roots_ * sizeof(GatheredRoot) : num_groups_ * part + all;
+    std::size_t at = parts;
     for (std::size_t g = 0; g < num_groups_; ++g) {
+      if (way_ == CudaWay::letter) at = part_at(g) + part;
       const std::size_t begin = at;
       std::int32_t* behind_counts = nullptr;
       for (const Link& link : links_) {
@@ -504,9 +472,37 @@ class CudaWorkspace {
           *behind_counts = std::int32_t(std::min(at - begin, std::size_t(INT32_MAX)));
       }
       at = write_rows(g, begin, at);
+      std::memcpy(staging_.data() + part_at(g), pointers_.data() + part_of(g), part_.words() * sizeof pointers_[0]);
     }
-    std::memcpy(staging_.data(), pointers_.data(), tables);
-    if (num_roots_) std::memcpy(staging_.data() + roots_at_, roots_.data(), num_roots_ * sizeof roots_[0]);
+    write_roots();
+  }
+
+  /// How far slots of a letter are from each other that have room for so many bytes: as far as in calls before, so that
+  /// the kernel need not be told, unless that is too near.
+  std::size_t slot_for(std::size_t bytes) {
+    constexpr std::size_t step = 1024;
+    return stride_ = std::max({stride_, aligned(bytes, step), codegen::cuda_first_piece(source_->code->shape.threads)});
+  }
+  /// Room for so many bytes of groups, with the list of roots behind them.
+  void provide_letter(std::size_t bytes) {
+    roots_at_ = bytes;
+    bytes += num_roots_ * sizeof(GatheredRoot);
+    grow(staging_, bytes);
+    grow(upload_, bytes);
+  }
+  /// Where a group's part is in what goes up, in bytes.
+  std::size_t part_at(std::size_t group) const {
+    return way_ == CudaWay::letter ? group * stride_ : part_of(group) * sizeof(jit::CudaPointer);
+  }
+
+  /// Where each root's rows are, in the order in which the caller gave the roots.
+  void write_roots() {
+    GatheredRoot* to = reinterpret_cast<GatheredRoot*>(staging_.data() + roots_at_);
+    for (std::size_t r = 0; r < num_roots_; ++r) {
+      const RootPlace place = place_of_root(r, num_groups_);
+      const std::size_t table = part_at(place.group) / sizeof(jit::CudaPointer) + part_.head;
+      *to++ = {std::int32_t(table), arrays(place.group).root[place.number]};
+    }
   }
 
   const StateView& first_state() const { return source_->plan->states[0]; }
@@ -528,7 +524,8 @@ class CudaWorkspace {
     const std::size_t before = first_move_[group + 1] - first_move_[group], rows = num_rows_of(group);
     const std::size_t end = at + aligned(rows * sizeof(Move), line_bytes);
     jit::CudaPointer* const head = pointers_.data() + part_of(group);
-    head[0] = begin, head[1] = end - begin, head[2] = before, head[3] = rows - before;
+    head[0] = begin - part_at(group) + part_of(group) * sizeof head[0];  // from where its part would be in a transfer
+    head[1] = end - begin, head[2] = before, head[3] = rows - before;
     Move* to = reinterpret_cast<Move*>(staging_.data() + end) - rows;
     for (std::size_t m = 0; m < before; ++m) *to++ = moves_[first_move_[group] + m];
     const StateView& state = first_state();
@@ -541,9 +538,9 @@ class CudaWorkspace {
     return end;
   }
   void send_roots(jit::CudaHandle stream) {
-    counters_.bytes_up += num_roots_ * sizeof roots_[0];
+    counters_.bytes_up += num_roots_ * sizeof(GatheredRoot);
     device_->call("the copy of a call's roots", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(upload_.at() + roots_at_, staging_.data() + roots_at_, num_roots_ * sizeof roots_[0],
+      return d.MemcpyHtoDAsync(upload_.at() + roots_at_, staging_.data() + roots_at_, num_roots_ * sizeof(GatheredRoot),
                                stream);
     });
   }
@@ -551,7 +548,7 @@ class CudaWorkspace {
   void check_barrier() {
     std::int32_t fault[3] = {};
     const jit::CudaPointer at = words_.at();
-    copy_back(Transfers({&at, 1}, sizeof fault),
+    copy_back(CudaTransfers({&at, 1}, sizeof fault),
               [&](std::size_t, const std::byte* bytes) { std::memcpy(fault, bytes, sizeof fault); });
     if (!fault[0]) return;
     clear_words();
@@ -574,10 +571,10 @@ class CudaWorkspace {
   struct Move {
     std::uint64_t from, to, words;  // as `Rows` in `codegen::cuda_parts`
   };
-  Vector<GatheredRoot> roots_;
   CudaRoots given_roots_;
   Vector<Move> moves_;
   std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0;
+  std::size_t stride_ = 0;      // of slots of letters
   std::size_t num_landed_ = 0;  // roots whose first state the kernel writes to the host
   CudaWay way_ = CudaWay::transfer;
   Vector<std::size_t> first_move_;          // [groups + 1]

@@ -54,7 +54,7 @@ class CopiedResults {
     for (std::size_t done = 0; done < bytes; done += most) {
       const std::size_t piece = std::min(most, bytes - done);
       const jit::CudaPointer at = from + done;
-      call.copy_back(runtime::CudaWorkspace::Transfers({&at, 1}, piece),
+      call.copy_back(runtime::CudaTransfers({&at, 1}, piece),
                      [&](std::size_t, const std::byte* rows) { std::memcpy(to.data() + done, rows, piece); });
     }
     return to;

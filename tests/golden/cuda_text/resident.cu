@@ -11,11 +11,11 @@ KERNEL(cortex_resident, THREADS) {
   const float v2 = load_constant(b0, v1);
   store_chip(b3, thread, v2);
   begin_service(launch);
-  while (take_call(launch, group, worker)) {
+  while (take_call(launch, group)) {
     if (worker == 0) open_letter(launch, group);
     sync_grid(own, worker);
     letter_is_open(launch);
-    const u64* const call = opened_letter(launch);
+    const u64* const call = opened_letter(launch, group);
     const u64* const table = call + table_of(group);
     if (rows_before(call, group).count) {
       move_rows(rows_before(call, group), worker);
