@@ -303,20 +303,17 @@ TEST_CASE("rows are moved, and letters copied, with several loads on their way b
   const auto ptx = [&](const std::string& source) -> std::string {
     return jit::compile_cuda(nvrtc(), source, 90, {.force_ptx = true}).bytes;
   };
-  // From `from` to the first store behind it, or to the one after that.
-  const auto before_store = [](const std::string& text, const char* from, bool second = false) {
-    std::size_t begin = text.find(from), end = text.find("st.global.", begin);
-    if (second) begin = end + 1, end = text.find("st.global.", begin);
-    return text.substr(begin, end - begin);
+  const std::string rows = ptx(code->text.source()), resident = ptx(code->text.resident_source());
+  const std::size_t opened = resident.find("barrier.red.or"), first = resident.find("st.v2.u64", opened),
+                    others = resident.find("st.v2.u64", first + 1);
+  const std::size_t entry = rows.find(".entry cortex_kernel"), moved = rows.find("st.global.", entry);
+  CHECK(occurrences(rows.substr(entry, moved - entry), "", "ld.global.u32") == 8 + 1);  // and how many words a row has
+  const auto far = [&](std::size_t begin, std::size_t end, const char* load) {
+    return occurrences(resident.substr(begin, end - begin), "", load);
   };
-  const std::string resident = ptx(code->text.resident_source()),
-                    rows = before_store(ptx(code->text.source()), ".entry cortex_kernel"),
-                    first = before_store(resident, "barrier.red.or"),
-                    others = before_store(resident, "barrier.red.or", true);
-  CHECK(occurrences(rows, ".entry", "ld.global.u32") == 8 + 1);        // and how many words a row has
-  CHECK(occurrences(first, "", "ld.relaxed.sys.global.v2.u64") == 2);  // with the head
-  CHECK(occurrences(first, "", "ld.relaxed.sys.global.u64") == 0);
-  CHECK(occurrences(others, "", "ld.relaxed.sys.global.v2.u64") == 8);
+  CHECK(far(opened, first, "ld.relaxed.sys.global.v2.u64") == 1);  // a first piece, which the head is in
+  CHECK(far(opened, first, "ld.relaxed.sys.global.u64") == 0);
+  CHECK(far(first, others, "ld.relaxed.sys.global.v2.u64") == 8);
 }
 
 TEST_CASE("neighbours that tensor cores multiply are loaded as one", "[cuda][nvrtc]") {

@@ -24,10 +24,11 @@
 //
 // Of each call a group's first block copies the group's slot of the letter, its part with the table of where buffers
 // are and behind it the linearizer's arrays, from the host's memory to the device's: all threads, 16 bytes at a time.
-// The host's memory is cached nowhere on the device, and what a warp reads of it is a transaction of its own on the
-// bus, for which all wait: so no other block reads any of it. And to go over the bus and back takes as long as a level
-// of a small model, so nothing is read to know what to read next: where the letter is is read only where it has moved,
-// and of a slot a first piece with its length. What is written while the kernel runs is never read as constant.
+// The host's memory is cached nowhere on the device, and what a thread reads of it is a transaction of its own on the
+// bus, unless its neighbours read what lies beside: all wait for each, so no other block reads any of it, nor a thread
+// what another has. And to go over the bus and back takes as long as a level of a small model, so nothing is read to
+// know what to read next: where the letter is is read only where it has moved, and of a slot a first piece at once.
+// What is written while the kernel runs is never read as constant.
 #pragma once
 
 #include <cstdint>
@@ -86,8 +87,9 @@ enum Mail { posted };  // then the letter, its room and the stride, at the place
 enum Answers { done, ended, copy_ns, serve_ns };
 // Of each block, on the desk, for its first thread: in registers it would take the place of what the program works with.
 // The last call that was taken; and of the first block, what `finished` is when all have finished it, and by the clock
-// when the launch began, the call was taken, and its arrays were there.
-enum State { call, goal, begin, taken, opened, state_words = 16 };
+// when the launch began, the call was taken, and its arrays were there. For all threads of a group's first block: how
+// many pieces of 16 bytes the group's slot has.
+enum State { call, goal, begin, taken, opened, pieces, state_words = 16 };
 DEVICE int groups_of(u64 posted) { return (int)(posted & 0x7fff); }
 DEVICE bool has_moved(u64 posted) { return posted & 0x8000; }
 DEVICE u64* state_of(const Launch& launch) { return launch.desk + states + state_words * block_number(); }
@@ -186,16 +188,24 @@ DEVICE void end_call(const Launch& launch) {
   if (thread_number() == 0) add_acquire_release(launch.desk + finished, 1);
 }
 
-// Of a group's first block. Copies the group's slot of the letter, which all of the group have when it has met. Its head
-// says how much that is; a first piece is on its way with the head. A load waits for the bus and back, and a store for
-// its load: so a thread has several loads on their way before the first store.
+// Of a group's first block. Copies the group's slot of the letter, which all of the group have when it has met: a piece
+// for each thread, the first of which begins with how much there is, and then the rest. A load waits for the bus and
+// back, and a store for its load: so a thread has several loads on their way before the first store.
 DEVICE void open_letter(const Launch& launch, int group) {
   const u64 slot = group * load(launch.desk, stride);
   const Wide* const from = (const Wide*)(load(launch.desk, letter) + slot);
   Wide* const to = (Wide*)(load(launch.desk, room) + slot);
-  const Wide head = load_far(from, 0), first = load_far(from, thread_number());
+  u64* const state = state_of(launch);
+  const Wide first = load_far(from, thread_number());
   store(to, thread_number(), first);
-  const long long count = (long long)(head.low + head.high) / 16 - part_of(group) / 2;
+  bool more = false;
+  if (thread_number() == 0) {
+    const u64 count = (first.low + first.high) / 16 - part_of(group) / 2;
+    store(state, State::pieces, count);
+    more = count > THREADS;
+  }
+  if (!sync_block_or(more)) return;
+  const long long count = (long long)load(state, State::pieces);
   constexpr int at_once = 8;
   for (long long i = THREADS + thread_number(); i < count; i += at_once * THREADS) {
     Wide piece[at_once];
