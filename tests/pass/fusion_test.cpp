@@ -1,5 +1,7 @@
 // The passes that make few, large nests of many small ones, and temporaries no larger than need be.
 #include <catch2/catch.hpp>
+#include <set>
+#include <string>
 
 #include "cortex/cortex.hpp"
 #include "cortex/loops.hpp"
@@ -31,6 +33,28 @@ struct Small {
 int count_of(const ir::Stmt& stmt, const std::string& part) { return count(ir::print(stmt), part); }
 
 }  // namespace
+
+// ---- whether to fuse ----
+
+TEST_CASE("a schedule that fuses nothing leaves each operator its loops and its values in memory", "[pass]") {
+  const auto stored = [](const Schedule& schedule) {
+    std::set<std::string> names;
+    ir::visit_with(passes_of(tree_gru(8).graph(), schedule, machine(16)).back().program.body,
+                   [&](const ir::Store& store) { names.insert(store.buffer->name); });
+    return names;
+  };
+  const std::set<std::string> fused = stored(standard), apart = stored(standard.fuse_nothing());
+  for (const char* op : {"r", "z", "candidate"}) {
+    CAPTURE(op);
+    CHECK(apart.count(op) == 1);
+  }
+  CHECK(fused.count("candidate") == 0);
+  CHECK(apart.size() > fused.size());
+  for (const Snapshot& s : passes_of(tree_gru(8).graph(), standard.fuse_nothing(), machine(16))) {
+    CAPTURE(s.pass);
+    CHECK((s.pass != "fuse_nests" && s.pass != "inline_temporaries" && s.pass != "forward_stores"));
+  }
+}
 
 // ---- inline_temporaries ----
 

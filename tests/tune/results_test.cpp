@@ -114,6 +114,7 @@ TEST_CASE("what is added up otherwise does not round alike", "[tune]") {
     CHECK(tuning::round_alike(cut, cut, target));
     CHECK_FALSE(tuning::round_alike(cut, cut.workers(3), target));
   }
+  CHECK_FALSE(tuning::round_alike(Schedule{}.fuse_nothing(), Schedule{}, Target{}));  // as may those of what is fused
   CHECK(tuning::round_alike(cut, cut.tile_rows(2), Target{}));
   CHECK_FALSE(tuning::round_alike(cut, cut.tile_gates(1), Target{}));  // two sums side by side may become one
   CHECK_FALSE(tuning::round_alike(cut, cut.tile_rows(2), Target::interpreter()));

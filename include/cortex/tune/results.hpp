@@ -58,9 +58,9 @@ inline bool may_differ_unless_finite(const Schedule& a, const Schedule& b, const
 
 /// Whether both schedules round alike, so that their results have to be the same: as executables have them, which for a
 /// GPU say what was left to the compiler. Workers, groups, batches, versions of branches, equal subtrees, rows and
-/// vectors of tiles change nothing; where sums are cut or joined, what is fused, how functions are computed, what weights are stored
-/// as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds whatever a schedule
-/// keeps in memory.
+/// vectors of tiles change nothing; where sums are cut or joined, what is fused, how functions are computed, what
+/// weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds
+/// whatever a schedule keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   const bool same_numbers = a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact &&
