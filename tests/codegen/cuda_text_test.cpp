@@ -83,7 +83,8 @@ TEST_CASE("CUDA text of a kernel that stays, with weights on chip before its cal
 
 TEST_CASE("a kernel that stays is a source of its own, which knows how many buffers a call brings", "[cuda_text]") {
   const std::string text = codegen::cuda_text(product(), {}).resident_source();
-  CHECK_THAT(text, Contains("#define BUFFERS 4\n#define OWN_BUFFERS 0\n") && !Contains("cortex_kernel") && !Contains("#include"));
+  CHECK_THAT(text, Contains("#define BUFFERS 4\n#define OWN_BUFFERS 0\n") && !Contains("cortex_kernel") &&
+                       !Contains("#include"));
 }
 
 TEST_CASE("no name of the user's is in CUDA text", "[cuda_text]") {
@@ -100,7 +101,8 @@ TEST_CASE("shared memory is as large as the buffers on chip", "[cuda_text]") {
 TEST_CASE("a barrier of workers is that of the group, and one of the block where a group is one", "[cuda_text]") {
   using enum codegen::CudaBarrier;
   const auto after = [](const std::string& meet) {
-    return "  if (launch.after) {\n" + meet + "    move_rows(rows_after(launch.call, group), worker);\n  }\n";
+    return "  if (launch.after) {\n" + meet +
+           "    move_rows(rows_after(head, end_of(launch.call, head, false)), worker);\n  }\n";
   };
   // Where the loop does not run, blocks have not met behind what stands before it.
   CHECK_THAT(text_of(product(), cluster, 4),

@@ -83,8 +83,9 @@ std::vector<float> emulated(FakeCuda& fake, const Program& program, const Schedu
 
 /// Where a source's kernel begins, behind the preludes.
 constexpr const char* kernel = "KERNEL(cortex_kernel, THREADS)";
-/// The first barrier that orders something without tables: one stands before the program, behind their rows.
-constexpr int behind_rows_of_tables = 1;
+/// Which barrier orders nothing without tables, the one behind their rows: of threads, as two stand behind what a call
+/// brings, and of the blocks of a group.
+constexpr int threads_behind_rows = 2, blocks_behind_rows = 0;
 
 /// `text` with the nth occurrence of `what` behind `from` replaced.
 inline std::string without(std::string text, const std::string& from, const std::string& what, const std::string& by,

@@ -117,6 +117,55 @@ TEST_CASE("a call is one transfer and one launch, and allocates nothing once it 
   CHECK(difference(all_roots(again), b.right) <= 1);
 }
 
+TEST_CASE("a small call comes with its launch, and a larger one in a transfer", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  on(b.items.roots);
+  const Items chain = forest(Shape::sequence, 1, 400, 9);
+  for (const bool small : {true, false, true}) {
+    const Item* const root = small ? b.items.roots[1] : chain.roots[0];
+    on(root);
+    const int uploads = fake.uploads, launches = fake.launches;
+    cuda::Result result = on(root);
+    CHECK(fake.uploads == uploads + !small);
+    CHECK(fake.launches == launches + 1);
+    CHECK((result.counters().bytes_up < 4096) == small);
+    if (small) CHECK(difference(all_roots(result), {b.right.begin() + 16, b.right.begin() + 32}) <= 1);
+  }
+  CHECK(fake.problem == "");
+}
+
+TEST_CASE("what a call has brought with its launch is there where its results are gathered later", "[cuda]") {
+  const Bound b{16, 3, 3};
+  FakeCuda fake;
+  fake.gpu.multiprocessors = 3;
+  auto model = b.compile();
+  const auto on = model.to(cuda::Device(fake.device()));
+  const std::size_t count = b.right.size();
+  const std::uint64_t out = fake.users_memory(0, count * sizeof(float));
+  const auto written = [&] {
+    fake.users_wait(0, stream(3));
+    return std::vector<float>(reinterpret_cast<const float*>(out), reinterpret_cast<const float*>(out) + count);
+  };
+  on(b.items.roots);
+  const int uploads = fake.uploads;
+  cuda::Result result = on.run(b.items.roots, stream(3));
+  CHECK(fake.uploads == uploads);
+  result.roots_into(reinterpret_cast<float*>(out), count, stream(3));
+  CHECK(difference(written(), b.right) <= 1);
+  cuda::Result prepared = on.prepare(b.items.roots);
+  std::memset(reinterpret_cast<void*>(out), 0, count * sizeof(float));
+  fake.begin_capture(stream(3));
+  prepared.launch(stream(3));
+  prepared.roots_into(reinterpret_cast<float*>(out), count, stream(3));
+  fake.end_capture();
+  fake.replay();
+  CHECK(difference(written(), b.right) <= 1);
+  CHECK(fake.problem == "");
+}
+
 TEST_CASE("a kernel that was compiled before is taken from the cache", "[cuda]") {
   std::string directory = (std::filesystem::temp_directory_path() / "cortex-cache-XXXXXX").string();
   if (!::mkdtemp(directory.data())) skip("no directory can be made");

@@ -54,32 +54,49 @@ class CudaPart {
 inline constexpr std::string_view cuda_parts = R"cuda(
 // ---- a group's part of a call ----
 // A head of 4 words: where the group's arrays begin, in bytes from where the call does, how many bytes these and the rows
-// at their end are, and how many of the rows are moved before the program runs, and after it. Then a table of where each buffer
-// is: of those that each block of the group has for itself, the first block's, and how far it is from there to the next
-// block's, in bytes, stands behind the others in the table.
-DEVICE long long part_of(int group) { return (long long)group * ((4 + BUFFERS + OWN_BUFFERS + 1) / 2 * 2); }
-DEVICE long long table_of(int group) { return part_of(group) + 4; }
+// at their end are, how many of the rows are moved before the program runs, and * 2^32 after it, and how many bytes from
+// the first array on may be brought near. Then a table of where each buffer is: of those that each block of the group
+// has for itself, the first block's, and how far it is from there to the next block's, in bytes, stands behind the
+// others in the table.
+enum Part { head_words = 4, part_words = (head_words + BUFFERS + OWN_BUFFERS + 1) / 2 * 2 };
+DEVICE long long part_of(int group) { return (long long)group * part_words; }
 struct Rows {
   const u64* moves;
   int count;
 };
-DEVICE Rows rows_before(const u64* call, int group) {
-  const u64* const head = call + part_of(group);
-  const int before = (int)load(head, 2), all = before + (int)load(head, 3);
-  return {call + (load(head, 0) + load(head, 1)) / 8 - 3 * all, before};
+// The rows end where the arrays do: in memory, or near, behind the part.
+DEVICE const u64* end_of(const u64* call, const u64* head, bool near) {
+  const u64 bytes = load_row(head, 1);
+  return near ? head + part_words + bytes / 8 : call + (load_row(head, 0) + bytes) / 8;
 }
-DEVICE Rows rows_after(const u64* call, int group) {
-  const u64* const head = call + part_of(group);
-  const int after = (int)load(head, 3);
-  return {call + (load(head, 0) + load(head, 1)) / 8 - 3 * after, after};
+DEVICE Rows rows_before(const u64* head, const u64* end) {
+  const u64 rows = load_row(head, 2);
+  return {end - 3 * ((int)rows + (int)(rows >> 32)), (int)rows};
+}
+DEVICE Rows rows_after(const u64* head, const u64* end) {
+  const int rows = (int)(load_row(head, 2) >> 32);
+  return {end - 3 * rows, rows};
+}
+// To a block's shared memory: its group's part, and its arrays or those that may be brought. They come from the call in
+// memory, or from what came with the launch, which is constant memory, of which a warp reads one word at a time.
+DEVICE void bring_part(char* near, const u64* call, const Wide* with_launch, int group) {
+  const u64* const in = (const u64*)with_launch + part_of(group);
+  for (int i = thread_number(); i < part_words; i += THREADS)
+    store_chip((u64*)near, i, with_launch ? in[i] : load(call, part_of(group) + i));
+}
+DEVICE void bring_arrays(char* near, const u64* call, const Wide* with_launch, const u64* head, int bytes) {
+  const long long begin = load_row(head, 0) / 8;
+  const u64* const in = (const u64*)with_launch + begin;
+  for (int i = thread_number(); i < bytes / 8; i += THREADS)
+    store_chip((u64*)near, i, with_launch ? in[i] : load(call, begin + i));
 }
 // A row of words of 4 bytes, by a warp: `moves` says from where, to where, and how many. A store waits for its load, so
 // a thread has several loads on their way before the first store.
-DEVICE void move_row(const u64* moves, long long row) {
+DEVICE void move_row(const u64* moves, int row) {
   constexpr int at_once = 8;
-  const int* const from = (const int*)load(moves, 3 * row);
-  int* const to = (int*)load(moves, 3 * row + 1);
-  const int words = (int)load(moves, 3 * row + 2);
+  const int* const from = (const int*)load_row(moves, 3 * row);
+  int* const to = (int*)load_row(moves, 3 * row + 1);
+  const int words = (int)load_row(moves, 3 * row + 2);
   for (int i = thread_number() % 32; i < words; i += 32 * at_once) {
     int part[at_once];
     UNROLL("unroll")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,10 +24,6 @@ struct CudaTextOptions {
   std::int64_t spin_limit = 0;    // how often a block looks at a barrier in memory before it gives up; 0: for ever
   std::int64_t shared_bytes = 0;  // of a block's shared memory, of which the linearizer's arrays get what is left
 };
-
-/// Where the counts end in their array, behind which a call says how many bytes from them on are the linearizer's
-/// arrays of a group; 0: they do not lie together.
-inline constexpr int cuda_bytes_behind_counts = int(ir::Count::size);
 
 /// Whether a buffer is an array of the linearizer, or an integer of each node, such as its word.
 inline bool is_structure(const ir::BufferInfo& buffer) {
@@ -51,13 +48,18 @@ inline std::int64_t room_for_structure(const ir::Program& program, std::int64_t 
   return counted && room >= least ? room : 0;
 }
 
+/// How many bytes of a call may come with its launch: what is left of the 4096 that parameters may have.
+inline constexpr std::size_t cuda_most_with_launch = 4048;
+
 /// What the kernel is given, by value, in this order. All pointers are of the device.
 struct CudaLaunch {
-  std::uint64_t call;       // each group's part, see `cuda_parts`; in its tables 0 for buffers on chip
-  std::uint64_t words;      // [groups][cuda_barrier_words]: zero before the first launch, then left alone
-  std::uint64_t fault;      // [3] int32: see `Group` in the prelude
-  std::int32_t before = 0;  // whether any group has rows to move before the program runs,
-  std::int32_t after = 0;   // and after it
+  std::uint64_t call = 0;        // each group's part, see `cuda_parts`; in its tables 0 for buffers on chip
+  std::uint64_t words = 0;       // [groups][cuda_barrier_words]: zero before the first launch, then left alone
+  std::uint64_t fault = 0;       // [3] int32: see `Group` in the prelude
+  std::int32_t before = 0;       // whether any group has rows to move before the program runs,
+  std::int32_t after = 0;        // and after it
+  std::int32_t with_launch = 0;  // how many bytes of `in` are what would be at `call`; 0: it is there
+  alignas(16) std::byte in[cuda_most_with_launch] = {};
 };
 
 /// How many words of 64 bits a group's barrier needs.
@@ -66,12 +68,29 @@ inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
   return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
 }
 
+/// How many bytes of that room a group's part of the call has, before the arrays; 0: it leaves them too little.
+inline std::int64_t room_for_part(const ir::Program& program, std::int64_t shared_bytes) {
+  constexpr std::int64_t least = 512;  // for arrays
+  const std::int64_t bytes = std::int64_t(CudaPart(program).words()) * 8;
+  return bytes + least <= room_for_structure(program, shared_bytes) ? bytes : 0;
+}
+
+/// How large a call may be that comes with its launch: it is read in shared memory, where all that it brings has to be
+/// the linearizer's arrays. 0: none does.
+inline std::size_t most_with_launch(const ir::Program& program, std::int64_t shared_bytes) {
+  if (!room_for_part(program, shared_bytes)) return 0;
+  for (const ir::Buffer& buffer : program.buffers)
+    if ((buffer->role == ir::Role::index || buffer->role == ir::Role::field) && !is_structure(*buffer)) return 0;
+  return std::min(std::size_t(room_for_structure(program, shared_bytes)), cuda_most_with_launch);
+}
+
 /// The source of a kernel, `cortex_kernel`, and what a launch of it needs; with `cortex_gather` beside it.
 /// And the source of one that stays on the device, `cortex_resident`.
 struct CudaText {
   std::string settings, kernel, resident;  // before and after the preludes
   CudaBarrier barrier = CudaBarrier::none;
   std::int64_t chip_bytes = 0;  // of shared memory a block
+  std::size_t with_launch = 0;  // see `most_with_launch`
 
   std::string source(std::string_view device_prelude = cuda_device_prelude) const {
     std::string text = preludes(device_prelude);

@@ -12,7 +12,7 @@ inline constexpr std::string_view cuda_device_prelude =
     "// ---- the hardware ----\n"
     "#define DEVICE inline __device__ __attribute__((always_inline))\n"
     "#define KERNEL(name, threads) \\\n"
-    "  extern \"C\" __global__ void __launch_bounds__(threads, 1) name(const Launch launch)\n"
+    "  extern \"C\" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Launch launch)\n"
     "#define UNROLL(how) _Pragma(how)\n"
     "#define SHARED(chip) extern __shared__ __align__(16) char chip[]\n"
     "#define MMA(shape, type, sums, a, b0, b1) \\\n"
@@ -295,11 +295,6 @@ template <class T> DEVICE void store_mirrored(T* p, int i, T value) {
 DEVICE void store_mirrored_quad(float* p, int i, float a, float b, float c, float d) {
   UNROLL("unroll")
   for (int block = 0; block < BLOCKS; ++block) store_quad_in_block(p, i, a, b, c, d, block);
-}
-
-// Arrays that lie one behind the other to a block's shared memory.
-DEVICE void bring_near(char* to, const int* from, int bytes) {
-  for (int i = thread_number(); i < bytes / 4; i += THREADS) store_chip((int*)to, i, load(from, i));
 }
 
 // The barriers of a group whose blocks meet in global memory. A debug build gives up after SPIN_LIMIT looks, says which

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
-#include "cortex/codegen/cuda_kernel.hpp"
+#include "cortex/codegen/cuda_entry.hpp"
 #include "cortex/codegen/cuda_loops.hpp"
 #include "cortex/codegen/cuda_neighbours.hpp"
 #include "cortex/codegen/cuda_row_pointers.hpp"
@@ -33,10 +33,9 @@ namespace cortex::codegen {
 
 namespace detail {
 
-class CudaTextPrinter {
+class CudaTextPrinter : CudaEntry {
  public:
-  CudaTextPrinter(const ir::Program& program, const CudaTextOptions& options)
-      : program_(program), options_(options), part_(program) {
+  CudaTextPrinter(const ir::Program& program, const CudaTextOptions& options) : CudaEntry(program, options) {
     ir::visit_with(program.body, [&](const ir::Alloc& alloc) {
       if (alloc.buffer->role == ir::Role::weight) weights_in_registers_ += int(alloc.buffer->dims[0].extent());
     });
@@ -44,22 +43,24 @@ class CudaTextPrinter {
 
   CudaText text() {
     heading();
-    line("const u64* const table = launch.call + table_of(group);");
-    buffers([](const ir::Buffer&) { return true; }, "table");
+    take_call();
+    line("const u64* const table = head + head_words;");
+    buffers([](const ir::Buffer&) { return true; }, "table", part_bytes_ ? "load_chip" : "load");
     barrier_words();
-    line("if (launch.before) {");
-    scoped([&] { line("move_rows(rows_before(launch.call, group), worker);"), meet(ir::Meeting::workers); });
     bring_structure();
+    line("if (launch.before) {");
+    scoped([&] { line("move_rows(", rows("before"), ", worker);"), meet(ir::Meeting::workers); });
     // Nor may a block write to the memory of one that has not begun.
     if (mirrors_ && options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
     stmt(program_.body);
     line("if (launch.after) {");
-    scoped([&] { move_rows_after(program_.body, "rows_after(launch.call, group)"); });
+    scoped([&] { move_rows_after(program_.body); });
     // A block must not end while others of its cluster may still look for it.
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
     CudaText result;
     result.barrier = options_.barrier;
     result.chip_bytes = chip_bytes_;
+    result.with_launch = most_with_launch(program_, options_.shared_bytes);
     const auto define = [&](const char* name, std::int64_t value) {
       result.settings += std::string("#define ") + name + " " + std::to_string(value) + "\n";
     };
@@ -70,8 +71,9 @@ class CudaTextPrinter {
     define("OWN_BUFFERS", std::int64_t(part_.own()));
     result.kernel =
         "\n// ---- the program ----\nstruct Launch {\n  const u64* call;\n  u64* words;\n  volatile int* fault;\n  "
-        "int before, after;\n};\n" +
-        std::string("KERNEL(cortex_kernel, THREADS) {\n") + text_ + "}\n";
+        "int before, after, with_launch;\n  Wide in[" +
+        std::to_string(cuda_most_with_launch / 16) + "];\n};\n" + std::string("KERNEL(cortex_kernel, THREADS) {\n") +
+        text_ + "}\n";
     return result;
   }
 
@@ -81,7 +83,7 @@ class CudaTextPrinter {
     const schedule::SplitFills split = schedule::split_fills(program_.body);
     const auto is_weight = [](const ir::Buffer& buffer) { return buffer->role == ir::Role::weight; };
     heading();
-    buffers([&](const ir::Buffer& b) { return is_weight(b) || ir::is_on_chip(b->scope); }, "launch.weights");
+    buffers([&](const ir::Buffer& b) { return is_weight(b) || ir::is_on_chip(b->scope); }, "launch.weights", "load");
     barrier_words();
     for (const ir::Buffer& registers : split.registers) declare(registers);
     stmt(split.fills);
@@ -92,14 +94,16 @@ class CudaTextPrinter {
       meet(ir::Meeting::workers);
       line("letter_is_open(launch);");
       line("const u64* const call = opened_letter(launch, group);");
-      line("const u64* const table = call + table_of(group);");
-      line("if (rows_before(call, group).count) {");
-      scoped([&] { line("move_rows(rows_before(call, group), worker);"), meet(ir::Meeting::workers); });
-      buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "table");
+      line("const u64* const head = call + part_of(group);");
+      line("const u64* const table = head + head_words;");
+      call_ = "call";
+      line("if (", rows("before"), ".count) {");
+      scoped([&] { line("move_rows(", rows("before"), ", worker);"), meet(ir::Meeting::workers); });
+      buffers([&](const ir::Buffer& b) { return !is_weight(b) && !ir::is_on_chip(b->scope); }, "table", "load");
       bring_structure();
       stmt(split.rest);
-      line("if (rows_after(call, group).count) {");
-      scoped([&] { move_rows_after(split.rest, "rows_after(call, group)"); });
+      line("if (", rows("after"), ".count) {");
+      scoped([&] { move_rows_after(split.rest); });
       line("end_call(launch);");
     });
     if (options_.barrier == CudaBarrier::cluster) line("sync_cluster();");
@@ -124,78 +128,9 @@ class CudaTextPrinter {
     return s.as<ir::Prefetch>() && before;
   }
 
-  void move_rows_after(const ir::Stmt& program, const char* rows) {
+  void move_rows_after(const ir::Stmt& program) {
     if (!have_met(program, true)) meet(ir::Meeting::workers);
-    line("move_rows(", rows, ", worker);");
-  }
-
-  void heading() {
-    line("const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;");
-  }
-
-  /// Those buffers for which `wanted(buffer)`: in shared memory, or where the array `table` says.
-  template <class Wanted>
-  void buffers(const Wanted& wanted, const char* table) {
-    for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
-      const ir::Buffer& buffer = program_.buffers[i];
-      if (!wanted(buffer)) continue;
-      if (buffer->dtype == DType::boolean) refuse_cuda("buffer " + buffer->name + " of booleans");
-      const std::string name = "b" + std::to_string(i), type(cuda_scalar(buffer->dtype));
-      names_.emplace(buffer.id(), name);
-      if (ir::is_on_chip(buffer->scope)) {
-        mirrors_ |= buffer->scope == ir::Scope::mirrored && options_.blocks > 1;
-        if (chip_bytes_ == 0) line("SHARED(chip);");
-        line(type, "* const ", name, " = (", type, "*)(chip + ", std::to_string(chip_bytes_), ");");
-        chip_bytes_ += ir::chip_bytes(*buffer);
-      } else {
-        const std::string pointer = (is_invariant(buffer) ? "const " : "") + type + "*";
-        const auto entry = [&](std::size_t at) {
-          return std::string("load(") + table + ", " + std::to_string(at) + ")";
-        };
-        const std::string first = entry(i);
-        line(pointer, " const ", name, " = (", pointer, ")",
-             part_.is_own(i) ? "(" + first + " + worker * " + entry(part_.step(i)) + ")" : first, ";");
-      }
-    }
-  }
-
-  /// Brings the linearizer's arrays to shared memory if they have room there: at each level they are read one after the
-  /// other before anything else can begin, and barriers of blocks empty the L1 cache.
-  void bring_structure() {
-    const std::int64_t room = room_for_structure(program_, options_.shared_bytes);
-    if (!room) return;
-    const auto counts = std::find_if(program_.buffers.begin(), program_.buffers.end(),
-                                     [](const ir::Buffer& buffer) { return is_counts(*buffer); });
-    const std::string first = name_of(*counts);
-    if (chip_bytes_ == 0) line("SHARED(chip);");
-    line("char* const structure = chip + ", std::to_string(chip_bytes_), ";");
-    line("const int structure_bytes = load(", first, ", ", std::to_string(cuda_bytes_behind_counts), ");");
-    line("const bool brought = structure_bytes && structure_bytes <= ", std::to_string(room), ";");
-    line("if (brought) bring_near(structure, ", first, ", structure_bytes);");
-    line("sync_block();");
-    for (const ir::Buffer& buffer : program_.buffers) {
-      if (!is_structure(*buffer)) continue;
-      std::string& name = names_.find(buffer.id())->second;
-      line("const int* const s", name, " = brought ? (const int*)(structure + ((const char*)", name, " - (const char*)",
-           first, ")) : ", name, ";");
-      name = "s" + name;
-    }
-    structure_brought_ = true;
-    chip_bytes_ += room;
-  }
-
-  void barrier_words() {
-    const int words = cuda_barrier_words(options_.barrier, options_.blocks);
-    if (!words) return;
-    const std::string own = "launch.words + group * " + std::to_string(words);
-    line("Group own = {", own, ", launch.fault, group, first_turn(", own, ", worker)};");
-  }
-
-  template <class... Parts>
-  void line(const Parts&... parts) {
-    text_.append(std::size_t(2 * depth_), ' ');
-    ((text_ += parts), ...);
-    text_ += '\n';
+    line("move_rows(", rows("after"), ", worker);");
   }
 
   std::string fresh(char stem) { return stem + std::to_string(next_++); }
@@ -559,27 +494,13 @@ class CudaTextPrinter {
     return index.text;
   }
 
-  const std::string& name_of(const ir::Buffer& buffer) const {
-    const auto found = names_.find(buffer.id());
-    if (found == names_.end()) refuse_cuda("buffer " + buffer->name + " is not the program's");
-    return found->second;
-  }
-
-  const ir::Program& program_;
-  const CudaTextOptions& options_;
-  const CudaPart part_;
   bool resident_ = false;
-  bool mirrors_ = false;          // blocks write to each other's shared memory
   int weights_in_registers_ = 0;  // of a thread
-  std::string text_;
-  PointerMap<std::string> names_;
   Memo memo_;
   Vector<Quad> quads_;       // of the statements around
   Vector<Row> rows_;         // which have pointers
   Vector<ir::Expr> places_;  // in rows: no part of the program, and `memo_` knows them by where they are
-  int next_ = 0, depth_ = 1;
-  std::int64_t chip_bytes_ = 0;
-  bool structure_brought_ = false;
+  int next_ = 0;
   bool index_fixed_ = true;
 };
 

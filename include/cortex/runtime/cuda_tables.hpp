@@ -65,7 +65,7 @@ class CudaTableRun {
       }
       memory_.push_back(weights[b] ? weights[b] : memory_of(buffer));
       table[b] = memory_[b]->at();
-      if (part.is_own(b)) table[part.step(b)] = weights[b] ? 0 : memory_[b]->size() / blocks_;
+      if (part.is_own(b)) table[part.step(b)] = memory_[b]->size() / blocks_;
     }
   }
 
@@ -95,7 +95,8 @@ class CudaTableRun {
     device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
       return d.MemcpyHtoDAsync(part->at(), pointers.data(), pointers.size() * sizeof(jit::CudaPointer), stream_);
     });
-    codegen::CudaLaunch launch{part->at(), barrier->at() + alignment, barrier->at()};
+    codegen::CudaLaunch launch;
+    launch.call = part->at(), launch.words = barrier->at() + alignment, launch.fault = barrier->at();
     void* parameters[] = {&launch};
     LaunchAttributes attributes;
     const jit::cuda::LaunchConfig config = launch_config(code, 1, stream_, attributes);

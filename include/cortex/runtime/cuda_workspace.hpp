@@ -121,7 +121,8 @@ class CudaWorkspace {
     provide_landing(landing);
     if (way_ == CudaWay::transfer) provide_words();
     write_upload();
-    counters_.bytes_up = upload_bytes_;
+    with_launch_ = way_ == CudaWay::transfer && roots_at_ <= source_->code->text.with_launch ? roots_at_ : 0;
+    counters_.bytes_up = with_launch_ ? with_launch_ : upload_bytes_;
   }
 
   /// The call as a letter, and where it goes on the device.
@@ -168,7 +169,13 @@ class CudaWorkspace {
     config.block[0] = unsigned(codegen::cuda_gather_threads), config.block[1] = config.block[2] = 1;
     config.stream = stream;
     in_order(stream, [&] {
-      if (way_ == CudaWay::letter) send_roots(stream);
+      // What only this kernel reads, or what came with another launch.
+      if (way_ == CudaWay::letter || with_launch_) {
+        const std::size_t from = with_launch_ ? 0 : roots_at_,
+                          bytes = roots_at_ + num_roots_ * sizeof(GatheredRoot) - from;
+        counters_.bytes_up += bytes;
+        send_up(from, bytes, stream);
+      }
       device_->call("a kernel's launch",
                     [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
     });
@@ -293,11 +300,14 @@ class CudaWorkspace {
 
   void send(jit::CudaHandle function, jit::CudaHandle stream) {
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
-    device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(upload_.at(), staging_.data(), upload_bytes_, stream);
-    });
-    codegen::CudaLaunch launch{upload_.at(), words_.at() + fault_bytes, words_.at(), !moves_.empty(), num_landed_ > 0};
-    void* parameters[] = {&launch};
+    launch_.call = upload_.at(), launch_.words = words_.at() + fault_bytes, launch_.fault = words_.at();
+    launch_.before = !moves_.empty(), launch_.after = num_landed_ > 0;
+    launch_.with_launch = std::int32_t(with_launch_);
+    if (with_launch_)
+      std::memcpy(launch_.in, staging_.data(), with_launch_);
+    else
+      send_up(0, upload_bytes_, stream);
+    void* parameters[] = {&launch_};
     LaunchAttributes attributes;
     const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attributes);
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
@@ -459,19 +469,16 @@ class CudaWorkspace {
     for (std::size_t g = 0; g < num_groups_; ++g) {
       if (way_ == CudaWay::letter) at = part_at(g) + part;
       const std::size_t begin = at;
-      std::int32_t* behind_counts = nullptr;
+      std::size_t structure = 0;  // bytes of what may be brought near
       for (const Link& link : links_) {
         const LinkedArray from = array(g, link);
         if (from.bytes) std::memcpy(staging_.data() + at, from.data, from.bytes);
         std::memset(staging_.data() + at + from.bytes, 0, slack_bytes);
         pointer(g, link.buffer) = upload_.at() + at;
-        if (link.source == Source::counts)
-          behind_counts = reinterpret_cast<std::int32_t*>(staging_.data() + at) + codegen::cuda_bytes_behind_counts;
         at += aligned(from.bytes + slack_bytes, line_bytes);
-        if (behind_counts && codegen::is_structure(*buffers[std::size_t(link.buffer)]))
-          *behind_counts = std::int32_t(std::min(at - begin, std::size_t(INT32_MAX)));
+        if (codegen::is_structure(*buffers[std::size_t(link.buffer)])) structure = at - begin;
       }
-      at = write_rows(g, begin, at);
+      at = write_rows(g, begin, structure, at);
       std::memcpy(staging_.data() + part_at(g), pointers_.data() + part_of(g), part_.words() * sizeof pointers_[0]);
     }
     write_roots();
@@ -520,12 +527,13 @@ class CudaWorkspace {
   }
   /// The head of a group's part, and after its arrays, which end at `at`, the rows to be moved. Returns where they
   /// end.
-  std::size_t write_rows(std::size_t group, std::size_t begin, std::size_t at) {
+  std::size_t write_rows(std::size_t group, std::size_t begin, std::size_t structure, std::size_t at) {
     const std::size_t before = first_move_[group + 1] - first_move_[group], rows = num_rows_of(group);
     const std::size_t end = at + aligned(rows * sizeof(Move), line_bytes);
     jit::CudaPointer* const head = pointers_.data() + part_of(group);
     head[0] = begin - part_at(group) + part_of(group) * sizeof head[0];  // from where its part would be in a transfer
-    head[1] = end - begin, head[2] = before, head[3] = rows - before;
+    head[1] = end - begin, head[2] = before | std::uint64_t(rows - before) << 32;
+    head[3] = structure <= INT32_MAX ? structure : 0;
     Move* to = reinterpret_cast<Move*>(staging_.data() + end) - rows;
     for (std::size_t m = 0; m < before; ++m) *to++ = moves_[first_move_[group] + m];
     const StateView& state = first_state();
@@ -537,11 +545,9 @@ class CudaWorkspace {
     }
     return end;
   }
-  void send_roots(jit::CudaHandle stream) {
-    counters_.bytes_up += num_roots_ * sizeof(GatheredRoot);
-    device_->call("the copy of a call's roots", [&](const jit::CudaDriver& d) {
-      return d.MemcpyHtoDAsync(upload_.at() + roots_at_, staging_.data() + roots_at_, num_roots_ * sizeof(GatheredRoot),
-                               stream);
+  void send_up(std::size_t from, std::size_t bytes, jit::CudaHandle stream) {
+    device_->call("the copy of a call's arrays", [&](const jit::CudaDriver& d) {
+      return d.MemcpyHtoDAsync(upload_.at() + from, staging_.data() + from, bytes, stream);
     });
   }
 
@@ -574,7 +580,9 @@ class CudaWorkspace {
   CudaRoots given_roots_;
   Vector<Move> moves_;
   std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0;
-  std::size_t stride_ = 0;      // of slots of letters
+  std::size_t stride_ = 0;       // of slots of letters
+  std::size_t with_launch_ = 0;  // bytes that come with the launch and not in a transfer
+  codegen::CudaLaunch launch_;
   std::size_t num_landed_ = 0;  // roots whose first state the kernel writes to the host
   CudaWay way_ = CudaWay::transfer;
   Vector<std::size_t> first_move_;          // [groups + 1]

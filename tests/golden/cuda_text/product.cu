@@ -9,11 +9,13 @@ struct Launch {
   const u64* call;
   u64* words;
   volatile int* fault;
-  int before, after;
+  int before, after, with_launch;
+  Wide in[253];
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  const u64* const table = launch.call + table_of(group);
+  const u64* const head = launch.call + part_of(group);
+  const u64* const table = head + head_words;
   const float* const b0 = (const float*)load(table, 0);
   const int* const b1 = (const int*)load(table, 1);
   float* const b2 = (float*)load(table, 2);
@@ -21,7 +23,7 @@ KERNEL(cortex_kernel, THREADS) {
   float* const b3 = (float*)(chip + 0);
   Group own = {launch.words + group * 8, launch.fault, group, first_turn(launch.words + group * 8, worker)};
   if (launch.before) {
-    move_rows(rows_before(launch.call, group), worker);
+    move_rows(rows_before(head, end_of(launch.call, head, false)), worker);
     sync_grid(own, worker);
   }
   const int v0 = worker * 64;
@@ -53,6 +55,6 @@ KERNEL(cortex_kernel, THREADS) {
   }
   if (launch.after) {
     sync_grid(own, worker);
-    move_rows(rows_after(launch.call, group), worker);
+    move_rows(rows_after(head, end_of(launch.call, head, false)), worker);
   }
 }

@@ -9,43 +9,47 @@ struct Launch {
   const u64* call;
   u64* words;
   volatile int* fault;
-  int before, after;
+  int before, after, with_launch;
+  Wide in[253];
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  const u64* const table = launch.call + table_of(group);
-  float* const b0 = (float*)load(table, 0);
   SHARED(chip);
+  bring_part(chip + 3072, launch.call, launch.with_launch ? launch.in : 0, group);
+  sync_block();
+  const u64* const head = (const u64*)(chip + 3072);
+  const u64* const table = head + head_words;
+  float* const b0 = (float*)load_chip(table, 0);
   float* const b1 = (float*)(chip + 0);
-  const float* const b2 = (const float*)load(table, 2);
-  const int* const b3 = (const int*)load(table, 3);
+  const float* const b2 = (const float*)load_chip(table, 2);
+  const int* const b3 = (const int*)load_chip(table, 3);
   float* const b4 = (float*)(chip + 512);
-  const float* const b5 = (const float*)load(table, 5);
-  const float* const b6 = (const float*)load(table, 6);
-  const int* const b7 = (const int*)load(table, 7);
-  const float* const b8 = (const float*)load(table, 8);
-  float* const b9 = (float*)load(table, 9);
-  const int* const b10 = (const int*)load(table, 10);
-  const int* const b11 = (const int*)load(table, 11);
-  const int* const b12 = (const int*)load(table, 12);
-  const int* const b13 = (const int*)load(table, 13);
+  const float* const b5 = (const float*)load_chip(table, 5);
+  const float* const b6 = (const float*)load_chip(table, 6);
+  const int* const b7 = (const int*)load_chip(table, 7);
+  const float* const b8 = (const float*)load_chip(table, 8);
+  float* const b9 = (float*)load_chip(table, 9);
+  const int* const b10 = (const int*)load_chip(table, 10);
+  const int* const b11 = (const int*)load_chip(table, 11);
+  const int* const b12 = (const int*)load_chip(table, 12);
+  const int* const b13 = (const int*)load_chip(table, 13);
   float* const b14 = (float*)(chip + 1792);
-  float* const b15 = (float*)(load(table, 15) + worker * load(table, 16));
+  float* const b15 = (float*)(load_chip(table, 15) + worker * load_chip(table, 16));
+  const int bytes = launch.with_launch ? (int)load_row(head, 1) : (int)load_row(head, 3);
+  const bool brought = launch.with_launch || (bytes && bytes <= 8016);
+  if (brought) bring_arrays(chip + 3248, launch.call, launch.with_launch ? launch.in : 0, head, bytes);
+  sync_block();
+  const char* const structure = brought ? chip + 3248 : (const char*)b3;
+  const int* const sb3 = (const int*)(structure + ((const char*)b3 - (const char*)b3));
+  const int* const sb7 = (const int*)(structure + ((const char*)b7 - (const char*)b3));
+  const int* const sb10 = (const int*)(structure + ((const char*)b10 - (const char*)b3));
+  const int* const sb11 = (const int*)(structure + ((const char*)b11 - (const char*)b3));
+  const int* const sb12 = (const int*)(structure + ((const char*)b12 - (const char*)b3));
+  const int* const sb13 = (const int*)(structure + ((const char*)b13 - (const char*)b3));
   if (launch.before) {
-    move_rows(rows_before(launch.call, group), worker);
+    move_rows(rows_before(head, end_of(launch.call, head, launch.with_launch)), worker);
     sync_cluster();
   }
-  char* const structure = chip + 3072;
-  const int structure_bytes = load(b3, 6);
-  const bool brought = structure_bytes && structure_bytes <= 8192;
-  if (brought) bring_near(structure, b3, structure_bytes);
-  sync_block();
-  const int* const sb3 = brought ? (const int*)(structure + ((const char*)b3 - (const char*)b3)) : b3;
-  const int* const sb7 = brought ? (const int*)(structure + ((const char*)b7 - (const char*)b3)) : b7;
-  const int* const sb10 = brought ? (const int*)(structure + ((const char*)b10 - (const char*)b3)) : b10;
-  const int* const sb11 = brought ? (const int*)(structure + ((const char*)b11 - (const char*)b3)) : b11;
-  const int* const sb12 = brought ? (const int*)(structure + ((const char*)b12 - (const char*)b3)) : b12;
-  const int* const sb13 = brought ? (const int*)(structure + ((const char*)b13 - (const char*)b3)) : b13;
   sync_cluster();
   UNROLL("unroll 8")
   for (int i0 = 0; i0 < 4; ++i0) {
@@ -384,7 +388,7 @@ KERNEL(cortex_kernel, THREADS) {
     sync_cluster();
   }
   if (launch.after) {
-    move_rows(rows_after(launch.call, group), worker);
+    move_rows(rows_after(head, end_of(launch.call, head, launch.with_launch)), worker);
   }
   sync_cluster();
 }

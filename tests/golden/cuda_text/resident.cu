@@ -16,9 +16,10 @@ KERNEL(cortex_resident, THREADS) {
     sync_grid(own, worker);
     letter_is_open(launch);
     const u64* const call = opened_letter(launch, group);
-    const u64* const table = call + table_of(group);
-    if (rows_before(call, group).count) {
-      move_rows(rows_before(call, group), worker);
+    const u64* const head = call + part_of(group);
+    const u64* const table = head + head_words;
+    if (rows_before(head, end_of(call, head, false)).count) {
+      move_rows(rows_before(head, end_of(call, head, false)), worker);
       sync_grid(own, worker);
     }
     const int* const b1 = (const int*)load(table, 1);
@@ -46,8 +47,8 @@ KERNEL(cortex_resident, THREADS) {
       store(b2, v15, v17);
       sync_grid(own, worker);
     }
-    if (rows_after(call, group).count) {
-      move_rows(rows_after(call, group), worker);
+    if (rows_after(head, end_of(call, head, false)).count) {
+      move_rows(rows_after(head, end_of(call, head, false)), worker);
     }
     end_call(launch);
   }

@@ -9,39 +9,43 @@ struct Launch {
   const u64* call;
   u64* words;
   volatile int* fault;
-  int before, after;
+  int before, after, with_launch;
+  Wide in[253];
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
-  const u64* const table = launch.call + table_of(group);
-  float* const b0 = (float*)load(table, 0);
   SHARED(chip);
+  bring_part(chip + 11264, launch.call, launch.with_launch ? launch.in : 0, group);
+  sync_block();
+  const u64* const head = (const u64*)(chip + 11264);
+  const u64* const table = head + head_words;
+  float* const b0 = (float*)load_chip(table, 0);
   unsigned short* const b1 = (unsigned short*)(chip + 0);
-  const unsigned short* const b2 = (const unsigned short*)load(table, 2);
-  const int* const b3 = (const int*)load(table, 3);
+  const unsigned short* const b2 = (const unsigned short*)load_chip(table, 2);
+  const int* const b3 = (const int*)load_chip(table, 3);
   float* const b4 = (float*)(chip + 1024);
-  const float* const b5 = (const float*)load(table, 5);
-  const int* const b6 = (const int*)load(table, 6);
-  const int* const b7 = (const int*)load(table, 7);
-  const int* const b8 = (const int*)load(table, 8);
-  const int* const b9 = (const int*)load(table, 9);
-  const int* const b10 = (const int*)load(table, 10);
-  const float* const b11 = (const float*)load(table, 11);
+  const float* const b5 = (const float*)load_chip(table, 5);
+  const int* const b6 = (const int*)load_chip(table, 6);
+  const int* const b7 = (const int*)load_chip(table, 7);
+  const int* const b8 = (const int*)load_chip(table, 8);
+  const int* const b9 = (const int*)load_chip(table, 9);
+  const int* const b10 = (const int*)load_chip(table, 10);
+  const float* const b11 = (const float*)load_chip(table, 11);
+  const int bytes = launch.with_launch ? (int)load_row(head, 1) : (int)load_row(head, 3);
+  const bool brought = launch.with_launch || (bytes && bytes <= 8064);
+  if (brought) bring_arrays(chip + 11392, launch.call, launch.with_launch ? launch.in : 0, head, bytes);
+  sync_block();
+  const char* const structure = brought ? chip + 11392 : (const char*)b3;
+  const int* const sb3 = (const int*)(structure + ((const char*)b3 - (const char*)b3));
+  const int* const sb6 = (const int*)(structure + ((const char*)b6 - (const char*)b3));
+  const int* const sb7 = (const int*)(structure + ((const char*)b7 - (const char*)b3));
+  const int* const sb8 = (const int*)(structure + ((const char*)b8 - (const char*)b3));
+  const int* const sb9 = (const int*)(structure + ((const char*)b9 - (const char*)b3));
+  const int* const sb10 = (const int*)(structure + ((const char*)b10 - (const char*)b3));
   if (launch.before) {
-    move_rows(rows_before(launch.call, group), worker);
+    move_rows(rows_before(head, end_of(launch.call, head, launch.with_launch)), worker);
     sync_block();
   }
-  char* const structure = chip + 11264;
-  const int structure_bytes = load(b3, 6);
-  const bool brought = structure_bytes && structure_bytes <= 8192;
-  if (brought) bring_near(structure, b3, structure_bytes);
-  sync_block();
-  const int* const sb3 = brought ? (const int*)(structure + ((const char*)b3 - (const char*)b3)) : b3;
-  const int* const sb6 = brought ? (const int*)(structure + ((const char*)b6 - (const char*)b3)) : b6;
-  const int* const sb7 = brought ? (const int*)(structure + ((const char*)b7 - (const char*)b3)) : b7;
-  const int* const sb8 = brought ? (const int*)(structure + ((const char*)b8 - (const char*)b3)) : b8;
-  const int* const sb9 = brought ? (const int*)(structure + ((const char*)b9 - (const char*)b3)) : b9;
-  const int* const sb10 = brought ? (const int*)(structure + ((const char*)b10 - (const char*)b3)) : b10;
   UNROLL("unroll 8")
   for (int i0 = 0; i0 < 2; ++i0) {
     const int v1 = i0 * 32;
@@ -344,6 +348,6 @@ KERNEL(cortex_kernel, THREADS) {
     sync_block();
   }
   if (launch.after) {
-    move_rows(rows_after(launch.call, group), worker);
+    move_rows(rows_after(head, end_of(launch.call, head, launch.with_launch)), worker);
   }
 }
