@@ -258,7 +258,8 @@ class CudaResident final : public CudaDevice::Occupant {
   /// Until the kernel has served a number, or has ended before. Looks again and again at first, as calls take some tens
   /// of microseconds, then lets other threads run.
   Answer wait(std::uint64_t number) {
-    constexpr std::int64_t longest = 50000;  // ns, of a pause
+    // The system wakes a thread some 60 us late: a call that takes less than the former should not wait for that.
+    constexpr std::int64_t long_call_ns = 2'000'000, longest = 50'000;  // the latter of a pause
     const std::int64_t start = now_ns();
     std::int64_t asked = start;
     for (;;) {
@@ -272,7 +273,7 @@ class CudaResident final : public CudaDevice::Occupant {
       asked = now;
       if (has_gone()) return end_of(number);
       if (double(now - start) > options_.patience_ms * 1e6) fail_stuck(no_answer());
-      if (now - start < 10 * spin_ns) {
+      if (now - start < long_call_ns) {
         ::sched_yield();
       } else {
         const timespec pause{0, long(std::min((now - start) / 16, longest))};

@@ -1,4 +1,4 @@
-// The memory of one call on a device: what goes up in one transfer, the tensors, and an event after the kernel.
+// The memory of one call on a device: what goes up, the tensors, and an event after the kernel.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct CudaRoots {
   }
 };
 
-/// How a call comes to the device: one transfer brings it before a launch, or a kernel that stays there fetches it
+/// How a call comes to the device: with its launch or in one transfer before, or a kernel that stays there fetches it
 /// (`codegen::CudaMail`).
 enum class CudaWay { transfer, letter };
 
@@ -140,8 +140,8 @@ class CudaWorkspace {
   /// The first state of the roots if the kernel writes it to the host, a row each; else null.
   const std::byte* landed() const { return num_landed_ ? landed_.data() : nullptr; }
 
-  /// Sends the arrays up and launches the kernel, on `stream`, after what this workspace has been used for so far.
-  /// Does not wait, allocates nothing, and can be captured into a graph.
+  /// Launches the kernel, with what the call brings or after sending it up, on `stream`, after what this workspace has
+  /// been used for so far. Does not wait, allocates nothing, and can be captured into a graph.
   void launch(jit::CudaHandle function, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
     in_order(stream, [&] { send(function, stream); });
