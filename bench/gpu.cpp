@@ -70,8 +70,8 @@ std::string shape_of(const cortex::runtime::CudaExecutable& code) {
 }
 
 /// Threads of the host, the same for all models.
-std::shared_ptr<cortex::Workers> pool(int threads) {
-  static const auto made = std::make_shared<cortex::Workers>(threads);
+std::shared_ptr<cortex::Workers> pool() {
+  static const auto made = std::make_shared<cortex::Workers>(7);
   return made;
 }
 
@@ -98,7 +98,7 @@ class Compiled : public OnGpu {
         on_(model_.to(device)),
         timed_on_(timed_.to(device)) {
     if (way_.on_device) bind_on_device(weights);
-    if (way_.helpers) model_.use(pool(way_.helpers)), timed_.use(pool(way_.helpers));
+    if (way_.helped) model_.use(pool()), timed_.use(pool());
   }
 
   void run(const Roots& roots, float* out) override {

@@ -18,7 +18,7 @@ struct Way {
   cortex::GpuSchedule gpu{};
   bool on_device = false;  // weights come from the device's memory, and results go there before they come to the host
   bool stays = false;      // the kernel, from one call to the next: none is launched
-  int helpers = 0;         // threads of the host that number nodes beside the caller
+  bool helped = false;     // by threads of the host that number nodes beside the caller
   bool ablation = false;   // only where it is asked for
   cortex::Schedule (*recursion)(const std::string& model) = [](const std::string&) {
     return cortex::Schedule::standard();
@@ -57,7 +57,7 @@ inline const std::vector<Way>& all_ways() {
       {.name = "cortex_tables", .recursion = [](const std::string&) { return Schedule::standard().tabulate(); }},
       {.name = "cortex_on_device", .on_device = true},
       {.name = "cortex_served", .stays = true},
-      {.name = "cortex_helped", .helpers = 7},
+      {.name = "cortex_helped", .helped = true},
       {.name = "cortex_unfused",
        .ablation = true,
        .recursion = [](const std::string&) { return Schedule::standard().fuse_nothing(); }},

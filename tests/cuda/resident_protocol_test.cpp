@@ -156,6 +156,18 @@ TEST_CASE("calls that lie in different memory, as where results are kept, are se
   CHECK(s.fake.problem == "");
 }
 
+TEST_CASE("a large call leaves no room of its size to each group of those after it", "[cuda]") {
+  Stay s;
+  const ResidentFake resident = s.on->resident();
+  const Items chain = forest(Shape::sequence, 1, 3000, 9);
+  const auto held = [&](const std::vector<const Item*>& roots) { return resident(roots).counters().device_bytes; };
+  const std::size_t large = held(chain.roots);
+  CHECK(held(s.b.items.roots) == large);
+  CHECK(s.serves(resident));
+  CHECK(held(chain.roots) == large);
+  CHECK(s.fake.problem == "");
+}
+
 TEST_CASE("what others give back while a kernel stays is given back when it has ended", "[cuda]") {
   Stay s;
   const cuda::Device device(s.fake.device());

@@ -32,6 +32,8 @@ TEST_CASE("tiles that no machine has are refused", "[schedule][refusal]") {
   CHECK_THROWS_WITH(interpreted(Schedule{}.tile_vectors(-1)), Contains("tile_vectors: -1 were asked for"));
   CHECK_THROWS_WITH(interpreted(Schedule{}.tile_gates(17)), Contains("tile_gates: 17 were asked for"));
   CHECK_THROWS_WITH(interpreted(Schedule{}.tile_rows(2).loops(Loops{})), Contains("with loops() there are none"));
+  CHECK_THROWS_WITH(interpreted(Schedule{}.fuse_nothing().loops(Loops{})),
+                    Contains("fuse_nothing() is about the compiler's own loops"));
   CHECK_THROWS_WITH(
       interpreted(Schedule{}.alternate_sweeps().loops(Loops{})),
       Contains("alternate_sweeps and sweep_forward shape the compiler's own tiles; with loops() there are none"));

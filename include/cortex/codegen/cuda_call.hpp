@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cortex/base/error.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/program.hpp"
 
@@ -38,7 +39,10 @@ class CudaPart {
   std::size_t buffers() const { return buffers_; }
   std::size_t own() const { return num_own_; }
   /// In the table, which begins at `head`: how far it is from one block's to the next's, of a buffer of that kind.
-  std::size_t step(std::size_t buffer) const { return buffers_ + step_[buffer]; }
+  std::size_t step(std::size_t buffer) const {
+    if (!is_own(buffer)) throw Error(Code::internal, "a buffer of all blocks has no step from one to the next");
+    return buffers_ + step_[buffer];
+  }
   bool is_own(std::size_t buffer) const { return step_[buffer] != none; }
 
   static constexpr std::size_t head = 4;

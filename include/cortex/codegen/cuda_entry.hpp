@@ -28,7 +28,7 @@ class CudaEntry {
 
   /// Finds the call, and brings the group's part to shared memory if there is room: pointers that lie there take fewer
   /// registers, and it may have come with the launch.
-  void take_call() {
+  void find_call() {
     part_bytes_ = room_for_part(program_, options_.shared_bytes);
     if (!part_bytes_) return line("const u64* const head = launch.call + part_of(group);");
     std::int64_t near = 0;

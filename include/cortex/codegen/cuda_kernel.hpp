@@ -75,6 +75,9 @@ inline std::int64_t room_for_part(const ir::Program& program, std::int64_t share
   return bytes + least <= room_for_structure(program, shared_bytes) ? bytes : 0;
 }
 
+static_assert(sizeof(CudaLaunch) == 4096 && offsetof(CudaLaunch, in) == 48 && cuda_most_with_launch % 16 == 0,
+              "the text of a kernel has the same, and no driver takes more");
+
 /// How large a call may be that comes with its launch: it is read in shared memory, where all that it brings has to be
 /// the linearizer's arrays. 0: none does.
 inline std::size_t most_with_launch(const ir::Program& program, std::int64_t shared_bytes) {

@@ -11,6 +11,9 @@ namespace cortex::codegen {
 inline constexpr std::string_view cuda_device_prelude =
     "// ---- the hardware ----\n"
     "#define DEVICE inline __device__ __attribute__((always_inline))\n"
+    "#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1107\n"  // which copies parameters that are indexed
+    "#define __grid_constant__\n"
+    "#endif\n"
     "#define KERNEL(name, threads) \\\n"
     "  extern \"C\" __global__ void __launch_bounds__(threads, 1) name(const __grid_constant__ Launch launch)\n"
     "#define UNROLL(how) _Pragma(how)\n"

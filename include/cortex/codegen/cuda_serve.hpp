@@ -61,8 +61,9 @@ struct CudaMail {
 inline constexpr std::uint64_t cuda_letter_has_moved = 1 << 15;
 inline constexpr int cuda_most_resident_groups = (1 << 15) - 1;
 
-/// How many bytes of a slot are read before it is known how many are to be.
-inline constexpr std::size_t cuda_first_piece(int threads) { return 16 * std::size_t(threads); }
+/// How many bytes of a slot are read before it is known how many are to be: 16 for each thread, and no more than most
+/// slots have.
+inline constexpr std::size_t cuda_first_piece(int threads) { return 16 * std::size_t(threads < 256 ? threads : 256); }
 
 /// What the kernel writes.
 struct CudaAnswers {
@@ -189,25 +190,29 @@ DEVICE void end_call(const Launch& launch) {
 }
 
 // Of a group's first block. Copies the group's slot of the letter, which all of the group have when it has met: a piece
-// for each thread, the first of which begins with how much there is, and then the rest. A load waits for the bus and
+// for each thread, up to 256, the first of which begins with how much there is, and then the rest. A load waits for the bus and
 // back, and a store for its load: so a thread has several loads on their way before the first store.
 DEVICE void open_letter(const Launch& launch, int group) {
   const u64 slot = group * load(launch.desk, stride);
   const Wide* const from = (const Wide*)(load(launch.desk, letter) + slot);
   Wide* const to = (Wide*)(load(launch.desk, room) + slot);
   u64* const state = state_of(launch);
-  const Wide first = load_far(from, thread_number());
-  store(to, thread_number(), first);
+  constexpr int at_first = THREADS < 256 ? THREADS : 256;
+  Wide first = {};
+  if (thread_number() < at_first) {
+    first = load_far(from, thread_number());
+    store(to, thread_number(), first);
+  }
   bool more = false;
   if (thread_number() == 0) {
     const u64 count = (first.low + first.high) / 16 - part_of(group) / 2;
     store(state, State::pieces, count);
-    more = count > THREADS;
+    more = count > at_first;
   }
   if (!sync_block_or(more)) return;
   const long long count = (long long)load(state, State::pieces);
   constexpr int at_once = 8;
-  for (long long i = THREADS + thread_number(); i < count; i += at_once * THREADS) {
+  for (long long i = at_first + thread_number(); i < count; i += at_once * THREADS) {
     Wide piece[at_once];
     UNROLL("unroll")
     for (int k = 0; k < at_once; ++k)

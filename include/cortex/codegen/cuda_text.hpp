@@ -43,7 +43,7 @@ class CudaTextPrinter : CudaEntry {
 
   CudaText text() {
     heading();
-    take_call();
+    find_call();
     line("const u64* const table = head + head_words;");
     buffers([](const ir::Buffer&) { return true; }, "table", part_bytes_ ? "load_chip" : "load");
     barrier_words();
@@ -72,8 +72,8 @@ class CudaTextPrinter : CudaEntry {
     result.kernel =
         "\n// ---- the program ----\nstruct Launch {\n  const u64* call;\n  u64* words;\n  volatile int* fault;\n  "
         "int before, after, with_launch;\n  Wide in[" +
-        std::to_string(cuda_most_with_launch / 16) + "];\n};\n" + std::string("KERNEL(cortex_kernel, THREADS) {\n") +
-        text_ + "}\n";
+        std::to_string(result.with_launch ? cuda_most_with_launch / 16 : 1) + "];\n};\n" +
+        std::string("KERNEL(cortex_kernel, THREADS) {\n") + text_ + "}\n";
     return result;
   }
 

@@ -330,7 +330,7 @@ struct Schedule {
   }
 
   /// Each operator has loops of its own, and its values at all nodes lie in memory, as where operators are calls of a
-  /// library: what fusion saves (paper section 7.3). Not for `loops`, which begin with no fusion.
+  /// library: what fusion saves (paper section 7.3). Refused with `loops`, where nothing is fused but by their steps.
   [[nodiscard]] Schedule fuse_nothing() const {
     return with([](Schedule& s) { s.fuses = false; });
   }

@@ -87,6 +87,9 @@ inline void check_count(const char* decision, int count, int most) {
 inline void check_common(const Schedule& schedule) {
   check_count("groups", schedule.num_groups, Schedule::most_workers);
   check_tabulating(schedule);
+  if (schedule.by_hand && !schedule.fuses)
+    throw Error(Code::invalid_schedule,
+                "fuse_nothing() is about the compiler's own loops; with loops() nothing is fused but by their steps");
 }
 
 inline void check_schedule(const Schedule& schedule) {

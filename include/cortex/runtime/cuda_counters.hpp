@@ -16,7 +16,8 @@ namespace cortex::runtime {
 struct CudaCounters {
   int launches = 0;               // of kernels: one each time that the call is made, one more if rows come from tables,
                                   // and one for each `roots_into`
-  std::size_t bytes_up = 0;       // of structure that each launch sends to the device
+  std::size_t bytes_up = 0;       // of structure that each launch sends to the device, or has in its parameters; what
+                                  // came so goes up again, and is counted, with each `roots_into`
   std::size_t bytes_down = 0;     // of results that have been copied to the host
   std::size_t device_bytes = 0;   // that the call holds on the device, beside the weights, which calls share
   std::int64_t linearize_ns = 0;  // by the host's clock: nodes are numbered, and what goes up is laid out; weights that

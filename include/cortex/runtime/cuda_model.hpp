@@ -375,8 +375,9 @@ class Model {
   }
 
   /// Lets later calls share the threads of `workers` while they number nodes: those of several roots, where that takes
-  /// longer than to wake threads that sleep, as far as calls before them tell. Null: the caller alone numbers them, as
-  /// at first. May be called while other threads call.
+  /// longer than to wake threads that sleep, as far as calls before them tell. Accessors that are functions then run on
+  /// several threads at once, also for a node that several groups reach. Null: the caller alone numbers them, as at
+  /// first. May be called while other threads call.
   Model& use(std::shared_ptr<Workers> workers) {
     source_->workers.replace([&](const std::shared_ptr<Workers>&) { return std::move(workers); });
     return *this;

@@ -1,15 +1,32 @@
-// What a call sends to a device: the linearizer's arrays of each group, and the table of where each buffer is.
+// What a call for a device is made of: its roots by group, and the linearizer's arrays of each.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
+#include "cortex/base/vector.hpp"
 #include "cortex/runtime/counts.hpp"
+#include "cortex/runtime/groups.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/structure/arrays.hpp"
+#include "cortex/structure/workspace.hpp"
 
 namespace cortex::runtime {
+
+/// The roots of a call, and room for those of each group.
+struct CudaRoots {
+  structure::Block<const void*> all;
+  Vector<structure::Block<const void*>> own;  // [groups] or more
+
+  std::span<const void* const> of_group(std::size_t group, std::size_t groups, std::size_t roots) {
+    const std::size_t count = num_roots_of(group, groups, roots);
+    const void** const part = own[group].reserve(count);
+    for (std::size_t r = 0; r < count; ++r) part[r] = all.data()[root_at({group, r}, groups)];
+    return {part, count};
+  }
+};
 
 /// An array of the linearizer.
 struct LinkedArray {

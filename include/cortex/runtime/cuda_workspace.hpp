@@ -25,19 +25,6 @@
 
 namespace cortex::runtime {
 
-/// The roots of a call, and room for those of each group.
-struct CudaRoots {
-  structure::Block<const void*> all;
-  Vector<structure::Block<const void*>> own;  // [groups] or more
-
-  std::span<const void* const> of_group(std::size_t group, std::size_t groups, std::size_t roots) {
-    const std::size_t count = num_roots_of(group, groups, roots);
-    const void** const part = own[group].reserve(count);
-    for (std::size_t r = 0; r < count; ++r) part[r] = all.data()[root_at({group, r}, groups)];
-    return {part, count};
-  }
-};
-
 /// How a call comes to the device: with its launch or in one transfer before, or a kernel that stays there fetches it
 /// (`codegen::CudaMail`).
 enum class CudaWay { transfer, letter };
@@ -97,7 +84,9 @@ class CudaWorkspace {
     };
     pool->run(numbering_team(groups, free.all, free.awake, expected * double(roots)), take_part);
     const double seconds = 1e-9 * double(all_ns.load()) / double(roots);
-    root_seconds.store(expected > 0 ? (3 * expected + seconds) / 4 : seconds, std::memory_order_relaxed);
+    // A call that is slow because its memory is new is forgotten at once.
+    const double usual = expected > 0 ? std::min(seconds, (3 * expected + seconds) / 4) : seconds;
+    root_seconds.store(usual, std::memory_order_relaxed);
   }
 
   /// Lays out a call on what the linearizers of the first `count` groups have numbered, for `weights`. Allocates if it
@@ -171,8 +160,7 @@ class CudaWorkspace {
     in_order(stream, [&] {
       // What only this kernel reads, or what came with another launch.
       if (way_ == CudaWay::letter || with_launch_) {
-        const std::size_t from = with_launch_ ? 0 : roots_at_,
-                          bytes = roots_at_ + num_roots_ * sizeof(GatheredRoot) - from;
+        const std::size_t from = with_launch_ ? 0 : roots_at_, bytes = roots_at_ + roots_bytes() - from;
         counters_.bytes_up += bytes;
         send_up(from, bytes, stream);
       }
@@ -462,9 +450,8 @@ class CudaWorkspace {
       for (const Link& link : links_) bytes += aligned(array(g, link).bytes + slack_bytes, line_bytes);
       all += bytes, most = std::max(most, bytes);
     }
-    provide_letter(way_ == CudaWay::transfer ? parts + all : num_groups_ * slot_for(part + most));
-    upload_bytes_ =
-        way_ == CudaWay::transfer ? roots_at_ + num_roots_ * sizeof(GatheredRoot) : num_groups_ * part + all;
+    provide_upload(way_ == CudaWay::transfer ? parts + all : slots_of(part + most));
+    upload_bytes_ = way_ == CudaWay::transfer ? roots_at_ + roots_bytes() : num_groups_ * part + all;
     std::size_t at = parts;
     for (std::size_t g = 0; g < num_groups_; ++g) {
       if (way_ == CudaWay::letter) at = part_at(g) + part;
@@ -484,19 +471,22 @@ class CudaWorkspace {
     write_roots();
   }
 
-  /// How far slots of a letter are from each other that have room for so many bytes: as far as in calls before, so that
-  /// the kernel need not be told, unless that is too near.
-  std::size_t slot_for(std::size_t bytes) {
+  /// Slots of a letter with room for so many bytes each. They are as far from each other as in the call before, so that
+  /// the kernel need not be told, if that is no nearer and takes no more memory than there is.
+  std::size_t slots_of(std::size_t bytes) {
     constexpr std::size_t step = 1024;
-    return stride_ = std::max({stride_, aligned(bytes, step), codegen::cuda_first_piece(source_->code->shape.threads)});
+    const std::size_t least = std::max(aligned(bytes, step), codegen::cuda_first_piece(source_->code->shape.threads));
+    const std::size_t before = num_groups_ * stride_ + roots_bytes();
+    if (stride_ < least || before > staging_.size() || before > upload_.size()) stride_ = least;
+    return num_groups_ * stride_;
   }
   /// Room for so many bytes of groups, with the list of roots behind them.
-  void provide_letter(std::size_t bytes) {
+  void provide_upload(std::size_t bytes) {
     roots_at_ = bytes;
-    bytes += num_roots_ * sizeof(GatheredRoot);
-    grow(staging_, bytes);
-    grow(upload_, bytes);
+    grow(staging_, bytes + roots_bytes());
+    grow(upload_, bytes + roots_bytes());
   }
+  std::size_t roots_bytes() const { return num_roots_ * sizeof(GatheredRoot); }
   /// Where a group's part is in what goes up, in bytes.
   std::size_t part_at(std::size_t group) const {
     return way_ == CudaWay::letter ? group * stride_ : part_of(group) * sizeof(jit::CudaPointer);

@@ -10,7 +10,7 @@ struct Launch {
   u64* words;
   volatile int* fault;
   int before, after, with_launch;
-  Wide in[253];
+  Wide in[1];
 };
 KERNEL(cortex_kernel, THREADS) {
   const int thread = thread_number(), group = block_number() / BLOCKS, worker = block_number() % BLOCKS;
