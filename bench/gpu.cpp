@@ -4,14 +4,14 @@
 //       [--json FILE] [--about FILE] [--export DIR] [--levels] [--compile 90] [--tune SECONDS]
 //
 // `bench/gpu` builds this and runs it, and PyTorch beside it. The systems are ways to share a call among the blocks of
-// a device, with tables of what words decide, on tensor cores, with weights and results in the device's memory, and
-// with a kernel that stays there from call to call (one call of a round launches it); with --ablation also without
-// parts of the compiler, unrolled and refactored (E5 to E7). Each runs over the same ten batches and is first held
-// against recursion in double; then they alternate round by round. A time is of a whole call, from the roots to their
-// first states on the host. Rows are written after each case, so what stops the program costs one. --export writes what
-// was computed with, for peers in other languages: weights, structures and the states that are right. --compile needs
-// no GPU: it compiles each system for one that need not be there. --tune looks for a faster schedule than the default,
-// so long for each case, in place of all that.
+// a device, with tables of what words decide, on tensor cores, with weights and results in the device's memory, with a
+// kernel that stays there from call to call (one call of a round launches it), and with threads of the host that number
+// nodes beside the caller; with --ablation also without parts of the compiler, unrolled and refactored (E5 to E7). Each
+// runs over the same ten batches and is first held against recursion in double; then they alternate round by round. A
+// time is of a whole call, from the roots to their first states on the host. Rows are written after each case, so what
+// stops the program costs one. --export writes what was computed with, for peers in other languages: weights,
+// structures and the states that are right. --compile needs no GPU: it compiles each system for one that need not be
+// there. --tune looks for a faster schedule than the default, so long for each case, in place of all that.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
