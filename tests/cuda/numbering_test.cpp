@@ -31,6 +31,7 @@ const auto& watched_kids(const Item& item) {
     const std::int64_t start = now_ns(), patience = 5'000'000'000;
     while (now_ns() - start < w->pause_ns) continue;
     while (is_caller && w->waits && !w->nodes_of_others && now_ns() - start < patience) continue;
+    if (is_caller) w->waits = false;
   }
   return item.kids;
 }
