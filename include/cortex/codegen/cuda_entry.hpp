@@ -31,21 +31,21 @@ class CudaEntry {
   void find_call() {
     part_bytes_ = room_for_part(program_, options_.shared_bytes);
     if (!part_bytes_) return line("const u64* const head = launch.call + part_of(group);");
-    std::int64_t near = 0;
-    for (const ir::Buffer& buffer : program_.buffers)
-      if (ir::is_on_chip(buffer->scope)) near += ir::chip_bytes(*buffer);
-    const std::string place = "chip + " + std::to_string(near);
-    if (most_with_launch(program_, options_.shared_bytes))
-      came_ = "launch.with_launch", with_launch_ = "launch.with_launch ? launch.in : 0";
+    const std::string place = "chip + " + std::to_string(codegen::chip_bytes(program_));
+    with_launch_ = most_with_launch(program_, options_.shared_bytes);
     declare_chip();
-    line("bring_part(", place, ", launch.call, ", with_launch_, ", group);");
+    line("bring_part(", place, ", launch.call, ", came_in(), ", group);");
     line("sync_block();");
     line("const u64* const head = (const u64*)(", place, ");");
   }
 
+  /// Whether the call has come with the launch, and where it is there, or null.
+  const char* came() const { return with_launch_ ? "launch.with_launch" : "false"; }
+  const char* came_in() const { return with_launch_ ? "launch.with_launch ? launch.in : 0" : "0"; }
+
   /// The rows that are moved before the program runs, or after it.
   std::string rows(const char* when) const {
-    return std::string("rows_") + when + "(head, end_of(" + call_ + ", head, " + came_ + "))";
+    return std::string("rows_") + when + "(head, end_of(" + call_ + ", head, " + came() + "))";
   }
 
   /// Those buffers for which `wanted(buffer)`: in shared memory, or where the array `table` says, which is read by
@@ -83,12 +83,15 @@ class CudaEntry {
                                      [](const ir::Buffer& buffer) { return is_counts(*buffer); });
     const std::string first = name_of(*counts), near = "chip + " + std::to_string(chip_bytes_ + part_bytes_);
     declare_chip();
-    const std::string most = std::to_string(room - part_bytes_), may = "(int)load_row(head, 3)";
-    const bool may_have_come = came_ != "false";
-    line("const int bytes = ", may_have_come ? came_ + " ? (int)load_row(head, 1) : " + may : may, ";");
-    line("const bool brought = ",
-         may_have_come ? came_ + " || (bytes && bytes <= " + most + ")" : "bytes && bytes <= " + most, ";");
-    line("if (brought) bring_arrays(", near, ", ", call_, ", ", with_launch_, ", head, bytes);");
+    const std::string may = "(int)load_row(head, 3)", fits = "bytes && bytes <= " + std::to_string(room - part_bytes_);
+    if (with_launch_) {
+      line("const int bytes = ", came(), " ? (int)load_row(head, 1) : ", may, ";");
+      line("const bool brought = ", came(), " || (", fits, ");");
+    } else {
+      line("const int bytes = ", may, ";");
+      line("const bool brought = ", fits, ";");
+    }
+    line("if (brought) bring_arrays(", near, ", ", call_, ", ", came_in(), ", head, bytes);");
     line("sync_block();");
     line("const char* const structure = brought ? ", near, " : (const char*)", first, ";");
     for (const ir::Buffer& buffer : program_.buffers) {
@@ -131,8 +134,7 @@ class CudaEntry {
   std::int64_t chip_bytes_ = 0;
   std::int64_t part_bytes_ = 0;       // that the group's part has in shared memory
   std::string call_ = "launch.call";  // where it is in memory
-  std::string came_ = "false",
-              with_launch_ = "0";  // whether it has come with the launch, and where it is there, or null
+  std::size_t with_launch_ = 0;       // how large a call may be that comes with its launch
   bool has_chip_ = false;
   bool structure_brought_ = false;
   bool mirrors_ = false;  // blocks write to each other's shared memory

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "cortex/base/vectors.hpp"
 #include "cortex/codegen/cuda_call.hpp"
 #include "cortex/codegen/cuda_prelude.hpp"
 #include "cortex/codegen/cuda_serve.hpp"
@@ -35,16 +36,20 @@ inline bool is_counts(const ir::BufferInfo& buffer) {
   return buffer.role == ir::Role::index && buffer.slot == ir::slots::counts;
 }
 
+/// How many bytes of a block's shared memory the program takes.
+inline std::int64_t chip_bytes(const ir::Program& program) {
+  std::int64_t bytes = 0;
+  for (const ir::Buffer& buffer : program.buffers)
+    if (ir::is_on_chip(buffer->scope)) bytes += ir::chip_bytes(*buffer);
+  return bytes;
+}
+
 /// How many bytes the linearizer's arrays may have to be copied to a block's shared memory, of which the program leaves
 /// them what it does not take; 0: they are not.
 inline std::int64_t room_for_structure(const ir::Program& program, std::int64_t shared_bytes) {
   constexpr std::int64_t most = 8192, least = 1024;
-  bool counted = false;
-  for (const ir::Buffer& buffer : program.buffers) {
-    counted |= is_counts(*buffer);
-    if (ir::is_on_chip(buffer->scope)) shared_bytes -= ir::chip_bytes(*buffer);
-  }
-  const std::int64_t room = std::min(most, shared_bytes / 16 * 16);
+  const bool counted = any_of(program.buffers, [](const ir::Buffer& buffer) { return is_counts(*buffer); });
+  const std::int64_t room = std::min(most, (shared_bytes - chip_bytes(program)) / 16 * 16);
   return counted && room >= least ? room : 0;
 }
 
@@ -61,6 +66,8 @@ struct CudaLaunch {
   std::int32_t with_launch = 0;  // how many bytes of `in` are what would be at `call`; 0: it is there
   alignas(16) std::byte in[cuda_most_with_launch] = {};
 };
+static_assert(sizeof(CudaLaunch) == 4096 && offsetof(CudaLaunch, in) == 48 && cuda_most_with_launch % 16 == 0,
+              "the text of a kernel has the same, and no driver takes more");
 
 /// How many words of 64 bits a group's barrier needs.
 inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
@@ -74,9 +81,6 @@ inline std::int64_t room_for_part(const ir::Program& program, std::int64_t share
   const std::int64_t bytes = std::int64_t(CudaPart(program).words()) * 8;
   return bytes + least <= room_for_structure(program, shared_bytes) ? bytes : 0;
 }
-
-static_assert(sizeof(CudaLaunch) == 4096 && offsetof(CudaLaunch, in) == 48 && cuda_most_with_launch % 16 == 0,
-              "the text of a kernel has the same, and no driver takes more");
 
 /// How large a call may be that comes with its launch: it is read in shared memory, where all that it brings has to be
 /// the linearizer's arrays. 0: none does.

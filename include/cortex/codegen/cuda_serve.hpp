@@ -190,8 +190,8 @@ DEVICE void end_call(const Launch& launch) {
 }
 
 // Of a group's first block. Copies the group's slot of the letter, which all of the group have when it has met: a piece
-// for each thread, up to 256, the first of which begins with how much there is, and then the rest. A load waits for the bus and
-// back, and a store for its load: so a thread has several loads on their way before the first store.
+// for each thread, up to 256, the first of which begins with how much there is, and then the rest. A load waits for the
+// bus and back, and a store for its load: so a thread has several loads on their way before the first store.
 DEVICE void open_letter(const Launch& launch, int group) {
   const u64 slot = group * load(launch.desk, stride);
   const Wide* const from = (const Wide*)(load(launch.desk, letter) + slot);

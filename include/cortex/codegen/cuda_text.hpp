@@ -60,7 +60,7 @@ class CudaTextPrinter : CudaEntry {
     CudaText result;
     result.barrier = options_.barrier;
     result.chip_bytes = chip_bytes_;
-    result.with_launch = most_with_launch(program_, options_.shared_bytes);
+    result.with_launch = with_launch_;
     const auto define = [&](const char* name, std::int64_t value) {
       result.settings += std::string("#define ") + name + " " + std::to_string(value) + "\n";
     };

@@ -66,23 +66,18 @@ class CudaWorkspace {
       groups_[g]->refresh(source_->weights.published(), no_workers_);
       if (!groups_[g]->weights().fault.empty()) throw Error(Code::invalid_weights, groups_[g]->weights().fault);
     }
-    const auto one = [&](std::size_t g) { number(*groups_[g], given_roots_.of_group(g, groups, roots)); };
+    const auto one = [&](int group) {
+      const std::size_t g = std::size_t(group);
+      number(*groups_[g], given_roots_.of_group(g, groups, roots));
+    };
     const std::shared_ptr<Workers> pool = groups > 1 ? source_->workers.current().value : nullptr;
-    if (!pool) {
-      for (std::size_t g = 0; g < groups; ++g) one(g);
-      return;
-    }
+    if (!pool) return deal_out(nullptr, 1, int(groups), one);
     std::atomic<double>& root_seconds = source_->root_seconds;
     const double expected = root_seconds.load(std::memory_order_relaxed);
     const Workers::Free free = pool->free(int(std::min(groups, std::size_t(max_call_workers))));
-    std::atomic<std::size_t> next{0};
     std::atomic<std::int64_t> all_ns{0};
-    const auto take_part = [&](int, int, Barrier&) {
-      all_ns += ns_of([&] {
-        for (std::size_t g = next++; g < groups; g = next++) one(g);
-      });
-    };
-    pool->run(numbering_team(groups, free.all, free.awake, expected * double(roots)), take_part);
+    deal_out(pool.get(), numbering_team(groups, free.all, free.awake, expected * double(roots)), int(groups),
+             [&](int g) { all_ns += ns_of([&] { one(g); }); });
     const double seconds = 1e-9 * double(all_ns.load()) / double(roots);
     // A call that is slow because its memory is new is forgotten at once.
     const double usual = expected > 0 ? std::min(seconds, (3 * expected + seconds) / 4) : seconds;

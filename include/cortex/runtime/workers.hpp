@@ -289,23 +289,28 @@ class Workers {
 
 namespace runtime {
 
-/// Calls f(0) to f(count - 1), in any order, on this thread and on others, as many as there are cores; on this one
-/// alone if the system refuses others. If some throw, this throws what the first of them has thrown.
-inline void on_all_cores(int count, FunctionRef<void(int)> f) {
+/// Calls f(0) to f(count - 1), in any order, on this thread and on up to `wanted - 1` of the pool's that are free; on
+/// this one alone without a pool. If some throw, this throws what the first of them has thrown.
+inline void deal_out(Workers* pool, int wanted, int count, FunctionRef<void(int)> f) {
+  if (!pool || wanted <= 1) {
+    for (int i = 0; i < count; ++i) f(i);
+    return;
+  }
   std::atomic<int> next{0};
-  const auto take_part = [&](int, int, Barrier&) {
+  pool->run(wanted, [&](int, int, Barrier&) {
     for (int i = next++; i < count; i = next++) f(i);
-  };
+  });
+}
+
+/// The same on as many threads as there are cores; on this one alone if the system refuses others.
+inline void on_all_cores(int count, FunctionRef<void(int)> f) {
   std::unique_ptr<Workers> helpers;
   try {
     if (const int threads = std::min(usable_cores(), count); threads > 1)
       helpers = std::make_unique<Workers>(threads - 1);
   } catch (const Error&) {
   }
-  if (helpers)
-    helpers->run(helpers->size() + 1, take_part);
-  else
-    for (int i = 0; i < count; ++i) f(i);
+  deal_out(helpers.get(), helpers ? helpers->size() + 1 : 1, count, f);
 }
 
 }  // namespace runtime
