@@ -108,24 +108,18 @@ class Experiments {
 
   std::vector<Json> ablation() {
     using cortex::Schedule;
-    // The compiler's own steps (pass/pipeline.hpp), and the same without some of them.
-    const auto steps = [this](const char* fusion, const char* packing) {
-      const std::string shared = options_.threads > 1 ? "share_work(); insert_barriers(); " : "";
-      return all_work(options_.threads)
-          .loops(cortex::Loops::parse(
-              (*fusion ? "inline_temporaries(); remove_dead(); distribute_rows(); " + std::string(fusion)
-                       : "distribute_rows(); ") +
-              "index_densely(); " + (*fusion ? "forward_stores(); remove_dead(); " : "") + shared + packing +
-              "tile_nests(); share_loads()"));
-    };
-    const char* const fusion = "fuse_edges(); fuse_nests(); ";
-    const char* const packing = "pack_weights(); ";
+    // The compiler's own steps (pass/pipeline.hpp) but for packing, and those after it that need it.
+    const std::string steps = std::string(
+                                  "inline_temporaries(); remove_dead(); distribute_rows(); fuse_edges(); "
+                                  "fuse_nests(); index_densely(); forward_stores(); remove_dead(); ") +
+                              (options_.threads > 1 ? "share_work(); insert_barriers(); " : "") +
+                              "tile_nests(); share_loads()";
     const std::vector<std::pair<std::string, Schedule>> variants{
         {"everything", Schedule::standard().workers(options_.threads)},
         {"no tables", Schedule::standard().tabulate_nothing().workers(options_.threads)},
         {"no tables, no sharing", all_work(options_.threads)},
-        {"no packed weights", steps(fusion, "")},
-        {"no fusion", steps("", packing)},
+        {"no packed weights", all_work(options_.threads).loops(cortex::Loops::parse(steps))},
+        {"no fusion", all_work(options_.threads).fuse_nothing()},
         {"no specialization", Schedule{}.dynamic_batch().workers(options_.threads)},
         {"no batching", Schedule{}.specialize_leaves_and_switches().specialize_leaves().workers(options_.threads)},
     };

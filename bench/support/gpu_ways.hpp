@@ -50,7 +50,7 @@ inline const std::vector<Way>& all_ways() {
       {"cortex_streamed", {.weights = Kept::streamed}},
       {"cortex_resident", {.weights = Kept::resident}},
       {"cortex_registers", {.weights = Kept::registers}},
-      {"cortex_no_recent", {.recent_rows = 0}},
+      {"cortex_recent", {.group = Group::cluster, .recent_rows = 16}},
       {"cortex_bf16", {.tensor_cores = Cores::bf16}},
       {"cortex_f16", {.tensor_cores = Cores::f16}},
       {"cortex_tf32", {.tensor_cores = Cores::tf32}},

@@ -162,7 +162,7 @@ TEST_CASE("one node's matrix gives work to all threads of a block", "[cuda]") {
 TEST_CASE("matrices are too large for all blocks to write to each other's shared memory", "[cuda]") {
   const auto kept = [](Group group, int blocks) {
     GpuSchedule wish = how(group, blocks, 32);
-    wish.recent_rows = -1;
+    wish.recent_rows = 64;
     return ir::print(after("keep_recent", mv_rnn(16).graph(), wish));
   };
   CHECK_THAT(kept(Group::cluster, 2), Contains("v_recent") && !Contains("M_transposed_recent"));

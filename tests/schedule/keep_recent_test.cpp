@@ -34,7 +34,7 @@ TEST_CASE("keep_recent makes of a TreeGRU what its golden file shows", "[schedul
 }
 
 TEST_CASE("recent rows are of what blocks exchange, and of what each has for itself", "[schedule][gpu]") {
-  const GpuSchedule cluster = with_rows(how(Group::cluster, 2), -1), block = with_rows(how(Group::block, 1), -1);
+  const GpuSchedule cluster = with_rows(how(Group::cluster, 2), 64), block = with_rows(how(Group::block, 1), -1);
   CHECK(rows_of(tree_fc(16).graph(), cluster) == "h_recent: 64");
   CHECK(rows_of(tree_lstm(16).graph(), cluster) == "h_recent: 64, s_recent: 64");  // and not the cells, whose columns
   CHECK(rows_of(tree_lstm(16).graph(), block) == "h_recent: 64, s_recent: 64");    // are a thread's own
@@ -42,13 +42,23 @@ TEST_CASE("recent rows are of what blocks exchange, and of what each has for its
   CHECK(rows_of(tree_lstm(16).graph(), with_rows(cluster, 0)) == "");
 }
 
+TEST_CASE("a cluster keeps recent rows where nothing says how many, but not where that was measured to lose",
+          "[schedule][gpu]") {
+  const GpuSchedule plain = with_rows(how(Group::cluster, 2), -1);
+  CHECK(rows_of(tree_fc(16).graph(), plain) == "");
+  GpuSchedule cores = plain, registers = plain;
+  cores.tensor_cores = GpuSchedule::TensorCores::bf16, registers.weights = GpuSchedule::Weights::registers;
+  CHECK(rows_of(tree_fc(32).graph(), cores) == "h_recent: 64");
+  CHECK(rows_of(tree_fc(16).graph(), registers) == "h_recent: 64");
+}
+
 TEST_CASE("there are as many recent rows as have room beside weights", "[schedule][gpu]") {
-  const auto rows = [](int hidden, int blocks) {
-    return rows_of(tree_fc(hidden).graph(), with_rows(how(Group::cluster, blocks, 256), -1));
+  const auto rows = [](int hidden) {
+    return rows_of(tree_fc(hidden).graph(), with_rows(how(Group::block, 1, 256), -1));
   };
-  CHECK(rows(256, 4) == "h_recent: 64");  // 128 KB of weights and 66 of rows, of 227
-  CHECK(rows(320, 4) == "h_recent: 16");  // 200 KB of weights
-  CHECK(rows(328, 4) == "");              // 225 KB of weights: as if there were no such rows
+  CHECK(rows(128) == "h_recent: 64");  // 128 KB of weights and 34 of rows, of 227
+  CHECK(rows(160) == "h_recent: 32");  // 200 KB of weights
+  CHECK(rows(170) == "");              // 226 KB of weights: as if there were no such rows
 }
 
 TEST_CASE("recent rows that are asked for and cannot be are refused", "[schedule][gpu]") {

@@ -371,6 +371,25 @@ TEST_CASE("matrices at nodes are swept over once in panels of four vectors where
   CHECK(widest_panel(48 << 10, Tiling{8, 0, 0}) == 2);  // what the schedule asks for
 }
 
+TEST_CASE("the rows of a matrix are divided into equal tiles where these have three quarters of the rows, or 16 sums",
+          "[schedule]") {
+  const auto tile_of = [](int hidden, const Target& target, const Tiling& tiling = {}) {
+    const ir::Stmt packed = program_after("pack_weights", mv_phrases(hidden).graph(), standard, target).body;
+    const std::string text = ir::print(schedule::tile_nests(packed, target, tiling, {.first = 48 << 10}));
+    for (int rows = 10; rows > 1; --rows)  // the last row of M[left(node)] that a tile has
+      if (text.find(" * " + std::to_string(rows) + " + " + std::to_string(rows - 1) + ",") != std::string::npos)
+        return rows;
+    return 1;
+  };
+  const Target wide = machine(64, 32), narrow = machine(32, 16);
+  CHECK(tile_of(64, wide) == 4);  // of four vectors, and not 6, which leave 4 of 64 rows over
+  CHECK(tile_of(48, wide) == 6);  // which divides it
+  CHECK(tile_of(50, wide) == 5);
+  CHECK(tile_of(62, wide) == 6);  // 2 rows have 8 sums
+  CHECK(tile_of(64, wide, Tiling{10, 0, 0}) == 8);
+  CHECK(tile_of(64, narrow) == 6);
+}
+
 TEST_CASE("matrices of the next node are asked for in the order of memory where the first cache does not hold one",
           "[schedule]") {
   const Target here = machine(64, 32);

@@ -112,7 +112,9 @@ struct GpuSchedule {
   /// Rows that each block of a cluster keeps in its shared memory of what its blocks exchange: of states those of the
   /// nodes computed last, of intermediate results the first of a level. Its blocks write them there (distributed shared
   /// memory, from compute capability 9.0 on); others are read from the L2 cache. A group of one block keeps them for
-  /// itself. A power of two; 0: none; -1: as many as fit beside weights, up to 64.
+  /// itself. A power of two; 0: none; -1, the compiler's choice: as many as fit beside weights, up to 64, but in a
+  /// cluster only with tensor cores or weights in registers; without these they were measured to cost more than they
+  /// save.
   int recent_rows = -1;
   friend bool operator==(const GpuSchedule&, const GpuSchedule&) = default;
 };

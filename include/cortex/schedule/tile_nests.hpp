@@ -212,6 +212,17 @@ class NestTiler {
     return 2 * rows > shape_.most_rows && own <= kept && own >= level_bytes_ ? rows : shape_.most_rows;
   }
 
+  /// How many of at most `most` rows of a matrix a tile has so that tiles divide `whole` of them, since what is left
+  /// over goes row by row. Of a tile of 16 sums no addition waits for another; with 8 of them it was measured to lose.
+  int dividing_rows(int whole, int most) const {
+    constexpr int enough_sums = 16;
+    int each = most;
+    while (each > 1 && whole % each) --each;
+    const int panels = std::max(1, int(nest_.loops.back().dim.extent()) / lanes_);
+    const int sums = each * std::min(shape_.vectors(each), panels) * shape_.gates;
+    return 4 * each >= 3 * most || sums >= enough_sums ? each : most;
+  }
+
   /// Tiles of rows of one node's matrix, or of the worker's share of it: there are enough of them however few nodes a
   /// batch has. Their number is divided into equal tiles where that is possible without small ones. The loop over rows
   /// is inside that over columns: the columns' weights stay in the first cache meanwhile.
@@ -220,10 +231,7 @@ class NestTiler {
     const bool shared = row_->kind == ir::ForKind::parallel;
     const int extent = int(*ir::as_int(row_->extent)), most = std::min(most_rows_of_matrix(), extent);
     const int unit = row_->piece > 1 ? int(row_->piece) : slice_unit_;
-    const int whole = shared ? unit : extent;  // what tiles should divide
-    int each = most;
-    while (each > 1 && whole % each) --each;
-    if (4 * each < 3 * most) each = most;
+    const int whole = shared ? unit : extent, each = dividing_rows(whole, most);
     const Share own = shared ? share_of(row_->extent, unit) : Share{ir::imm(0), row_->extent};
     first_row_ = own.begin, num_rows_ = own.end - own.begin;
     row_tiles_divide_ = shared && whole % each == 0 && extent % whole == 0;

@@ -221,7 +221,7 @@ inline Space gpu_space(const ra::Graph& graph, const Gpu& gpu, const Schedule& s
       axis.add(std::to_string(value), with([=](GpuSchedule& how) { how.*decided = value; }));
     space.add(std::move(axis));
   };
-  numbers("recent_rows", {0}, &GpuSchedule::recent_rows);
+  numbers("recent_rows", {0, 16}, &GpuSchedule::recent_rows);
   Axis recursion = recursion_axis(graph, false, !by_hand);
   if (!graph.fields.empty() && !in_tiles && !by_hand)
     recursion.add("tables", [](const Schedule& s) { return s.tabulate(); });
