@@ -53,6 +53,7 @@ SAME_DRIVER(DevicePrimaryCtxRelease);
 SAME_DRIVER(CtxPushCurrent);
 SAME_DRIVER(CtxPopCurrent);
 SAME_DRIVER(CtxGetDevice);
+SAME_DRIVER(CtxSynchronize);
 SAME_DRIVER(ModuleLoadDataEx);
 SAME_DRIVER(ModuleUnload);
 SAME_DRIVER(ModuleGetFunction);

@@ -2,7 +2,11 @@
 // bound.
 #include <atomic>
 #include <barrier>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuda/bound.hpp"
@@ -197,4 +201,37 @@ TEST_CASE("the next calls are numbered and sent while the device is at work on t
   CHECK(fake.waits == 1);
   CHECK(fake.allocations == allocations);
   CHECK(difference(all_roots(third), b.right) <= 1);
+}
+
+namespace {
+/// What another thread does while the driver takes its time to take memory back, once.
+std::function<void()> while_memory_is_taken_back;
+}  // namespace
+
+TEST_CASE("threads go on calling while the driver waits before it takes back weights that were replaced", "[cuda]") {
+  Bound b{16, 3, 6};
+  FakeCuda fake;
+  fake.gpu.multiprocessors = 3;
+  auto driver = std::make_shared<jit::CudaDriver>(*FakeCuda::driver());
+  static const auto free = driver->MemFree;
+  driver->MemFree = [](std::uint64_t at) -> int {
+    if (const auto work = std::exchange(while_memory_is_taken_back, nullptr)) work();
+    return free(at);
+  };
+  Compiled model = b.compile(on_gpu(Group::block, 1), fake.gpu);
+  const auto on = model.to(cuda::Device(std::make_shared<const runtime::CudaDevice>(driver, FakeCuda::nvrtc(), 0)));
+  on(b.items.roots);
+  bind_all<float>(model, b.weights);
+  bool waited = false, called = false;
+  std::future<void> other;
+  while_memory_is_taken_back = [&] {
+    waited = true;
+    other = std::async(std::launch::async, [&] { on(b.items.roots); });
+    called = other.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  };
+  on(b.items.roots);
+  CHECK(waited);
+  CHECK(called);
+  other.wait();
+  CHECK(fake.problem == "");
 }

@@ -80,6 +80,51 @@ TEST_CASE("the environment says where NVRTC is, and an error names what it says"
   }
 }
 
+namespace {
+
+/// One that says that it is of that version and compiles for these architectures, in descending order.
+template <int version, int... architecture>
+std::shared_ptr<jit::Nvrtc> saying() {
+  jit::Nvrtc nvrtc{};
+  nvrtc.Version = [](int* major, int* minor) { return *major = version, *minor = 8, 0; };
+  nvrtc.GetNumSupportedArchs = [](int* count) { return *count = sizeof...(architecture), 0; };
+  nvrtc.GetSupportedArchs = [](int* all) { return ((*all++ = architecture), ...), 0; };
+  return std::make_shared<jit::Nvrtc>(nvrtc);
+}
+
+}  // namespace
+
+TEST_CASE("an NVRTC that does not compile for a device any more is passed over for an older one", "[cuda]") {
+  bool has_older = true;
+  const auto open = [&](const std::string& name, std::string& why) -> std::shared_ptr<jit::Nvrtc> {
+    if (name == "libnvrtc.so.13") return saying<13, 90, 80, 75>();
+    if (name == "libnvrtc.so.12" && has_older) return saying<12, 90, 70, 50>();
+    return why = "no " + name, nullptr;
+  };
+  std::string why;
+  const auto major_for = [&](int sm) {
+    int major = 0, minor = 0;
+    if (const auto found = jit::choose_nvrtc({}, 13, sm, why, open)) found->Version(&major, &minor);
+    return major;
+  };
+  CHECK(major_for(0) == 13);
+  CHECK(major_for(75) == 13);
+  CHECK(major_for(70) == 12);
+  has_older = false;
+  CHECK(major_for(70) == 0);
+  CHECK_THAT(why, Contains("NVRTC of CUDA 13.8 does not compile for compute capability 7.0") && Contains("CUDA 12"));
+}
+
+TEST_CASE("a device gets code for its own architecture, or the newest that its driver can make its own", "[cuda]") {
+  const auto known = saying<12, 120, 101, 100, 90>();
+  CHECK(jit::architecture_for(*known, 90) == 90);
+  CHECK(jit::architecture_for(*known, 101) == 101);
+  CHECK(jit::architecture_for(*known, 103) == 100);  // and not what is 11.0 by now
+  CHECK(jit::architecture_for(*known, 110) == 101);
+  CHECK(jit::architecture_for(*known, 121) == 120);
+  CHECK(jit::architecture_for(*known, 80) == 0);
+}
+
 TEST_CASE("code by one NVRTC is not taken for that of another with the same version", "[cuda]") {
   const auto nvrtc = [](const std::string& name) {
     std::string log;

@@ -42,7 +42,7 @@ constexpr std::initializer_list<int> everywhere{75, 80, 90, 100};  // those of t
 template <class Program>
 void check_default(const Program& program, std::initializer_list<int> architectures, const Schedule& schedule,
                    bool resident = false) {
-  const std::vector<int> known = jit::detail::architectures(nvrtc());
+  const std::vector<int> known = jit::architectures(nvrtc());
   for (const int sm : architectures) {
     if (std::find(known.begin(), known.end(), sm) == known.end()) continue;
     const Gpu gpu = Gpu::of(sm);

@@ -1,4 +1,7 @@
 // What passes between the host and a kernel that stays: its beginning and end, weights, memory, failures, threads.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -360,7 +363,8 @@ TEST_CASE("a kernel that does not answer is not waited for for ever, and can go 
   const ResidentFake resident = s.on->resident({.patience_ms = 200});
   CHECK(s.serves(resident));
   s.fake.deaf = true;
-  const char* const silent = "unavailable: the kernel of a resident model has not answered for 200 ms on emulated GPU 0";
+  const char* const silent =
+      "unavailable: the kernel of a resident model has not answered for 200 ms on emulated GPU 0";
   CHECK_THAT(error_of_call([&] { s.call(resident); }), Contains(silent) && Contains("a greater patience_ms"));
   CHECK_THAT(error_of_call([&] { s.call(resident); }), Contains(silent));
   CHECK_THAT(error_of_call([&] { resident.stop(); }), Contains(silent));
@@ -420,6 +424,76 @@ TEST_CASE("a kernel that never answers is left behind with what it uses, without
   s.on.reset();
   CHECK(s.fake.stalls() == 0);
   CHECK(s.fake.alive() > 0);
+}
+
+TEST_CASE("what a kernel that was left behind uses is given back once it has ended", "[cuda]") {
+  Stay s;
+  s.on.reset();
+  const cuda::Device device(s.fake.device());
+  {
+    const ResidentFake resident = s.model.to(device).resident({.patience_ms = 5});
+    CHECK(s.serves(resident));
+    s.fake.deaf = true;
+    CHECK(error_of_call([&] { s.call(resident); }) != "no error");
+  }
+  const int with_it = s.fake.alive();
+  s.on = s.model.to(device), s.on.reset();
+  CHECK(s.fake.alive() > with_it);  // the driver would wait for it
+  s.fake.deaf = false;
+  s.fake.pass(100);
+  for (int turn = 0; turn < 2; ++turn) {
+    s.on = s.model.to(device);
+    cuda::Result result = (*s.on)(s.b.items.roots);
+    CHECK(difference(all_roots(result), s.b.right) <= 1);
+  }
+  s.on.reset();
+  CHECK(s.fake.stalls() == 0);
+  CHECK(s.fake.alive() < with_it);
+  CHECK(s.fake.problem == "");
+}
+
+TEST_CASE("a fork does not wait for who waits for a kernel, nor do threads that have nothing to do with it", "[cuda]") {
+  Stay s;
+  const ResidentFake resident = s.on->resident({.patience_ms = 3000});
+  CHECK(s.serves(resident));
+  s.fake.deaf = true;
+  std::atomic<bool> waits{false}, given_up{false};
+  std::thread other([&] {
+    waits = true;
+    error_of_call([&] { s.call(resident); });
+    given_up = true;
+  });
+  while (!waits) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until it is at that, as nothing shows
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) ::_exit(0);
+  Mutex mutex;
+  { const Lock lock(mutex); }
+  CHECK(!given_up);
+  s.fake.deaf = false;
+  other.join();
+  CHECK(::waitpid(child, nullptr, 0) == child);
+  CHECK(s.serves(resident));
+}
+
+TEST_CASE("a forked child leaves its parent's kernel alone", "[cuda]") {
+  Stay s;
+  std::optional<ResidentFake> resident(s.on->resident());
+  CHECK(s.serves(*resident));
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const int alive = s.fake.alive();
+    const std::string said = error_of_call([&] { s.call(*resident); });
+    resident.reset(), s.on.reset();
+    ::_exit(s.fake.alive() == alive && said.find("CUDA does not outlive a fork") != said.npos ? 7 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 7));
+  CHECK(s.serves(*resident));
+  CHECK(resident->launches() == 1);
 }
 
 TEST_CASE("a driver that gives the same error each time it is asked about a kernel is believed", "[cuda]") {

@@ -63,6 +63,23 @@ TEST_CASE("the first elements of a longer dimension are read by a number that is
   CHECK(first([](auto i) { return max(i, 0); }) == "");
 }
 
+TEST_CASE("dimensions of one name and extent that differ are said to be others, and what to do") {
+  const auto another = [] { return Dim("hidden", 8); };
+  const Dim H = another();
+  Model<Word> m("words", cortex::tree);
+  auto below = m.placeholder<float>("below", another());
+  auto one = m.compute("one", H, [](auto n, auto) { return age(n); });
+  auto two = m.compute("two", another(), [](auto n, auto) { return age(n); });
+  const std::string what = "[hidden 8], but another of that name; use one Dim object, or copies of it, for both";
+  CHECK_THAT(refusal([&] {
+               m.if_then_else(
+                   "either", [](auto n) { return is_leaf(n); }, one, two);
+             }),
+             Contains("branch 'two' has other dimensions: " + what));
+  CHECK_THAT(refusal([&] { m.recursion_op(below, one); }),
+             Contains("'one' cannot be the body of 'below': its dimensions are " + what));
+}
+
 TEST_CASE("two dimensions of one name are told apart") {
   CHECK_THAT(
       refused([](Words& w, auto n, auto) { return sum(Dim("hidden", 8), [&](auto j) { return w.leaf(n, j); }); }),
@@ -191,6 +208,14 @@ TEST_CASE("names are there and are used once") {
                    "h", [](auto n) { return is_leaf(n); }, w.leaf, w.leaf);
              }),
              Contains("the name is used twice"));
+}
+
+TEST_CASE("who takes the name that an output has taken for its body is told so") {
+  Words w;
+  auto state = w.m.recursion(w.h, w.leaf);
+  w.m.output("score", w.H, [&](auto n, auto i) { return state(n, i); });
+  CHECK_THAT(refusal([&] { w.m.compute("score_body", w.H, [](auto n, auto) { return age(n); }); }),
+             Contains("the name is used twice; give each operator its own: output has taken it for its body"));
 }
 
 TEST_CASE("extents are at least 1, and only the first dimension of an input is open") {

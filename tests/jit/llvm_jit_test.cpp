@@ -1,3 +1,7 @@
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -157,6 +161,31 @@ TEST_CASE("without memory to compile there is an error before LLVM ends the proc
   CHECK(answer.error().code == Code::out_of_memory);
   CHECK(has(answer.error().message, "LLVM may need so much to compile the model"));
   CHECK(jit::compile_llvm(nothing, "kernel", target).kernel);
+}
+
+TEST_CASE("where the system lets no memory become executable the error says so, and no more", "[llvm_jit]") {
+  constexpr int set_mdwe = 65;  // PR_SET_MDWE, of Linux 6.3
+  int pipe[2];
+  REQUIRE(::pipe(pipe) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {  // since it cannot be taken back
+    const bool forbidden = ::prctl(set_mdwe, 1, 0, 0, 0) == 0;
+    const auto answer = attempt([] { return jit::compile_llvm(nothing, "kernel", jit::host_target()); });
+    const std::string said = !forbidden ? "no such thing" : answer ? "no error" : answer.error().message;
+    const bool right = !answer && answer.error().code == Code::unavailable;
+    ::_exit(::write(pipe[1], said.data(), said.size()) == ssize_t(said.size()) && (right || !forbidden) ? 7 : 1);
+  }
+  ::close(pipe[1]);
+  char said[1024] = {};
+  REQUIRE(::read(pipe[0], said, sizeof said - 1) > 0);
+  ::close(pipe[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  if (std::string(said) == "no such thing") skip("this system cannot forbid it (PR_SET_MDWE, Linux 6.3)");
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 7));
+  CHECK(has(said, "the system does not let this process make memory executable"));
+  CHECK(!has(said, nothing));
 }
 
 TEST_CASE("text that does not parse is refused with LLVM's words first and the text after them", "[llvm_jit]") {

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <list>
+#include <ranges>
 
 #include "cortex/models/lstm.hpp"
 #include "models/check.hpp"
@@ -133,4 +134,18 @@ TEST_CASE("a sequence that is refused leaves the others as they are", "[models][
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == Code::out_of_range);
   CHECK(answer.error().node == &sequences[2][1]);
+}
+
+TEST_CASE("characters are words from 0 to 255, and views are ranges of words", "[models]") {
+  Sequences sequences;
+  sequences.add(std::string("h\xc3\xa9"));
+  CHECK(words_of(sequences[0]) == std::vector{104, 0xc3, 0xa9});
+  sequences.add(std::u32string(U"h\u00e9"));
+  CHECK(words_of(sequences[1]) == std::vector{104, 0xe9});
+  const std::vector<signed char> bytes{-1, 5};
+  CHECK_THROWS_AS(sequences.add(std::vector{std::uint64_t(-1)}), Error);
+  sequences.add(bytes);
+  CHECK(words_of(sequences[2]) == std::vector{-1, 5});
+  sequences.add(bytes | std::views::filter([](int word) { return word >= 0; }));
+  CHECK(words_of(sequences[3]) == std::vector{5});
 }

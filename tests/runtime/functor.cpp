@@ -282,6 +282,8 @@ TEST_CASE("an error leaves the model as it was", "[runtime]") {
   const auto tried = m.try_call(unknown);
   CHECK(tried.error().code == Code::out_of_range);
   CHECK(m.try_call(p.all).value()[0][0] == 6);
+  const auto moved = *m.try_call(p.all);
+  CHECK(moved[0][0] == 6);
 }
 
 TEST_CASE("what the user's nodes throw passes through, and the model works on", "[runtime]") {

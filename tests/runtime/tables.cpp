@@ -435,13 +435,27 @@ TEST_CASE("an index that is checked before each run leaves a model without table
       "inner", H, [&](auto n, auto i) { return Far(word(n) * 2, i) + sum(kids(n), [&](auto k) { return h(k, i); }); });
   auto body = m.if_then_else(
       "body", [](auto n) { return is_leaf(n); }, leaf, inner);
-  auto model = compile(m.recursion_op(h, body), tabulated, Lstm::options(Target::interpreter()));
+  const auto program = m.recursion_op(h, body);
+  auto model = compile(program, tabulated, Lstm::options(Target::interpreter()));
   model.bind("Emb", uniform(12 * 16, 1, 1)).bind("Far", uniform(16, 1, 2)).bind("U", uniform(256, 1, 3));
   CHECK(model.memory().tables == 0);
   Vertex a{11}, top{0};
   top.kids = {&a};
   CHECK(model(top).size() == 1);
-  CHECK_THAT(explain(model), Catch::Contains("indices that are checked before each run"));
+  CHECK_THAT(explain(model), Catch::Contains("indices that are checked before each run") &&
+                                 !Catch::Contains("without what comes from tables"));
+
+  // So calls compute all of it, and are predicted to.
+  const auto compiled = [&](const Schedule& schedule) {
+    return runtime::compile_graph(program.graph(), schedule.workers(4), Target::interpreter());
+  };
+  const auto all = compiled(Schedule::standard()), with = compiled(tabulated);
+  CHECK(with->node_seconds == all->node_seconds);
+  CHECK(with->group_rules == all->group_rules);
+  const auto work = [&](const Schedule& schedule) {
+    return runtime::work_of(program.graph(), schedule, Target::interpreter()).size();
+  };
+  CHECK(work(tabulated) == work(Schedule::standard().tabulate_nothing()));
 }
 
 TEST_CASE("explain says by which indices there are no tables, and what to do", "[runtime][tables]") {

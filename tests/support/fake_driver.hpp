@@ -46,6 +46,13 @@ inline void FakeCuda::about_devices(jit::CudaDriver& d) {
     return contexts().pop_back(), 0;
   };
   d.CtxGetDevice = [](int* number) { return *number = device_now(), 0; };
+  d.CtxSynchronize = [] {
+    Call call("cuCtxSynchronize");
+    if (call.not_captured("cuCtxSynchronize").error) return call.error;
+    if (now().streams_.is_capturing() && now().streams_.spoil("cuCtxSynchronize"))
+      return int(FakeStreams::capture_forbids);
+    return now().streams_.flush_all(), now().state();
+  };
 }
 
 inline void FakeCuda::about_code(jit::CudaDriver& d) {

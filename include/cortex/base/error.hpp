@@ -89,6 +89,7 @@ class [[nodiscard]] Result {
   T&& value() && { return check(), *std::move(value_); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

@@ -253,7 +253,7 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const Vector
                                                  const Vector<const void*>& accessors) {
   if (state.complete)
     throw Error(Code::invalid_model,
-                "the states of model '" + state.graph.name + "' are defined already: its program is made");
+                "model '" + state.graph.name + "' has its program already; another one takes another Model");
   auto whole = std::make_shared<ra::Graph>(state.graph);
   Vector<ra::State> ordered;
   Vector<bool> needed(std::size_t(ra::num_recursions(*whole)));

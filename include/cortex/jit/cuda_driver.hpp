@@ -97,6 +97,7 @@ struct CudaDriver {
   CudaResult (*CtxPushCurrent)(CudaHandle);
   CudaResult (*CtxPopCurrent)(CudaHandle*);
   CudaResult (*CtxGetDevice)(int*);
+  CudaResult (*CtxSynchronize)();
   CudaResult (*ModuleLoadDataEx)(CudaHandle*, const void*, unsigned, int*, void**);
   CudaResult (*ModuleUnload)(CudaHandle);
   CudaResult (*ModuleGetFunction)(CudaHandle*, CudaHandle, const char*);
@@ -148,7 +149,7 @@ inline std::shared_ptr<const CudaDriver> find_cuda_driver(std::string& why) {
   bind(d.DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
   bind(d.DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2");
   bind(d.CtxPushCurrent, "cuCtxPushCurrent_v2"), bind(d.CtxPopCurrent, "cuCtxPopCurrent_v2");
-  bind(d.CtxGetDevice, "cuCtxGetDevice");
+  bind(d.CtxGetDevice, "cuCtxGetDevice"), bind(d.CtxSynchronize, "cuCtxSynchronize");
   bind(d.ModuleLoadDataEx, "cuModuleLoadDataEx"), bind(d.ModuleUnload, "cuModuleUnload");
   bind(d.ModuleGetFunction, "cuModuleGetFunction");
   bind(d.FuncSetAttribute, "cuFuncSetAttribute"), bind(d.FuncGetAttribute, "cuFuncGetAttribute");

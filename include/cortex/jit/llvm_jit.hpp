@@ -6,7 +6,9 @@
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -258,12 +260,29 @@ inline Part compile_part(const std::string& text, const Target& target, const Ll
   return part;
 }
 
+/// Whether the system lets this process make memory executable that it has written.
+inline bool may_make_executable() {
+  const std::size_t bytes = std::size_t(::sysconf(_SC_PAGESIZE));
+  void* const page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return true;  // for want of memory: it is not known
+  const bool may = ::mprotect(page, bytes, PROT_READ | PROT_EXEC) == 0 || (errno != EACCES && errno != EPERM);
+  ::munmap(page, bytes);
+  return may;
+}
+
 /// Links the objects into this process and finds `symbol` there. ORC finds the process's own symbols, which the code
 /// may call. `text` is for the error.
 inline Compiled link(const Vector<Part>& parts, const std::string& symbol, const std::string& text) {
   Compiled result;
   Stopwatch watch;
   const auto fail = [&](LLVMErrorRef error, const std::string& complaints) {
+    if (!may_make_executable()) {
+      LLVMConsumeError(error);
+      throw Error(Code::unavailable,
+                  "the system does not let this process make memory executable, in which a model's code would run: "
+                  "allow it (SELinux's execmem, systemd's MemoryDenyWriteExecute=no, a seccomp filter), or compile for "
+                  "Target::interpreter()");
+    }
     throw_refusal("cannot link", llvm::taken(error), complaints, text);
   };
   LLVMOrcLLJITRef jit = nullptr;

@@ -91,17 +91,28 @@ inline std::string version_of_driver(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// NVRTC of this machine, for a driver that says that it is of CUDA `driver_version` (`cuDriverGetVersion`; 0: there is
-/// none); null with the reason in `why`.
-inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why, int driver_version = 0) {
-  const NvrtcPlaces places = NvrtcPlaces::of_environment();
-  const DynamicLibrary library = DynamicLibrary::open(nvrtc_names(driver_version / 1000, places));
-  if (!library) {
-    why = places.chosen.empty() ? "NVRTC is not installed, or CORTEX_NVRTC has to say where: "
-                                : "CORTEX_NVRTC says that NVRTC is " + places.chosen + ": ";
-    why += library.why().empty() ? "there is no libnvrtc.so" : library.why();
-    return nullptr;
-  }
+/// The architectures that an NVRTC compiles for, in ascending order.
+inline Vector<int> architectures(const Nvrtc& nvrtc) {
+  int count = 0;
+  nvrtc.GetNumSupportedArchs(&count);
+  Vector<int> result(std::size_t(std::max(count, 0)));
+  if (count > 0) nvrtc.GetSupportedArchs(result.data());
+  std::sort(result.begin(), result.end());
+  return result;
+}
+/// The one to compile for where a device has compute capability `sm`: its own, or the newest before it, whose text the
+/// driver compiles; 0: there is none. What CUDA 12 calls 10.1 is 11.0 since CUDA 13, and no part of 10.3.
+inline int architecture_for(const Nvrtc& nvrtc, int sm) {
+  int best = 0;
+  for (const int one : architectures(nvrtc))
+    if (one == sm || (one < sm && !(one == 101 && sm < 110))) best = one;
+  return best;
+}
+
+/// The NVRTC that one of these names opens, in `nvrtc`; else an empty one with the reason in `why`.
+inline std::shared_ptr<Nvrtc> open_nvrtc(const std::string& name, std::string& why) {
+  const DynamicLibrary library = DynamicLibrary::open({name});
+  if (!library) return why = library.why(), nullptr;
   auto nvrtc = std::make_shared<Nvrtc>();
   std::string missing;
   const auto bind = [&](auto*& function, const char* symbol) { library.bind(function, symbol, missing); };
@@ -113,10 +124,38 @@ inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why, int driver_vers
   bind(nvrtc->GetProgramLogSize, "nvrtcGetProgramLogSize"), bind(nvrtc->GetProgramLog, "nvrtcGetProgramLog");
   bind(nvrtc->GetCUBINSize, "nvrtcGetCUBINSize"), bind(nvrtc->GetCUBIN, "nvrtcGetCUBIN");
   bind(nvrtc->GetPTXSize, "nvrtcGetPTXSize"), bind(nvrtc->GetPTX, "nvrtcGetPTX");
-  if (!missing.empty()) {
-    why = "NVRTC is older than CUDA 11.2: it lacks " + missing;
-    return nullptr;
+  if (!missing.empty()) return why = "NVRTC is older than CUDA 11.2: it lacks " + missing, nullptr;
+  return nvrtc;
+}
+
+/// The first NVRTC of those places that compiles for compute capability `sm` (0: for any), for a driver of that major
+/// version; `open(name, why)` opens one. Null with the reason in `why`.
+template <class Open>
+std::shared_ptr<const Nvrtc> choose_nvrtc(const NvrtcPlaces& places, int major, int sm, std::string& why,
+                                          const Open& open) {
+  std::string unfit, unopened;
+  for (const std::string& name : nvrtc_names(major, places)) {
+    std::string own;
+    const std::shared_ptr<Nvrtc> nvrtc = open(name, own);
+    if (nvrtc && (!sm || architecture_for(*nvrtc, sm))) return nvrtc;
+    if (!nvrtc) unopened += (unopened.empty() ? "" : "; ") + own;
+    if (nvrtc)
+      unfit = "NVRTC of CUDA " + version_of(*nvrtc) + " does not compile for compute capability " +
+              cortex::detail::capability_text(sm) +
+              ", which is older: install that of CUDA 12 beside it, or name one with CORTEX_NVRTC";
   }
+  if (unopened.empty()) unopened = "there is no libnvrtc.so";
+  why = !unfit.empty()          ? unfit
+        : places.chosen.empty() ? "NVRTC is not installed, or CORTEX_NVRTC has to say where: " + unopened
+                                : "CORTEX_NVRTC says that NVRTC is " + places.chosen + ": " + unopened;
+  return nullptr;
+}
+
+/// NVRTC of this machine, for a driver that says that it is of CUDA `driver_version` (`cuDriverGetVersion`; 0: there is
+/// none) and a device of compute capability `sm` (0: any); null with the reason in `why`.
+inline std::shared_ptr<const Nvrtc> find_nvrtc(std::string& why, int driver_version = 0, int sm = 0) {
+  auto nvrtc = choose_nvrtc(NvrtcPlaces::of_environment(), driver_version / 1000, sm, why, open_nvrtc);
+  if (!nvrtc) return nullptr;
   // It opens its built-in functions by name, which the loader finds once they are open.
   const std::string version = version_of(*nvrtc);
   const std::string directory = DynamicLibrary::directory_of(reinterpret_cast<const void*>(nvrtc->Version));
@@ -148,16 +187,6 @@ inline std::string compile_log(const Nvrtc& nvrtc, Nvrtc::Program program) {
   return log;
 }
 
-/// The architectures that this NVRTC compiles for, in ascending order.
-inline Vector<int> architectures(const Nvrtc& nvrtc) {
-  int count = 0;
-  nvrtc.GetNumSupportedArchs(&count);
-  Vector<int> result(std::size_t(std::max(count, 0)));
-  if (count > 0) nvrtc.GetSupportedArchs(result.data());
-  std::sort(result.begin(), result.end());
-  return result;
-}
-
 [[noreturn]] inline void refuse_architecture(const Nvrtc& nvrtc, int newest, int needed) {
   throw Error(Code::unavailable,
               "this NVRTC, of CUDA " + version_of(nvrtc) + ", compiles for compute capability " +
@@ -182,15 +211,12 @@ inline Fingerprint key_of(const Nvrtc& nvrtc, const Vector<std::string>& argumen
 /// `Error{unavailable}` for an architecture older than all that this NVRTC knows, and where it knows none that has the
 /// source's instructions. Looks into the process's cache first.
 inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int sm, const NvrtcOptions& options = {}) {
-  const Vector<int> known = detail::architectures(nvrtc);
   CudaImage image;
-  int architecture = 0;
-  for (const int one : known)
-    if (one <= sm) architecture = one;
+  const int architecture = architecture_for(nvrtc, sm);
   if (!architecture)
-    throw Error(Code::unavailable, "this NVRTC does not compile for compute capability " +
-                                       cortex::detail::capability_text(sm) + ", only from " +
-                                       std::to_string(known.empty() ? 0 : known.front()) + " on");
+    throw Error(Code::unavailable, "this NVRTC, of CUDA " + version_of(nvrtc) +
+                                       ", does not compile for compute capability " +
+                                       cortex::detail::capability_text(sm) + ": it takes an older one");
   if (architecture < options.least_sm) detail::refuse_architecture(nvrtc, architecture, options.least_sm);
   image.ptx = architecture != sm || options.force_ptx;
   const std::string name = std::to_string(architecture);

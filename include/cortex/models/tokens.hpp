@@ -65,18 +65,22 @@ class Sequences {
     for (const auto& words : batch) add(words);
   }
 
-  /// Adds a sequence of the words in a range of integers, first to last, and tells its number. Throws
+  /// Adds a sequence of the words in a range of integers, or of characters from 0 to 255 as in a std::string, first to
+  /// last, and tells its number. Throws
   /// `Error{invalid_argument}` if there are none, and `Error{out_of_range}` for a word that 32 bits do not hold;
   /// then, as when memory runs out, it adds nothing. The tokens of other sequences may move.
   template <class Words>
-  std::size_t add(const Words& words) {
+  std::size_t add(Words&& words) {
     using Word = std::remove_cvref_t<decltype(*std::begin(words))>;
     static_assert(std::is_integral_v<Word> && !std::is_same_v<Word, bool>, "words are integers");
+    using Number = std::conditional_t<std::is_same_v<Word, char>, unsigned char, Word>;
+    using Wide = std::conditional_t<std::is_signed_v<Number>, std::int64_t, std::uint64_t>;
     const std::size_t before = tokens_.size();
     try {
       for (const Word word : words) {
-        if (!std::in_range<std::int32_t>(word)) refuse_word(tokens_.size() - before, std::to_string(word));
-        tokens_.push_back({std::int32_t(word), tokens_.size() == before});
+        const Wide number = Number(word);
+        if (!std::in_range<std::int32_t>(number)) refuse_word(tokens_.size() - before, std::to_string(number));
+        tokens_.push_back({std::int32_t(number), tokens_.size() == before});
       }
       if (tokens_.size() == before)
         throw Error(Code::invalid_argument, "sequence " + std::to_string(size()) +

@@ -58,7 +58,7 @@ inline void check_states(const Graph& graph) {
       fail({"placeholder ", in_quotes(placeholder.name()), " is defined twice"});
     if (body.kind != OpKind::compute && body.kind != OpKind::if_then_else) fail({names, ": it is not computed"});
     if (body.dims != placeholder.dims)
-      fail({names, ": its dimensions are ", detail::text(body.dims), ", not ", detail::text(placeholder.dims)});
+      fail({names, ": its dimensions are ", detail::unlike(body.dims, placeholder.dims)});
     if (body.buffer->dtype != placeholder.buffer->dtype)
       fail({names, ": one is ", to_string(body.buffer->dtype), ", the other ", to_string(placeholder.buffer->dtype)});
   }

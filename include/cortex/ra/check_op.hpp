@@ -35,6 +35,13 @@ inline std::string text(const Vector<Dim>& list) {
   return result + "]";
 }
 
+/// Of dimensions that differ: what they are, and what they should be.
+inline std::string unlike(const Vector<Dim>& own, const Vector<Dim>& wanted) {
+  const std::string is = text(own), should_be = text(wanted);
+  if (is != should_be) return is + ", not " + should_be;
+  return is + ", but another of that name; use one Dim object, or copies of it, for both";
+}
+
 /// Checks one operator of a graph against those before it.
 class OpChecker {
  public:
@@ -64,10 +71,20 @@ class OpChecker {
 
   // ---- the tensor itself ----
 
+  /// Whether the model's own operator has the name, which computes what `output` declares.
+  bool is_of_output() const {
+    const int first = graph_.find(op_.name());
+    return any_of(graph_.states, [&](const State& state) {
+      return state.body == first && graph_.ops[std::size_t(state.placeholder)].name() + "_body" == op_.name();
+    });
+  }
+
   void declaration() const {
     if (!op_.buffer || op_.buffer->name.empty())
       throw Error(Code::invalid_model, "an operator of model " + in_quotes(graph_.name) + " has no name");
-    if (graph_.find(op_.name()) != number_) fail({"the name is used twice; give each operator its own"});
+    if (graph_.find(op_.name()) != number_)
+      fail({"the name is used twice; give each operator its own",
+            is_of_output() ? ": output has taken it for its body" : ""});
     if (!is_float(op_.buffer->dtype))
       fail({"its elements are ", to_string(op_.buffer->dtype), "; tensors hold f32 or f64"});
     Vector<Dim> expected = op_.dims;
@@ -155,8 +172,7 @@ class OpChecker {
       if (taken.kind != OpKind::compute && taken.kind != OpKind::if_then_else)
         fail({"branch ", in_quotes(taken.name()), " is not computed; read it in a compute and branch to that"});
       if (taken.dims != op_.dims)
-        fail({"branch ", in_quotes(taken.name()), " has other dimensions: ", text(taken.dims), ", not ",
-              text(op_.dims)});
+        fail({"branch ", in_quotes(taken.name()), " has other dimensions: ", unlike(taken.dims, op_.dims)});
       if (taken.buffer->dtype != op_.buffer->dtype)
         fail({"branch ", in_quotes(taken.name()), " is ", to_string(taken.buffer->dtype), ", not ",
               to_string(op_.buffer->dtype)});

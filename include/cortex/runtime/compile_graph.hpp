@@ -91,7 +91,11 @@ inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const S
   detail::check_target(asked);
   detail::check(graph, schedule);
   const Target target = detail::with_units_granted(asked, schedule);
-  return detail::work_of_calls(pass::before_tiles(lower::lower(graph, schedule), schedule, target));
+  Executable planned;
+  planned.graph = graph, planned.target = target, planned.schedule = schedule;
+  planned.program = pass::before_tiles(lower::lower(graph, schedule), schedule, target);
+  plan_checks(planned);
+  return detail::work_of_calls(planned.program, may_have_tables(planned));
 }
 
 /// What `compile_graph` does; `options` let tests look at and verify each pass.
@@ -118,8 +122,8 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   executable->partition = partition_of(graph, ra::questions(graph, schedule));
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
-  choose_for_calls(*executable, machine);
   plan_checks(*executable);
+  choose_for_calls(*executable, machine);
   detail::describe_tensors(*executable);
   executable->times.lower = detail::since(start);
   if (target.backend == Backend::llvm)

@@ -13,6 +13,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/jit/cuda_driver.hpp"
 #include "cortex/jit/nvrtc.hpp"
+#include "cortex/runtime/forks.hpp"
 
 namespace cortex::runtime {
 
@@ -42,11 +43,10 @@ class CudaDevice {
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
   ~CudaDevice() {
-    if (abandoned_) return;
     give_back_deferred();
     for (const auto& stream : own_)
       if (stream) in_context([&](const jit::CudaDriver& d) { return d.StreamDestroy(stream); });
-    if (retained_) driver_->DevicePrimaryCtxRelease(device_);
+    if (retained_ && !is_in_child()) driver_->DevicePrimaryCtxRelease(device_);
   }
 
   const jit::CudaDriver& driver() const { return *driver_; }
@@ -63,14 +63,12 @@ class CudaDevice {
   /// another GPU than the one that is to be used. Throws as `call`.
   jit::CudaHandle context() const {
     if (const jit::CudaHandle known = context_) return known;
-    jit::CudaResult failed = jit::cuda::success;
-    {
-      const Lock lock(mutex_);
-      jit::CudaHandle made = context_;
-      if (!made) failed = relaxed([&] { return driver_->DevicePrimaryCtxRetain(&made, device_); });
-      if (!failed && !context_) context_ = made, retained_ = true;
-    }
-    check(failed, "cuDevicePrimaryCtxRetain");
+    jit::CudaHandle made = nullptr, none = nullptr;  // without a lock, as it takes long: threads may do it at once
+    check(relaxed([&] { return driver_->DevicePrimaryCtxRetain(&made, device_); }), "cuDevicePrimaryCtxRetain");
+    if (context_.compare_exchange_strong(none, made))
+      retained_ = true;
+    else
+      driver_->DevicePrimaryCtxRelease(device_);  // it is counted, and another thread's is kept
     return context_;
   }
 
@@ -79,7 +77,7 @@ class CudaDevice {
     const Lock lock(mutex_);
     if (nvrtc_) return *nvrtc_;
     std::string why;
-    nvrtc_ = jit::find_nvrtc(why, driver_version());
+    nvrtc_ = jit::find_nvrtc(why, driver_version(), gpu_.sm);
     if (!nvrtc_) throw Error(Code::unavailable, "a model cannot be compiled for " + name_ + ": " + why);
     return *nvrtc_;
   }
@@ -125,6 +123,7 @@ class CudaDevice {
   /// The same where an error has nowhere to go: memory that is given back.
   template <class F>
   jit::CudaResult in_context(F&& f) const {
+    if (is_in_child()) return jit::cuda::deinitialized;
     if (!context_) return jit::cuda::invalid_context;
     if (const jit::CudaResult pushed = driver_->CtxPushCurrent(context_)) return pushed;
     const jit::CudaResult result = relaxed([&] { return f(*driver_); });
@@ -171,7 +170,8 @@ class CudaDevice {
   /// captured.
   jit::CudaHandle ordered_stream() const { return own_stream(1, jit::cuda::blocking); }
 
-  /// Whether libcuda has shut down, as it does when the process exits: what it gave is gone.
+  /// Whether libcuda has shut down, as it does when the process exits, so that what it gave is gone; or this is a
+  /// forked child of the process that it gave it to.
   bool has_driver_ended() const {
     return in_context([](const jit::CudaDriver&) { return jit::cuda::success; }) == jit::cuda::deinitialized;
   }
@@ -199,33 +199,53 @@ class CudaDevice {
     const Lock lock(mutex_);
     occupants_.push_back({occupant.get(), occupant});
   }
-  /// `abandoned`: its kernel cannot be ended, so that what it uses is never given back.
-  void remove_occupant(const Occupant* occupant, bool abandoned) const {
+  void remove_occupant(const Occupant* occupant) const {
     const Lock lock(mutex_);
-    abandoned_ |= abandoned;
     for (std::size_t i = 0; i < occupants_.size(); ++i)
       if (occupants_[i].occupant == occupant) return void(occupants_.erase(occupants_.begin() + std::ptrdiff_t(i)));
+  }
+  /// Keeps one that nobody needs any more, whose kernel does not end, until it has.
+  void keep_until_ended(std::unique_ptr<Occupant> occupant) const {
+    const Lock lock(mutex_);
+    left_behind_.push_back(std::move(occupant));
   }
 
   enum class Given { memory, pinned, module };
   /// Gives back memory, or a module: at once, or while a kernel stays on the device, which the driver would wait for,
-  /// when it has ended and something else is given back or ends it.
+  /// when it has ended and something else is given back or ends it. The driver may wait for other work, too.
   void give_back(Given kind, std::uint64_t what) const {
     if (has_driver_ended()) return;
     {
       const Lock lock(mutex_);
       deferred_.push_back({kind, what});
     }
-    give_back_deferred();
+    if (!deferrals_) give_back_deferred();
   }
+  /// As long as one lives, memory that is given back, whoever does, waits for its end: for who holds a lock.
+  class [[nodiscard]] Deferral {
+   public:
+    explicit Deferral(const CudaDevice& device) : device_(device) { ++device_.deferrals_; }
+    ~Deferral() { --device_.deferrals_, device_.give_back_deferred(); }
+    Deferral(const Deferral&) = delete;
+    Deferral& operator=(const Deferral&) = delete;
+
+   private:
+    const CudaDevice& device_;
+  };
   void give_back_deferred() const {
     if (has_driver_ended()) return;
+    Vector<std::unique_ptr<Occupant>> ended;  // they give back what they have, too, without the lock
     Vector<Deferred> ready;
     {
       const Lock lock(mutex_);
-      if (is_occupied() || deferred_.empty()) return;
-      std::swap(ready, deferred_);
+      for (std::size_t i = left_behind_.size(); i-- > 0;)
+        if (!left_behind_[i]->is_running()) {
+          ended.push_back(std::move(left_behind_[i]));
+          left_behind_.erase(left_behind_.begin() + std::ptrdiff_t(i));
+        }
+      if (!is_occupied()) std::swap(ready, deferred_);
     }
+    if (ready.empty()) return;
     in_context([&](const jit::CudaDriver& d) {
       for (const Deferred& one : ready) {
         void* const handle = reinterpret_cast<void*>(one.what);
@@ -255,6 +275,9 @@ class CudaDevice {
   }
 
   void refuse_if_lost() const {
+    if (is_in_child())
+      throw Error(Code::unavailable, name_ + " is of the process that this one was forked from, and CUDA does not " +
+                                         "outlive a fork: fork before the first use of a device");
     const Lock lock(mutex_);
     if (!lost_.empty())
       throw Error(Code::device_lost,
@@ -287,11 +310,12 @@ class CudaDevice {
 
   jit::CudaHandle own_stream(std::size_t which, unsigned flags) const {
     std::atomic<jit::CudaHandle>& stream = own_[which];
-    if (const jit::CudaHandle made = stream) return made;
-    const Lock lock(making_stream_);
-    jit::CudaHandle made = stream;
-    if (!made) call("cuStreamCreate", [&](const jit::CudaDriver& d) { return d.StreamCreate(&made, flags); });
-    return stream = made;
+    if (const jit::CudaHandle known = stream) return known;
+    jit::CudaHandle made = nullptr, none = nullptr;
+    call("cuStreamCreate", [&](const jit::CudaDriver& d) { return d.StreamCreate(&made, flags); });
+    if (!stream.compare_exchange_strong(none, made))  // another thread was faster
+      in_context([&](const jit::CudaDriver& d) { return d.StreamDestroy(made); });
+    return stream;
   }
 
   /// Whether a new stream can be asked something.
@@ -305,6 +329,8 @@ class CudaDevice {
     return result == jit::cuda::success || result == jit::cuda::out_of_memory;
   }
 
+  bool is_in_child() const { return runtime::forks().load(std::memory_order_relaxed) != forks_; }
+
   struct Tenant {
     const Occupant* occupant;
     std::weak_ptr<Occupant> handle;
@@ -315,7 +341,7 @@ class CudaDevice {
   };
   /// The caller holds `mutex_`.
   bool is_occupied() const {
-    bool any = abandoned_;
+    bool any = false;
     for (const Tenant& tenant : occupants_) any |= tenant.occupant->is_running();
     return any && lost_.empty();
   }
@@ -334,14 +360,15 @@ class CudaDevice {
   mutable std::string lost_;
   mutable Vector<Tenant> occupants_;
   mutable Vector<Deferred> deferred_;
-  mutable bool abandoned_ = false;
-  mutable Mutex making_stream_;
+  mutable Vector<std::unique_ptr<Occupant>> left_behind_;
+  mutable std::atomic<int> deferrals_{0};
   mutable std::atomic<jit::CudaHandle> own_[2]{};
   std::string name_;
   Gpu gpu_;
   int number_ = 0, device_ = 0;
   mutable std::atomic<jit::CudaHandle> context_;
-  mutable bool retained_ = false;
+  mutable std::atomic<bool> retained_{false};
+  const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // in which process it was made
 };
 
 /// A piece of a device's memory, 256-byte aligned; or of memory of someone else's, which is not given back.

@@ -9,6 +9,7 @@
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_workspace.hpp"
+#include "cortex/runtime/turn.hpp"
 
 namespace cortex::runtime {
 
@@ -36,6 +37,13 @@ class CudaLoaded {
   CudaLoaded(const CudaLoaded&) = delete;
   ~CudaLoaded() {
     resting_.clear();
+    // Who cannot tell whether a kernel runs has to wait for all; where not even that can be done, memory stays.
+    for (const auto& workspace : in_doubt_)
+      if (!workspace->progress().settle()) {
+        new Vector<std::unique_ptr<CudaWorkspace>>(std::move(in_doubt_));
+        return;
+      }
+    in_doubt_.clear();
     unload();
   }
 
@@ -55,47 +63,56 @@ class CudaLoaded {
     device_->refuse_if_lost();
     {
       const Lock lock(mutex_);
-      resting_.reserve(resting_.size() + num_taken_ + 1);
-      ++num_taken_;
+      make_room();
       std::size_t chosen = 0;
-      while (chosen < resting_.size() && !resting_[chosen]->ready()) ++chosen;
+      while (chosen < resting_.size() && !resting_[chosen]->progress().ready()) ++chosen;
       if (chosen == resting_.size() && chosen >= most_unfinished) chosen = 0;
       if (chosen < resting_.size()) {
         std::unique_ptr<CudaWorkspace> workspace = std::move(resting_[chosen]);
         resting_.erase(resting_.begin() + std::ptrdiff_t(chosen));
+        ++num_taken_;
         return workspace;
       }
     }
-    return std::make_unique<CudaWorkspace>(source_, device_);
-  }
-
-  bool has_current_weights() {
+    auto made = std::make_unique<CudaWorkspace>(source_, device_);
     const Lock lock(mutex_);
-    return weights_ && source_->weights.published().is_current(weights_->host);
+    make_room();
+    ++num_taken_;
+    return made;
+  }
+  /// One that was taken will not come back.
+  void forget_taken() {
+    const Lock lock(mutex_);
+    --num_taken_;
   }
 
-  /// The weights bound now, on the device.
+  bool has_current_weights() { return bool(current_weights()); }
+
+  /// The weights bound now, on the device. They are brought there without the lock, by one thread at a time.
   std::shared_ptr<const CudaWeights> weights() {
-    const Lock lock(mutex_);
-    const Published<const WeightSet>& published = source_->weights.published();
-    if (weights_ && published.is_current(weights_->host)) return weights_;
+    if (auto current = current_weights()) return current;
+    const Turn::Holder turn(bringing_);
+    if (auto current = current_weights()) return current;
+    const std::shared_ptr<const CudaWeights> before = known_weights();
     auto fresh = std::make_shared<CudaWeights>();
-    fresh->host = published.current();
+    fresh->host = source_->weights.published().current();
     if (!fresh->host.value->fault.empty()) throw Error(Code::invalid_weights, fresh->host.value->fault);
     const WeightSet& set = *fresh->host.value;
     fresh->blocks.resize(set.blocks.size());
     device_->on_own_stream("a copy of weights", [&](jit::CudaHandle stream) {
       for (std::size_t b = 0; b < set.blocks.size(); ++b) {
-        const WeightSet* const old = weights_ ? weights_->host.value.get() : nullptr;
+        const WeightSet* const old = before ? before->host.value.get() : nullptr;
         if (old && old->blocks[b] == set.blocks[b] && old->elsewhere[b] == set.elsewhere[b])
-          fresh->blocks[b] = weights_->blocks[b];
+          fresh->blocks[b] = before->blocks[b];
         else if (set.blocks[b])
           fresh->blocks[b] = uploaded(*set.blocks[b], stream);
         else if (set.elsewhere[b])
           fresh->blocks[b] = brought(std::static_pointer_cast<const CudaBlock>(set.elsewhere[b]), stream);
       }
     });
-    make_tables_of(*fresh);
+    make_tables_of(*fresh, before.get());
+    const CudaDevice::Deferral later(*device_);
+    const Lock lock(mutex_);
     weights_ = std::move(fresh);
     for (const auto& workspace : resting_) workspace->forget_replaced(weights_.get());
     return weights_;
@@ -103,6 +120,22 @@ class CudaLoaded {
 
  private:
   friend class CudaCall;
+
+  std::shared_ptr<const CudaWeights> known_weights() {
+    const Lock lock(mutex_);
+    return weights_;
+  }
+  /// None if others have been bound since they came to the device.
+  std::shared_ptr<const CudaWeights> current_weights() {
+    std::shared_ptr<const CudaWeights> known = known_weights();
+    if (known && !source_->weights.published().is_current(known->host)) known = nullptr;
+    return known;
+  }
+
+  /// For all workspaces that are taken, and one more, to be put back. The caller holds `mutex_`.
+  void make_room() {
+    for (auto* const list : {&resting_, &in_doubt_}) list->reserve(list->size() + num_taken_ + 1);
+  }
 
   std::shared_ptr<const CudaBlock> uploaded(const Block& block, jit::CudaHandle stream) const {
     auto copy = std::make_shared<CudaBlock>(device_, std::max<std::size_t>(block.size(), 16));
@@ -124,12 +157,12 @@ class CudaLoaded {
   }
 
   /// Those of the weights before, if they are the same on the device; where there is no room, calls go on without.
-  void make_tables_of(CudaWeights& fresh) const {
+  void make_tables_of(CudaWeights& fresh, const CudaWeights* before) const {
     const Executable& executable = *source_->code->executable;
     const std::size_t count = executable.program.tabulations.size();
     fresh.tables.resize(count);
-    if (has_tables(executable) && weights_ && weights_->blocks == fresh.blocks) {
-      fresh.tables = weights_->tables;
+    if (has_tables(executable) && before && before->blocks == fresh.blocks) {
+      fresh.tables = before->tables;
     } else if (has_tables(executable)) {
       make_tables(executable, fresh.host.value->shapes, fresh.tables,
                   [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents, const Vector<int>&) {
@@ -156,8 +189,10 @@ class CudaLoaded {
 
   /// `take` has made room for it, so that giving back never allocates.
   void put(std::unique_ptr<CudaWorkspace> workspace) {
+    const CudaDevice::Deferral later(*device_);
     const Lock lock(mutex_);
     --num_taken_;
+    if (workspace->progress().is_in_doubt()) return in_doubt_.push_back(std::move(workspace));
     workspace->forget_replaced(weights_.get());
     resting_.push_back(std::move(workspace));
   }
@@ -167,9 +202,11 @@ class CudaLoaded {
   jit::CudaImage image_;
   jit::CudaHandle module_ = nullptr, function_ = nullptr, gather_ = nullptr;
   int most_groups_ = 0;
-  Mutex mutex_;
+  Turn bringing_;  // at making the weights current
+  Mutex mutex_;    // of what follows
   std::shared_ptr<const CudaWeights> weights_;
   Vector<std::unique_ptr<CudaWorkspace>> resting_;
+  Vector<std::unique_ptr<CudaWorkspace>> in_doubt_;  // whose work may go on, though nothing tells its end
   std::size_t num_taken_ = 0;
 };
 
@@ -201,7 +238,10 @@ class CudaCall {
   /// Among how many groups its roots can be shared.
   int most_groups() const { return most_groups_; }
   /// Takes away its memory, which may never be used again.
-  std::unique_ptr<CudaWorkspace> give_up() { return std::move(workspace_); }
+  std::unique_ptr<CudaWorkspace> give_up() {
+    loaded_->forget_taken();
+    return std::move(workspace_);
+  }
 
   /// Lays out the call on what the first `groups` groups have numbered. False if weights have been bound since they
   /// were checked against them: then they are to be numbered anew.

@@ -29,6 +29,7 @@
 #include "cortex/base/clock.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/cuda_loaded.hpp"
+#include "cortex/runtime/turn.hpp"
 
 namespace cortex::runtime {
 
@@ -46,18 +47,15 @@ struct ResidentOptions {
 class CudaResident final : public CudaDevice::Occupant {
  public:
   static std::shared_ptr<CudaResident> make(std::shared_ptr<CudaLoaded> loaded, const ResidentOptions& options) {
-    std::shared_ptr<CudaResident> resident(new CudaResident(std::move(loaded), options));
+    std::shared_ptr<CudaResident> resident(new CudaResident(std::move(loaded), options), let_go);
     resident->device_->add_occupant(resident);
     return resident;
   }
   CudaResident(const CudaResident&) = delete;
   ~CudaResident() override {
-    leave();
-    device_->remove_occupant(this, stuck_);
-    if (stuck_)
-      new Hostages(std::move(hostages_));  // the kernel may still write there
-    else
-      give_back();
+    leave();  // of one that was left behind: what it held is let go of
+    device_->remove_occupant(this);
+    give_back();
   }
 
   const CudaLoaded& loaded() const { return *loaded_; }
@@ -100,10 +98,10 @@ class CudaResident final : public CudaDevice::Occupant {
   /// Ends the kernel, after the call that it serves, and waits for that. Throws `Error{unavailable}` if it does not
   /// end in the time of `patience_ms`, and what the device has failed with.
   void stop() {
-    std::shared_ptr<const CudaWeights> weights;  // are let go of without the lock, as memory may be given back
+    std::shared_ptr<const CudaWeights> weights;  // are let go of after the turn, as memory may be given back
     Hostages hostages;
     {
-      const Lock lock(mutex_);
+      const Turn::Holder turn(turn_);
       end();
       weights = std::move(weights_), hostages = std::move(hostages_);
     }
@@ -117,7 +115,7 @@ class CudaResident final : public CudaDevice::Occupant {
     CudaWorkspace& workspace = *call.operator->();
     if (workspace.num_groups() == 0) return;
     std::shared_ptr<const CudaWeights> replaced;
-    const Lock lock(mutex_);
+    const Turn::Holder turn(turn_);
     refuse_if_stuck();
     if (launch_ && weights_ != workspace.weights()) end();
     int launches = 0;
@@ -152,6 +150,15 @@ class CudaResident final : public CudaDevice::Occupant {
   using Hostages = Vector<std::unique_ptr<CudaWorkspace>>;
   enum class Answer { done, ended };
   static constexpr std::size_t answers_at = 128, table_at = 256, fault_bytes = 256;  // each in lines of its own
+
+  /// With the last handle. If the kernel does not end, what it uses stays until it has.
+  static void let_go(CudaResident* resident) {
+    std::unique_ptr<CudaResident> last(resident);
+    resident->leave();
+    if (!resident->stuck_) return;
+    const std::shared_ptr<const CudaDevice> device = resident->device_;
+    device->keep_until_ended(std::move(last));
+  }
 
   CudaResident(std::shared_ptr<CudaLoaded> loaded, const ResidentOptions& options)
       : loaded_(std::move(loaded)), device_(loaded_->device()), options_(options) {
@@ -345,7 +352,7 @@ class CudaResident final : public CudaDevice::Occupant {
     launch_ = ++launches_;
   }
 
-  /// Ends the kernel, and waits until nothing of it is left. The caller holds `mutex_`.
+  /// Ends the kernel, and waits until nothing of it is left. The caller has the turn.
   void end() {
     if (is_running()) {
       post(0);
@@ -363,7 +370,7 @@ class CudaResident final : public CudaDevice::Occupant {
   PinnedBlock mailbox_;  // CudaMail, CudaAnswers, and the table of weights on its way
   CudaBlock desk_;       // the word for a fault, the desk, the words of barriers, the table of weights
   std::size_t words_at_ = 0, weights_at_ = 0;
-  Mutex mutex_;                                 // of what follows; who posts holds it until the answer is there
+  Turn turn_;                                   // at what follows; who posts has it until the answer is there
   std::shared_ptr<const CudaWeights> weights_;  // of the last launch
   std::uint64_t number_ = 0;                    // that was posted last
   std::atomic<std::uint64_t> launch_{0},

@@ -47,7 +47,7 @@ class Result {
   }
   /// Until the results are there. Throws what went wrong on the device.
   void wait() { call_->wait(); }
-  bool ready() const { return call_->ready(); }
+  bool ready() const { return call_->progress().ready(); }
   /// What `stream` is given from now on waits for the results; the host does not. Throws `Error{invalid_argument}` for
   /// a stream that is being captured: a graph does not wait for what is outside.
   void let_wait(Stream stream) const {
@@ -56,7 +56,7 @@ class Result {
           Code::invalid_argument,
           "a stream that is being captured cannot wait for a call outside of its graph: wait before the graph is "
           "launched, on the stream that it is launched on");
-    call_->let_wait(stream);
+    call_->progress().let_wait(stream);
   }
 
   /// Makes the call, once more: sends it to `stream` without waiting, after what this object has sent to other
@@ -70,7 +70,7 @@ class Result {
       throw Error(Code::invalid_argument,
                   "a stream that is being captured does nothing yet that could be waited for: record after the launch "
                   "of its graph");
-    call_->record(stream);
+    call_->progress().record(stream);
   }
 
   /// Writes a state of all roots to memory of the device's from address `to` on, dense and row-major [root, dims...],

@@ -14,6 +14,7 @@
 #include "cortex/runtime/cuda_device.hpp"
 #include "cortex/runtime/cuda_executable.hpp"
 #include "cortex/runtime/cuda_launch.hpp"
+#include "cortex/runtime/cuda_progress.hpp"
 #include "cortex/runtime/cuda_source.hpp"
 #include "cortex/runtime/cuda_transfers.hpp"
 #include "cortex/runtime/cuda_upload.hpp"
@@ -42,18 +43,10 @@ class CudaWorkspace {
         part_(source_->code->executable->program),
         links_(in_order(*source_->plan)),
         stopwatch_(source_->code->timings ? std::make_unique<CudaStopwatch>(device_) : nullptr),
-        tensors_(source_->plan->storage.size()) {
-    constexpr unsigned without_timing = 2;
-    device_->call("cuEventCreate", [&](const jit::CudaDriver& d) { return d.EventCreate(&event_, without_timing); });
-  }
+        tensors_(source_->plan->storage.size()),
+        progress_(device_) {}
   CudaWorkspace(const CudaWorkspace&) = delete;
   CudaWorkspace& operator=(const CudaWorkspace&) = delete;
-  ~CudaWorkspace() {
-    device_->in_context([&](const jit::CudaDriver& d) {
-      if (pending_) d.EventSynchronize(event_);
-      return d.EventDestroy(event_);
-    });
-  }
 
   CudaRoots& given_roots() { return given_roots_; }
   /// Has `number(workspace, given roots)` number the nodes of each group of a call, with the limits that the weights
@@ -88,7 +81,7 @@ class CudaWorkspace {
   /// is larger than all before it, and waits for the last call of this workspace.
   void prepare(std::size_t count, std::shared_ptr<const CudaWeights> weights, CudaWay way, CudaLanding landing) {
     const std::int64_t before = is_timed() ? now_ns() : 0;
-    finish();
+    progress_.wait();
     if (is_timed()) linearizing_since_ns_ += now_ns() - before;  // a wait is no linearization
     num_groups_ = count, way_ = way;
     counters_ = {};
@@ -128,7 +121,7 @@ class CudaWorkspace {
   /// been used for so far. Does not wait, allocates nothing, and can be captured into a graph.
   void launch(jit::CudaHandle function, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
-    in_order(stream, [&] { send(function, stream); });
+    progress_.in_order(stream, [&] { send(function, stream); });
     ++counters_.launches;
     counters_.bytes_down += num_landed_ * first_state().row_bytes;
   }
@@ -152,7 +145,7 @@ class CudaWorkspace {
     config.grid[0] = unsigned(num_roots_), config.grid[1] = config.grid[2] = 1;
     config.block[0] = unsigned(codegen::cuda_gather_threads), config.block[1] = config.block[2] = 1;
     config.stream = stream;
-    in_order(stream, [&] {
+    progress_.in_order(stream, [&] {
       // What only this kernel reads, or what came with another launch.
       if (way_ == CudaWay::letter || with_launch_) {
         const std::size_t from = with_launch_ ? 0 : roots_at_, bytes = roots_at_ + roots_bytes() - from;
@@ -165,39 +158,22 @@ class CudaWorkspace {
     ++counters_.launches;
   }
 
-  /// Records the event after what `stream` does now.
-  void record(jit::CudaHandle stream) {
-    device_->call("cuEventRecord", [&](const jit::CudaDriver& d) { return d.EventRecord(event_, stream); });
-    pending_ = true;
-  }
-
-  /// What `stream` is given from now on comes after what this workspace has been used for so far: also where that was
-  /// on a stream of the same handle, which may be another, as each thread's own is, or one made since.
-  void let_wait(jit::CudaHandle stream) const {
-    if (!pending_) return;
-    device_->call("cuStreamWaitEvent", [&](const jit::CudaDriver& d) { return d.StreamWaitEvent(stream, event_, 0); });
-  }
+  /// The uses of its memory on the device.
+  CudaProgress& progress() { return progress_; }
+  const CudaProgress& progress() const { return progress_; }
 
   /// Lets go of weights that have been replaced, so that a workspace at rest does not keep their memory: unless a
   /// kernel may still read them.
   void forget_replaced(const CudaWeights* current) {
-    if (weights_.get() == current || pending_) return;
+    if (weights_.get() == current || progress_.is_pending()) return;
     weights_ = nullptr;
     for (const auto& group : groups_) group->forget_replaced(source_->weights.published(), no_workers_);
   }
 
   /// Until what stands before the last event is done. Throws for what went wrong on the device.
   void wait() {
-    finish();
+    progress_.wait();
     if (source_->code->spin_limit && num_groups_) check_barrier();
-  }
-
-  bool ready() const {
-    if (!pending_) return true;
-    const jit::CudaResult result = device_->in_context([&](const jit::CudaDriver& d) { return d.EventQuery(event_); });
-    if (result == jit::cuda::not_ready) return false;
-    device_->check(result, "a kernel");
-    return true;
   }
 
   /// Of the call laid out last, which has been waited for.
@@ -299,32 +275,10 @@ class CudaWorkspace {
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
   }
 
-  /// Does `work`, which gives `stream` something to do, after what has used this workspace on other streams, and
-  /// records the event after it; none of that in a capture, whose graph has an order of its own. If it fails nothing
-  /// of it goes on that would read or write here.
-  template <class DoWork>
-  void in_order(jit::CudaHandle stream, const DoWork& work) {
-    if (device_->is_capturing(stream)) return work();
-    let_wait(stream);
-    try {
-      work();
-      record(stream);
-    } catch (...) {
-      device_->in_context([&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream); });
-      throw;
-    }
-  }
-
   void enqueue_copy(void* to, jit::CudaPointer from, std::size_t bytes, jit::CudaHandle stream) {
     counters_.bytes_down += bytes;
     device_->call("a copy of results",
                   [&](const jit::CudaDriver& d) { return d.MemcpyDtoHAsync(to, from, bytes, stream); });
-  }
-
-  void finish() {
-    if (!pending_) return;
-    device_->call("a kernel", [&](const jit::CudaDriver& d) { return d.EventSynchronize(event_); });
-    pending_ = false;  // not where the driver could not wait
   }
 
   /// Makes `block` at least so large; what it held is lost.
@@ -578,8 +532,8 @@ class CudaWorkspace {
   std::int64_t linearizing_since_ns_ = 0;
   Vector<CudaBlock> tensors_;          // [Plan::storage]
   Vector<jit::CudaPointer> pointers_;  // [groups][part_.words()]
-  jit::CudaHandle event_ = nullptr;
-  bool pending_ = false, words_are_clear_ = false;
+  bool words_are_clear_ = false;
+  CudaProgress progress_;  // which waits before the memory goes
 };
 
 }  // namespace cortex::runtime

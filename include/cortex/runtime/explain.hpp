@@ -168,7 +168,7 @@ class Explainer {
     for (const schedule::NestCost& cost :
          schedule::predict_nests(work_, schedule, executable_.target, machine, shape)) {
       const ir::WorkItem& item = work_[cost.item];
-      if (item.tabulated) {
+      if (item.tabulated && may_have_tables(executable_)) {
         if (!item.stored.empty()) tabulated.push_back(stored_by(item));
         continue;
       }

@@ -261,7 +261,7 @@ inline std::pair<std::int64_t, std::int64_t> tabulated_nodes(const ir::Tabulatio
 
 /// Whether the model can have tables at all.
 inline bool has_tables(const Executable& executable) {
-  return !executable.program.tabulations.empty() && executable.guarded.empty();
+  return !executable.program.tabulations.empty() && may_have_tables(executable);
 }
 
 /// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order,

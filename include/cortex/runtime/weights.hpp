@@ -309,6 +309,8 @@ class Weights {
     std::size_t product = 1;
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const Dim& dim = spec.dims[d];
+      if (shape[d] < 1 && dim.kind() == DimKind::open)
+        fail(spec, given + ", but of " + in_quotes(dim.name()) + " there is at least 1");
       if (shape[d] < 1 || (dim.kind() != DimKind::open && shape[d] != dim.extent()))
         fail(spec, given + ", which differs in dimension " + in_quotes(dim.name()));
       if (__builtin_mul_overflow(product, std::size_t(shape[d]), &product) || product > most_elements)

@@ -22,6 +22,7 @@
 #include "cortex/ra/schedule.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/cpus.hpp"
+#include "cortex/runtime/forks.hpp"
 #include "cortex/runtime/wake_elsewhere.hpp"
 
 namespace cortex {
@@ -32,19 +33,6 @@ enum class Placement : std::uint8_t {
   pinned,    // each stays on one CPU, so that its slice of the weights stays in that CPU's cache
   untold,    // the system is told nothing: for processes that may not call sched_setaffinity
 };
-
-namespace runtime {
-
-/// How many times this process came about by a fork that its program knows of: a child has none of its parent's
-/// threads.
-inline std::atomic<std::uint32_t>& forks() {
-  static std::atomic<std::uint32_t> count{0};
-  [[maybe_unused]] static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { forks().fetch_add(1, std::memory_order_relaxed); });
-  return count;
-}
-
-}  // namespace runtime
 
 /// A fixed number of threads that help calls along, each one call at a time. A call takes those that are free and never
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these

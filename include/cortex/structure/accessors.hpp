@@ -359,7 +359,14 @@ constexpr bool valid_accessor() {
         "a field is a number, a bool, an enumeration, or an array of fixed size of these, std::array or of C, or "
         "floats "
         "or doubles in a row, with data() and size(); other data is found by an index, as in Emb(word(n), i)");
-    static_assert(is_field || !is_link,
+    constexpr bool is_owner = !is_field && SoleOwner<Ref>;
+    static_assert(!is_owner,
+                  "this getter gives a pointer that alone owns its node, which is gone before it is read: give a "
+                  "reference to the pointer, or the node's address");
+    static_assert(is_field || !is_optional,
+                  "this link may have no value: name a getter or a lambda that gives a null pointer, or an index that "
+                  "means no node (negative, or the greatest of an unsigned type), in that case");
+    static_assert(is_field || !is_link || is_owner || is_optional,
                   "this link leads to another type than the model's nodes: make it a model over the type that links "
                   "lead to, such as a base class");
     static_assert(

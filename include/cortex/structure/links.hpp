@@ -83,9 +83,15 @@ template <class Ref, class Node>
 concept NodeItself = std::is_lvalue_reference_v<Ref> && std::is_convertible_v < std::remove_reference_t<Ref>
 *, const Node* > ;
 
+/// A pointer by value that alone owns its node, such as a std::unique_ptr that a lambda makes: the node goes with it,
+/// before the call is over.
+template <class Ref>
+concept SoleOwner = !std::is_reference_v<Ref> && PointerLike<Ref> && !std::is_copy_constructible_v<Ref>;
+
 /// A link to a Node. `Ref` is the type of the expression that yields it, so lvalues are references.
 template <class Ref, class Node>
-concept LinkTo = PointerTo<std::remove_cvref_t<Ref>, Node> || Index<std::remove_cvref_t<Ref>> || NodeItself<Ref, Node>;
+concept LinkTo = (PointerTo<std::remove_cvref_t<Ref>, Node> && !SoleOwner<Ref>) || Index<std::remove_cvref_t<Ref>> ||
+                 NodeItself<Ref, Node>;
 
 namespace range_access {
 using std::begin;
@@ -109,7 +115,7 @@ concept LinkRangeTo = requires(std::remove_reference_t<Ref>& range) {
   begin_of(range) != end_of(range);
   requires LinkTo<decltype(*begin_of(range)), Node>;
   requires std::is_lvalue_reference_v<Ref> || !NodeItself<decltype(*begin_of(range)), Node> ||
-               std::ranges::enable_borrowed_range<std::remove_cvref_t<Ref>>;
+      std::ranges::enable_borrowed_range<std::remove_cvref_t<Ref>>;
 };
 
 /// Whether links of this type are indices, so that a call needs an arena.
