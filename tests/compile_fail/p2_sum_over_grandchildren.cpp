@@ -1,4 +1,4 @@
-// expect: (P.2) recursive calls come first: a reduction over the children of a child
+// expect: (P.2) recursive calls come first: a reduction over the children of another node
 #include "prelude.hpp"
 
 void build() {

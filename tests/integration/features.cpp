@@ -451,7 +451,7 @@ TEST_CASE("folds over children stand inside one another, as attention does", "[f
     });
   });
   CHECK_THROWS_WITH(test::compile_here(scores, Schedule()),
-                    Catch::Contains("in 'h' a reduction inside two folds over children reads both"));
+                    Catch::Contains("in 'h' a reduction inside two folds over children or members reads both nodes"));
 }
 
 TEST_CASE("a sum over pairs of children has its factors in any order", "[features]") {

@@ -206,3 +206,38 @@ TEST_CASE("where workers share the subtrees of an unrolled recursion, temporarie
   CHECK(first_race(shared, Calls(graph, Schedule::standard().unroll("tree_gru", 2), 1, 8)) == "");
   CHECK(rows_of_s(after("distribute_rows(); index_densely()", 1)) == dims::batch.name());  // one worker's is one row
 }
+
+TEST_CASE("what workers share in the subtrees of an unrolled recursion is parted by barriers, or refused",
+          "[schedule][loops][races][refusal]") {
+  const ra::Graph graph = tree_rnn(6).graph();
+  const Schedule unrolled = Schedule{}.dynamic_batch().exact_activations().unroll("tree_rnn", 2);
+  int shared = 0, refused = 0;
+  for (const std::string loop : {"i", "i.2", "i.3", "i.4", "i.5", "i.6"})
+    for (const bool also_subtrees : {false, true}) {
+      const std::string steps =
+          "parallel(" + loop + "); " + (also_subtrees ? "share_work(); insert_barriers()" : "insert_barriers()");
+      INFO(steps);
+      try {
+        const Schedule schedule = unrolled.workers(2).loops(Loops::parse(steps));
+        const ir::Program program = passes_of(graph, schedule, machine(16)).back().program;
+        CHECK(first_race(program, Calls(graph, unrolled, 1, 8)) == "");
+        int parallel_around = 0;
+        ir::mutate_with(program.body, [&](auto& self, const ir::For& inner) -> ir::Stmt {
+          const bool counts = inner.loop == ir::ForKind::parallel;
+          CHECK(parallel_around + counts < 2);
+          parallel_around += counts;
+          const ir::Stmt result = self.children(inner);
+          parallel_around -= counts;
+          return result;
+        });
+        ++shared;
+      } catch (const Error& error) {
+        if (error.message.find("there is no loop") != error.message.npos) continue;
+        CHECK(also_subtrees);
+        CHECK_THAT(error.message, Contains("which is parallel, stands in loop") && Contains("over subtrees"));
+        ++refused;
+      }
+    }
+  CHECK(shared > 3);
+  CHECK(refused > 1);
+}

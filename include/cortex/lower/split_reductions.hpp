@@ -204,8 +204,8 @@ class ReductionSplitter {
       if (found)
         throw Error(Code::invalid_model,
                     "in '" + whole_.buffer->name +
-                        "' a reduction inside two folds over children reads both children; that is supported only "
-                        "where all three are one nest of sums, sum(k, sum(j, sum(r, ...)))");
+                        "' a reduction inside two folds over children or members reads both nodes; that is supported "
+                        "only where all three are one nest of sums, sum(k, sum(j, sum(r, ...)))");
       found = &child;
     }
     return found;

@@ -439,7 +439,8 @@ class OpChecker {
       if (graph_.containers[std::size_t(count->uf.accessor)].relation == Relation::members && !op_.at_roots)
         fail({"runs over all nodes of an input, which only a readout can"});
       require(depth(count->args[0]) == 0,
-              "(P.2) recursive calls come first: a reduction over the children of a child; a node reads only its own");
+              "(P.2) recursive calls come first: a reduction over the children of another node; a node reads its own "
+              "alone");
       container = count->uf.accessor;
     } else {
       extent(n.axis.dim);

@@ -20,6 +20,7 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
+#include "cortex/schedule/named.hpp"
 
 namespace cortex::schedule {
 
@@ -128,6 +129,11 @@ inline ir::Stmt share_subtrees(const ir::Stmt& body) {
     const auto* let = loop.body.as<ir::LetStmt>();
     const auto* of = let ? let->value.as<ir::UfCall>() : nullptr;
     if (!of || of->uf.kind != ir::UfKind::group_node) return self.children(loop);
+    ir::visit_with(loop.body, [&](const ir::For& inner) {
+      if (inner.loop == ir::ForKind::parallel)
+        refuse("loop '" + name_of(inner) + "', which is parallel, stands in loop '" + name_of(loop) +
+               "' over subtrees, each of which is one worker's; leave out one of the two");
+    });
     PointerMap<ir::Buffer> own;
     const auto home = [&](const ir::Buffer& buffer) {
       const bool dense = buffer->role == ir::Role::temp && buffer->scope == ir::Scope::shared &&

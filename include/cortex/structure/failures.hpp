@@ -152,7 +152,8 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
   refuse(Code::out_of_range, walk, place,
          field_value(walk, place, name, element, value) + ", but it indexes the table" + table + ", which has " +
              std::to_string(check.limit) + " rows: valid values are 0 to " + std::to_string(check.limit - 1) +
-             "; map unknown values to a row of their own");
+             "; map unknown values to a row of their own, and where some nodes have no value read another row there, as "
+             "in Emb(select(is_leaf(n), word(n), 0), i)");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void field_width(const WalkState& walk, std::int32_t place,

@@ -57,15 +57,15 @@ inline bool may_differ_unless_finite(const Schedule& a, const Schedule& b, const
 }
 
 /// Whether both schedules round alike, so that their results have to be the same: as executables have them, which for a
-/// GPU say what was left to the compiler. Workers, groups, batches, versions of branches, equal subtrees, rows and
-/// vectors of tiles change nothing; where sums are cut or joined, what is fused, how functions are computed, what
-/// weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds
+/// GPU say what was left to the compiler. Workers, groups, batches, equal subtrees, rows and vectors of tiles change
+/// nothing; where sums are cut or joined, as also in versions of branches, what is fused, how functions are computed,
+/// what weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds
 /// whatever a schedule keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   const bool same_numbers = a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact &&
                             a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand &&
-                            a.fuses == b.fuses;
+                            a.fuses == b.fuses && same_versions(a, b);
   if (target.backend == Backend::llvm)
     return same_numbers && a.tiling.gates == b.tiling.gates && same_on_matrix_unit(a, b, target);
   if (target.backend == Backend::cuda)
