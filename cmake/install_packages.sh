@@ -4,7 +4,7 @@
 # no such packages, says which they would be, and leaves it to the build to find what is missing.
 set -u
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-  echo "this is no Debian; it takes what corresponds to these packages: $*" >&2
+  echo "there is no apt-get here, so nothing is installed; the build needs what Debian calls $*" >&2
   exit 0
 fi
 missing=()

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -220,18 +221,24 @@ TEST_CASE("threads go on calling while the driver waits before it takes back wei
   };
   Compiled model = b.compile(on_gpu(Group::block, 1), fake.gpu);
   const auto on = model.to(cuda::Device(std::make_shared<const runtime::CudaDevice>(driver, FakeCuda::nvrtc(), 0)));
-  on(b.items.roots);
-  bind_all<float>(model, b.weights);
-  bool waited = false, called = false;
-  std::future<void> other;
-  while_memory_is_taken_back = [&] {
-    waited = true;
-    other = std::async(std::launch::async, [&] { on(b.items.roots); });
-    called = other.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
-  };
-  on(b.items.roots);
-  CHECK(waited);
-  CHECK(called);
-  other.wait();
+  // The last to have them is a model that brings others, or a call that ends.
+  for (const bool in_a_call : {false, true}) {
+    CAPTURE(in_a_call);
+    std::optional<cuda::Result> held(on(b.items.roots));
+    if (!in_a_call) held.reset();
+    bind_all<float>(model, b.weights);
+    if (in_a_call) on(b.items.roots);
+    bool waited = false, called = false;
+    std::future<void> other;
+    while_memory_is_taken_back = [&] {
+      waited = true;
+      other = std::async(std::launch::async, [&] { on(b.items.roots); });
+      called = other.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    };
+    in_a_call ? held.reset() : void(on(b.items.roots));
+    REQUIRE(waited);
+    CHECK(called);
+    other.wait();
+  }
   CHECK(fake.problem == "");
 }

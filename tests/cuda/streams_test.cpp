@@ -2,6 +2,8 @@
 // capture theirs.
 #include <atomic>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -243,21 +245,43 @@ TEST_CASE("the emulated driver refuses what a capture forbids, and then the capt
 
 // ---- what nothing tells the end of ----
 
+namespace {
+
+/// A model whose groups are two blocks of a grid, and a first call of many groups, which later ones of few leave
+/// behind.
+struct Wide {
+  Bound b{16, 40, 12};
+  FakeCuda fake;
+  Compiled model;
+  OnFake on;
+  explicit Wide(const std::shared_ptr<const jit::CudaDriver>& driver = FakeCuda::driver())
+      : model((fake.gpu.multiprocessors = 4, b.compile(on_gpu(Group::grid, 2), fake.gpu))),
+        on(model.to(cuda::Device(std::make_shared<const runtime::CudaDevice>(driver, FakeCuda::nvrtc(), 0)))) {
+    on.run(b.items.roots, stream(1)).wait();
+  }
+  /// A call of one root, whether or not it takes the memory of one before, and whether what `late` lets the device do
+  /// changes its results.
+  bool stands(const std::function<void()>& late) {
+    cuda::Result next = on.run(std::vector(b.items.roots.begin(), b.items.roots.begin() + 1), stream(3));
+    next.wait();
+    const std::vector<float> before = next.roots();
+    late();
+    return next.roots() == before && difference(before, {b.right.begin(), b.right.begin() + 16}) <= 1;
+  }
+};
+
+}  // namespace
+
 TEST_CASE("a call waits for all that its streams were given, whichever it was told of last", "[cuda]") {
-  Streams s;
+  Wide w;
   {
-    cuda::Result result = s.on.prepare(s.b.items.roots);
+    cuda::Result result = w.on.prepare(w.b.items.roots);
     result.launch(stream(1));
     result.record(stream(2));  // as for a reader of results there
     result.wait();
   }
-  std::vector<const Item*> few(s.b.items.roots.begin(), s.b.items.roots.begin() + 1);
-  cuda::Result next = s.on.run(few, stream(3));
-  next.wait();
-  const std::vector<float> before = next.roots();
-  s.fake.users_wait(0, stream(1));  // where nothing is left to do
-  CHECK(next.roots() == before);
-  CHECK(s.fake.problem == "");
+  CHECK(w.stands([&] { w.fake.users_wait(0, stream(1)); }));  // where nothing is left to do
+  CHECK(w.fake.problem == "");
 }
 
 namespace {
@@ -265,32 +289,31 @@ FakeCuda* captured = nullptr;  // where another thread begins to capture, just b
 }
 
 TEST_CASE("the memory of a call that went out, and of which nothing tells the end, is not used again", "[cuda]") {
-  Bound b{16, 40, 12};
-  FakeCuda fake;
-  fake.gpu.multiprocessors = 4;
   auto driver = std::make_shared<jit::CudaDriver>(*FakeCuda::driver());
   static const auto record = driver->EventRecord;
   driver->EventRecord = [](void* event, void* stream) -> int {
     if (FakeCuda* const fake = std::exchange(captured, nullptr)) fake->begin_capture(cortex::test::stream(7));
     return record(event, stream);
   };
-  {
-    const Compiled model = b.compile(on_gpu(Group::grid, 2), fake.gpu);
-    const auto on = model.to(cuda::Device(std::make_shared<const runtime::CudaDevice>(driver, FakeCuda::nvrtc(), 0)));
-    on.run(b.items.roots, stream(1)).wait();
-    cuda::Result lost = on.prepare(b.items.roots);
-    captured = &fake;
-    CHECK(error_of_call([&] { lost.launch(nullptr); }) != "no error");
-    fake.end_capture();
-    CHECK_THAT(error_of_call([&] { lost.wait(); }), Contains("nothing tells when its memory is free"));
-    CHECK_THAT(error_of_call([&] { lost.launch(stream(1)); }), Contains("make the call anew"));
-    lost = on.run(std::vector(b.items.roots.begin(), b.items.roots.begin() + 1), stream(2));
-    lost.wait();
-    const std::vector<float> before = lost.roots();
-    fake.users_wait(0, nullptr);  // what was sent there happens now
-    CHECK(lost.roots() == before);
-    CHECK(difference(before, {b.right.begin(), b.right.begin() + 16}) <= 1);
+  for (const bool by_graph : {false, true}) {
+    CAPTURE(by_graph);
+    std::optional<Wide> w(std::in_place, driver);
+    FakeCuda& fake = w->fake;
+    {
+      cuda::Result lost = w->on.prepare(w->b.items.roots);
+      if (by_graph) {  // the graph is in the null stream, and what tells its end fails
+        fake.begin_capture(stream(5));
+        lost.launch(stream(5));
+        fake.end_capture();
+        fake.replay(nullptr);
+      }
+      captured = &fake;
+      CHECK(error_of_call([&] { by_graph ? lost.record(nullptr) : lost.launch(nullptr); }) != "no error");
+      fake.end_capture();
+      CHECK_THAT(error_of_call([&] { lost.wait(); }), Contains("nothing tells when its memory is free"));
+      CHECK_THAT(error_of_call([&] { lost.launch(stream(1)); }), Contains("make the call anew"));
+    }
+    CHECK(w->stands([&] { fake.users_wait(0, nullptr); }));  // what was sent there happens now
+    CHECK(fake.problem == "");
   }
-  CHECK(fake.problem == "");
-  CHECK(fake.alive() == 0);
 }

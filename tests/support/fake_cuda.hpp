@@ -147,6 +147,11 @@ class FakeCuda {
   void replay() {
     for (const auto& work : graph_) work();
   }
+  /// On a stream, which does it later.
+  void replay(void* stream) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& work : graph_) streams_.enqueue(0, stream, work, true);
+  }
 
   runtime::CudaDevices devices_of() const { return runtime::cuda_devices(driver(), nvrtc()); }
   std::shared_ptr<const runtime::CudaDevice> device(int number = 0) const {

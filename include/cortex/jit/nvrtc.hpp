@@ -109,7 +109,7 @@ inline int architecture_for(const Nvrtc& nvrtc, int sm) {
   return best;
 }
 
-/// The NVRTC that one of these names opens, in `nvrtc`; else an empty one with the reason in `why`.
+/// The NVRTC that this name opens; null, with the reason in `why`, if it opens none.
 inline std::shared_ptr<Nvrtc> open_nvrtc(const std::string& name, std::string& why) {
   const DynamicLibrary library = DynamicLibrary::open({name});
   if (!library) return why = library.why(), nullptr;
@@ -140,9 +140,12 @@ std::shared_ptr<const Nvrtc> choose_nvrtc(const NvrtcPlaces& places, int major, 
     if (nvrtc && (!sm || architecture_for(*nvrtc, sm))) return nvrtc;
     if (!nvrtc) unopened += (unopened.empty() ? "" : "; ") + own;
     if (nvrtc)
-      unfit = "NVRTC of CUDA " + version_of(*nvrtc) + " does not compile for compute capability " +
-              cortex::detail::capability_text(sm) +
-              ", which is older: install that of CUDA 12 beside it, or name one with CORTEX_NVRTC";
+      unfit =
+          "NVRTC of CUDA " + version_of(*nvrtc) + " does not compile for compute capability " +
+          cortex::detail::capability_text(sm) +
+          (places.chosen.empty() ? ": install one that does beside it (that of CUDA 12 is the last for 7.0), or name "
+                                   "it with CORTEX_NVRTC"
+                                 : ", and CORTEX_NVRTC names no other: that of CUDA 12 is the last for 7.0");
   }
   if (unopened.empty()) unopened = "there is no libnvrtc.so";
   why = !unfit.empty()          ? unfit

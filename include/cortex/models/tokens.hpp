@@ -62,7 +62,7 @@ class Sequences {
   template <class Batch>
   requires requires(const Batch& batch) { std::begin(*std::begin(batch)); }
   explicit Sequences(const Batch& batch) {
-    for (const auto& words : batch) add(words);
+    for (auto&& words : batch) add(words);
   }
 
   /// Adds a sequence of the words in a range of integers, or of characters from 0 to 255 as in a std::string, first to

@@ -170,6 +170,9 @@ class CudaDevice {
   /// captured.
   jit::CudaHandle ordered_stream() const { return own_stream(1, jit::cuda::blocking); }
 
+  /// Whether this process was forked from that which made the object. Memory of the host that the device knows need not
+  /// be there then.
+  bool is_in_child() const { return runtime::forks().load(std::memory_order_relaxed) != forks_; }
   /// Whether libcuda has shut down, as it does when the process exits, so that what it gave is gone; or this is a
   /// forked child of the process that it gave it to.
   bool has_driver_ended() const {
@@ -204,15 +207,17 @@ class CudaDevice {
     for (std::size_t i = 0; i < occupants_.size(); ++i)
       if (occupants_[i].occupant == occupant) return void(occupants_.erase(occupants_.begin() + std::ptrdiff_t(i)));
   }
-  /// Keeps one that nobody needs any more, whose kernel does not end, until it has.
+  /// Keeps one that nobody needs any more, whose kernel does not end: until it has, and something is given back then.
+  /// It keeps this object in turn, so where nothing is, both stay.
   void keep_until_ended(std::unique_ptr<Occupant> occupant) const {
     const Lock lock(mutex_);
     left_behind_.push_back(std::move(occupant));
   }
 
   enum class Given { memory, pinned, module };
-  /// Gives back memory, or a module: at once, or while a kernel stays on the device, which the driver would wait for,
-  /// when it has ended and something else is given back or ends it. The driver may wait for other work, too.
+  /// Gives back memory, or a module, for which the driver may wait for work on the device. While a kernel stays there
+  /// it would wait for that, so it is done the next time that something is given back behind the kernel's end, or when
+  /// something ends it.
   void give_back(Given kind, std::uint64_t what) const {
     if (has_driver_ended()) return;
     {
@@ -221,7 +226,8 @@ class CudaDevice {
     }
     if (!deferrals_) give_back_deferred();
   }
-  /// As long as one lives, memory that is given back, whoever does, waits for its end: for who holds a lock.
+  /// While one lives, memory that any thread gives back is only listed, and goes when it ends: for who lets go of
+  /// memory and holds a lock.
   class [[nodiscard]] Deferral {
    public:
     explicit Deferral(const CudaDevice& device) : device_(device) { ++device_.deferrals_; }
@@ -260,7 +266,10 @@ class CudaDevice {
   /// back because of kernels that stay, which end for it.
   template <class F>
   jit::CudaResult with_room(const F& allocate) const {
-    const jit::CudaResult result = allocate();
+    jit::CudaResult result = allocate();
+    if (result != jit::cuda::out_of_memory) return result;
+    give_back_deferred();  // what another thread's Deferral has put off
+    result = allocate();
     if (result != jit::cuda::out_of_memory) return result;
     Vector<std::shared_ptr<Occupant>> all;
     {
@@ -277,7 +286,7 @@ class CudaDevice {
   void refuse_if_lost() const {
     if (is_in_child())
       throw Error(Code::unavailable, name_ + " is of the process that this one was forked from, and CUDA does not " +
-                                         "outlive a fork: fork before the first use of a device");
+                                         "outlive a fork: fork before the first cuda::devices()");
     const Lock lock(mutex_);
     if (!lost_.empty())
       throw Error(Code::device_lost,
@@ -328,8 +337,6 @@ class CudaDevice {
     });
     return result == jit::cuda::success || result == jit::cuda::out_of_memory;
   }
-
-  bool is_in_child() const { return runtime::forks().load(std::memory_order_relaxed) != forks_; }
 
   struct Tenant {
     const Occupant* occupant;

@@ -25,26 +25,26 @@ class CudaProgress {
   }
 
   /// Does `work`, which gives `stream` something to do, after all uses on other streams, and records the event after
-  /// it; none of that in a capture, whose graph has an order of its own. If it fails nothing of it goes on that would
-  /// read or write there, or it is in doubt.
+  /// it; none of that in a capture, whose graph has an order of its own. If it fails, nothing that was sent still reads
+  /// or writes there; where that cannot be made sure of, `is_in_doubt()`.
   template <class DoWork>
   void in_order(jit::CudaHandle stream, const DoWork& work) {
     refuse_in_doubt();
     if (device_->is_capturing(stream)) return work();
     let_wait(stream);
-    try {
+    or_settled(stream, [&] {
       work();
       mark(stream);
-    } catch (...) {
-      settle_by([&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream); });
-      throw;
-    }
+    });
   }
 
-  /// The event comes after what `stream` does now, too.
+  /// The event comes after what `stream` does now, too, which waits for all other uses. If it fails, as above.
   void record(jit::CudaHandle stream) {
-    let_wait(stream);
-    mark(stream);
+    refuse_in_doubt();
+    or_settled(stream, [&] {
+      let_wait(stream);
+      mark(stream);
+    });
   }
 
   /// What `stream` is given from now on comes after all uses so far: also where these were on a stream of the same
@@ -82,6 +82,15 @@ class CudaProgress {
   }
 
  private:
+  template <class Work>
+  void or_settled(jit::CudaHandle stream, const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      settle_by([&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream); });
+      throw;
+    }
+  }
   void mark(jit::CudaHandle stream) {
     device_->call("cuEventRecord", [&](const jit::CudaDriver& d) { return d.EventRecord(event_, stream); });
     pending_ = true;

@@ -53,7 +53,7 @@ class CudaResident final : public CudaDevice::Occupant {
   }
   CudaResident(const CudaResident&) = delete;
   ~CudaResident() override {
-    leave();  // of one that was left behind: what it held is let go of
+    leave();  // ended it is by `let_go`; of one that was left behind this lets go of weights and calls
     device_->remove_occupant(this);
     give_back();
   }
@@ -78,26 +78,28 @@ class CudaResident final : public CudaDevice::Occupant {
 
   bool is_running() const override {
     const std::uint64_t launch = launch_;
-    return launch && answer(&codegen::CudaAnswers::ended) != launch;
+    return launch && !device_->is_in_child() && answer(&codegen::CudaAnswers::ended) != launch;
   }
   void leave() override {
     // Behind the end of the driver, as where an object lives as long as the process, the mailbox may be no memory.
     if (device_->has_driver_ended()) return void(launch_ = 0);
     try {
       stop();
-    } catch (const Error&) {
+    } catch (...) {
     }
   }
 
   /// Ends the kernel if weights have been bound since it was launched: what a call does for the new ones could wait for
   /// it.
   void make_way_for_weights() {
+    device_->refuse_if_lost();
     if (is_running() && !loaded_->has_current_weights()) stop();
   }
 
   /// Ends the kernel, after the call that it serves, and waits for that. Throws `Error{unavailable}` if it does not
   /// end in the time of `patience_ms`, and what the device has failed with.
   void stop() {
+    if (device_->is_in_child()) return device_->refuse_if_lost();
     std::shared_ptr<const CudaWeights> weights;  // are let go of after the turn, as memory may be given back
     Hostages hostages;
     {

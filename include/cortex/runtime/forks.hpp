@@ -8,13 +8,17 @@
 
 namespace cortex::runtime {
 
+namespace detail {
+
+inline constinit std::atomic<std::uint32_t> num_forks{0};
+/// Set when the library is loaded: a fork while the first thread asks would not be counted.
+inline const int forks_are_counted =
+    ::pthread_atfork(nullptr, nullptr, [] { num_forks.fetch_add(1, std::memory_order_relaxed); });
+
+}  // namespace detail
+
 /// How many times this process came about by a fork that its program knows of: a child has none of its parent's
 /// threads, and no device of its parent's is of use to it.
-inline std::atomic<std::uint32_t>& forks() {
-  static std::atomic<std::uint32_t> count{0};
-  [[maybe_unused]] static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { forks().fetch_add(1, std::memory_order_relaxed); });
-  return count;
-}
+inline std::atomic<std::uint32_t>& forks() { return detail::num_forks; }
 
 }  // namespace cortex::runtime

@@ -4,63 +4,68 @@
 #include <atomic>
 #include <cstdint>
 
+#include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/forks.hpp"
 
 namespace cortex::runtime {
 
-/// Threads take their turns one after the other, in the order in which they come, at something that the host cannot
-/// hasten, such as a kernel's end. A fork waits for who holds a Mutex, and other threads for the fork; nobody waits for
-/// who has a turn but those who come for the next. In a child that is forked meanwhile nobody has it.
+/// One thread at a time has its turn at something that the host cannot hasten, such as a kernel's end. Unlike a Mutex
+/// it delays no fork, and so no thread that waits for one; only those wait that want the next turn. In a child that is
+/// forked meanwhile nobody has it.
 class Turn {
  public:
   class [[nodiscard]] Holder {
    public:
-    explicit Holder(Turn& turn) : turn_(turn) { turn_.take(); }
-    ~Holder() { turn_.pass_on(); }
+    explicit Holder(Turn& turn) : turn_(turn), process_(turn.take()) {}
+    ~Holder() { turn_.pass_on(process_); }
     Holder(const Holder&) = delete;
     Holder& operator=(const Holder&) = delete;
 
    private:
     Turn& turn_;
+    const std::uint32_t process_;  // that it was taken in
   };
 
  private:
-  /// Who has come, and whose turn it is, by numbers that wrap; and in which process.
-  struct State {
-    std::uint32_t process;
-    std::uint16_t come, now;
-  };
+  // The state, and above it the process that it is of.
+  static constexpr std::uint32_t free = 0, taken = 1, awaited = 2;
+  static constexpr int looks_before_sleep = 1000;  // some 20 us
 
-  static std::uint64_t packed(const State& state) {
-    return std::uint64_t(state.process) << 32 | std::uint64_t(state.come) << 16 | state.now;
+  static std::uint64_t word_of(std::uint32_t process, std::uint32_t state) {
+    return std::uint64_t(process) << 32 | state;
   }
-  /// The state that a word stands for in this process.
-  static State state_of(std::uint64_t word) {
+  static bool is_taken(std::uint64_t word, std::uint32_t process) {
+    return word >> 32 == process && std::uint32_t(word) != free;
+  }
+
+  /// Makes the state `to` if nobody has the turn; else `word` is what it was.
+  bool try_take(std::uint64_t& word, std::uint32_t process, std::uint32_t to) {
+    while (!is_taken(word, process))
+      if (word_.compare_exchange_weak(word, word_of(process, to), std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
+    return false;
+  }
+  std::uint32_t take() {
     const std::uint32_t process = forks().load(std::memory_order_relaxed);
-    if (word >> 32 != process) return {process, 0, 0};
-    return {process, std::uint16_t(word >> 16), std::uint16_t(word)};
-  }
-
-  void take() {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
-    State state;
-    do {
-      state = state_of(word);
-      ++state.come;
-    } while (!word_.compare_exchange_weak(word, packed(state), std::memory_order_acquire, std::memory_order_relaxed));
-    const std::uint16_t own = std::uint16_t(state.come - 1);
-    for (word = packed(state); std::uint16_t(word) != own; word = word_.load(std::memory_order_acquire))
-      word_.wait(word, std::memory_order_acquire);
+    for (int looks = 0; looks < looks_before_sleep; ++looks) {
+      if (try_take(word, process, taken)) return process;
+      relax();
+      word = word_.load(std::memory_order_relaxed);
+    }
+    // Whoever has slept takes it as one that others may still sleep for.
+    while (!try_take(word, process, awaited)) {
+      const std::uint64_t asleep = word_of(process, awaited);
+      if (word == asleep || word_.compare_exchange_weak(word, asleep, std::memory_order_relaxed))
+        word_.wait(asleep, std::memory_order_relaxed);
+      word = word_.load(std::memory_order_relaxed);
+    }
+    return process;
   }
-  void pass_on() {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);
-    State state;
-    do {
-      state = state_of(word);
-      if (state.now == state.come) return;  // taken in the process that this one was forked from
-      ++state.now;
-    } while (!word_.compare_exchange_weak(word, packed(state), std::memory_order_release, std::memory_order_relaxed));
-    word_.notify_all();
+  void pass_on(std::uint32_t process) {
+    if (forks().load(std::memory_order_relaxed) != process) return;  // in a child: it was the parent's
+    if (word_.exchange(word_of(process, free), std::memory_order_release) == word_of(process, awaited))
+      word_.notify_one();
   }
 
   std::atomic<std::uint64_t> word_{0};

@@ -202,7 +202,9 @@ class Weights {
   /// Publishes a set in which the weight has these values; inside of a `Together` of this thread, at its end.
   void replace(const Place& place, Values values) {
     Change change{place, std::move(values)};
+    std::shared_ptr<const WeightSet> before;  // goes without the lock: what is a device's may wait for it
     const Lock lock(binding_);
+    before = published_.current().value;
     if (Together* const together = innermost())
       together->changes_.push_back(std::move(change));
     else
@@ -234,7 +236,9 @@ class Weights {
       close();
     }
     void publish() {
+      std::shared_ptr<const WeightSet> before;  // as in `replace`
       const Lock lock(weights_->binding_);
+      before = weights_->published_.current().value;
       close();
       Together* const outer = weights_->innermost();
       if (!outer) return weights_->publish(std::move(changes_), true);

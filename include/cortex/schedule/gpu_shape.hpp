@@ -233,7 +233,7 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
     detail::refuse_gpu(
         "the blocks of a grid do not reach each other's shared memory, in which recent rows are kept; leave "
         "out recent_rows, or take group cluster");
-  // On an H200 levels take 2 to 12 % less where blocks read from the L2 cache what they exchange than where each writes
+  // On an H200 levels take 0 to 12 % less where blocks read from the L2 cache what they exchange than where each writes
   // it to all (docs/measurements.md). With tensor cores, and weights in registers, it has not been measured.
   const bool measured = shape.products == DType::f32 && !shape.weight_registers;
   if (shape.group == Group::cluster && measured && wish.recent_rows < 0) shape.recent_rows = 0;
