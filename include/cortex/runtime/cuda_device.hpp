@@ -267,14 +267,13 @@ class CudaDevice {
   template <class F>
   jit::CudaResult with_room(const F& allocate) const {
     jit::CudaResult result = allocate();
-    if (result != jit::cuda::out_of_memory) return result;
-    give_back_deferred();  // what another thread's Deferral has put off
+    if (result != jit::cuda::out_of_memory || !has_deferred()) return result;
+    give_back_deferred();  // what a Deferral of another thread's has put off
     result = allocate();
-    if (result != jit::cuda::out_of_memory) return result;
+    if (result != jit::cuda::out_of_memory || !has_deferred()) return result;
     Vector<std::shared_ptr<Occupant>> all;
     {
       const Lock lock(mutex_);
-      if (deferred_.empty()) return result;
       for (const Tenant& tenant : occupants_) all.push_back(tenant.handle.lock());
     }
     for (const auto& occupant : all)
@@ -346,6 +345,10 @@ class CudaDevice {
     Given kind;
     std::uint64_t what;
   };
+  bool has_deferred() const {
+    const Lock lock(mutex_);
+    return !deferred_.empty();
+  }
   /// The caller holds `mutex_`.
   bool is_occupied() const {
     bool any = false;
