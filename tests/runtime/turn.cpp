@@ -16,7 +16,18 @@
 
 using cortex::runtime::Turn;
 
+namespace {
+
+/// Ends the process if a thread waits for what never comes: it could not be joined.
+struct Deadline {
+  Deadline() { ::alarm(60); }
+  ~Deadline() { ::alarm(0); }
+};
+
+}  // namespace
+
 TEST_CASE("threads take turns one at a time, and each that comes has one", "[runtime]") {
+  const Deadline deadline;
   Turn turn;
   std::atomic<int> inside{0}, most{0};
   long sum = 0;
@@ -37,6 +48,7 @@ TEST_CASE("threads take turns one at a time, and each that comes has one", "[run
 }
 
 TEST_CASE("who waits long for a turn sleeps, and is woken", "[runtime]") {
+  const Deadline deadline;
   Turn turn;
   std::optional<Turn::Holder> first(std::in_place, turn);
   std::atomic<int> had{0};
@@ -59,6 +71,7 @@ TEST_CASE("who waits long for a turn sleeps, and is woken", "[runtime]") {
 }
 
 TEST_CASE("a fork does not wait for who has a turn, and in the child nobody has it", "[runtime]") {
+  const Deadline deadline;
   Turn turn;
   std::optional<Turn::Holder> mine(std::in_place, turn);
   std::atomic<bool> comes{false}, had{false};
@@ -71,6 +84,7 @@ TEST_CASE("a fork does not wait for who has a turn, and in the child nobody has 
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
+    ::alarm(20);  // the parent's is not the child's
     { const Turn::Holder own(turn); }
     mine.reset();  // which was the parent's
     { const Turn::Holder own(turn); }
