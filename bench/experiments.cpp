@@ -109,11 +109,11 @@ class Experiments {
   std::vector<Json> ablation() {
     using cortex::Schedule;
     // The compiler's own steps (pass/pipeline.hpp) but for packing, and those after it that need it.
-    const std::string steps = std::string(
-                                  "inline_temporaries(); remove_dead(); distribute_rows(); fuse_edges(); "
-                                  "fuse_nests(); index_densely(); forward_stores(); remove_dead(); ") +
-                              (options_.threads > 1 ? "share_work(); insert_barriers(); " : "") +
-                              "tile_nests(); share_loads()";
+    const std::string shared = options_.threads > 1 ? "share_work(); insert_barriers(); " : "";
+    const std::string steps =
+        "inline_temporaries(); remove_dead(); distribute_rows(); fuse_edges(); fuse_nests(); index_densely(); "
+        "forward_stores(); remove_dead(); " +
+        shared + "tile_nests(); share_loads()";
     const std::vector<std::pair<std::string, Schedule>> variants{
         {"everything", Schedule::standard().workers(options_.threads)},
         {"no tables", Schedule::standard().tabulate_nothing().workers(options_.threads)},

@@ -1,40 +1,15 @@
 // What passes between the host and a kernel that stays: its beginning and end, weights, memory, failures, threads.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
 
 #include "cortex/explain.hpp"
-#include "cuda/bound.hpp"
+#include "cuda/stay.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
-
-namespace {
-
-using OnFake = decltype(std::declval<Compiled>().to(std::declval<cuda::Device>()));
-using ResidentFake = decltype(std::declval<OnFake>().resident());
-
-/// A model on a machine without other work, to be made resident.
-struct Stay {
-  Bound b{16, 3, 6};
-  FakeCuda fake;
-  Compiled model = (fake.gpu.multiprocessors = 3, b.compile());
-  std::optional<OnFake> on = model.to(cuda::Device(fake.device()));
-
-  std::vector<float> call(const ResidentFake& resident) {
-    cuda::Result result = resident(b.items.roots);
-    return all_roots(result);
-  }
-  /// Whether a call gives what is right.
-  bool serves(const ResidentFake& resident) { return difference(call(resident), b.right) <= 1; }
-};
-
-}  // namespace
 
 TEST_CASE("a resident model is launched by its first call, and serves the others without", "[cuda]") {
   Stay s;
@@ -415,12 +390,7 @@ TEST_CASE("a kernel whose block never finds room ends when it is told to", "[cud
 
 TEST_CASE("a kernel that never answers is left behind with what it uses, without a wait for it", "[cuda]") {
   Stay s;
-  {
-    const ResidentFake resident = s.on->resident({.patience_ms = 5});
-    CHECK(s.serves(resident));
-    s.fake.deaf = true;
-    CHECK(error_of_call([&] { s.call(resident); }) != "no error");
-  }
+  s.leave_behind(s.on->resident({.patience_ms = 5}));
   s.on.reset();
   CHECK(s.fake.stalls() == 0);
   CHECK(s.fake.alive() > 0);
@@ -430,12 +400,7 @@ TEST_CASE("what a kernel that was left behind uses is given back once it has end
   Stay s;
   s.on.reset();
   const cuda::Device device(s.fake.device());
-  {
-    const ResidentFake resident = s.model.to(device).resident({.patience_ms = 5});
-    CHECK(s.serves(resident));
-    s.fake.deaf = true;
-    CHECK(error_of_call([&] { s.call(resident); }) != "no error");
-  }
+  s.leave_behind(s.model.to(device).resident({.patience_ms = 5}));
   const int with_it = s.fake.alive();
   s.on = s.model.to(device), s.on.reset();
   CHECK(s.fake.alive() > with_it);  // the driver would wait for it
@@ -450,50 +415,6 @@ TEST_CASE("what a kernel that was left behind uses is given back once it has end
   CHECK(s.fake.stalls() == 0);
   CHECK(s.fake.alive() < with_it);
   CHECK(s.fake.problem == "");
-}
-
-TEST_CASE("a fork does not wait for who waits for a kernel, nor do threads that have nothing to do with it", "[cuda]") {
-  Stay s;
-  const ResidentFake resident = s.on->resident({.patience_ms = 3000});
-  CHECK(s.serves(resident));
-  s.fake.deaf = true;
-  std::atomic<bool> waits{false}, given_up{false};
-  std::thread other([&] {
-    waits = true;
-    error_of_call([&] { s.call(resident); });
-    given_up = true;
-  });
-  while (!waits) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until it is at that, as nothing shows
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) ::_exit(0);
-  Mutex mutex;
-  { const Lock lock(mutex); }
-  CHECK(!given_up);
-  s.fake.deaf = false;
-  other.join();
-  CHECK(::waitpid(child, nullptr, 0) == child);
-  CHECK(s.serves(resident));
-}
-
-TEST_CASE("a forked child leaves its parent's kernel alone", "[cuda]") {
-  Stay s;
-  std::optional<ResidentFake> resident(s.on->resident());
-  CHECK(s.serves(*resident));
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    const int alive = s.fake.alive();
-    const std::string said = error_of_call([&] { s.call(*resident); });
-    resident.reset(), s.on.reset();
-    ::_exit(s.fake.alive() == alive && said.find("CUDA does not outlive a fork") != said.npos ? 7 : 1);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 7));
-  CHECK(s.serves(*resident));
-  CHECK(resident->launches() == 1);
 }
 
 TEST_CASE("a driver that gives the same error each time it is asked about a kernel is believed", "[cuda]") {

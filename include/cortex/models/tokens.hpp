@@ -66,9 +66,9 @@ class Sequences {
   }
 
   /// Adds a sequence of the words in a range of integers, or of characters from 0 to 255 as in a std::string, first to
-  /// last, and tells its number. Throws
-  /// `Error{invalid_argument}` if there are none, and `Error{out_of_range}` for a word that 32 bits do not hold;
-  /// then, as when memory runs out, it adds nothing. The tokens of other sequences may move.
+  /// last, and tells its number. Throws `Error{invalid_argument}` if there are none, and `Error{out_of_range}` for a
+  /// word that 32 bits do not hold; then, as when memory runs out, it adds nothing. The tokens of other sequences may
+  /// move.
   template <class Words>
   std::size_t add(Words&& words) {
     using Word = std::remove_cvref_t<decltype(*std::begin(words))>;

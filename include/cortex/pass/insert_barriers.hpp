@@ -230,12 +230,6 @@ inline bool is_of_batch(const ir::Expr& node) {
   return call && (call->uf.kind == batch_node || call->uf.kind == internal_batch_node || call->uf.kind == part_node);
 }
 
-/// Whether `node` is the top of a subtree that an unrolled recursion takes at a time.
-inline bool is_top_of_group(const ir::Expr& node) {
-  const auto* call = node.as<ir::UfCall>();
-  return call && call->uf.kind == ir::UfKind::group_node;
-}
-
 /// Whether all nodes of a loop's body are of one batch, the same throughout.
 inline bool is_of_one_batch(const ir::Stmt& body) {
   Vector<ir::Expr> batches;
@@ -409,7 +403,7 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
     // A let that directly follows a loop over batches is a nest's.
     const bool own = let && loop.dim.kind() != DimKind::all_batches;
     const bool whole = loop.dim == dims::all_batches || loop.dim == dims::sequence;
-    const bool subtree = own && detail::is_top_of_group(let->value);  // its other nodes are children of the top
+    const bool subtree = own && schedule::is_top_of_group(let->value);  // its other nodes are children of the top
     const In in = own && detail::is_of_batch(let->value)                             ? In::batch
                   : !subtree && (own || whole || detail::is_of_one_batch(loop.body)) ? In::dependence
                                                                                      : In::several;

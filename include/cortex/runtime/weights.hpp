@@ -202,9 +202,7 @@ class Weights {
   /// Publishes a set in which the weight has these values; inside of a `Together` of this thread, at its end.
   void replace(const Place& place, Values values) {
     Change change{place, std::move(values)};
-    std::shared_ptr<const WeightSet> before;  // goes without the lock: what is a device's may wait for it
-    const Lock lock(binding_);
-    before = published_.current().value;
+    const Binding binding(*this);
     if (Together* const together = innermost())
       together->changes_.push_back(std::move(change));
     else
@@ -217,6 +215,16 @@ class Weights {
   struct Change {
     Place place;
     Values values;
+  };
+  /// Holds the lock while a set is made of the one before, which goes after that: what of it a device has may wait for
+  /// the device.
+  class Binding {
+   public:
+    explicit Binding(Weights& weights) : lock_(weights.binding_) { before_ = weights.published_.current().value; }
+
+   private:
+    std::shared_ptr<const WeightSet> before_;
+    const Lock lock_;  // goes first
   };
 
  public:
@@ -236,9 +244,7 @@ class Weights {
       close();
     }
     void publish() {
-      std::shared_ptr<const WeightSet> before;  // as in `replace`
-      const Lock lock(weights_->binding_);
-      before = weights_->published_.current().value;
+      const Binding binding(*weights_);
       close();
       Together* const outer = weights_->innermost();
       if (!outer) return weights_->publish(std::move(changes_), true);

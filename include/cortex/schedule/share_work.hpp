@@ -123,12 +123,17 @@ inline Pieces pieces_of(const ir::Stmt& body) {
 
 }  // namespace detail
 
+/// Whether `node` is the top of a subtree that an unrolled recursion takes at a time.
+inline bool is_top_of_group(const ir::Expr& node) {
+  const auto* call = node.as<ir::UfCall>();
+  return call && call->uf.kind == ir::UfKind::group_node;
+}
+
 /// `body` with its loops over subtrees shared: each subtree is one worker's, and so is what is temporary in it.
 inline ir::Stmt share_subtrees(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
     const auto* let = loop.body.as<ir::LetStmt>();
-    const auto* of = let ? let->value.as<ir::UfCall>() : nullptr;
-    if (!of || of->uf.kind != ir::UfKind::group_node) return self.children(loop);
+    if (!let || !is_top_of_group(let->value)) return self.children(loop);
     ir::visit_with(loop.body, [&](const ir::For& inner) {
       if (inner.loop == ir::ForKind::parallel)
         refuse("loop '" + name_of(inner) + "', which is parallel, stands in loop '" + name_of(loop) +
