@@ -1,5 +1,6 @@
 // Binding: what is refused and with which words, and where each element lies afterwards.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <random>
@@ -222,6 +223,44 @@ TEST_CASE("binding refuses what does not fit and says what would", "[runtime]") 
   CHECK_FALSE(tried);
   CHECK(tried.error().code == Code::invalid_weights);
   CHECK(m.try_bind("Emb", embedding(2)));
+}
+
+TEST_CASE("values of a weight come in one array, in braces, or in rows, and shapes in any container", "[runtime]") {
+  auto m = functor(sum_executable());
+  const Word second{1};
+  const auto first_of_second = [&] { return m(second)[0][0]; };
+  std::vector<std::vector<float>> rows(3, std::vector<float>(8, 1.0f));
+  rows[1][0] = 2;
+  CHECK(m.bind("Emb", rows)(second)[0][0] == 2);
+  rows[1][0] = 3;
+  CHECK(m.bind("Emb", rows, {3, 8})(second)[0][0] == 3);
+  std::array<std::array<float, 8>, 2> fixed{};
+  fixed[1][0] = 4;
+  CHECK(m.bind("Emb", fixed)(second)[0][0] == 4);
+  float plain[2][8] = {};
+  plain[1][0] = 5;
+  CHECK(m.bind("Emb", plain)(second)[0][0] == 5);
+  CHECK(m.bind("Emb", {0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0}, {2, 8})(second)[0][0] == 6);
+  std::vector<float> dense(16);
+  dense[8] = 7;
+  CHECK(m.bind("Emb", dense, std::vector<int>{2, 8})(second)[0][0] == 7);
+  dense[8] = 8;
+  const std::int64_t shape[] = {2, 8};
+  CHECK(m.bind("Emb", dense, shape)(second)[0][0] == 8);
+
+  const auto refused = [&](const auto&... values) {
+    return error_of(Code::invalid_weights, [&] { m.bind("Emb", values...); });
+  };
+  rows[2].pop_back();
+  CHECK_THAT(refused(rows),
+             Contains("weight 'Emb' was given rows of 8 and of 7 elements; all have to be of one length"));
+  rows[2].push_back(0);
+  CHECK_THAT(refused(rows, std::vector<unsigned>{2, 8}), Contains("given the shape [2, 8] of 16 elements with 24"));
+  CHECK_THAT(refused(std::vector<std::vector<std::vector<float>>>(2, rows)), Contains("given the shape [2, 3, 8]"));
+  CHECK_THAT(refused(std::vector<std::vector<float>>()), Contains("given the shape [0]"));
+  CHECK_THAT(refused(dense, std::vector<int>{-2, 8}), Contains("given the shape [-2, 8]"));
+  CHECK_THAT(refused(std::vector<std::vector<double>>(2, std::vector<double>(8))), Contains("was given f64 elements"));
+  CHECK(first_of_second() == 8);
 }
 
 TEST_CASE("a weight for which there is no memory is named, and the one that is bound stays", "[runtime]") {

@@ -33,10 +33,10 @@ namespace cortex::runtime {
 namespace detail {
 
 [[noreturn]] inline void no_llvm() {
-  throw Error(
-      Code::unavailable,
-      "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1 says that there is one): compile for "
-      "Target::interpreter(), or build with LLVM 19.1 to 22");
+  throw Error(Code::unavailable,
+              "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1, in every file of the program, "
+              "says that "
+              "there is one): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
 }
 
 /// Printed as LLVM IR and compiled to machine code.

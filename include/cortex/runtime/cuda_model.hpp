@@ -328,7 +328,7 @@ class Resident {
 
 /// A model compiled for GPUs of one kind. Copies are handles to the same model and share its weights.
 template <class Node, class Set, class First = float>
-class Model {
+class Model : public runtime::BindForms<Model<Node, Set, First>> {
  public:
   using Element = First;  // of the first state
 
@@ -337,32 +337,7 @@ class Model {
     source_ = std::make_shared<runtime::CudaSource>(std::move(code), std::move(order));
   }
 
-  /// As `Functor::bind`. Devices get the weights with the next call.
-  template <class Name, runtime::WeightRange Values>
-  Model& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
-    return bind(name, values, std::span<const std::int64_t>(shape.begin(), shape.size()));
-  }
-  template <class Name, runtime::WeightRange Values>
-  Model& bind(const Name& name, const Values& values, std::span<const std::int64_t> shape) {
-    const std::span all(values);
-    return bind(name, all.data(), all.size(), shape);
-  }
-  template <class Name>
-  Model& bind(const Name& name, std::initializer_list<float> values) {
-    return bind(name, values.begin(), values.size());
-  }
-  template <class Name, class T>
-  Model& bind(const Name& name, const T* values, std::size_t count, std::initializer_list<std::int64_t> shape = {}) {
-    return bind(name, values, count, std::span<const std::int64_t>(shape.begin(), shape.size()));
-  }
-  template <class Name, class T>
-  Model& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
-    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
-                  "weights are bound from float or double values: convert them first");
-    const std::string_view own_name = runtime::name_of_weight(source_->code->executable->graph, name);
-    source_->weights.bind(own_name, dtype_of<T>, values, count, shape);
-    return *this;
-  }
+  // `bind` and `try_bind` are those of `BindForms`.
 
   /// As `Functor::bind_together`, of `bind` and of `bind_device` on any device.
   template <class Binds>
@@ -411,6 +386,13 @@ class Model {
   std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
  private:
+  friend runtime::BindForms<Model>;
+  const ra::Graph& graph() const { return executable().graph; }
+  void bind_values(std::string_view name, DType dtype, const void* values, std::size_t count,
+                   std::span<const std::int64_t> shape) {
+    source_->weights.bind(name, dtype, values, count, shape);
+  }
+
   std::shared_ptr<runtime::CudaSource> source_;
 };
 

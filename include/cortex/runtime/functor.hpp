@@ -16,6 +16,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/dsl/model.hpp"
+#include "cortex/runtime/bind_forms.hpp"
 #include "cortex/runtime/compile.hpp"
 #include "cortex/runtime/numberer.hpp"
 #include "cortex/runtime/output.hpp"
@@ -59,13 +60,6 @@ inline Schedule with_pool(Schedule schedule, const Workers* pool) {
     schedule.max_workers = std::min(pool->size() + 1, max_call_workers);
   return schedule;
 }
-
-/// A contiguous container or span of numbers.
-template <class T>
-concept WeightRange = requires(const T& values) {
-  std::span(values);
-  requires std::is_arithmetic_v<typename decltype(std::span(values))::value_type>;
-};
 
 template <class T>
 inline constexpr bool is_arena = false;
@@ -116,7 +110,7 @@ AccessorOrder accessor_order(const ra::Graph& graph) {
 ///   out_of_memory      more nodes than the machine has memory for: a smaller call may succeed
 /// What the user's own types throw passes through. After the first calls of a size, a call allocates nothing.
 template <class Node, class Set, class First = float>
-class Functor {
+class Functor : public runtime::BindForms<Functor<Node, Set, First>> {
  public:
   using Output = cortex::Output<Node, First>;
 
@@ -186,36 +180,7 @@ class Functor {
 
   // ---- weights ----
 
-  /// Binds the weight called `name`, which is copied: `model.bind("Emb", values)`, with the shape to be sure of it,
-  /// `model.bind("Emb", values, {10000, 256})`. Without a shape an open dimension has as many elements as there are
-  /// values for. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown name, a handle of
-  /// another model (a name goes with any), and for another type or shape. Calls in flight keep the weights that they
-  /// started with; later ones have the new. Once all weights are there, binding one that tables follow from makes these
-  /// anew (`Schedule::tabulate`), before it is published.
-  template <class Name, runtime::WeightRange Values>
-  Functor& bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape = {}) {
-    return bind(name, values, std::span<const std::int64_t>(shape.begin(), shape.size()));
-  }
-  template <class Name, runtime::WeightRange Values>
-  Functor& bind(const Name& name, const Values& values, std::span<const std::int64_t> shape) {
-    const std::span all(values);
-    return bind(name, all.data(), all.size(), shape);
-  }
-  template <class Name>
-  Functor& bind(const Name& name, std::initializer_list<float> values) {
-    return bind(name, values.begin(), values.size());
-  }
-  template <class Name, class T>
-  Functor& bind(const Name& name, const T* values, std::size_t count, std::initializer_list<std::int64_t> shape = {}) {
-    return bind(name, values, count, std::span<const std::int64_t>(shape.begin(), shape.size()));
-  }
-  template <class Name, class T>
-  Functor& bind(const Name& name, const T* values, std::size_t count, std::span<const std::int64_t> shape) {
-    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
-                  "weights are bound from float or double values: convert them first");
-    model_->bind(runtime::name_of_weight(executable().graph, name), dtype_of<T>, values, count, shape);
-    return *this;
-  }
+  // `bind` and `try_bind` are those of `BindForms`.
 
   /// Calls `binds`, which binds weights to this model: `model.bind_together([&] { model.bind("W", w).bind("U", u); })`.
   /// All that it binds on this thread takes effect at once when it returns: every call has either the old weights or
@@ -234,16 +199,6 @@ class Functor {
   template <class Binds>
   Result<Done> try_bind_together(Binds&& binds) {
     return attempt([&] { bind_together(binds); });
-  }
-
-  /// `bind` in any of these forms without braced values, whose error is returned.
-  template <class Name, class... Arguments>
-  Result<Done> try_bind(const Name& name, Arguments&&... arguments) {
-    return attempt([&] { return bind(name, std::forward<Arguments>(arguments)...), Done(); });
-  }
-  template <class Name, class Values>
-  Result<Done> try_bind(const Name& name, const Values& values, std::initializer_list<std::int64_t> shape) {
-    return attempt([&] { return bind(name, values, shape), Done(); });
   }
 
   // ---- threads, and what the compiler made ----
@@ -319,6 +274,12 @@ class Functor {
 
   template <class, class, class>
   friend class Functor;
+  friend runtime::BindForms<Functor>;
+  const ra::Graph& graph() const { return executable().graph; }
+  void bind_values(std::string_view name, DType dtype, const void* values, std::size_t count,
+                   std::span<const std::int64_t> shape) {
+    model_->bind(name, dtype, values, count, shape);
+  }
 
   Structure structure_;
   [[no_unique_address]] runtime::Numberer<Node, Set> numberer_;
