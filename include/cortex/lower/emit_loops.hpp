@@ -32,7 +32,7 @@ inline ir::Stmt reduction_loops(const Definition& d, const ir::Reduce& reduce) {
   ir::Stmt loops = ir::Store::make(acc, {}, ir::combine(reduce.op, value, body));
   for (const auto& axis : reversed(axes))
     loops = ir::For::make(axis.var, axis.dim, axis.extent, ir::ForKind::serial, loops);
-  const ir::Stmt start = ir::Store::make(acc, {}, ir::constant(ir::identity(reduce.op), {info.dtype, 1}));
+  const ir::Stmt start = ir::Store::make(acc, {}, ir::constant(ir::identity(reduce.op), {acc->dtype, 1}));
   return ir::Alloc::make(acc, ir::Block::make({start, loops, ir::Store::make(d.buffer, store_indices(d), value)}));
 }
 

@@ -124,7 +124,8 @@ struct GpuSchedule {
 /// recursion node by node with all conditions checked at run time; `Schedule::standard()` is what `compile` uses when
 /// none is given.
 struct Schedule {
-  /// The most workers that a schedule may ask for, and the most groups of them.
+  /// The most workers that a schedule may ask for, and the most groups of them. Of these one call takes as many as
+  /// `runtime::max_call_workers`.
   static constexpr int most_workers = 1024;
 
   bool batched = false;                          // S1

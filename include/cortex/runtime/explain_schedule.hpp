@@ -79,7 +79,9 @@ class ScheduleExplainer {
     lines.row({"subtrees", executable_.shares_subtrees
                                ? "equal ones of a call are found by their data, and computed once"
                                : "are computed each, even where they are equal"});
-    const std::string workers = std::to_string(s.max_workers);
+    const std::string workers =
+        std::to_string(std::min(s.max_workers, max_call_workers)) +
+        (s.max_workers > max_call_workers ? " (of " + std::to_string(s.max_workers) + " asked for)" : "");
     if (executable_.target.backend == Backend::cuda)
       add_gpu(lines);
     else
