@@ -302,8 +302,22 @@ class Model {
     return *state_;
   }
 
+  /// What a lambda was at a node: the node, the indices, and its value in terms of both.
+  struct Traced {
+    ir::Expr node;
+    Vector<ir::Expr> vars;
+    ir::Expr value;
+  };
+  template <class Result, class Body, std::size_t... D>
+  Traced traced(const std::string& name, Body& body, std::index_sequence<D...>) {
+    dsl::detail::number_all<Node>(state(), typename Result::Set());
+    const Current node(ir::Var::make("n"), state_);
+    const Vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
+    return {node.expr(), vars, dsl::inside(name, [&] { return dsl::number(body(node, Index<D>{vars[D]}...).expr); })};
+  }
+
   template <class Tuple, std::size_t... D>
-  auto compute_from(std::string name, Tuple arguments, std::index_sequence<D...>) {
+  auto compute_from(std::string name, Tuple arguments, std::index_sequence<D...> dims) {
     static_assert(dsl::valid_dims<std::tuple_element_t<D, Tuple>...>());
     auto& body = std::get<sizeof...(D)>(arguments);
     using Body = decltype(body);
@@ -315,12 +329,9 @@ class Model {
       static_assert(dsl::detail::valid_body<Result>());
       if constexpr (dsl::is_data<Result>) {
         dsl::Transaction transaction(state());
-        dsl::detail::number_all<Node>(state(), typename Result::Set());
-        const Current node(ir::Var::make("n"), state_);
-        const Vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
-        const ir::Expr value = dsl::inside(name, [&] { return dsl::number(body(node, Index<D>{vars[D]}...).expr); });
+        const Traced at = traced<Result>(name, body, dims);
         const ir::Buffer buffer = dsl::add_compute(
-            state(), std::move(name), Vector<Dim>{Dim(std::get<D>(arguments))...}, node.expr(), vars, value);
+            state(), std::move(name), Vector<Dim>{Dim(std::get<D>(arguments))...}, at.node, at.vars, at.value);
         transaction.commit();
         return dsl::Op<Node, sizeof...(D), typename Result::Set>(state_, buffer);
       }
@@ -348,7 +359,7 @@ class Model {
   }
 
   template <class T, class Tuple, std::size_t... D>
-  auto result_of(std::string name, bool at_roots, Tuple arguments, std::index_sequence<D...>) {
+  auto result_of(std::string name, bool at_roots, Tuple arguments, std::index_sequence<D...> dims) {
     static_assert(dsl::valid_element<T>());
     static_assert(dsl::valid_dims<std::tuple_element_t<D, Tuple>...>());
     auto& body = std::get<sizeof...(D)>(arguments);
@@ -357,16 +368,12 @@ class Model {
                   "dimension");
     using Result = std::remove_cvref_t<std::invoke_result_t<decltype(body), Current, Index<D>...>>;
     static_assert(dsl::detail::valid_body<Result>());
-    using Set = typename Result::Set;
     dsl::Transaction transaction(state());
-    dsl::detail::number_all<Node>(state(), Set());
-    const Current node(ir::Var::make("n"), state_);
-    const Vector<ir::Expr> vars{ir::Var::make(dsl::index_name(D))...};
-    const ir::Expr value = dsl::inside(name, [&] { return dsl::number(body(node, Index<D>{vars[D]}...).expr); });
+    const Traced at = traced<Result>(name, body, dims);
     const ir::Buffer buffer = dsl::add_output(state(), name, dtype_of<T>, Vector<Dim>{Dim(std::get<D>(arguments))...},
-                                              at_roots, node.expr(), vars, value);
+                                              at_roots, at.node, at.vars, at.value);
     transaction.commit();
-    return dsl::Computed<Node, T, sizeof...(D), Set>(state_, buffer);
+    return dsl::Computed<Node, T, sizeof...(D), typename Result::Set>(state_, buffer);
   }
 
   template <std::size_t>

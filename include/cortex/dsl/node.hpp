@@ -179,14 +179,30 @@ Vector<const void*> keys_of(structure::Accessors<As...>) {
   return {accessor_key<As>()...};
 }
 
+namespace detail {
+
+/// Whether the accessor reads one child, which may be absent.
+template <class A>
+inline constexpr bool is_one_child =
+    A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
+
+/// The group of the graph that accessor `A` is numbered in.
+template <class A, class Graph>
+auto& group_of(Graph& graph) {
+  if constexpr (is_one_child<A>)
+    return graph.children_named;
+  else if constexpr (A::kind == structure::AccessorKind::field)
+    return graph.fields;
+  else
+    return graph.containers;
+}
+
+}  // namespace detail
+
 /// The number of accessor `A` in its group of the graph; -1 if the graph does not read it.
 template <class A>
 int accessor_number(const ra::Graph& graph) {
-  constexpr bool one_child =
-      A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-  const auto& group = one_child                                   ? graph.children_named
-                      : A::kind == structure::AccessorKind::field ? graph.fields
-                                                                  : graph.containers;
+  const auto& group = detail::group_of<A>(graph);
   for (std::size_t i = 0; i < group.size(); ++i)
     if (group[i].key == accessor_key<A>()) return int(i);
   return -1;
@@ -228,13 +244,7 @@ using With = Join<Set, typename structure::Needs<A>::type>;
 /// The number of accessor `A` in its group of the model.
 template <class A, class Node>
 int number_of(ModelState& state) {
-  ra::Graph& graph = state.graph;
-  constexpr bool one_child =
-      A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-  auto& group = one_child                                   ? graph.children_named
-                : A::kind == structure::AccessorKind::field ? graph.fields
-                                                            : graph.containers;
-  return state.number_of(group, described_accessor<A, Node>());
+  return state.number_of(group_of<A>(state.graph), described_accessor<A, Node>());
 }
 
 /// Numbers the accessors of a lambda's result before the lambda runs, so that numbers follow the order in which the
@@ -288,9 +298,7 @@ auto NodeRef<NodeT, StepsFromNode, AccessorSet, IsPresent>::through(const A& a, 
                   "a child is read without an index; the k-th child of a container is kids(n)[k]");
     using Reached = detail::With<Set, A>;
     const int number = detail::number_of<A, Node>(*state_);
-    constexpr bool one_child =
-        A::kind == structure::AccessorKind::child || A::kind == structure::AccessorKind::optional_child;
-    if constexpr (!one_child)
+    if constexpr (!detail::is_one_child<A>)
       return ChildRange<NodeRef, A, Reached>(expr_, state_, number);
     else
       return NodeRef<Node, steps + 1, Reached, false>(

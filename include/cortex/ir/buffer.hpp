@@ -88,8 +88,8 @@ struct BufferInfo {
   Vector<Dim> dims;
   Role role = Role::temp;
   Scope scope = Scope::shared;
-  int slot =
-      -1;  // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
+  // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
+  int slot = -1;
   int kept = -1;  // temporaries whose rows tables hold too: their number; such memory is not shared
   int lanes = 1;  // local buffers: the element is a vector of so many
   Layout layout;  // empty until storage is planned

@@ -39,10 +39,8 @@ class Bounds {
   /// Whether `form` is never negative, by what loops, lets and conditions say; with `structural`, also by what the
   /// linearizer guarantees.
   bool never_negative(const Linear& form, bool structural) {
-    const bool outer = std::exchange(structural_, structural);
-    const bool result = holds(form);
-    structural_ = outer;
-    return result;
+    const Structural scope(*this, structural);
+    return holds(form);
   }
 
   Atoms& atoms() { return atoms_; }
@@ -51,15 +49,26 @@ class Bounds {
 
   /// All that is known of one atom; of the linearizer's, only with `structural`.
   Vector<Linear> facts_of(int atom, bool structural) {
-    const bool outer = std::exchange(structural_, structural);
+    const Structural scope(*this, structural);
     const Handle list = collected(atom);
-    Vector<Linear> facts = static_cast<const FactList*>(list.get())->facts;
-    structural_ = outer;
-    return facts;
+    return static_cast<const FactList*>(list.get())->facts;
   }
 
  protected:
   ~Bounds() = default;
+
+  /// While it lives, what the linearizer guarantees counts, or does not.
+  class Structural {
+   public:
+    Structural(Bounds& bounds, bool counts) : bounds_(bounds), outer_(std::exchange(bounds.structural_, counts)) {}
+    ~Structural() { bounds_.structural_ = outer_; }
+    Structural(const Structural&) = delete;
+    Structural& operator=(const Structural&) = delete;
+
+   private:
+    Bounds& bounds_;
+    bool outer_;
+  };
 
   /// Adds facts: that `condition`, of a choice between two numbers, holds or does not.
   virtual void assume_choice(const ir::Expr& condition, bool holds) = 0;
@@ -78,13 +87,11 @@ class Bounds {
   /// Whether what `form` says is what a program computes in `type`: no value of it wraps.
   bool fits(const Linear& form, DType type) {
     if (form.lost) return false;
-    const bool outer = std::exchange(structural_, true);
+    const Structural scope(*this, true);
     const Interval all = interval(form);
-    const bool result = type != DType::i32 ? all.low > -Interval::endless && all.high < Interval::endless
-                                           : (all.low >= INT32_MIN || holds(form - INT32_MIN)) &&
-                                                 (all.high <= INT32_MAX || holds(Linear(INT32_MAX) - form));
-    structural_ = outer;
-    return result;
+    if (type != DType::i32) return all.low > -Interval::endless && all.high < Interval::endless;
+    return (all.low >= INT32_MIN || holds(form - INT32_MIN)) &&
+           (all.high <= INT32_MAX || holds(Linear(INT32_MAX) - form));
   }
 
   Linear less(const Linear& a, const Linear& b) {
@@ -146,20 +153,20 @@ class Bounds {
   /// Whether `form` is never negative: the atom made last is eliminated with each fact about it in turn. What is bound
   /// or made inside is mostly bounded by what stands outside, so this ends; short proofs are looked for first.
   bool holds(const Linear& form) {
-    if (depth_ > 0) return holds_deeper(form);
+    if (search_.depth > 0) return holds_deeper(form);
     failures_.clear();
     in_all_ = 0;
     const bool result = search(form, most_depth, 0);
-    depth_ = 0;
+    search_.depth = 0;
     return result;
   }
 
   bool search(const Linear& form, int most, int used) {
     bool result = false;
-    cut_ = true;
+    search_.cut = true;
     for (const int depth : {3, 5, most}) {
-      if (result || !cut_) break;
-      steps_ = used, depth_limit_ = depth, depth_ = 1, cut_ = false;
+      if (result || !search_.cut) break;
+      search_ = {.steps = used, .depth = 1, .depth_limit = depth, .cut = false};
       result = holds_deeper(form);
     }
     return result;
@@ -168,15 +175,15 @@ class Bounds {
   bool holds_deeper(const Linear& form) {
     if (form.lost || interval(form).low >= 0) return !form.lost;
     if (form.terms.empty()) return false;
-    if (++in_all_ > most_in_all) return cut_ = shallow_ = true, false;
-    if (depth_ > depth_limit_ || ++steps_ > most_steps) return cut_ = true, false;
-    const Failure self{key_of(form), depth_limit_ - depth_};
+    if (++in_all_ > most_in_all) return search_.cut = shallow_ = true, false;
+    if (search_.depth > search_.depth_limit || ++search_.steps > most_steps) return search_.cut = true, false;
+    const Failure self{key_of(form), search_.depth_limit - search_.depth};
     for (const Failure& known : failures_)
-      if (known.key == self.key && known.depth >= self.depth) return cut_ = true, false;
-    ++depth_;
+      if (known.key == self.key && known.depth >= self.depth) return search_.cut = true, false;
+    ++search_.depth;
     const bool result = eliminate(form, innermost(form));
-    --depth_;
-    if (!result && steps_ <= most_steps) failures_.push_back(self);
+    --search_.depth;
+    if (!result && search_.steps <= most_steps) failures_.push_back(self);
     return result;
   }
 
@@ -192,11 +199,11 @@ class Bounds {
   /// the proof that uses it has come. Such proofs need facts in turn, and those further proofs: not without end.
   bool asked(const Linear& form) {
     if (nested_ >= most_nested) return shallow_ = true, false;
-    if (nested_ == 0 && depth_ == 0) in_all_ = 0;
+    if (nested_ == 0 && search_.depth == 0) in_all_ = 0;
     ++nested_;
-    const int steps = steps_, depth = depth_, limit = depth_limit_;
-    const bool cut = cut_, result = search(form, 7, most_steps - 40);
-    steps_ = steps, depth_ = depth, depth_limit_ = limit, cut_ = cut;
+    const Search outer = search_;
+    const bool result = search(form, 7, most_steps - 40);
+    search_ = outer;
     --nested_;
     return result;
   }
@@ -425,10 +432,7 @@ class Bounds {
   }
 
   bool is_tile(const Linear& t, const Linear& tiles) {
-    const bool outer = std::exchange(structural_, true);
-    const bool result = holds(t) && holds(tiles - 1 - t);
-    structural_ = outer;
-    return result;
+    return never_negative(t, true) && never_negative(tiles - 1 - t, true);
   }
 
   KnownNodes known_;
@@ -447,12 +451,17 @@ class Bounds {
     std::uint64_t key;
     int depth;
   };
+  /// Where a proof is.
+  struct Search {
+    int steps = 0, depth = 0, depth_limit = 0;
+    bool cut = false;  // whether something was left out
+  };
   Vector<Failure> failures_;
-  bool cut_ = false;      // whether the search left something out
+  Search search_;
   bool shallow_ = false;  // whether a fact was left out because it would have been asked for too far down
   Vector<Collected> collected_;
   bool structural_ = true;
-  int steps_ = 0, depth_ = 0, depth_limit_ = 0, asking_ = 0, nested_ = 0, in_all_ = 0;
+  int asking_ = 0, nested_ = 0, in_all_ = 0;
 };
 
 }  // namespace cortex::pass

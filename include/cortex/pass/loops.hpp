@@ -32,12 +32,16 @@ struct StepCall {
   std::int64_t number(std::size_t i) const { return step.numbers[i]; }
 };
 
+/// Where a primitive may stand among the others. Barriers are put where the program stands then: what moves work from
+/// one nest to another, shares more of it, or reads whole what a worker read its own slice of, comes before them.
+enum class When : std::uint8_t { any, before_barriers, makes_tiles };
+
 /// What a primitive takes, and what it does. `arguments`: l a loop, t a tensor, b who shares a loop, n a number;
-/// capitals: one or more. `stage`: of the programs behind it.
+/// capitals: one or more.
 struct LoopPrimitive {
   std::string_view name, arguments;
   ir::Stmt (*apply)(const StepCall&);
-  Stage stage = Stage::scheduled;
+  When when = When::any;
 };
 
 namespace detail {
@@ -138,21 +142,26 @@ inline constexpr std::array loop_primitives{
                     need_vectors(c);
                     return schedule::vectorize_loop(c.body, c.name(0));
                   }},
-    LoopPrimitive{"parallel", "l", [](const StepCall& c) { return schedule::share_loop(c.body, c.name(0)); }},
-    LoopPrimitive{"bind", "lb", bind_loop},
+    LoopPrimitive{"parallel", "l", [](const StepCall& c) { return schedule::share_loop(c.body, c.name(0)); },
+                  When::before_barriers},
+    LoopPrimitive{"bind", "lb", bind_loop, When::before_barriers},
     // Statements between loops
     LoopPrimitive{"merge", "ll", [](const StepCall& c) { return schedule::merge_loops(c.body, c.name(0), c.name(1)); }},
     LoopPrimitive{"distribute", "l", [](const StepCall& c) { return schedule::distribute_loop(c.body, c.name(0)); }},
     LoopPrimitive{"rfactor", "ln",
                   [](const StepCall& c) { return schedule::rfactor_loop(c.body, c.name(0), c.number(0)); }},
     // Temporaries and copies
-    LoopPrimitive{"compute_inline", "t", [](const StepCall& c) { return schedule::compute_inline(c.body, c.name(0)); }},
+    LoopPrimitive{"compute_inline", "t", [](const StepCall& c) { return schedule::compute_inline(c.body, c.name(0)); },
+                  When::before_barriers},
     LoopPrimitive{"compute_at", "tl",
-                  [](const StepCall& c) { return schedule::compute_at(c.body, c.name(0), c.name(1)); }},
+                  [](const StepCall& c) { return schedule::compute_at(c.body, c.name(0), c.name(1)); },
+                  When::before_barriers},
     LoopPrimitive{"cache_read", "tl",
-                  [](const StepCall& c) { return schedule::cache_read(c.body, c.name(0), c.name(1)); }},
+                  [](const StepCall& c) { return schedule::cache_read(c.body, c.name(0), c.name(1)); },
+                  When::before_barriers},
     LoopPrimitive{"cache_write", "tl",
-                  [](const StepCall& c) { return schedule::cache_write(c.body, c.name(0), c.name(1)); }},
+                  [](const StepCall& c) { return schedule::cache_write(c.body, c.name(0), c.name(1)); },
+                  When::before_barriers},
     // Where tensors lie
     LoopPrimitive{
         "layout_split", "tnn",
@@ -164,14 +173,18 @@ inline constexpr std::array loop_primitives{
     LoopPrimitive{"layout_pad", "tnn",
                   [](const StepCall& c) { return schedule::layout_pad(c.body, c.name(0), c.number(0), c.number(1)); }},
     // What the compiler does by itself, to the whole program
-    LoopPrimitive{"inline_temporaries", "", [](const StepCall& c) { return inline_temporaries(c.body); }},
+    LoopPrimitive{"inline_temporaries", "", [](const StepCall& c) { return inline_temporaries(c.body); },
+                  When::before_barriers},
     LoopPrimitive{"remove_dead", "", [](const StepCall& c) { return remove_dead(c.body); }},
-    LoopPrimitive{"distribute_rows", "", [](const StepCall& c) { return distribute_rows(c.body); }},
-    LoopPrimitive{"fuse_edges", "", [](const StepCall& c) { return fuse_edges(c.body); }},
+    LoopPrimitive{"distribute_rows", "", [](const StepCall& c) { return distribute_rows(c.body); },
+                  When::before_barriers},
+    LoopPrimitive{"fuse_edges", "", [](const StepCall& c) { return fuse_edges(c.body); }, When::before_barriers},
     LoopPrimitive{"fuse_nests", "",
-                  [](const StepCall& c) { return fuse_nests(c.body, schedule::most_gates(c.target)); }},
-    LoopPrimitive{"index_densely", "", [](const StepCall& c) { return index_densely(c.body); }},
-    LoopPrimitive{"forward_stores", "", [](const StepCall& c) { return forward_stores(c.body); }},
+                  [](const StepCall& c) { return fuse_nests(c.body, schedule::most_gates(c.target)); },
+                  When::before_barriers},
+    LoopPrimitive{"index_densely", "", [](const StepCall& c) { return index_densely(c.body); }, When::before_barriers},
+    LoopPrimitive{"forward_stores", "", [](const StepCall& c) { return forward_stores(c.body); },
+                  When::before_barriers},
     LoopPrimitive{"chain_sums", "", [](const StepCall& c) { return chain_sums(c.body); }},
     LoopPrimitive{"hoist_conditions", "", [](const StepCall& c) { return hoist_conditions(c.body); }},
     LoopPrimitive{"hoist_invariants", "", [](const StepCall& c) { return hoist_invariants(c.body); }},
@@ -182,15 +195,17 @@ inline constexpr std::array loop_primitives{
                     const bool gpu = c.target.backend == Backend::cuda;
                     return schedule::share_work(
                         c.body, gpu ? schedule::SlicesOfMatrices::columns : schedule::SlicesOfMatrices::rows);
-                  }},
-    LoopPrimitive{"insert_barriers", "", [](const StepCall& c) { return barriers_by_hand(c.body); }},
+                  },
+                  When::before_barriers},
+    LoopPrimitive{"insert_barriers", "", [](const StepCall& c) { return barriers_by_hand(c.body); },
+                  When::before_barriers},
     LoopPrimitive{"pack_weights", "", [](const StepCall& c) { return schedule::pack_weights(c.body, c.target); }},
     LoopPrimitive{"tile_nests", "",
                   [](const StepCall& c) {
                     need_vectors(c);
                     return schedule::tile_nests(c.body, c.target);
                   },
-                  Stage::tiled},
+                  When::makes_tiles},
     LoopPrimitive{"share_loads", "", [](const StepCall& c) { return share_loads(c.body); }},
 };
 
@@ -230,13 +245,8 @@ inline void check_step(const LoopStep& step) {
                 "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
 }
 
-/// Barriers are put where the program stands then: what moves work from one nest to another, shares more of it, or
-/// reads whole what a worker read its own slice of, comes before them.
+/// Throws for steps, each of which is one, that come too late.
 inline void check_order(const Vector<LoopStep>& steps) {
-  constexpr std::string_view early[] = {"parallel",        "bind",           "compute_inline", "compute_at",
-                                        "cache_read",      "cache_write",    "fuse_nests",     "inline_temporaries",
-                                        "distribute_rows", "fuse_edges",     "forward_stores", "index_densely",
-                                        "share_work",      "insert_barriers"};
   bool barriers = false, shared = false, tiled = false;  // tiling gives each worker its iterations
   for (const LoopStep& step : steps) {
     shared |= step.primitive == "parallel" || step.primitive == "bind" || step.primitive == "share_work";
@@ -244,7 +254,7 @@ inline void check_order(const Vector<LoopStep>& steps) {
     if (tiled && step.primitive == "insert_barriers")
       throw Error(Code::invalid_schedule,
                   "loop schedule: insert_barriers(): it has to come before tile_nests(), since work is shared");
-    if (barriers && contains(early, step.primitive))
+    if (barriers && primitive_named(step.primitive)->when == When::before_barriers)
       throw Error(Code::invalid_schedule,
                   "loop schedule: " + to_string(step) + ": it has to come before insert_barriers()");
     barriers |= step.primitive == "insert_barriers";
@@ -350,7 +360,7 @@ class Loops : public LoopSchedule {
   std::size_t size() const override { return steps_.size(); }
   std::string text(std::size_t step) const override { return cortex::to_string(steps_[step]); }
   bool makes_tiles(std::size_t step) const override {
-    return pass::detail::primitive_named(steps_[step].primitive)->stage == pass::Stage::tiled;
+    return pass::detail::primitive_named(steps_[step].primitive)->when == pass::When::makes_tiles;
   }
   ir::Stmt named(const ir::Stmt& body) const override { return schedule::with_unique_names(body); }
   ir::Stmt apply(std::size_t step, const ir::Stmt& body, const Target& target) const override {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,7 +36,7 @@ Schedule with_gpu(const Schedule& schedule, Change change) {
 }
 
 /// The place of `name` in `names`; a name that is not there is refused.
-inline std::size_t choice(const LoopStep& step, std::initializer_list<std::string_view> names) {
+inline std::size_t choice(const LoopStep& step, std::span<const std::string_view> names) {
   std::string all;
   std::size_t place = 0;
   for (const std::string_view name : names) {
@@ -93,7 +94,7 @@ inline constexpr std::array decisions{
     Decision{"gpu_group", "on",
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) {
-                 gpu.group = GpuSchedule::Group(choice(step, {"automatic", "block", "cluster", "grid"}));
+                 gpu.group = GpuSchedule::Group(choice(step, GpuSchedule::group_names));
                  gpu.blocks = int(step.numbers[0]);
                });
              }},
@@ -116,13 +117,13 @@ inline constexpr std::array decisions{
     Decision{"gpu_weights", "o",
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) {
-                 gpu.weights = GpuSchedule::Weights(choice(step, {"automatic", "streamed", "resident", "registers"}));
+                 gpu.weights = GpuSchedule::Weights(choice(step, GpuSchedule::weights_names));
                });
              }},
     Decision{"gpu_tensor_cores", "o",
              [](const Schedule& s, const LoopStep& step) {
                return with_gpu(s, [&](GpuSchedule& gpu) {
-                 gpu.tensor_cores = GpuSchedule::TensorCores(choice(step, {"off", "bf16", "f16", "tf32"}));
+                 gpu.tensor_cores = GpuSchedule::TensorCores(choice(step, GpuSchedule::tensor_cores_names));
                });
              }},
     Decision{"gpu_lock_free_barrier", "",

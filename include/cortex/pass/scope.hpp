@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -105,10 +106,8 @@ class Scope final : public Bounds {
 
   /// Whether `condition` is `wanted` here.
   bool entails(const ir::Expr& condition, bool wanted, bool structural) {
-    const bool outer = std::exchange(structural_, structural);
-    const bool result = entails_here(condition, wanted);
-    structural_ = outer;
-    return result;
+    const Structural scope(*this, structural);
+    return entails_here(condition, wanted);
   }
 
   const Vector<Assumption>& assumptions() const { return assumptions_; }
@@ -209,10 +208,7 @@ class Scope final : public Bounds {
 
   /// Division and remainder have a meaning for numbers that are not negative alone.
   Linear divided(bool quotient, const Linear& a, const Linear& b, DType type) {
-    const bool outer = std::exchange(structural_, true);
-    const bool defined = holds(a) && holds(b - 1);
-    structural_ = outer;
-    if (!defined) return unknown(type);
+    if (!never_negative(a, true) || !never_negative(b - 1, true)) return unknown(type);
     if (!b.is_constant()) return atoms_.form(quotient ? Symbol::quotient : Symbol::remainder, {a, b});
     // What the divisor divides comes out: (8 x + 11) / 4 is 2 x + (0 x + 11) / 4.
     Linear whole, rest(a.constant % b.constant);
@@ -260,10 +256,9 @@ class Scope final : public Bounds {
   }
 
   Linear call(const ir::UfCall& n) {
-    const bool outer = std::exchange(structural_, true);
+    const Structural scope(*this, true);
     const Linear form =
         structure_form(atoms_, n.uf.kind, n.uf.accessor, forms(n.args), [&](const Linear& f) { return holds(f); });
-    structural_ = outer;
     return form.lost ? unknown(n.type.dtype) : form;
   }
 
@@ -275,20 +270,16 @@ class Scope final : public Bounds {
     Linear apart;
   };
 
-  /// The comparison that `e` is, or `is_leaf(n)` is (n >= num_internal, D4); false if it is none of integers.
-  bool compare(const ir::Expr& e, bool wanted, Comparison& out) {
+  /// The comparison that `e` is, or `is_leaf(n)` is (n >= num_internal, D4); nothing if it is none of integers.
+  std::optional<Comparison> comparison(const ir::Expr& e, bool wanted) {
     using enum ir::BinaryOp;
-    if (const auto* call = e.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf) {
-      out = {wanted ? le : gt, unchecked(call->args[0]) - atoms_.form(Symbol::num_internal)};
-      return true;
-    }
+    if (const auto* call = e.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf)
+      return Comparison{wanted ? le : gt, unchecked(call->args[0]) - atoms_.form(Symbol::num_internal)};
     const auto* n = e.as<ir::Binary>();
-    if (!n || !ir::is_comparison(n->op) || !is_int(n->a.dtype()) || n->a.lanes() > 1) return false;
+    if (!n || !ir::is_comparison(n->op) || !is_int(n->a.dtype()) || n->a.lanes() > 1) return std::nullopt;
     constexpr ir::BinaryOp opposite[] = {ne, eq, ge, gt, le, lt};
-    out.op = wanted ? n->op : opposite[std::size_t(n->op) - std::size_t(eq)];
     const Linear a = linear(n->a), b = linear(n->b);
-    out.apart = b - a;
-    return true;
+    return Comparison{wanted ? n->op : opposite[std::size_t(n->op) - std::size_t(eq)], b - a};
   }
 
   static bool is_logical(const ir::Binary& n) {
@@ -309,17 +300,16 @@ class Scope final : public Bounds {
       forget_facts(facts);
       return second;
     }
-    Comparison c;
-    if (!compare(e, wanted, c)) return false;
-    const auto positive = [&](const Linear& form) { return holds(form); };
-    const Linear back = c.apart.times(-1);
-    switch (c.op) {
-      case ir::BinaryOp::lt: return positive(c.apart - 1);
-      case ir::BinaryOp::le: return positive(c.apart);
-      case ir::BinaryOp::gt: return positive(back - 1);
-      case ir::BinaryOp::ge: return positive(back);
-      case ir::BinaryOp::eq: return positive(c.apart) && positive(back);
-      default: return positive(c.apart - 1) || positive(back - 1);
+    const std::optional<Comparison> c = comparison(e, wanted);
+    if (!c) return false;
+    const Linear back = c->apart.times(-1);
+    switch (c->op) {
+      case ir::BinaryOp::lt: return holds(c->apart - 1);
+      case ir::BinaryOp::le: return holds(c->apart);
+      case ir::BinaryOp::gt: return holds(back - 1);
+      case ir::BinaryOp::ge: return holds(back);
+      case ir::BinaryOp::eq: return holds(c->apart) && holds(back);
+      default: return holds(c->apart - 1) || holds(back - 1);
     }
   }
 
@@ -333,27 +323,25 @@ class Scope final : public Bounds {
       assume_forms(n->a, holds_here);
       return assume_forms(n->b, holds_here);
     }
-    Comparison c;
-    if (!compare(e, holds_here, c)) return;
-    const Linear back = c.apart.times(-1);
-    switch (c.op) {
-      case ir::BinaryOp::lt: return know(c.apart - 1);
-      case ir::BinaryOp::le: return know(c.apart);
+    const std::optional<Comparison> c = comparison(e, holds_here);
+    if (!c) return;
+    const Linear back = c->apart.times(-1);
+    switch (c->op) {
+      case ir::BinaryOp::lt: return know(c->apart - 1);
+      case ir::BinaryOp::le: return know(c->apart);
       case ir::BinaryOp::gt: return know(back - 1);
       case ir::BinaryOp::ge: return know(back);
-      case ir::BinaryOp::eq: return know(c.apart), know(back);
-      default: return unequal(c.apart, back);
+      case ir::BinaryOp::eq: return know(c->apart), know(back);
+      default: return unequal(c->apart, back);
     }
   }
 
   /// Two numbers that differ, of which one is known not to be the less.
   void unequal(const Linear& apart, const Linear& back) {
-    const bool outer = std::exchange(structural_, true);
-    if (holds(apart))
+    if (never_negative(apart, true))
       know(apart - 1);
-    else if (holds(back))
+    else if (never_negative(back, true))
       know(back - 1);
-    structural_ = outer;
   }
 
   Vector<Bound> bound_;  // the innermost last

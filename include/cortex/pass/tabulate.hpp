@@ -117,7 +117,9 @@ class Tabulator {
     ir::visit_with(
         nest.inner,
         [&](const ir::UfCall& call) {
-          found.fits &= is_plain_field(nest, call) && add_key(found.keys, call.uf.accessor);
+          const bool plain = is_plain_field(nest, call);
+          if (plain) add_key(found.keys, call.uf.accessor);
+          found.fits &= plain;
         },
         [&](const ir::Load& load) {
           if (load.buffer->role == ir::Role::field) found.fits = false;
@@ -175,10 +177,9 @@ class Tabulator {
       if (key.field == call->uf.accessor) add(key.bounds, {load.buffer->slot, dim});
   }
 
-  static bool add_key(Vector<ir::Tabulation::Key>& keys, int field) {
+  static void add_key(Vector<ir::Tabulation::Key>& keys, int field) {
     auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.field >= field; });
     if (at == keys.end() || at->field != field) keys.insert(at, {field, {}});
-    return true;
   }
   template <class T>
   static void add(Vector<T>& list, const T& value) {

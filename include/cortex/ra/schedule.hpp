@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cortex/base/target.hpp"
@@ -83,6 +84,7 @@ struct GpuSchedule {
     cluster,  // a cluster of blocks, from compute capability 9.0 on: the hardware's barrier
     grid,     // all blocks of the launch: a barrier in global memory, launched cooperatively
   };
+  static constexpr std::string_view group_names[] = {"automatic", "block", "cluster", "grid"};
   enum class Weights : std::uint8_t {
     automatic,
     streamed,   // read from the L2 cache at every level
@@ -90,12 +92,14 @@ struct GpuSchedule {
     registers,  // what a thread multiplies at every level in its registers, as much as they hold of it; the rest as if
                 // automatic
   };
+  static constexpr std::string_view weights_names[] = {"automatic", "streamed", "resident", "registers"};
   /// What tensor cores multiply, from compute capability 8.0 on. All products of a model's matrices with what nodes
   /// have are theirs, at every level, however small; matrices are rounded to the type when they are bound, and stored
   /// so, what they multiply where it is read; sums are f32, and all else is as it was. bf16 and f16 round to 8 and 11
   /// bits, tf32 to 11 with the range of f32; of f16 what is above 65504 becomes infinite. A model with other sums of
   /// products at nodes, such as of a matrix at each, is refused.
   enum class TensorCores : std::uint8_t { off, bf16, f16, tf32 };
+  static constexpr std::string_view tensor_cores_names[] = {"off", "bf16", "f16", "tf32"};
   Group group = Group::automatic;
   Weights weights = Weights::automatic;
   TensorCores tensor_cores = TensorCores::off;

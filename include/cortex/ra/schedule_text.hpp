@@ -71,20 +71,18 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.vectors_alone) line("multiply_in_vectors");
   if (schedule.exact) line("exact_activations");
   if (!schedule.fuses) line("fuse_nothing");
-  using enum GpuSchedule::Group;
-  constexpr const char* groups[] = {"automatic", "block", "cluster", "grid"};
   const GpuSchedule& gpu = schedule.gpu;
-  if (gpu.group != automatic || gpu.blocks)
-    line("gpu_group", std::string(groups[std::size_t(gpu.group)]) + ", " + std::to_string(gpu.blocks));
+  const auto named = [](const auto& names, auto choice) { return std::string(names[std::size_t(choice)]); };
+  if (gpu.group != GpuSchedule::Group::automatic || gpu.blocks)
+    line("gpu_group", named(GpuSchedule::group_names, gpu.group) + ", " + std::to_string(gpu.blocks));
   if (gpu.threads) line("gpu_threads", std::to_string(gpu.threads));
   if (gpu.rows) line("gpu_rows", std::to_string(gpu.rows));
   if (gpu.parts) line("gpu_parts", std::to_string(gpu.parts));
   if (gpu.recent_rows != GpuSchedule().recent_rows) line("gpu_recent_rows", std::to_string(gpu.recent_rows));
-  constexpr const char* places[] = {"automatic", "streamed", "resident", "registers"};
-  if (gpu.weights != GpuSchedule::Weights::automatic) line("gpu_weights", places[std::size_t(gpu.weights)]);
-  constexpr const char* products[] = {"off", "bf16", "f16", "tf32"};
+  if (gpu.weights != GpuSchedule::Weights::automatic)
+    line("gpu_weights", named(GpuSchedule::weights_names, gpu.weights));
   if (gpu.tensor_cores != GpuSchedule::TensorCores::off)
-    line("gpu_tensor_cores", products[std::size_t(gpu.tensor_cores)]);
+    line("gpu_tensor_cores", named(GpuSchedule::tensor_cores_names, gpu.tensor_cores));
   if (!gpu.lock_based) line("gpu_lock_free_barrier");
   if (!schedule.by_hand) return text;
   line("loops");

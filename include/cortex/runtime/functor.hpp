@@ -31,8 +31,8 @@ inline Target host_target() { return runtime::host_target(); }
 /// decision, or `{.target = target, .workers = pool}`.
 struct CompileOptions {
   std::optional<Target> target;  // none: the machine that the program runs on
-  std::shared_ptr<Workers>
-      workers;           // threads that may help calls, unless the schedule wants one alone; none: the caller alone
+  // Threads that may help calls, unless the schedule wants one alone; none: the caller alone.
+  std::shared_ptr<Workers> workers;
   bool timings = false;  // fill in Output::linearize_ns and execute_ns, which reads clocks on every call
 
   [[nodiscard]] CompileOptions on(Target machine) const {

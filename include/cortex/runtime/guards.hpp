@@ -145,76 +145,100 @@ namespace detail {
 struct IndexSource {
   std::int32_t node;
   std::string fields;  // "field 'word' of node 3 (12)"; empty: it is made of none
+
+  /// What is to be corrected.
+  std::string what() const { return fields.empty() ? "what the index is made of" : fields; }
 };
 
-inline IndexSource source_of(const ir::Expr& index, std::int32_t reader, const Executable& executable,
-                             const structure::Workspace& nodes, const StructureEvaluator& evaluator) {
-  IndexSource source{reader, {}};
-  const auto exists = [&](std::int64_t n) { return n >= 0 && n < nodes.arrays().num_nodes; };
-  ir::visit_with(index, [&](const ir::UfCall& call) {
-    const std::int64_t of = call.uf.kind == ir::UfKind::field ? evaluator.value(call.args[0]) : -1;
-    if (!exists(of)) return;
-    source.node = source.fields.empty() || of == source.node ? std::int32_t(of) : reader;
-    std::string field = "field " + in_quotes(executable.graph.fields[std::size_t(call.uf.accessor)].name);
-    if (call.args.size() > 1) field += "[" + std::to_string(evaluator.value(call.args[1])) + "]";
-    field += " of node " + std::to_string(of) + " (" + std::to_string(evaluator.value(ir::handle_of(call))) + ")";
-    if (source.fields.find(field) == std::string::npos) source.fields += (source.fields.empty() ? "" : " and ") + field;
-  });
-  return source;
-}
+/// The guarded checks on the arrays of one call.
+class GuardChecker {
+ public:
+  GuardChecker(const Plan& plan, const structure::Workspace& nodes)
+      : executable_(*plan.executable), nodes_(nodes), evaluator_(plan.order, nodes.arrays()) {}
 
-/// Throws that `check` fails at `node`, where the index is `index`.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_index(const GuardedCheck& check, std::int64_t index,
-                                                                std::int64_t extent, std::int32_t node,
-                                                                const Executable& executable,
-                                                                const structure::Workspace& nodes,
-                                                                const StructureEvaluator& evaluator) {
-  const IndexSource source = source_of(check.index, node, executable, nodes, evaluator);
-  const std::string reader = source.node == node ? "" : ", read by node " + std::to_string(node);
-  const std::string what = source.fields.empty() ? "what the index is made of" : source.fields;
-  throw Error(Code::out_of_range,
-              "node " + std::to_string(source.node) + " of the call (numbered parents first)" + reader +
-                  ": operator '" + check.where + "' of model '" + executable.graph.name + "' reads '" + check.of.name +
-                  "' at index " + std::to_string(index) + " of dimension '" + check.of.dim.name() + "', which has " +
-                  std::to_string(extent) + " elements: valid values are 0 to " + std::to_string(extent - 1) +
-                  "; correct " + what + ", or keep the index inside with min and max",
-              nodes.node(source.node));
-}
-
-/// Throws that what `check` asks at `node` cannot be computed with 32 bits.
-[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_overflow(const GuardedCheck& check, std::int32_t node,
-                                                                   const Executable& executable,
-                                                                   const structure::Workspace& nodes,
-                                                                   const StructureEvaluator& evaluator) {
-  const IndexSource source = source_of(check.index, node, executable, nodes, evaluator);
-  throw Error(Code::out_of_range,
-              "node " + std::to_string(source.node) + " of the call (numbered parents first): operator '" +
-                  check.where + "' of model '" + executable.graph.name + "' reads '" + check.of.name +
-                  "' at an index that does not fit 32 bits on "
-                  "the way to its value; correct " +
-                  (source.fields.empty() ? "what the index is made of" : source.fields),
-              nodes.node(source.node));
-}
-
-/// One check at one node: the values of the ranges' variables are run through from range `r` on.
-inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t extent, std::int32_t node,
-                         const Executable& executable, const structure::Workspace& nodes,
-                         StructureEvaluator& evaluator) {
-  if (r < check.ranges.size()) {
-    const std::int64_t end = evaluator.value(check.ranges[r].extent);
-    evaluator.push(check.ranges[r].var, 0);
-    for (std::int64_t i = 0; i < end; ++i) {
-      evaluator.set(i);
-      check_ranges(check, r + 1, extent, node, executable, nodes, evaluator);
+  /// Makes `check` at every node, for an index of `extent` values.
+  void run(const GuardedCheck& check, std::int64_t extent) {
+    for (std::int32_t node = 0; node < nodes_.arrays().num_nodes; ++node) {
+      const Place at{check, extent, node};
+      evaluator_.push(check.node, node);
+      try_ranges(at, 0);
+      evaluator_.pop();
     }
-    return evaluator.pop();
   }
-  const bool reads = !check.guard || evaluator.value(check.guard);
-  const std::int64_t index = reads ? evaluator.value(check.index) : 0;
-  if (evaluator.overflowed()) refuse_overflow(check, node, executable, nodes, evaluator);
-  if (!reads) return;
-  if (index < 0 || index >= extent) refuse_index(check, index, extent, node, executable, nodes, evaluator);
-}
+
+ private:
+  struct Place {
+    const GuardedCheck& check;
+    std::int64_t extent;
+    std::int32_t node;
+  };
+
+  /// The values of the ranges' variables are run through from range `r` on.
+  void try_ranges(const Place& at, std::size_t r) {
+    const GuardedCheck& check = at.check;
+    if (r < check.ranges.size()) {
+      const std::int64_t end = evaluator_.value(check.ranges[r].extent);
+      evaluator_.push(check.ranges[r].var, 0);
+      for (std::int64_t i = 0; i < end; ++i) {
+        evaluator_.set(i);
+        try_ranges(at, r + 1);
+      }
+      return evaluator_.pop();
+    }
+    const bool reads = !check.guard || evaluator_.value(check.guard);
+    const std::int64_t index = reads ? evaluator_.value(check.index) : 0;
+    if (evaluator_.overflowed()) refuse_overflow(at);
+    if (reads && (index < 0 || index >= at.extent)) refuse_index(at, index);
+  }
+
+  IndexSource source_of(const ir::Expr& index, std::int32_t reader) const {
+    IndexSource source{reader, {}};
+    const auto exists = [&](std::int64_t n) { return n >= 0 && n < nodes_.arrays().num_nodes; };
+    ir::visit_with(index, [&](const ir::UfCall& call) {
+      const std::int64_t of = call.uf.kind == ir::UfKind::field ? evaluator_.value(call.args[0]) : -1;
+      if (!exists(of)) return;
+      source.node = source.fields.empty() || of == source.node ? std::int32_t(of) : reader;
+      std::string field = "field " + in_quotes(executable_.graph.fields[std::size_t(call.uf.accessor)].name);
+      if (call.args.size() > 1) field += "[" + std::to_string(evaluator_.value(call.args[1])) + "]";
+      field += " of node " + std::to_string(of) + " (" + std::to_string(evaluator_.value(ir::handle_of(call))) + ")";
+      if (source.fields.find(field) == std::string::npos)
+        source.fields += (source.fields.empty() ? "" : " and ") + field;
+    });
+    return source;
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_index(const Place& at, std::int64_t index) const {
+    const GuardedCheck& check = at.check;
+    const IndexSource source = source_of(check.index, at.node);
+    const std::string reader = source.node == at.node ? "" : ", read by node " + std::to_string(at.node);
+    throw Error(Code::out_of_range,
+                node_of_call(source) + reader + reads_of(check) + " at index " + std::to_string(index) +
+                    " of dimension '" + check.of.dim.name() + "', which has " + std::to_string(at.extent) +
+                    " elements: valid values are 0 to " + std::to_string(at.extent - 1) + "; correct " + source.what() +
+                    ", or keep the index inside with min and max",
+                nodes_.node(source.node));
+  }
+
+  /// Throws that what a check asks cannot be computed with 32 bits.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_overflow(const Place& at) const {
+    const IndexSource source = source_of(at.check.index, at.node);
+    throw Error(Code::out_of_range,
+                node_of_call(source) + reads_of(at.check) +
+                    " at an index that does not fit 32 bits on the way to its value; correct " + source.what(),
+                nodes_.node(source.node));
+  }
+
+  static std::string node_of_call(const IndexSource& source) {
+    return "node " + std::to_string(source.node) + " of the call (numbered parents first)";
+  }
+  std::string reads_of(const GuardedCheck& check) const {
+    return ": operator '" + check.where + "' of model '" + executable_.graph.name + "' reads '" + check.of.name + "'";
+  }
+
+  const Executable& executable_;
+  const structure::Workspace& nodes_;
+  StructureEvaluator evaluator_;
+};
 
 }  // namespace detail
 
@@ -223,17 +247,10 @@ inline void check_ranges(const GuardedCheck& check, std::size_t r, std::int64_t 
 inline void check_guarded(const Plan& plan, const structure::Workspace& nodes, const WeightSet& weights) {
   const Executable& executable = *plan.executable;
   if (executable.guarded.empty()) return;
-  const structure::Arrays& arrays = nodes.arrays();
-  StructureEvaluator evaluator(plan.order, arrays);
+  detail::GuardChecker checker(plan, nodes);
   for (const GuardedCheck& check : executable.guarded) {
     const Dim& dim = check.of.dim;
-    const std::int64_t extent =
-        dim.kind() == DimKind::open ? weights.shapes[std::size_t(check.of.weight)][0] : dim.extent();
-    for (std::int32_t node = 0; node < arrays.num_nodes; ++node) {
-      evaluator.push(check.node, node);
-      detail::check_ranges(check, 0, extent, node, executable, nodes, evaluator);
-      evaluator.pop();
-    }
+    checker.run(check, dim.kind() == DimKind::open ? weights.shapes[std::size_t(check.of.weight)][0] : dim.extent());
   }
 }
 

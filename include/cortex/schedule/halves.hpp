@@ -32,8 +32,8 @@ struct Halves {
     }
     ir::visit_with(inner, [&](const ir::Alloc&) { plain = false; });
     for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
-    while (!lead.empty() &&
-           lead.back().as<ir::Store>()) {  // the start of an accumulator of the rest: a fold over children
+    // A store at the end starts an accumulator of the rest: a fold over children.
+    while (!lead.empty() && lead.back().as<ir::Store>()) {
       rest.insert(rest.begin(), lead.back());
       lead.pop_back();
     }

@@ -82,7 +82,7 @@ inline Producer producer_of(const ir::Stmt& body, const ir::Buffer& buffer) {
 /// The loads and stores of a program in the order of its text, each with the loops around it.
 struct Event {
   ir::Buffer buffer;
-  bool write = false, of_child = false;
+  bool write = false;
   const void* node = nullptr;
   Vector<const ir::For*> loops;
 };
@@ -100,13 +100,13 @@ inline Vector<Event> events_of(const ir::Stmt& body) {
           return false;
         },
         [&](const ir::Load& load) {
-          events.push_back({load.buffer, false, reads_child_state({load.buffer, load.indices}), &load, loops});
+          events.push_back({load.buffer, false, &load, loops});
         },
         [&](const ir::Store& store) {
           ir::visit_with(store.value, [&](const ir::Load& load) {
-            events.push_back({load.buffer, false, reads_child_state({load.buffer, load.indices}), &load, loops});
+            events.push_back({load.buffer, false, &load, loops});
           });
-          events.push_back({store.buffer, true, false, &store, loops});
+          events.push_back({store.buffer, true, &store, loops});
           return false;
         });
   };

@@ -130,7 +130,7 @@ inline bool is_top_of_group(const ir::Expr& node) {
 }
 
 /// `body` with its loops over subtrees shared: each subtree is one worker's, and so is what is temporary in it.
-inline ir::Stmt share_subtrees(const ir::Stmt& body) {
+inline ir::Stmt give_subtrees_to_workers(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto& self, const ir::For& loop) -> ir::Stmt {
     const auto* let = loop.body.as<ir::LetStmt>();
     if (!let || !is_top_of_group(let->value)) return self.children(loop);
@@ -162,7 +162,7 @@ inline ir::Stmt share_subtrees(const ir::Stmt& body) {
 enum class SlicesOfMatrices : std::uint8_t { rows, columns };
 
 inline ir::Stmt share_work(const ir::Stmt& whole, SlicesOfMatrices slices = SlicesOfMatrices::rows) {
-  const ir::Stmt body = share_subtrees(whole);
+  const ir::Stmt body = give_subtrees_to_workers(whole);
   const auto own = detail::replicated(body);
   const auto pieces = detail::pieces_of(body);
   const ir::Stmt shared = map_nests(
