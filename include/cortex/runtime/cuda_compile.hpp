@@ -63,8 +63,7 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
   if (wish.recent_rows > 0)
     refuse(
         "GpuSchedule::recent_rows: what blocks exchange is kept in shared memory where the loops are the compiler's "
-        "own, "
-        "and with loops() it is not");
+        "own, and with loops() it is not");
   using Group = GpuSchedule::Group;
   if (wish.group == Group::automatic && !wish.blocks && !schedule.by_hand->has_barriers()) wish.group = Group::block;
   wish.weights = GpuSchedule::Weights::streamed, wish.parts = 1;

@@ -182,12 +182,17 @@ class CostModel {
       if (!is_of_rows(read.unit)) once += read.bytes;
     if (workers_ > 1 && !item.by_each_worker)
       exchanged = exchanged_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
-    return {item,          number,
-            loop,          tile,
-            tiled,         on_unit,
-            sharers(item), machine_.bandwidth(slice),
-            once,          on_unit ? taking_apart(item, once) : 0.0,
-            exchanged};
+    return {.item = item,
+            .number = number,
+            .loop = loop,
+            .tile = tile,
+            .tiled = tiled,
+            .on_unit = on_unit,
+            .share = sharers(item),
+            .bandwidth = machine_.bandwidth(slice),
+            .once = once,
+            .apart = on_unit ? taking_apart(item, once) : 0.0,
+            .exchanged = exchanged};
   }
 
   NestCost cost(const Nest& nest, const Scope& call, const Vector<Scope>& by_level,

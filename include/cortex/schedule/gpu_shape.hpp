@@ -175,6 +175,46 @@ inline GpuSchedule::Group group_of(int blocks, const Gpu& gpu) {
   return gpu.has_clusters() && is_power_of_two(blocks) && blocks <= 8 ? Group::cluster : Group::grid;
 }
 
+/// The registers of a thread for weights and for sums.
+inline void choose_registers(GpuShape& shape, const GpuSchedule& wish, const Gpu& gpu) {
+  const int of_thread = gpu.registers / shape.threads;
+  shape.accumulators = std::clamp((of_thread - 32) / 8, 4, 32);
+  if (wish.weights != GpuSchedule::Weights::registers) return;
+  // With more, loads ahead of their use make the assembler spill. Nodes side by side share no reading of weights here.
+  shape.weight_registers = std::clamp((of_thread - 64) / 2, 0, 72);
+  shape.accumulators = std::min(shape.accumulators, 2);
+  if (!shape.weight_registers)
+    refuse_gpu("weights are to stay in registers, but a thread of " + std::to_string(shape.threads) + " a block has " +
+               std::to_string(of_thread) + ", all for what it works with; take 512 threads or fewer");
+}
+
+/// The group and its blocks. `slices`: the most blocks that have a part of every row.
+inline void choose_group(GpuShape& shape, const GpuSchedule& wish, const Gpu& gpu, const GpuProblem& problem,
+                         std::int64_t slices) {
+  using Group = GpuSchedule::Group;
+  shape.group = wish.group;
+  const int largest_cluster = slices < 4 ? 2 : slices < 8 ? 4 : 8;
+  const bool may_be_wide = shape.chip_bytes && wish.recent_rows <= 0;
+  const int wide = may_be_wide ? wide_blocks(shape, problem, gpu, slices) : 0;
+  if (wish.group == Group::automatic) {
+    const bool clusters = gpu.has_clusters() && slices > 1;
+    const bool alone = weights_fit(shape, problem) && (!clusters || is_small(problem));
+    shape.group = wish.blocks                                               ? group_of(wish.blocks, gpu)
+                  : slices == 1 || alone                                    ? Group::block
+                  : wide                                                    ? Group::grid
+                  : clusters && blocks_for(shape, problem, largest_cluster) ? Group::cluster
+                                                                            : Group::grid;
+  }
+  if (shape.group == Group::cluster) shape.blocks = largest_cluster;
+  if (shape.group == Group::grid) {
+    // Where there is little to read, few blocks meet sooner than many, and leave room for other groups.
+    const std::int64_t most = std::min<std::int64_t>(gpu.multiprocessors, slices);
+    const int fit = blocks_for(shape, problem, most);
+    shape.blocks = std::max(fit ? fit : int(most), wide);
+  }
+  if (wish.blocks) shape.blocks = wish.blocks;
+}
+
 }  // namespace detail
 
 /// The shape of launches for this device. Models with little to compute have groups of one block; those with much to
@@ -193,42 +233,12 @@ inline GpuShape gpu_shape(const GpuSchedule& wish, const Gpu& gpu, const GpuProb
   shape.rows = wish.rows ? wish.rows : shape.threads <= 256 ? 8 : 4;
   shape.whole_rows = wish.rows ? wish.rows : 4;
   shape.parts = wish.parts;
-  shape.accumulators = std::clamp((gpu.registers / shape.threads - 32) / 8, 4, 32);
-  if (wish.weights == GpuSchedule::Weights::registers) {
-    // With more, loads ahead of their use make the assembler spill. Nodes side by side share no reading of weights
-    // here.
-    shape.weight_registers = std::clamp((gpu.registers / shape.threads - 64) / 2, 0, 72);
-    shape.accumulators = std::min(shape.accumulators, 2);
-    if (!shape.weight_registers)
-      detail::refuse_gpu("weights are to stay in registers, but a thread of " + std::to_string(shape.threads) +
-                         " a block has " + std::to_string(gpu.registers / shape.threads) +
-                         ", all for what it works with; take 512 threads or fewer");
-  }
+  detail::choose_registers(shape, wish, gpu);
   shape.shared_bytes = gpu.shared_bytes;
   shape.chip_bytes = wish.weights == GpuSchedule::Weights::streamed ? 0 : gpu.shared_bytes;
   shape.recent_rows = wish.recent_rows;
   shape.resident = wish.weights == GpuSchedule::Weights::resident;
-  shape.group = wish.group;
-  const int largest_cluster = slices < 4 ? 2 : slices < 8 ? 4 : 8;
-  const bool may_be_wide = shape.chip_bytes && wish.recent_rows <= 0;
-  const int wide = may_be_wide ? detail::wide_blocks(shape, problem, gpu, slices) : 0;
-  if (wish.group == Group::automatic) {
-    const bool clusters = gpu.has_clusters() && slices > 1;
-    const bool alone = detail::weights_fit(shape, problem) && (!clusters || detail::is_small(problem));
-    shape.group = wish.blocks                                                       ? detail::group_of(wish.blocks, gpu)
-                  : slices == 1 || alone                                            ? Group::block
-                  : wide                                                            ? Group::grid
-                  : clusters && detail::blocks_for(shape, problem, largest_cluster) ? Group::cluster
-                                                                                    : Group::grid;
-  }
-  if (shape.group == Group::cluster) shape.blocks = largest_cluster;
-  if (shape.group == Group::grid) {
-    // Where there is little to read, few blocks meet sooner than many, and leave room for other groups.
-    const std::int64_t most = std::min<std::int64_t>(gpu.multiprocessors, slices);
-    const int fit = detail::blocks_for(shape, problem, most);
-    shape.blocks = std::max(fit ? fit : int(most), wide);
-  }
-  if (wish.blocks) shape.blocks = wish.blocks;
+  detail::choose_group(shape, wish, gpu, problem, slices);
   if (shape.group == Group::grid && wish.recent_rows > 0)
     detail::refuse_gpu(
         "the blocks of a grid do not reach each other's shared memory, in which recent rows are kept; leave "

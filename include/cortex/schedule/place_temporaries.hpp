@@ -255,20 +255,31 @@ inline ir::Stmt with_work(const ir::Stmt& body, const ir::For& loop, const ir::S
   return with_loop(body, loop, ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, whole, loop.piece));
 }
 
+/// The variables that loops and lets inside of `work` bind.
+inline PointerSet bound_inside(const ir::Stmt& work) {
+  PointerSet bound;
+  ir::visit_with(
+      work, [&](const ir::For& inner) { bound.insert(inner.var.get()); },
+      [&](const ir::LetStmt& let) { bound.insert(let.var.get()); });
+  return bound;
+}
+
+inline bool uses_any_of(const ir::Expr& e, const PointerSet& vars) {
+  bool found = false;
+  ir::visit_with(e, [&](const ir::Var& v) { found |= vars.contains(&v); });
+  return found;
+}
+
 /// How the accesses of `buffer` in `loop`'s work go: per dimension the one index that all have and that is the same
 /// throughout the body, or none, where they cover the dimension.
 inline Vector<ir::Expr> fixed_indices(const ir::For& loop, const ir::Buffer& buffer) {
-  PointerSet inside;
   const ir::Stmt work = work_of(loop);
-  ir::visit_with(
-      work, [&](const ir::For& inner) { inside.insert(inner.var.get()); },
-      [&](const ir::LetStmt& let) { inside.insert(let.var.get()); });
+  const PointerSet inside = bound_inside(work);
   Vector<ir::Expr> fixed;
   bool first = true;
   const auto add = [&](const Vector<ir::Expr>& indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      bool moves = false;
-      ir::visit_with(indices[d], [&](const ir::Var& v) { moves |= inside.contains(&v); });
+      bool moves = uses_any_of(indices[d], inside);
       ir::visit_with(indices[d], [&](const ir::Load&) { moves = true; });
       if (first)
         fixed.push_back(moves ? ir::Expr() : indices[d]);
@@ -368,6 +379,52 @@ inline void need_reads_for_certain(const ir::Stmt& work, const ir::Buffer& buffe
       });
 }
 
+/// The reads of a buffer in `work`, grouped: those of a group differ only in dimensions that loops and lets of `work`
+/// walk over. A group is the indices that stand still, and nothing at the others.
+class ReadGroups {
+ public:
+  ReadGroups(const ir::Stmt& work, const ir::Buffer& buffer) : inside_(bound_inside(work)) {
+    ir::visit_with(work, [&](const ir::Load& load) {
+      if (load.buffer == buffer) add(load);
+    });
+  }
+
+  bool empty() const { return groups_.empty(); }
+  std::size_t size() const { return groups_.size(); }
+  const Vector<ir::Expr>& operator[](std::size_t group) const { return groups_[group]; }
+  std::size_t group_of(const ir::Load& load) const {
+    const Vector<ir::Expr> fixed = fixed_of(load);
+    std::size_t group = 0;
+    while (!same(groups_[group], fixed)) ++group;
+    return group;
+  }
+
+ private:
+  void add(const ir::Load& load) {
+    Vector<ir::Expr> fixed = fixed_of(load);
+    for (const Vector<ir::Expr>& group : groups_) {
+      if (same(group, fixed)) return;
+      for (std::size_t d = 0; d < fixed.size(); ++d)
+        if (bool(group[d]) != bool(fixed[d])) refuse("'" + load.buffer->name + "' is read along different dimensions");
+    }
+    groups_.push_back(std::move(fixed));
+  }
+  Vector<ir::Expr> fixed_of(const ir::Load& load) const {
+    Vector<ir::Expr> fixed = load.indices;
+    for (ir::Expr& index : fixed)
+      if (uses_any_of(index, inside_)) index = ir::Expr();
+    return fixed;
+  }
+  static bool same(const Vector<ir::Expr>& a, const Vector<ir::Expr>& b) {
+    for (std::size_t d = 0; d < a.size(); ++d)
+      if (bool(a[d]) != bool(b[d]) || (a[d] && !ir::equal(a[d], b[d]))) return false;
+    return true;
+  }
+
+  PointerSet inside_;
+  Vector<Vector<ir::Expr>> groups_;
+};
+
 }  // namespace detail
 
 /// A temporary computed where a loop needs it, into a local buffer of what the loop's body uses:
@@ -425,41 +482,12 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
       if (access.buffer == buffer && !access.write && !reads_child_state(access))
         refuse("'" + name + "' is written in loop '" + loop_name + "'");
   }
-  // The groups of reads whose indices differ only in dimensions that the body walks over.
-  PointerSet moving;
   const ir::Stmt work = detail::work_of(loop);
-  ir::visit_with(
-      work, [&](const ir::For& inner) { moving.insert(inner.var.get()); },
-      [&](const ir::LetStmt& let) { moving.insert(let.var.get()); });
   detail::need_reads_for_certain(work, buffer);
-  const auto pattern = [&](const Vector<ir::Expr>& indices) {
-    Vector<ir::Expr> fixed = indices;
-    for (ir::Expr& index : fixed) {
-      bool moves = false;
-      ir::visit_with(index, [&](const ir::Var& v) { moves |= moving.contains(&v); });
-      if (moves) index = ir::Expr();
-    }
-    return fixed;
-  };
-  const auto same = [](const Vector<ir::Expr>& a, const Vector<ir::Expr>& b) {
-    for (std::size_t d = 0; d < a.size(); ++d)
-      if (bool(a[d]) != bool(b[d]) || (a[d] && !ir::equal(a[d], b[d]))) return false;
-    return true;
-  };
-  Vector<Vector<ir::Expr>> groups;
-  ir::visit_with(work, [&](const ir::Load& load) {
-    if (!(load.buffer == buffer)) return;
-    const Vector<ir::Expr> fixed = pattern(load.indices);
-    for (const auto& group : groups) {
-      if (same(group, fixed)) return;
-      for (std::size_t d = 0; d < fixed.size(); ++d)
-        if (bool(group[d]) != bool(fixed[d])) refuse("'" + name + "' is read along different dimensions");
-    }
-    groups.push_back(fixed);
-  });
+  const detail::ReadGroups groups(work, buffer);
   if (groups.empty()) refuse("'" + name + "' is not read in loop '" + loop_name + "'");
   const bool several = groups.size() > 1;
-  ir::BufferInfo info = *detail::local_part(buffer, groups.front(), "_cache");
+  ir::BufferInfo info = *detail::local_part(buffer, groups[0], "_cache");
   if (several) info.dims.insert(info.dims.begin(), Dim("entry", std::int64_t(groups.size())));
   const ir::Buffer cache(std::move(info));
   const auto entry = [&](std::size_t group, Vector<ir::Expr> open) {
@@ -474,8 +502,7 @@ inline ir::Stmt cache_read(const ir::Stmt& body, const std::string& name, const 
   stmts.push_back(ir::mutate_with(work, [&](auto& self, const ir::Load& load) -> ir::Expr {
     const ir::Expr inner = self.children(load);
     if (!(load.buffer == buffer)) return inner;
-    std::size_t g = 0;
-    while (!same(groups[g], pattern(load.indices))) ++g;
+    const std::size_t g = groups.group_of(load);
     return ir::Load::make(cache, entry(g, detail::open_indices(inner.template as<ir::Load>()->indices, groups[g])));
   }));
   return detail::with_work(body, loop, ir::Alloc::make(cache, ir::Block::make(stmts)));
