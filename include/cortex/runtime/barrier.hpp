@@ -53,9 +53,10 @@ class Flag {
   bool has_sleeper() const { return word_.load(std::memory_order_relaxed) & asleep; }
   std::uint32_t get() const { return word_.load(std::memory_order_acquire) & ~asleep; }
 
-  /// Returns the first value seen for which `met(value)`. Sleeps once it has spun for `spin` nanoseconds.
+  /// Returns the first value seen for which `met(value)`. Sleeps once it has spun for `spin` nanoseconds, and adds to
+  /// `asleep_ns` how long.
   template <class Met>
-  std::uint32_t wait(Met met, std::int64_t spin = spin_ns) {
+  std::uint32_t wait(Met met, std::int64_t spin, std::int64_t& asleep_ns) {
     // While the other side is only just behind, a pause of the processor (up to 50 ns) is what would be waited for
     // most.
     for (int i = 0; i < 256; ++i)
@@ -67,7 +68,14 @@ class Flag {
         relax();
       }
     } while (now_ns() < end);
-    return sleep(met);
+    std::uint32_t seen = 0;
+    asleep_ns += ns_of([&] { seen = sleep(met); });
+    return seen;
+  }
+  template <class Met>
+  std::uint32_t wait(Met met, std::int64_t spin = spin_ns) {
+    std::int64_t asleep_ns = 0;
+    return wait(met, spin, asleep_ns);
   }
 
  private:
@@ -108,15 +116,20 @@ inline constexpr int max_call_workers = 1 << BarrierLine::max_rounds;
 class Barrier {
  public:
   /// `lines`: one per worker of the call, reset. `broken` is set once a worker has failed. `first_spin`: how long to
-  /// spin when the workers meet for the first time.
-  Barrier(BarrierLine* const* lines, int worker, int num_workers, std::atomic<bool>& broken,
-          std::int64_t first_spin = spin_ns)
-      : lines_(lines), broken_(broken), worker_(worker), num_workers_(num_workers), spin_(first_spin) {}
+  /// spin when the workers meet for the first time. What it sleeps is added to `asleep_ns`.
+  Barrier(BarrierLine* const* lines, int worker, int num_workers, std::atomic<bool>& broken, std::int64_t first_spin,
+          std::int64_t& asleep_ns)
+      : lines_(lines),
+        broken_(broken),
+        asleep_ns_(asleep_ns),
+        worker_(worker),
+        num_workers_(num_workers),
+        spin_(first_spin) {}
 
   /// This worker's end of a barrier of the workers [first, first + count) alone, who have met at this one equally often
   /// and then use no other.
   Barrier among(int first, int count) const {
-    Barrier own(lines_ + first, worker_ - first, count, broken_, spin_);
+    Barrier own(lines_ + first, worker_ - first, count, broken_, spin_, asleep_ns_);
     own.epoch_ = epoch_;
     return own;
   }
@@ -136,11 +149,17 @@ class Barrier {
       const auto met = [this](std::uint32_t seen) {
         return ((seen - epoch_) & mask) <= 1 || broken_.load(std::memory_order_acquire);
       };
-      lines_[worker_]->round[std::size_t(round)].wait(met, spin_);
+      lines_[worker_]->round[std::size_t(round)].wait(met, spin_, asleep_ns_);
       if (broken_.load(std::memory_order_acquire)) [[unlikely]]
         throw BrokenBarrier{};
     }
     spin_ = spin_ns;
+  }
+
+  /// Waits for one thing that another worker of the call says, in place of meeting all.
+  template <class Met>
+  std::uint32_t wait_for(Flag& flag, Met met) const {
+    return flag.wait(met, spin_, asleep_ns_);
   }
 
   /// Lets all workers know that this one has failed: they leave the barrier at which they wait, and all later ones.
@@ -157,6 +176,7 @@ class Barrier {
   static constexpr std::uint32_t mask = 0x7fffffffu;
   BarrierLine* const* lines_;
   std::atomic<bool>& broken_;
+  std::int64_t& asleep_ns_;
   int worker_, num_workers_;
   std::int64_t spin_;
   std::uint32_t epoch_ = 0;

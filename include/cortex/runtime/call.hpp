@@ -34,9 +34,11 @@ struct Numbering {
 namespace detail {
 
 inline int wanted_workers(const Workspace& workspace) {
-  const Workers* const workers = workspace.workers();
-  return workers ? std::min({workspace.plan().executable->schedule.max_workers, workers->size() + 1, max_call_workers})
-                 : 1;
+  Workers* const workers = workspace.workers();
+  if (!workers) return 1;
+  const Schedule& schedule = workspace.plan().executable->schedule;
+  const int wanted = std::min({schedule.max_workers, workers->size() + 1, max_call_workers});
+  return schedule.fewer_workers ? workers->limit(wanted) : wanted;
 }
 
 /// Of so many workers, those that are to compute what a workspace's linearizer has numbered; the first `awake` of them
@@ -101,11 +103,12 @@ class CallInGroups {
     const int most = int(std::min(std::size_t(wanted), workspace_.division.num_roots));
     workspace_.make_groups(most);
     for (int g = 0; g < most; ++g) workspace_.group(g).division.numbered.reset(unknown);
-    workspace_.workers()->run(
+    const Workers::Times times = workspace_.workers()->run(
         wanted, [&](int worker, int num_workers, Barrier& barrier) { take_part(worker, num_workers, barrier); });
     if (overlap_.load(std::memory_order_relaxed)) workspace_.division.calls_in_one = 15;  // they may be alike
     const bool made = !undone_.load(std::memory_order_relaxed);
     workspace_.set_groups(made ? groups_ : 1);
+    if (made) note(times);
     if (thrown_) std::rethrow_exception(thrown_);
     return made;
   }
@@ -113,6 +116,18 @@ class CallInGroups {
  private:
   /// How far a group is: `numbered` once its nodes are, and in the first group once it is decided who has which roots.
   static constexpr std::uint32_t unknown = 0, numbered = 1, good = 2, bad = 3;
+
+  /// Tells the pool of the call. Groups take times as their nodes are many; this thread is of the first.
+  void note(const Workers::Times& times) const {
+    double most = 0, all = 0;
+    for (int g = 0; g < groups_; ++g) {
+      const double nodes = workspace_.group(g).arrays().num_nodes;
+      most = std::max(most, nodes), all += nodes;
+    }
+    const double own = std::max(1, workspace_.group(0).arrays().num_nodes);
+    const double of_node = double(times.working_ns) / own;
+    workspace_.workers()->note(times, std::int64_t(of_node * (all - most)), std::int64_t(of_node * (most - own)));
+  }
 
   void take_part(int worker, int num_workers, Barrier& barrier) {
     const Executable& executable = *workspace_.plan().executable;
@@ -124,7 +139,7 @@ class CallInGroups {
     if (first >= groups * size) return;  // one of those that groups of one size leave out
     Workspace& group = workspace_.group(worker / size);
     Barrier own = barrier.among(first, size);
-    if (worker == first && !begin(group, worker / size, groups, size, barrier.spin())) group.division.numbered.set(bad);
+    if (worker == first && !begin(group, worker / size, groups, size, barrier)) group.division.numbered.set(bad);
     if (size > 1) own.wait();
     if (group.division.numbered.get() != good) return;
     const int team = team_of(group, size);
@@ -134,11 +149,11 @@ class CallInGroups {
 
   /// Numbers the nodes of a group and provides what its workers need; false if the call is undone. Throws nothing:
   /// others may be in generated code, and wait at barriers there.
-  bool begin(Workspace& group, int g, int groups, int size, std::int64_t spin) noexcept {
+  bool begin(Workspace& group, int g, int groups, int size, const Barrier& barrier) noexcept {
     try {
       group.use_weights_of(workspace_, g, size);
       numbering_.some(group, roots_of(group, g, groups));
-      if (!(g == 0 ? deal(groups, size, spin) : await_deal(group, spin))) return false;
+      if (!(g == 0 ? deal(groups, size, barrier) : await_deal(group, barrier))) return false;
       if (workspace_.division.by_size) numbering_.some(group, roots_of(group, g, groups));
       if (g == 0 && when_numbered_) *when_numbered_ = now_ns();
       check_guarded(group.plan(), group.nodes, group.weights());
@@ -153,16 +168,16 @@ class CallInGroups {
       return undo(), false;
     }
     group.division.numbered.set(good);
-    return stands_apart(group, g, spin);
+    return stands_apart(group, g, barrier);
   }
 
   /// The first group decides whether roots change groups, once all are numbered. False if one is bad.
-  bool deal(int groups, int size, std::int64_t spin) {
+  bool deal(int groups, int size, const Barrier& barrier) {
     const std::size_t num_roots = workspace_.division.num_roots;
     double nodes = 0, most = 0;
     for (int g = 0; g < groups; ++g) {
       Workspace& group = workspace_.group(g);
-      if (g > 0 && is_bad(group, spin)) return false;
+      if (g > 0 && is_bad(group, barrier)) return false;
       nodes += group.arrays().num_nodes;
       most = std::max(most, double(group.arrays().num_nodes));
     }
@@ -186,12 +201,12 @@ class CallInGroups {
     division.by_size = true;
   }
   /// What the other groups do meanwhile.
-  bool await_deal(Workspace& group, std::int64_t spin) {
+  bool await_deal(Workspace& group, const Barrier& barrier) {
     group.division.numbered.set(numbered);
-    return !is_bad(workspace_, spin);
+    return !is_bad(workspace_, barrier);
   }
-  static bool is_bad(Workspace& group, std::int64_t spin) {
-    return group.division.numbered.wait([](std::uint32_t is) { return is != unknown; }, spin) == bad;
+  static bool is_bad(Workspace& group, const Barrier& barrier) {
+    return barrier.wait_for(group.division.numbered, [](std::uint32_t is) { return is != unknown; }) == bad;
   }
 
   /// The roots of group `g`, listed in its workspace.
@@ -211,9 +226,10 @@ class CallInGroups {
   }
 
   /// Whether few enough of the group's nodes are also in groups before it. Waits until these are numbered.
-  bool stands_apart(Workspace& group, int g, std::int64_t spin) {
+  bool stands_apart(Workspace& group, int g, const Barrier& barrier) {
     for (int before = 0; before < g; ++before)
-      if (workspace_.group(before).division.numbered.wait([](std::uint32_t is) { return is >= good; }, spin) == bad)
+      if (barrier.wait_for(workspace_.group(before).division.numbered, [](std::uint32_t is) { return is >= good; }) ==
+          bad)
         return false;
     group.division.num_repeated = group.nodes.count_nodes([&](const void* node) {
       for (int before = 0; before < g; ++before) {
@@ -241,12 +257,18 @@ class CallInGroups {
 /// Runs the kernel with so many workers, or as many of them as are free.
 inline void run_with(Workspace& workspace, int wanted) {
   workspace.prepare(wanted);
-  if (wanted > 1)
-    return workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
-      const int team = num_workers == wanted ? wanted : team_of(workspace, num_workers);  // of those that are free
+  if (wanted > 1) {
+    const auto team_among = [&](int num_workers) {  // of those that are free
+      return num_workers == wanted ? wanted : team_of(workspace, num_workers);
+    };
+    const Workers::Times times = workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
+      const int team = team_among(num_workers);
       Barrier of_team = barrier.among(0, team);
       if (worker < team) run_worker(workspace, worker, team, of_team);
     });
+    // Each worker has its slice of what one would do; what is not divided evenly makes it less.
+    return workspace.workers()->note(times, times.working_ns * (team_among(times.num_workers) - 1) / 2);
+  }
   if (workspace.has_tables()) workspace.place_rows(0, 1);
   run_kernel(*workspace.plan().executable, {workspace.pointers(0), &no_barrier, nullptr, 0, 1});
 }

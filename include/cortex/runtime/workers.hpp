@@ -22,6 +22,7 @@
 #include "cortex/ra/schedule.hpp"
 #include "cortex/runtime/barrier.hpp"
 #include "cortex/runtime/cpus.hpp"
+#include "cortex/runtime/crowding.hpp"
 #include "cortex/runtime/forks.hpp"
 #include "cortex/runtime/wake_elsewhere.hpp"
 
@@ -38,8 +39,9 @@ enum class Placement : std::uint8_t {
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
 /// ever run; none outlives the pool. Threads spin for some 20 us while they wait for each other inside of a call (100
 /// us, where some have to be woken and there are CPUs for all), and at its end for an eighth of what it took (at least
-/// 20 us, at most 1 ms), then sleep. Debuggers and `top` show them as "cortex/1" and so on; signals to the process go
-/// to the program's own threads.
+/// 20 us, at most 1 ms), then sleep. Where other threads want the CPUs, so that calls wait for threads which wait for
+/// their turn, those that may have fewer workers take fewer, for a while. Debuggers and `top` show them as "cortex/1"
+/// and so on; signals to the process go to the program's own threads.
 ///
 /// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
 /// that the child makes takes this one's place. A process may fork while its threads call and bind: the fork waits for
@@ -101,12 +103,26 @@ class Workers {
   /// Whether the threads would still spin, had all of them helped with the last call: the next one follows it closely.
   bool follow() const { return now_ns() < awake_until_.load(std::memory_order_relaxed); }
 
+  /// Of `wanted` workers, how many a call should take that may have fewer, by how calls before it went.
+  int limit(int wanted) { return crowding_.may_limit() ? crowding_.limit(wanted, now_ns()) : wanted; }
+
+  /// How long this thread worked in a run, and how long it slept because others had not come.
+  struct Times {
+    int num_workers;
+    std::int64_t working_ns, late_ns, end;  // `end`: by `now_ns`
+  };
+  /// Tells `limit` of a call in a run with these times. `gained_ns`: how much longer one worker would have taken;
+  /// `due_ns`: how long others had to be waited for, as they had more to do.
+  void note(const Times& times, std::int64_t gained_ns, std::int64_t due_ns = 0) {
+    if (times.num_workers > 1) crowding_.note(gained_ns, std::max<std::int64_t>(times.late_ns - due_ns, 0), times.end);
+  }
+
   /// Calls `f(worker, num_workers, barrier)` once per worker, at the same time: on this thread as worker 0 and on up to
   /// `wanted - 1` threads that are free, and returns when all are done. If some throw, the barrier lets go of the
   /// others, by throwing too, and this thread throws what the first of them has thrown. May be called from any number
   /// of threads, but not from inside `f`.
   template <class F>
-  void run(int wanted, F&& f) {
+  Times run(int wanted, F&& f) {
     Job job;
     job.function = const_cast<void*>(static_cast<const void*>(std::addressof(f)));  // put back below
     job.call = [](void* function, int worker, int num_workers, runtime::Barrier& barrier) {
@@ -115,15 +131,17 @@ class Workers {
     claim(job, wanted);
     const std::int64_t start = now_ns();
     begin(job);
-    const std::int64_t unmet = take_part(job, 0), end = now_ns();
+    std::int64_t asleep = 0;
+    const std::int64_t unmet = take_part(job, 0, asleep), end = now_ns(), met_asleep = asleep;
     const std::int64_t spin = std::max(unmet, runtime::spin_ns_after(end - start));
     for (int w = 1; w < job.num_workers; ++w)
-      job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; }, spin);
+      job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; }, spin, asleep);
     // All are done before the first is free: one that has failed signals through the others' lines.
     for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->taken.store(false, std::memory_order_release);
     if (job.error) [[unlikely]]
       std::rethrow_exception(job.error);
     if (job.num_workers > 1) note_call(end, end - start);
+    return {job.num_workers, end - start - met_asleep, asleep, end + asleep - met_asleep};
   }
 
  private:
@@ -225,9 +243,9 @@ class Workers {
     for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
   }
 
-  /// Returns how long the worker would have spun at the next barrier.
-  static std::int64_t take_part(Job& job, int worker) {
-    runtime::Barrier barrier(job.lines.data(), worker, job.num_workers, job.broken, job.first_spin);
+  /// Returns how long the worker would have spun at the next barrier, and adds what it slept at others.
+  static std::int64_t take_part(Job& job, int worker, std::int64_t& asleep_ns) {
+    runtime::Barrier barrier(job.lines.data(), worker, job.num_workers, job.broken, job.first_spin, asleep_ns);
     try {
       job.call(job.function, worker, job.num_workers, barrier);
     } catch (const runtime::BrokenBarrier&) {
@@ -244,7 +262,8 @@ class Workers {
     while (slot.state.wait([](std::uint32_t state) { return state != waiting; }, spin) == running) {
       slot.wake_elsewhere.release();
       spin = runtime::spin_ns_after(ns_of([&] {
-        take_part(*slot.job, slot.worker);
+        std::int64_t asleep_ns = 0;
+        take_part(*slot.job, slot.worker, asleep_ns);
         slot.state.set(waiting);
       }));
     }
@@ -272,7 +291,9 @@ class Workers {
   std::vector<Slot> slots_;
   const Placement placement_;
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
-  alignas(128) std::atomic<std::int64_t> awake_until_{0};  // in nanoseconds of `now_ns`; apart: written in each call
+  // Written in each call, and so apart.
+  alignas(128) std::atomic<std::int64_t> awake_until_{0};  // in nanoseconds of `now_ns`
+  runtime::Crowding crowding_;
 };
 
 namespace runtime {
