@@ -91,7 +91,7 @@ TEST_CASE("a matrix that is summed over rows lies as the model says", "[pass]") 
   const auto program = matrices(Sum::over_rows);
   const ir::Program lowered = lower::lower(program.graph(), Schedule::standard());
   ir::Program same = lowered;
-  pass::transpose_matrices(same);
+  pass::transpose_matrices(same, 1);
   CHECK(same.body.same_as(lowered.body));
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a matrix that is stored otherwise than element by element stays", "[p
                                           ir::Store::make(M, {ir::imm(0), d, d}, ir::FloatImm::make(1, DType::f32)));
   lowered.body = ir::Block::make({lowered.body, diagonal});
   const ir::Stmt before = lowered.body;
-  pass::transpose_matrices(lowered);
+  pass::transpose_matrices(lowered, 1);
   CHECK(lowered.body.same_as(before));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("the first state stays, since users look at it where it is", "[pass]")
                                              "body", [](auto n) { return is_leaf(n); }, leaf, inner));
   ir::Program lowered = lower::lower(program.graph(), Schedule::standard());
   const ir::Stmt before = lowered.body;
-  pass::transpose_matrices(lowered);
+  pass::transpose_matrices(lowered, 1);
   CHECK(lowered.body.same_as(before));
 }
 

@@ -14,12 +14,12 @@ namespace cortex::lower {
 
 namespace detail {
 
-/// Splits one definition; the parts come before what reads them.
+/// Splits one definition; the parts come before what reads them. `parts`: those of the definitions before it, and then
+/// its own, too.
 class ReductionSplitter {
  public:
-  ReductionSplitter(const Definition& whole, Vector<Definition>& out) : whole_(whole), out_(out) {
-    scope_ = whole.indices;
-  }
+  ReductionSplitter(const Definition& whole, Vector<Definition>& out, Vector<Definition>& parts)
+      : whole_(whole), out_(out), parts_(parts), scope_(whole.indices) {}
 
   void run() {
     Definition rest = whole_;
@@ -40,15 +40,74 @@ class ReductionSplitter {
 
   /// The reduction with everything extracted from its body that is to be computed before it.
   ir::Expr inside(const ir::Reduce& reduce) {
+    if (const ir::Expr turned = with_sum_of_children(reduce)) return inside(*turned.as<ir::Reduce>());
     enter(reduce);
     ir::Expr body;
     const auto* nested = reduce.body.as<ir::Reduce>();
-    if (nested && nested->op == reduce.op)
+    if (nested && nested->op == reduce.op && !multiplies_each_child(reduce, *nested))
       body = inside(*nested);  // several axes: one nest
     else
-      body = reduce.axis.dim.kind() == DimKind::dense ? precompute(extract(reduce.body), reduce) : extract(reduce.body);
+      body = precompute(extract(reduce.body), reduce);
     leave(reduce);
     return ir::Reduce::make(reduce.op, reduce.axis, body);
+  }
+
+  // ---- products with what children have ----
+
+  /// A product of a matrix with each child as one with the sum of the children:
+  ///
+  ///   sum(k, sum(j, U[i,j] * h[k,j]))   ->   sum(j, U[i,j] * sum(k, h[k,j]))
+  ///
+  /// Nothing if `reduce` is none.
+  ir::Expr with_sum_of_children(const ir::Reduce& reduce) const {
+    const auto* products = reduce.body.as<ir::Reduce>();
+    const bool sums = reduce.axis.dim.kind() == DimKind::child && reduce.op == ir::ReduceOp::sum && children_.empty() &&
+                      products && products->op == ir::ReduceOp::sum && products->axis.dim.kind() == DimKind::dense &&
+                      is_float(reduce.type.dtype);
+    if (!sums || ir::uses(products->axis.extent, reduce.axis.var)) return {};
+    Vector<ir::Expr> factors;
+    factors_of(products->body, factors);
+    ir::Expr of_children, others;
+    bool matrix = false;
+    for (const ir::Expr& factor : factors) {
+      const bool of_child = ir::uses(factor, reduce.axis.var);
+      if (of_child && is_of_output(factor)) return {};
+      matrix |= !of_child && is_matrix(factor, products->axis.var);
+      ir::Expr& product = of_child ? of_children : others;
+      product = product ? ir::Binary::make(ir::BinaryOp::mul, product, factor) : factor;
+    }
+    if (!matrix || !of_children || !ir::uses(of_children, products->axis.var)) return {};
+    const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, reduce.axis, of_children);
+    return ir::Reduce::make(ir::ReduceOp::sum, products->axis, ir::Binary::make(ir::BinaryOp::mul, others, sum));
+  }
+
+  /// Whether `sum`, of each child that `reduce` goes through, is a product with a matrix: then it is worth a definition
+  /// of its own, whose rows are all children of a level.
+  bool multiplies_each_child(const ir::Reduce& reduce, const ir::Reduce& sum) const {
+    if (reduce.axis.dim.kind() != DimKind::child || sum.axis.dim.kind() != DimKind::dense || children_.size() != 1)
+      return false;
+    bool found = false;
+    ir::visit_with(sum.body, [&](const ir::Load& load) {
+      const ir::Expr e = ir::handle_of(load);
+      found |= is_matrix(e, sum.axis.var) && !ir::uses(e, reduce.axis.var);
+    });
+    return found;
+  }
+
+  static void factors_of(const ir::Expr& e, Vector<ir::Expr>& factors) {
+    const auto* product = e.as<ir::Binary>();
+    if (!product || product->op != ir::BinaryOp::mul) return factors.push_back(e);
+    factors_of(product->a, factors);
+    factors_of(product->b, factors);
+  }
+
+  bool is_of_output(const ir::Expr& e) const {
+    return any_of(whole_.indices, [&](const IndexVar& v) { return ir::uses(e, v.var); });
+  }
+  /// Whether `e` is a weight by outputs and what is summed over.
+  bool is_matrix(const ir::Expr& e, const ir::Expr& summed) const {
+    const auto* load = e.as<ir::Load>();
+    return load && load->buffer->role == ir::Role::weight && is_of_output(e) && ir::uses(e, summed);
   }
 
   /// `e` with its reductions replaced by reads of new definitions.
@@ -113,21 +172,36 @@ class ReductionSplitter {
     return define(ir::Reduce::make(reduce.op, reduce.axis, e), "sum");
   }
 
-  /// In the body of a contraction, whatever does not depend on the outputs' indices but on the reduction's would be
-  /// computed once per output; anything dearer than a load is computed before, but for what reads two children: there
-  /// are values of nodes and of edges, and none of pairs.
+  /// In the body of a reduction, whatever does not depend on the outputs' indices but on the reduction's would be
+  /// computed once per output. It is computed before where it is dearer than to read it, which over children only
+  /// functions and quotients are; but for what reads two children: there are values of nodes and of edges, and none of
+  /// pairs.
   ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce) {
     const bool leaf =
         e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
     if (leaf || !is_float(e.dtype())) return e;
-    const bool per_output = any_of(whole_.indices, [&](const IndexVar& v) { return ir::uses(e, v.var); });
+    const bool worth_it = reduce.axis.dim.kind() == DimKind::dense || is_dear(e);
     const auto of_pairs = [&] {
       int read = 0;
       for (const Child& child : children_) read += ir::uses(e, child.k);
       return read > 1;
     };
-    if (!per_output && !whole_.indices.empty() && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
+    if (worth_it && !is_of_output(e) && !whole_.indices.empty() && ir::uses(e, reduce.axis.var) && !of_pairs())
+      return define(e, "pre");
     return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce); });
+  }
+
+  /// Whether `e` is more than additions and multiplications.
+  static bool is_dear(const ir::Expr& e) {
+    bool dear = false;
+    ir::visit_with(
+        e,
+        [&](const ir::Unary& unary) {
+          using enum ir::UnaryOp;
+          dear |= unary.op != neg && unary.op != abs && unary.op != relu && unary.op != logical_not;
+        },
+        [&](const ir::Binary& binary) { dear |= is_float(binary.type.dtype) && binary.op == ir::BinaryOp::div; });
+    return dear;
   }
 
   void enter(const ir::Reduce& reduce) {
@@ -150,11 +224,10 @@ class ReductionSplitter {
     return call->uf.accessor;
   }
 
-  /// A definition of `body` over the free variables that it has, and the read of it that replaces it: a new one, or
-  /// that of an equal body, such as a sum that an activation reads twice.
+  /// A definition of `body` over the free variables that it has, and the read of it that replaces it: a new one, or one
+  /// of the version that is the same but for the names of variables, such as a sum that an activation reads twice, or
+  /// the score of a child in two sums over children.
   ir::Expr define(const ir::Expr& body, const char* suffix) {
-    for (const Defined& known : defined_)
-      if (ir::equal(known.body, body)) return known.read;
     Definition part;
     part.guard = whole_.guard;
     part.op = whole_.op;
@@ -182,6 +255,8 @@ class ReductionSplitter {
       dims.push_back(index.dim);
     }
     part.body = with_own_axes(ir::substitute(body, fresh));
+    for (const Definition& known : parts_)
+      if (is_same(known, part)) return ir::Load::make(known.buffer, std::move(read));
     ir::BufferInfo info;
     info.name = whole_.buffer->name + "_" + suffix + (count_ ? std::to_string(count_ + 1) : "");
     info.dtype = body.dtype();
@@ -189,10 +264,24 @@ class ReductionSplitter {
     info.slot = part.container;
     ++count_;
     part.buffer = ir::Buffer(std::move(info));
-    const ir::Buffer buffer = part.buffer;
-    out_.push_back(std::move(part));
-    defined_.push_back({body, ir::Load::make(buffer, std::move(read))});
-    return defined_.back().read;
+    out_.push_back(part);
+    parts_.push_back(part);
+    return ir::Load::make(part.buffer, std::move(read));
+  }
+
+  /// Whether two definitions have the same values, at the same nodes and indices.
+  static bool is_same(const Definition& a, const Definition& b) {
+    const auto same = [](const ir::Expr& x, const ir::Expr& y) { return x ? y && ir::equal(x, y) : !y; };
+    if (!same(a.node, b.node) || bool(a.child) != bool(b.child) || a.container != b.container ||
+        !same(a.guard, b.guard) || a.body.type() != b.body.type() || a.indices.size() != b.indices.size())
+      return false;
+    ir::Substitution names;
+    if (a.child) names.emplace(a.child.get(), b.child);
+    for (std::size_t i = 0; i < a.indices.size(); ++i) {
+      if (!(a.indices[i].dim == b.indices[i].dim)) return false;
+      names.emplace(a.indices[i].var.get(), b.indices[i].var);
+    }
+    return ir::equal(ir::substitute(a.body, names), b.body);
   }
 
   /// The child, of those that the reductions around the place go through, of which `body` is a value; none: of the
@@ -220,14 +309,10 @@ class ReductionSplitter {
     });
   }
 
-  struct Defined {
-    ir::Expr body, read;
-  };
-
   const Definition& whole_;
   Vector<Definition>& out_;
+  Vector<Definition>& parts_;
   Vector<IndexVar> scope_;
-  Vector<Defined> defined_;
   Vector<Child> children_;
   int count_ = 0;
 };
@@ -239,8 +324,8 @@ class ReductionSplitter {
 inline void split_reductions(Vector<Recursion>& recursions) {
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) {
-      Vector<Definition> result;
-      for (const Definition& d : version.definitions) detail::ReductionSplitter(d, result).run();
+      Vector<Definition> result, parts;
+      for (const Definition& d : version.definitions) detail::ReductionSplitter(d, result, parts).run();
       version.definitions = std::move(result);
     }
 }

@@ -180,7 +180,8 @@ inline void make_nests(Pipeline& p, const Schedule& schedule, int gates) {
 /// bound.
 inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule, const Target& target) {
   const bool shared = schedule.max_workers > 1;
-  p.run_on_program("transpose_matrices", transpose_matrices);
+  p.run_on_program("transpose_matrices",
+                   [&](ir::Program& program) { transpose_matrices(program, schedule::lanes_of(target, DType::f32)); });
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule, schedule::most_gates(target, schedule.tiling));
 

@@ -30,7 +30,7 @@ namespace detail {
 
 class MatrixTransposer {
  public:
-  explicit MatrixTransposer(ir::Program& program) : program_(program) {
+  MatrixTransposer(ir::Program& program, int lanes) : program_(program), lanes_(lanes) {
     ir::visit_with(program.body, [&](const ir::For& loop) {
       if (is_over_elements(loop)) look_at(loop);
       return !is_over_elements(loop);
@@ -90,7 +90,8 @@ class MatrixTransposer {
     if (!has_matrices(buffer)) return -1;
     for (std::size_t m = 0; m < matrices_.size(); ++m)
       if (matrices_[m].buffer == buffer) return int(m);
-    matrices_.push_back({buffer, int(matrices_.size())});
+    const std::int64_t rows = buffer->dims[buffer->dims.size() - 2].extent(), columns = buffer->dims.back().extent();
+    matrices_.push_back({buffer, int(matrices_.size()), rows < lanes_ && columns >= lanes_});
     return int(matrices_.size()) - 1;
   }
 
@@ -234,6 +235,7 @@ class MatrixTransposer {
   }
 
   ir::Program& program_;
+  int lanes_;
   Vector<Matrix> matrices_;
   Vector<Read> reads_;
   PointerSet pairs_;        // loops over the rows of a matrix that is stored, element by element
@@ -242,6 +244,8 @@ class MatrixTransposer {
 
 }  // namespace detail
 
-inline void transpose_matrices(ir::Program& program) { detail::MatrixTransposer(program).run(); }
+/// `lanes`: of a vector. What has fewer rows, such as gates, is not turned, since vectors over rows would be empty but
+/// for these.
+inline void transpose_matrices(ir::Program& program, int lanes) { detail::MatrixTransposer(program, lanes).run(); }
 
 }  // namespace cortex::pass

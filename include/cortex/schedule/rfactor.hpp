@@ -45,8 +45,9 @@ inline std::optional<ReductionStep> reduction_step(const ir::Store& store) {
   }
 }
 
-/// The steps of a loop that does nothing but reduce into local buffers, at places that do not move with it.
-inline Vector<ReductionStep> reduction_steps(const ir::For& loop) {
+/// The steps of a loop that does nothing but reduce into local buffers, at places that do not move with it; of another
+/// loop none, and `why` says what is in the way.
+inline Vector<ReductionStep> reduction_steps(const ir::For& loop, std::string& why) {
   Vector<ReductionStep> steps;
   PointerSet accumulators;
   for (const ir::Stmt& stmt : stmts_of(loop.body)) {
@@ -55,15 +56,76 @@ inline Vector<ReductionStep> reduction_steps(const ir::For& loop) {
     const bool fixed = step && store->buffer->scope == ir::Scope::local &&
                        !any_of(store->indices, [&](const ir::Expr& index) { return ir::uses(index, loop.var); });
     if (!fixed || !accumulators.insert(store->buffer.id()))
-      refuse("loop '" + name_of(loop) + "' is no reduction into local accumulators");
+      return why = "loop '" + name_of(loop) + "' is no reduction into local accumulators", Vector<ReductionStep>();
     steps.push_back(*step);
   }
   for (const ReductionStep& step : steps)
     ir::visit_with(step.value, [&](const ir::Load& load) {
       if (accumulators.contains(load.buffer.id()))
-        refuse("loop '" + name_of(loop) + "' reads an accumulator, '" + load.buffer->name + "', in between");
+        why = "loop '" + name_of(loop) + "' reads an accumulator, '" + load.buffer->name + "', in between";
     });
-  return steps;
+  return why.empty() ? steps : Vector<ReductionStep>();
+}
+
+/// A reduction's loop in parts: the buffers of `factor` partial ones, and what stands before the loop, in its place,
+/// and after it.
+struct InParts {
+  Vector<ir::Buffer> buffers;
+  ir::Stmt clear;
+  Vector<ir::Stmt> loops;
+  Vector<ir::Stmt> combine;
+};
+
+/// `kind`: of the loops over the parts. Lanes of a vector are combined by halves, others one after the other.
+inline InParts in_parts(const ir::For& loop, const Vector<ReductionStep>& steps, std::int64_t factor,
+                        ir::ForKind kind = ir::ForKind::serial) {
+  const std::string name = name_of(loop);
+  const Dim lane(name + ".p", factor);
+  const auto var = [&](const char* suffix) { return ir::Var::make(name + suffix, loop.var.type()); };
+  const auto over = [&](const ir::Expr& v, std::int64_t parts, const Vector<ir::Stmt>& stmts) {
+    return ir::For::make(v, lane, ir::imm(parts), parts > 1 ? kind : ir::ForKind::serial, ir::Block::make(stmts));
+  };
+  const ir::Expr p = var(".p"), o = var(".o"), i = var(".i"), c = var(".c");
+  InParts result;
+  Vector<ir::Stmt> clear, each, combine;
+  for (const ReductionStep& step : steps) {
+    const ir::Store& store = *step.store;
+    ir::BufferInfo info = *store.buffer;
+    info.name += ".p";
+    info.dims = {lane};
+    const ir::Buffer& parts = result.buffers.emplace_back(std::move(info));
+    const ir::Expr value =
+        at(ir::Stmt(ir::Store::make(parts, {i}, step.value)), loop.var, o * factor + i).as<ir::Store>()->value;
+    clear.push_back(ir::Store::make(parts, {p}, ir::constant(ir::identity(step.op), {parts->dtype, 1})));
+    each.push_back(ir::Store::make(parts, {i}, ir::combine(step.op, ir::Load::make(parts, {i}), value)));
+    const auto with = [&](const ir::Expr& part) {
+      return ir::Store::make(
+          store.buffer, store.indices,
+          ir::combine(step.op, ir::Load::make(store.buffer, store.indices), ir::Load::make(parts, {part})));
+    };
+    if (kind == ir::ForKind::serial) {
+      combine.push_back(with(c));
+      continue;
+    }
+    for (std::int64_t half = factor / 2; half > 0; half /= 2) {
+      const ir::Expr h = half > 1 ? var(".h") : ir::imm(0);
+      const ir::Stmt halved = ir::Store::make(
+          parts, {h}, ir::combine(step.op, ir::Load::make(parts, {h}), ir::Load::make(parts, {h + half})));
+      result.combine.push_back(half > 1 ? over(h, half, {halved}) : halved);
+    }
+    result.combine.push_back(with(ir::imm(0)));
+  }
+  const ir::Expr whole = loop.extent / factor, left = loop.extent % factor;
+  result.clear = over(p, factor, clear);
+  result.loops.push_back(ir::For::make(o, loop.dim, whole, ir::ForKind::serial, over(i, factor, each)));
+  if (ir::as_int(left) != 0) result.loops.push_back(part_of(loop, ".r", whole * factor, left, loop.body));
+  if (kind == ir::ForKind::serial) result.combine.push_back(over(c, factor, combine));
+  return result;
+}
+
+inline ir::Stmt with_parts(const Vector<ir::Buffer>& buffers, ir::Stmt body) {
+  for (const ir::Buffer& buffer : reversed(buffers)) body = ir::Alloc::make(buffer, body);
+  return body;
 }
 
 }  // namespace detail
@@ -82,39 +144,14 @@ inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std:
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
   detail::need_factor(factor, 1, 64);
-  const Vector<detail::ReductionStep> steps = detail::reduction_steps(loop);
-  const Dim lane(name + ".p", factor);
-  const auto var = [&](const char* suffix) { return ir::Var::make(name + suffix, loop.var.type()); };
-  const auto over_lanes = [&](const ir::Expr& v, const Vector<ir::Stmt>& stmts) {
-    return ir::For::make(v, lane, ir::imm(factor), ir::ForKind::serial, ir::Block::make(stmts));
-  };
-  const ir::Expr p = var(".p"), o = var(".o"), i = var(".i"), c = var(".c");
-  Vector<ir::Buffer> partial;
-  Vector<ir::Stmt> clear, each, combine;
-  for (const detail::ReductionStep& step : steps) {
-    const ir::Store& store = *step.store;
-    ir::BufferInfo info = *store.buffer;
-    info.name += ".p";
-    info.dims = {lane};
-    const ir::Buffer& lanes = partial.emplace_back(std::move(info));
-    const ir::Expr value =
-        detail::at(ir::Stmt(ir::Store::make(lanes, {i}, step.value)), loop.var, o * factor + i).as<ir::Store>()->value;
-    clear.push_back(ir::Store::make(lanes, {p}, ir::constant(ir::identity(step.op), {lanes->dtype, 1})));
-    each.push_back(ir::Store::make(lanes, {i}, ir::combine(step.op, ir::Load::make(lanes, {i}), value)));
-    combine.push_back(
-        ir::Store::make(store.buffer, store.indices,
-                        ir::combine(step.op, ir::Load::make(store.buffer, store.indices), ir::Load::make(lanes, {c}))));
-  }
-  const ir::Expr whole = loop.extent / factor, left = loop.extent % factor;
-  Vector<ir::Stmt> stmts{
-      over_lanes(p, clear),
-      ir::For::make(o, loop.dim, whole, ir::ForKind::serial,
-                    ir::For::make(i, loop.dim, ir::imm(factor), ir::ForKind::serial, ir::Block::make(each)))};
-  if (ir::as_int(left) != 0) stmts.push_back(detail::part_of(loop, ".r", whole * factor, left, loop.body));
-  stmts.push_back(over_lanes(c, combine));
-  ir::Stmt result = ir::Block::make(stmts);
-  for (const auto& buffer : reversed(partial)) result = ir::Alloc::make(buffer, result);
-  return with_loop(body, loop, result);
+  std::string why;
+  const Vector<detail::ReductionStep> steps = detail::reduction_steps(loop, why);
+  if (steps.empty()) refuse(why);
+  const detail::InParts parts = detail::in_parts(loop, steps, factor);
+  Vector<ir::Stmt> stmts{parts.clear};
+  append(stmts, parts.loops);
+  append(stmts, parts.combine);
+  return with_loop(body, loop, detail::with_parts(parts.buffers, ir::Block::make(stmts)));
 }
 
 }  // namespace cortex::schedule

@@ -25,6 +25,7 @@
 #include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/share_iterations.hpp"
 #include "cortex/schedule/split.hpp"
+#include "cortex/schedule/sums_in_lanes.hpp"
 #include "cortex/schedule/tile_products.hpp"
 
 namespace cortex::schedule {
@@ -87,6 +88,7 @@ class NestTiler {
   NestTiler(const Nest& nest, const Target& target, const Tiling& tiling, const CacheSizes& caches,
             const Vector<int>& teams, double level_bytes)
       : nest_(nest),
+        target_(target),
         lanes_(lanes_of(target, widest_stored(nest.inner))),
         slice_unit_(lanes_of(target, DType::f32)),
         vector_bytes_(target.vector_bytes),
@@ -100,6 +102,9 @@ class NestTiler {
 
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
+    const bool narrow = !slice_var(nest_) || nest_.loops.back().dim.extent() < lanes_;
+    if (narrow)
+      if (const ir::Stmt sums = with_sums_in_lanes()) return sums;
     if (!slice_var(nest_) || has_vectors() || has_conditions_on_columns()) return {};
     if (multiplies_tiles(nest_)) return tiles_of_matrix_unit();
     if (contracts_ && is_matrix()) return rows_of_matrix();
@@ -117,6 +122,16 @@ class NestTiler {
   }
 
  private:
+  /// The nest with the lanes of vectors over what it reduces, for want of results to fill them. Nothing if that fits
+  /// none of its reductions, or if what is left of them has results for some lanes.
+  ir::Stmt with_sums_in_lanes() const {
+    const SumsInLanes sums = sums_in_lanes(nest_.inner, target_);
+    if (!sums.some || (sums.others && slice_var(nest_))) return {};
+    Nest result = nest_;
+    result.inner = sums.body;
+    return build_nest(result);
+  }
+
   /// Whether the nest is vectorized already, by hand.
   bool has_vectors() const {
     bool found = false;
@@ -506,6 +521,7 @@ class NestTiler {
   }
 
   const Nest& nest_;
+  const Target& target_;
   const LoopHeader* row_ = nullptr;       // the loop over the rows of tiles, if there is one
   ir::Expr base_;                         // the first row of the tile
   ir::Expr first_row_, num_rows_;         // of a matrix; of a tile of a matrix unit
