@@ -177,7 +177,7 @@ TEST_CASE("sums of products of no matrix stay as they are", "[lower][equality]")
         m.H, [&](auto& r) { return m.emb(n, r) * m.emb(n, i[0]) - m.sum_of_kids(n, r) * m.sum_of_kids(n, i[0]); }));
   });
   const ra::Graph graph = m.with(body);
-  CHECK(count(lowered(graph, together), "_acc = 0.0") == 3);  // that sum, and those of the children by r and by i
+  CHECK(count(lowered(graph, together), "_acc = 0.0") == 2);  // that sum, and that of the children
   CHECK(difference(graph, together) == "");
 }
 
@@ -191,6 +191,67 @@ TEST_CASE("products of one weight are added up in one sum", "[lower][equality]")
   const ra::Graph graph = m.with(body);
   CHECK(count(lowered(graph, together), " = h_sum2_acc + (W[") == 1);
   CHECK(difference(graph, together) == "");
+}
+
+TEST_CASE("a product with each child is one with the sum of the children", "[lower][equality]") {
+  // Written with the product inside of the fold over children, and the other way round.
+  const auto graph_of = [](bool of_each, double by) {
+    Model m;
+    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+      const auto times = [&](const ir::Expr& e) { return by == 1 ? e : odd::Odd::number(by) * e; };
+      const ir::Expr sum =
+          of_each ? m.over_kids(n,
+                                [&](auto kid) {
+                                  return m.product(i[0], [&](auto& r) { return times(m.at(m.h, {kid, r})); });
+                                })
+                  : m.product(i[0], [&](auto& r) {
+                      return m.over_kids(n, [&](auto kid) { return times(m.at(m.h, {kid, r})); });
+                    });
+      return tanh_of(m.emb(n, i[0]) + sum);
+    });
+    return m.with(body);
+  };
+  CHECK(lowered(graph_of(true, 1), apart) == lowered(graph_of(false, 1), apart));
+  CHECK(count(lowered(graph_of(true, 1), apart), "d_edge") == 0);
+  for (const double by : {1.0, 0.5})
+    for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(true, by), schedule) == "");
+}
+
+TEST_CASE("a product with each child that outputs weigh has a row per edge", "[lower][equality]") {
+  Model m;
+  const int U = m.input("U", {m.H, m.H});
+  const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+    return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
+      return m.dot(m.H, [&](auto& r) { return m.at(U, {i[0], r}) * (m.at(m.h, {kid, r}) * m.at(m.h, {kid, i[0]})); });
+    }));
+  });
+  const ra::Graph graph = m.with(body);
+  CHECK(count(lowered(graph, apart), "[d_edge,hidden=4]") >= 1);
+  CHECK(difference(graph, apart) == "");
+}
+
+TEST_CASE("what two folds ask of a child is computed once for it, and a function of it once and not for each output",
+          "[lower][equality]") {
+  // Attention: each child's score weighs it, and divides by the sum of all.
+  Model m;
+  const int U = m.input("U", {m.H, m.H});
+  const auto score = [&](const ir::Expr& kid) {
+    return ir::Unary::make(ir::UnaryOp::exp, m.dot(m.H, [&](auto& r) {
+      return m.at(m.b, {r}) * tanh_of(m.dot(m.H, [&](auto& q) { return m.at(U, {r, q}) * m.at(m.h, {kid, q}); }));
+    }));
+  };
+  const int all = m.compute("all", {}, [&](auto n, auto&) { return m.over_kids(n, score); });
+  const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+    const ir::Expr weighed = m.over_kids(n, [&](auto kid) { return score(kid) * m.at(m.h, {kid, i[0]}); });
+    return tanh_of(m.emb(n, i[0]) + weighed / (odd::Odd::number(1) + m.at(all, {n})));
+  });
+  const ra::Graph graph = m.with(body);
+  const std::string text = lowered(graph, together);
+  CHECK(count(text, "U[") == 2);    // declared, and read
+  CHECK(count(text, "exp(") == 2);  // in the sum of all, and before what it weighs
+  CHECK(count(text, "exp(all_sum") == 2);
+  CHECK(difference(graph, together) == "");
+  CHECK(difference(graph, apart) == "");
 }
 
 TEST_CASE("a reduction inside another kind of reduction has a row per edge", "[lower]") {

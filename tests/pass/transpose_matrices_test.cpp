@@ -95,6 +95,16 @@ TEST_CASE("a matrix that is summed over rows lies as the model says", "[pass]") 
   CHECK(same.body.same_as(lowered.body));
 }
 
+TEST_CASE("a matrix of fewer rows than a vector has lanes lies as the model says, however it is summed", "[pass]") {
+  const auto program = matrices(Sum::over_columns);
+  const ir::Program lowered = lower::lower(program.graph(), Schedule::standard());
+  for (const int lanes : {R, R + 1}) {  // as many columns fill the lanes, or none do
+    ir::Program turned = lowered;
+    pass::transpose_matrices(turned, lanes);
+    CHECK(turned.body.same_as(lowered.body) == (R < lanes && C >= lanes));
+  }
+}
+
 TEST_CASE("a matrix that is stored otherwise than element by element stays", "[pass]") {
   // An operator over one dimension alone writes the diagonal: its loop is not over the elements of a matrix.
   const auto program = matrices();

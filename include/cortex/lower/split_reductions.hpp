@@ -24,7 +24,9 @@ class ReductionSplitter {
   void run() {
     Definition rest = whole_;
     if (const auto* reduce = whole_.body.as<ir::Reduce>()) {
-      rest.body = inside(*reduce);
+      Vector<ir::Expr> outputs;
+      for (const IndexVar& index : whole_.indices) outputs.push_back(index.var);
+      rest.body = inside(*reduce, outputs);
       if (const ir::Expr sums = sums_of_products(rest.body)) rest.body = sums;
     } else {
       rest.body = extract(whole_.body);
@@ -38,58 +40,70 @@ class ReductionSplitter {
     int container;
   };
 
-  /// The reduction with everything extracted from its body that is to be computed before it.
-  ir::Expr inside(const ir::Reduce& reduce) {
-    if (const ir::Expr turned = with_sum_of_children(reduce)) return inside(*turned.as<ir::Reduce>());
+  /// The reduction with everything extracted from its body that is to be computed before it. `outputs`: the variables
+  /// for each value of which it is computed.
+  ir::Expr inside(const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) {
+    if (const ir::Expr turned = with_inner_sums(reduce, outputs)) return inside(*turned.as<ir::Reduce>(), outputs);
     enter(reduce);
     ir::Expr body;
     const auto* nested = reduce.body.as<ir::Reduce>();
-    if (nested && nested->op == reduce.op && !multiplies_each_child(reduce, *nested))
-      body = inside(*nested);  // several axes: one nest
-    else
-      body = precompute(extract(reduce.body), reduce);
+    if (nested && nested->op == reduce.op && !multiplies_each_child(reduce, *nested, outputs)) {
+      Vector<ir::Expr> around = outputs;  // several axes: one nest
+      if (reduce.axis.dim.kind() == DimKind::dense) around.push_back(reduce.axis.var);
+      body = inside(*nested, around);
+    } else {
+      body = precompute(extract(reduce.body), reduce, outputs);
+    }
     leave(reduce);
     return ir::Reduce::make(reduce.op, reduce.axis, body);
   }
 
-  // ---- products with what children have ----
+  // ---- sums of products, the cheaper way round ----
 
-  /// A product of a matrix with each child as one with the sum of the children:
+  /// A sum over two axes with what does not depend on the inner one outside of it, where that is a product with a
+  /// matrix: of the sum of the children and not of each, or of a vector and not of each of its elements.
   ///
-  ///   sum(k, sum(j, U[i,j] * h[k,j]))   ->   sum(j, U[i,j] * sum(k, h[k,j]))
+  ///   sum(k, sum(j, U[i,j] * h[k,j]))      ->   sum(j, U[i,j] * sum(k, h[k,j]))
+  ///   sum(i, sum(j, a[i] * B[i,j] * b[j])) ->   sum(i, a[i] * sum(j, B[i,j] * b[j]))
   ///
-  /// Nothing if `reduce` is none.
-  ir::Expr with_sum_of_children(const ir::Reduce& reduce) const {
-    const auto* products = reduce.body.as<ir::Reduce>();
-    const bool sums = reduce.axis.dim.kind() == DimKind::child && reduce.op == ir::ReduceOp::sum && children_.empty() &&
-                      products && products->op == ir::ReduceOp::sum && products->axis.dim.kind() == DimKind::dense &&
-                      is_float(reduce.type.dtype);
-    if (!sums || ir::uses(products->axis.extent, reduce.axis.var)) return {};
+  /// Nothing if `reduce` is no such sum.
+  ir::Expr with_inner_sums(const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) const {
+    const auto* nested = reduce.body.as<ir::Reduce>();
+    const bool sums = reduce.op == ir::ReduceOp::sum && nested && nested->op == ir::ReduceOp::sum &&
+                      nested->axis.dim.kind() == DimKind::dense && is_float(reduce.type.dtype);
+    if (!sums || ir::uses(nested->axis.extent, reduce.axis.var)) return {};
+    const bool over_children = reduce.axis.dim.kind() == DimKind::child;
+    const ir::ReduceAxis &inner = over_children ? reduce.axis : nested->axis,
+                         &outer = over_children ? nested->axis : reduce.axis;
     Vector<ir::Expr> factors;
-    factors_of(products->body, factors);
-    ir::Expr of_children, others;
+    factors_of(nested->body, factors);
+    ir::Expr summed, others;
     bool matrix = false;
     for (const ir::Expr& factor : factors) {
-      const bool of_child = ir::uses(factor, reduce.axis.var);
-      if (of_child && is_of_output(factor)) return {};
-      matrix |= !of_child && is_matrix(factor, products->axis.var);
-      ir::Expr& product = of_child ? of_children : others;
+      const bool is_summed = ir::uses(factor, inner.var);
+      if (is_summed && uses_any(factor, outputs)) return {};
+      if (over_children)
+        matrix |= !is_summed && is_matrix(factor, outer.var, outputs);
+      else
+        matrix |= is_summed && is_matrix(factor, inner.var, {outer.var});
+      ir::Expr& product = is_summed ? summed : others;
       product = product ? ir::Binary::make(ir::BinaryOp::mul, product, factor) : factor;
     }
-    if (!matrix || !of_children || !ir::uses(of_children, products->axis.var)) return {};
-    const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, reduce.axis, of_children);
-    return ir::Reduce::make(ir::ReduceOp::sum, products->axis, ir::Binary::make(ir::BinaryOp::mul, others, sum));
+    const bool turns = over_children ? children_.empty() && summed && ir::uses(summed, outer.var) : bool(others);
+    if (!matrix || !turns) return {};
+    const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, inner, summed);
+    return ir::Reduce::make(ir::ReduceOp::sum, outer, ir::Binary::make(ir::BinaryOp::mul, others, sum));
   }
 
   /// Whether `sum`, of each child that `reduce` goes through, is a product with a matrix: then it is worth a definition
   /// of its own, whose rows are all children of a level.
-  bool multiplies_each_child(const ir::Reduce& reduce, const ir::Reduce& sum) const {
+  bool multiplies_each_child(const ir::Reduce& reduce, const ir::Reduce& sum, const Vector<ir::Expr>& outputs) const {
     if (reduce.axis.dim.kind() != DimKind::child || sum.axis.dim.kind() != DimKind::dense || children_.size() != 1)
       return false;
     bool found = false;
     ir::visit_with(sum.body, [&](const ir::Load& load) {
       const ir::Expr e = ir::handle_of(load);
-      found |= is_matrix(e, sum.axis.var) && !ir::uses(e, reduce.axis.var);
+      found |= is_matrix(e, sum.axis.var, outputs) && !ir::uses(e, reduce.axis.var);
     });
     return found;
   }
@@ -100,20 +114,22 @@ class ReductionSplitter {
     factors_of(product->a, factors);
     factors_of(product->b, factors);
   }
-
-  bool is_of_output(const ir::Expr& e) const {
-    return any_of(whole_.indices, [&](const IndexVar& v) { return ir::uses(e, v.var); });
+  static bool uses_any(const ir::Expr& e, const Vector<ir::Expr>& vars) {
+    return any_of(vars, [&](const ir::Expr& var) { return ir::uses(e, var); });
   }
   /// Whether `e` is a weight by outputs and what is summed over.
-  bool is_matrix(const ir::Expr& e, const ir::Expr& summed) const {
+  static bool is_matrix(const ir::Expr& e, const ir::Expr& summed, const Vector<ir::Expr>& outputs) {
     const auto* load = e.as<ir::Load>();
-    return load && load->buffer->role == ir::Role::weight && is_of_output(e) && ir::uses(e, summed);
+    return load && load->buffer->role == ir::Role::weight && uses_any(e, outputs) && ir::uses(e, summed);
   }
 
   /// `e` with its reductions replaced by reads of new definitions.
   ir::Expr extract(const ir::Expr& e) {
     return ir::mutate_with(e, [&](auto&, const ir::Reduce& reduce) {
-      const ir::Expr sum = inside(reduce), sums = sums_of_products(sum);
+      Vector<ir::Expr> outputs;
+      for (const IndexVar& index : scope_)
+        if (ir::uses(ir::handle_of(reduce), index.var)) outputs.push_back(index.var);
+      const ir::Expr sum = inside(reduce, outputs), sums = sums_of_products(sum);
       return sums ? sums : define(sum, "sum");
     });
   }
@@ -172,23 +188,21 @@ class ReductionSplitter {
     return define(ir::Reduce::make(reduce.op, reduce.axis, e), "sum");
   }
 
-  /// In the body of a reduction, whatever does not depend on the outputs' indices but on the reduction's would be
-  /// computed once per output. It is computed before where it is dearer than to read it, which over children only
-  /// functions and quotients are; but for what reads two children: there are values of nodes and of edges, and none of
-  /// pairs.
-  ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce) {
+  /// In the body of a reduction, whatever depends on what is summed over and on none of the outputs would be computed
+  /// once per output. It is computed before where it is dearer than to read it, which over children only functions and
+  /// quotients are; but for what reads two children: there are values of nodes and of edges, and none of pairs.
+  ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) {
     const bool leaf =
         e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
-    if (leaf || !is_float(e.dtype())) return e;
+    if (leaf || !is_float(e.dtype()) || outputs.empty()) return e;
     const bool worth_it = reduce.axis.dim.kind() == DimKind::dense || is_dear(e);
     const auto of_pairs = [&] {
       int read = 0;
       for (const Child& child : children_) read += ir::uses(e, child.k);
       return read > 1;
     };
-    if (worth_it && !is_of_output(e) && !whole_.indices.empty() && ir::uses(e, reduce.axis.var) && !of_pairs())
-      return define(e, "pre");
-    return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce); });
+    if (worth_it && !uses_any(e, outputs) && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
+    return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce, outputs); });
   }
 
   /// Whether `e` is more than additions and multiplications.
