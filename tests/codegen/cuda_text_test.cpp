@@ -81,10 +81,10 @@ TEST_CASE("CUDA text of a kernel that stays, with weights on chip before its cal
                codegen::cuda_text(product(), {codegen::CudaBarrier::lock_free, 4, 64, 0}).resident);
 }
 
-TEST_CASE("a kernel that stays is a source of its own, which knows how many buffers a call brings", "[cuda_text]") {
+TEST_CASE("a kernel that stays is a source of its own, which knows how large a group's part of a call is",
+          "[cuda_text]") {
   const std::string text = codegen::cuda_text(product(), {}).resident_source();
-  CHECK_THAT(text, Contains("#define BUFFERS 4\n#define OWN_BUFFERS 0\n") && !Contains("cortex_kernel") &&
-                       !Contains("#include"));
+  CHECK_THAT(text, Contains("#define PART_WORDS 8\n") && !Contains("cortex_kernel") && !Contains("#include"));
 }
 
 TEST_CASE("no name of the user's is in CUDA text", "[cuda_text]") {

@@ -1,4 +1,9 @@
 // The emulation finds what it is there to find; and barriers of generated kernels, none of which can be spared.
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <utility>
+
 #include "cortex/models/tree_gru.hpp"
 #include "cuda/check.hpp"
 
@@ -15,7 +20,7 @@ struct OneKernel {
 
   std::string run(Interleaving order = {}) const {
     codegen::CudaText text;
-    text.settings = "#define BLOCKS 1\n#define THREADS 32\n#define SPIN_LIMIT 0\n#define BUFFERS 1\n#define OWN_BUFFERS 0\n";
+    text.settings = "#define BLOCKS 1\n#define THREADS 32\n#define SPIN_LIMIT 0\n#define PART_WORDS 6\n";
     text.kernel =
         "struct Launch {\n  float* data;\n  u64* words;\n  int* fault;\n};\nKERNEL(cortex_kernel, 32) {\n"
         "  const int t = thread_number(), b = block_number();\n  SHARED(chip);\n  float* const s = (float*)chip;\n" +
@@ -35,6 +40,17 @@ struct OneKernel {
     return emulation.run([&] { kernel->entry(launch); });
   }
 };
+
+/// The words of a text that compile only where its structure `name` has so many bytes, and each member where the host
+/// has it, by how many bytes it is behind the beginning.
+std::string layout(const std::string& name, std::size_t bytes,
+                   std::initializer_list<std::pair<std::string, std::size_t>> members) {
+  std::string text = "static_assert(sizeof(" + name + ") == " + std::to_string(bytes) + ", \"its bytes\");\n";
+  for (const auto& [member, at] : members)
+    text += "static_assert(__builtin_offsetof(" + name + ", " + member + ") == " + std::to_string(at) + ", \"" +
+            member + "\");\n";
+  return text;
+}
 
 constexpr const char* neighbours = "store_chip(s, t % 16, 1.0f * t);";
 
@@ -149,6 +165,49 @@ std::string source_of(const Schedule& schedule) {
 
 }  // namespace
 
+TEST_CASE("what kernels are given lies where their texts take it from", "[cuda]") {
+  using codegen::CudaGather, codegen::CudaLaunch, codegen::CudaService;
+  const auto program = models::tree_gru<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 24}).program;
+  const auto model = cuda::compile(program, on_gpu(Group::block, 1), Gpu::of(90));
+  const codegen::CudaText& text = model.code().text;
+  REQUIRE(text.with_launch);  // in which case the text has all of `in`
+  const auto compiles = [](const std::string& source) {
+    std::string log;
+    const bool accepted = HostKernel::compile(for_emulation(source), log) != nullptr;
+    INFO(log);
+    CHECK(accepted);
+  };
+  compiles(text.source() +
+           layout("gather::Launch", sizeof(CudaGather),
+                  {{"call", offsetof(CudaGather, call)},
+                   {"roots", offsetof(CudaGather, roots)},
+                   {"out", offsetof(CudaGather, out)},
+                   {"row", offsetof(CudaGather, row)},
+                   {"buffer", offsetof(CudaGather, buffer)},
+                   {"run", offsetof(CudaGather, run)},
+                   {"stride", offsetof(CudaGather, stride)},
+                   {"runs", offsetof(CudaGather, runs)}}) +
+           layout("Launch", sizeof(CudaLaunch),
+                  {{"call", offsetof(CudaLaunch, call)},
+                   {"words", offsetof(CudaLaunch, words)},
+                   {"fault", offsetof(CudaLaunch, fault)},
+                   {"before", offsetof(CudaLaunch, before)},
+                   {"after", offsetof(CudaLaunch, after)},
+                   {"with_launch", offsetof(CudaLaunch, with_launch)},
+                   {"in", offsetof(CudaLaunch, in)}}));
+  compiles(text.resident_source() + layout("Launch", sizeof(CudaService),
+                                           {{"weights", offsetof(CudaService, weights)},
+                                            {"words", offsetof(CudaService, words)},
+                                            {"fault", offsetof(CudaService, fault)},
+                                            {"desk", offsetof(CudaService, desk)},
+                                            {"mail", offsetof(CudaService, mail)},
+                                            {"answers", offsetof(CudaService, answers)},
+                                            {"last", offsetof(CudaService, last)},
+                                            {"number", offsetof(CudaService, launch)},
+                                            {"idle_ns", offsetof(CudaService, idle_ns)},
+                                            {"life_ns", offsetof(CudaService, life_ns)}}));
+}
+
 TEST_CASE("taking away any barrier of threads makes a race", "[cuda]") {
   const Schedule schedule = on_gpu(Group::block, 1, GpuSchedule::Weights::automatic, false, 64);
   const int barriers = occurrences(source_of(schedule), kernel, "sync_block();");
@@ -205,8 +264,9 @@ TEST_CASE("clusters meet as the PTX of CUDA 11.8 spells it, which has no words f
 
 TEST_CASE("something depends on each load that acquires, or old assemblers leave it out with what it orders",
           "[cuda]") {
+  const std::string serve = codegen::cuda_serve();
   for (const std::string_view text : {codegen::cuda_common_prelude, codegen::cuda_lock_based_barrier,
-                                      codegen::cuda_lock_free_barrier, codegen::cuda_serve}) {
+                                      codegen::cuda_lock_free_barrier, std::string_view(serve)}) {
     int loads = 0;
     for (std::size_t at = text.find("load_acquire"); at != text.npos; at = text.find("load_acquire", at + 1), ++loads) {
       const std::string_view before = text.substr(0, text.find_last_not_of(" \n", at - 1) + 1);

@@ -29,7 +29,7 @@ class FakeResident {
     const auto touch = [&](bool write) {
       host_memory([&](const void* at, std::size_t bytes) { emulation_.touch_by_host(at, bytes, write); });
     };
-    if (posted() != posted_ && posted() % 65536) touch(true);
+    if (posted() != posted_ && posted() % (1 << codegen::cuda_number_at)) touch(true);
     posted_ = posted();
     const bool ended = emulation_.go_on(true);
     if (done() != done_) touch(false);

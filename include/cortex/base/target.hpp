@@ -20,6 +20,8 @@ struct Gpu {
   int shared_bytes = 227 * 1024;  // of shared memory that one block can ask for
   int registers = 65536;          // of 32 bits, of one multiprocessor
 
+  static constexpr int warp = 32;  // threads that run together
+
   /// Whether blocks of a cluster meet at a barrier in hardware.
   bool has_clusters() const { return sm >= 90; }
   /// A usual GPU of that compute capability: T4; A100, and below 9.0 otherwise an A10 or L4; H100; B200, and from 12.0

@@ -83,9 +83,11 @@ class CudaEntry {
                                      [](const ir::Buffer& buffer) { return is_counts(*buffer); });
     const std::string first = name_of(*counts), near = "chip + " + std::to_string(chip_bytes_ + part_bytes_);
     declare_chip();
-    const std::string may = "(int)load_row(head, 3)", fits = "bytes && bytes <= " + std::to_string(room - part_bytes_);
+    const auto in_head = [](std::size_t word) { return "(int)load_row(head, " + std::to_string(word) + ")"; };
+    const std::string may = in_head(CudaPart::near_bytes),
+                      fits = "bytes && bytes <= " + std::to_string(room - part_bytes_);
     if (with_launch_) {
-      line("const int bytes = ", came(), " ? (int)load_row(head, 1) : ", may, ";");
+      line("const int bytes = ", came(), " ? ", in_head(CudaPart::arrays_bytes), " : ", may, ";");
       line("const bool brought = ", came(), " || (", fits, ");");
     } else {
       line("const int bytes = ", may, ";");

@@ -15,9 +15,6 @@
 
 namespace cortex::codegen {
 
-/// How the blocks of a group meet.
-enum class CudaBarrier : std::uint8_t { none, cluster, lock_based, lock_free };
-
 struct CudaTextOptions {
   CudaBarrier barrier = CudaBarrier::none;
   int blocks = 1;                 // of a group; more than one only with a barrier
@@ -60,7 +57,7 @@ inline constexpr std::size_t cuda_most_with_launch = 4048;
 struct CudaLaunch {
   std::uint64_t call = 0;        // each group's part, see `cuda_parts`; in its tables 0 for buffers on chip
   std::uint64_t words = 0;       // [groups][cuda_barrier_words]: zero before the first launch, then left alone
-  std::uint64_t fault = 0;       // [3] int32: see `Group` in the prelude
+  std::uint64_t fault = 0;       // `CudaFault`
   std::int32_t before = 0;       // whether any group has rows to move before the program runs,
   std::int32_t after = 0;        // and after it
   std::int32_t with_launch = 0;  // how many bytes of `in` are what would be at `call`; 0: it is there
@@ -68,12 +65,6 @@ struct CudaLaunch {
 };
 static_assert(sizeof(CudaLaunch) == 4096 && offsetof(CudaLaunch, in) == 48 && cuda_most_with_launch % 16 == 0,
               "the text of a kernel has the same, and no driver takes more");
-
-/// How many words of 64 bits a group's barrier needs.
-inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
-  if (barrier == CudaBarrier::lock_based) return 1 + blocks;
-  return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
-}
 
 /// How many bytes of that room a group's part of the call has, before the arrays; 0: it leaves them too little.
 inline std::int64_t room_for_part(const ir::Program& program, std::int64_t shared_bytes) {
@@ -101,12 +92,12 @@ struct CudaText {
 
   std::string source(std::string_view device_prelude = cuda_device_prelude) const {
     std::string text = preludes(device_prelude);
-    text += cuda_gather;
+    text += cuda_gather();
     return text += kernel;
   }
   std::string resident_source(std::string_view device_prelude = cuda_device_prelude) const {
     std::string text = preludes(device_prelude);
-    text += cuda_serve;
+    text += cuda_serve();
     return text += resident;
   }
 
@@ -117,8 +108,7 @@ struct CudaText {
     text += cuda_common_prelude;
     if (barrier == CudaBarrier::lock_based) text += cuda_lock_based_barrier;
     if (barrier == CudaBarrier::lock_free) text += cuda_lock_free_barrier;
-    text += cuda_parts;
-    return text;
+    return text += cuda_parts();
   }
 };
 

@@ -3,6 +3,8 @@
 // Nothing is included: a header of CUDA's would cost more than the whole kernel.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace cortex::codegen {
@@ -239,6 +241,13 @@ DEVICE float expm1_(float a) { return expm1f(a); }
 DEVICE double expm1_(double a) { return expm1(a); }
 )cuda";
 
+/// What a barrier that was given up leaves.
+struct CudaFault {
+  std::int32_t given_up, group, block;  // whether one was; of which group, and the block of it that was missing
+};
+static_assert(sizeof(CudaFault) == 12 && offsetof(CudaFault, group) == 4 && offsetof(CudaFault, block) == 8,
+              "`Group::fault` is an array of the same");
+
 /// What is made of them: arithmetic that IEEE 754 does not spell, and barriers.
 inline constexpr std::string_view cuda_common_prelude = R"cuda(// ---- what is made of it ----
 DEVICE float from_bf16(unsigned short bits) { return bits_to_real(int(unsigned(bits) << 16)); }
@@ -323,8 +332,18 @@ DEVICE bool wait_for(const Group& group, const u64* word, u64 value, int block) 
 }
 )cuda";
 
+/// How the blocks of a group meet.
+enum class CudaBarrier : std::uint8_t { none, cluster, lock_based, lock_free };
+
+/// How many words of 64 bits a group's barrier needs; BARRIER_WORDS in the texts below, where there are any.
+inline int cuda_barrier_words(CudaBarrier barrier, int blocks) {
+  if (barrier == CudaBarrier::lock_based) return 1 + blocks;
+  return barrier == CudaBarrier::lock_free ? 2 * blocks : 0;
+}
+
 /// The barrier of a grid's blocks with one counter that all add to. The count only grows, so it needs no reset.
 inline constexpr std::string_view cuda_lock_based_barrier = R"cuda(
+static_assert(BARRIER_WORDS == 1 + BLOCKS, "the count, and for debug builds how often each block has come");
 DEVICE u64 first_turn(const u64*, int) { return 0; }
 DEVICE void sync_grid(Group& group, int block) {
   sync_block();
@@ -342,6 +361,7 @@ DEVICE void sync_grid(Group& group, int block) {
 /// The barrier without atomic read-modify-writes (Xiao and Feng 2010): each block raises a flag, the first block sees
 /// them all and answers.
 inline constexpr std::string_view cuda_lock_free_barrier = R"cuda(
+static_assert(BARRIER_WORDS == 2 * BLOCKS, "a flag in for each block, then a flag out for each");
 // The next block for a thread to look after. With as many threads as blocks there is none, and no loop to copy out.
 DEVICE int next_block(int b) { return BLOCKS > THREADS ? b + THREADS : BLOCKS; }
 DEVICE u64 first_turn(const u64* words, int block) { return load_acquire(words + block); }

@@ -31,8 +31,11 @@
 // What is written while the kernel runs is never read as constant.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
+
+#include "cortex/codegen/cuda_numbers.hpp"
 
 namespace cortex::codegen {
 
@@ -58,12 +61,18 @@ struct CudaMail {
   std::uint64_t room;    // the device's memory for the same
   std::uint64_t stride;  // bytes from a slot to the next: a multiple of 16, and at least `cuda_first_piece`
 };
-inline constexpr std::uint64_t cuda_letter_has_moved = 1 << 15;
-inline constexpr int cuda_most_resident_groups = (1 << 15) - 1;
+/// In `posted` and `order`: the bit from which on there is the number, the one below it, and the most that the others
+/// hold.
+inline constexpr int cuda_number_at = 16;
+inline constexpr std::uint64_t cuda_letter_has_moved = 1 << (cuda_number_at - 1);
+inline constexpr int cuda_most_resident_groups = int(cuda_letter_has_moved) - 1;
 
+inline constexpr int cuda_first_pieces = 256;  // of 16 bytes, at most
 /// How many bytes of a slot are read before it is known how many are to be: 16 for each thread, and no more than most
 /// slots have.
-inline constexpr std::size_t cuda_first_piece(int threads) { return 16 * std::size_t(threads < 256 ? threads : 256); }
+inline constexpr std::size_t cuda_first_piece(int threads) {
+  return 16 * std::size_t(threads < cuda_first_pieces ? threads : cuda_first_pieces);
+}
 
 /// What the kernel writes.
 struct CudaAnswers {
@@ -71,11 +80,32 @@ struct CudaAnswers {
   std::uint64_t copy_ns, serve_ns;  // that the last call took until the first group had its arrays, and then
 };
 
-/// How many words of 64 bits a launch of so many blocks needs on its desk.
-inline int cuda_desk_words(int blocks) { return 32 + 16 * blocks; }
+/// Words of 64 bits on the desk: `order` and where the letter is, as in the mail, then `finished`, and then a state for
+/// each block, each in lines of its own.
+inline constexpr int cuda_desk_finished = 16, cuda_desk_states = 32, cuda_state_words = 16;
+static_assert(sizeof(CudaMail) <= 8 * cuda_desk_finished);
+/// How many of them a launch of so many blocks needs.
+inline int cuda_desk_words(int blocks) { return cuda_desk_states + cuda_state_words * blocks; }
 
-inline constexpr std::string_view cuda_serve = R"cuda(
-// ---- calls from a mailbox ----
+/// What a kernel that stays does around its program, as text, which goes by the words and numbers above.
+inline std::string cuda_serve() {
+  const auto word = [](std::size_t offset) { return offset / 8; };
+  return "\n// ---- calls from a mailbox ----\n" + cuda_define("NUMBER_AT", cuda_number_at) +
+         cuda_define("LETTER_MOVED", cuda_letter_has_moved) + cuda_define("MOST_GROUPS", cuda_most_resident_groups) +
+         cuda_define("FIRST_PIECES", cuda_first_pieces) + cuda_define("STATE_WORDS", cuda_state_words) +
+         cuda_enum("Mail", {{"posted", word(offsetof(CudaMail, posted))},
+                            {"letter", word(offsetof(CudaMail, letter))},
+                            {"room", word(offsetof(CudaMail, room))},
+                            {"stride", word(offsetof(CudaMail, stride))}}) +
+         cuda_enum("Answers", {{"done", word(offsetof(CudaAnswers, done))},
+                               {"ended", word(offsetof(CudaAnswers, ended))},
+                               {"copy_ns", word(offsetof(CudaAnswers, copy_ns))},
+                               {"serve_ns", word(offsetof(CudaAnswers, serve_ns))}}) +
+         cuda_enum("Desk", {{"order", word(offsetof(CudaMail, posted))},
+                            {"finished", cuda_desk_finished},
+                            {"states", cuda_desk_states}}) +
+         R"cuda(
+// The letter, its room and the stride are at the same places on the desk and in the mail.
 struct Launch {
   void* const* weights;
   u64* words;
@@ -83,17 +113,15 @@ struct Launch {
   u64 *desk, *mail, *answers;
   u64 last, number, idle_ns, life_ns;
 };
-enum Desk { order, letter, room, stride, finished = 16, states = 32 };
-enum Mail { posted };  // then the letter, its room and the stride, at the places that they have on the desk
-enum Answers { done, ended, copy_ns, serve_ns };
 // Of each block, on the desk, for its first thread: in registers it would take the place of what the program works with.
 // The last call that was taken; and of the first block, what `finished` is when all have finished it, and by the clock
 // when the launch began, the call was taken, and its arrays were there. For all threads of a group's first block: how
 // many pieces of 16 bytes the group's slot has.
-enum State { call, goal, begin, taken, opened, pieces, state_words = 16 };
-DEVICE int groups_of(u64 posted) { return (int)(posted & 0x7fff); }
-DEVICE bool has_moved(u64 posted) { return posted & 0x8000; }
-DEVICE u64* state_of(const Launch& launch) { return launch.desk + states + state_words * block_number(); }
+enum State { call, goal, begin, taken, opened, pieces };
+DEVICE int groups_of(u64 posted) { return (int)(posted & MOST_GROUPS); }
+DEVICE bool has_moved(u64 posted) { return posted & LETTER_MOVED; }
+DEVICE u64 number_of(u64 posted) { return posted >> NUMBER_AT; }
+DEVICE u64* state_of(const Launch& launch) { return launch.desk + states + STATE_WORDS * block_number(); }
 
 // Waits longer the longer there is nothing, up to a quarter of a microsecond: a fraction of what a look over the bus
 // takes.
@@ -127,7 +155,7 @@ DEVICE bool receive(const Launch& launch) {
     if (clock_ns() - asked < 1000000) continue;
     asked = clock_ns();
     const u64 next = load_acquire_system(launch.mail + posted);
-    given_up = next >> 16 > last && !groups_of(next);
+    given_up = number_of(next) > last && !groups_of(next);
   }
   if (answering && !given_up) {
     const u64 now = clock_ns(), there = load(state, opened);
@@ -140,16 +168,16 @@ DEVICE bool receive(const Launch& launch) {
   u64 next;
   for (;;) {
     next = load_acquire_system(launch.mail + posted);
-    const bool news = next >> 16 > last;
+    const bool news = number_of(next) > last;
     if (news && !answering) break;  // what it was launched for
     const u64 now = clock_ns();
-    if (now - started > launch.life_ns || (!news && now - since > launch.idle_ns)) next = (last + 1) << 16;
-    if (next >> 16 > last) break;
+    if (now - started > launch.life_ns || (!news && now - since > launch.idle_ns)) next = (last + 1) << NUMBER_AT;
+    if (number_of(next) > last) break;
     patience.wait();
   }
   const int groups = groups_of(next);
   if (groups) {
-    store(state, call, next >> 16);
+    store(state, call, number_of(next));
     store(state, goal, all + u64(groups) * BLOCKS);
     store(state, taken, clock_ns());
   }
@@ -170,10 +198,10 @@ DEVICE bool follow(const Launch& launch, int group) {
   u64 last = load(state, call);
   Patience patience;
   for (;;) {
-    while (load_relaxed(launch.desk + order) >> 16 <= last) patience.wait();
+    while (number_of(load_relaxed(launch.desk + order)) <= last) patience.wait();
     const u64 next = load_acquire(launch.desk + order);
     const int groups = groups_of(next);
-    last = next >> 16;
+    last = number_of(next);
     if (groups && group >= groups) continue;
     store(state, call, last);
     return groups;
@@ -190,14 +218,15 @@ DEVICE void end_call(const Launch& launch) {
 }
 
 // Of a group's first block. Copies the group's slot of the letter, which all of the group have when it has met: a piece
-// for each thread, up to 256, the first of which begins with how much there is, and then the rest. A load waits for the
-// bus and back, and a store for its load: so a thread has several loads on their way before the first store.
+// for each thread, up to FIRST_PIECES, the first of which says how much there is, and then the rest. A load waits for
+// the bus and back, and a store for its load: so a thread has several loads on their way before the first store.
 DEVICE void open_letter(const Launch& launch, int group) {
   const u64 slot = group * load(launch.desk, stride);
   const Wide* const from = (const Wide*)(load(launch.desk, letter) + slot);
   Wide* const to = (Wide*)(load(launch.desk, room) + slot);
   u64* const state = state_of(launch);
-  constexpr int at_first = THREADS < 256 ? THREADS : 256;
+  constexpr int at_first = THREADS < FIRST_PIECES ? THREADS : FIRST_PIECES;
+  static_assert(arrays_at == 0 && arrays_bytes == 1, "the first piece has both");
   Wide first = {};
   if (thread_number() < at_first) {
     first = load_far(from, thread_number());
@@ -231,5 +260,6 @@ DEVICE void letter_is_open(const Launch& launch) {
   if (block_number() == 0 && thread_number() == 0) store(state_of(launch), opened, clock_ns());
 }
 )cuda";
+}
 
 }  // namespace cortex::codegen

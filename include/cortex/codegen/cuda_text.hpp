@@ -61,14 +61,12 @@ class CudaTextPrinter : CudaEntry {
     result.barrier = options_.barrier;
     result.chip_bytes = chip_bytes_;
     result.with_launch = with_launch_;
-    const auto define = [&](const char* name, std::int64_t value) {
-      result.settings += std::string("#define ") + name + " " + std::to_string(value) + "\n";
-    };
+    const auto define = [&](const char* name, std::int64_t value) { result.settings += cuda_define(name, value); };
     define("BLOCKS", options_.blocks);
     define("THREADS", options_.threads);
     define("SPIN_LIMIT", options_.spin_limit);
-    define("BUFFERS", std::int64_t(part_.buffers()));
-    define("OWN_BUFFERS", std::int64_t(part_.own()));
+    define("PART_WORDS", std::int64_t(part_.words()));
+    if (const int words = cuda_barrier_words(options_.barrier, options_.blocks)) define("BARRIER_WORDS", words);
     result.kernel =
         "\n// ---- the program ----\nstruct Launch {\n  const u64* call;\n  u64* words;\n  volatile int* fault;\n  "
         "int before, after, with_launch;\n  Wide in[" +

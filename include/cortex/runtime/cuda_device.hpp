@@ -381,7 +381,15 @@ class CudaDevice {
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // in which process it was made
 };
 
-/// A piece of a device's memory, 256-byte aligned; or of memory of someone else's, which is not given back.
+/// Where pieces of a device's memory begin, as the driver gives it out: at multiples of so many bytes.
+inline constexpr std::size_t device_alignment = 256;
+
+inline constexpr std::size_t aligned(std::size_t bytes, std::size_t to = device_alignment) {
+  return (bytes + to - 1) / to * to;
+}
+
+/// A piece of a device's memory, aligned to `device_alignment`; or of memory of someone else's, which is not given
+/// back.
 class CudaBlock {
  public:
   CudaBlock() = default;

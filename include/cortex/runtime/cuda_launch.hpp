@@ -52,6 +52,19 @@ inline jit::cuda::LaunchConfig launch_config(const CudaExecutable& code, std::si
   return config;
 }
 
+/// Launches a kernel that is given `what`, by value.
+template <class What>
+void launch_kernel(const CudaDevice& device, jit::CudaHandle function, const jit::cuda::LaunchConfig& config,
+                   What& what) {
+  void* parameters[] = {&what};
+  device.call("a kernel's launch",
+              [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+}
+
+/// How many bytes a `codegen::CudaFault` has for itself, in the device's memory, before the words of barriers.
+inline constexpr std::size_t fault_bytes = device_alignment;
+static_assert(sizeof(codegen::CudaFault) <= fault_bytes);
+
 /// Lets a kernel have the shared memory that its weights and recent rows take. Returns how many groups of it run at
 /// once; of a device with other work to do as well, on all but `spare` multiprocessors, if any run there. `stays`: as
 /// `launch_config`. Throws `Error{unavailable}` where not one does, where the device launches no blocks that wait for

@@ -151,7 +151,8 @@ class CudaResident final : public CudaDevice::Occupant {
  private:
   using Hostages = Vector<std::unique_ptr<CudaWorkspace>>;
   enum class Answer { done, ended };
-  static constexpr std::size_t answers_at = 128, table_at = 256, fault_bytes = 256;  // each in lines of its own
+  static constexpr std::size_t answers_at = 128, table_at = 256;  // in the mailbox, each in lines of its own
+  static_assert(sizeof(codegen::CudaMail) <= answers_at && answers_at + sizeof(codegen::CudaAnswers) <= table_at);
 
   /// With the last handle. If the kernel does not end, what it uses stays until it has.
   static void let_go(CudaResident* resident) {
@@ -261,7 +262,7 @@ class CudaResident final : public CudaDevice::Occupant {
   /// `what`: how many groups take part, and whether the letter has moved; 0 ends the kernel.
   void post(std::uint64_t what) {
     ++number_;
-    __atomic_store_n(&mail().posted, number_ << 16 | what, __ATOMIC_RELEASE);
+    __atomic_store_n(&mail().posted, number_ << codegen::cuda_number_at | what, __ATOMIC_RELEASE);
   }
 
   /// Until the kernel has served a number, or has ended before. Looks again and again at first, as calls take some tens
@@ -346,11 +347,8 @@ class CudaResident final : public CudaDevice::Occupant {
     service.mail = at(mailbox_.data()), service.answers = at(mailbox_.data() + answers_at);
     service.last = last, service.launch = launches_ + 1;
     service.idle_ns = std::uint64_t(options_.idle_ms * 1e6), service.life_ns = std::uint64_t(options_.life_ms * 1e6);
-    void* parameters[] = {&service};
     LaunchAttributes attributes;
-    const jit::cuda::LaunchConfig config = launch_config(code, std::size_t(groups_), stream_, attributes, true);
-    device_->call("a kernel's launch",
-                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function_, parameters, nullptr); });
+    launch_kernel(*device_, function_, launch_config(code, std::size_t(groups_), stream_, attributes, true), service);
     launch_ = ++launches_;
   }
 

@@ -50,9 +50,6 @@ class CudaTableRun {
   }
 
  private:
-  static constexpr std::size_t alignment = 256;
-  static std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
   /// Finds memory for all buffers; `pointers`: a group's part of a call, without arrays (`codegen::cuda_parts`).
   void place(const Vector<std::shared_ptr<const CudaBlock>>& weights, Vector<jit::CudaPointer>& pointers) {
     const codegen::CudaPart part(program_);
@@ -91,17 +88,14 @@ class CudaTableRun {
   void run(const CudaExecutable& code, jit::CudaHandle function, const Vector<jit::CudaPointer>& pointers) const {
     const std::size_t words = std::size_t(codegen::cuda_barrier_words(code.text.barrier, int(blocks_))) * 8;
     const std::shared_ptr<CudaBlock> part = zeros(aligned(pointers.size() * sizeof(jit::CudaPointer))),
-                                     barrier = zeros(alignment + words);
+                                     barrier = zeros(fault_bytes + words);
     device_->call("a copy of a table's words", [&](const jit::CudaDriver& d) {
       return d.MemcpyHtoDAsync(part->at(), pointers.data(), pointers.size() * sizeof(jit::CudaPointer), stream_);
     });
     codegen::CudaLaunch launch;
-    launch.call = part->at(), launch.words = barrier->at() + alignment, launch.fault = barrier->at();
-    void* parameters[] = {&launch};
+    launch.call = part->at(), launch.words = barrier->at() + fault_bytes, launch.fault = barrier->at();
     LaunchAttributes attributes;
-    const jit::cuda::LaunchConfig config = launch_config(code, 1, stream_, attributes);
-    device_->call("a kernel's launch",
-                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+    launch_kernel(*device_, function, launch_config(code, 1, stream_, attributes), launch);
     device_->call("the making of tables", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(stream_); });
   }
 

@@ -140,7 +140,6 @@ class CudaWorkspace {
     for (std::size_t r = 0; r < begin.size(); ++r)
       if (begin[r] * std::int64_t(words) != std::int64_t(r) * what.stride)
         throw Error(Code::internal, "a state's rows do not lie at even distances");
-    void* parameters[] = {&what};
     jit::cuda::LaunchConfig config{};
     config.grid[0] = unsigned(num_roots_), config.grid[1] = config.grid[2] = 1;
     config.block[0] = unsigned(codegen::cuda_gather_threads), config.block[1] = config.block[2] = 1;
@@ -152,8 +151,7 @@ class CudaWorkspace {
         counters_.bytes_up += bytes;
         send_up(from, bytes, stream);
       }
-      device_->call("a kernel's launch",
-                    [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+      launch_kernel(*device_, function, config, what);
     });
     ++counters_.launches;
   }
@@ -240,7 +238,6 @@ class CudaWorkspace {
   }
 
  private:
-  static constexpr std::size_t alignment = 256, fault_bytes = alignment;
   static constexpr std::size_t line_bytes = 64;  // where arrays begin: there are many small ones
 
   /// Counts, other arrays that go to shared memory, and the rest: what goes there lies together.
@@ -255,7 +252,6 @@ class CudaWorkspace {
         if (rank(link) == wanted) links.push_back(link);
     return links;
   }
-  static std::size_t aligned(std::size_t bytes, std::size_t to = alignment) { return (bytes + to - 1) / to * to; }
 
   void send(jit::CudaHandle function, jit::CudaHandle stream) {
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_copy, stream);
@@ -266,12 +262,10 @@ class CudaWorkspace {
       std::memcpy(launch_.in, staging_.data(), with_launch_);
     else
       send_up(0, upload_bytes_, stream);
-    void* parameters[] = {&launch_};
     LaunchAttributes attributes;
     const jit::cuda::LaunchConfig config = launch_config(*source_->code, num_groups_, stream, attributes);
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::before_kernel, stream);
-    device_->call("a kernel's launch",
-                  [&](const jit::CudaDriver& d) { return d.LaunchKernelEx(&config, function, parameters, nullptr); });
+    launch_kernel(*device_, function, config, launch_);
     if (stopwatch_) stopwatch_->mark(CudaStopwatch::after_kernel, stream);
   }
 
@@ -304,7 +298,7 @@ class CudaWorkspace {
       std::size_t bytes = 0;
       for (std::size_t g = 0; g < num_groups_; ++g)
         bytes += copies * aligned(rows_of(storage, arrays(g)) * storage.row_bytes);
-      grow(tensors_[s], std::max(bytes, alignment));
+      grow(tensors_[s], std::max(bytes, device_alignment));
       jit::CudaPointer at = tensors_[s].at();
       for (std::size_t g = 0; g < num_groups_; ++g) {
         const std::size_t own = aligned(rows_of(storage, arrays(g)) * storage.row_bytes);
@@ -395,7 +389,7 @@ class CudaWorkspace {
     const std::size_t parts = aligned(pointers_.size() * sizeof(jit::CudaPointer), line_bytes);
     std::size_t all = 0, most = 0;
     for (std::size_t g = 0; g < num_groups_; ++g) {
-      std::size_t bytes = aligned(num_rows_of(g) * sizeof(Move), line_bytes);
+      std::size_t bytes = aligned(num_rows_of(g) * sizeof(codegen::CudaMove), line_bytes);
       for (const Link& link : links_) bytes += aligned(array(g, link).bytes + slack_bytes, line_bytes);
       all += bytes, most = std::max(most, bytes);
     }
@@ -435,7 +429,7 @@ class CudaWorkspace {
     grow(staging_, bytes + roots_bytes());
     grow(upload_, bytes + roots_bytes());
   }
-  std::size_t roots_bytes() const { return num_roots_ * sizeof(GatheredRoot); }
+  std::size_t roots_bytes() const { return num_roots_ * sizeof(codegen::CudaGatheredRoot); }
   /// Where a group's part is in what goes up, in bytes.
   std::size_t part_at(std::size_t group) const {
     return way_ == CudaWay::letter ? group * stride_ : part_of(group) * sizeof(jit::CudaPointer);
@@ -443,7 +437,7 @@ class CudaWorkspace {
 
   /// Where each root's rows are, in the order in which the caller gave the roots.
   void write_roots() {
-    GatheredRoot* to = reinterpret_cast<GatheredRoot*>(staging_.data() + roots_at_);
+    auto* to = reinterpret_cast<codegen::CudaGatheredRoot*>(staging_.data() + roots_at_);
     for (std::size_t r = 0; r < num_roots_; ++r) {
       const RootPlace place = place_of_root(r, num_groups_);
       const std::size_t table = part_at(place.group) / sizeof(jit::CudaPointer) + part_.head;
@@ -468,12 +462,13 @@ class CudaWorkspace {
   /// end.
   std::size_t write_rows(std::size_t group, std::size_t begin, std::size_t structure, std::size_t at) {
     const std::size_t before = first_move_[group + 1] - first_move_[group], rows = num_rows_of(group);
-    const std::size_t end = at + aligned(rows * sizeof(Move), line_bytes);
+    const std::size_t end = at + aligned(rows * sizeof(codegen::CudaMove), line_bytes);
     jit::CudaPointer* const head = pointers_.data() + part_of(group);
-    head[0] = begin - part_at(group) + part_of(group) * sizeof head[0];  // from where its part would be in a transfer
-    head[1] = end - begin, head[2] = before | std::uint64_t(rows - before) << 32;
-    head[3] = structure <= INT32_MAX ? structure : 0;
-    Move* to = reinterpret_cast<Move*>(staging_.data() + end) - rows;
+    // From where its part would be in a transfer.
+    head[part_.arrays_at] = begin - part_at(group) + part_of(group) * sizeof head[0];
+    head[part_.arrays_bytes] = end - begin, head[part_.moved_rows] = part_.rows(before, rows - before);
+    head[part_.near_bytes] = structure <= INT32_MAX ? structure : 0;
+    auto* to = reinterpret_cast<codegen::CudaMove*>(staging_.data() + end) - rows;
     for (std::size_t m = 0; m < before; ++m) *to++ = moves_[first_move_[group] + m];
     const StateView& state = first_state();
     const std::uint64_t words = std::uint64_t(state.size) * size_of(state.dtype) / 4;
@@ -491,14 +486,14 @@ class CudaWorkspace {
   }
 
   void check_barrier() {
-    std::int32_t fault[3] = {};
+    codegen::CudaFault fault{};
     const jit::CudaPointer at = words_.at();
     copy_back(CudaTransfers({&at, 1}, sizeof fault),
-              [&](std::size_t, const std::byte* bytes) { std::memcpy(fault, bytes, sizeof fault); });
-    if (!fault[0]) return;
+              [&](std::size_t, const std::byte* bytes) { std::memcpy(&fault, bytes, sizeof fault); });
+    if (!fault.given_up) return;
     clear_words();
-    throw Error(Code::internal, "a barrier was given up: of group " + std::to_string(fault[1]) + " block " +
-                                    std::to_string(fault[2]) + " did not arrive");
+    throw Error(Code::internal, "a barrier was given up: of group " + std::to_string(fault.group) + " block " +
+                                    std::to_string(fault.block) + " did not arrive");
   }
 
   const std::shared_ptr<const CudaSource> source_;
@@ -510,14 +505,8 @@ class CudaWorkspace {
   Vector<std::unique_ptr<Workspace>> groups_;
   Vector<Counts> counts_;
   std::shared_ptr<const CudaWeights> weights_;
-  struct GatheredRoot {
-    std::int32_t table, node;  // as `codegen::CudaGather::roots`
-  };
-  struct Move {
-    std::uint64_t from, to, words;  // as `Rows` in `codegen::cuda_parts`
-  };
   CudaRoots given_roots_;
-  Vector<Move> moves_;
+  Vector<codegen::CudaMove> moves_;
   std::size_t num_groups_ = 0, num_roots_ = 0, upload_bytes_ = 0, roots_at_ = 0;
   std::size_t stride_ = 0;       // of slots of letters
   std::size_t with_launch_ = 0;  // bytes that come with the launch and not in a transfer

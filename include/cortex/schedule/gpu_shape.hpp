@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cortex/base/target.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/access.hpp"
 
@@ -79,7 +80,7 @@ inline int parts_for(const GpuShape& shape, std::int64_t columns) {
   const std::int64_t units = (columns + shape.slice_unit - 1) / shape.slice_unit;
   const std::int64_t slice = (units + shape.blocks - 1) / shape.blocks * shape.slice_unit;
   int parts = 1;
-  while (parts < 32 && 2 * parts * slice <= shape.threads && 2 * parts * 8 <= columns) parts *= 2;
+  while (parts < Gpu::warp && 2 * parts * slice <= shape.threads && 2 * parts * 8 <= columns) parts *= 2;
   return parts;
 }
 
@@ -89,7 +90,7 @@ inline bool weights_fit(const GpuShape& shape, const GpuProblem& problem) {
   const bool tiles = shape.products != DType::f32;
   const int parts = shape.parts ? shape.parts : parts_for(shape, problem.columns);
   const std::int64_t depth = tiles ? TensorTile::depth(shape.products) : parts == 1 ? 1 : quad * parts;
-  const std::int64_t outputs = tiles ? TensorTile::outputs : parts == 1 ? 1 : 32 / parts;
+  const std::int64_t outputs = tiles ? TensorTile::outputs : parts == 1 ? 1 : Gpu::warp / parts;
   const auto padded = [](std::int64_t count, std::int64_t to) { return double((count + to - 1) / to * to); };
   const double columns = double(problem.columns);
   return double(problem.weight_bytes) * (padded(problem.columns, depth) / columns) *
@@ -143,11 +144,11 @@ inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
     refuse_gpu(
         "weights in registers are for threads that multiply them one by one, and tensor cores read them in tiles; take "
         "weights resident, or leave tensor_cores out");
-  if (wish.threads && (!is_power_of_two(wish.threads) || wish.threads < 32 || wish.threads > 1024))
+  if (wish.threads && (!is_power_of_two(wish.threads) || wish.threads < Gpu::warp || wish.threads > 1024))
     refuse_gpu(std::to_string(wish.threads) + " threads a block: it takes a power of two from 32 to 1024");
   if (wish.rows && (!is_power_of_two(wish.rows) || wish.rows > 8))
     refuse_gpu(std::to_string(wish.rows) + " nodes side by side: it takes 1, 2, 4 or 8");
-  if (wish.parts && (!is_power_of_two(wish.parts) || wish.parts > 32))
+  if (wish.parts && (!is_power_of_two(wish.parts) || wish.parts > Gpu::warp))
     refuse_gpu(std::to_string(wish.parts) + " parts of a sum: it takes 1, 2, 4, 8, 16 or 32, threads of one warp");
   if (wish.parts > 8 && wish.tensor_cores != GpuSchedule::TensorCores::off)
     refuse_gpu(std::to_string(wish.parts) +

@@ -123,7 +123,7 @@ class WeightKeeper {
 
   /// Columns side by side as a warp reads them, so that all that a warp reads is in one block.
   static ir::Layout columns_of_a_warp(const Vector<Dim>& dims, int column) {
-    constexpr int warp = 32;
+    constexpr int warp = Gpu::warp;
     const int other = int(dims.size()) - 1 == column ? column - 1 : int(dims.size()) - 1;
     ir::Layout layout;
     layout.axes.push_back({column, 1, warp, 1});

@@ -202,7 +202,7 @@ class ThreadSharer {
     if (parts_ == 1 || !nest_.rows || shape_.weight_registers) return 1;
     const bool rows = of_node_ > 1;
     const int most = rows ? accumulators() / std::min(shape_.rows, parts_) : std::min(4, shape_.accumulators / 4);
-    const std::int64_t columns = slice_of(nest_.loops.back(), shape_).most, fewest = rows ? 1 : 32 / parts_;
+    const std::int64_t columns = slice_of(nest_.loops.back(), shape_).most, fewest = rows ? 1 : Gpu::warp / parts_;
     int wide = columns <= shape_.threads / parts_ ? 4 : 1;
     while (wide > 1 && (wide * gates() > most || columns % wide || columns / wide < fewest)) wide /= 2;
     return wide;
@@ -355,7 +355,7 @@ class ThreadSharer {
 
   /// The first row of a warp, in which all threads take part or none: `apart` groups of threads have a row each.
   ir::Expr first_of_warp(int apart, const ir::Expr& first) const {
-    constexpr int warp = 32;
+    constexpr int warp = Gpu::warp;
     const int group = shape_.threads / apart;
     return group >= warp ? first : thread_ / warp * (warp / group);
   }

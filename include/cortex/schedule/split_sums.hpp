@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -34,7 +35,7 @@ namespace cortex::schedule {
 /// `parts` * 4 further on; of dimension `column` it has index t / parts. So a warp reads 128 neighbours: whole lines of
 /// memory, and of the banks of shared memory each equally often. Edges are padded to whole tiles.
 inline ir::Layout part_layout(const Vector<Dim>& dims, int column, int summed, int parts) {
-  constexpr int warp = 32, own = quad;
+  constexpr int warp = Gpu::warp, own = quad;
   const int columns = warp / parts, all = parts * own;
   ir::Layout layout;
   layout.axes.push_back({summed, 1, own, 1});

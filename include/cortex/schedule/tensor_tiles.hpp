@@ -63,7 +63,7 @@ class TensorTiler {
   }
 
  private:
-  static constexpr int warp = 32;
+  static constexpr int warp = Gpu::warp;
 
   /// How many rows the block has; `begin_` is the first.
   ir::Expr rows() {

@@ -1,8 +1,8 @@
 #define BLOCKS 4
 #define THREADS 64
 #define SPIN_LIMIT 0
-#define BUFFERS 4
-#define OWN_BUFFERS 0
+#define PART_WORDS 8
+#define BARRIER_WORDS 8
 
 // ---- the program ----
 struct Launch {

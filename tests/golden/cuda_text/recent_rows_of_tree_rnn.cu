@@ -1,8 +1,7 @@
 #define BLOCKS 2
 #define THREADS 32
 #define SPIN_LIMIT 0
-#define BUFFERS 16
-#define OWN_BUFFERS 1
+#define PART_WORDS 22
 
 // ---- the program ----
 struct Launch {

@@ -1,8 +1,7 @@
 #define BLOCKS 1
 #define THREADS 32
 #define SPIN_LIMIT 0
-#define BUFFERS 12
-#define OWN_BUFFERS 0
+#define PART_WORDS 16
 
 // ---- the program ----
 struct Launch {
