@@ -136,8 +136,8 @@ TEST_CASE(
     info.slot = slot;
     return Buffer(info);
   };
-  const Buffer id = of_slot("id", slots::field), child = of_slot("child", slots::child),
-               edges = of_slot("edge_begin", slots::edge_begin), h = buffer("h"), t = buffer("t");
+  const Buffer id = of_slot("id", slot_of::field), child = of_slot("child", slot_of::child),
+               edges = of_slot("edge_begin", slot_of::edge_begin), h = buffer("h"), t = buffer("t");
   const auto text = [&](const Expr& index) {
     return text_of(program({id, child, edges, h, t}, set(t, imm(0), at(h, index))));
   };

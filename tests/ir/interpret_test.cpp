@@ -376,20 +376,20 @@ TEST_CASE("index buffers are the linearizer's arrays", "[interpret]") {
                nodes.arrays)
         .at(0);
   };
-  CHECK(value(slots::counts, int(Count::internal)) == 2);
-  CHECK(value(slots::batch_begin, 1) == 1);
-  CHECK(value(slots::batch_length, 0) == 3);
-  CHECK(value(slots::child, 0) == 2);
-  CHECK(value(slots::edge_begin, 2) == 3);
-  CHECK(value(slots::edge_child, 2) == 3);
-  CHECK(value(slots::field, 1) == 7);
+  CHECK(value(slot_of::counts, int(Count::internal)) == 2);
+  CHECK(value(slot_of::batch_begin, 1) == 1);
+  CHECK(value(slot_of::batch_length, 0) == 3);
+  CHECK(value(slot_of::child, 0) == 2);
+  CHECK(value(slot_of::edge_begin, 2) == 3);
+  CHECK(value(slot_of::edge_child, 2) == 3);
+  CHECK(value(slot_of::field, 1) == 7);
 }
 
 TEST_CASE("what lies past the end of an index array may be read but not used as an index", "[interpret]") {
   const auto table = small_forest();
   const test::Linear nodes(table, 1);
   BufferInfo info{"left", DType::i32, {dims::node}, Role::index};
-  info.slot = slots::child;
+  info.slot = slot_of::child;
   const Buffer left(info), h = tensor("h", {dims::node}, Role::state), out = tensor("out", {});
   const Expr past = at(left, {imm(6)});
   CHECK_NOTHROW(run(Program{"p", {out, left}, Store::make(out, {}, Cast::make(DType::f32, past))}, nodes.arrays));

@@ -78,10 +78,10 @@ runtime::Executable sum_executable() {
   e.program.name = "sum";
   e.program.buffers = {ir::Buffer(padded),
                        buffer("Emb", DType::f32, {V, H}, ir::Role::weight, 0),
-                       buffer("counts", DType::i32, {}, ir::Role::index, ir::slots::counts),
-                       buffer("left", DType::i32, {dims::node}, ir::Role::index, ir::slots::child + 0),
-                       buffer("right", DType::i32, {dims::node}, ir::Role::index, ir::slots::child + 1),
-                       buffer("id", DType::i32, {dims::node}, ir::Role::index, ir::slots::field + 0)};
+                       buffer("counts", DType::i32, {}, ir::Role::index, ir::slot_of::counts),
+                       buffer("left", DType::i32, {dims::node}, ir::Role::index, ir::slot_of::child + 0),
+                       buffer("right", DType::i32, {dims::node}, ir::Role::index, ir::slot_of::child + 1),
+                       buffer("id", DType::i32, {dims::node}, ir::Role::index, ir::slot_of::field + 0)};
   e.kernel = &sum_kernel;
   e.weights = {{"Emb", DType::f32, {V, H}}};
   e.states = {{"h", DType::f32, {H}, state_h}};

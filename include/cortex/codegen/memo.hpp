@@ -31,9 +31,9 @@ enum class MadeOf : std::uint8_t {
 /// What a load gives. Of the linearizer's arrays, users reach those alone by which children are counted.
 inline MadeOf made_of(const ir::Load& load) {
   if (!is_int(load.type.dtype)) return MadeOf::indices;
-  if (load.buffer->role != ir::Role::index || load.buffer->slot >= ir::slots::field) return MadeOf::anything;
-  return load.buffer->slot >= ir::slots::edge_begin && load.buffer->slot < ir::slots::edge_child ? MadeOf::counts
-                                                                                                 : MadeOf::indices;
+  if (load.buffer->role != ir::Role::index || load.buffer->slot >= ir::slot_of::field) return MadeOf::anything;
+  return load.buffer->slot >= ir::slot_of::edge_begin && load.buffer->slot < ir::slot_of::edge_child ? MadeOf::counts
+                                                                                                     : MadeOf::indices;
 }
 
 /// An operand. It is `fixed` if no store or barrier can make a later evaluation give another value.

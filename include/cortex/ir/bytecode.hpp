@@ -140,7 +140,7 @@ class Compiler {
     for (const Buffer& buffer : program.buffers) declare(buffer);
     out_.num_buffers = int(program.buffers.size());
     stmt(program.body);
-    emit({Opcode::end});
+    put({Opcode::end});
   }
 
   Bytecode take() { return std::move(out_); }
@@ -154,7 +154,7 @@ class Compiler {
 
   // ---- emission ----
 
-  int emit(Instruction instruction) {
+  int put(Instruction instruction) {
     out_.code.push_back(instruction);
     return int(out_.code.size()) - 1;
   }
@@ -170,7 +170,7 @@ class Compiler {
 
   Register result(Opcode op, int lanes, Register a, Register b = 0, Register c = 0) {
     const Register dst = fresh(lanes);
-    emit({op, std::uint16_t(lanes), dst, a, b, c});
+    put({op, std::uint16_t(lanes), dst, a, b, c});
     return dst;
   }
 
@@ -219,7 +219,7 @@ class Compiler {
       case StmtKind::block:
         for (const Stmt& child : s.as<Block>()->stmts) stmt(child);
         return;
-      case StmtKind::barrier: return void(emit({Opcode::barrier}));
+      case StmtKind::barrier: return void(put({Opcode::barrier}));
       case StmtKind::mma:
       case StmtKind::join:
         throw Error(Code::internal, "the interpreter has no warps, whose threads hold parts of a tile");
@@ -246,10 +246,10 @@ class Compiler {
     scoped(false, [&] { extent = expr(n.extent); });
     const Register var = fresh(2);
     const bool shared = n.loop == ForKind::parallel;
-    const int head = emit({shared ? Opcode::share : Opcode::loop, 1, var, extent, Register(n.piece)});
+    const int head = put({shared ? Opcode::share : Opcode::loop, 1, var, extent, Register(n.piece)});
     bind(n.var, var);
     stmt(n.body);
-    emit({Opcode::next, 1, var, 0, 0, head + 1});
+    put({Opcode::next, 1, var, 0, 0, head + 1});
     land(head);
   }
 
@@ -260,16 +260,16 @@ class Compiler {
     const Register value = expr(n.value);
     if (n.value.lanes() != 1 && n.value.lanes() != lanes)
       fail("a store of another number of lanes to '" + n.buffer->name + "'");
-    emit({Opcode::store, std::uint16_t(lanes), value, place, n.value.lanes() == 1});
+    put({Opcode::store, std::uint16_t(lanes), value, place, n.value.lanes() == 1});
   }
 
   void branch(const If& n) {
     Register condition = 0;
     scoped(false, [&] { condition = expr(n.condition); });
-    const int skip = emit({Opcode::jump_unless, 1, 0, condition});
+    const int skip = put({Opcode::jump_unless, 1, 0, condition});
     scoped(true, [&] { stmt(n.then_body); });
     if (!n.else_body) return land(skip);
-    const int leave = emit({Opcode::jump});
+    const int leave = put({Opcode::jump});
     land(skip);
     scoped(true, [&] { stmt(n.else_body); });
     land(leave);
@@ -284,7 +284,7 @@ class Compiler {
     out_.locals.push_back({begin, size});
     local_top_ += size;
     out_.local_size = std::max(out_.local_size, local_top_);
-    emit({Opcode::forget, 1, 0, number - out_.num_buffers});
+    put({Opcode::forget, 1, 0, number - out_.num_buffers});
     stmt(n.body);
     local_top_ = begin;
     numbers_.erase(n.buffer.id());
@@ -386,9 +386,9 @@ class Compiler {
 
   Register shortcut(const Binary& n) {
     const Register dst = fresh(1), a = expr(n.a);
-    emit({Opcode::copy, 1, dst, a});
-    const int skip = emit({n.op == BinaryOp::logical_and ? Opcode::jump_unless : Opcode::jump_if, 1, 0, a});
-    scoped(true, [&] { emit({Opcode::copy, 1, dst, expr(n.b)}); });
+    put({Opcode::copy, 1, dst, a});
+    const int skip = put({n.op == BinaryOp::logical_and ? Opcode::jump_unless : Opcode::jump_if, 1, 0, a});
+    scoped(true, [&] { put({Opcode::copy, 1, dst, expr(n.b)}); });
     land(skip);
     return dst;
   }
@@ -403,11 +403,11 @@ class Compiler {
     }
     const auto lanes = std::uint16_t(n.type.lanes);
     const Register dst = fresh(n.type.lanes);
-    const int skip = emit({Opcode::jump_unless, 1, 0, condition});
-    scoped(true, [&] { emit({Opcode::copy, lanes, dst, expr(n.then_value)}); });
-    const int leave = emit({Opcode::jump});
+    const int skip = put({Opcode::jump_unless, 1, 0, condition});
+    scoped(true, [&] { put({Opcode::copy, lanes, dst, expr(n.then_value)}); });
+    const int leave = put({Opcode::jump});
     land(skip);
-    scoped(true, [&] { emit({Opcode::copy, lanes, dst, expr(n.else_value)}); });
+    scoped(true, [&] { put({Opcode::copy, lanes, dst, expr(n.else_value)}); });
     land(leave);
     return dst;
   }
@@ -426,14 +426,14 @@ class Compiler {
   Register reduce(const Reduce& n) {
     const Register acc = fresh(n.type.lanes), extent = expr(n.axis.extent), var = fresh(2);
     const auto lanes = std::uint16_t(n.type.lanes);
-    emit({Opcode::broadcast, lanes, acc, constant(identity(n.op))});
-    const int head = emit({Opcode::loop, 1, var, extent});
+    put({Opcode::broadcast, lanes, acc, constant(identity(n.op))});
+    const int head = put({Opcode::loop, 1, var, extent});
     scoped(true, [&] {
       bind(n.axis.var, var);
       constexpr Opcode steps[] = {Opcode::add, Opcode::mul, Opcode::max, Opcode::min};
-      emit({steps[std::size_t(n.op)], lanes, acc, acc, expr(n.body)});
+      put({steps[std::size_t(n.op)], lanes, acc, acc, expr(n.body)});
     });
-    emit({Opcode::next, 1, var, 0, 0, head + 1});
+    put({Opcode::next, 1, var, 0, 0, head + 1});
     land(head);
     return acc;
   }

@@ -367,30 +367,31 @@ class LogicalRun {
 
   vm::Binding index_binding(const Buffer& buffer) const {
     const int slot = buffer->slot;
-    if (slot == slots::counts) return ints(counts_.data(), std::int64_t(counts_.size()));
-    if (slot == slots::computes) return ints(ones_.data(), std::int64_t(ones_.size()));
-    if (slot == slots::batch_begin) return ints(env_.batch_begin, env_.num_batches);
-    if (slot == slots::batch_length) return ints(env_.batch_length, env_.num_batches);
-    if (slot == slots::part_begin) return ints(env_.part_begin, std::int64_t(env_.num_batches) * env_.num_parts);
-    if (slot == slots::part_length) return ints(env_.part_length, std::int64_t(env_.num_batches) * env_.num_parts);
-    if (slot == slots::root) return ints(env_.root, env_.num_roots);
+    if (slot == slot_of::counts) return ints(counts_.data(), std::int64_t(counts_.size()));
+    if (slot == slot_of::computes) return ints(ones_.data(), std::int64_t(ones_.size()));
+    if (slot == slot_of::batch_begin) return ints(env_.batch_begin, env_.num_batches);
+    if (slot == slot_of::batch_length) return ints(env_.batch_length, env_.num_batches);
+    if (slot == slot_of::part_begin) return ints(env_.part_begin, std::int64_t(env_.num_batches) * env_.num_parts);
+    if (slot == slot_of::part_length) return ints(env_.part_length, std::int64_t(env_.num_batches) * env_.num_parts);
+    if (slot == slot_of::root) return ints(env_.root, env_.num_roots);
     const vm::SubtreeArrays& sub = env_.subtrees;
-    if (slot == slots::group_begin) return ints(sub.group_begin, sub.num_groups + std::int64_t(1));
-    if (slot == slots::group_node) return ints(sub.group_node, sub.group_begin ? sub.group_begin[sub.num_groups] : 0);
-    if (slot == slots::inner_begin) return ints(sub.inner_begin, env_.num_internal + std::int64_t(1));
-    if (slot == slots::inner_child)
+    if (slot == slot_of::group_begin) return ints(sub.group_begin, sub.num_groups + std::int64_t(1));
+    if (slot == slot_of::group_node) return ints(sub.group_node, sub.group_begin ? sub.group_begin[sub.num_groups] : 0);
+    if (slot == slot_of::inner_begin) return ints(sub.inner_begin, env_.num_internal + std::int64_t(1));
+    if (slot == slot_of::inner_child)
       return ints(sub.inner_child, sub.inner_begin ? sub.inner_begin[env_.num_internal] : 0);
-    if (slot >= slots::field) return field_binding(buffer);
-    if (slot >= slots::edge_child)
-      return ints(edges(slot - slots::edge_child).child, edges(slot - slots::edge_child).num_edges);
-    if (slot >= slots::edge_begin) return ints(edges(slot - slots::edge_begin).begin, env_.num_nodes + std::int64_t(1));
-    if (slot >= slots::child && env_.child) return ints(env_.child(slot - slots::child), env_.num_nodes);
+    if (slot >= slot_of::field) return field_binding(buffer);
+    if (slot >= slot_of::edge_child)
+      return ints(edges(slot - slot_of::edge_child).child, edges(slot - slot_of::edge_child).num_edges);
+    if (slot >= slot_of::edge_begin)
+      return ints(edges(slot - slot_of::edge_begin).begin, env_.num_nodes + std::int64_t(1));
+    if (slot >= slot_of::child && env_.child) return ints(env_.child(slot - slot_of::child), env_.num_nodes);
     fail("'" + buffer->name + "' is no array of the linearizer");
   }
 
   vm::Binding field_binding(const Buffer& buffer) const {
     if (!env_.field) fail("the structure has no fields");
-    const FieldRows rows = env_.field(buffer->role == Role::index ? buffer->slot - slots::field : buffer->slot);
+    const FieldRows rows = env_.field(buffer->role == Role::index ? buffer->slot - slot_of::field : buffer->slot);
     vm::Binding result{buffer->dtype, const_cast<void*>(rows.data), {env_.num_nodes}, {rows.stride}};
     result.writable = false;
     if (flat()) {

@@ -18,7 +18,7 @@ enum class Level : std::uint8_t {
 
 /// Nests whose results at a node follow from some of its integer fields alone, or, `once`, from the weights alone. A
 /// call need not run them if it finds the results in tables: with `counts` of their rows multiplied by
-/// `slots::computes`[number of the tabulation], 0 or 1, they run or do not.
+/// `slot_of::computes`[number of the tabulation], 0 or 1, they run or do not.
 struct Tabulation {
   enum class Rows : std::uint8_t { once, all, leaves, internal };
   /// An integer field, and the dimensions of weights that it indexes: its values lie below the least of their extents.
@@ -71,7 +71,7 @@ inline int index_of(const Program& program, const Buffer& buffer) {
 enum class Count : std::uint8_t { nodes, internal, batches, roots, groups, child_step, size };
 
 /// The role-index buffers' slots. Arrays of accessor `a` have slot base + a.
-namespace slots {
+namespace slot_of {
 inline constexpr int counts = 0;         // [Count::size]
 inline constexpr int batch_begin = 1;    // [num_batches]
 inline constexpr int batch_length = 2;   // [num_batches]
@@ -87,6 +87,9 @@ inline constexpr int child = 1000;       // [num_nodes], per named accessor
 inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
 inline constexpr int edge_child = 3000;  // [num_edges], per container
 inline constexpr int field = 4000;       // [num_nodes] or [num_nodes, stride], integer fields
-}  // namespace slots
+}  // namespace slot_of
+#ifndef slots               // a macro, where Qt has been included
+namespace slots = slot_of;  // the name in codegen/cuda_kernel.hpp
+#endif
 
 }  // namespace cortex::ir

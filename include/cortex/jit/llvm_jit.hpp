@@ -157,7 +157,7 @@ class LlvmModule {
   }
 
   /// The module as an object file or as assembly.
-  llvm::Buffer emit(LLVMCodeGenFileType type) {
+  llvm::Buffer generate(LLVMCodeGenFileType type) {
     LLVMMemoryBufferRef object = nullptr;
     char* message = nullptr;
     const bool failed = LLVMTargetMachineEmitToMemoryBuffer(machine_.get(), module_.get(), type, &message, &object);
@@ -253,7 +253,7 @@ inline Part compile_part(const std::string& text, const Target& target, const Ll
   part.parse_ms = watch.lap();
   module.optimize();
   part.optimize_ms = watch.lap();
-  const llvm::Buffer object = module.emit(LLVMObjectFile);
+  const llvm::Buffer object = module.generate(LLVMObjectFile);
   part.object.assign(LLVMGetBufferStart(object.get()), LLVMGetBufferSize(object.get()));
   part.emit_ms = watch.lap();
   cache.keep(key, part.object);
@@ -395,7 +395,7 @@ inline std::string to_assembly(const std::string& text, const Target& target, co
   detail::LlvmModule module(text, target, options);
   module.parse();
   module.optimize();
-  const llvm::Buffer assembly = module.emit(LLVMAssemblyFile);
+  const llvm::Buffer assembly = module.generate(LLVMAssemblyFile);
   return std::string(LLVMGetBufferStart(assembly.get()), LLVMGetBufferSize(assembly.get()));
 }
 

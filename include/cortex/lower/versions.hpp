@@ -98,7 +98,7 @@ class VersionBuilder {
     for (const ra::State& state : graph_.states)
       if (state.recursion == recursion_) define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
     Vector<Definition> definitions;
-    for (std::size_t op = 0; op < graph_.ops.size(); ++op) emit(int(op), definitions);
+    for (std::size_t op = 0; op < graph_.ops.size(); ++op) add_definition(int(op), definitions);
     return definitions;
   }
 
@@ -172,7 +172,7 @@ class VersionBuilder {
 
   /// The operator's definition goes to the first buffer that takes its value under the same condition as the operator
   /// is needed, else to its own; the other takers get copies.
-  void emit(int i, Vector<Definition>& out) {
+  void add_definition(int i, Vector<Definition>& out) {
     const Use& use = uses_[std::size_t(i)];
     if (!use.ways.any() || op(i).kind == ra::OpKind::input) return;
     const ir::Expr guard = use.ways.condition();

@@ -70,32 +70,32 @@ class BoundsChecker final : ScopeWalk {
           data |= of_any_structure ? structure : call.uf.kind == ir::UfKind::field;
         },
         [&](const ir::Load& load) {
-          data |= load.buffer->role == ir::Role::index && (of_any_structure || load.buffer->slot >= ir::slots::field);
+          data |= load.buffer->role == ir::Role::index && (of_any_structure || load.buffer->slot >= ir::slot_of::field);
         });
     return data;
   }
 
   /// The extent of an array that `resolve_structure` has put in the place of a function.
   Linear array_extent(const ir::BufferInfo& buffer, std::size_t d) {
-    namespace slots = ir::slots;
+    namespace slot_of = ir::slot_of;
     const auto is = [&](Symbol symbol) { return atoms().form(symbol); };
     if (d > 0) return buffer.dims[d].extent();
     const int slot = buffer.slot;
-    if (slot == slots::counts) return std::int64_t(ir::Count::size);
-    if (slot <= slots::batch_length) return is(Symbol::num_batches);
-    if (slot <= slots::part_length) return is(Symbol::num_batches).times(scope().known().parts);
-    if (slot == slots::root) return is(Symbol::num_roots);
-    if (slot == slots::group_begin) return is(Symbol::num_groups) + 1;
-    if (slot == slots::group_node) return atoms().form(Symbol::group_begin, {is(Symbol::num_groups)});
-    if (slot == slots::inner_begin) return is(Symbol::num_internal) + 1;
-    if (slot == slots::inner_child) return atoms().form(Symbol::inner_begin, {is(Symbol::num_internal)});
-    if (slot == slots::computes) return INT32_MAX;  // a constant index, as many as the program has tabulations
-    if (slot >= slots::field) return is(Symbol::num_nodes);
-    if (slot >= slots::edge_child)
+    if (slot == slot_of::counts) return std::int64_t(ir::Count::size);
+    if (slot <= slot_of::batch_length) return is(Symbol::num_batches);
+    if (slot <= slot_of::part_length) return is(Symbol::num_batches).times(scope().known().parts);
+    if (slot == slot_of::root) return is(Symbol::num_roots);
+    if (slot == slot_of::group_begin) return is(Symbol::num_groups) + 1;
+    if (slot == slot_of::group_node) return atoms().form(Symbol::group_begin, {is(Symbol::num_groups)});
+    if (slot == slot_of::inner_begin) return is(Symbol::num_internal) + 1;
+    if (slot == slot_of::inner_child) return atoms().form(Symbol::inner_begin, {is(Symbol::num_internal)});
+    if (slot == slot_of::computes) return INT32_MAX;  // a constant index, as many as the program has tabulations
+    if (slot >= slot_of::field) return is(Symbol::num_nodes);
+    if (slot >= slot_of::edge_child)
       // One more: where a child is absent, element 0 is read in its place and thrown away, of an array that may be read
       // past its end (structure/arrays.hpp).
-      return atoms().form(Symbol::edge_begin, slot - slots::edge_child, {is(Symbol::num_nodes)}) + 1;
-    return is(Symbol::num_nodes) + (slot >= slots::edge_begin ? 1 : 0);
+      return atoms().form(Symbol::edge_begin, slot - slot_of::edge_child, {is(Symbol::num_nodes)}) + 1;
+    return is(Symbol::num_nodes) + (slot >= slot_of::edge_begin ? 1 : 0);
   }
 
   /// What `resolve_structure` reads for the function, held against the arrays.

@@ -257,8 +257,8 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
 
 /// An element of the linearizer's array `slot`, which `resolve_structure` has put in the place of a function.
 inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
-  namespace slots = ir::slots;
-  if (slot == slots::counts && a.size() == 1 && a[0].is_constant()) {
+  namespace slot_of = ir::slot_of;
+  if (slot == slot_of::counts && a.size() == 1 && a[0].is_constant()) {
     constexpr Symbol counts[] = {Symbol::num_nodes, Symbol::num_internal, Symbol::num_batches,
                                  Symbol::num_roots, Symbol::num_groups,   Symbol::child_step};
     static_assert(std::size(counts) == std::size_t(ir::Count::size));
@@ -268,13 +268,13 @@ inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
   constexpr Symbol arrays[] = {Symbol::batch_begin, Symbol::batch_length, Symbol::part_begin,
                                Symbol::part_length, Symbol::root,         Symbol::group_begin,
                                Symbol::group_node,  Symbol::inner_begin,  Symbol::inner_child};
-  if (slot >= slots::batch_begin && slot <= slots::inner_child)
-    return atoms.form(arrays[std::size_t(slot - slots::batch_begin)], a);
-  if (slot == slots::computes) return 1;  // else there are no rows, and nothing to say of them
-  if (slot >= slots::field) return atoms.form(Symbol::field, slot - slots::field, a);
-  if (slot >= slots::edge_child) return atoms.form(Symbol::edge_child, slot - slots::edge_child, a);
-  if (slot >= slots::edge_begin) return atoms.form(Symbol::edge_begin, slot - slots::edge_begin, a);
-  if (slot >= slots::child) return atoms.form(Symbol::child, slot - slots::child, a);
+  if (slot >= slot_of::batch_begin && slot <= slot_of::inner_child)
+    return atoms.form(arrays[std::size_t(slot - slot_of::batch_begin)], a);
+  if (slot == slot_of::computes) return 1;  // else there are no rows, and nothing to say of them
+  if (slot >= slot_of::field) return atoms.form(Symbol::field, slot - slot_of::field, a);
+  if (slot >= slot_of::edge_child) return atoms.form(Symbol::edge_child, slot - slot_of::edge_child, a);
+  if (slot >= slot_of::edge_begin) return atoms.form(Symbol::edge_begin, slot - slot_of::edge_begin, a);
+  if (slot >= slot_of::child) return atoms.form(Symbol::child, slot - slot_of::child, a);
   Linear lost;
   lost.lost = true;
   return lost;

@@ -84,11 +84,11 @@ class StructureResolver {
   ir::Expr meaning(const ir::UfCall& call, const Vector<ir::Expr>& a) {
     const int acc = call.uf.accessor;
     switch (call.uf.kind) {
-      case K::child: return read(ir::slots::child + acc, call.uf.name, {a[0]});
+      case K::child: return read(ir::slot_of::child + acc, call.uf.name, {a[0]});
       case K::kth_child: return kth_child(acc, a[0], a[1]);
       case K::num_children: return edge_begin(acc, a[0] + 1) - edge_begin(acc, a[0]);
       case K::field:
-        return read(ir::slots::field + acc, call.uf.name, a,
+        return read(ir::slot_of::field + acc, call.uf.name, a,
                     a.size() == 2 ? field_components_.at(std::size_t(acc)) : 1);
       case K::is_leaf: return ir::binary(ir::BinaryOp::ge, a[0], count(ir::Count::internal));
       case K::num_nodes: return computed(acc, count(ir::Count::nodes));
@@ -102,23 +102,23 @@ class StructureResolver {
       case K::leaf_node: return count(ir::Count::internal) + a[0];
       case K::sequence_node: return count(ir::Count::nodes) - 1 - a[0];
       case K::internal_sequence_node: return count(ir::Count::internal) - 1 - a[0];
-      case K::batch_node: return read(ir::slots::batch_begin, "batch_begin", {a[0]}) + a[1];
-      case K::batch_length: return read(ir::slots::batch_length, "batch_length", {a[0]});
-      case K::internal_batch_node: return read(ir::slots::batch_begin, "batch_begin", {a[0] + 1}) + a[1];
-      case K::internal_batch_length: return read(ir::slots::batch_length, "batch_length", {a[0] + 1});
+      case K::batch_node: return read(ir::slot_of::batch_begin, "batch_begin", {a[0]}) + a[1];
+      case K::batch_length: return read(ir::slot_of::batch_length, "batch_length", {a[0]});
+      case K::internal_batch_node: return read(ir::slot_of::batch_begin, "batch_begin", {a[0] + 1}) + a[1];
+      case K::internal_batch_length: return read(ir::slot_of::batch_length, "batch_length", {a[0] + 1});
       case K::edge: return edge_begin(acc, a[0]) + a[1];
-      case K::edge_child: return read(ir::slots::edge_child + acc, "edge_child", {a[0]});
+      case K::edge_child: return read(ir::slot_of::edge_child + acc, "edge_child", {a[0]});
       case K::span_edges: return edge_begin(acc, a[0] + a[1]) - edge_begin(acc, a[0]);
       case K::downward_node: return a[0];
       case K::num_roots: return count(ir::Count::roots);
-      case K::root_node: return read(ir::slots::root, "root", {a[0]});
-      case K::part_node: return read(ir::slots::part_begin, "part_begin", {a[0]}) + a[1];
+      case K::root_node: return read(ir::slot_of::root, "root", {a[0]});
+      case K::part_node: return read(ir::slot_of::part_begin, "part_begin", {a[0]}) + a[1];
       case K::num_groups: return count(ir::Count::groups);
       case K::group_length: return group_begin(a[0] + 1) - group_begin(a[0]);
-      case K::group_node: return read(ir::slots::group_node, "group_node", {group_begin(a[0]) + a[1]});
+      case K::group_node: return read(ir::slot_of::group_node, "group_node", {group_begin(a[0]) + a[1]});
       case K::num_inner: return inner_begin(a[0] + 1) - inner_begin(a[0]);
-      case K::inner_child: return read(ir::slots::inner_child, "inner_child", {inner_begin(a[0]) + a[1]});
-      case K::part_length: return read(ir::slots::part_length, "part_length", {a[0]});
+      case K::inner_child: return read(ir::slot_of::inner_child, "inner_child", {inner_begin(a[0]) + a[1]});
+      case K::part_length: return read(ir::slot_of::part_length, "part_length", {a[0]});
       case K::worker:
       case K::num_workers:
       case K::thread: return ir::handle_of(call);
@@ -131,7 +131,7 @@ class StructureResolver {
   ir::Expr kth_child(int container, const ir::Expr& node, const ir::Expr& k) {
     const ir::Expr begin = edge_begin(container, node);
     const auto child_at = [&](const ir::Expr& edge) {
-      return read(ir::slots::edge_child + container, "edge_child", {edge});
+      return read(ir::slot_of::edge_child + container, "edge_child", {edge});
     };
     const auto loop = kids_.find(k.get());
     if (loop != kids_.end() && loop->second.container == container && ir::equal(loop->second.node, node))
@@ -144,16 +144,16 @@ class StructureResolver {
   }
 
   ir::Expr edge_begin(int container, ir::Expr node) {
-    return read(ir::slots::edge_begin + container, "edge_begin", {std::move(node)});
+    return read(ir::slot_of::edge_begin + container, "edge_begin", {std::move(node)});
   }
-  ir::Expr group_begin(ir::Expr g) { return read(ir::slots::group_begin, "group_begin", {std::move(g)}); }
-  ir::Expr inner_begin(ir::Expr node) { return read(ir::slots::inner_begin, "inner_begin", {std::move(node)}); }
+  ir::Expr group_begin(ir::Expr g) { return read(ir::slot_of::group_begin, "group_begin", {std::move(g)}); }
+  ir::Expr inner_begin(ir::Expr node) { return read(ir::slot_of::inner_begin, "inner_begin", {std::move(node)}); }
   /// How many rows there are, or none where a table has what would be computed for them.
   ir::Expr computed(int tabulation, ir::Expr rows) {
     if (tabulation < 0) return rows;
-    return std::move(rows) * read(ir::slots::computes, "computes", {ir::imm(tabulation)});
+    return std::move(rows) * read(ir::slot_of::computes, "computes", {ir::imm(tabulation)});
   }
-  ir::Expr count(ir::Count which) { return read(ir::slots::counts, "counts", {ir::imm(std::int64_t(which))}); }
+  ir::Expr count(ir::Count which) { return read(ir::slot_of::counts, "counts", {ir::imm(std::int64_t(which))}); }
 
   ir::Expr read(int slot, const std::string& name, Vector<ir::Expr> indices, int components = 1) {
     ir::Buffer buffer;

@@ -156,26 +156,26 @@ class Plan {
 
   Link index_link(int number, const ir::BufferInfo& buffer) const {
     const int slot = buffer.slot;
-    if (slot >= ir::slots::field)
-      return {number, Source::field, position(order.field, slot - ir::slots::field, buffer),
+    if (slot >= ir::slot_of::field)
+      return {number, Source::field, position(order.field, slot - ir::slot_of::field, buffer),
               buffer.dims.size() > 1 ? stride_of(buffer) : 1};
-    if (slot >= ir::slots::edge_child)
-      return {number, Source::edge_child, position(order.children, slot - ir::slots::edge_child, buffer)};
-    if (slot >= ir::slots::edge_begin)
-      return {number, Source::edge_begin, position(order.children, slot - ir::slots::edge_begin, buffer)};
-    if (slot >= ir::slots::child)
-      return {number, Source::child, position(order.child, slot - ir::slots::child, buffer)};
-    if (slot == ir::slots::counts) return {number, Source::counts};
-    if (slot == ir::slots::batch_begin) return {number, Source::batch_begin};
-    if (slot == ir::slots::batch_length) return {number, Source::batch_length};
-    if (slot == ir::slots::part_begin) return {number, Source::part_begin};
-    if (slot == ir::slots::part_length) return {number, Source::part_length};
-    if (slot == ir::slots::root) return {number, Source::root};
-    if (slot == ir::slots::group_begin) return {number, Source::group_begin};
-    if (slot == ir::slots::group_node) return {number, Source::group_node};
-    if (slot == ir::slots::inner_begin) return {number, Source::inner_begin};
-    if (slot == ir::slots::inner_child) return {number, Source::inner_child};
-    if (slot == ir::slots::computes) return {number, Source::computes};
+    if (slot >= ir::slot_of::edge_child)
+      return {number, Source::edge_child, position(order.children, slot - ir::slot_of::edge_child, buffer)};
+    if (slot >= ir::slot_of::edge_begin)
+      return {number, Source::edge_begin, position(order.children, slot - ir::slot_of::edge_begin, buffer)};
+    if (slot >= ir::slot_of::child)
+      return {number, Source::child, position(order.child, slot - ir::slot_of::child, buffer)};
+    if (slot == ir::slot_of::counts) return {number, Source::counts};
+    if (slot == ir::slot_of::batch_begin) return {number, Source::batch_begin};
+    if (slot == ir::slot_of::batch_length) return {number, Source::batch_length};
+    if (slot == ir::slot_of::part_begin) return {number, Source::part_begin};
+    if (slot == ir::slot_of::part_length) return {number, Source::part_length};
+    if (slot == ir::slot_of::root) return {number, Source::root};
+    if (slot == ir::slot_of::group_begin) return {number, Source::group_begin};
+    if (slot == ir::slot_of::group_node) return {number, Source::group_node};
+    if (slot == ir::slot_of::inner_begin) return {number, Source::inner_begin};
+    if (slot == ir::slot_of::inner_child) return {number, Source::inner_child};
+    if (slot == ir::slot_of::computes) return {number, Source::computes};
     fail(buffer, "is an index array that the linearizer does not make");
   }
 

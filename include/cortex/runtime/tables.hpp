@@ -116,16 +116,16 @@ class TableNodes {
     const std::int32_t rows = std::int32_t(rows_);
     const std::int32_t internal = tabulation_.rows == ir::Tabulation::Rows::internal ? rows : 0;
     const int slot = buffer.slot;
-    if (slot >= ir::slots::field) return field_of(buffer, slot - ir::slots::field);
-    if (slot >= ir::slots::edge_child) return array({}, 1, 0);
-    if (slot >= ir::slots::edge_begin) return array({}, rows_ + 1, 0);
-    if (slot >= ir::slots::child) return array({}, rows_, rows);
+    if (slot >= ir::slot_of::field) return field_of(buffer, slot - ir::slot_of::field);
+    if (slot >= ir::slot_of::edge_child) return array({}, 1, 0);
+    if (slot >= ir::slot_of::edge_begin) return array({}, rows_ + 1, 0);
+    if (slot >= ir::slot_of::child) return array({}, rows_, rows);
     switch (slot) {
-      case ir::slots::counts: return array({rows, internal, 1}, std::int64_t(ir::Count::size), 0);
-      case ir::slots::batch_begin: return array({internal}, 1, 0);
-      case ir::slots::batch_length: return array({rows - internal}, 1, 0);
-      case ir::slots::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
-      case ir::slots::inner_begin: return array({}, rows_ + 1, 0);
+      case ir::slot_of::counts: return array({rows, internal, 1}, std::int64_t(ir::Count::size), 0);
+      case ir::slot_of::batch_begin: return array({internal}, 1, 0);
+      case ir::slot_of::batch_length: return array({rows - internal}, 1, 0);
+      case ir::slot_of::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
+      case ir::slot_of::inner_begin: return array({}, rows_ + 1, 0);
       default: return array({}, std::max(program_.parts, 1), 0);  // parts, roots, subtrees: none
     }
   }

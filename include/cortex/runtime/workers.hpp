@@ -135,9 +135,10 @@ class Workers {
     const std::int64_t unmet = take_part(job, 0, asleep), end = now_ns(), met_asleep = asleep;
     const std::int64_t spin = std::max(unmet, runtime::spin_ns_after(end - start));
     for (int w = 1; w < job.num_workers; ++w)
-      job.slots[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; }, spin, asleep);
+      job.slot_of[std::size_t(w)]->state.wait([](std::uint32_t state) { return state == waiting; }, spin, asleep);
     // All are done before the first is free: one that has failed signals through the others' lines.
-    for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->taken.store(false, std::memory_order_release);
+    for (int w = 1; w < job.num_workers; ++w)
+      job.slot_of[std::size_t(w)]->taken.store(false, std::memory_order_release);
     if (job.error) [[unlikely]]
       std::rethrow_exception(job.error);
     if (job.num_workers > 1) note_call(end, end - start);
@@ -161,7 +162,7 @@ class Workers {
     std::exception_ptr error;   // of the first worker that failed
     runtime::BarrierLine line;  // the caller's
     std::array<runtime::BarrierLine*, runtime::max_call_workers> lines;
-    std::array<Slot*, runtime::max_call_workers> slots;
+    std::array<Slot*, runtime::max_call_workers> slot_of;
   };
 
   /// A thread and what it shares with the caller that has taken it. Only that caller writes `job`, `worker` and
@@ -221,7 +222,7 @@ class Workers {
       slot.job = &job;
       slot.line.reset();
       job.lines[std::size_t(slot.worker)] = &slot.line;
-      job.slots[std::size_t(slot.worker)] = &slot;
+      job.slot_of[std::size_t(slot.worker)] = &slot;
     }
   }
 
@@ -234,13 +235,13 @@ class Workers {
   void begin(Job& job) {
     int sleepers = 0, cpus = runtime::max_call_workers;
     for (int w = 1; w < job.num_workers && placement_ == Placement::anywhere; ++w) {
-      Slot& slot = *job.slots[std::size_t(w)];
+      Slot& slot = *job.slot_of[std::size_t(w)];
       if (!slot.state.has_sleeper()) continue;
       ++sleepers;
       cpus = std::min(cpus, slot.wake_elsewhere.keep_off(slot.thread));
     }
     if (sleepers > 0 && job.num_workers - 1 <= cpus) job.first_spin = runtime::wake_spin_ns;
-    for (int w = 1; w < job.num_workers; ++w) job.slots[std::size_t(w)]->state.set(running);
+    for (int w = 1; w < job.num_workers; ++w) job.slot_of[std::size_t(w)]->state.set(running);
   }
 
   /// Returns how long the worker would have spun at the next barrier, and adds what it slept at others.

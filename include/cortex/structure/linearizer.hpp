@@ -263,7 +263,7 @@ class Linearizer {
     constexpr std::int32_t distance = 8;
     const std::int32_t ahead = place + distance < tail ? place + distance : place;
     __builtin_prefetch(tape.node[ahead]);
-    __builtin_prefetch(tape.table.slots + tape.table.home(tape.node[ahead]), 1);
+    __builtin_prefetch(tape.table.entries + tape.table.home(tape.node[ahead]), 1);
   }
 
   [[gnu::noinline]] static void note_repeat(WalkState& walk, std::int32_t place, std::int32_t original) {

@@ -72,7 +72,7 @@ class Block {
 /// A view of the hash table from node to place, held in registers during the walk. A slot holds (stamp << 32 | place)
 /// and counts as empty unless its stamp is the current one, so no call has to clear what the calls before it wrote.
 struct Probe {
-  std::uint64_t* slots = nullptr;
+  std::uint64_t* entries = nullptr;
   std::uint64_t stamp = 0;
   std::uint32_t mask = 0;
   int shift = 63;
@@ -85,9 +85,9 @@ struct Probe {
   /// Enters a node at `place` and returns 0; if the node is there already, returns its place.
   std::int32_t insert(const void* node, std::int32_t place, const void* const* nodes) const {
     for (std::uint32_t at = home(node);; at = (at + 1) & mask) {
-      const std::uint64_t slot = slots[at];
+      const std::uint64_t slot = entries[at];
       if ((slot >> 32) != stamp) {
-        slots[at] = stamp << 32 | std::uint32_t(place);
+        entries[at] = stamp << 32 | std::uint32_t(place);
         return 0;
       }
       if (nodes[std::uint32_t(slot)] == node) return std::int32_t(std::uint32_t(slot));
@@ -97,7 +97,7 @@ struct Probe {
   /// The place of a node, or 0.
   std::int32_t find(const void* node, const void* const* nodes) const {
     for (std::uint32_t at = home(node);; at = (at + 1) & mask) {
-      const std::uint64_t slot = slots[at];
+      const std::uint64_t slot = entries[at];
       if ((slot >> 32) != stamp) return 0;
       if (nodes[std::uint32_t(slot)] == node) return std::int32_t(std::uint32_t(slot));
     }
@@ -118,7 +118,7 @@ struct WalkState {
   Block<std::int32_t> parent;       // [place] place of the node it was reached from; 0 for roots; never decreases
   Vector<Block<std::int32_t>> row;  // [named child][place]: its place or 0; then per container: first place, count
   Block<Repeat> repeat;
-  Block<std::uint64_t> slots;
+  Block<std::uint64_t> entries;
   std::int32_t tail = 1;  // one past the last place
   std::int32_t num_roots = 0;
   std::int32_t num_repeats = 0;
@@ -140,7 +140,7 @@ struct WalkState {
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
   Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
   Block<std::uint64_t> hash;                                            // [place], likewise
-  Block<std::uint64_t> value_slots;                                     // from hash to place, as `slots`
+  Block<std::uint64_t> value_slots;                                     // from hash to place, as `entries`
   std::uint32_t value_stamp = 0;
 
   // What `arrays` points to.
@@ -154,7 +154,7 @@ struct WalkState {
   Arrays arrays;
 
   Probe probe() const {
-    return {slots.data(), stamp, std::uint32_t((std::uint64_t(1) << table_bits) - 1), 64 - table_bits};
+    return {entries.data(), stamp, std::uint32_t((std::uint64_t(1) << table_bits) - 1), 64 - table_bits};
   }
 
   /// Forgets the last run and makes the lists as long as the accessor set needs.
@@ -204,7 +204,7 @@ struct WalkState {
     const auto add_all = [&](const auto& blocks) {
       for (const auto& block : blocks) add(block);
     };
-    add(node), add(parent), add_all(row), add(repeat), add(slots);
+    add(node), add(parent), add_all(row), add(repeat), add(entries);
     add(height), add(number), add(order), add(cursor), add(cursor_end), add(room);
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
     add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
@@ -227,9 +227,9 @@ struct WalkState {
     while (bits < 32 && (std::int64_t(1) << bits) < wanted * slots_per_place) ++bits;
     if (entered > 0 && bits <= table_bits) return;
     table_bits = bits;
-    slots.reserve(std::size_t(1) << bits);
+    entries.reserve(std::size_t(1) << bits);
     if (++stamp == 0) {  // after 2^32 calls a stale slot could look current
-      std::memset(slots.data(), 0, slots.capacity() * sizeof(std::uint64_t));
+      std::memset(entries.data(), 0, entries.capacity() * sizeof(std::uint64_t));
       stamp = 1;
     }
     const Probe table = probe();
