@@ -10,7 +10,7 @@ set -u
 . "$1"
 mkdir -p "$2" || exit 1
 export CXX
-export FLAGS="${header_only[*]} -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror"
+export FLAGS="${header_only[*]} -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Werror"
 export COMMON=cortex/ir/mutate.hpp
 export PRECOMPILED=$2/common.hpp
 printf '#include "%s"\n' "$COMMON" >"$PRECOMPILED"

@@ -38,7 +38,7 @@ inline std::string cuda_int(std::int64_t value, DType type) {
 /// The shortest usual spelling that gives exactly the value back.
 inline std::string cuda_float(double value, DType type) {
   const bool narrow = type == DType::f32;
-  if (narrow) value = float(value);
+  if (narrow) value = double(float(value));
   if (std::isnan(value)) return narrow ? "bits_to_real(0x7fc00000)" : "bits_to_real(0x7ff8000000000000ll)";
   if (std::isinf(value)) {
     const std::string bits = narrow ? "bits_to_real(0x7f800000)" : "bits_to_real(0x7ff0000000000000ll)";

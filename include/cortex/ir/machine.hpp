@@ -403,14 +403,14 @@ class Machine {
           uninitialised(access, r, lane);
         return value;
       }
-      case DType::f32: return static_cast<const float*>(binding.data)[offset];
+      case DType::f32: return double(static_cast<const float*>(binding.data)[offset]);
       case DType::i32: return static_cast<const std::int32_t*>(binding.data)[offset];
       case DType::i64: return double(static_cast<const std::int64_t*>(binding.data)[offset]);
       case DType::boolean: return static_cast<const std::uint8_t*>(binding.data)[offset];
-      case DType::bf16: return from_bf16(static_cast<const std::uint16_t*>(binding.data)[offset]);
-      case DType::f16: return from_f16(static_cast<const std::uint16_t*>(binding.data)[offset]);
+      case DType::bf16: return double(from_bf16(static_cast<const std::uint16_t*>(binding.data)[offset]));
+      case DType::f16: return double(from_f16(static_cast<const std::uint16_t*>(binding.data)[offset]));
       case DType::i8: return static_cast<const std::int8_t*>(binding.data)[offset];
-      case DType::tf32: return static_cast<const float*>(binding.data)[offset];
+      case DType::tf32: return double(static_cast<const float*>(binding.data)[offset]);
     }
     return 0;
   }

@@ -69,7 +69,7 @@ inline Vector<float> scales_of(const float* values, const Vector<std::size_t>& c
   }
   Vector<char> exact(count, 1);
   for (std::size_t i = 0; i < channel.size(); ++i) {
-    const double q = double(values[i]) / power[channel[i]];
+    const double q = double(values[i]) / double(power[channel[i]]);
     exact[channel[i]] &= q == std::nearbyint(q) && std::abs(q) <= 127;
   }
   for (std::size_t c = 0; c < count; ++c)
@@ -106,7 +106,7 @@ inline Vector<float> stored_elements(const BufferInfo& buffer, const float* valu
   const Vector<float> scales = detail::scales_of(values, channel, count);
   if (buffer.is_scales) return scales;
   for (std::size_t i = 0; i < size; ++i)
-    result[i] = float(std::clamp(std::nearbyint(double(values[i]) / scales[channel[i]]), -127.0, 127.0));
+    result[i] = float(std::clamp(std::nearbyint(double(values[i]) / double(scales[channel[i]])), -127.0, 127.0));
   return result;
 }
 

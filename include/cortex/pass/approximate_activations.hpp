@@ -50,7 +50,7 @@ inline ir::Expr approximate_exp(ir::Expr x) {
   constexpr float normal_from = -87.3365402f;
   Steps steps;
   x = steps.keep("x", x);
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   // Rounding x / ln 2 - 1/2 rounds down. The exponent stays normal: above, r grows instead until the product overflows;
   // below, the product is not used. A NaN reaches the result by r.
   ir::Expr n = ir::Unary::make(ir::UnaryOp::round, ir::Fma::make(x, c(log2_e), c(-0.5f)));
@@ -72,7 +72,7 @@ inline ir::Expr approximate_sigmoid(ir::Expr x) {
   constexpr float one_from = 32.0f;  // from 17.4 on any does: exp(-x) + 1 is 1
   Steps steps;
   x = steps.keep("x", at_most(steps.keep("x", x), one_from));
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   ir::Expr n = ir::Unary::make(ir::UnaryOp::round, ir::Fma::make(x, c(-log2_e), c(-0.5f)));
   n = steps.keep("n", number_at_most(steps.keep("n", n), 127.0f));
   // The -r of the exponential, which spares negating x: odd coefficients change their sign.

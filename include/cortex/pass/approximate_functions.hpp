@@ -12,7 +12,7 @@ namespace detail {
 
 /// n ln 2 + log(1 + f), f in [-1/3, 1/3] or a rounding beyond.
 inline ir::Expr logarithm_of(Steps& steps, const ir::Expr& n, const ir::Expr& f) {
-  const auto c = [&](float value) { return ir::constant(value, f.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), f.type()); };
   const ir::Expr z = steps.keep("z", f * f);
   const ir::Expr p = polynomial(f, {-0.128916875f, 0.139844358f, -0.121842608f, 0.140058696f, -0.16680488f,
                                     0.200104058f, -0.249997973f, 0.333332151f});
@@ -23,7 +23,7 @@ inline ir::Expr logarithm_of(Steps& steps, const ir::Expr& n, const ir::Expr& f)
 /// `y`, the logarithm of a number that is 0 where `x` is `at`: minus infinity there, NaN below, infinity for infinity.
 inline ir::Expr logarithm_or_limit(const ir::Expr& x, float at, const ir::Expr& y) {
   constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   const ir::Expr finite = ir::Select::make(less(x, c(inf)), y, x);
   const ir::Expr edge = ir::Select::make(ir::binary(ir::BinaryOp::eq, x, c(at)), c(-inf), c(nan));
   return ir::Select::make(less(c(at), x), finite, edge);
@@ -31,7 +31,7 @@ inline ir::Expr logarithm_or_limit(const ir::Expr& x, float at, const ir::Expr& 
 
 /// e^x - 1 = 2^n (e^r - 1) + (2^n - 1), x = n ln 2 + r; +0 for both zeros.
 inline ir::Expr exponential_minus_1(Steps& steps, ir::Expr x) {
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   x = steps.keep("x", at_least(steps.keep("x", x), -25.0f));  // -1 from -17.4 down
   // Half of the result is computed, so that 2^(n - 1) is normal as long as the result is finite. Above, r grows until
   // it overflows. A NaN reaches the result by r.
@@ -46,7 +46,7 @@ inline ir::Expr exponential_minus_1(Steps& steps, ir::Expr x) {
 
 /// sin(r) for |r| up to a little more than pi / 2, with its sign changed where `n` is odd.
 inline ir::Expr sine_of_turns(Steps& steps, ir::Expr r, const ir::Expr& n) {
-  const auto c = [&](float value) { return ir::constant(value, r.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), r.type()); };
   constexpr float reach = 1.6f;  // pi / 2, and what the rounding of n adds; beyond, the argument is too large
   r = steps.keep("r", at_most(steps.keep("r", r), reach));
   r = steps.keep("r", at_least(r, -reach));
@@ -60,7 +60,7 @@ inline ir::Expr sine_of_turns(Steps& steps, ir::Expr r, const ir::Expr& n) {
 
 /// x - n pi. Each product is exact in its sum, and the first two sums are exact where they are small.
 inline ir::Expr less_turns(const ir::Expr& x, const ir::Expr& n) {
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   return ir::Fma::make(n, c(-pi_3), ir::Fma::make(n, c(-pi_2), ir::Fma::make(n, c(-pi_1), x)));
 }
 
@@ -75,7 +75,7 @@ inline constexpr float sine_limit = 131072.0f;
 inline ir::Expr approximate_log(ir::Expr x) {
   using namespace detail;
   require_f32(x);
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   Steps steps;
   x = steps.keep("x", x);
   const ir::Expr tiny = steps.keep("tiny", less(x, c(std::numeric_limits<float>::min())));
@@ -91,7 +91,7 @@ inline ir::Expr approximate_log(ir::Expr x) {
 inline ir::Expr approximate_log1p(ir::Expr x) {
   using namespace detail;
   require_f32(x);
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   Steps steps;
   x = steps.keep("x", x);
   const ir::Expr u = steps.keep("u", x + c(1.0f));
@@ -126,7 +126,7 @@ inline ir::Expr approximate_erf(ir::Expr x) {
   const ir::Expr t = steps.keep("t", ir::Unary::make(ir::UnaryOp::abs, x));
   const ir::Expr p = polynomial(t, {-9.25625227e-06f, 0.00011764117f, -0.000632836542f, 0.00166702701f, -0.00016039575f,
                                     -0.0191530641f, 0.102777831f, 0.636619389f, 1.12837923f});
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   const ir::Expr inside = exponential_minus_1(steps, ir::Unary::make(ir::UnaryOp::neg, t * p));
   const ir::Expr e = steps.keep("e", ir::Select::make(less(c(4.0f), t), c(-1.0f), inside));  // of the other sign
   return steps.in_lets(or_zero(x, ir::Select::make(less(x, c(0.0f)), e, ir::Unary::make(ir::UnaryOp::neg, e))));
@@ -139,7 +139,8 @@ inline ir::Expr approximate_sin(ir::Expr x) {
   require_f32(x);
   Steps steps;
   x = steps.keep("x", x);
-  const ir::Expr n = steps.keep("n", ir::Unary::make(ir::UnaryOp::round, x * ir::constant(one_over_pi, x.type())));
+  const ir::Expr n =
+      steps.keep("n", ir::Unary::make(ir::UnaryOp::round, x * ir::constant(double(one_over_pi), x.type())));
   return steps.in_lets(or_zero(x, sine_of_turns(steps, less_turns(x, n), n)));
 }
 
@@ -148,7 +149,7 @@ inline ir::Expr approximate_sin(ir::Expr x) {
 inline ir::Expr approximate_cos(ir::Expr x) {
   using namespace detail;
   require_f32(x);
-  const auto c = [&](float value) { return ir::constant(value, x.type()); };
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   Steps steps;
   x = steps.keep("x", x);
   const ir::Expr n = steps.keep("n", ir::Unary::make(ir::UnaryOp::round, ir::Fma::make(x, c(one_over_pi), c(-0.5f))));

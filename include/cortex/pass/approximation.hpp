@@ -38,19 +38,19 @@ inline ir::Expr less(const ir::Expr& a, const ir::Expr& b) { return ir::binary(i
 /// The lesser of `x` and `limit`; for NaN, the NaN. Here and below the order of the operands is that of x86's minps and
 /// maxps, which a select becomes: one instruction, where ir's min and max take several.
 inline ir::Expr at_most(const ir::Expr& x, float limit) {
-  const ir::Expr c = ir::constant(limit, x.type());
+  const ir::Expr c = ir::constant(double(limit), x.type());
   return ir::Select::make(less(c, x), c, x);
 }
 
 /// The greater of `x` and `limit`; for NaN, the NaN.
 inline ir::Expr at_least(const ir::Expr& x, float limit) {
-  const ir::Expr c = ir::constant(limit, x.type());
+  const ir::Expr c = ir::constant(double(limit), x.type());
   return ir::Select::make(less(x, c), c, x);
 }
 
 /// The lesser of `x` and `limit`; for NaN, `limit`.
 inline ir::Expr number_at_most(const ir::Expr& x, float limit) {
-  const ir::Expr c = ir::constant(limit, x.type());
+  const ir::Expr c = ir::constant(double(limit), x.type());
   return ir::Select::make(less(x, c), x, c);
 }
 
@@ -63,7 +63,7 @@ inline ir::Expr or_zero(const ir::Expr& x, const ir::Expr& y) {
 inline ir::Expr polynomial(const ir::Expr& x, std::initializer_list<float> coefficients) {
   ir::Expr sum;
   for (const float coefficient : coefficients) {
-    const ir::Expr c = ir::constant(coefficient, x.type());
+    const ir::Expr c = ir::constant(double(coefficient), x.type());
     sum = sum ? ir::Fma::make(sum, x, c) : c;
   }
   return sum;

@@ -64,7 +64,7 @@ class ArraysView final : public NodeView {
     const auto& rows = arrays_.field[accessor];
     const std::int64_t at = std::int64_t(node) * rows.stride + k;
     switch (graph_.fields[std::size_t(accessor)].dtype) {
-      case DType::f32: return static_cast<const float*>(rows.data)[at];
+      case DType::f32: return double(static_cast<const float*>(rows.data)[at]);
       case DType::f64: return static_cast<const double*>(rows.data)[at];
       default: return static_cast<const std::int32_t*>(rows.data)[at];
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -140,7 +141,9 @@ inline Vector<double> row_of(const CallResults& call, std::size_t group, std::si
   const auto read = [&](auto element) {
     Vector<decltype(element)> dense(static_cast<std::size_t>(view.size));
     runtime::detail::copy_dense(view, row, dense.data());
-    return Vector<double>(dense.begin(), dense.end());
+    Vector<double> result(dense.size());
+    std::copy(dense.begin(), dense.end(), result.begin());
+    return result;
   };
   return view.dtype == DType::f64 ? read(double()) : read(float());
 }
@@ -256,7 +259,7 @@ inline Vector<std::uint64_t> fingerprint(const CallResults& call) {
     const auto take = [&, g = group](std::size_t state, std::int32_t node) {
       std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the elements' bits
       for (const double value : detail::row_of(call, g, state, node)) {
-        const double one = value == 0 ? 0.0 : std::isnan(value) ? NAN : value;
+        const double one = value == 0 ? 0.0 : std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
         std::uint64_t bits = 0;
         std::memcpy(&bits, &one, sizeof bits);
         hash = (hash ^ bits) * 0x100000001b3u;
