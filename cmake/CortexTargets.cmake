@@ -26,6 +26,8 @@ add_library(cortex::compiled ALIAS cortex_compiled)
 set_target_properties(cortex_compiled PROPERTIES EXPORT_NAME compiled POSITION_INDEPENDENT_CODE ON)
 target_compile_definitions(cortex_compiled PUBLIC CORTEX_COMPILED=1)
 target_link_libraries(cortex_compiled PUBLIC cortex_headers)
+# Whatever a project compiles its own code with, the compiler needs infinities and NaNs; a target's options come last.
+target_compile_options(cortex_compiled PRIVATE -fno-fast-math)
 if(PROJECT_IS_TOP_LEVEL)
   set_target_properties(cortex_compiled PROPERTIES EXCLUDE_FROM_ALL OFF)
 endif()

@@ -60,6 +60,9 @@ if(CORTEX_TEST_PART STREQUAL full)
   script_test(packaging/abi 120 packaging
               bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check_abi.sh ${flags} $<TARGET_FILE:cortex_compiled> ${work}/abi)
 
+  script_test(packaging/fast-math 120 packaging
+              bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check_fast_math.sh ${flags} ${work}/fast_math)
+
   # Each of these files must fail to compile, and say what its first line expects. What they all begin with is most of
   # their time, and is compiled once.
   set(flags_of_cases -I${PROJECT_SOURCE_DIR}/include -DCORTEX_COMPILED=1 ${boost_isystem})

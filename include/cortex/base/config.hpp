@@ -16,6 +16,12 @@
 #define CORTEX_COMPILED 0
 #endif
 
+// What the compiler computes with infinities and NaNs, and its checks of weights for them, are wrong where C++ is
+// compiled as if there were none.
+#if __FINITE_MATH_ONLY__ && !CORTEX_COMPILED
+#error "Cortex needs infinities and NaNs: add -fno-finite-math-only (or -fno-fast-math), or link cortex::compiled"
+#endif
+
 // 1: AddressSanitizer watches this program. g++ and Clang say so each in its own way.
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)

@@ -6,7 +6,8 @@
 
 namespace cortex {
 
-/// Whether a number is no infinity and no NaN: by its bits, which options such as -ffast-math leave alone.
+/// Whether a number is no infinity and no NaN: by its bits, since g++ takes comparisons out where it is told that there
+/// is neither (-ffinite-math-only, of -ffast-math). Clang then takes this out, too: see config.hpp.
 inline bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7F800000u) != 0x7F800000u; }
 inline bool is_finite(double value) {
   constexpr std::uint64_t exponent = 0x7FF0000000000000u;

@@ -63,7 +63,7 @@ inline ir::Expr power_of_data(const ir::Expr& x, const ir::Expr& y) {
 
 /// x^y for a number y.
 inline ir::Expr power_by_number(const ir::Expr& x, double y) {
-  if (std::isinf(y)) return power_of_data(x, as(x, y));
+  if (!is_finite(y)) return power_of_data(x, as(x, y));
   const bool whole = y == std::floor(y);
   if (y == 0) return as(x, 1);
   if (y == 0.5) return of(ir::UnaryOp::sqrt, x);

@@ -274,9 +274,7 @@ inline Vector<std::uint64_t> fingerprint(const CallResults& call) {
 
 /// Whether all results and weights of a call are finite.
 inline bool all_finite(const CallResults& call) {
-  const auto are_finite = [](const auto& values) {
-    return !any_of(values, [](double v) { return !std::isfinite(v); });
-  };
+  const auto are_finite = [](const auto& values) { return !any_of(values, [](double v) { return !is_finite(v); }); };
   bool finite = true;
   for (std::size_t g = 0; g < call.groups.size() && finite; ++g)
     detail::for_each_result_in(call, g, [&](std::size_t state, std::int32_t node) {
