@@ -28,6 +28,9 @@ target_compile_definitions(cortex_compiled PUBLIC CORTEX_COMPILED=1)
 target_link_libraries(cortex_compiled PUBLIC cortex_headers)
 # Whatever a project compiles its own code with, the compiler needs infinities and NaNs; a target's options come last.
 target_compile_options(cortex_compiled PRIVATE -fno-fast-math)
+# A shared library keeps the compiler that it is linked with to itself, with the LLVM that this has prepared: of symbols that
+# all see, g++ has one copy of static variables in a process, even where dlopen is told RTLD_LOCAL.
+set_target_properties(cortex_compiled PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 if(PROJECT_IS_TOP_LEVEL)
   set_target_properties(cortex_compiled PROPERTIES EXCLUDE_FROM_ALL OFF)
 endif()

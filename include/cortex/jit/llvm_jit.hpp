@@ -2,6 +2,7 @@
 // to memory, link it with ORC. With `llvm_handles.hpp` the only place that knows LLVM; works with LLVM 19.1 to 22.
 #pragma once
 
+#include <dlfcn.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
@@ -51,10 +52,26 @@ inline std::string llvm_version() {
 
 namespace detail {
 
-/// Makes the host's code generator known to LLVM, once in the process.
-inline void initialize_llvm() {
-  static const bool works =
-      !LLVMInitializeNativeTarget() && !LLVMInitializeNativeAsmPrinter() && !LLVMInitializeNativeAsmParser();
+/// Throws where a program is linked with another LLVM than the one whose headers this has read, or with two: each
+/// function is then the first library's that has one of its name, and LLVM 14 has no LLVMGetVersion. Both functions
+/// are of one library even where LLVM is many.
+inline void require_one_llvm() {
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  Dl_info first{}, second{};
+  ::dladdr(reinterpret_cast<const void*>(&LLVMGetVersion), &first);
+  ::dladdr(reinterpret_cast<const void*>(&LLVMContextCreate), &second);
+  if (major == LLVM_VERSION_MAJOR && first.dli_fbase == second.dli_fbase) return;
+  throw Error(Code::unavailable, "Cortex is built for LLVM " + std::to_string(LLVM_VERSION_MAJOR) +
+                                     ", and this program takes functions of another one: link Cortex and its LLVM "
+                                     "before whatever brings the other");
+}
+
+/// Makes the host's code generator known to LLVM, once for each LLVM in the process: two plugins may have one each. A
+/// static variable of an inline function that all see is one for both where g++ has compiled it.
+[[gnu::visibility("hidden")]] inline void initialize_llvm() {
+  static const bool works = (require_one_llvm(), !LLVMInitializeNativeTarget()) && !LLVMInitializeNativeAsmPrinter() &&
+                            !LLVMInitializeNativeAsmParser();
   if (!works) throw Error(Code::unavailable, "this LLVM cannot generate code for the machine that it runs on");
 }
 
