@@ -15,7 +15,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-constexpr int R = 5, C = 19;  // rows and columns of a node's matrix
+constexpr int R = 17, C = 19;  // rows and columns of a node's matrix
 
 enum class Sum { over_columns, over_rows };
 
@@ -149,7 +149,7 @@ TEST_CASE("results have transposed matrices as the model has them", "[pass]") {
     options.target = best_target();
     auto model = compile(matrices(), Schedule::standard().workers(workers), options);
     model.bind("Emb_v", Emb_v).bind("Emb_M", Emb_M).bind("W", W).bind("U", U);
-    CHECK_THAT(model.print("tiled"), Contains("M[d_node,columns=19,rows=5] f32 state transposed"));
+    CHECK_THAT(model.print("tiled"), Contains("M[d_node,columns=19,rows=17] f32 state transposed"));
     const auto result = model(root);
     CHECK_THROWS_WITH(result.root<float>(0, "M"), Contains("use copy_root or copy_node"));
     for (const Word* node : {&a, &ab, &cd, &abcd, &root}) {

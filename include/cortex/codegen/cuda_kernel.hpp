@@ -25,12 +25,12 @@ struct CudaTextOptions {
 
 /// Whether a buffer is an array of the linearizer, or an integer of each node, such as its word.
 inline bool is_structure(const ir::BufferInfo& buffer) {
-  return buffer.role == ir::Role::index && (buffer.slot < ir::slots::field || buffer.dims.size() == 1);
+  return buffer.role == ir::Role::index && (buffer.slot < ir::slot_of::field || buffer.dims.size() == 1);
 }
 
 /// Whether a buffer holds the linearizer's counts, behind which its other arrays lie.
 inline bool is_counts(const ir::BufferInfo& buffer) {
-  return buffer.role == ir::Role::index && buffer.slot == ir::slots::counts;
+  return buffer.role == ir::Role::index && buffer.slot == ir::slot_of::counts;
 }
 
 /// How many bytes of a block's shared memory the program takes.

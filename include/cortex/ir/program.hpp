@@ -88,8 +88,5 @@ inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
 inline constexpr int edge_child = 3000;  // [num_edges], per container
 inline constexpr int field = 4000;       // [num_nodes] or [num_nodes, stride], integer fields
 }  // namespace slot_of
-#ifndef slots               // a macro, where Qt has been included
-namespace slots = slot_of;  // the name in codegen/cuda_kernel.hpp
-#endif
 
 }  // namespace cortex::ir

@@ -117,7 +117,8 @@ inline InParts in_parts(const ir::For& loop, const Vector<ReductionStep>& steps,
   }
   const ir::Expr whole = loop.extent / factor, left = loop.extent % factor;
   result.clear = over(p, factor, clear);
-  result.loops.push_back(ir::For::make(o, loop.dim, whole, ir::ForKind::serial, over(i, factor, each)));
+  result.loops.push_back(ir::For::make(o, loop.dim, whole, ir::ForKind::serial,
+                                       ir::For::make(i, loop.dim, ir::imm(factor), kind, ir::Block::make(each))));
   if (ir::as_int(left) != 0) result.loops.push_back(part_of(loop, ".r", whole * factor, left, loop.body));
   if (kind == ir::ForKind::serial) result.combine.push_back(over(c, factor, combine));
   return result;

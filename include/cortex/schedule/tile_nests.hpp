@@ -103,9 +103,9 @@ class NestTiler {
   /// The tiled nest; nothing if there is no dimension to tile.
   ir::Stmt run() {
     const bool narrow = !slice_var(nest_) || nest_.loops.back().dim.extent() < lanes_;
-    if (narrow)
+    if (narrow && !has_vectors())
       if (const ir::Stmt sums = with_sums_in_lanes()) return sums;
-    if (!slice_var(nest_) || has_vectors() || has_conditions_on_columns()) return {};
+    if (!slice_var(nest_) || is_done_by_hand() || has_conditions_on_columns()) return {};
     if (multiplies_tiles(nest_)) return tiles_of_matrix_unit();
     if (contracts_ && is_matrix()) return rows_of_matrix();
     if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row() && rows_share_operand()) {
@@ -132,11 +132,16 @@ class NestTiler {
     return build_nest(result);
   }
 
-  /// Whether the nest is vectorized already, by hand.
   bool has_vectors() const {
     bool found = false;
     ir::visit_with(nest_.inner, [&](const ir::For& loop) { found |= loop.loop == ir::ForKind::vectorized; });
     for (const LoopHeader& loop : nest_.loops) found |= loop.kind == ir::ForKind::vectorized;
+    return found;
+  }
+
+  /// Whether the nest is vectorized already, by hand.
+  bool is_done_by_hand() const {
+    const bool found = has_vectors();
     if (found && nest_.loops.back().kind == ir::ForKind::parallel)
       throw Error(Code::invalid_schedule,
                   "a loop that workers share has vectors already: their slices would not be those of tiles");
