@@ -114,6 +114,16 @@ inline Buffer::Buffer(BufferInfo info) : node_(new Node(std::move(info))) {
 }
 inline const BufferInfo& Buffer::operator*() const { return static_cast<const Node*>(node_.get())->info; }
 
+/// Whether the code of a call writes it. All else is there before the code runs, and stays as it is.
+inline bool changes_in_calls(const BufferInfo& buffer) {
+  return buffer.role == Role::state || buffer.role == Role::temp;
+}
+
+/// What the first dimension of a buffer ranges over, and its rows are of; `dense` of one without dimensions.
+inline DimKind kind_of_rows(const BufferInfo& buffer) {
+  return buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind();
+}
+
 /// Bytes of what a buffer has of all its dimensions of known extent: the whole of a weight without open ones, a row of
 /// a state.
 inline double dense_bytes(const BufferInfo& buffer) {

@@ -109,6 +109,18 @@ inline Expr call(UfKind kind, std::string name, Vector<Expr> args = {}, int acce
   return UfCall::make(Uf{kind, std::move(name), accessor}, std::move(args));
 }
 
+inline Expr num_nodes() { return call(UfKind::num_nodes, "num_nodes"); }
+inline Expr worker() { return call(UfKind::worker, "worker"); }
+inline Expr num_workers() { return call(UfKind::num_workers, "num_workers"); }
+inline Expr thread() { return call(UfKind::thread, "thread"); }
+
+/// Whether two conditions hold; an empty one always does.
+inline Expr both(const Expr& a, const Expr& b) {
+  if (!a) return b;
+  if (!b) return a;
+  return Binary::make(BinaryOp::logical_and, a, b);
+}
+
 /// The identity of a reduction: what it gives over no elements.
 inline double identity(ReduceOp op) {
   switch (op) {

@@ -334,6 +334,12 @@ enum class UfKind : std::uint8_t {
   thread,       // () -> which of the worker's threads: on a GPU a worker is a thread block
 };
 
+/// Whether a call is a child of the node, or at the end of the edge, that it is given. `inner_child` is none of these:
+/// a loop over a subtree binds it to a variable, and does the work of that node.
+constexpr bool is_child(UfKind kind) {
+  return kind == UfKind::child || kind == UfKind::kth_child || kind == UfKind::edge_child;
+}
+
 /// Of num_nodes, num_leaves and num_internal, `accessor` is the number of the tabulation that the rows counted are of:
 /// in calls that have tables these are none.
 struct Uf {

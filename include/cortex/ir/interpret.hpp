@@ -161,7 +161,7 @@ class LogicalRun {
     std::vector<std::int64_t> extents;  // logical
     std::vector<std::vector<double>> data;
     vm::Binding outside;  // of index and field buffers: arrays of the environment
-    bool writable() const { return buffer->role == Role::state || buffer->role == Role::temp; }
+    bool writable() const { return changes_in_calls(*buffer); }
   };
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -281,11 +281,10 @@ class LogicalRun {
     for (const Dim& dim : tensor.buffer->dims)
       tensor.extents.push_back(extent_of(tensor.buffer, dim)), size *= tensor.extents.back();
     std::vector<double> result(std::size_t(size), vm::unset);
-    if (by_node(tensor.buffer)) std::fill(result.end() - size / tensor.extents[0], result.end(), 0.0);
+    if (kind_of_rows(*tensor.buffer) == DimKind::node)
+      std::fill(result.end() - size / tensor.extents[0], result.end(), 0.0);
     return result;
   }
-
-  static bool by_node(const Buffer& buffer) { return !buffer->dims.empty() && buffer->dims[0].kind() == DimKind::node; }
 
   // ---- layouts ----
 
@@ -340,7 +339,7 @@ class LogicalRun {
     auto& data = tensor.data[tensor.data.size() > 1 ? std::size_t(worker) : 0];
     result.data = data.data();
     result.tracked = result.writable = tensor.writable();
-    if (by_node(tensor.buffer)) result.stored_rows = env_.num_nodes;
+    if (kind_of_rows(*tensor.buffer) == DimKind::node) result.stored_rows = env_.num_nodes;
     if (flat()) {
       result.extent.push_back(std::int64_t(data.size()));
       result.stride.push_back(1);

@@ -91,7 +91,7 @@ class RaceObserver {
       : code_(run.code()), clocks_(workers), shadows_(code_.buffers.size()) {
     for (std::size_t b = 0; b < std::size_t(code_.num_buffers); ++b) {
       const BufferInfo& buffer = *code_.buffers[b];
-      if (buffer.scope != Scope::shared || (buffer.role != Role::state && buffer.role != Role::temp)) continue;
+      if (buffer.scope != Scope::shared || !changes_in_calls(buffer)) continue;
       std::size_t size = 1;
       for (const std::int64_t extent : shadows_[b].extents = run.extents(b)) size *= std::size_t(extent);
       shadows_[b].marks.resize(size * std::size_t(workers));

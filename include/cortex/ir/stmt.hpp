@@ -165,6 +165,10 @@ struct Block : StmtNode {
   Block(Vector<Stmt> stmts) : StmtNode(tag), stmts(std::move(stmts)) {}
 };
 
+/// The statement that does nothing, and whether a statement is it.
+inline Stmt nothing() { return Block::make({}); }
+inline bool is_nothing(const Stmt& s) { return s.as<Block>() && s.as<Block>()->stmts.empty(); }
+
 /// `body` with a buffer of local scope; its contents are undefined at the start of each execution.
 struct Alloc : StmtNode {
   static constexpr StmtKind tag = StmtKind::alloc;
@@ -178,6 +182,22 @@ struct Alloc : StmtNode {
  private:
   Alloc(Buffer buffer, Stmt body) : StmtNode(tag), buffer(std::move(buffer)), body(std::move(body)) {}
 };
+
+/// `body` inside of lets, the first of them outermost: variables with what they stand for, or the lets of other bodies.
+inline Stmt with_lets(const Vector<std::pair<Expr, Expr>>& lets, Stmt body) {
+  for (const auto& [var, value] : reversed(lets)) body = LetStmt::make(var, value, body);
+  return body;
+}
+inline Stmt with_lets(const Vector<const LetStmt*>& lets, Stmt body) {
+  for (const LetStmt* let : reversed(lets)) body = LetStmt::make(let->var, let->value, body);
+  return body;
+}
+
+/// `body` with buffers of local scope, the first of them outermost.
+inline Stmt with_allocs(const Vector<Buffer>& buffers, Stmt body) {
+  for (const Buffer& buffer : reversed(buffers)) body = Alloc::make(buffer, body);
+  return body;
+}
 
 /// A warp's product of a tile, made by tensor cores: sum[i,n] += W[i,k] * x[k,n] for 16 outputs i, 8 rows n and K
 /// indices k, which are 16 of bf16 or f16, and 8 of tf32. All 32 threads of the warp run it together. Thread l has

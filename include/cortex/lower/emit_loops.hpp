@@ -195,8 +195,7 @@ inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
   if (way.unrolled) return subtree_loop(version, way);
   if (way.batched) return batch_loop(version, way);
   const bool all = version.part == Part::all;
-  const ir::Expr count =
-      all ? ir::call(UfKind::num_nodes, "num_nodes") : ir::call(UfKind::num_internal, "num_internal");
+  const ir::Expr count = all ? ir::num_nodes() : ir::call(UfKind::num_internal, "num_internal");
   return node_loop(version.definitions, dims::sequence, count, [&](const ir::Expr& n) {
     if (way.down()) return ir::call(UfKind::downward_node, "nodes_downward", {n});
     return all ? ir::call(UfKind::sequence_node, "nodes", {n})

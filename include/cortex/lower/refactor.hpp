@@ -116,7 +116,7 @@ class Refactorer {
   }
   static bool is_of_child(const ir::Load& load) {
     const auto* step = load.indices.empty() ? nullptr : load.indices[0].as<ir::UfCall>();
-    return step && (step->uf.kind == ir::UfKind::child || step->uf.kind == ir::UfKind::kth_child);
+    return step && ir::is_child(step->uf.kind);
   }
 
   [[noreturn]] void refuse_rest(const Definition& d) const {

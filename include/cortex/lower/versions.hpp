@@ -23,12 +23,6 @@ inline ir::Expr negate(const ir::Expr& condition) {
   return ir::Unary::make(ir::UnaryOp::logical_not, condition);
 }
 
-inline ir::Expr both(const ir::Expr& a, const ir::Expr& b) {
-  if (!a) return b;
-  if (!b) return a;
-  return ir::Binary::make(ir::BinaryOp::logical_and, a, b);
-}
-
 /// The conditions of the ways to an operator, of which any one makes it needed. Ways that part at a branch are one
 /// where both of its sides need the operator.
 class Ways {
@@ -126,8 +120,8 @@ class VersionBuilder {
     if (op(i).kind == ra::OpKind::if_then_else) {
       if (const int taken = side(i); taken >= 0) return define(taken, target, guard);
       const ir::Expr condition = condition_of(op(i));
-      define(op(i).then_op, target, both(guard, condition));
-      define(op(i).else_op, target, both(guard, negate(condition)));
+      define(op(i).then_op, target, ir::both(guard, condition));
+      define(op(i).else_op, target, ir::both(guard, negate(condition)));
       return;
     }
     uses_[std::size_t(i)].targets.emplace_back(target, guard);

@@ -118,7 +118,7 @@ class Flattener {
   }
 
   static ir::Expr offset(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
-    const bool wide = !buffer->dims.empty() && buffer->dims[0].kind() != DimKind::dense;  // may exceed 32 bits
+    const bool wide = ir::kind_of_rows(*buffer) != DimKind::dense;  // may exceed 32 bits
     ir::Expr scalar, vector;
     int ramp_lanes = 0;
     const auto widen = [&](ir::Expr e) { return wide ? ir::Cast::make(DType::i64, std::move(e)) : e; };

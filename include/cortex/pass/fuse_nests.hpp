@@ -157,9 +157,7 @@ inline ir::Stmt put_together(const Vector<ir::Stmt>& inners, bool carried) {
   }
   Vector<ir::Stmt> stmts;
   for (const Phase& p : phases) append(stmts, p.all());
-  ir::Stmt result = ir::Block::make(stmts);
-  for (const auto& local : reversed(locals)) result = ir::Alloc::make(local, result);
-  return result;
+  return ir::with_allocs(locals, ir::Block::make(stmts));
 }
 
 struct Group {

@@ -27,7 +27,7 @@ inline bool has_barrier(const ir::Stmt& stmt) {
 inline bool is_invariant_in(const ir::Expr& e, const ir::For& loop) {
   bool same = !ir::uses(e, loop.var), reads = false;
   ir::visit_with(e, [&](const ir::Load& load) {
-    reads |= load.buffer->role == ir::Role::state || load.buffer->role == ir::Role::temp;
+    reads |= ir::changes_in_calls(*load.buffer);
     ir::visit_with(loop.body, [&](const ir::Store& store) { same &= !(store.buffer == load.buffer); });
   });
   return same && !(reads && has_barrier(loop.body));
@@ -51,10 +51,9 @@ inline ir::Stmt hoist_conditions(const ir::Stmt& body) {
     if (detail::has_barrier(loop.body)) return inner;
     for (const ir::LetStmt* let : lets)
       if (ir::uses(branch->condition, let->var)) return inner;
-    const auto around = [&](ir::Stmt side) {
+    const auto around = [&](const ir::Stmt& side) {
       if (!side) return ir::Stmt();
-      for (const auto& let : reversed(lets)) side = ir::LetStmt::make(let->var, let->value, side);
-      return ir::Stmt(ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, side, loop.piece));
+      return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::with_lets(lets, side), loop.piece);
     };
     return ir::If::make(branch->condition, around(branch->then_body), around(branch->else_body));
   });

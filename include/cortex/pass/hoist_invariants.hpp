@@ -59,9 +59,7 @@ class InvariantWork {
           return extent && *extent > 0 ? self.children(inner) : handle_of(inner);
         });
     if (work_.empty()) return ir::handle_of(loop_);
-    ir::Stmt result = ir::For::make(loop_.var, loop_.dim, loop_.extent, loop_.loop, body, loop_.piece);
-    for (const auto& work : reversed(work_)) result = ir::LetStmt::make(work.first, work.second, result);
-    return result;
+    return ir::with_lets(work_, ir::For::make(loop_.var, loop_.dim, loop_.extent, loop_.loop, body, loop_.piece));
   }
 
  private:

@@ -75,8 +75,7 @@ struct Ends {
 inline Vector<SharedAccess> reads_of(const ir::Expr& value) {
   Vector<SharedAccess> reads;
   ir::visit_with(value, [&](const ir::Load& load) {
-    const bool changes = load.buffer->role == ir::Role::state || load.buffer->role == ir::Role::temp;
-    if (changes && load.buffer->scope == ir::Scope::shared)
+    if (ir::changes_in_calls(*load.buffer) && load.buffer->scope == ir::Scope::shared)
       reads.push_back({{load.buffer, load.indices, false}, {}, {}, {}});
   });
   return reads;
@@ -259,7 +258,7 @@ inline bool meet(const Vector<SharedAccess>& a, const Vector<SharedAccess>& b, b
 
 /// A temporary of the nodes of one batch, of which there can be a copy for every other batch.
 inline bool is_of_batch(const ir::Buffer& buffer) {
-  const DimKind rows = buffer->dims.empty() ? DimKind::dense : buffer->dims[0].kind();
+  const DimKind rows = ir::kind_of_rows(*buffer);
   return buffer->role == ir::Role::temp && (rows == DimKind::batch || rows == DimKind::batch_edge);
 }
 

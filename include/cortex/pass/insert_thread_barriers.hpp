@@ -84,13 +84,11 @@ class ThreadBarriers {
     if (!ir::has_recent_rows(load.buffer->scope) || load.indices.empty()) return false;
     const auto* place = load.indices[0].as<ir::Binary>();
     const auto* node = place && place->op == ir::BinaryOp::mod ? place->a.as<ir::UfCall>() : nullptr;
-    using enum ir::UfKind;
-    return node && (node->uf.kind == child || node->uf.kind == kth_child || node->uf.kind == edge_child);
+    return node && ir::is_child(node->uf.kind);
   }
 
   static void touch(Touched& touched, const ir::Buffer& buffer, bool write) {
-    const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
-    if (!changes || buffer->scope == ir::Scope::local) return;
+    if (!ir::changes_in_calls(*buffer) || buffer->scope == ir::Scope::local) return;
     const ir::Buffer& home = buffer->stored_in ? buffer->stored_in : buffer;
     if (buffer->role == ir::Role::state)
       (write ? touched.state_written : touched.state_read).push_back(home.id());

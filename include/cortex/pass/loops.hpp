@@ -71,13 +71,13 @@ inline bool has_its_workers(const schedule::Nest& nest, const ir::Stmt& stmt) {
 /// All that no loop shares among the workers, and that is not each worker's own, for the first worker alone. A nest is
 /// one worker's with its local buffers, or nobody's.
 inline ir::Stmt rest_for_first_worker(const ir::Stmt& body) {
-  const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
+  const ir::Expr alone = ir::binary(ir::BinaryOp::eq, ir::worker(), ir::imm(0));
   const auto first_workers = [&](ir::Mutator& self, const ir::Stmt& stmt) -> ir::Stmt {
     const auto nest = schedule::parse_nest(stmt);
     if (!nest) return self.children(*stmt.get());
     if (has_its_workers(*nest, stmt)) return stmt;
     schedule::Nest first = *nest;
-    first.guard = nest->guard ? ir::Binary::make(ir::BinaryOp::logical_and, alone, nest->guard) : alone;
+    first.guard = ir::both(alone, nest->guard);
     return schedule::build_nest(first);
   };
   return ir::mutate_with(

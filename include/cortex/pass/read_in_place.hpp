@@ -173,19 +173,19 @@ class PlaceChooser {
         body, [&](auto& self, const ir::LetStmt& let) { return with_places(self, let); },
         [&](auto& self, const ir::For& loop) -> ir::Stmt {
           const ir::Stmt kept = self.children(loop);
-          return is_nothing(kept.as<ir::For>()->body) ? nothing_ : kept;
+          return ir::is_nothing(kept.as<ir::For>()->body) ? ir::nothing() : kept;
         },
         [&](auto& self, const ir::Block& block) -> ir::Stmt {
           const ir::Stmt kept = self.children(block);
           if (!kept.as<ir::Block>()) return kept;
           Vector<ir::Stmt> stmts = kept.as<ir::Block>()->stmts;
-          erase_where(stmts, is_nothing);
+          erase_where(stmts, ir::is_nothing);
           return ir::Block::make(stmts);
         },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           const RowsInPlace* const rows = rows_of(store.buffer);
           const auto* load = store.value.as<ir::Load>();
-          return rows && load && load->buffer == rows->weight ? nothing_ : self.children(store);
+          return rows && load && load->buffer == rows->weight ? ir::nothing() : self.children(store);
         },
         [&](auto& self, const ir::Load& load) -> ir::Expr {
           const RowsInPlace* const rows = rows_of(load.buffer);
@@ -208,9 +208,8 @@ class PlaceChooser {
   }
 
   static Place place_of(const ir::Expr& child, const RowsInPlace& rows) {
-    const ir::Expr present = ir::binary(ir::BinaryOp::lt, child, ir::call(ir::UfKind::num_nodes, "num_nodes")),
-                   leaf = ir::Binary::make(ir::BinaryOp::logical_and, present,
-                                           ir::call(ir::UfKind::is_leaf, "is_leaf", {child}));
+    const ir::Expr present = ir::binary(ir::BinaryOp::lt, child, ir::num_nodes()),
+                   leaf = ir::both(present, ir::call(ir::UfKind::is_leaf, "is_leaf", {child}));
     return {child, leaf, ir::Select::make(leaf, ir::UfCall::make(rows.field, {child}), ir::imm(0)), rows.field};
   }
 
@@ -226,7 +225,7 @@ class PlaceChooser {
     });
     if (own.empty()) {
       const ir::Stmt kept = self.children(let);
-      return is_nothing(kept.as<ir::LetStmt>()->body) ? nothing_ : kept;
+      return ir::is_nothing(kept.as<ir::LetStmt>()->body) ? ir::nothing() : kept;
     }
     const std::size_t before = places_.size();
     for (const Place& place : own) {
@@ -241,7 +240,7 @@ class PlaceChooser {
       body = ir::LetStmt::make(named.leaf, own[i].leaf, ir::LetStmt::make(named.row, row, body));
     }
     places_.resize(before);
-    return is_nothing(body) ? body : ir::LetStmt::make(let.var, self(let.value), body);
+    return ir::is_nothing(body) ? body : ir::LetStmt::make(let.var, self(let.value), body);
   }
 
   static const Place* find(const Vector<Place>& places, const ir::Expr& child, const ir::Uf& field) {
@@ -259,10 +258,7 @@ class PlaceChooser {
     return ir::Select::make(place.leaf, ir::Load::make(rows.rows, indices), ir::handle_of(own));
   }
 
-  static bool is_nothing(const ir::Stmt& s) { return s.as<ir::Block>() && s.as<ir::Block>()->stmts.empty(); }
-
   const Vector<RowsInPlace>& in_place_;
-  const ir::Stmt nothing_ = ir::Block::make({});
   Vector<Place> places_;  // of the children of the nodes around
 };
 

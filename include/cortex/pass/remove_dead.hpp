@@ -15,8 +15,6 @@ namespace cortex::pass {
 
 namespace detail {
 
-inline bool is_empty(const ir::Stmt& s) { return !s || (s.as<ir::Block>() && s.as<ir::Block>()->stmts.empty()); }
-
 inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
   PointerSet read;
   ir::visit_with(
@@ -47,30 +45,31 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
       [&](auto&, const ir::Store& store) -> ir::Stmt {
         const bool result = store.buffer->role != ir::Role::temp;
         const bool stays = result || (read.contains(store.buffer.id()) && !unseen.contains(&store));
-        return stays ? handle_of(store) : ir::Block::make({});
+        return stays ? handle_of(store) : ir::nothing();
       },
       [](auto& self, const ir::For& loop) -> ir::Stmt {
         const ir::Stmt inner = self(loop.body);
-        if (is_empty(inner)) return inner;
+        if (ir::is_nothing(inner)) return inner;
         return inner.same_as(loop.body) ? handle_of(loop)
                                         : ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
       },
       [](auto& self, const ir::LetStmt& let) -> ir::Stmt {
         const ir::Stmt inner = self(let.body);
-        if (is_empty(inner) || !ir::uses(inner, let.var)) return inner;
+        if (ir::is_nothing(inner) || !ir::uses(inner, let.var)) return inner;
         return inner.same_as(let.body) ? handle_of(let) : ir::LetStmt::make(let.var, let.value, inner);
       },
       [](auto& self, const ir::Alloc& alloc) -> ir::Stmt {
         const ir::Stmt inner = self(alloc.body);
-        if (is_empty(inner)) return inner;
+        if (ir::is_nothing(inner)) return inner;
         return inner.same_as(alloc.body) ? handle_of(alloc) : ir::Alloc::make(alloc.buffer, inner);
       },
       [](auto& self, const ir::If& branch) -> ir::Stmt {
         const ir::Stmt then_body = self(branch.then_body),
                        else_body = branch.else_body ? self(branch.else_body) : ir::Stmt();
-        if (is_empty(then_body) && is_empty(else_body)) return ir::Block::make({});
+        const bool no_else = !else_body || ir::is_nothing(else_body);
+        if (ir::is_nothing(then_body) && no_else) return ir::nothing();
         if (then_body.same_as(branch.then_body) && else_body.same_as(branch.else_body)) return handle_of(branch);
-        return ir::If::make(branch.condition, then_body, is_empty(else_body) ? ir::Stmt() : else_body);
+        return ir::If::make(branch.condition, then_body, no_else ? ir::Stmt() : else_body);
       });
 }
 

@@ -76,12 +76,11 @@ inline ir::Stmt share_loads(const ir::Stmt& body) {
         if (ir::equal(value, ir::handle_of(node))) return var;
       return inner.children(node);
     };
-    ir::Stmt shared = ir::mutate_with(
+    const ir::Stmt shared = ir::mutate_with(
         loop.body, [&](auto& inner, const ir::Load& load) -> ir::Expr { return shared_or(inner, load); },
         [&](auto& inner, const ir::Cast& cast) -> ir::Expr { return shared_or(inner, cast); },
         [&](auto& inner, const ir::Select& either) -> ir::Expr { return shared_or(inner, either); });
-    for (const auto& let : reversed(lets)) shared = ir::LetStmt::make(let.first, let.second, shared);
-    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, shared, loop.piece);
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::with_lets(lets, shared), loop.piece);
   });
 }
 

@@ -137,7 +137,7 @@ class StorageSharer {
 
   /// Whether `access` is at the row of a node or an edge that the loops around run over, and not at a child's.
   bool at_own_row(const schedule::Access& access) const {
-    const DimKind rows = rows_of(access.buffer);
+    const DimKind rows = ir::kind_of_rows(*access.buffer);
     if (rows != DimKind::node && rows != DimKind::edge) return true;
     ir::Expr index = access.indices[0];
     if (const auto* edge = index.as<ir::UfCall>(); edge && edge->uf.kind == ir::UfKind::edge) index = edge->args[0];
@@ -145,13 +145,8 @@ class StorageSharer {
     const auto node = nodes_.find(index.get());
     if (node == nodes_.end()) return rows == DimKind::edge;
     const auto* call = node->second.as<ir::UfCall>();
-    using enum ir::UfKind;
-    return !call || !(call->uf.kind == child || call->uf.kind == kth_child || call->uf.kind == edge_child ||
-                      call->uf.kind == inner_child);
-  }
-
-  static DimKind rows_of(const ir::Buffer& buffer) {
-    return buffer->dims.empty() ? DimKind::dense : buffer->dims[0].kind();
+    // What a loop over a subtree binds is a child of the node that the loop outside of it runs over.
+    return !call || !(ir::is_child(call->uf.kind) || call->uf.kind == ir::UfKind::inner_child);
   }
 
   // ---- lives ----
@@ -184,7 +179,7 @@ class StorageSharer {
 
   /// Nothing but rows of an iteration's own nodes or edges, stored before they are read, stays in its iteration.
   void settle(Temp& temp) const {
-    const DimKind rows = rows_of(temp.buffer);
+    const DimKind rows = ir::kind_of_rows(*temp.buffer);
     const bool stored_first = temp.first_store >= 0 && (temp.first_load < 0 || temp.first_store <= temp.first_load);
     if (rows != DimKind::dense && stored_first && !temp.elsewhere) return;
     while (temp.life.region != 0) temp.life = outside(temp.life);
@@ -194,7 +189,7 @@ class StorageSharer {
 
   bool may_share(const Temp& x, const Temp& y) const {
     const ir::BufferInfo &a = *x.buffer, &b = *y.buffer;
-    if (a.dtype != b.dtype || a.scope != b.scope || a.slot != b.slot || rows_of(x.buffer) != rows_of(y.buffer))
+    if (a.dtype != b.dtype || a.scope != b.scope || a.slot != b.slot || ir::kind_of_rows(a) != ir::kind_of_rows(b))
       return false;
     auto [before, after] = in_one_region(x.life, y.life);
     if (after.first < before.first) std::swap(before, after);

@@ -58,9 +58,7 @@ inline ir::Stmt share_subexpressions(const ir::Stmt& body) {
       lets.emplace_back(var, part);
     }
     if (lets.empty()) return handle_of(store);
-    ir::Stmt result = ir::Store::make(store.buffer, store.indices, value);
-    for (const auto& let : reversed(lets)) result = ir::LetStmt::make(let.first, let.second, result);
-    return result;
+    return ir::with_lets(lets, ir::Store::make(store.buffer, store.indices, value));
   });
 }
 

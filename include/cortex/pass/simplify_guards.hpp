@@ -33,7 +33,7 @@ class GuardSimplifier {
             inner = self(n.body);
           });
           if (value.same_as(n.value) && inner.same_as(n.body)) return handle_of(n);
-          return is_empty(inner) ? inner : ir::LetStmt::make(n.var, value, inner);
+          return ir::is_nothing(inner) ? inner : ir::LetStmt::make(n.var, value, inner);
         },
         [&](auto& self, const ir::Let& n) -> ir::Expr {
           const ir::Expr value = self(n.value);
@@ -49,7 +49,7 @@ class GuardSimplifier {
         [&](auto& self, const ir::Alloc& n) -> ir::Stmt {
           const ir::Stmt inner = self(n.body);
           if (inner.same_as(n.body)) return handle_of(n);
-          return is_empty(inner) ? inner : ir::Alloc::make(n.buffer, inner);
+          return ir::is_nothing(inner) ? inner : ir::Alloc::make(n.buffer, inner);
         },
         // Both arms of a select are evaluated, so its condition says nothing of what they read.
         [&](auto& self, const ir::Select& n) -> ir::Expr {
@@ -64,12 +64,11 @@ class GuardSimplifier {
  private:
   Scope& scope() { return prover_.scope(); }
 
-  static bool is_empty(const ir::Stmt& s) { return s.as<ir::Block>() && s.as<ir::Block>()->stmts.empty(); }
   static ir::Expr truth(bool value) { return ir::IntImm::make(value, DType::boolean); }
 
   ir::Stmt loop(ir::Mutator& self, const ir::For& n) {
     const Proof never_runs = empties(n.extent);
-    if (never_runs != Proof::no) return counts_.add(never_runs), ir::Block::make({});
+    if (never_runs != Proof::no) return counts_.add(never_runs), ir::nothing();
     const ir::Expr extent = self(n.extent);
     ir::Stmt inner;
     scope().within([&] {
@@ -77,7 +76,7 @@ class GuardSimplifier {
       inner = self(n.body);
     });
     if (extent.same_as(n.extent) && inner.same_as(n.body)) return handle_of(n);
-    return is_empty(inner) ? inner : ir::For::make(n.var, n.dim, extent, n.loop, inner, n.piece);
+    return ir::is_nothing(inner) ? inner : ir::For::make(n.var, n.dim, extent, n.loop, inner, n.piece);
   }
 
   /// By what a loop of that extent never runs.
@@ -91,7 +90,7 @@ class GuardSimplifier {
     const ir::Expr condition = simplified(n.condition);
     if (const auto known = ir::as_int(condition)) {
       if (*known) return self(n.then_body);
-      return n.else_body ? self(n.else_body) : ir::Block::make({});
+      return n.else_body ? self(n.else_body) : ir::nothing();
     }
     const auto side = [&](const ir::Stmt& body, bool holds) {
       ir::Stmt inner;
@@ -105,8 +104,8 @@ class GuardSimplifier {
     ir::Stmt then_body = side(n.then_body, true), else_body = n.else_body ? side(n.else_body, false) : ir::Stmt();
     if (rest.same_as(n.condition) && then_body.same_as(n.then_body) && else_body.same_as(n.else_body))
       return handle_of(n);
-    if (else_body && is_empty(else_body)) else_body = {};
-    if (is_empty(then_body) && !else_body) return then_body;
+    if (else_body && ir::is_nothing(else_body)) else_body = {};
+    if (ir::is_nothing(then_body) && !else_body) return then_body;
     return ir::If::make(rest, then_body, else_body);
   }
 

@@ -149,7 +149,7 @@ class Tabulator {
   static bool at_own_row(const Found& found, const schedule::Access& access) {
     const ir::BufferInfo& buffer = *access.buffer;
     if (buffer.scope != ir::Scope::shared) return false;
-    const DimKind first = buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind();
+    const DimKind first = ir::kind_of_rows(buffer);
     if (first == DimKind::dense) return !access.write || (!found.nest.rows && buffer.role == ir::Role::temp);
     if (!found.nest.rows) return false;
     if (first == DimKind::node) return access.indices[0].same_as(found.nest.let_var);
@@ -208,8 +208,8 @@ class Tabulator {
       if (!found.fits) continue;
       meetings(found, [&](const schedule::Access& mine, const Found& other, const schedule::Access& theirs) {
         if (goes_together(found, other)) return;
-        const bool rowless = mine.buffer->dims.empty() || mine.buffer->dims[0].kind() == DimKind::dense;
-        const bool of_nodes = !rowless && mine.buffer->dims[0].kind() == DimKind::node;
+        const DimKind rows = ir::kind_of_rows(*mine.buffer);
+        const bool rowless = rows == DimKind::dense, of_nodes = rows == DimKind::node;
         const bool fine = theirs.write ? other.fits && !mine.write && (rowless || (of_nodes && other.rows == Rows::all))
                                        : rowless || of_nodes;
         if (!fine) found.fits = false, dropped = true;

@@ -75,9 +75,8 @@ class MatrixTransposer {
   static bool has_matrices(const ir::Buffer& buffer) {
     const Vector<Dim>& dims = buffer->dims;
     const std::size_t n = dims.size();
-    return (buffer->role == ir::Role::state || buffer->role == ir::Role::temp) && n >= 3 &&
-           dims[0].kind() != DimKind::dense && dims[n - 2].kind() == DimKind::dense &&
-           dims[n - 1].kind() == DimKind::dense;
+    return ir::changes_in_calls(*buffer) && n >= 3 && dims[0].kind() != DimKind::dense &&
+           dims[n - 2].kind() == DimKind::dense && dims[n - 1].kind() == DimKind::dense;
   }
   static bool ends_with(const Vector<ir::Expr>& indices, const ir::Expr& row, const ir::Expr& column) {
     const std::size_t n = indices.size();

@@ -18,9 +18,10 @@ inline ir::Stmt zero_absent_rows(const ir::Stmt& body) {
   PointerSet nodes;  // variables that are a node of the loops around, and no child
   const auto bind = [&](const ir::Expr& var, const ir::Expr& value) {
     const auto* call = value.as<ir::UfCall>();
-    using enum ir::UfKind;
-    const bool other = call && (call->uf.kind == child || call->uf.kind == kth_child || call->uf.kind == edge_child ||
-                                call->uf.kind == inner_child || call->uf.kind == root_node);
+    // Loops over subtrees bind children, too. A root is there, but is not asked about: of what is read at roots alone a
+    // row is zeroed that nothing reads.
+    const bool other = call && (ir::is_child(call->uf.kind) || call->uf.kind == ir::UfKind::inner_child ||
+                                call->uf.kind == ir::UfKind::root_node);
     if (!other) nodes.insert(var.get());
   };
   ir::visit_with(
@@ -30,8 +31,7 @@ inline ir::Stmt zero_absent_rows(const ir::Stmt& body) {
   Vector<ir::Buffer> read;
   ir::visit_with(body, [&](const ir::Load& load) {
     const ir::BufferInfo& buffer = *load.buffer;
-    const bool changes = buffer.role == ir::Role::state || buffer.role == ir::Role::temp;
-    if (!changes || buffer.dims.empty() || buffer.dims[0].kind() != DimKind::node) return;
+    if (!ir::changes_in_calls(buffer) || ir::kind_of_rows(buffer) != DimKind::node) return;
     if (nodes.contains(load.indices[0].get())) return;
     for (const ir::Buffer& known : read)
       if (known == load.buffer) return;
@@ -39,7 +39,7 @@ inline ir::Stmt zero_absent_rows(const ir::Stmt& body) {
   });
   Vector<ir::Stmt> stmts;
   for (const ir::Buffer& buffer : read) {
-    Vector<ir::Expr> indices{ir::call(ir::UfKind::num_nodes, "num_nodes")};
+    Vector<ir::Expr> indices{ir::num_nodes()};
     for (std::size_t d = 1; d < buffer->dims.size(); ++d) indices.push_back(ir::Var::make("absent"));
     ir::Stmt stmt = ir::Store::make(buffer, indices, ir::constant(0, {buffer->dtype, 1}));
     for (std::size_t d = buffer->dims.size(); d-- > 1;)

@@ -100,11 +100,8 @@ class IndexCheckCollector {
       visit(o.else_op, nodes & (leaf ? internal_nodes : leaf_nodes), guard);
       return;
     }
-    const auto both = [&](const ir::Expr& c) {
-      return guard ? ir::Binary::make(ir::BinaryOp::logical_and, guard, c) : c;
-    };
-    visit(o.then_op, nodes, both(condition));
-    visit(o.else_op, nodes, both(ir::Unary::make(ir::UnaryOp::logical_not, condition)));
+    visit(o.then_op, nodes, ir::both(guard, condition));
+    visit(o.else_op, nodes, ir::both(guard, ir::Unary::make(ir::UnaryOp::logical_not, condition)));
   }
 
   /// 1: true at leaves alone; 0: true at inner nodes alone; -1: neither.

@@ -24,7 +24,7 @@ class KernelInterpreter {
     for (int b = 0; b < code_.num_buffers; ++b) {
       const ir::BufferInfo& buffer = *code_.buffers[std::size_t(b)];
       bindings.push_back({buffer.dtype, args.buffers[b], {}, {1}});
-      bindings.back().writable = buffer.role == ir::Role::state || buffer.role == ir::Role::temp;
+      bindings.back().writable = ir::changes_in_calls(buffer);
     }
     ir::vm::Machine machine(code_, std::move(bindings), {}, args.worker, args.num_workers);
     while (machine.run())

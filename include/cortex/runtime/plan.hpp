@@ -194,8 +194,7 @@ class Plan {
   }
 
   static Rows rows_of(const ir::BufferInfo& buffer) {
-    if (buffer.dims.empty()) return Rows::fixed;
-    switch (buffer.dims[0].kind()) {
+    switch (ir::kind_of_rows(buffer)) {
       case DimKind::dense: return Rows::fixed;
       case DimKind::node: return Rows::node;
       case DimKind::batch: return Rows::batch;
@@ -218,8 +217,7 @@ class Plan {
     if (state.buffer < 0 || std::size_t(state.buffer) >= num_buffers())
       throw Error(Code::internal, "state '" + state.name + "' has no buffer");
     const ir::BufferInfo& buffer = *executable->program.buffers[std::size_t(state.buffer)];
-    if (buffer.dims.empty() || buffer.dims[0].kind() != DimKind::node)
-      fail(buffer, "is a state without a row per node");
+    if (ir::kind_of_rows(buffer) != DimKind::node) fail(buffer, "is a state without a row per node");
     const ir::Layout layout = as_the_model_has_it(buffer);
     Vector<std::int64_t> extents;
     for (const Dim& dim : state.dims) extents.push_back(dim.extent());

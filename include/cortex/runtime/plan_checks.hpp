@@ -46,7 +46,7 @@ inline void sort_checks(Executable& executable) {
     if (check.nodes != ra::all_nodes) {
       ir::Expr part = ir::call(ir::UfKind::is_leaf, "is_leaf", {check.node});
       if (check.nodes == ra::internal_nodes) part = ir::Unary::make(ir::UnaryOp::logical_not, part);
-      guarded.guard = guarded.guard ? ir::Binary::make(ir::BinaryOp::logical_and, part, guarded.guard) : part;
+      guarded.guard = ir::both(part, guarded.guard);
     }
     executable.guarded.push_back(std::move(guarded));
   }
@@ -70,7 +70,7 @@ inline pass::Proof in_bounds(const GuardedCheck& check, pass::Prover& prover) {
   pass::Proof proof = pass::Proof::no;
   pass::Scope& scope = prover.scope();
   scope.within([&] {
-    scope.enter_loop(check.node, ir::call(ir::UfKind::num_nodes, "num_nodes"));
+    scope.enter_loop(check.node, ir::num_nodes());
     for (const GuardedCheck::Range& range : check.ranges) scope.enter_loop(range.var, range.extent);
     if (check.guard) scope.assume(check.guard, true);
     // What is said of the linearizer's arrays holds at nodes that are there.

@@ -104,7 +104,7 @@ class TableNodes {
   std::size_t bytes_of(const ir::BufferInfo& buffer) const { return row_bytes_of(buffer) * rows_of(buffer); }
   /// How many rows that is; a buffer of nodes has one more, of a node that is not there.
   std::size_t rows_of(const ir::BufferInfo& buffer) const {
-    switch (buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind()) {
+    switch (ir::kind_of_rows(buffer)) {
       case DimKind::node: return std::size_t(rows_) + 1;
       case DimKind::batch: return std::size_t(rows_);
       default: return 1;  // all of it; or of edges, of which there are none

@@ -20,8 +20,7 @@ struct Access {
 inline Vector<Access> accesses_of(const ir::Stmt& stmt) {
   Vector<Access> result;
   const auto add = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool write) {
-    const bool mutable_buffer = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
-    if (mutable_buffer && buffer->scope != ir::Scope::local) result.push_back({buffer, indices, write});
+    if (ir::changes_in_calls(*buffer) && buffer->scope != ir::Scope::local) result.push_back({buffer, indices, write});
   };
   ir::visit_with(
       stmt, [&](const ir::Load& load) { add(load.buffer, load.indices, false); },
@@ -34,8 +33,7 @@ inline Vector<Access> accesses_of(const ir::Stmt& stmt) {
 inline bool reads_child_state(const Access& access) {
   if (access.write || access.buffer->role != ir::Role::state || access.indices.empty()) return false;
   const auto* call = access.indices[0].as<ir::UfCall>();
-  using enum ir::UfKind;
-  return call && (call->uf.kind == child || call->uf.kind == kth_child || call->uf.kind == edge_child);
+  return call && ir::is_child(call->uf.kind);
 }
 
 /// How one nest depends on an earlier one of the same iteration of the loops around both.

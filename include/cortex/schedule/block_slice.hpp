@@ -19,7 +19,7 @@ inline BlockSlice slice_of(std::int64_t extent, std::int64_t unit, int blocks, b
   if (!shared || blocks == 1) return {ir::imm(0), ir::imm(extent), extent};
   if (extent % (unit * blocks) == 0) {  // the same, and easily seen to begin with whole panels
     const std::int64_t each = extent / blocks;
-    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker");
+    const ir::Expr worker = ir::worker();
     return {worker * each, (worker + 1) * each, each};
   }
   const Share own = share_of(ir::imm(extent), unit, ir::imm(blocks));

@@ -182,8 +182,7 @@ inline Vector<Access> lasting_accesses(const Vector<ir::Stmt>& stmts) {
   PointerSet own;
   Vector<Access> result;
   const auto add = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices, bool write) {
-    const bool changes = buffer->role == ir::Role::state || buffer->role == ir::Role::temp;
-    if (changes && !own.contains(buffer.id())) result.push_back({buffer, indices, write});
+    if (ir::changes_in_calls(*buffer) && !own.contains(buffer.id())) result.push_back({buffer, indices, write});
   };
   for (const ir::Stmt& stmt : stmts)
     ir::visit_with(stmt, [&](const ir::Alloc& alloc) { own.insert(alloc.buffer.id()); });

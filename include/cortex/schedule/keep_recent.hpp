@@ -75,8 +75,7 @@ class RecentKeeper {
   static bool is_by_node(const ir::BufferInfo& buffer) { return buffer.dims[0].kind() == DimKind::node; }
 
   bool is_candidate(const ir::BufferInfo& buffer) const {
-    const bool changes = buffer.role == ir::Role::state || buffer.role == ir::Role::temp;
-    if (!changes || buffer.dtype != DType::f32 ||
+    if (!ir::changes_in_calls(buffer) || buffer.dtype != DType::f32 ||
         (buffer.scope != ir::Scope::shared && buffer.scope != ir::Scope::worker) || buffer.dims.size() < 2)
       return false;
     // To write a matrix to all blocks takes longer than to read it where it is.

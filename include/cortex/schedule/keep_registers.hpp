@@ -261,7 +261,7 @@ class RegisterKeeper {
         const bool here = store.buffer->scope == ir::Scope::chip && !read.contains(store.buffer.id());
         unread |= here, other |= !here;
       });
-      return unread && !other ? ir::Block::make({}) : self.children(loop);
+      return unread && !other ? ir::nothing() : self.children(loop);
     });
   }
 

@@ -208,7 +208,7 @@ class WeightKeeper {
   Part part_of(const Kept& kept, std::int64_t elements) const {
     const std::int64_t groups = kept.copy->layout.fixed_size / elements, each = kept.copy->share / elements;
     if (kept.copy->scope != ir::Scope::spread) return {ir::imm(0), ir::imm(groups), groups};
-    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker");
+    const ir::Expr worker = ir::worker();
     if (groups == each * shape_.blocks) return {worker * kept.copy->share, ir::imm(each), groups};
     const ir::Expr left = ir::binary(ir::BinaryOp::max, ir::imm(groups) - worker * each, ir::imm(0));
     return {worker * kept.copy->share, ir::binary(ir::BinaryOp::min, ir::imm(each), left), groups};
@@ -266,7 +266,7 @@ class WeightKeeper {
 
   const GpuShape& shape_;
   const bool spread_;
-  const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
+  const ir::Expr thread_ = ir::thread();
   std::int64_t room_;
   Vector<Kept> kept_;
   std::string left_out_;

@@ -55,11 +55,10 @@ inline ir::Stmt work_of(const ir::For& loop) {
 }
 
 /// `work` after the lets that `loop` begins with.
-inline ir::Stmt with_lets_of(const ir::For& loop, ir::Stmt work) {
+inline ir::Stmt with_lets_of(const ir::For& loop, const ir::Stmt& work) {
   Vector<const ir::LetStmt*> lets;
   for (const auto* let = loop.body.as<ir::LetStmt>(); let; let = let->body.as<ir::LetStmt>()) lets.push_back(let);
-  for (const auto& let : reversed(lets)) work = ir::LetStmt::make(let->var, let->value, work);
-  return work;
+  return ir::with_lets(lets, work);
 }
 
 /// What is done with the iterations that fill no tile.
@@ -200,8 +199,7 @@ inline ir::Stmt reorder_loops(const ir::Stmt& body, const Vector<std::string>& n
                carried_by(outer, path.loops)->name + "'");
     }
 
-  ir::Stmt result = path.inner;
-  for (const auto& let : reversed(path.lets)) result = ir::LetStmt::make(let->var, let->value, result);
+  ir::Stmt result = ir::with_lets(path.lets, path.inner);
   for (const auto& loop : reversed(order))
     result = ir::For::make(loop->var, loop->dim, loop->extent, loop->loop, result, loop->piece);
   // An extent may speak only of loops that still stand around it, and of no let: those are innermost now.
@@ -259,8 +257,7 @@ inline ir::Stmt jam_loop(const ir::Stmt& body, const std::string& name) {
   if (const ir::Buffer through = carried_by(loop))
     refuse("iterations of '" + name + "' depend on each other through '" + through->name + "'");
   detail::need_no_barrier(loop);
-  return with_loop(body, loop,
-                   *extent ? unroll_and_jam(loop.body, loop.var, ir::imm(0), int(*extent)) : ir::Block::make({}));
+  return with_loop(body, loop, *extent ? unroll_and_jam(loop.body, loop.var, ir::imm(0), int(*extent)) : ir::nothing());
 }
 
 namespace detail {

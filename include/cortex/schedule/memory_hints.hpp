@@ -133,11 +133,9 @@ inline ir::Stmt prefetch_rows(const ir::Stmt& body) {
           prefetches.push_back(ir::Prefetch::make(ir::substitute(row, {{loop.var.get(), line * step}})));
         const ir::Stmt all = ir::For::make(line, loop.dim, ir::imm((*extent + step - 1) / step), ir::ForKind::serial,
                                            ir::Block::make(prefetches));
-        const ir::Expr workers = ir::call(ir::UfKind::num_workers, "num_workers"),
-                       first = ir::binary(ir::BinaryOp::eq, around[0], ir::imm(0)),
+        const ir::Expr workers = ir::num_workers(), first = ir::binary(ir::BinaryOp::eq, around[0], ir::imm(0)),
                        shared = ir::binary(ir::BinaryOp::lt, ir::imm(1), workers);
-        return ir::Block::make(
-            {ir::If::make(ir::binary(ir::BinaryOp::logical_and, first, shared), all), ir::handle_of(loop)});
+        return ir::Block::make({ir::If::make(ir::both(first, shared), all), ir::handle_of(loop)});
       });
 }
 

@@ -159,7 +159,7 @@ inline ir::Stmt replaced(const ir::Stmt& body, const ir::Stmt& statement, const 
       });
 }
 inline ir::Stmt without(const ir::Stmt& body, const ir::Stmt& statement) {
-  return replaced(body, statement, ir::Block::make({}));
+  return replaced(body, statement, ir::nothing());
 }
 
 /// The producer's variables, each as the index that stands at its place of `indices`; variables of loops that `indices`

@@ -19,11 +19,7 @@ struct Lifted {
   Vector<ir::Buffer> buffers;
   Vector<ir::Stmt> stmts;
 
-  ir::Stmt whole() const { return around(ir::Block::make(stmts)); }
-  ir::Stmt around(ir::Stmt body) const {
-    for (const ir::Buffer& buffer : reversed(buffers)) body = ir::Alloc::make(buffer, body);
-    return body;
-  }
+  ir::Stmt whole() const { return ir::with_allocs(buffers, ir::Block::make(stmts)); }
 };
 
 /// `alloc a: {s; t}; alloc b: u` as {a, b} around {s, t, u}: names are unique, so nothing is captured.
@@ -150,7 +146,7 @@ class Expansion {
     }
   }
 
-  ir::Stmt around(const ir::Stmt& body) const { return wide_.around(body); }
+  ir::Stmt around(const ir::Stmt& body) const { return ir::with_allocs(wide_.buffers, body); }
 
   /// `stmt` in a loop of its own.
   ir::Stmt loop_of(const ir::Stmt& stmt, const std::string& suffix) const {
@@ -163,7 +159,7 @@ class Expansion {
       return result;
     };
     const ir::Stmt inner = ir::mutate_with(
-        own.around(stmt),
+        ir::with_allocs(own.buffers, stmt),
         [&](auto& self, const ir::Load& load) -> ir::Expr {
           const ir::Expr same = self.children(load);
           const auto copy = copies_.find(load.buffer.id());
@@ -227,8 +223,7 @@ inline ir::Stmt distribute_loop(const ir::Stmt& body, const std::string& name) {
   const detail::Expansion expansion(loop, parts);
   Vector<ir::Stmt> loops;
   for (std::size_t s = 0; s < parts.stmts.size(); ++s) {
-    ir::Stmt stmt = parts.stmts[s];
-    for (const auto& let : reversed(lets)) stmt = ir::LetStmt::make(let->var, let->value, stmt);
+    const ir::Stmt stmt = ir::with_lets(lets, parts.stmts[s]);
     loops.push_back(expansion.loop_of(stmt, s ? "." + std::to_string(s + 1) : ""));
   }
   return with_loop(body, loop, expansion.around(ir::Block::make(loops)));

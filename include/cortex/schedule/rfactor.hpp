@@ -124,11 +124,6 @@ inline InParts in_parts(const ir::For& loop, const Vector<ReductionStep>& steps,
   return result;
 }
 
-inline ir::Stmt with_parts(const Vector<ir::Buffer>& buffers, ir::Stmt body) {
-  for (const ir::Buffer& buffer : reversed(buffers)) body = ir::Alloc::make(buffer, body);
-  return body;
-}
-
 }  // namespace detail
 
 /// A reduction as `factor` partial ones side by side, combined at the end: independent chains, or lanes of a vector.
@@ -152,7 +147,7 @@ inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std:
   Vector<ir::Stmt> stmts{parts.clear};
   append(stmts, parts.loops);
   append(stmts, parts.combine);
-  return with_loop(body, loop, detail::with_parts(parts.buffers, ir::Block::make(stmts)));
+  return with_loop(body, loop, ir::with_allocs(parts.buffers, ir::Block::make(stmts)));
 }
 
 }  // namespace cortex::schedule

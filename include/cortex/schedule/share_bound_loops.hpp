@@ -96,7 +96,7 @@ inline ir::Stmt rest_for_first_thread(const ir::Stmt& body) {
     return !shared && !is_together(stmt) && !detail::fills_own(stmt);
   };
   const auto first_threads = [](const ir::Stmt& stmt) {
-    return ir::If::make(ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::thread, "thread"), ir::imm(0)), stmt);
+    return ir::If::make(ir::binary(ir::BinaryOp::eq, ir::thread(), ir::imm(0)), stmt);
   };
   const auto one = [&](ir::Mutator& self, const ir::Stmt& stmt) {
     if (is_one_threads(stmt)) return first_threads(stmt);
@@ -133,7 +133,7 @@ inline ir::Stmt rest_for_first_thread(const ir::Stmt& body) {
 inline ir::Stmt share_bound_loops(const ir::Stmt& body, int threads) {
   return ir::mutate_with(body, [threads](auto& self, const ir::For& loop) -> ir::Stmt {
     if (loop.loop != ir::ForKind::threads) return self.children(loop);
-    const ir::Expr var = ir::Var::make(name_of(loop)), thread = ir::call(ir::UfKind::thread, "thread");
+    const ir::Expr var = ir::Var::make(name_of(loop)), thread = ir::thread();
     const ir::Expr count = (loop.extent + (threads - 1) - thread) / threads;
     return ir::For::make(var, loop.dim, count, ir::ForKind::serial,
                          detail::at(loop.body, loop.var, var * threads + thread));

@@ -18,9 +18,8 @@ struct Share {
 
 /// The share of the worker that runs, of a loop cut between units; the last worker has the rest. All that workers share
 /// is cut so: barriers are left out where a worker finds its own.
-inline Share share_of(const ir::Expr& extent, std::int64_t unit,
-                      const ir::Expr& workers = ir::call(ir::UfKind::num_workers, "num_workers")) {
-  const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"), next = worker + 1, units = extent / unit;
+inline Share share_of(const ir::Expr& extent, std::int64_t unit, const ir::Expr& workers = ir::num_workers()) {
+  const ir::Expr worker = ir::worker(), next = worker + 1, units = extent / unit;
   return {worker * units / workers * unit, next * units / workers * unit + next / workers * (extent - units * unit)};
 }
 

@@ -123,7 +123,7 @@ class ThreadSharer {
     ir::Expr wanted = nest_.guard;
     if (end_) {  // a block may have no column at all
       const ir::Expr any = ir::binary(ir::BinaryOp::lt, slice.begin, slice.end);
-      wanted = wanted ? ir::binary(ir::BinaryOp::logical_and, wanted, any) : any;
+      wanted = ir::both(wanted, any);
     }
     return wanted ? ir::If::make(wanted, shared) : shared;
   }
@@ -257,9 +257,7 @@ class ThreadSharer {
   /// condition would begin before it.
   static ir::Stmt reading_ahead(const ir::Stmt& inner) {
     const ReadAhead ahead(stmts_of(inner));
-    ir::Stmt body = ir::Block::make(ahead.rest);
-    for (const auto& [variable, load] : reversed(ahead.loads)) body = ir::LetStmt::make(variable, load, body);
-    return body;
+    return ir::with_lets(ahead.loads, ir::Block::make(ahead.rest));
   }
 
   /// `inner` with four terms after the other in each iteration of its sums: their factors lie side by side.
@@ -317,7 +315,7 @@ class ThreadSharer {
     const ir::Expr total = ir::Var::make("rows"), t = ir::Var::make("t"), base = ir::Var::make("base");
     ir::Expr begin = ir::imm(0), count = by_node() ? loop.extent : ir::imm(1);
     if (loop.kind == ir::ForKind::parallel) {
-      const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"), units = loop.extent / loop.piece;
+      const ir::Expr worker = ir::worker(), units = loop.extent / loop.piece;
       begin = worker * units / shape_.blocks * loop.piece;
       count = (worker + 1) * units / shape_.blocks * loop.piece - begin;
     }
@@ -413,8 +411,7 @@ class ThreadSharer {
     Vector<ir::Stmt> stmts{ir::substitute(each, {{var.get(), column}})};
     for (std::size_t i = 0; i < terms.size(); ++i) stmts.push_back(ir::Join::make(sums_.sums[i], terms[i], parts_));
     ir::Stmt result = followed(stmts, row, column);
-    for (const auto* buffers : {&sums_.sums, &std::as_const(terms)})
-      for (const ir::Buffer& buffer : reversed(*buffers)) result = ir::Alloc::make(buffer, result);
+    for (const auto* buffers : {&sums_.sums, &std::as_const(terms)}) result = ir::with_allocs(*buffers, result);
     return result;
   }
 
@@ -427,11 +424,8 @@ class ThreadSharer {
     const ir::Expr own = beyond ? ir::binary(ir::BinaryOp::min, part, ir::imm(side_ - 1)) : part;
     const ir::Expr behind = side_ == 1 ? ir::imm(0) : own * apart_;
     ir::Expr there = of_one_node_ ? ir::Expr() : ir::binary(ir::BinaryOp::lt, row + behind, total_);
-    const auto also = [&](const ir::Expr& condition) {
-      there = there ? ir::binary(ir::BinaryOp::logical_and, condition, there) : condition;
-    };
-    if (end_) also(ir::binary(ir::BinaryOp::lt, column, end_));
-    if (side_ < parts_) also(ir::binary(ir::BinaryOp::lt, part, ir::imm(side_)));
+    if (end_) there = ir::both(ir::binary(ir::BinaryOp::lt, column, end_), there);
+    if (side_ < parts_) there = ir::both(ir::binary(ir::BinaryOp::lt, part, ir::imm(side_)), there);
 
     const ir::Expr node = ir::Var::make("node");
     const ir::Expr at = end_ ? ir::binary(ir::BinaryOp::min, column, end_ - 1) : column;
@@ -444,7 +438,7 @@ class ThreadSharer {
       if (store.buffer->scope == ir::Scope::local || !there) return self.children(store);
       return ir::If::make(there, ir::handle_of(store));
     });
-    for (const ir::Buffer& buffer : reversed(sums_.locals)) rest = ir::Alloc::make(buffer, rest);
+    rest = ir::with_allocs(sums_.locals, rest);
     Vector<ir::Stmt> stmts = sums;
     stmts.push_back(of_own(rest));
     ir::Stmt body = ir::Block::make(stmts);
@@ -472,7 +466,7 @@ class ThreadSharer {
   const GpuShape& shape_;
   const SumsInParts sums_;  // of the nest, where they are in parts
   const int parts_;         // 1: they are not
-  const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
+  const ir::Expr thread_ = ir::thread();
   ir::Expr begin_, total_, end_;            // of rows, how many there are; of columns, if a thread may be behind it
   int apart_ = 1, side_ = 1, columns_ = 1;  // of a thread, side_ rows of columns_ columns
   std::int64_t of_node_ = 1;                // rows of each node

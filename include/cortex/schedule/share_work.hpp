@@ -183,8 +183,8 @@ inline ir::Stmt share_work(const ir::Stmt& whole, SlicesOfMatrices slices = Slic
           if (piece != pieces.elements.end()) loop.piece = piece->second;
         } else {
           // Nothing to slice: the first worker alone.
-          const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::call(ir::UfKind::worker, "worker"), ir::imm(0));
-          result.guard = nest.guard ? ir::Binary::make(ir::BinaryOp::logical_and, first, nest.guard) : first;
+          const ir::Expr first = ir::binary(ir::BinaryOp::eq, ir::worker(), ir::imm(0));
+          result.guard = ir::both(first, nest.guard);
         }
         return build_nest(result);
       },

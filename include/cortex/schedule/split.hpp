@@ -22,7 +22,7 @@ inline ir::Stmt split(const ir::Expr& extent, int factor, const Dim& dim, Functi
                       FunctionRef<ir::Stmt(ir::Expr)> single, FunctionRef<ir::Stmt(ir::Expr, int)> rest,
                       int multiple = 1) {
   const auto loop = [&](const ir::Expr& count, const auto& body) -> ir::Stmt {
-    if (ir::as_int(count) == 0) return ir::Block::make({});
+    if (ir::as_int(count) == 0) return ir::nothing();
     if (ir::as_int(count) == 1) return body(ir::imm(0));
     const ir::Expr var = ir::Var::make("o");
     return ir::For::make(var, dim, count, ir::ForKind::serial, body(var));

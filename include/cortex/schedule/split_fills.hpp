@@ -58,7 +58,7 @@ inline ir::Stmt without_fills(const ir::Stmt& s, SplitFills& split, Vector<ir::S
   }
   if (!is_fill(s)) return s;
   fills.push_back(s);
-  return ir::Block::make({});
+  return ir::nothing();
 }
 
 }  // namespace detail
@@ -73,7 +73,7 @@ inline SplitFills split_fills(const ir::Stmt& body) {
   bool again = false;
   ir::visit_with(split.rest, [&](const ir::Store& store) { written.insert(store.buffer.id()); });
   ir::visit_with(split.fills, [&](const ir::Store& store) { again |= written.contains(store.buffer.id()); });
-  if (again) return {{}, ir::Block::make({}), body};
+  if (again) return {{}, ir::nothing(), body};
   return split;
 }
 

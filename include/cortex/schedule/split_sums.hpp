@@ -188,7 +188,7 @@ class SumSplitter {
     Nest result = nest_;
     result.inner = ir::Block::make(stmts);
     for (const auto* buffers : {&halves_.locals, &halves_.sums, &std::as_const(terms_)})
-      for (const ir::Buffer& buffer : reversed(*buffers)) result.inner = ir::Alloc::make(buffer, result.inner);
+      result.inner = ir::with_allocs(*buffers, result.inner);
     return build_nest(result);
   }
 

@@ -88,7 +88,7 @@ class LanesOfReduction {
     }
     Vector<ir::Stmt> stmts{parts.clear, work};
     append(stmts, parts.combine);
-    return with_parts(parts.buffers, ir::Block::make(stmts));
+    return ir::with_allocs(parts.buffers, ir::Block::make(stmts));
   }
 
  private:

@@ -91,9 +91,7 @@ class TensorTiler {
       if (!start) stmts.push_back(for_row(s));
     }
     stmts.push_back(elements());
-    ir::Stmt body = ir::Block::make(stmts);
-    for (const ir::Buffer& tile : reversed(tiles_)) body = ir::Alloc::make(tile, body);
-    return body;
+    return ir::with_allocs(tiles_, ir::Block::make(stmts));
   }
 
   const ir::Buffer& tile_of(const ir::Buffer& sum, int part) const {
@@ -212,7 +210,7 @@ class TensorTiler {
     body = ir::substitute(body, map);
     const ir::Expr there = ir::binary(ir::BinaryOp::lt, row, total_);
     const ir::Expr inside = ir::binary(ir::BinaryOp::lt, column, slice_.end);
-    body = ir::If::make(ir::binary(ir::BinaryOp::logical_and, there, inside), body);
+    body = ir::If::make(ir::both(there, inside), body);
     body = ir::LetStmt::make(row, row_ + (thread_ % 4 * 2 + e % 2), body);
     body = ir::LetStmt::make(column, column_ + (thread_ % warp / 4 + e / 2 * 8), body);
     return ir::For::make(e, Dim("element", 4), ir::imm(4), ir::ForKind::serial, body);
@@ -222,7 +220,7 @@ class TensorTiler {
   const GpuShape& shape_;
   const BlockSlice slice_;
   const Halves halves_;
-  const ir::Expr thread_ = ir::call(ir::UfKind::thread, "thread");
+  const ir::Expr thread_ = ir::thread();
   ir::Expr column_, row_, total_, begin_ = ir::imm(0);
   Vector<ir::Buffer> tiles_;  // [sum of halves_.sums][part]
 };

@@ -331,12 +331,12 @@ class NestTiler {
       stmts.push_back(operands_->products(i, kept.back(), first, panels, num_rows_));
       rest = with_sum(rest, sum, TileOperands::value(kept.back(), r, v, lane));
     }
-    ir::Stmt each = at_column(with(halves.locals, rest), first + v * lanes + lane);
+    ir::Stmt each = at_column(ir::with_allocs(halves.locals, rest), first + v * lanes + lane);
     const Dim& dim = nest_.loops.back().dim;
     each = loop_if_several(lane, dim, lanes, ir::ForKind::vectorized, each);
     each = loop_if_several(v, dim, panels, ir::ForKind::serial, each);
     stmts.push_back(ir::For::make(r, row_->dim, num_rows_, ir::ForKind::serial, at_row(each, r)));
-    return with(kept, ir::Block::make(stmts));
+    return ir::with_allocs(kept, ir::Block::make(stmts));
   }
 
   ir::Stmt outer_loops(ir::Stmt body) const {
@@ -363,8 +363,7 @@ class NestTiler {
     const int vectors = contracts_ ? std::clamp(extent / lanes_, 1, most) : 1;
     if (loop.kind != ir::ForKind::parallel)
       return split_panels(ir::imm(0), ir::imm(extent / lanes_), vectors, tiles, rest_from(extent / lanes_ * lanes_));
-    const ir::Expr worker = ir::call(ir::UfKind::worker, "worker"),
-                   workers = ir::call(ir::UfKind::num_workers, "num_workers");
+    const ir::Expr worker = ir::worker(), workers = ir::num_workers();
     const int unit = this->unit(), blocks = extent / unit;
     ir::Stmt last = rest_from(blocks * unit);
     if (extent % unit) last = ir::If::make(ir::binary(ir::BinaryOp::eq, worker + 1, workers), last);
@@ -395,7 +394,7 @@ class NestTiler {
     const ir::Expr p = ir::Var::make("piece"), first = p * piece;
     const auto tiles = [&](const ir::Expr& panel, int v) { return tile(first + panel * lanes_, lanes_, rows, v); };
     const int vectors = contracts_ ? shape_.vectors(rows) : 1;
-    const ir::Stmt last = tail ? tile(first + panels * lanes_, tail, rows, 1) : ir::Block::make({});
+    const ir::Stmt last = tail ? tile(first + panels * lanes_, tail, rows, 1) : ir::nothing();
     const ir::Stmt body = split_panels(ir::imm(0), ir::imm(panels), vectors, tiles, last);
     return ir::For::make(p, loop.dim, ir::imm(loop.dim.extent() / piece), ir::ForKind::parallel, body);
   }
@@ -480,15 +479,15 @@ class NestTiler {
       lead.push_back(ir::Store::make(kept.back(), element, ir::Load::make(sum, {})));
       rest = with_sum(rest, sum, ir::Load::make(kept.back(), element));
     }
-    const ir::Stmt sums = jammed(with(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
+    const ir::Stmt sums = jammed(ir::with_allocs(halves.sums, ir::Block::make(lead)), r, v, column, rows, vectors);
     const Dim& dim = nest_.loops.back().dim;
-    ir::Stmt each = at_column(with(halves.locals, rest), column);
+    ir::Stmt each = at_column(ir::with_allocs(halves.locals, rest), column);
     each = at_row(loop_if_several(v, dim, vectors, ir::ForKind::serial, each), r);
     if (rows == 1)
       each = ir::substitute(each, {{r.get(), ir::imm(0)}});  // where rows are not tiled there is no loop over them
     else
       each = ir::For::make(r, row_->dim, ir::imm(rows), ir::ForKind::serial, each);
-    return with(kept, ir::Block::make({sums, each}));
+    return ir::with_allocs(kept, ir::Block::make({sums, each}));
   }
 
   /// Where a tile puts `count` elements of the accumulator `sum` aside.
@@ -504,11 +503,6 @@ class NestTiler {
     return ir::mutate_with(rest, [&](auto& self, const ir::Load& load) -> ir::Expr {
       return load.buffer == sum ? value : self.children(load);
     });
-  }
-
-  static ir::Stmt with(const Vector<ir::Buffer>& buffers, ir::Stmt body) {
-    for (const auto& b : reversed(buffers)) body = ir::Alloc::make(b, body);
-    return body;
   }
 
   ir::Stmt at_column(const ir::Stmt& work, const ir::Expr& column) const {

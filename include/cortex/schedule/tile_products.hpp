@@ -282,9 +282,7 @@ class TileOperands {
       lets.emplace_back(rest, left - ir::Cast::make(DType::f32, piece));
       left = rest;
     }
-    ir::Stmt body = ir::Block::make(stores);
-    for (const auto& [var, value] : reversed(lets)) body = ir::LetStmt::make(var, value, body);
-    return in_lanes(operand, lanes, lane, body);
+    return in_lanes(operand, lanes, lane, ir::with_lets(lets, ir::Block::make(stores)));
   }
 
   /// Zeros from index `k` to the end of its block of 16.

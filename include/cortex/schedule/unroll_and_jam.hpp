@@ -49,9 +49,7 @@ inline ir::Stmt jam_lets(const Vector<ir::Stmt>& copies) {
       lets.emplace_back(ir::Var::make(let->var.as<ir::Var>()->name, let->var.type()), let->value);
     bodies.push_back(ir::substitute(let->body, {{let->var.get(), lets[known].first}}));
   }
-  ir::Stmt result = jam(bodies);
-  for (const auto& let : reversed(lets)) result = ir::LetStmt::make(let.first, let.second, result);
-  return result;
+  return ir::with_lets(lets, jam(bodies));
 }
 
 inline ir::Stmt jam_allocs(const Vector<ir::Stmt>& copies) {
@@ -62,9 +60,7 @@ inline ir::Stmt jam_allocs(const Vector<ir::Stmt>& copies) {
     buffers.emplace_back(ir::BufferInfo(*alloc->buffer));
     bodies.push_back(with_buffer(alloc->body, alloc->buffer, buffers.back()));
   }
-  ir::Stmt result = jam(bodies);
-  for (const auto& buffer : reversed(buffers)) result = ir::Alloc::make(buffer, result);
-  return result;
+  return ir::with_allocs(buffers, jam(bodies));
 }
 
 /// Whether all that a block does is to add to accumulators.
