@@ -125,7 +125,7 @@ TEST_CASE("blocks are aligned, and to huge pages when they are large", "[runtime
   for (const std::size_t bytes : {std::size_t(1), std::size_t(100), std::size_t(1) << 20, std::size_t(3) << 20}) {
     const runtime::Block block(bytes);
     CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % (bytes >= (2u << 20) ? 2u << 20 : 64u) == 0);
-    CHECK(block.data()[bytes + runtime::slack_bytes - 1] == std::byte(0));
+    CHECK(block.data()[bytes + slack_bytes - 1] == std::byte(0));
   }
 }
 

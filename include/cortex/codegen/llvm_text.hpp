@@ -302,7 +302,7 @@ class LlvmTextPrinter {
   /// Register p holds the sums of panel p, 4 to 6 the pieces of the rows, and 7 weights, which are
   /// multiplied with all of them before the next: the unit takes as long to change weights as to multiply 16 rows.
   void tile_product(const ir::TileProduct& n) {
-    constexpr int tile = 1024;  // bytes
+    constexpr int tile = ir::TileProduct::tile * 2;  // bytes
     const int panels = int(n.weights.size());
     const std::string sums = memory_.address(n.sums, "", LlvmMemory::Bounds::inside);
     const auto place_of = [&](const ir::Expr& e) {

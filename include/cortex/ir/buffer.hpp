@@ -8,6 +8,7 @@
 #include "cortex/base/dim.hpp"
 #include "cortex/base/dtype.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 
 namespace cortex::ir {
@@ -136,7 +137,7 @@ inline double dense_bytes(const BufferInfo& buffer) {
 /// Bytes that a buffer on chip takes of each worker's fast memory, where all begin at multiples of 16.
 inline std::int64_t chip_bytes(const BufferInfo& buffer) {
   const std::int64_t elements = buffer.scope == Scope::spread ? buffer.share : buffer.layout.fixed_size;
-  return (elements * std::int64_t(size_of(buffer.dtype)) + 15) / 16 * 16;
+  return round_up(elements * std::int64_t(size_of(buffer.dtype)), 16);
 }
 
 }  // namespace cortex::ir

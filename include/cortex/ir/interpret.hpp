@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cortex/base/memory.hpp"
 #include "cortex/ir/machine.hpp"
 #include "cortex/ir/stored.hpp"
 
@@ -360,7 +361,7 @@ class LogicalRun {
   static vm::Binding ints(const std::int32_t* data, std::int64_t extent) {
     vm::Binding result{DType::i32, const_cast<std::int32_t*>(data), {extent}, {1}};
     result.writable = false;
-    result.past_end = 16;  // arrays of the linearizer may be read 64 bytes past their end
+    result.past_end = slack_bytes / sizeof(std::int32_t);
     return result;
   }
 

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "cortex/base/vector.hpp"
-#include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 
 namespace cortex::pass {

@@ -21,6 +21,7 @@
 #include "cortex/ir/program.hpp"
 #include "cortex/pass/linear.hpp"
 #include "cortex/ra/schedule.hpp"
+#include "cortex/structure/arrays.hpp"
 
 namespace cortex::pass {
 
@@ -41,7 +42,7 @@ struct KnownNodes {
 /// The workspace refuses more visits of nodes than these, one for each root and each edge, and more members of roots
 /// (structure/workspace.hpp, `max_visits`), and calls have at most so many workers (runtime/compile_steps.hpp,
 /// `check_schedule`).
-inline constexpr std::int64_t most_nodes = INT32_MAX - 64, most_workers = Schedule::most_workers;
+inline constexpr std::int64_t most_nodes = structure::most_visits, most_workers = Schedule::most_workers;
 
 namespace detail {
 

@@ -149,7 +149,9 @@ struct Schedule {
   Vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
   Sharing sharing = Sharing::off;                // of equal subtrees
   Tabulating tabulating = Tabulating::off;
-  int table_megabytes = 64;    // at most so much for tables
+  static constexpr int usual_table_megabytes = 64;
+  /// At most so much for tables.
+  int table_megabytes = usual_table_megabytes;
   bool vectors_alone = false;  // no products on a CPU's matrix unit
   bool exact = false;          // functions of the C library, not the approximations
   bool fuses = true;           // operators into common loops
@@ -236,18 +238,19 @@ struct Schedule {
   /// leaf computes of its word), and what follows from weights alone, is computed when weights are bound, for each
   /// value that the fields may have, and calls read it from tables: the same bits. The tables of a model take at most
   /// `megabytes`, from 1 to 65536; what does not fit is computed in calls. It takes a contraction to be worth a table.
-  [[nodiscard]] Schedule tabulate(int megabytes = 64) const {
+  [[nodiscard]] Schedule tabulate(int megabytes = usual_table_megabytes) const {
     return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
   }
   /// The same with 64 MB, for machine code of CPUs: not for the interpreter, which is slow to make tables, nor for
   /// GPUs, of which it is not known, nor where loops are scheduled by hand, for which `tabulate` is refused.
   [[nodiscard]] Schedule tabulate_where_it_pays() const {
-    return with([](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = 64; });
+    return with(
+        [](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = usual_table_megabytes; });
   }
   /// What depends on a node's fields is computed in calls, whatever the schedule said of tables before; what follows
   /// from weights alone is computed when they are bound all the same.
   [[nodiscard]] Schedule tabulate_nothing() const {
-    return with([](Schedule& s) { s.tabulating = Tabulating::off, s.table_megabytes = 64; });
+    return with([](Schedule& s) { s.tabulating = Tabulating::off, s.table_megabytes = usual_table_megabytes; });
   }
   /// At most `count` threads share one call, each owning a slice of every operator's last dimension: as many of them as
   /// are free. Takes the place of `workers_where_they_pay`.

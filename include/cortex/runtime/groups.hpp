@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/barrier.hpp"
 
@@ -98,7 +99,7 @@ inline int numbering_team(std::size_t groups, int free, int awake, double second
   int best = 1;
   double least = seconds;
   for (int n = 2; n <= free && std::size_t(n) <= groups; ++n) {
-    const std::size_t longest = (groups + std::size_t(n) - 1) / std::size_t(n);  // groups of one thread
+    const std::size_t longest = ceil_div(groups, std::size_t(n));  // groups of one thread
     const double shared = seconds * double(longest) / double(groups) + meeting + (n > awake ? wake_up : 0);
     if (shared < 0.9 * least) best = n, least = shared;
   }

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "cortex/base/config.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 
@@ -73,7 +74,7 @@ class HugePages {
     std::bitset<pieces_of_one> taken;
   };
 
-  static std::size_t pieces(std::size_t bytes) { return (bytes + piece - 1) / piece; }
+  static std::size_t pieces(std::size_t bytes) { return ceil_div(bytes, piece); }
 
   /// The first gap of so many pieces, taken; null if the page has none.
   static std::byte* taken_of(Page& page, std::size_t count) {

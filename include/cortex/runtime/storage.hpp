@@ -10,17 +10,16 @@
 #include <utility>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/memory.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/buffer.hpp"
 #include "cortex/runtime/huge_pages.hpp"
 
 namespace cortex::runtime {
 
-/// Generated code may read and write whole vectors at the end of a tensor: so many bytes past it are ours.
-inline constexpr std::size_t slack_bytes = 64;
-
-/// A piece of memory, 64-byte aligned; from 64 KB up, on huge pages where the system has them, which blocks below 2 MB
-/// share. Contents are not initialised.
+/// A piece of memory, aligned to cache lines; from 64 KB up, on huge pages where the system has them, which blocks
+/// below 2 MB share. Contents are not initialised.
 class Block {
  public:
   Block() = default;
@@ -56,10 +55,10 @@ class Block {
 
  private:
   static std::byte* own(std::size_t bytes) {
-    const std::size_t alignment = bytes >= HugePages::bytes_of_one ? HugePages::bytes_of_one : 64;
-    const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    const std::size_t alignment = bytes >= HugePages::bytes_of_one ? HugePages::bytes_of_one : cache_line;
+    const std::size_t rounded = round_up(bytes, alignment);
     auto* const data = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-    if (data && alignment > 64) HugePages::advise(data, rounded);
+    if (data && alignment > cache_line) HugePages::advise(data, rounded);
     return data;
   }
 

@@ -32,8 +32,6 @@ inline std::string name_of_slice(const ir::Buffer& buffer) {
 
 namespace detail {
 
-inline bool has(const Vector<std::string>& names, const std::string& name) { return contains(names, name); }
-
 /// Whether loops that carry the recursion read the matrix from elsewhere.
 inline bool levels_read(const ir::Stmt& body, const std::string& name) {
   bool found = false;
@@ -74,7 +72,7 @@ inline WeightPlaces weight_places(const ir::Program& tiled) {
     kept.push_back(name_of_slice(buffer));
   }
   for (const ir::Buffer& buffer : tiled.buffers)
-    if (buffer->role == ir::Role::weight && buffer->packed_from && !detail::has(kept, buffer->packed_from->name))
+    if (buffer->role == ir::Role::weight && buffer->packed_from && !contains(kept, buffer->packed_from->name))
       places.streamed.push_back(buffer->packed_from->name);
   return places;
 }

@@ -26,7 +26,7 @@ class CompiledModel;
 
 /// The nodes that a call may visit if so many workers share its rows: the cut of the last one's share, that number of
 /// workers times that of rows (`schedule::share_of`), is computed in 32 bits.
-constexpr std::int32_t most_visits(int workers) { return INT32_MAX / workers - 64; }
+constexpr std::int32_t most_visits(int workers) { return INT32_MAX / workers - structure::spare_places; }
 
 /// Everything that a call writes: the linearizer's arrays, the tensors of the program, and the pointers that the kernel
 /// is given. Used by one call at a time; the result of the call reads from it until it lets go.

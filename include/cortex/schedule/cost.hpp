@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cortex/base/memory.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/count_work.hpp"
@@ -181,7 +182,7 @@ class CostModel {
     for (const ir::WeightRead& read : item.weights)
       if (!is_of_rows(read.unit)) once += read.bytes;
     if (workers_ > 1 && !item.by_each_worker)
-      exchanged = exchanged_bytes(item) / 64 * (workers_ - 1) / workers_ * machine_.remote_line;
+      exchanged = exchanged_bytes(item) / cache_line * (workers_ - 1) / workers_ * machine_.remote_line;
     return {.item = item,
             .number = number,
             .loop = loop,
@@ -300,7 +301,7 @@ class CostModel {
   /// three products of 16 outputs and 32 indices, and from 8 rows on 2 cycles more for each; a quarter of that goes
   /// into the sums.
   static double efficiency_of_unit(double rows) {
-    constexpr double flops_of_row = 2 * 16 * 32, sums = 1.25;
+    constexpr double flops_of_row = 2 * ir::TileProduct::outputs * ir::TileProduct::depth, sums = 1.25;
     return flops_of_row * rows / ((40 + 2 * std::max(0.0, rows - 8)) * sums) / flops_of_cycle;
   }
 

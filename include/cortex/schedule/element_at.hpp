@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
@@ -25,7 +26,7 @@ inline Vector<ir::Expr> indices_at(const ir::BufferInfo& buffer, const ir::Expr&
   for (const ir::Axis& axis : buffer.layout.axes) {
     const std::int64_t extent = buffer.dims[std::size_t(axis.source)].extent();
     ir::Expr part = by(ir::BinaryOp::div, place, axis.stride);
-    part = by(ir::BinaryOp::mod, part, axis.modulus ? axis.modulus : (extent + axis.divisor - 1) / axis.divisor);
+    part = by(ir::BinaryOp::mod, part, axis.modulus ? axis.modulus : ceil_div(extent, axis.divisor));
     part = by(ir::BinaryOp::mul, part, axis.divisor);
     ir::Expr& index = indices[std::size_t(axis.source)];
     index = index ? index + part : part;
@@ -104,7 +105,7 @@ inline bool fills_memory(const ir::BufferInfo& buffer) {
   for (const ir::Axis& axis : axes) {
     const std::int64_t extent = buffer.dims[std::size_t(axis.source)].extent();
     exact &= axis.stride == size;
-    size *= axis.modulus ? axis.modulus : (extent + axis.divisor - 1) / axis.divisor;
+    size *= axis.modulus ? axis.modulus : ceil_div(extent, axis.divisor);
     int same = 0, below = axis.divisor == 1;
     for (const ir::Axis& other : axes) {
       same += other.source == axis.source && other.divisor == axis.divisor;

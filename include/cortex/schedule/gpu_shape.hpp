@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/access.hpp"
@@ -61,7 +62,7 @@ struct GpuProblem {
 /// That is the last block: where units do not divide evenly, w * units / blocks leaves it as many as any other has.
 inline std::int64_t most_of_slice(std::int64_t extent, std::int64_t unit, int blocks) {
   const std::int64_t units = extent / unit, rest = extent - units * unit;
-  return (units + blocks - 1) / blocks * unit + rest;
+  return ceil_div(units, blocks) * unit + rest;
 }
 
 namespace detail {
@@ -77,8 +78,8 @@ inline bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 /// cores two chains of products where registers hold them, which with gates side by side hide how long a product takes.
 inline int parts_for(const GpuShape& shape, std::int64_t columns) {
   if (shape.products != DType::f32) return shape.threads <= 256 ? 2 : 1;
-  const std::int64_t units = (columns + shape.slice_unit - 1) / shape.slice_unit;
-  const std::int64_t slice = (units + shape.blocks - 1) / shape.blocks * shape.slice_unit;
+  const std::int64_t units = ceil_div(columns, shape.slice_unit);
+  const std::int64_t slice = ceil_div(units, shape.blocks) * shape.slice_unit;
   int parts = 1;
   while (parts < Gpu::warp && 2 * parts * slice <= shape.threads && 2 * parts * 8 <= columns) parts *= 2;
   return parts;
@@ -91,7 +92,7 @@ inline bool weights_fit(const GpuShape& shape, const GpuProblem& problem) {
   const int parts = shape.parts ? shape.parts : parts_for(shape, problem.columns);
   const std::int64_t depth = tiles ? TensorTile::depth(shape.products) : parts == 1 ? 1 : quad * parts;
   const std::int64_t outputs = tiles ? TensorTile::outputs : parts == 1 ? 1 : Gpu::warp / parts;
-  const auto padded = [](std::int64_t count, std::int64_t to) { return double((count + to - 1) / to * to); };
+  const auto padded = [](std::int64_t count, std::int64_t to) { return double(round_up(count, to)); };
   const double columns = double(problem.columns);
   return double(problem.weight_bytes) * (padded(problem.columns, depth) / columns) *
              (padded(most_of_slice(problem.columns, shape.slice_unit, shape.blocks), outputs) / columns) <=

@@ -25,6 +25,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
@@ -188,7 +189,7 @@ class RecentKeeper {
   /// so that threads which read a piece each of several rows at once are not in each other's way.
   static std::int64_t stride_of(const ir::BufferInfo& buffer) {
     constexpr int banks = 32, apart = 8;  // words of 4 bytes, as elements are
-    return (padded_layout(buffer).row_size + banks - 1) / banks * banks + apart;
+    return round_up(padded_layout(buffer).row_size, banks) + apart;
   }
 
   int rows_for(const Vector<ir::Buffer>& wanted, const ir::Stmt& body) const {

@@ -21,6 +21,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/block_slice.hpp"
 #include "cortex/schedule/element_at.hpp"
@@ -169,8 +170,8 @@ class WeightKeeper {
 
   /// Elements that a block has of what is spread: whole panels, of which none is in two blocks, and whole tiles.
   std::int64_t share_of_block(const ir::BufferInfo& info) const {
-    const std::int64_t panel = info.layout.axes.back().stride, panels = (info.layout.fixed_size + panel - 1) / panel;
-    return (panels + shape_.blocks - 1) / shape_.blocks * panel;
+    const std::int64_t panel = info.layout.axes.back().stride, panels = ceil_div(info.layout.fixed_size, panel);
+    return ceil_div(panels, shape_.blocks) * panel;
   }
 
   ir::Stmt over_slices(const Nest& nest) const {

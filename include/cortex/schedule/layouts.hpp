@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 #include "cortex/schedule/pack_weights.hpp"
@@ -47,7 +48,7 @@ inline Vector<MemoryAxis> memory_axes(const ir::Buffer& buffer) {
   for (std::size_t a = 0; a < by_stride.size(); ++a) {
     const ir::Axis& axis = by_stride[a];
     const std::int64_t all = std::max<std::int64_t>(buffer->dims[std::size_t(axis.source)].extent(), 0);
-    const std::int64_t extent = axis.modulus ? axis.modulus : (all + axis.divisor - 1) / axis.divisor;
+    const std::int64_t extent = axis.modulus ? axis.modulus : ceil_div(all, axis.divisor);
     const std::int64_t around = a ? by_stride[a - 1].stride : buffer->layout.fixed_size;
     axes.push_back({axis.source, axis.divisor, axis.modulus, extent, around / axis.stride});
   }
@@ -131,7 +132,7 @@ inline ir::Stmt layout_split(const ir::Stmt& body, const std::string& name, std:
   if (whole.modulus && whole.modulus % factor)
     refuse("axis " + std::to_string(axis) + " has " + std::to_string(whole.modulus) + " places, which " +
            std::to_string(factor) + " does not divide");
-  const std::int64_t outer = (whole.extent + factor - 1) / factor;
+  const std::int64_t outer = ceil_div(whole.extent, factor);
   detail::MemoryAxis &first = tensor.axes[std::size_t(axis)], second = whole;
   first = {whole.source, whole.divisor * factor, whole.modulus ? whole.modulus / factor : 0, outer, outer};
   second = {whole.source, whole.divisor, factor, factor, factor};
@@ -165,7 +166,7 @@ inline ir::Stmt layout_fuse(const ir::Stmt& body, const std::string& name, std::
   if (halves) {
     const std::int64_t all = tensor.buffer->dims[std::size_t(outer.source)].extent();
     const std::int64_t modulus = outer.modulus ? outer.modulus * inner.modulus : 0;
-    const std::int64_t extent = modulus ? modulus : (all + inner.divisor - 1) / inner.divisor;
+    const std::int64_t extent = modulus ? modulus : ceil_div(all, inner.divisor);
     outer = {inner.source, inner.divisor, modulus, extent, extent};
     tensor.axes.erase(tensor.axes.begin() + std::ptrdiff_t(axis) + 1);
   } else {
@@ -184,7 +185,7 @@ inline ir::Stmt layout_pad(const ir::Stmt& body, const std::string& name, std::i
   detail::MemoryAxis& padded = detail::axis_at(tensor, axis);
   detail::need_factor(multiple);
   if (!padded.extent) refuse("axis " + std::to_string(axis) + " has no constant extent");
-  padded.room = (padded.extent + multiple - 1) / multiple * multiple;
+  padded.room = round_up(padded.extent, multiple);
   return detail::with_layout(body, tensor.buffer, tensor.axes);
 }
 

@@ -26,6 +26,24 @@ inline void need_factor(std::int64_t factor, std::int64_t least = 1, std::int64_
            std::to_string(most));
 }
 
+/// The most copies of a loop's body that are worth their code, side by side in a vector's lanes, too.
+inline constexpr std::int64_t most_copies = 64;
+
+/// The constant extent of a loop of which there are to be copies, `least` or more.
+inline std::int64_t need_copies(const ir::For& loop, std::int64_t least) {
+  const auto extent = ir::as_int(loop.extent);
+  if (!extent || *extent < least || *extent > most_copies)
+    refuse("the extent of loop '" + name_of(loop) + "' is no constant " +
+           (least > 0 ? "from " + std::to_string(least) + " to " : "up to ") + std::to_string(most_copies) +
+           "; split it");
+  return *extent;
+}
+
+inline void need_independent(const ir::For& loop) {
+  if (const ir::Buffer through = carried_by(loop))
+    refuse("iterations of '" + name_of(loop) + "' depend on each other through '" + through->name + "'");
+}
+
 /// Workers meet at barriers, which therefore stand under no condition.
 inline void need_no_barrier(const ir::For& loop) {
   ir::visit_with(loop.body, [&](const ir::Barrier&) { refuse("there is a barrier in loop '" + name_of(loop) + "'"); });
@@ -92,7 +110,7 @@ inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::i
   const ir::Expr outer = ir::Var::make(name + ".o", loop.var.type()),
                  inner = ir::Var::make(name + ".i", loop.var.type());
   const ir::Expr index = outer * factor + inner, left = loop.extent % factor;
-  if (kind == detail::Rest::cases && !ir::as_int(left)) detail::need_factor(factor, 1, 64);  // as much code
+  if (kind == detail::Rest::cases && !ir::as_int(left)) detail::need_factor(factor, 1, detail::most_copies);
   const bool guard = kind == detail::Rest::guard && ir::as_int(left) != 0;
   if (guard || (kind == detail::Rest::cases && !ir::as_int(left))) detail::need_no_barrier(loop);
   ir::Stmt each = detail::at(loop.body, loop.var, index);
@@ -237,10 +255,9 @@ inline ir::Stmt unroll_loop(const ir::Stmt& body, const std::string& name) {
   detail::need_serial(loop);
   const auto extent = ir::as_int(loop.extent);
   if (!extent) refuse("the extent of loop '" + name + "' is not constant; split it");
-  constexpr std::int64_t most = 64;
-  if (*extent > most)
-    refuse("loop '" + name + "' has " + std::to_string(*extent) + " iterations, more than " + std::to_string(most) +
-           "; split it");
+  if (*extent > detail::most_copies)
+    refuse("loop '" + name + "' has " + std::to_string(*extent) + " iterations, more than " +
+           std::to_string(detail::most_copies) + "; split it");
   Vector<ir::Stmt> copies;
   for (std::int64_t i = 0; i < *extent; ++i)
     copies.push_back(detail::at(i ? copy_of(loop.body, "." + std::to_string(i)) : loop.body, loop.var,
@@ -252,12 +269,10 @@ inline ir::Stmt unroll_loop(const ir::Stmt& body, const std::string& name) {
 inline ir::Stmt jam_loop(const ir::Stmt& body, const std::string& name) {
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
-  const auto extent = ir::as_int(loop.extent);
-  if (!extent || *extent > 64) refuse("the extent of loop '" + name + "' is no constant up to 64; split it");
-  if (const ir::Buffer through = carried_by(loop))
-    refuse("iterations of '" + name + "' depend on each other through '" + through->name + "'");
+  const std::int64_t extent = detail::need_copies(loop, 0);
+  detail::need_independent(loop);
   detail::need_no_barrier(loop);
-  return with_loop(body, loop, *extent ? unroll_and_jam(loop.body, loop.var, ir::imm(0), int(*extent)) : ir::nothing());
+  return with_loop(body, loop, extent ? unroll_and_jam(loop.body, loop.var, ir::imm(0), int(extent)) : ir::nothing());
 }
 
 namespace detail {
@@ -278,11 +293,6 @@ inline void need_not_inside(const ir::Stmt& body, const ir::For& loop, ir::ForKi
   });
 }
 
-inline void need_independent(const ir::For& loop) {
-  if (const ir::Buffer through = carried_by(loop))
-    refuse("iterations of '" + name_of(loop) + "' depend on each other through '" + through->name + "'");
-}
-
 }  // namespace detail
 
 /// The iterations of an innermost loop, or of one around loops whose bounds do not differ by iteration, in the lanes of
@@ -290,9 +300,7 @@ inline void need_independent(const ir::For& loop) {
 inline ir::Stmt vectorize_loop(const ir::Stmt& body, const std::string& name) {
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
-  const auto extent = ir::as_int(loop.extent);
-  if (!extent || *extent < 2 || *extent > 64)
-    refuse("the extent of loop '" + name + "' is no constant from 2 to 64; split it");
+  detail::need_copies(loop, 2);
   detail::need_independent(loop);
   detail::need_not_inside(body, loop, ir::ForKind::vectorized);
   PointerSet by_lane{loop.var.get()};

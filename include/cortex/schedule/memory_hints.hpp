@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "cortex/base/function_ref.hpp"
+#include "cortex/base/memory.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -19,8 +21,6 @@
 namespace cortex::schedule {
 
 namespace detail {
-
-inline constexpr int bytes_of_line = 64;
 
 /// Whether the loop adds up products.
 inline bool is_contraction(const ir::For& loop) {
@@ -105,12 +105,12 @@ inline ir::Stmt map_contractions(const ir::Stmt& body,
 /// asked for. `vector_bytes`: of a weight's load; only whole lines are worth a prefetch each.
 inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes) {
   constexpr int ahead_bytes = 2048;  // of all that a tile reads: nearer they come late, and farther they may be gone
-  if (vector_bytes != detail::bytes_of_line) return body;
+  if (vector_bytes != cache_line) return body;
   return detail::map_contractions(
       body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position&) -> ir::Stmt {
         const int count = int(operands.weights.size());
         if (count == 0 || operands.sums <= count) return {};
-        const int ahead = std::max(1, ahead_bytes / detail::bytes_of_line / count);
+        const int ahead = std::max(1, ahead_bytes / cache_line / count);
         Vector<ir::Stmt> stmts;
         for (const ir::Expr& weight : operands.weights)
           stmts.push_back(ir::Prefetch::make(ir::substitute(weight, {{loop.var.get(), loop.var + ahead}})));
@@ -127,11 +127,11 @@ inline ir::Stmt prefetch_rows(const ir::Stmt& body) {
         const auto extent = ir::as_int(loop.extent);
         if (operands.weights.empty() || operands.rows.empty() || !extent) return {};
         Vector<ir::Stmt> prefetches;
-        const int step = detail::bytes_of_line / int(size_of(operands.rows[0].dtype()));
+        const int step = cache_line / int(size_of(operands.rows[0].dtype()));
         const ir::Expr line = ir::Var::make("line");
         for (const ir::Expr& row : operands.rows)
           prefetches.push_back(ir::Prefetch::make(ir::substitute(row, {{loop.var.get(), line * step}})));
-        const ir::Stmt all = ir::For::make(line, loop.dim, ir::imm((*extent + step - 1) / step), ir::ForKind::serial,
+        const ir::Stmt all = ir::For::make(line, loop.dim, ir::imm(ceil_div(*extent, step)), ir::ForKind::serial,
                                            ir::Block::make(prefetches));
         const ir::Expr workers = ir::num_workers(), first = ir::binary(ir::BinaryOp::eq, around[0], ir::imm(0)),
                        shared = ir::binary(ir::BinaryOp::lt, ir::imm(1), workers);

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cortex/base/memory.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
@@ -20,12 +22,9 @@
 
 namespace cortex::schedule {
 
-inline constexpr std::int64_t cache_line = 64;  // bytes
-
 /// `elements` rounded up to whole cache lines.
 inline std::int64_t round_to_lines(std::int64_t elements, DType dtype) {
-  const auto per_line = cache_line / std::int64_t(size_of(dtype));
-  return (elements + per_line - 1) / per_line * per_line;
+  return round_up(elements, cache_line / std::int64_t(size_of(dtype)));
 }
 
 /// The layout with dimension `panel` cut into vectors of `lanes`, which are innermost; the other dimensions keep their
@@ -43,7 +42,7 @@ inline ir::Layout panel_layout(const Vector<Dim>& dims, int panel, int lanes, DT
            cache_line / std::int64_t(size_of(dtype));
   others.pop_back();
   layout.axes.push_back({panel, lanes, 0, stride});
-  stride *= (dims[std::size_t(panel)].extent() + lanes - 1) / lanes;
+  stride *= ceil_div(dims[std::size_t(panel)].extent(), lanes);
   for (const auto& d : reversed(others)) {
     layout.axes.push_back({d, 1, 0, stride});
     stride *= std::max<std::int64_t>(dims[std::size_t(d)].extent(), 1);
@@ -63,7 +62,7 @@ inline void add_panels(ir::Layout& layout, const Vector<Dim>& dims, int column, 
     stride *= dims[std::size_t(d)].extent();
   }
   layout.axes.push_back({column, outputs, 0, stride});
-  layout.fixed_size = stride * ((dims[std::size_t(column)].extent() + outputs - 1) / outputs);
+  layout.fixed_size = stride * ceil_div(dims[std::size_t(column)].extent(), outputs);
 }
 
 /// The layout for threads of a GPU that each have columns of their own and read four indices of dimension `summed` at

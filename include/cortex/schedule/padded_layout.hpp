@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/ir/buffer.hpp"
 #include "cortex/schedule/pack_weights.hpp"
+#include "cortex/structure/arrays.hpp"
 
 namespace cortex::schedule {
 
 /// Row-major with the innermost dimension padded. What the linearizer stores lies as the nodes have it, one element
-/// after the other, in rows of a multiple of 16.
+/// after the other, in rows of a multiple of `structure::row_multiple`.
 inline ir::Layout padded_layout(const ir::BufferInfo& buffer) {
   const auto& dims = buffer.dims;
   const bool by_linearizer = buffer.role == ir::Role::field || buffer.role == ir::Role::index;
@@ -20,7 +22,7 @@ inline ir::Layout padded_layout(const ir::BufferInfo& buffer) {
   for (int d = int(dims.size()) - 1; d >= 0; --d) {
     const std::int64_t extent = std::max<std::int64_t>(dims[std::size_t(d)].extent(), 1);
     const bool innermost = d == int(dims.size()) - 1;
-    if (d == 0 && by_linearizer && !innermost) stride = (stride + 15) / 16 * 16;
+    if (d == 0 && by_linearizer && !innermost) stride = round_up(stride, structure::row_multiple);
     layout.axes.push_back({d, 1, 0, stride});
     if (d == 0) {
       if (dims[0].kind() == DimKind::dense)

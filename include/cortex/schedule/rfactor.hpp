@@ -139,7 +139,7 @@ inline InParts in_parts(const ir::For& loop, const Vector<ReductionStep>& steps,
 inline ir::Stmt rfactor_loop(const ir::Stmt& body, const std::string& name, std::int64_t factor) {
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
-  detail::need_factor(factor, 1, 64);
+  detail::need_factor(factor, 1, detail::most_copies);
   std::string why;
   const Vector<detail::ReductionStep> steps = detail::reduction_steps(loop, why);
   if (steps.empty()) refuse(why);

@@ -43,6 +43,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/schedule/block_slice.hpp"
 #include "cortex/schedule/read_ahead.hpp"
@@ -96,7 +97,7 @@ class ThreadSharer {
       across = divide_columns(slice.most, across);
     if (parts_ > 1 && !neighbours) columns_ = wide, across /= wide;
     const ir::Expr own = thread_ / parts_, lane = across == threads ? own : own % across;
-    const std::int64_t each = std::int64_t(across) * columns_, count = (slice.most + each - 1) / each;
+    const std::int64_t each = std::int64_t(across) * columns_, count = ceil_div(slice.most, each);
     // Columns outside of the nodes that stand side by side: a condition inside would keep them apart.
     const auto columns = [&](const auto& body) -> ir::Stmt {
       const ir::Expr tile = ir::Var::make("tile"), own_quad = ir::Var::make("quad");

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
@@ -42,8 +43,7 @@ inline ir::Layout part_layout(const Vector<Dim>& dims, int column, int summed, i
   layout.axes.push_back({summed, own, parts, own});
   if (columns > 1) layout.axes.push_back({column, 1, columns, all});
   layout.axes.push_back({summed, all, 0, warp * own});
-  add_panels(layout, dims, column, summed, columns,
-             warp * own * ((dims[std::size_t(summed)].extent() + all - 1) / all));
+  add_panels(layout, dims, column, summed, columns, warp * own * ceil_div(dims[std::size_t(summed)].extent(), all));
   return layout;
 }
 

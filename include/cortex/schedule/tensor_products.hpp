@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/schedule/access.hpp"
 #include "cortex/schedule/gpu_shape.hpp"
@@ -33,8 +34,7 @@ inline ir::Layout fragment_layout(const Vector<Dim>& dims, DType type, int colum
   else
     layout.axes = {{summed, 1, 2, 1}, {column, 8, 2, 2}, {summed, 8, 2, 4}, {summed, 2, 4, 8}, {column, 1, 8, 32}};
   const int depth = TensorTile::depth(type);
-  const std::int64_t tile = TensorTile::outputs * depth,
-                     tiles = (dims[std::size_t(summed)].extent() + depth - 1) / depth;
+  const std::int64_t tile = TensorTile::outputs * depth, tiles = ceil_div(dims[std::size_t(summed)].extent(), depth);
   layout.axes.push_back({summed, depth, 0, tile});
   add_panels(layout, dims, column, summed, TensorTile::outputs, tile * tiles);
   return layout;

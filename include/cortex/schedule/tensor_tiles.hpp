@@ -20,6 +20,7 @@
 
 #include <utility>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/schedule/block_slice.hpp"
@@ -45,7 +46,7 @@ class TensorTiler {
 
   ir::Stmt run() {
     const ir::Expr tile = ir::Var::make("tile"), t = ir::Var::make("t"), total = ir::Var::make("rows");
-    const std::int64_t across = (slice_.most + TensorTile::outputs - 1) / TensorTile::outputs;
+    const std::int64_t across = ceil_div(slice_.most, TensorTile::outputs);
     const int warps = shape_.threads / warp;
     total_ = total;
     column_ = ir::Var::make(nest_.loops.back().var.as<ir::Var>()->name);
@@ -131,7 +132,7 @@ class TensorTiler {
   /// The terms `sums` of a loop, tile by tile.
   ir::Stmt tiles_along(const ir::For& loop, const Vector<ir::Stmt>& sums) {
     const int depth = TensorTile::depth(shape_.products), parts = shape_.parts;
-    const std::int64_t count = (loop.dim.extent() + depth - 1) / depth, rounds = count / parts;
+    const std::int64_t count = ceil_div(loop.dim.extent(), depth), rounds = count / parts;
     const ir::Expr step = ir::Var::make("step");
     Vector<ir::Stmt> round, stmts;
     for (int part = 0; part < parts; ++part)

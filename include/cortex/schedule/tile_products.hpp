@@ -17,8 +17,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "cortex/base/memory.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
-#include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/schedule/access.hpp"
@@ -34,7 +35,7 @@ inline ir::Layout tile_layout(const Vector<Dim>& dims, int column, int summed) {
   using ir::TileProduct;
   ir::Layout layout;
   layout.axes = {{summed, 1, 2, 1}, {column, 1, 16, 2}, {summed, 2, 16, 32}, {summed, 32, 0, TileProduct::tile}};
-  const std::int64_t steps = (dims[std::size_t(summed)].extent() + TileProduct::depth - 1) / TileProduct::depth;
+  const std::int64_t steps = ceil_div(dims[std::size_t(summed)].extent(), TileProduct::depth);
   add_panels(layout, dims, column, summed, TileProduct::outputs, TileProduct::tile * steps + cache_line / 2);
   return layout;
 }
@@ -60,9 +61,7 @@ TileTerm tile_term(const ir::Store& store, IsWeight is_weight) {
   return {};
 }
 
-inline int tile_steps(const ir::For& loop) {
-  return int((loop.dim.extent() + ir::TileProduct::depth - 1) / ir::TileProduct::depth);
-}
+inline int tile_steps(const ir::For& loop) { return int(ceil_div(loop.dim.extent(), ir::TileProduct::depth)); }
 
 /// Whether a nest's sums are products that the matrix unit can make, and would make sooner than vectors do.
 class UnitSuits {

@@ -13,13 +13,20 @@
 // Where a node has no child the arrays hold num_nodes, so that code can read row num_nodes of a state, which callers
 // keep all zero, and needs no test.
 //
-// Shapes are in elements. Every array is 64-byte aligned, never null, and may be read up to 64 bytes past its end.
+// Shapes are in elements. Every array begins at a cache line, is never null, and may be read up to `slack_bytes` past
+// its end.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 namespace cortex::structure {
+
+/// A walk that passes its limit has entered a node's named children by then, which are fewer than these: so many
+/// places, whose numbers are of 32 bits, lie behind the limit.
+inline constexpr std::int32_t spare_places = 64;
+/// The most visits of nodes that a call may have.
+inline constexpr std::int32_t most_visits = INT32_MAX - spare_places;
 
 /// The children that one `children` accessor yields, as compressed rows: node n's children are
 /// child[begin[n]] .. child[begin[n + 1] - 1], in the order of the container. Edges are ordered by node number, so the
@@ -31,11 +38,14 @@ struct Csr {
   std::int32_t max_batch_edges;  // the most edges that the nodes of one batch have together
 };
 
+/// Rows of vector fields have a multiple of so many elements; for generated code `schedule::padded_layout` says so.
+inline constexpr int row_multiple = 16;
+
 /// The values of one field accessor, one row per node; 0 where the field is not read. Element k of node n is
 /// data[n * stride + k] in the accessor's DType.
 struct FieldArray {
   const void* data;     // [num_nodes, stride]; a row of a vector field is filled up with zeros
-  std::int32_t stride;  // 1 for scalars; for vectors the number of components, rounded up to a multiple of 16
+  std::int32_t stride;  // 1 for scalars; for vectors the number of components, rounded up by `row_multiple`
 };
 
 /// The inner nodes as subtrees of a few levels, for recursions that are unrolled: group g holds the nodes of batches

@@ -20,6 +20,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "cortex/base/memory.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/structure/accessor_set.hpp"
 #include "cortex/structure/arrays.hpp"
 #include "cortex/structure/derived.hpp"
@@ -228,7 +230,7 @@ class Linearizer {
   template <class... Ns, class... Cs>
   static void discover(WalkState& walk, const Structure& structure, [[maybe_unused]] const Arena<Node>& arena,
                        Accessors<Ns...>, Accessors<Cs...>) {
-    static_assert(num_named < 64, "a node type with 64 or more named children: use a children accessor");
+    static_assert(num_named < spare_places, "a node type with 64 or more named children: use a children accessor");
     Tape tape(walk);
     const std::int32_t bound = structure.child_bound();
     std::int32_t tail = walk.tail;
@@ -533,11 +535,11 @@ class Linearizer {
     using Element = std::conditional_t<std::is_floating_point_v<Source>, Source, std::int32_t>;
     constexpr bool own_length = Shape::components == 0;
     const std::size_t components = std::size_t(own_length ? check.components : Shape::components);
-    const std::size_t stride = Shape::is_vector ? (components + 15) / 16 * 16 : 1;
+    const std::size_t stride = Shape::is_vector ? round_up(components, row_multiple) : 1;
     const std::size_t num_nodes = std::size_t(arrays.num_nodes), num_internal = std::size_t(arrays.num_internal);
     const std::size_t begin = (int(check.where) & int(Where::internal)) ? 0 : num_internal;
     const std::size_t end = (int(check.where) & int(Where::leaves)) ? num_nodes : std::max(begin, num_internal);
-    Element* const data = reinterpret_cast<Element*>(block.reserve(num_nodes * stride * sizeof(Element) + 64));
+    Element* const data = reinterpret_cast<Element*>(block.reserve(num_nodes * stride * sizeof(Element) + slack_bytes));
     std::memset(static_cast<void*>(data), 0, begin * stride * sizeof(Element));
     std::memset(static_cast<void*>(data + end * stride), 0, (num_nodes - end) * stride * sizeof(Element));
     const void* const* const node = walk.node.data();

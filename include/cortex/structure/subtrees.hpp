@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cortex/base/multiples.hpp"
 #include "cortex/structure/derived.hpp"
 
 namespace cortex::structure::subtrees {
@@ -13,7 +14,7 @@ namespace cortex::structure::subtrees {
 /// none, is the top of a subtree.
 inline Subtrees write(WalkState& walk, const Arrays& arrays, std::int32_t depth) {
   const std::size_t internal = std::size_t(arrays.num_internal);
-  const std::int32_t heights = std::max(arrays.num_batches - 1, 0), groups = (heights + depth - 1) / depth;
+  const std::int32_t heights = std::max(arrays.num_batches - 1, 0), groups = ceil_div(heights, depth);
   std::int32_t* const begin = walk.group_begin.reserve(std::size_t(groups) + 1);
   std::int32_t* const tops = walk.group_node.reserve(internal + 1);
   std::int32_t* const inner = walk.inner_begin.reserve(internal + 1);

@@ -11,14 +11,16 @@
 #include <utility>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/memory.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/structure/arrays.hpp"
 #include "cortex/structure/partition.hpp"
 
 namespace cortex::structure {
 
-/// A 64-byte aligned array that grows geometrically and never shrinks, readable 64 bytes past its capacity. Fresh
-/// memory is zero, so reading ahead of what was written yields old or zero values and nothing indeterminate.
+/// An array that begins at a cache line, grows geometrically and never shrinks, readable `slack_bytes` past its
+/// capacity. Fresh memory is zero, so reading ahead of what was written yields old or zero values and nothing
+/// indeterminate.
 template <class T>
 class Block {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -43,7 +45,7 @@ class Block {
     if (count < capacity_) return data_;
     used = std::min(used, capacity_);
     const std::size_t larger = count + count / 2 + 64;
-    const std::size_t bytes = larger * sizeof(T) + 64;
+    const std::size_t bytes = larger * sizeof(T) + slack_bytes;
     T* fresh = allocate(bytes);
     if (used > 0) std::memcpy(static_cast<void*>(fresh), data_, used * sizeof(T));
     std::memset(static_cast<void*>(fresh + used), 0, bytes - used * sizeof(T));
@@ -59,12 +61,12 @@ class Block {
  private:
   static T* allocate(std::size_t bytes) {
     try {
-      return static_cast<T*>(::operator new(bytes, std::align_val_t(64)));
+      return static_cast<T*>(::operator new(bytes, std::align_val_t(cache_line)));
     } catch (const std::bad_alloc&) {
       no_memory(double(bytes));
     }
   }
-  static void release(T* data) { ::operator delete(static_cast<void*>(data), std::align_val_t(64)); }
+  static void release(T* data) { ::operator delete(static_cast<void*>(data), std::align_val_t(cache_line)); }
   T* data_ = nullptr;
   std::size_t capacity_ = 0;
 };
@@ -181,7 +183,7 @@ struct WalkState {
   /// that no more than `max_visits` places are in use.
   void make_room(std::int32_t entered, std::int64_t more) {
     const std::int64_t wanted = std::max<std::int64_t>(tail + more, std::max(expected, 256));
-    const std::size_t places = std::size_t(wanted) + slack;
+    const std::size_t places = std::size_t(wanted) + std::size_t(spare_places);
     node.extend(places, std::size_t(tail));
     parent.extend(places, std::size_t(tail));
     std::size_t smallest = std::min(node.capacity(), parent.capacity());
@@ -191,15 +193,15 @@ struct WalkState {
     }
     size_table(wanted, entered);
     const std::int64_t by_table = (std::int64_t(1) << table_bits) / slots_per_place;
-    limit =
-        std::int32_t(std::min<std::int64_t>({std::int64_t(smallest - slack), by_table, std::int64_t(max_visits) + 1}));
+    limit = std::int32_t(
+        std::min<std::int64_t>({std::int64_t(smallest) - spare_places, by_table, std::int64_t(max_visits) + 1}));
   }
 
   /// How much memory all of it takes, as far as it has grown.
   std::size_t bytes() const {
     std::size_t sum = 0;
     const auto add = [&](const auto& block) {
-      if (block.data()) sum += block.capacity() * sizeof(*block.data()) + 64;
+      if (block.data()) sum += block.capacity() * sizeof(*block.data()) + slack_bytes;
     };
     const auto add_all = [&](const auto& blocks) {
       for (const auto& block : blocks) add(block);
@@ -217,7 +219,6 @@ struct WalkState {
   /// Remembers the size of this run for the next one's table: one that fits the load stays in the cache.
   void remember_size() { expected = std::max(tail, expected - expected / 8); }
 
-  static constexpr std::size_t slack = 64;
   static constexpr std::int32_t slots_per_place = 4;
 
  private:
@@ -267,7 +268,7 @@ class Workspace {
   /// `max_visits` bounds how many nodes, counted once for each link that leads to them, one call may have (at most
   /// about 2^31 in any case), and how many members its roots have together, where these are listed; a larger call gets
   /// Code::out_of_range.
-  explicit Workspace(std::int32_t max_visits = INT32_MAX - 64) { state_.max_visits = max_visits; }
+  explicit Workspace(std::int32_t max_visits = most_visits) { state_.max_visits = max_visits; }
   Workspace(Workspace&& other) noexcept
       : state_(std::exchange(other.state_, fresh(other))),
         partition_(other.partition_),

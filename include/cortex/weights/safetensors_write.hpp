@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "cortex/base/error.hpp"
+#include "cortex/base/multiples.hpp"
 #include "cortex/base/regular_file.hpp"
 #include "cortex/base/usual_arithmetic.hpp"
 #include "cortex/weights/safetensors_header.hpp"
@@ -197,7 +198,7 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
   } catch (const nlohmann::json::exception&) {
     weights::refuse(source, "cannot be written: a name or the metadata is no valid UTF-8");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  text.resize(round_up(text.size(), 8), ' ');
   if (text.size() > weights::longest_header)
     weights::refuse(source, "cannot be written: its header would be " + std::to_string(text.size()) +
                                 " bytes long; the format allows " + std::to_string(weights::longest_header));
