@@ -156,7 +156,7 @@ ir::Program threads_as_workers(ir::Program program) {
     info.scope = ir::Scope::shared;
     buffer = homes.emplace(buffer.id(), ir::Buffer(std::move(info))).first->second;
   }
-  const ir::Stmt shared = schedule::detail::with_buffers(program.body, [&](const ir::Buffer& buffer) {
+  const ir::Stmt shared = schedule::with_buffers(program.body, [&](const ir::Buffer& buffer) {
     const auto home = homes.find(buffer.id());
     return home == homes.end() ? buffer : home->second;
   });

@@ -243,7 +243,7 @@ class RandomExpr {
     if (const auto* n = e.as<ir::Select>())
       return value(n->condition, at) ? value(n->then_value, at) : value(n->else_value, at);
     const auto& n = *e.as<ir::Binary>();
-    return ir::detail::fold(n.op, value(n.a, at), value(n.b, at));
+    return ir::fold(n.op, value(n.a, at), value(n.b, at));
   }
 
   template <class F>

@@ -1,8 +1,9 @@
 // Checks the floors of the library: who may include whom. Usage: check_floors <directory that holds cortex/>
 //
 // A file includes only files on floors below its own, or of its own floor from folders above it in the list; within a
-// folder anything goes but a cycle. LLVM and CUDA headers stand in jit/ only, Z3's in pass/prove_z3.hpp, macros in
-// base/config.hpp, and nothing depends on NDEBUG: translation units that differ in it must agree on inline functions.
+// folder anything goes but a cycle; what a folder has in `detail` is its own. LLVM and CUDA headers stand in jit/ only,
+// Z3's in pass/prove_z3.hpp, macros in base/config.hpp, and nothing depends on NDEBUG: translation units that differ in
+// it must agree on inline functions.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -53,6 +54,18 @@ void check_vendor(const std::string& file, int line, const std::string& header) 
   }
 }
 
+/// What others need of a folder is no detail of it. Seen are names with the namespace of their folder.
+void check_detail(const std::string& file, int number, const std::string& line) {
+  static const std::regex use(R"((\w+)::detail::)");
+  for (std::sregex_iterator at(line.begin(), line.end(), use), end; at != end; ++at) {
+    const std::string space = (*at)[1];
+    const std::string folder = space == "cortex" ? "base" : space == "tuning" ? "tune" : space;
+    const bool known = std::find(folders.begin(), folders.end(), folder) != folders.end();
+    if (known && file.rfind("cortex/" + folder + "/", 0) != 0)
+      error(file, number, space + "::detail is for " + folder + "/ only");
+  }
+}
+
 /// Reads one file: checks its lines and returns what it includes of the library.
 std::vector<Include> read(const fs::path& root, const std::string& file) {
   static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
@@ -81,6 +94,7 @@ std::vector<Include> read(const fs::path& root, const std::string& file) {
     if (std::regex_match(line, define) && file != "cortex/base/config.hpp") {
       error(file, number, "macros are for base/config.hpp only");
     }
+    check_detail(file, number, line);
     if (std::regex_match(line, ndebug)) error(file, number, "no inline code depends on NDEBUG");
   }
   if (!once) error(file, 1, "no #pragma once");

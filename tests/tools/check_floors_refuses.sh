@@ -33,6 +33,8 @@ refuses 'LLVM and CUDA headers are for jit/ only' cortex/codegen/a.hpp '#include
 refuses 'does not exist' cortex/ir/a.hpp '#include "cortex/ir/none.hpp"'
 refuses 'not in the list of floors' cortex/utils/a.hpp ''
 refuses 'macros are for base/config.hpp only' cortex/ir/a.hpp '#define X 1'
+refuses 'ir::detail is for ir/ only' cortex/pass/a.hpp 'inline int a() { return ir::detail::b(); }'
+refuses 'cortex::detail is for base/ only' cortex/jit/a.hpp 'inline int a() { return cortex::detail::b(); }'
 refuses 'depends on NDEBUG' cortex/ir/a.hpp '#ifdef NDEBUG
 #endif'
 exit $failed

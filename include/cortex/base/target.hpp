@@ -36,12 +36,8 @@ struct Gpu {
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
-namespace detail {
-
 /// A compute capability of a GPU as NVIDIA writes it: "9.0" of 90.
 inline std::string capability_text(int sm) { return std::to_string(sm / 10) + "." + std::to_string(sm % 10); }
-
-}  // namespace detail
 
 /// A compilation target. `vector_bytes` is the width of a vector register to use and `vector_registers` how many
 /// there are: register tiles are shaped by them.

@@ -37,8 +37,7 @@ inline std::optional<double> as_float(const Expr& e) {
   return {};
 }
 
-namespace detail {
-
+/// What an integer operation gives for constants.
 inline std::int64_t fold(BinaryOp op, std::int64_t a, std::int64_t b) {
   switch (op) {
     case BinaryOp::add: return a + b;
@@ -62,6 +61,8 @@ inline std::int64_t fold(BinaryOp op, std::int64_t a, std::int64_t b) {
   throw Error(Code::internal, "an integer operation that cannot be folded");
 }
 
+namespace detail {
+
 /// The simpler form of an integer operation with a neutral or absorbing constant side, or nothing.
 inline Expr neutral(BinaryOp op, const Expr& a, const Expr& b) {
   const auto ca = as_int(a), cb = as_int(b);
@@ -83,7 +84,7 @@ inline Expr binary(BinaryOp op, Expr a, Expr b) {
     const bool divides = op == BinaryOp::div || op == BinaryOp::mod;
     if (ca && cb && !(divides && *cb == 0)) {
       const DType type = is_comparison(op) ? DType::boolean : a.dtype();
-      return IntImm::make(detail::fold(op, *ca, *cb), type);
+      return IntImm::make(fold(op, *ca, *cb), type);
     }
     if (Expr simpler = detail::neutral(op, a, b)) return simpler;
     // (x + c1) + c2: constants gather at the end of an index.

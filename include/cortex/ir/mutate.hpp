@@ -13,6 +13,9 @@
 
 namespace cortex::ir {
 
+using RewriteExpr = FunctionRef<Expr(const Expr&)>;
+using RewriteStmt = FunctionRef<Stmt(const Stmt&)>;
+
 namespace detail {
 
 /// The node type of a rule `(Mutator&, const T&)` and of a visitor `(const T&)`.
@@ -39,9 +42,6 @@ using RuleNode = typename RuleNodeOf<Member>::type;
 template <class Member>
 using VisitNode = typename RuleNodeOf<Member>::type;
 
-using RewriteExpr = FunctionRef<Expr(const Expr&)>;
-using RewriteStmt = FunctionRef<Stmt(const Stmt&)>;
-
 inline bool rewrite_all(const Vector<Expr>& from, Vector<Expr>& to, RewriteExpr f) {
   bool changed = false;
   to.reserve(from.size());
@@ -51,6 +51,8 @@ inline bool rewrite_all(const Vector<Expr>& from, Vector<Expr>& to, RewriteExpr 
   }
   return changed;
 }
+
+}  // namespace detail
 
 /// `e` with `f` applied to each child; the same handle if no child changes.
 inline Expr rebuild(const ExprNode& e, RewriteExpr f) {
@@ -88,12 +90,12 @@ inline Expr rebuild(const ExprNode& e, RewriteExpr f) {
     case ExprKind::load: {
       const auto& n = static_cast<const Load&>(e);
       Vector<Expr> indices;
-      return rewrite_all(n.indices, indices, f) ? Load::make(n.buffer, std::move(indices)) : self();
+      return detail::rewrite_all(n.indices, indices, f) ? Load::make(n.buffer, std::move(indices)) : self();
     }
     case ExprKind::uf_call: {
       const auto& n = static_cast<const UfCall&>(e);
       Vector<Expr> args;
-      return rewrite_all(n.args, args, f) ? UfCall::make(n.uf, std::move(args)) : self();
+      return detail::rewrite_all(n.args, args, f) ? UfCall::make(n.uf, std::move(args)) : self();
     }
     case ExprKind::reduce: {
       const auto& n = static_cast<const Reduce&>(e);
@@ -140,7 +142,7 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
     case StmtKind::store: {
       const auto& n = static_cast<const Store&>(s);
       Vector<Expr> indices;
-      const bool changed = rewrite_all(n.indices, indices, fe);
+      const bool changed = detail::rewrite_all(n.indices, indices, fe);
       Expr value = fe(n.value);
       return !changed && value.same_as(n.value) ? self() : Store::make(n.buffer, std::move(indices), value);
     }
@@ -171,7 +173,8 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       const auto& n = static_cast<const Mma&>(s);
       Vector<Expr> x;
       const Expr weights = fe(n.weights);
-      return !rewrite_all(n.x, x, fe) && weights.same_as(n.weights) ? self() : Mma::make(n.sum, weights, std::move(x));
+      return !detail::rewrite_all(n.x, x, fe) && weights.same_as(n.weights) ? self()
+                                                                            : Mma::make(n.sum, weights, std::move(x));
     }
     case StmtKind::tile_rows: {
       const Expr rows = fe(static_cast<const TileRows&>(s).rows);
@@ -181,7 +184,7 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
       const auto& n = static_cast<const TileProduct&>(s);
       Vector<Expr> weights;
       const Expr x = fe(n.x), rows = fe(n.rows);
-      const bool same = !rewrite_all(n.weights, weights, fe) && x.same_as(n.x) && rows.same_as(n.rows);
+      const bool same = !detail::rewrite_all(n.weights, weights, fe) && x.same_as(n.x) && rows.same_as(n.rows);
       return same ? self() : TileProduct::make(n.sums, std::move(weights), x, rows, n.shape);
     }
     case StmtKind::join:
@@ -194,8 +197,6 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
   }
   throw Error(Code::internal, "a statement of an unknown kind");
 }
-
-}  // namespace detail
 
 /// Rewrites by rules for kinds of nodes; a kind without a rule is rebuilt from its rewritten children. In a rule,
 /// `self(x)` rewrites a part and `self.children(node)` rebuilds the node from its rewritten children. Unchanged parts
@@ -213,10 +214,10 @@ class Mutator {
   }
 
   Expr children(const ExprNode& e) {
-    return detail::rebuild(e, [this](const Expr& child) { return (*this)(child); });
+    return rebuild(e, [this](const Expr& child) { return (*this)(child); });
   }
   Stmt children(const StmtNode& s) {
-    return detail::rebuild(
+    return rebuild(
         s, [this](const Expr& child) { return (*this)(child); }, [this](const Stmt& child) { return (*this)(child); });
   }
 
@@ -270,10 +271,10 @@ class Visitor {
   }
 
   void children(const ExprNode& e) const {
-    detail::rebuild(e, [this](const Expr& child) { return (*this)(child), child; });
+    rebuild(e, [this](const Expr& child) { return (*this)(child), child; });
   }
   void children(const StmtNode& s) const {
-    detail::rebuild(
+    rebuild(
         s, [this](const Expr& child) { return (*this)(child), child; },
         [this](const Stmt& child) { return (*this)(child), child; });
   }

@@ -33,8 +33,6 @@ inline std::optional<std::size_t> unstorable(DType dtype, const float* values, s
   return {};
 }
 
-namespace detail {
-
 /// The number of the channel of each element of a tensor of `extents`; `count` becomes how many there are.
 inline Vector<std::size_t> channels_of(const Vector<std::int64_t>& extents, std::uint32_t channels,
                                        std::size_t& count) {
@@ -52,6 +50,8 @@ inline Vector<std::size_t> channels_of(const Vector<std::int64_t>& extents, std:
   }
   return result;
 }
+
+namespace detail {
 
 /// One scale for each channel.
 inline Vector<float> scales_of(const float* values, const Vector<std::size_t>& channel, std::size_t count) {
@@ -102,7 +102,7 @@ inline Vector<float> stored_elements(const BufferInfo& buffer, const float* valu
   if (buffer.dtype == DType::tf32)
     for (float& x : result) x = round_tf32(x);
   if (buffer.dtype != DType::i8 && !buffer.is_scales) return result;
-  const Vector<std::size_t> channel = detail::channels_of(extents, buffer.channels, count);
+  const Vector<std::size_t> channel = channels_of(extents, buffer.channels, count);
   const Vector<float> scales = detail::scales_of(values, channel, count);
   if (buffer.is_scales) return scales;
   for (std::size_t i = 0; i < size; ++i)

@@ -141,8 +141,7 @@ std::shared_ptr<const Nvrtc> choose_nvrtc(const NvrtcPlaces& places, int major, 
     if (!nvrtc) unopened += (unopened.empty() ? "" : "; ") + own;
     if (nvrtc)
       unfit =
-          "NVRTC of CUDA " + version_of(*nvrtc) + " does not compile for compute capability " +
-          cortex::detail::capability_text(sm) +
+          "NVRTC of CUDA " + version_of(*nvrtc) + " does not compile for compute capability " + capability_text(sm) +
           (places.chosen.empty() ? ": install one that does beside it (that of CUDA 12 is the last for 7.0), or name "
                                    "it with CORTEX_NVRTC"
                                  : ", and CORTEX_NVRTC names no other: that of CUDA 12 is the last for 7.0");
@@ -193,9 +192,8 @@ inline std::string compile_log(const Nvrtc& nvrtc, Nvrtc::Program program) {
 [[noreturn]] inline void refuse_architecture(const Nvrtc& nvrtc, int newest, int needed) {
   throw Error(Code::unavailable,
               "this NVRTC, of CUDA " + version_of(nvrtc) + ", compiles for compute capability " +
-                  cortex::detail::capability_text(newest) +
-                  " at most, but blocks of a cluster meet by instructions of " +
-                  cortex::detail::capability_text(needed) +
+                  capability_text(newest) + " at most, but blocks of a cluster meet by instructions of " +
+                  capability_text(needed) +
                   ": install NVRTC of CUDA 11.8 or newer, or let groups be blocks or grids by GpuSchedule::group, " +
                   "which is gpu_group in a schedule's text");
 }
@@ -218,8 +216,8 @@ inline CudaImage compile_cuda(const Nvrtc& nvrtc, const std::string& source, int
   const int architecture = architecture_for(nvrtc, sm);
   if (!architecture)
     throw Error(Code::unavailable, "this NVRTC, of CUDA " + version_of(nvrtc) +
-                                       ", does not compile for compute capability " +
-                                       cortex::detail::capability_text(sm) + ": it takes an older one");
+                                       ", does not compile for compute capability " + capability_text(sm) +
+                                       ": it takes an older one");
   if (architecture < options.least_sm) detail::refuse_architecture(nvrtc, architecture, options.least_sm);
   image.ptx = architecture != sm || options.force_ptx;
   const std::string name = std::to_string(architecture);

@@ -101,11 +101,11 @@ class Knowledge {
     if (!constant) return -1;
     if (const auto* call = n.a.as<ir::UfCall>())
       if (call->uf.kind == ir::UfKind::num_children && call->args[0].same_as(node_) && is_empty(call->uf.accessor))
-        return ir::detail::fold(n.op, 0, *constant) != 0;
+        return ir::fold(n.op, 0, *constant) != 0;
     for (const Fact& fact : facts_) {
       if (!holds(fact, asked) || !ir::equal(fact.key, n.a)) continue;
       if (std::size_t(fact.answer) < fact.values->size())
-        return ir::detail::fold(n.op, (*fact.values)[std::size_t(fact.answer)], *constant) != 0;
+        return ir::fold(n.op, (*fact.values)[std::size_t(fact.answer)], *constant) != 0;
       for (const std::int64_t value : *fact.values)  // any other value than these
         if (value == *constant && n.op == ir::BinaryOp::eq)
           return 0;

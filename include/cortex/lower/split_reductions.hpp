@@ -202,7 +202,7 @@ class ReductionSplitter {
       return read > 1;
     };
     if (worth_it && !uses_any(e, outputs) && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
-    return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce, outputs); });
+    return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce, outputs); });
   }
 
   /// Whether `e` is more than additions and multiplications.

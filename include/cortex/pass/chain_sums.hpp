@@ -117,7 +117,7 @@ class SumChainer {
     Vector<ir::Stmt> stmts;
     for (std::size_t i = 0; i < stmts_.size(); ++i) {
       if (i == second.init) continue;
-      stmts.push_back(i == second.loop ? schedule::detail::with_buffer(stmts_[i], second.sum, first.sum)
+      stmts.push_back(i == second.loop ? schedule::with_buffer(stmts_[i], second.sum, first.sum)
                                        : with_total(stmts_[i], first, second, total));
     }
     ir::Stmt result = ir::Block::make(stmts);

@@ -92,7 +92,7 @@ class Flattener {
     const ir::Expr& base = ramp.base;
     if (axis.divisor == 1 && axis.modulus == 0) return {base, true};
     const std::int64_t panel = axis.divisor == 1 ? axis.modulus : axis.divisor;
-    const ir::Expr quotient = schedule::detail::exact_quotient(base, panel);
+    const ir::Expr quotient = schedule::exact_quotient(base, panel);
     if (!quotient || ramp.type.lanes > panel) return {};
     if (axis.divisor == 1) return {ir::imm(0), true};
     return {axis.modulus ? quotient % axis.modulus : quotient, false};

@@ -122,14 +122,12 @@ inline constexpr std::array loop_primitives{
     // One loop or a nest of them
     LoopPrimitive{"split", "ln",
                   [](const StepCall& c) { return schedule::split_loop(c.body, c.name(0), c.number(0)); }},
-    LoopPrimitive{"split_cases", "ln",
-                  [](const StepCall& c) {
-                    return schedule::split_loop(c.body, c.name(0), c.number(0), schedule::detail::Rest::cases);
-                  }},
-    LoopPrimitive{"split_guarded", "ln",
-                  [](const StepCall& c) {
-                    return schedule::split_loop(c.body, c.name(0), c.number(0), schedule::detail::Rest::guard);
-                  }},
+    LoopPrimitive{
+        "split_cases", "ln",
+        [](const StepCall& c) { return schedule::split_loop(c.body, c.name(0), c.number(0), schedule::Rest::cases); }},
+    LoopPrimitive{
+        "split_guarded", "ln",
+        [](const StepCall& c) { return schedule::split_loop(c.body, c.name(0), c.number(0), schedule::Rest::guard); }},
     LoopPrimitive{
         "tile", "llnn",
         [](const StepCall& c) { return schedule::tile_loops(c.body, c.name(0), c.name(1), c.number(0), c.number(1)); }},
@@ -370,7 +368,7 @@ class Loops : public LoopSchedule {
       schedule::check_lanes(after);
       schedule::check_locals(after);
       schedule::check_loops_of_threads(after);
-      return schedule::with_unique_names(schedule::detail::in_scope(after, "what is moved"));
+      return schedule::with_unique_names(schedule::in_scope(after, "what is moved"));
     } catch (const Error& error) {
       if (error.code != Code::invalid_schedule) throw;
       throw Error(Code::invalid_schedule, "loop schedule: " + to_string(s) + ": " + error.message);

@@ -49,7 +49,7 @@ class StorageSharer {
       if (!temps_[t].elsewhere) place(t);
     const PointerMap<ir::Buffer> moved = homes();
     if (moved.empty()) return body;
-    return schedule::detail::with_buffers(body, [&](const ir::Buffer& buffer) {
+    return schedule::with_buffers(body, [&](const ir::Buffer& buffer) {
       const auto to = moved.find(buffer.id());
       return to == moved.end() ? buffer : to->second;
     });

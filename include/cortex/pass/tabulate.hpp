@@ -310,7 +310,7 @@ class Tabulator {
       }
       return build_nest(nest);
     });
-    return schedule::detail::with_buffers(marked, [&](const ir::Buffer& buffer) {
+    return schedule::with_buffers(marked, [&](const ir::Buffer& buffer) {
       const auto to = kept.find(buffer.id());
       return to == kept.end() ? buffer : to->second;
     });

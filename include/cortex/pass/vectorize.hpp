@@ -149,9 +149,9 @@ class Vectorizer {
         return ir::Load::make(local == locals_.end() ? load.buffer : local->second, std::move(indices));
       }
       case ir::ExprKind::uf_call:
-        return ir::detail::rebuild(
+        return ir::rebuild(
             *e.get(), [&](const ir::Expr& part) { return scalar(part, "an argument of an uninterpreted function"); });
-      default: return ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return expr(part); });
+      default: return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return expr(part); });
     }
   }
 

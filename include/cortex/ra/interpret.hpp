@@ -462,7 +462,7 @@ class GraphInterpreter {
     }
     if (is_int(t.operand)) {
       const std::int64_t a = integer(t.parts[0]), b = integer(t.parts[1]);
-      return {ir::detail::fold(o, a, b) != 0};
+      return {ir::fold(o, a, b) != 0};
     }
     const Truth a = truth(t.parts[0]);
     if (o == ir::BinaryOp::logical_and) return a.certain && !a.value ? a : a && truth(t.parts[1]);
@@ -488,7 +488,7 @@ class GraphInterpreter {
         const std::int64_t a = integer(t.parts[0]), b = integer(t.parts[1]);
         if ((o == ir::BinaryOp::div || o == ir::BinaryOp::mod) && b == 0)
           return o == ir::BinaryOp::div ? a : 0;  // as in generated code
-        return ir::detail::fold(o, a, b);
+        return ir::fold(o, a, b);
       }
       case ir::ExprKind::select: return integer(t.parts[truth(t.parts[0]).value ? 1 : 2]);
       case ir::ExprKind::cast:
@@ -506,7 +506,7 @@ class GraphInterpreter {
     bool empty = true;
     for_each_term(t, [&](int body) {
       const std::int64_t value = integer(body);
-      result = empty ? value : ir::detail::fold(steps[t.op], result, value);
+      result = empty ? value : ir::fold(steps[t.op], result, value);
       empty = false;
     });
     return result;

@@ -56,7 +56,7 @@ class SharedValues {
   void measure(const ir::Expr& e) {
     if (auto* known = values_.find(e.get())) return void(++known->second.uses);
     Value value{e, 1, 1, {}};
-    ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) {
+    ir::rebuild(*e.get(), [&](const ir::Expr& part) {
       measure(part);
       const Value& inner = of(part);
       value.size = std::min(value.size + inner.size, 1e18);
@@ -84,7 +84,7 @@ class SharedValues {
   /// `e` with reads of new operators in place of values that are used more than once.
   ir::Expr rewritten(const ir::Expr& e) {
     if (const auto* known = rewritten_.find(e.get())) return known->second;
-    ir::Expr result = ir::detail::rebuild(*e.get(), [&](const ir::Expr& part) { return rewritten(part); });
+    ir::Expr result = ir::rebuild(*e.get(), [&](const ir::Expr& part) { return rewritten(part); });
     if (!e.same_as(op_.body) && of(e).uses > 1 && is_computed(e) && has_dims(of(e).vars))
       result = named(result, of(e).vars);
     if (!values_.contains(result.get())) measure(result);

@@ -56,8 +56,7 @@ inline void bind_from_device(Weights& weights, const std::shared_ptr<const CudaD
 
   const Vector<ir::Buffer>& buffers = weights.executable().program.buffers;
   for (const ir::Buffer& buffer : buffers)
-    if (how.in_place && detail::weight_slot(buffer) == int(place.slot) &&
-        !detail::holds_as_given(*buffer, place.extents))
+    if (how.in_place && weight_slot(buffer) == int(place.slot) && !detail::holds_as_given(*buffer, place.extents))
       weights.refuse(place,
                      "was given to be read in place, but the code reads it in a layout or in elements of its own: "
                      "let it be copied");
@@ -68,7 +67,7 @@ inline void bind_from_device(Weights& weights, const std::shared_ptr<const CudaD
     device->call("a copy of weights", [&](const jit::CudaDriver& d) { return d.StreamSynchronize(how.stream); });
   };
   for (std::size_t b = 0; b < buffers.size(); ++b) {
-    if (detail::weight_slot(buffers[b]) != int(place.slot)) continue;
+    if (weight_slot(buffers[b]) != int(place.slot)) continue;
     if (detail::holds_as_given(*buffers[b], place.extents)) {
       auto own = std::make_shared<CudaBlock>(how.in_place ? CudaBlock::of_others(device, at, bytes)
                                                           : CudaBlock(device, std::max<std::size_t>(bytes, 16)));

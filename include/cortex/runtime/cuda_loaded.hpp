@@ -21,9 +21,8 @@ class CudaLoaded {
     const CudaExecutable& code = *source_->code;
     if (code.executable->target.gpu.sm > device_->gpu().sm)
       throw Error(Code::unavailable, "a model that was compiled for compute capability " +
-                                         cortex::detail::capability_text(code.executable->target.gpu.sm) +
-                                         " does not run on " + device_->name() + ", which has " +
-                                         cortex::detail::capability_text(device_->gpu().sm));
+                                         capability_text(code.executable->target.gpu.sm) + " does not run on " +
+                                         device_->name() + ", which has " + capability_text(device_->gpu().sm));
     image_ =
         jit::compile_cuda(device_->nvrtc(), code.text.source(), device_->gpu().sm, {.least_sm = least_sm(code.text)});
     module_ = device_->load(image_);

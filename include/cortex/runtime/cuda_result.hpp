@@ -161,7 +161,7 @@ class Result {
     wait();
     if (const std::byte* const landed = landed_of(view)) {
       Vector<T> dense(std::size_t(view.size));
-      runtime::detail::copy_dense(view, landed + root * view.row_bytes, dense.data());
+      runtime::copy_dense(view, landed + root * view.row_bytes, dense.data());
       return dense;
     }
     return row<T>(group, call_->arrays(group).root[number], view);
@@ -172,7 +172,7 @@ class Result {
     if (const std::byte* const landed = landed_of(view)) {
       Vector<T> all(roots_ * std::size_t(view.size));
       for (std::size_t r = 0; r < roots_; ++r)
-        runtime::detail::copy_dense(view, landed + r * view.row_bytes, all.data() + r * std::size_t(view.size));
+        runtime::copy_dense(view, landed + r * view.row_bytes, all.data() + r * std::size_t(view.size));
       return all;
     }
     Vector<jit::CudaPointer> rows(roots_);
@@ -206,7 +206,7 @@ class Result {
   Vector<T> dense(const runtime::StateView& view, const runtime::CudaTransfers& transfers) {
     Vector<T> all(transfers.at.size() * std::size_t(view.size));
     call_->copy_back(transfers, [&](std::size_t i, const std::byte* row) {
-      runtime::detail::copy_dense(view, row, all.data() + i * std::size_t(view.size));
+      runtime::copy_dense(view, row, all.data() + i * std::size_t(view.size));
     });
     return all;
   }

@@ -307,7 +307,7 @@ class ScheduleExplainer {
     const std::string vectors =
         "vectors of " + std::to_string(t.vector_bytes) + " bytes, " + std::to_string(t.vector_registers) + " registers";
     if (t.backend == Backend::cuda)
-      return "a GPU of compute capability " + cortex::detail::capability_text(t.gpu.sm) + " with " +
+      return "a GPU of compute capability " + capability_text(t.gpu.sm) + " with " +
              std::to_string(t.gpu.multiprocessors) + " multiprocessors and " + bytes_text(double(t.gpu.shared_bytes)) +
              " of shared memory a block";
     if (t.backend == Backend::interpreter) return "the interpreter, for " + vectors;

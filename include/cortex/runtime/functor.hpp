@@ -267,7 +267,7 @@ class Functor : public runtime::BindForms<Functor<Node, Set, First>> {
     if (done->num_roots() != count) runtime::detail::other_roots(executable(), count, done->num_roots());
     for (std::size_t i = 0; i < count; ++i) {
       const runtime::Workspace::Place root = done->root(i);
-      runtime::detail::copy_dense(state, root.group->row(state, root.number), out.data() + i * size);
+      runtime::copy_dense(state, root.group->row(state, root.number), out.data() + i * size);
     }
     return count;
   }

@@ -84,7 +84,7 @@ inline Vector<bool> read_whole(const ir::Program& program, const Vector<ir::Work
     const int slot = weight_slot(buffer);
     const auto reads = [&](const ir::WorkItem& item) {
       return any_of(item.weights, [&](const ir::WeightRead& read) {
-        return weight_slot(read.weight) == slot && !schedule::detail::is_of_rows(read.unit);
+        return weight_slot(read.weight) == slot && !schedule::is_of_rows(read.unit);
       });
     };
     result.push_back(slot >= 0 && any_of(work, reads));

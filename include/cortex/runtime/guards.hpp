@@ -80,7 +80,7 @@ class StructureEvaluator {
       case ir::BinaryOp::mod: return b == 0 ? 0 : a % b;
       case ir::BinaryOp::ldexp:
       case ir::BinaryOp::ratio: refuse();
-      default: return in_32_bits(ir::detail::fold(n.op, a, b));  // of numbers of 32 bits: it does not overflow 64
+      default: return in_32_bits(ir::fold(n.op, a, b));  // of numbers of 32 bits: it does not overflow 64
     }
   }
 

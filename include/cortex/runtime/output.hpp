@@ -99,6 +99,8 @@ std::size_t find_state(const Executable& executable, const S& state) {
   no_state(executable, std::string(state.name()) + "' of another model, or '" + std::string(state.name()));
 }
 
+}  // namespace detail
+
 /// Writes a row of a state as a dense row-major tensor.
 template <class T>
 void copy_dense(const StateView& state, const std::byte* row, T* out) {
@@ -109,7 +111,6 @@ void copy_dense(const StateView& state, const std::byte* row, T* out) {
   }
 }
 
-}  // namespace detail
 }  // namespace runtime
 
 /// What a call gives: the states of all its nodes, until the object is destroyed. Move-only: it holds the memory of the
@@ -246,7 +247,7 @@ class Output {
     if (shape.dtype != dtype_of<T>) runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (out.size() < std::size_t(shape.size))
       runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());
-    runtime::detail::copy_dense(shape, node.group->row(shape, node.number), out.data());
+    runtime::copy_dense(shape, node.group->row(shape, node.number), out.data());
   }
 
   runtime::Lease lease_;

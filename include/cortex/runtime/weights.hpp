@@ -33,10 +33,8 @@ struct WeightSet {
   std::string fault;  // why no call is possible; empty: all bound, and they fit together
 };
 
-namespace detail {
-
 /// "[vocabulary, hidden 256]"
-inline std::string text(const Vector<Dim>& dims) {
+inline std::string shape_text(const Vector<Dim>& dims) {
   std::string result = "[";
   for (const Dim& dim : dims) {
     if (result.size() > 1) result += ", ";
@@ -46,7 +44,7 @@ inline std::string text(const Vector<Dim>& dims) {
   return result + "]";
 }
 
-inline std::string text(std::span<const std::int64_t> shape) {
+inline std::string shape_text(std::span<const std::int64_t> shape) {
   std::string result = "[";
   for (const std::int64_t extent : shape) result += (result.size() > 1 ? ", " : "") + std::to_string(extent);
   return result + "]";
@@ -58,6 +56,8 @@ inline int weight_slot(const ir::Buffer& buffer) {
   while (info->packed_from) info = &*info->packed_from;
   return info->role == ir::Role::weight ? info->slot : -1;
 }
+
+namespace detail {
 
 /// So many times the runs, the same distance apart.
 struct Rows {
@@ -159,7 +159,7 @@ class Weights {
                   Vector<std::shared_ptr<const void>>(buffers.size())};
     try {
       for (std::size_t b = 0; b < buffers.size(); ++b)
-        if (detail::weight_slot(buffers[b]) == int(place.slot)) copies.blocks[b] = copy_of(place, *buffers[b], values);
+        if (weight_slot(buffers[b]) == int(place.slot)) copies.blocks[b] = copy_of(place, *buffers[b], values);
       replace(place, std::move(copies));
     } catch (const Error& error) {
       if (error.code != Code::out_of_memory) throw;
@@ -273,7 +273,7 @@ class Weights {
   [[noreturn]] void fail(const WeightSpec& spec, const std::string& what) const {
     throw Error(Code::invalid_weights,
                 "weight " + in_quotes(spec.name) + " of model " + in_quotes(executable_->graph.name) + " is " +
-                    std::string(to_string(spec.dtype)) + " " + detail::text(spec.dims) + " but " + what);
+                    std::string(to_string(spec.dtype)) + " " + shape_text(spec.dims) + " but " + what);
   }
 
   std::size_t slot_of(std::string_view name) const {
@@ -314,7 +314,7 @@ class Weights {
 
   Vector<std::int64_t> checked(const WeightSpec& spec, std::optional<std::size_t> count,
                                std::span<const std::int64_t> shape) const {
-    const std::string given = "was given the shape " + detail::text(shape);
+    const std::string given = "was given the shape " + shape_text(shape);
     if (shape.size() != spec.dims.size()) fail(spec, given + " of " + std::to_string(shape.size()) + " dimensions");
     std::size_t product = 1;
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -402,7 +402,7 @@ class Weights {
   void apply(Change change, WeightSet& set) const {
     const int slot = int(change.place.slot);
     for (std::size_t b = 0; b < set.blocks.size(); ++b) {
-      if (detail::weight_slot(executable_->program.buffers[b]) != slot) continue;
+      if (weight_slot(executable_->program.buffers[b]) != slot) continue;
       set.blocks[b] = std::move(change.values.blocks[b]);
       for (auto& own : set.copies) own[b] = nullptr;
       set.elsewhere[b] = std::move(change.values.elsewhere[b]);

@@ -63,8 +63,6 @@ struct NestCost {
   CostTerms terms;
 };
 
-namespace detail {
-
 /// Whether a weight is read once for each row, such as a word's vector, and not once for all of them.
 inline bool is_of_rows(const ir::WorkUnit& unit) {
   using enum ir::WorkUnit::Kind;
@@ -86,6 +84,8 @@ inline bool is_of_rows(const ir::WorkUnit& unit) {
   }
   return true;
 }
+
+namespace detail {
 
 /// The bytes of weights that a worker reads in each nest that is in no loop, and in each loop, and which of these each
 /// item belongs to.

@@ -34,8 +34,6 @@ inline Vector<ir::Expr> indices_at(const ir::BufferInfo& buffer, const ir::Expr&
   return indices;
 }
 
-namespace detail {
-
 /// `e` divided by `divisor`, if that is known to leave no rest.
 inline ir::Expr exact_quotient(const ir::Expr& e, std::int64_t divisor) {
   if (const auto c = ir::as_int(e)) return *c % divisor ? ir::Expr() : ir::imm(*c / divisor);
@@ -49,6 +47,8 @@ inline ir::Expr exact_quotient(const ir::Expr& e, std::int64_t divisor) {
   }
   return {};
 }
+
+namespace detail {
 
 /// The most that a number can be, seen from how it is made; -1: it is not seen.
 inline std::int64_t most_of(const ir::Expr& e) {
@@ -87,7 +87,7 @@ struct DividedSum {
   bool add(const ir::Expr& e, std::int64_t divisor) {
     const auto* sum = e.as<ir::Binary>();
     if (sum && sum->op == ir::BinaryOp::add) return add(sum->a, divisor) && add(sum->b, divisor);
-    if (const ir::Expr whole = detail::exact_quotient(e, divisor)) return quotient = quotient + whole, true;
+    if (const ir::Expr whole = exact_quotient(e, divisor)) return quotient = quotient + whole, true;
     const std::int64_t most = detail::most_of(e);
     if (most < 0) return false;
     return rest = rest + e, most_ += most, true;
@@ -119,7 +119,7 @@ inline bool fills_memory(const ir::BufferInfo& buffer) {
 /// Elements by which a place moves if index `dim` moves by `by`; null if that is not known to be the same everywhere.
 inline ir::Expr place_of_shift(const ir::Layout& layout, int dim, const ir::Expr& by) {
   const ir::Axis* panels = detail::panels_of(layout, dim);
-  const ir::Expr quotient = panels ? detail::exact_quotient(by, panels->divisor) : ir::Expr();
+  const ir::Expr quotient = panels ? exact_quotient(by, panels->divisor) : ir::Expr();
   return quotient ? quotient * panels->stride : quotient;
 }
 

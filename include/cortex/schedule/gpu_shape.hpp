@@ -130,7 +130,7 @@ inline int wide_blocks(const GpuShape& shape, const GpuProblem& problem, const G
 
 inline void check_gpu(const GpuSchedule& wish, const Gpu& gpu) {
   using Group = GpuSchedule::Group;
-  const std::string device = "a GPU of compute capability " + cortex::detail::capability_text(gpu.sm);
+  const std::string device = "a GPU of compute capability " + capability_text(gpu.sm);
   if (gpu.sm < 70) refuse_gpu(device + " is older than what is supported, 7.0 and later");
   if (gpu.multiprocessors < 1 || gpu.shared_bytes < 0 || gpu.registers < 1)
     refuse_gpu(device + " with " + std::to_string(gpu.multiprocessors) + " multiprocessors, " +

@@ -13,6 +13,9 @@
 
 namespace cortex::schedule {
 
+/// What is done with the iterations that fill no tile.
+enum class Rest : std::uint8_t { loop, cases, guard };
+
 namespace detail {
 
 inline void need_serial(const ir::For& loop) {
@@ -79,9 +82,6 @@ inline ir::Stmt with_lets_of(const ir::For& loop, const ir::Stmt& work) {
   return ir::with_lets(lets, work);
 }
 
-/// What is done with the iterations that fill no tile.
-enum class Rest : std::uint8_t { loop, cases, guard };
-
 /// The `left` < `factor` iterations from `begin` on, each number of them apart, so that the loop's extent is constant.
 inline ir::Stmt cases_of(const ir::For& loop, const ir::Expr& begin, const ir::Expr& left, std::int64_t factor) {
   ir::Stmt cases;
@@ -102,17 +102,16 @@ inline ir::Stmt cases_of(const ir::For& loop, const ir::Expr& begin, const ir::E
 ///
 /// There is no rest where the factor divides a constant extent. `cases`: each size of the rest has a loop of its own of
 /// constant extent. `guard`: no rest, but a last tile whose iterations beyond the end are left out by a condition.
-inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::int64_t factor,
-                           detail::Rest kind = detail::Rest::loop) {
+inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::int64_t factor, Rest kind = Rest::loop) {
   const ir::For& loop = loop_named(body, name);
   detail::need_serial(loop);
   detail::need_factor(factor);
   const ir::Expr outer = ir::Var::make(name + ".o", loop.var.type()),
                  inner = ir::Var::make(name + ".i", loop.var.type());
   const ir::Expr index = outer * factor + inner, left = loop.extent % factor;
-  if (kind == detail::Rest::cases && !ir::as_int(left)) detail::need_factor(factor, 1, detail::most_copies);
-  const bool guard = kind == detail::Rest::guard && ir::as_int(left) != 0;
-  if (guard || (kind == detail::Rest::cases && !ir::as_int(left))) detail::need_no_barrier(loop);
+  if (kind == Rest::cases && !ir::as_int(left)) detail::need_factor(factor, 1, detail::most_copies);
+  const bool guard = kind == Rest::guard && ir::as_int(left) != 0;
+  if (guard || (kind == Rest::cases && !ir::as_int(left))) detail::need_no_barrier(loop);
   ir::Stmt each = detail::at(loop.body, loop.var, index);
   if (guard) each = ir::If::make(ir::binary(ir::BinaryOp::lt, index, loop.extent), each);
   const ir::Expr tiles = guard ? (loop.extent + (factor - 1)) / factor : loop.extent / factor;
@@ -123,7 +122,7 @@ inline ir::Stmt split_loop(const ir::Stmt& body, const std::string& name, std::i
     stmts.push_back(ir::For::make(outer, detail::part_dim(loop), tiles, ir::ForKind::serial, tile));
   if (!guard && ir::as_int(left) != 0) {
     const ir::Expr begin = loop.extent / factor * factor;
-    stmts.push_back(kind == detail::Rest::cases && !ir::as_int(left)
+    stmts.push_back(kind == Rest::cases && !ir::as_int(left)
                         ? detail::cases_of(loop, begin, left, factor)
                         : detail::part_of(loop, ".r", begin, left, copy_of(loop.body, ".r")));
   }

@@ -190,6 +190,8 @@ inline void need_bound(const Producer& producer, const ir::Substitution& bound, 
       refuse("'" + name + "' needs '" + let->var.as<ir::Var>()->name + "', which its indices do not give");
 }
 
+}  // namespace detail
+
 /// What moved may have left the scope of something that it uses.
 inline ir::Stmt in_scope(const ir::Stmt& result, const std::string& name) {
   PointerSet bound;
@@ -227,8 +229,6 @@ inline ir::Stmt in_scope(const ir::Stmt& result, const std::string& name) {
   return result;
 }
 
-}  // namespace detail
-
 /// A temporary computed anew wherever it is read:
 ///
 ///   for i: t[i] = f(i); for j: h[j] = g(t[j])   ->   for j: h[j] = g(f(j))
@@ -244,7 +244,7 @@ inline ir::Stmt compute_inline(const ir::Stmt& body, const std::string& name) {
     detail::need_bound(producer, bound, producer.inner, {}, name);
     return ir::substitute(producer.store->value, bound);
   };
-  return detail::in_scope(ir::mutate_with(detail::without(body, producer.outermost), value_at), name);
+  return in_scope(ir::mutate_with(detail::without(body, producer.outermost), value_at), name);
 }
 
 namespace detail {
@@ -464,7 +464,7 @@ inline ir::Stmt compute_at(const ir::Stmt& body, const std::string& name, const 
   if (ahead) detail::need_reads_for_certain(users, buffer);
   const ir::Stmt whole = ahead ? ir::Block::make({work, users}) : detail::replaced(users, producer.outermost, work);
   const ir::Stmt inner = ir::Alloc::make(part, detail::through_part(whole, buffer, part, fixed));
-  return detail::in_scope(detail::without(detail::with_work(body, loop, inner), producer.outermost), name);
+  return in_scope(detail::without(detail::with_work(body, loop, inner), producer.outermost), name);
 }
 
 /// What a loop's body reads of a tensor in a local copy, made at the start of each iteration. Where it is read through

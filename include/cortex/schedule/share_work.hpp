@@ -24,6 +24,24 @@
 
 namespace cortex::schedule {
 
+/// `body` with each buffer replaced by `home` of it.
+template <class Home>
+ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
+  return ir::mutate_with(
+      body,
+      [&](auto& self, const ir::Load& load) -> ir::Expr {
+        const ir::Expr inner = self.children(load);
+        const ir::Buffer to = home(load.buffer);
+        return to == load.buffer ? inner : ir::Load::make(to, inner.as<ir::Load>()->indices);
+      },
+      [&](auto& self, const ir::Store& store) -> ir::Stmt {
+        const ir::Stmt inner = self.children(store);
+        const auto* s = inner.as<ir::Store>();
+        const ir::Buffer to = home(store.buffer);
+        return to == store.buffer ? inner : ir::Store::make(to, s->indices, s->value);
+      });
+}
+
 namespace detail {
 
 /// What one nest writes, and whether each worker may compute all of it.
@@ -83,24 +101,6 @@ inline PointerMap<ir::Buffer> replicated(const ir::Stmt& body) {
   return own;
 }
 
-/// `body` with each buffer replaced by `home` of it.
-template <class Home>
-ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
-  return ir::mutate_with(
-      body,
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        const ir::Buffer to = home(load.buffer);
-        return to == load.buffer ? inner : ir::Load::make(to, inner.as<ir::Load>()->indices);
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.as<ir::Store>();
-        const ir::Buffer to = home(store.buffer);
-        return to == store.buffer ? inner : ir::Store::make(to, s->indices, s->value);
-      });
-}
-
 /// Where some nest runs over slices of a dimension.
 struct Pieces {
   PointerMap<std::int64_t> elements;  // of a slice of each dimension
@@ -153,7 +153,7 @@ inline ir::Stmt give_subtrees_to_workers(const ir::Stmt& body) {
       }
       return copy;
     };
-    const ir::Stmt inner = detail::with_buffers(loop.body, home);
+    const ir::Stmt inner = with_buffers(loop.body, home);
     return ir::For::make(loop.var, loop.dim, loop.extent, ir::ForKind::parallel, inner);
   });
 }
@@ -194,7 +194,7 @@ inline ir::Stmt share_work(const ir::Stmt& whole, SlicesOfMatrices slices = Slic
     const auto it = own.find(buffer.id());
     return it == own.end() ? buffer : it->second;
   };
-  return detail::with_buffers(shared, home);
+  return with_buffers(shared, home);
 }
 
 }  // namespace cortex::schedule

@@ -16,9 +16,7 @@
 
 namespace cortex::schedule {
 
-namespace detail {
-
-/// The copy's own local buffer in place of the shared one.
+/// `stmt` with buffer `to` in place of the local `from`.
 inline ir::Stmt with_buffer(const ir::Stmt& stmt, const ir::Buffer& from, const ir::Buffer& to) {
   return ir::mutate_with(
       stmt,
@@ -35,6 +33,8 @@ inline ir::Stmt with_buffer(const ir::Stmt& stmt, const ir::Buffer& from, const 
         return ir::Join::make(join.sum == from ? to : join.sum, join.terms == from ? to : join.terms, join.threads);
       });
 }
+
+namespace detail {
 
 inline ir::Stmt jam(const Vector<ir::Stmt>& copies);
 

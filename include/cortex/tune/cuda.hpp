@@ -116,7 +116,7 @@ class CudaTrial final : public Trial {
 inline std::string device_name(const cuda::Device& device) {
   // The host numbers nodes.
   return machine_name(Target::interpreter()) + "; " + device.name() + ", compute capability " +
-         cortex::detail::capability_text(device.gpu().sm) + ", " + std::to_string(device.gpu().multiprocessors) +
+         capability_text(device.gpu().sm) + ", " + std::to_string(device.gpu().multiprocessors) +
          " multiprocessors, driver of CUDA " + jit::version_of_driver(device.shared()->driver_version()) + ", NVRTC " +
          jit::version_of(device.shared()->nvrtc());
 }

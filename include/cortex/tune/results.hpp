@@ -60,8 +60,8 @@ inline bool may_differ_unless_finite(const Schedule& a, const Schedule& b, const
 /// Whether both schedules round alike, so that their results have to be the same: as executables have them, which for a
 /// GPU say what was left to the compiler. Workers, groups, batches, equal subtrees, rows and vectors of tiles change
 /// nothing; where sums are cut or joined, as also in versions of branches, what is fused, how functions are computed,
-/// what weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and rounds
-/// whatever a schedule keeps in memory.
+/// what weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and
+/// rounds whatever a schedule keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
   const bool same_numbers = a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact &&
@@ -140,7 +140,7 @@ inline Vector<double> row_of(const CallResults& call, std::size_t group, std::si
   const std::byte* const row = call.groups[group].row(view, node);
   const auto read = [&](auto element) {
     Vector<decltype(element)> dense(static_cast<std::size_t>(view.size));
-    runtime::detail::copy_dense(view, row, dense.data());
+    runtime::copy_dense(view, row, dense.data());
     Vector<double> result(dense.size());
     std::copy(dense.begin(), dense.end(), result.begin());
     return result;
@@ -227,7 +227,7 @@ inline ra::Weights weights_of(const CallResults& call) {
     std::vector<double> scales;
     for (std::size_t b = 0; b < set.blocks.size(); ++b) {
       const ir::Buffer& buffer = executable.program.buffers[b];
-      if (!set.blocks[b] || runtime::detail::weight_slot(buffer) != int(slot)) continue;
+      if (!set.blocks[b] || runtime::weight_slot(buffer) != int(slot)) continue;
       if (buffer->is_scales)
         scaled_by = &*buffer, scales = elements_of(*buffer, *set.blocks[b], ir::extents_of_scales(*buffer, extents));
       else
@@ -235,7 +235,7 @@ inline ra::Weights weights_of(const CallResults& call) {
     }
     if (scaled_by) {  // the code rounds once more, where it multiplies with a scale: the element, or a sum of these
       std::size_t num_channels = 0;
-      const Vector<std::size_t> channel = ir::detail::channels_of(extents, scaled_by->channels, num_channels);
+      const Vector<std::size_t> channel = ir::channels_of(extents, scaled_by->channels, num_channels);
       for (std::size_t i = 0; i < channel.size(); ++i) tensor.values[i] *= scales[channel[i]];
       tensor.rounding = ra::Rounding().f32;
     }

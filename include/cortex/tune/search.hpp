@@ -135,7 +135,7 @@ class Search {
             shapes += std::to_string(std::int64_t(level.nodes)) + "/" + std::to_string(std::int64_t(level.edges)) + " ";
           shapes += "of " + std::to_string(std::int64_t(shape.roots)) + ";";
           for (std::size_t w = 0; b == 0 && w < call.weights().shapes.size(); ++w)
-            shapes += runtime::detail::text(call.weights().shapes[w]);
+            shapes += runtime::shape_text(call.weights().shapes[w]);
         });
       };
       for (std::size_t b = 0; b < subject_.num_batches; ++b) in_batch(b, [&] { look(b); });

@@ -124,7 +124,7 @@ class Binding {
 
   /// What `tensor` is in the dimensions of `input`; empty where there is a problem.
   std::vector<std::int64_t> extents_of(const runtime::WeightSpec& input, const std::string& name) {
-    const std::string wanted = "input " + in_quotes(input.name) + " " + runtime::detail::text(input.dims);
+    const std::string wanted = "input " + in_quotes(input.name) + " " + runtime::shape_text(input.dims);
     if (!file_.contains(name) && !input.read) return {};
     if (!file_.contains(name)) {
       problems_.push_back("it has no tensor " + in_quotes(name) + " for " + wanted + "; " +
