@@ -86,6 +86,7 @@ const Case cases[] = {
     {"matrix", product, "pack_weights()"},
     {"vectors", product, "pack_weights(); tile_nests()"},
     {"rows_of_a_matrix", matrix_product, "tile_nests()"},
+    {"lanes_of_a_number", norms, "tile_nests()"},
     {"gates", two_products, "merge(r, r.2); share_loads()"},
 };
 
@@ -118,6 +119,7 @@ const Nothing nothing[] = {
     {scale, "share_work(); insert_barriers()"},
     {scale, "pack_weights()"},
     {product, "tile_nests(); tile_nests()"},
+    {norms, "tile_nests(); tile_nests()"},
     {two_products, "share_loads()"},
 };
 

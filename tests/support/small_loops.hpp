@@ -24,7 +24,8 @@ inline const ir::Buffer v = buffer("v", {K}, ir::Role::weight), x = buffer("x", 
                         Q = buffer("Q", {H, H}, ir::Role::weight), U = buffer("U", {H, K}, ir::Role::weight),
                         W = buffer("W", {H, K}, ir::Role::weight), Emb = buffer("Emb", {V, H}, ir::Role::weight);
 inline const ir::Buffer y = buffer("y", {H}, ir::Role::state), y2 = buffer("y2", {H}, ir::Role::state),
-                        Y = buffer("Y", {N, H}, ir::Role::state), h = buffer("h", {dims::node, H}, ir::Role::state);
+                        Y = buffer("Y", {N, H}, ir::Role::state), h = buffer("h", {dims::node, H}, ir::Role::state),
+                        z = buffer("z", {dims::node}, ir::Role::state);
 inline const ir::Buffer t = buffer("t", {H}), T = buffer("T", {N, H}), s = buffer("s", {dims::node, H}),
                         e = buffer("e", {dims::edge, H}), number_of = buffer("number_of", {});
 
@@ -88,6 +89,17 @@ inline ir::Stmt scale() {
 inline ir::Stmt at_nodes() {
   return nodes([](auto& node) {
     return over(H, "i", [&](auto& i) { return store(h, {node, i}, load(x, {i}) * real(node)); });
+  });
+}
+/// A number at every node: a sum over two axes, of which the inner one is longer than a vector or two.
+inline ir::Stmt norms() {
+  const ir::Buffer acc = local("acc");
+  const ir::Expr q = var("q"), r = var("r");
+  return nodes([&](auto& node) {
+    const ir::Expr term = load(W, {q, r}) * (load(v, {r}) * real(node));
+    const ir::Stmt adding = store(acc, {}, ir::binary(ir::BinaryOp::max, load(acc, {}), term));
+    return ir::Alloc::make(
+        acc, block({store(acc, {}, number(-3)), loop(q, H, loop(r, K, adding)), store(z, {node}, load(acc, {}))}));
   });
 }
 inline ir::Stmt matrix() {
