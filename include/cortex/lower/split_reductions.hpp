@@ -81,7 +81,6 @@ class ReductionSplitter {
     bool matrix = false;
     for (const ir::Expr& factor : factors) {
       const bool is_summed = ir::uses(factor, inner.var);
-      if (is_summed && uses_any(factor, outputs)) return {};
       if (over_children)
         matrix |= !is_summed && is_matrix(factor, outer.var, outputs);
       else
@@ -89,8 +88,11 @@ class ReductionSplitter {
       ir::Expr& product = is_summed ? summed : others;
       product = product ? ir::Binary::make(ir::BinaryOp::mul, product, factor) : factor;
     }
-    const bool turns = over_children ? children_.empty() && summed && ir::uses(summed, outer.var) : bool(others);
-    if (!matrix || !turns) return {};
+    if (!matrix || !summed || !others) return {};
+    const bool for_each_output = all_of(outputs, [&](const ir::Expr& var) { return ir::uses(summed, var); });
+    const bool cheaper = over_children ? children_.empty() && ir::uses(summed, outer.var) && !for_each_output
+                                       : !uses_any(summed, outputs);
+    if (!cheaper) return {};
     const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, inner, summed);
     return ir::Reduce::make(ir::ReduceOp::sum, outer, ir::Binary::make(ir::BinaryOp::mul, others, sum));
   }
