@@ -37,12 +37,11 @@ void meeting_kernel(const codegen::KernelArgs* args) {
 }
 
 /// The model "sum" for four workers, whose calls of fewer than eight nodes a group are worth one, and others all.
-SumFunctor meeting(int groups) {
+SumFunctor meeting(int groups, const std::shared_ptr<Workers>& pool) {
   runtime::Executable e = sum_executable();
   e.kernel = meeting_kernel;
   e.schedule = Schedule{}.workers(4).groups(groups).workers_where_they_pay();
   e.team_costs = {{1, 0, 1, 0}, {2, 7, 0.1, 0}, {4, 7, 0.01, 0}};
-  const auto pool = std::make_shared<Workers>(3);
   return functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
 }
 
@@ -113,6 +112,7 @@ TEST_CASE("a call wakes threads if that pays, and if those after it find them aw
   const auto one = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
   const auto other = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
   const auto workers_of = [&](const SumFunctor& m, const Tree& tree) {
+    calm(*pool);
     most_workers = 0;
     m(tree.root);
     return most_workers.load();
@@ -143,6 +143,7 @@ TEST_CASE("a call is divided among threads that sleep if that pays", "[runtime][
   const auto pool = std::make_shared<Workers>(1);
   const auto m = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
   const auto groups_of = [&](const Tree& a, const Tree& b) {
+    calm(*pool);
     const auto result = m({a.root, b.root});
     const float of_a = float(a.nodes.size() + 1) / 2, of_b = float(b.nodes.size() + 1) / 2;
     if (result[0][0] != of_a || result[1][7] != of_b) throw std::runtime_error("wrong sums");
@@ -166,14 +167,17 @@ TEST_CASE("a call is divided among threads that sleep if that pays", "[runtime][
   const auto always = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
   for (int i = 0; i < 5; ++i) {
     REQUIRE(fall_asleep(*pool));
+    calm(*pool);
     CHECK(always({small.root, other_small.root}).num_groups() == 2);
   }
 }
 
 TEST_CASE("small calls have one worker and large ones all, with the same bits", "[runtime][teams]") {
   const Tree small(2), large(5);
-  const SumFunctor m = meeting(1);
+  const auto pool = std::make_shared<Workers>(3);
+  const SumFunctor m = meeting(1, pool);
   for (int call = 0; call < 20; ++call) {
+    calm(*pool);
     most_workers = 0;
     CHECK(m(small.root)[0][3] == 4);
     CHECK(most_workers == 1);
@@ -184,12 +188,15 @@ TEST_CASE("small calls have one worker and large ones all, with the same bits", 
 
 TEST_CASE("each group of a call has its own team", "[runtime][teams]") {
   const Tree small(2), large(4), other(4);
-  const SumFunctor m = meeting(2);
+  const auto pool = std::make_shared<Workers>(3);
+  const SumFunctor m = meeting(2, pool);
   for (int call = 0; call < 200; ++call) {
+    calm(*pool);
     most_workers = 0;
     const auto one_each = m({small.root, large.root->left->left});
     REQUIRE(one_each.num_groups() == 2);
     CHECK(most_workers == 1);
+    calm(*pool);
     CHECK((one_each[0][0] == 4 && one_each[1][7] == 4));
     const auto two_each = m({large.root, other.root});
     CHECK(most_workers == 2);
@@ -274,6 +281,7 @@ TEST_CASE("of three threads that are free where four share a call two take part"
     });
   });
   while (!held) std::this_thread::yield();
+  calm(*pool);
   most_workers = 0;
   CHECK(m(tree.root)[0][3] == 32);
   CHECK(most_workers == 2);
