@@ -93,6 +93,32 @@ TEST_CASE("a model on a GPU takes indices into an arena as a functor does", "[cu
   CHECK(last(std::move(prepared)) == 3);
 }
 
+TEST_CASE("an index that is not inside for certain is checked by each call on a GPU, where it is read", "[cuda]") {
+  struct Bush {
+    std::vector<const Bush*> kids;
+  };
+  constexpr auto parts = children<&Bush::kids>;
+  Model<Bush> m("counted", cortex::tree.with_max_children(4));
+  const Dim R{"rows", 3}, H{"hidden", 4};
+  auto table = m.input<float>("table", R, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto, auto i) { return 0 * table(0, i); });
+  auto inner = m.compute("inner", H, [&](auto n, auto i) {
+    return table(num_children(parts(n)) - 1, i) + sum(parts(n), [&](auto k) { return h(k, i); });
+  });
+  const auto program = m.recursion_op(h, m.if_then_else([](auto n) { return is_leaf(n); }, leaf, inner));
+  FakeCuda fake;
+  auto model = cuda::compile(program, on_gpu(Group::block, 1), fake.gpu);
+  model.bind("table", {0.f, 1.f, 2.f, 3.f, 10.f, 11.f, 12.f, 13.f, 20.f, 21.f, 22.f, 23.f});
+  const auto on = model.to(cuda::Device(fake.device()));
+  const std::vector<Bush> leaves(5);
+  const Bush one{{&leaves[0]}}, two{{&one, &leaves[1]}}, four{{&leaves[1], &leaves[2], &leaves[3], &leaves[4]}};
+  CHECK(on(one).roots() == std::vector<float>{0, 1, 2, 3});
+  CHECK(on(two).roots() == std::vector<float>{10, 12, 14, 16});
+  CHECK_THAT(error_of_call([&] { on(four); }),
+             Contains("operator 'inner' of model 'counted' reads 'table' at index 3 of dimension 'rows'"));
+}
+
 TEST_CASE("states of a call on a GPU are named, or given by placeholder", "[cuda]") {
   const Bound b;
   FakeCuda fake;

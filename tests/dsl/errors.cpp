@@ -99,8 +99,10 @@ TEST_CASE("an index whose values are known lies inside its dimension") {
              Contains("is indexed by 8, but has 8 elements"));
   CHECK_THAT(refused([](Words& w, auto, auto i) { return w.Emb(-1, i); }),
              Contains("dimension 'vocabulary' of 'Emb' is indexed by -1, but has"));
-  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, min(word(n), 8)); }),
-             Contains("is indexed by ... to 8"));
+  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, max(word(n), 8)); }),
+             Contains("is indexed by 8 to ..., but has 8 elements"));
+  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, min(word(n), -1)); }),
+             Contains("is indexed by ... to -1"));
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[i]; }),
              Contains("field 'ids' of the node is indexed by 0 to 7, but has 3 elements"));
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[3]; }), Contains("field 'ids'"));
@@ -139,6 +141,20 @@ TEST_CASE("an index whose values are known, and inside, is accepted whatever it 
            w.leaf(n, -i + 3);
   });
   CHECK(x.name() == "x");
+}
+
+TEST_CASE("an index that nodes have a say in is left to calls, unless none of its values is inside") {
+  Words w;
+  auto x = w.m.compute("x", w.E, [&](auto n, auto i) {
+    const auto c = max(word(n), 0) % 10;
+    return w.leaf(n, min(word(n), 8)) + w.leaf(n, c - c % 2) + w.leaf(n, select(c > 4, c - 5, c + 3)) +
+           w.leaf(n, i - c) + cast<float>(ids(n)[c]);
+  });
+  CHECK(x.name() == "x");
+  CHECK_THAT(refused([](Words& w, auto n, auto) { return w.leaf(n, max(word(n), 0) % 10 + 8); }),
+             Contains("is indexed by 8 to 17, but has 8 elements"));
+  CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.leaf(n, i) * ids(n)[max(word(n), 0) % 10 - 10]; }),
+             Contains("field 'ids' of the node is indexed by -10 to -1, but has 3 elements"));
 }
 
 TEST_CASE("f32 and f64 do not mix, and the message names both") {
@@ -459,6 +475,9 @@ TEST_CASE("children are chosen by numbers that can be theirs") {
   CHECK_THAT(chosen([](auto, auto) { return -1; }),
              Contains("a child is chosen by a number that may be negative; keep it from below with max(..., 0)"));
   CHECK_THAT(chosen([](auto, auto i) { return i - 1; }), Contains("a number that may be negative"));
+  CHECK_THAT(chosen([](auto n, auto) { return min(num_children(kids(n)), 3) - 4; }),
+             Contains("a number that may be negative"));
+  CHECK(chosen([](auto n, auto) { return num_children(kids(n)) - 1; }) == "");  // the last one, or none
   Model<Node> m("m", cortex::tree.with_max_children(2));
   auto h = m.placeholder<float>("h", t.H);
   CHECK_THAT(refusal([&] { m.compute("x", t.H, [&](auto n, auto i) { return h(kids(n)[2], i); }); }),

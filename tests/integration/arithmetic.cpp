@@ -81,6 +81,122 @@ TEST_CASE("an index that overflows on the way to its value is refused, though it
   CHECK(answer(product, {2, 2}) == "104");  // and it works on
 }
 
+namespace {
+
+struct Bush {
+  int word = 0;
+  std::vector<const Bush*> kids;
+};
+constexpr auto bush_word = field<&Bush::word>;
+constexpr auto bush_kids = children<&Bush::kids>;
+
+/// What row `index(n)` of a table of six has, at inner nodes, and 0 at leaves, each with the sum over the children; row
+/// r holds 100 + r.
+template <class Index>
+auto inner_reader(const Index& index, const Schedule& schedule, const Target& target) {
+  Dim R{"rows", 6}, H{"hidden", hidden};
+  Model<Bush> m("inner_reader", tree.with_max_children(6));
+  auto T = m.input<float>("T", R, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto, auto i) { return 0 * T(0, i); });
+  auto inner = m.compute(
+      "inner", H, [&](auto n, auto i) { return T(index(n), i) + sum(bush_kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+  auto model = compile(m.recursion_op(h, body), schedule, CompileOptions{}.on(target));
+  std::vector<float> table;
+  for (int r = 0; r < 6; ++r) table.insert(table.end(), hidden, float(100 + r));
+  return model.bind("T", table);
+}
+
+/// A node of so many leaves.
+struct Broom {
+  explicit Broom(int count, int word = 0) : leaves(std::size_t(count)), root{word, {}} {
+    for (const Bush& leaf : leaves) root.kids.push_back(&leaf);
+  }
+  Broom(const Broom&) = delete;
+  Broom& operator=(const Broom&) = delete;
+
+  std::vector<Bush> leaves;
+  Bush root;
+};
+
+}  // namespace
+
+TEST_CASE("an index whose interval is wider than its values is taken, and checked in calls where it is read",
+          "[integers]") {
+  const auto count = [](auto n) { return num_children(bush_kids(n)); };
+  for (const Target& target : {test::best_target(), Target::interpreter()})
+    for (const Schedule& schedule : {Schedule{}, Schedule::standard()}) {
+      INFO((schedule.batched ? "in batches, " : "node by node, ")
+           << (target.backend == Backend::interpreter ? "interpreter" : "compiled"));
+      const auto reads = [&](auto index, auto expected) {
+        const auto model = inner_reader(index, schedule, target);
+        for (int c = 1; c <= 6; ++c) {
+          INFO(c << " children");
+          const Broom broom(c, 2 * c);
+          const auto result = model.try_call(broom.root);
+          const int row = expected(c, 2 * c);
+          if (row >= 0 && row < 6) {
+            REQUIRE(result);
+            CHECK((*result)[0][0] == float(100 + row));
+          } else {
+            REQUIRE(!result);
+            CHECK(result.error().code == Code::out_of_range);
+            CHECK(result.error().node == &broom.root);
+            CHECK_THAT(result.error().message, Contains("operator 'inner' of model 'inner_reader' reads 'T' at index " +
+                                                        std::to_string(row) + " of dimension 'rows', which has 6"));
+          }
+        }
+      };
+      reads([&](auto n) { return count(n) - 1; }, [](int c, int) { return c - 1; });  // which leaves do not read
+      reads([&](auto n) { return count(n); }, [](int c, int) { return c; });
+      reads([&](auto n) { return count(n) * (6 - count(n)) / 2; }, [](int c, int) { return c * (6 - c) / 2; });
+      reads([&](auto n) { return select(count(n) > 3, count(n) - 3, count(n) + 2); },
+            [](int c, int) { return c > 3 ? c - 3 : c + 2; });
+      reads([&](auto n) { return count(n) - count(n) / 2 * 2 + 4; }, [](int c, int) { return c % 2 + 4; });
+      reads([&](auto n) { return max(bush_word(n), 0) % 6 - max(bush_word(n), 0) % 6 % 4; },
+            [](int, int word) { return word % 6 - word % 6 % 4; });
+    }
+}
+
+TEST_CASE("a child before the first is absent in code for leaves too, which know how many children they have",
+          "[integers]") {
+  constexpr auto above = parents<bush_kids>;
+  Dim H{"hidden", hidden};
+  Model<Bush> m("only_children", tree);
+  auto h = m.placeholder<float>("h", H);
+  const auto of_parent = [&](auto k) {
+    return [=](auto n, auto i) { return 1 + cast<float>(bush_word(n)) + h(above(n)[k(n)], i); };
+  };
+  const auto number = [](auto n) { return num_children(bush_kids(n)) - 1; };
+  auto leaf = m.compute("leaf", H, of_parent(number)), inner = m.compute("inner", H, of_parent(number));
+  auto down = m.recursion(h, m.if_then_else(
+                                 "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  const auto model = test::compile_here(m.program(down));
+  Bush left{1, {}}, right{2, {}}, stem{4, {&left}}, root{8, {&stem, &right}};
+  const auto result = model(root);
+  CHECK(result[0][0] == 9);
+  CHECK(result.node(&stem)[0] == 5 + 9);  // of one child: it reads its first parent
+  CHECK(result.node(&left)[0] == 2);
+  CHECK(result.node(&right)[0] == 3);
+}
+
+TEST_CASE("the last child is read by its number, and absent where there is none", "[integers]") {
+  Dim H{"hidden", hidden};
+  for (const Structure& kind : {Structure(tree), tree.with_max_children(6)}) {
+    Model<Bush> m("last", kind);
+    auto h = m.placeholder<float>("h", H);
+    auto body = m.compute("body", H, [&](auto n, auto i) {
+      return cast<float>(bush_word(n)) + h(bush_kids(n)[num_children(bush_kids(n)) - 1], i);
+    });
+    const auto model = test::compile_here(m.recursion_op(h, body));
+    Bush a{1, {}}, b{2, {}}, c{4, {&a, &b}}, root{8, {&c}};
+    CHECK(model(root)[0][0] == 8 + 4 + 2);
+    CHECK(model(a)[0][0] == 1);
+  }
+}
+
 TEST_CASE("arithmetic on a child's position that overflows is refused where there are so many children", "[integers]") {
   struct Node {
     std::vector<const Node*> kids;

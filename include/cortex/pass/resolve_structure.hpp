@@ -127,7 +127,8 @@ class StructureResolver {
   }
 
   /// Child k of a node, or the row of zeros behind the last node where there is none of that number. Loops over the
-  /// children need no check, and what is a variable or a constant is not negative.
+  /// children need no check, and variables are not negative; what of a number of the node's has become a constant may
+  /// be.
   ir::Expr kth_child(int container, const ir::Expr& node, const ir::Expr& k) {
     const ir::Expr begin = edge_begin(container, node);
     const auto child_at = [&](const ir::Expr& edge) {
@@ -137,7 +138,7 @@ class StructureResolver {
     if (loop != kids_.end() && loop->second.container == container && ir::equal(loop->second.node, node))
       return child_at(begin + k);
     ir::Expr present = ir::binary(ir::BinaryOp::lt, k, edge_begin(container, node + 1) - begin);
-    if (!k.as<ir::Var>() && !ir::as_int(k))
+    if (!k.as<ir::Var>() && ir::as_int(k).value_or(-1) < 0)
       present = ir::binary(ir::BinaryOp::logical_and, ir::binary(ir::BinaryOp::ge, k, ir::imm(0)), present);
     const ir::Expr safe = ir::Select::make(present, begin + k, ir::imm(0));
     return ir::Select::make(present, child_at(safe), count(ir::Count::nodes));

@@ -318,22 +318,31 @@ class OpChecker {
     if (const Bound* bound = e.as<ir::Var>() ? find(e) : nullptr; bound && most(bound->container) == 0)
       fail({where, " is indexed by the position of a child, which has no bound; declare one with with_max_children"});
     fits(where, e);
-    inside(where, dim, range(e));
+    inside(where, dim, e);
   }
 
-  /// What is made of index variables alone is known here, and no call checks it. What nodes say is checked in calls.
+  /// Whether nodes have a say in the value of `e`, which calls then check. What is made of index variables and
+  /// constants alone is known here, and mostly no call checks it.
+  static bool of_nodes(const ir::Expr& e) {
+    bool found = false;
+    ir::visit_with(e, [&](const ir::UfCall&) { found = true; });
+    return found;
+  }
+
   void fits(const std::string& where, const ir::Expr& e) const {
-    bool of_nodes = false;
-    ir::visit_with(e, [&](const ir::UfCall&) { of_nodes = true; });
-    if (!of_nodes && !range(e).fits)
+    if (!of_nodes(e) && !range(e).fits)
       fail({where, " is indexed by arithmetic that leaves 32 bits on the way to its value"});
   }
 
-  /// An index into `dim` lies inside as far as its values are known. What fields hold is checked when nodes are given.
-  void inside(const std::string& where, const Dim& dim, const Interval& values) const {
-    const bool below = values.from_below() && values.lo < 0;
-    const bool above = dim.kind() != DimKind::open && values.from_above() && values.hi >= dim.extent();
-    if (!below && !above) return;
+  /// An index into `dim` may lie inside: an interval is wider than the values that nodes give, since it knows neither
+  /// the condition under which the index is read nor that two terms are of the same number. What no nodes have a say in
+  /// lies inside for certain, since `i + 1` is a mistake whatever the nodes.
+  void inside(const std::string& where, const Dim& dim, const ir::Expr& e) const {
+    const Interval values = range(e);
+    const bool checked = of_nodes(e), open = dim.kind() == DimKind::open;
+    const bool below = checked ? values.hi < 0 : values.from_below() && values.lo < 0;
+    const bool above = checked ? values.lo >= dim.extent() : values.from_above() && values.hi >= dim.extent();
+    if (!below && (open || !above)) return;
     const auto end = [](bool known, std::int64_t value) { return known ? std::to_string(value) : std::string("..."); };
     const std::string extent =
         dim.kind() == DimKind::open ? std::string("an open extent") : std::to_string(dim.extent()) + " elements";
@@ -368,7 +377,8 @@ class OpChecker {
             " by its number, but they have no order; fold over them, as in sum(...)"});
     fits("a container of children", k);
     const Interval values = range(k);
-    if (values.from_below() && values.lo < 0)
+    // Where nodes have a say in it, a child before the first is absent, as one behind the last is.
+    if (of_nodes(k) ? values.hi < 0 : values.from_below() && values.lo < 0)
       fail({"a child is chosen by a number that may be negative; keep it from below with max(..., 0)"});
     const int bound = most(container);
     if (bound > 0 && values.lo >= bound)
@@ -411,7 +421,7 @@ class OpChecker {
     value(n.args[1]);
     const std::string where = "field " + in_quotes(accessor.name) + " of the node";
     fits(where, n.args[1]);
-    inside(where, Dim("components", accessor.components), range(n.args[1]));
+    inside(where, Dim("components", accessor.components), n.args[1]);
   }
 
   /// Structure and data of a child are read only where there is one for certain: at child `k` of a reduction over
