@@ -96,6 +96,29 @@ TEST_CASE("over no children, the greatest is minus infinity and the product one"
   CHECK(difference(graph, apart) == "");
 }
 
+TEST_CASE("a sum, a product, the greatest and the least of zeros over a dimension vanish from leaves",
+          "[lower][equality]") {
+  Model g;
+  const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) { return g.sum_of_kids(n, i[0]); });
+  const auto of_zeros = [&](const char* name, ir::ReduceOp op) {
+    return g.compute(name, {g.H}, [&](auto& n, auto& i) {
+      const ir::Expr r = ir::Var::make("r");
+      return ir::Reduce::make(op, {r, g.H, ir::imm(4)}, g.at(g.W, {i[0], r}) * g.at(s, {n, r}));
+    });
+  };
+  const int sum = of_zeros("sum", ir::ReduceOp::sum), product = of_zeros("product", ir::ReduceOp::prod);
+  const int most = of_zeros("most", ir::ReduceOp::max), least = of_zeros("least", ir::ReduceOp::min);
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    ir::Expr all = g.emb(n, i[0]) + g.at(sum, {n, i[0]}) / odd::Odd::number(4);  // the mean
+    for (const int op : {product, most, least}) all = all + g.at(op, {n, i[0]});
+    return tanh_of(all);
+  }));
+  const std::string leaves = leaves_of(lowered(graph, apart));
+  CHECK(leaves.find("] = tanh(Emb[") != std::string::npos);
+  CHECK(leaves.find(" + ") == std::string::npos);
+  CHECK(difference(graph, apart) == "");
+}
+
 TEST_CASE("a zero that the user wrote is a number like others", "[lower]") {
   Model g;
   const ra::Graph graph = g.with(g.compute(

@@ -72,7 +72,8 @@ class AbsenceFolder {
       return ir::constant(ir::identity(reduce.op), reduce.type);
     }
     const ir::Expr body = self(reduce.body);
-    if (is_zero(body) && reduce.op == ir::ReduceOp::sum) return body;
+    // The product, the greatest and the least of zeros are zero too, but of no elements they are not.
+    if (is_zero(body) && (reduce.op == ir::ReduceOp::sum || ir::as_int(extent).value_or(0) > 0)) return body;
     return ir::Reduce::make(reduce.op, {reduce.axis.var, reduce.axis.dim, extent}, body);
   }
 
