@@ -127,12 +127,36 @@ TEST_CASE("a log of something else is refused, and says of what it is", "[tune][
     CHECK_THAT(refusal(folder / "notes", key), Contains("it is no log of a tuner"));
     CHECK(read(folder / "notes") == text);
   }
-  write(path, read(path) + "what?\n" + read(path));
-  CHECK_THAT(refusal(path, key), Contains("line 3 is no candidate"));
   CHECK_THAT(refusal(folder / "no/such/folder", key), Contains("it cannot be written to"));
 }
 
-TEST_CASE("a candidate with numbers that nothing measures is none", "[tune][log][refusal]") {
+TEST_CASE("a damaged line of a log is skipped, and counted, and those behind it are read", "[tune][log]") {
+  const Folder folder;
+  const std::string path = folder / "log.jsonl";
+  {
+    tuning::Log log(path, key, "start");
+    CHECK(log.skipped() == "");
+    log.add(record("first", 0.5));
+  }
+  const std::string whole = read(path), line = whole.substr(whole.find('\n') + 1);
+  write(path, whole + line.substr(0, 20) + "\n" + line);
+  {
+    tuning::Log log(path, key, "start");
+    CHECK(log.records().size() == 2);
+    CHECK(log.skipped() ==
+          "tuning log '" + path + "': line 3 is no candidate, and was skipped; what stood there is tried again");
+    log.add(record("second", 0.25));
+  }
+  write(path, read(path) + "\n" + whole);
+  const tuning::Log log(path, key, "start");
+  CHECK(log.records().size() == 4);
+  CHECK(log.find("second"));
+  CHECK(log.skipped() == "tuning log '" + path +
+                             "': 3 lines are no candidates, line 3 the first of them, and were skipped; what stood "
+                             "there is tried again");
+}
+
+TEST_CASE("a candidate with numbers that nothing measures is none", "[tune][log]") {
   const Folder folder;
   const std::string path = folder / "log.jsonl";
   { tuning::Log(path, key, "start").add(record("first", 0.5)); }
@@ -145,14 +169,14 @@ TEST_CASE("a candidate with numbers that nothing measures is none", "[tune][log]
   };
   for (const char* number : {"1e300", "-1", "4e9", "\"nan\"", "\"inf\""}) {
     with(rounds, std::string("\"rounds\": ") + number);
-    CHECK_THAT(refusal(path, key), Contains("line 2 is no candidate"));
+    CHECK_THAT(tuning::Log(path, key, "start").skipped(), Contains("line 2 is no candidate"));
   }
   for (const char* number : {"0", "-0.5", "\"nan\"", "\"inf\""}) {
     with(ratio, std::string("\"ratio\": ") + number);
-    CHECK_THAT(refusal(path, key), Contains("line 2 is no candidate"));
+    CHECK_THAT(tuning::Log(path, key, "start").skipped(), Contains("line 2 is no candidate"));
   }
   with(rounds, "\"rounds\": 8");
-  CHECK(refusal(path, key) == "");
+  CHECK(tuning::Log(path, key, "start").skipped() == "");
 }
 
 TEST_CASE("a log is a regular file, and what is none is not opened", "[tune][log][refusal]") {

@@ -85,6 +85,24 @@ TEST_CASE("a search that is cancelled keeps the default, and goes on from its lo
   CHECK(resumed.schedule == Schedule::standard().tile_rows(2));
 }
 
+TEST_CASE("a search goes on behind a damaged line of its log, and tries again what stood there", "[tune][log]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}, {3, 0.75}}));
+  TuneOptions options = options_for(timer, {2, 3});
+  options.log = folder / "log.jsonl";
+  CHECK(Tuning()(options).not_read == "");
+  std::string text = read(options.log);
+  const std::size_t second = text.find('\n', text.find('\n') + 1) + 1;  // of the last candidate
+  text.insert(second, "?");
+  write(options.log, text);
+  const Tuned again = Tuning()(options);
+  CHECK(tried(again) == std::vector{0, 2, 3});
+  CHECK(again.candidates[1].from_log);
+  CHECK_FALSE(again.candidates[2].from_log);
+  CHECK_THAT(again.not_read, Contains("line 3 is no candidate"));
+  CHECK_THAT(to_string(again), Contains("not read: " + again.not_read));
+}
+
 TEST_CASE("what has been found is taken from the cache", "[tune]") {
   const Folder folder;
   ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));

@@ -185,7 +185,8 @@ class Log {
   /// Opens the log at `path`, or begins one; an empty path: none is kept. `start` is the default as text, to which
   /// times are compared. Throws `Error{invalid_argument}` for a log of another model, machine, default, shapes, or
   /// threads, naming what differs, for a file that is no log, a pipe or a device among them, and for one that another
-  /// search is writing, in any process.
+  /// search is writing, in any process. A line behind the first that is no candidate is skipped: what a long search has
+  /// found is worth more than that line.
   Log(const std::string& path, const Key& key, const std::string& start) : path_(path) {
     if (path.empty()) return;
     if (is_special_file(path.c_str())) fail("it is no regular file; give another path");
@@ -223,6 +224,17 @@ class Log {
                "); the candidates from there on are not in it";
   }
 
+  /// How many lines of earlier runs are no candidates, and were skipped; empty: none.
+  std::string skipped() const {
+    if (skipped_ == 0) return {};
+    const std::string line = std::to_string(first_skipped_);
+    return "tuning log '" + path_ + "': " +
+           (skipped_ == 1 ? "line " + line + " is no candidate, and was"
+                          : std::to_string(skipped_) + " lines are no candidates, line " + line +
+                                " the first of them, and were") +
+           " skipped; what stood there is tried again";
+  }
+
   /// Why the log does not have all candidates; empty: it has.
   const std::string& failure() const { return failure_; }
 
@@ -246,8 +258,10 @@ class Log {
         continue;
       }
       const auto record = json ? detail::record_of(*json) : std::nullopt;
-      if (!record) fail("line " + std::to_string(number + 1) + " is no candidate; mend it or begin another log");
-      records_.push_back(*record);
+      if (record)
+        records_.push_back(*record);
+      else if (++skipped_ == 1)
+        first_skipped_ = number + 1;
     }
   }
 
@@ -268,6 +282,7 @@ class Log {
 
   std::string path_, failure_;
   Vector<Record> records_;
+  std::size_t skipped_ = 0, first_skipped_ = 0;  // lines: how many, and the number of the first, from 1 on
   detail::File file_{nullptr, &std::fclose};
 };
 

@@ -99,6 +99,7 @@ struct Tuned {
   std::string not_kept;  // why the cache does not have this result, as when the disk is full, or no candidate was tried
                          // in time, or why the log does not have all candidates; empty: they have, or none was asked
                          // for, or, of the cache, the search was cancelled
+  std::string not_read;  // which lines of the log were damaged, and skipped; empty: none
 };
 
 }  // namespace cortex

@@ -77,6 +77,7 @@ class Search {
     if (take_from(cache)) return std::move(result_);
     cache.open();
     log_ = Log(options_.log, result_.key, start);
+    result_.not_read = log_.skipped();
     make_default();
     try_all();
     result_.not_kept = log_.failure();

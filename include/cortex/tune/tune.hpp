@@ -123,6 +123,7 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
                   tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
                   tuned.noise);
   text += line + one_line(to_string(tuned.schedule)) + "\n";
+  if (!tuned.not_read.empty()) text += "not read: " + tuned.not_read + "\n";
   if (!tuned.not_kept.empty()) text += "not kept: " + tuned.not_kept + "\n";
   Vector<const tuning::Record*> order;
   for (const tuning::Record& record : tuned.candidates)
