@@ -141,6 +141,9 @@ TEST_CASE("what weights in registers do not go with is refused with the reason",
   CHECK_THAT(refusal(wish, tree_gru(64).graph()),
              Contains("'Ur_packed' has more columns in a slice than a block has threads") &&
                  Contains("take more blocks or threads"));
+  CHECK_THAT(refusal(wish, tree_gru(1).graph()),
+             Contains("all threads read the same elements of 'Ur_packed', which has one column; keep the weights in "
+                      "shared memory"));
   wish.threads = 1024;
   CHECK_THAT(refusal(wish, tree_gru(64).graph()),
              Contains("a thread of 1024 a block has 64, all for what it works with; take 512 threads or fewer"));

@@ -40,14 +40,7 @@ class RegisterKeeper {
     ir::Stmt result = ir::mutate_with(body, [&](auto& self, const ir::For& loop) -> ir::Stmt {
       return carries_recursion(loop) ? over_registers(loop) : self.children(loop);
     });
-    if (result.same_as(body))
-      refuse_gpu(
-          "weights are to stay in registers, but at no level a thread reads the same elements of a matrix as at the "
-          "others" +
-          (left_out_.empty() ? ""
-                             : ": " + left_out_ + " has more columns in a slice than a block has threads, or is " +
-                                   "read at places that nodes decide") +
-          "; take more blocks or threads, or keep the weights in shared memory");
+    if (result.same_as(body)) refuse_all();
     return without_unread(result);
   }
 
@@ -60,6 +53,19 @@ class RegisterKeeper {
     std::int64_t extent, count;  // of the loop; of it in registers
     ir::Buffer registers;
   };
+
+  [[noreturn]] void refuse_all() const {
+    if (read_by_all_)
+      refuse_gpu("weights are to stay in registers, each thread's own, but all threads read the same elements of " +
+                 left_out_ + ", which has one column; keep the weights in shared memory");
+    refuse_gpu(
+        "weights are to stay in registers, but at no level a thread reads the same elements of a matrix as at the "
+        "others" +
+        (left_out_.empty() ? ""
+                           : ": " + left_out_ + " has more columns in a slice than a block has threads, or is read " +
+                                 "at places that nodes decide") +
+        "; take more blocks or threads, or keep the weights in shared memory");
+  }
 
   /// The loop that carries the recursion, after what fills the registers.
   ir::Stmt over_registers(const ir::For& loop) {
@@ -135,6 +141,15 @@ class RegisterKeeper {
     return own && moves && differs ? std::optional(read) : std::nullopt;
   }
 
+  /// Whether a matrix that the loop sums over has no other dimension for threads to share.
+  bool has_one_column(const ir::Load& load, const ir::For& loop) const {
+    const ir::Buffer matrix = source_of(load.buffer);
+    bool one = true;
+    for (std::size_t d = 0; d < load.indices.size(); ++d)
+      one &= ir::uses(load.indices[d], loop.var) || matrix->dims[d].extent() == 1;
+    return one;
+  }
+
   /// The weight of which a buffer is a slice in shared memory, or else the buffer.
   ir::Buffer source_of(const ir::Buffer& buffer) const {
     const auto source = sources_.find(buffer.id());
@@ -164,7 +179,8 @@ class RegisterKeeper {
       if (!read) {
         const ir::Buffer source = source_of(load.buffer);
         const bool matrix = source->role == ir::Role::weight && load.indices.size() > 1;
-        if (matrix && left_out_.empty()) left_out_ = "'" + source->name + "'";
+        if (matrix && left_out_.empty())
+          left_out_ = "'" + source->name + "'", read_by_all_ = has_one_column(load, loop);
       } else if (!find(*read)) {
         kept_.push_back(*read);
       }
@@ -272,7 +288,8 @@ class RegisterKeeper {
   PointerMap<ir::Buffer> sources_;  // of slices in shared memory
   ir::Substitution known_;
   Vector<Kept> kept_;
-  std::string left_out_;
+  std::string left_out_;      // the first matrix of which registers keep nothing
+  bool read_by_all_ = false;  // that one
 };
 
 }  // namespace detail
