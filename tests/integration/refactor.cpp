@@ -153,6 +153,47 @@ TEST_CASE("two states behind a cut equal their equations to the bit for any numb
   check<float>(two_state_gru(32), random_trees(4, 5), 4, kids_of_token);
 }
 
+TEST_CASE("a cut has the same bits with any pool, whether or not the schedule says how many workers there are",
+          "[integration][refactor][slow]") {
+  const auto nodes = random_trees(6, 5);
+  std::vector<const Token*> tops;
+  for (int r = 0; r < 6; ++r) tops.push_back(&nodes[nodes.size() - 1 - std::size_t(r)]);
+  const auto pool_of = [](int threads) { return threads ? std::make_shared<Workers>(threads) : nullptr; };
+  const auto check = [&](int hidden, int slices) {
+    const auto program = child_sum_gru<float, true, true>(hidden);
+    const auto compiled = [&](const Schedule& schedule, const std::shared_ptr<Workers>& pool) {
+      CompileOptions options;
+      options.target = best_target(), options.workers = pool;
+      auto model = compile(program, schedule.refactor("candidate").share_no_subtrees(), options);
+      unsigned seed = 0;
+      for (const ra::Op& op : program.graph().ops) {
+        if (op.kind != ra::OpKind::input) continue;
+        std::size_t size = 1;
+        for (const Dim& dim : op.dims) size *= std::size_t(dim.kind() == DimKind::open ? words : dim.extent());
+        model.bind(op.name(), uniform(size, 0.4f, ++seed));
+      }
+      return model;
+    };
+    const auto states = [&](const auto& model) {
+      std::vector<float> all;
+      const auto result = model(tops);
+      for (std::size_t r = 0; r < tops.size(); ++r) all.insert(all.end(), result[r].begin(), result[r].end());
+      return all;
+    };
+    auto asked = compiled(Schedule::standard().workers(slices), nullptr);  // of which all that are free take part
+    const std::vector<float> first = states(asked);
+    for (int threads = 0; threads <= 7; ++threads) {
+      INFO(hidden << ", a pool of " << threads);
+      const auto pool = pool_of(threads);
+      CHECK(states(compiled(Schedule::standard(), pool)) == first);
+      asked.use(pool);
+      CHECK(states(asked) == first);
+    }
+  };
+  check(64, 4);
+  check(75, 3);
+}
+
 TEST_CASE("a cut in one side of a branch equals its equations to the bit for any number of workers",
           "[integration][refactor]") {
   Dim H("hidden", 24), V{"vocabulary"};

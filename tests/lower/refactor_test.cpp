@@ -48,6 +48,14 @@ std::string difference(const test::Reference& reference, const std::vector<test:
   return {};
 }
 
+/// The number of slices that the cut of `graph` at its candidate has under `schedule`.
+std::int64_t slices_of(const ra::Graph& graph, const Schedule& schedule) {
+  for (const ir::Buffer& buffer : lower::lower(graph, schedule.refactor("candidate")).buffers)
+    for (const Dim& dim : buffer->dims)
+      if (dim.kind() == DimKind::slice) return dim.extent();
+  return 1;
+}
+
 /// Holds `graph`, cut at its candidate, against the recursion as written under every schedule, and counts its barriers.
 void check_cut(const ra::Graph& graph, const test::NodeTable& table) {
   const test::Linear linear(table, 1);
@@ -65,6 +73,14 @@ void check_cut(const ra::Graph& graph, const test::NodeTable& table) {
           CHECK(difference(reference, passes, workers) == "");
           CHECK(barriers_a_level(passes.back().program) == (workers > 1));
         }
+  // Of as many workers as there are in the pool, and slices by the shape: more than workers, or fewer.
+  for (const int workers : {1, 2, 3}) {
+    const Schedule schedule = Schedule::standard().exact_activations().workers(workers).workers_where_they_pay();
+    INFO(graph.name << ", up to " << workers << " workers");
+    const auto passes = test::passes_of(graph, schedule.refactor("candidate"), test::machine(32, 32));
+    CHECK(difference(reference, passes, workers) == "");
+    CHECK(barriers_a_level(passes.back().program) == (workers > 1));
+  }
 }
 
 test::NodeTable tree_table() {
@@ -166,7 +182,33 @@ TEST_CASE("random models cut wherever that is legal are right after every pass",
 TEST_CASE("one worker alone has one slice, and a cut changes nothing", "[lower][refactor][nothing]") {
   const auto program = test::child_sum_gru(16);
   const auto text = [&](const Schedule& schedule) { return ir::print(lower::lower(program.graph(), schedule)); };
-  CHECK(text(Schedule::standard().refactor("candidate")) == text(Schedule::standard()));
+  const Schedule alone = Schedule::standard().workers(1);
+  CHECK(text(alone.refactor("candidate")) == text(alone));
+}
+
+TEST_CASE("a cut has a slice for each worker, and by the shape where the pool says how many there are",
+          "[lower][refactor]") {
+  for (const int workers : {1, 2, 4, 8, 16})
+    CHECK(slices_of(test::child_sum_gru(64).graph(), Schedule::standard().workers(workers)) == workers);
+  const auto by_shape = [](int hidden, int pool) {
+    Schedule schedule = Schedule::standard();
+    schedule.max_workers = pool + 1;  // as `compile` has it
+    return slices_of(test::child_sum_gru(hidden).graph(), schedule);
+  };
+  for (int pool = 0; pool <= 7; ++pool) {
+    INFO("a pool of " << pool);
+    CHECK(by_shape(256, pool) == 4);
+    CHECK(by_shape(64, pool) == 4);
+    CHECK(by_shape(56, pool) == 2);  // four would have 14 elements each
+    CHECK(by_shape(75, pool) == 3);
+    CHECK(by_shape(8, pool) == 2);
+    CHECK(by_shape(9, pool) == 3);
+    Schedule schedule = Schedule::standard().refactor("candidate");
+    schedule.max_workers = pool + 1;
+    CHECK_THAT(refusal(test::child_sum_gru(17).graph(), schedule),
+               Catch::Contains("operator 'candidate' contracts over dimension 'hidden' of 17 elements, which cannot be "
+                               "cut into 2 to 7 slices of one size"));
+  }
 }
 
 TEST_CASE("a recursion can be cut by the handle of an operator", "[lower][refactor]") {
@@ -211,6 +253,8 @@ TEST_CASE("a cut behind which there is another contraction is refused with its n
 TEST_CASE("an extent that is no multiple of the number of workers is refused", "[lower][refactor][refusal]") {
   CHECK_THAT(refusal(test::child_sum_gru(9).graph(), "candidate"),
              Catch::Contains("operator 'candidate' contracts over dimension 'hidden' of 9 elements, which 2 workers"));
+  CHECK_THAT(refusal(test::child_sum_gru(9).graph(), "candidate"),
+             Catch::Contains("with workers(n) or, on a GPU, GpuSchedule::blocks"));
 }
 
 TEST_CASE("two cuts of one recursion are refused", "[lower][refactor][refusal]") {

@@ -169,6 +169,24 @@ TEST_CASE("where a level has much to read, many blocks of a grid share it", "[sc
   CHECK(!gpu_problem(tree_gru(64).graph(), Schedule::standard().refactor("candidate")).shares_columns);
 }
 
+TEST_CASE("blocks that the compiler chooses own equal slices of what a recursion is cut at", "[schedule][gpu]") {
+  const auto blocks = [](std::int64_t cut, const GpuSchedule& how = {}, const Gpu& gpu = Gpu::of(90)) {
+    return gpu_shape(how, gpu, {.weight_bytes = 1 << 20, .columns = 256, .shares_columns = false, .cut = cut}).blocks;
+  };
+  CHECK(blocks(0) == 8);
+  CHECK(blocks(256) == 8);
+  CHECK(blocks(100) == 4);
+  CHECK(blocks(90) == 2);
+  CHECK(blocks(17) == 8);  // which is refused
+  CHECK(blocks(100, {.blocks = 8}) == 8);
+  CHECK(blocks(90, {.group = GpuSchedule::Group::grid}, Gpu::of(80)) == 6);
+  const auto cut = [](const ra::Graph& graph, const char* op) {
+    return gpu_problem(graph, Schedule::standard().refactor(op)).cut;
+  };
+  CHECK(cut(tree_gru(48).graph(), "candidate") == 48);
+  CHECK(gpu_problem(tree_gru(48).graph()).cut == 0);
+}
+
 TEST_CASE("without clusters, or with weights beyond them, the blocks of the grid take slices", "[schedule][gpu]") {
   CHECK(shape_of({}, Gpu::of(80), 600000, 256).group == Group::grid);
   const GpuShape large = shape_of({}, Gpu::of(90), 64 << 20, 2048);

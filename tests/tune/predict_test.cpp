@@ -67,6 +67,10 @@ TEST_CASE("schedules that differ in tiles, levels, groups and workers share a pr
                                 start.unroll("tree_lstm", 2), start.share_subtrees()})
     CHECK(&predictor.program(other) != program);
   CHECK(&predictor.program(start.refactor("i")) != &predictor.program(start.workers(4).refactor("i")));
+  const Schedule open = start.refactor("i").workers_where_they_pay();  // cut by shapes, and not by 3 workers
+  CHECK(&predictor.program(open) == &predictor.program(start.workers(3).workers_where_they_pay().refactor("i")));
+  CHECK(&predictor.program(open) != &predictor.program(start.refactor("i")));
+  CHECK(predictor.program(open).refused == predictor.program(start.refactor("i")).refused);
 }
 
 TEST_CASE("what schedules share changes nothing of what is predicted", "[tune]") {

@@ -113,6 +113,9 @@ TEST_CASE("what is added up otherwise does not round alike", "[tune]") {
     CHECK_FALSE(tuning::round_alike(cut, Schedule{}.workers(2), target));
     CHECK(tuning::round_alike(cut, cut, target));
     CHECK_FALSE(tuning::round_alike(cut, cut.workers(3), target));
+    const Schedule open = cut.workers_where_they_pay();  // cut by shapes alone
+    CHECK_FALSE(tuning::round_alike(cut, open, target));
+    CHECK(tuning::round_alike(open, cut.workers(3).workers_where_they_pay(), target));
   }
   CHECK_FALSE(tuning::round_alike(Schedule{}.fuse_nothing(), Schedule{}, Target{}));  // as may those of what is fused
   // What a version computes together, or ahead, others may not.

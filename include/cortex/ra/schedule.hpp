@@ -209,11 +209,12 @@ struct Schedule {
     return with([&](Schedule& s) { s.unrolled.emplace_back(name_of(op), depth); });
   }
   /// S4: moves the back edge of the recursion to the contraction of operator `op`. What follows from it at a node joins
-  /// what the node's parent begins with: the contraction is cut along its own axis, into one partial sum for each of
-  /// the schedule's workers, and each worker adds them up for itself. That saves one of two barriers a level where the
-  /// axis is what the workers' slices are of, as in a GRU whose reset gate comes before the product. The partial sums
-  /// are as many as the schedule has workers, however many take part. For trees and sequences; DAGs are refused when
-  /// the model is compiled.
+  /// what the node's parent begins with: the contraction is cut along its own axis into partial sums of one size, and
+  /// each worker adds them up for itself. That saves one of two barriers a level where the axis is what the workers'
+  /// slices are of, as in a GRU whose reset gate comes before the product. There is a partial sum for each worker that
+  /// `workers` asks for, of which the axis has to be a multiple; where the schedule leaves their number to the pool
+  /// there are four or two, or as few as the axis has to be cut into. However many workers take part, the sums are the
+  /// same. For trees and sequences; DAGs, and axes of no such number, are refused when the model is compiled.
   template <class Op>
   [[nodiscard]] Schedule refactor(const Op& op) const {
     return with([&](Schedule& s) { s.refactored.push_back(name_of(op)); });

@@ -87,7 +87,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   executable->schedule = schedule::with_tensor_cores(schedule);
   result->shape = schedule::gpu_shape(detail::gpu_schedule(executable->schedule), gpu,
                                       schedule::gpu_problem(graph, executable->schedule));
-  executable->schedule.max_workers = result->shape.blocks;  // what `refactor` cuts its sums into
+  executable->schedule = executable->schedule.workers(result->shape.blocks);  // what `refactor` cuts its sums into
   GpuSchedule& chosen = executable->schedule.gpu;
   chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;
   chosen.threads = result->shape.threads, chosen.rows = result->shape.rows;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "cortex/base/pointer_map.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/ra/graph.hpp"
@@ -42,11 +44,37 @@ inline PointerSet read_by_levels(const ra::Graph& graph, const Schedule& schedul
   return read;
 }
 
+/// What slices of one size divide of the sums at which the recursion is cut: those over a dimension, of what depends on
+/// placeholders.
+inline std::int64_t extent_of_cuts(const ra::Graph& graph, const Schedule& schedule) {
+  std::int64_t extent = 0;
+  PointerSet recurrent;
+  const auto reads_recurrent = [&](const ir::Expr& e) {
+    bool found = false;
+    ir::visit_with(e, [&](const ir::Load& load) { found |= recurrent.contains(load.buffer.id()); });
+    return found;
+  };
+  for (const ra::Op& op : graph.ops) {
+    bool depends = op.kind == ra::OpKind::placeholder || (op.body && reads_recurrent(op.body));
+    if (op.kind == ra::OpKind::if_then_else)
+      for (const int side : {op.then_op, op.else_op})
+        depends |= recurrent.contains(graph.ops[std::size_t(side)].buffer.id());
+    if (depends) recurrent.insert(op.buffer.id());
+    if (!op.body || !contains(schedule.refactored, op.name())) continue;
+    ir::visit_with(op.body, [&](const ir::Reduce& sum) {
+      if (sum.axis.dim.kind() == DimKind::dense && reads_recurrent(sum.body))
+        extent = std::gcd(extent, sum.axis.dim.extent());
+    });
+  }
+  return extent;
+}
+
 }  // namespace detail
 
 inline GpuProblem gpu_problem(const ra::Graph& graph, const Schedule& schedule = {}) {
   GpuProblem problem;
   problem.shares_columns = schedule.unrolled.empty() && schedule.refactored.empty();
+  problem.cut = detail::extent_of_cuts(graph, schedule);
   const PointerSet read = detail::read_by_levels(graph, schedule);
   for (const ra::Op& op : graph.ops) {
     if (op.kind != ra::OpKind::input || op.dims.size() < 2 || is_looked_up(graph, op.buffer)) continue;

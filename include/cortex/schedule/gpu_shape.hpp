@@ -56,6 +56,7 @@ struct GpuProblem {
   std::int64_t columns = 1;       // of the widest result
   std::int64_t rows = 1;          // of the largest result at a node: the other dimensions of a matrix
   bool shares_columns = true;     // blocks share the columns of each node, and none has nodes or sums of its own
+  std::int64_t cut = 0;           // of the sums at which `refactor` cuts, of which blocks own equal slices; 0: of none
 };
 
 /// The most of `extent` columns that a block has where they are cut between units, and the last block has the rest.
@@ -190,6 +191,14 @@ inline void choose_registers(GpuShape& shape, const GpuSchedule& wish, const Gpu
                std::to_string(of_thread) + ", all for what it works with; take 512 threads or fewer");
 }
 
+/// The most of so many blocks that own equal slices of `extent` elements; all where no two or more do, for lowering to
+/// refuse.
+inline int equal_blocks(const GpuShape& shape, std::int64_t extent) {
+  for (int blocks = shape.blocks; blocks > 1; --blocks)
+    if (extent % blocks == 0 && (shape.group != GpuSchedule::Group::cluster || is_power_of_two(blocks))) return blocks;
+  return shape.blocks;
+}
+
 /// The group and its blocks. `slices`: the most blocks that have a part of every row.
 inline void choose_group(GpuShape& shape, const GpuSchedule& wish, const Gpu& gpu, const GpuProblem& problem,
                          std::int64_t slices) {
@@ -214,7 +223,10 @@ inline void choose_group(GpuShape& shape, const GpuSchedule& wish, const Gpu& gp
     const int fit = blocks_for(shape, problem, most);
     shape.blocks = std::max(fit ? fit : int(most), wide);
   }
-  if (wish.blocks) shape.blocks = wish.blocks;
+  if (wish.blocks)
+    shape.blocks = wish.blocks;
+  else if (problem.cut)
+    shape.blocks = equal_blocks(shape, problem.cut);
 }
 
 }  // namespace detail

@@ -124,8 +124,9 @@ class Predictor {
     Tiling& tiling = schedule.tiling;
     if (!schedule.by_hand) tiling.rows = tiling.vectors = 0, tiling.sweeps = Tiling::Sweeps::where_it_pays;
     if (tiling.gates == schedule::most_gates(target_)) tiling.gates = 0;
-    if (schedule.refactored.empty()) schedule.max_workers = std::min(schedule.max_workers, 2);
-    schedule.num_groups = 0, schedule.fewer_workers = false;
+    const bool cut = !schedule.refactored.empty();
+    if (!cut || schedule.fewer_workers) schedule.max_workers = std::min(schedule.max_workers, 2);
+    schedule.num_groups = 0, schedule.fewer_workers &= cut;
     if (schedule::reason_against_filling(graph_, schedule).empty()) schedule.level_fill = 1;
     return schedule;
   }

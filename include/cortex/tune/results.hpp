@@ -63,7 +63,10 @@ inline bool may_differ_unless_finite(const Schedule& a, const Schedule& b, const
 /// what weights are stored as and what is scheduled by hand may. The interpreter of loops computes in double, and
 /// rounds whatever a schedule keeps in memory.
 inline bool round_alike(Schedule a, Schedule b, const Target& target) {
-  if (!a.refactored.empty() && a.max_workers != b.max_workers) return false;  // into as many sums as there are workers
+  // A recursion is cut into as many sums as there are workers, where the schedule says how many.
+  if (!a.refactored.empty() &&
+      (a.fewer_workers != b.fewer_workers || (!a.fewer_workers && a.max_workers != b.max_workers)))
+    return false;
   const bool same_numbers = a.refactored == b.refactored && a.unrolled == b.unrolled && a.exact == b.exact &&
                             a.weight_type == b.weight_type && a.stored == b.stored && a.by_hand == b.by_hand &&
                             a.fuses == b.fuses && same_versions(a, b);
