@@ -15,7 +15,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
-#include "cortex/schedule/machine_model.hpp"
+#include "cortex/schedule/pack_weights.hpp"
 #include "cortex/schedule/rfactor.hpp"
 
 namespace cortex::schedule {
