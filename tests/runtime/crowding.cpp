@@ -68,6 +68,10 @@ TEST_CASE("a pool notices threads that come late to barriers, and to the end", "
     CHECK(times.working_ns < times.late_ns);
     CHECK(pool.limit(2) == 2);
     CHECK(times.end > now_ns() - 1000 * ms);
+    times.woke = true;
+    pool.note(times, times.working_ns);  // a call far from others is late for no more than twice its work
+    CHECK(pool.limit(2) == 2);
+    times.woke = false;
     times.end += 1000 * ms;              // so that the pause is not over when the next line runs
     pool.note(times, 0, times.late_ns);  // what was to be waited for is nobody's loss
     CHECK(pool.limit(2) == 2);

@@ -110,11 +110,15 @@ class Workers {
   struct Times {
     int num_workers;
     std::int64_t working_ns, late_ns, end;  // `end`: by `now_ns`
+    bool woke = false;                      // threads that slept
   };
   /// Tells `limit` of a call in a run with these times. `gained_ns`: how much longer one worker would have taken;
-  /// `due_ns`: how long others had to be waited for, as they had more to do.
+  /// `due_ns`: how long others had to be waited for, as they had more to do. A call that woke threads counts as late
+  /// for twice its work at most: where calls are far apart, what ran between them may be just about to leave the CPU.
   void note(const Times& times, std::int64_t gained_ns, std::int64_t due_ns = 0) {
-    if (times.num_workers > 1) crowding_.note(gained_ns, std::max<std::int64_t>(times.late_ns - due_ns, 0), times.end);
+    if (times.num_workers == 1) return;
+    const std::int64_t late = std::max<std::int64_t>(times.late_ns - due_ns, 0);
+    crowding_.note(gained_ns, times.woke ? std::min(late, 2 * times.working_ns) : late, times.end);
   }
 
   /// Calls `f(worker, num_workers, barrier)` once per worker, at the same time: on this thread as worker 0 and on up to
@@ -130,7 +134,7 @@ class Workers {
     };
     claim(job, wanted);
     const std::int64_t start = now_ns();
-    begin(job);
+    const bool woke = begin(job);
     std::int64_t asleep = 0;
     const std::int64_t unmet = take_part(job, 0, asleep), end = now_ns(), met_asleep = asleep;
     const std::int64_t spin = std::max(unmet, runtime::spin_ns_after(end - start));
@@ -142,7 +146,7 @@ class Workers {
     if (job.error) [[unlikely]]
       std::rethrow_exception(job.error);
     if (job.num_workers > 1) note_call(end, end - start);
-    return {job.num_workers, end - start - met_asleep, asleep, end + asleep - met_asleep};
+    return {job.num_workers, end - start - met_asleep, asleep, end + asleep - met_asleep, woke};
   }
 
  private:
@@ -230,18 +234,19 @@ class Workers {
     awake_until_.store(end + runtime::spin_ns_after(call_ns), std::memory_order_relaxed);
   }
 
-  /// Sets the threads to work. To spin for those that sleep longer than usual is for calls whose workers all have a
-  /// CPU: the others would keep them from it.
-  void begin(Job& job) {
-    int sleepers = 0, cpus = runtime::max_call_workers;
-    for (int w = 1; w < job.num_workers && placement_ == Placement::anywhere; ++w) {
+  /// Sets the threads to work; whether some slept. To spin for those that sleep longer than usual is for calls whose
+  /// workers all have a CPU: the others would keep them from it.
+  bool begin(Job& job) {
+    int sleepers = 0, cpus = placement_ == Placement::anywhere ? runtime::max_call_workers : 0;
+    for (int w = 1; w < job.num_workers; ++w) {
       Slot& slot = *job.slot_of[std::size_t(w)];
       if (!slot.state.has_sleeper()) continue;
       ++sleepers;
-      cpus = std::min(cpus, slot.wake_elsewhere.keep_off(slot.thread));
+      if (placement_ == Placement::anywhere) cpus = std::min(cpus, slot.wake_elsewhere.keep_off(slot.thread));
     }
     if (sleepers > 0 && job.num_workers - 1 <= cpus) job.first_spin = runtime::wake_spin_ns;
     for (int w = 1; w < job.num_workers; ++w) job.slot_of[std::size_t(w)]->state.set(running);
+    return sleepers > 0;
   }
 
   /// Returns how long the worker would have spun at the next barrier, and adds what it slept at others.
