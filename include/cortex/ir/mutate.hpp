@@ -8,6 +8,7 @@
 #include "cortex/base/function_ref.hpp"
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/stmt.hpp"
 
@@ -338,6 +339,16 @@ template <class Handle>
 bool uses(const Handle& root, const Expr& var) {
   bool found = false;
   visit_with(root, [&](const Var& v) { found |= &v == var.get(); });
+  return found;
+}
+
+/// Whether any of these variables occurs in `e`.
+inline bool uses_any(const Expr& e, const Vector<Expr>& vars) {
+  return any_of(vars, [&](const Expr& var) { return uses(e, var); });
+}
+inline bool uses_any(const Expr& e, const PointerSet& vars) {
+  bool found = false;
+  visit_with(e, [&](const Var& v) { found |= vars.contains(&v); });
   return found;
 }
 

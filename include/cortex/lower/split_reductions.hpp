@@ -24,9 +24,7 @@ class ReductionSplitter {
   void run() {
     Definition rest = whole_;
     if (const auto* reduce = whole_.body.as<ir::Reduce>()) {
-      Vector<ir::Expr> outputs;
-      for (const IndexVar& index : whole_.indices) outputs.push_back(index.var);
-      rest.body = inside(*reduce, outputs);
+      rest.body = inside(*reduce, vars_of(whole_.indices));
       if (const ir::Expr sums = sums_of_products(rest.body)) rest.body = sums;
     } else {
       rest.body = extract(whole_.body);
@@ -91,7 +89,7 @@ class ReductionSplitter {
     if (!matrix || !summed || !others) return {};
     const bool for_each_output = all_of(outputs, [&](const ir::Expr& var) { return ir::uses(summed, var); });
     const bool cheaper = over_children ? children_.empty() && ir::uses(summed, outer.var) && !for_each_output
-                                       : !uses_any(summed, outputs);
+                                       : !ir::uses_any(summed, outputs);
     if (!cheaper) return {};
     const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, inner, summed);
     return ir::Reduce::make(ir::ReduceOp::sum, outer, ir::Binary::make(ir::BinaryOp::mul, others, sum));
@@ -116,13 +114,15 @@ class ReductionSplitter {
     factors_of(product->a, factors);
     factors_of(product->b, factors);
   }
-  static bool uses_any(const ir::Expr& e, const Vector<ir::Expr>& vars) {
-    return any_of(vars, [&](const ir::Expr& var) { return ir::uses(e, var); });
+  static Vector<ir::Expr> vars_of(const Vector<IndexVar>& indices) {
+    Vector<ir::Expr> vars;
+    for (const IndexVar& index : indices) vars.push_back(index.var);
+    return vars;
   }
   /// Whether `e` is a weight by outputs and what is summed over.
   static bool is_matrix(const ir::Expr& e, const ir::Expr& summed, const Vector<ir::Expr>& outputs) {
     const auto* load = e.as<ir::Load>();
-    return load && load->buffer->role == ir::Role::weight && uses_any(e, outputs) && ir::uses(e, summed);
+    return load && load->buffer->role == ir::Role::weight && ir::uses_any(e, outputs) && ir::uses(e, summed);
   }
 
   /// `e` with its reductions replaced by reads of new definitions.
@@ -171,8 +171,7 @@ class ReductionSplitter {
     bool again = false;
     ir::visit_with(product, [&](const ir::Load& load) {
       const ir::Expr e = ir::handle_of(load);
-      const bool of_output = any_of(scope_, [&](const IndexVar& v) { return ir::uses(e, v.var); });
-      if (load.buffer->role != ir::Role::weight || !of_output || !ir::uses(e, summed)) return;
+      if (!is_matrix(e, summed, vars_of(scope_))) return;
       for (std::size_t w = 0; w < before; ++w) again |= ir::equal(weights[w], e);
       weights.push_back(e);
     });
@@ -203,7 +202,7 @@ class ReductionSplitter {
       for (const Child& child : children_) read += ir::uses(e, child.k);
       return read > 1;
     };
-    if (worth_it && !uses_any(e, outputs) && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
+    if (worth_it && !ir::uses_any(e, outputs) && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
     return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce, outputs); });
   }
 

@@ -35,10 +35,6 @@ inline void add_once(Vector<ir::Expr>& all, const ir::Expr& e) {
 /// The variables that say where the loop around a contraction is: its own, and those that follow from it.
 using Position = Vector<ir::Expr>;
 
-inline bool uses_any(const ir::Expr& e, const Position& position) {
-  return any_of(position, [&](const ir::Expr& var) { return ir::uses(e, var); });
-}
-
 /// What iterations of a contraction read: of packed f32 weights that the loop around passes over once, since what it
 /// reads again and again is in the first-level cache by itself; and of states, or by choice of a state or something
 /// else.
@@ -55,20 +51,20 @@ struct Operands {
     const auto is_row = [&](const ir::Expr& e) {
       const auto* load = e.as<ir::Load>();
       return load && load->buffer->role == ir::Role::state && load->buffer->scope == ir::Scope::shared &&
-             ir::uses(load->indices.back(), loop.var) && !uses_any(e, inside);
+             ir::uses(load->indices.back(), loop.var) && !ir::uses_any(e, inside);
     };
     ir::visit_with(
         loop.body, [&](const ir::Prefetch&) { return false; }, [&](const ir::Store&) { ++sums; },
         [&](const ir::Select& choice) {
           const bool row = is_row(choice.then_value) || is_row(choice.else_value);
-          if (row && !uses_any(ir::handle_of(choice), inside)) add_once(rows, ir::handle_of(choice));
+          if (row && !ir::uses_any(ir::handle_of(choice), inside)) add_once(rows, ir::handle_of(choice));
           return !row;
         },
         [&](const ir::Load& load) {
           const ir::Expr e = ir::handle_of(load);
           if (is_row(e)) add_once(rows, e);
-          const bool streams = load.buffer->packed_from && ir::uses(e, loop.var) && uses_any(e, around);
-          if (streams && load.buffer->dtype == DType::f32 && !uses_any(e, inside)) add_once(weights, e);
+          const bool streams = load.buffer->packed_from && ir::uses(e, loop.var) && ir::uses_any(e, around);
+          if (streams && load.buffer->dtype == DType::f32 && !ir::uses_any(e, inside)) add_once(weights, e);
         });
   }
 };
@@ -81,7 +77,7 @@ inline ir::Stmt map_contractions(const ir::Stmt& body,
   return ir::mutate_with(
       body,
       [&](auto& self, const ir::LetStmt& let) -> ir::Stmt {
-        const bool follows = uses_any(let.value, around);
+        const bool follows = ir::uses_any(let.value, around);
         if (follows) around.push_back(let.var);
         const ir::Stmt inner = self.children(let);
         if (follows) around.pop_back();

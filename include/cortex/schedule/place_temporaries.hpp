@@ -264,12 +264,6 @@ inline PointerSet bound_inside(const ir::Stmt& work) {
   return bound;
 }
 
-inline bool uses_any_of(const ir::Expr& e, const PointerSet& vars) {
-  bool found = false;
-  ir::visit_with(e, [&](const ir::Var& v) { found |= vars.contains(&v); });
-  return found;
-}
-
 /// How the accesses of `buffer` in `loop`'s work go: per dimension the one index that all have and that is the same
 /// throughout the body, or none, where they cover the dimension.
 inline Vector<ir::Expr> fixed_indices(const ir::For& loop, const ir::Buffer& buffer) {
@@ -279,7 +273,7 @@ inline Vector<ir::Expr> fixed_indices(const ir::For& loop, const ir::Buffer& buf
   bool first = true;
   const auto add = [&](const Vector<ir::Expr>& indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      bool moves = uses_any_of(indices[d], inside);
+      bool moves = ir::uses_any(indices[d], inside);
       ir::visit_with(indices[d], [&](const ir::Load&) { moves = true; });
       if (first)
         fixed.push_back(moves ? ir::Expr() : indices[d]);
@@ -412,7 +406,7 @@ class ReadGroups {
   Vector<ir::Expr> fixed_of(const ir::Load& load) const {
     Vector<ir::Expr> fixed = load.indices;
     for (ir::Expr& index : fixed)
-      if (uses_any_of(index, inside_)) index = ir::Expr();
+      if (ir::uses_any(index, inside_)) index = ir::Expr();
     return fixed;
   }
   static bool same(const Vector<ir::Expr>& a, const Vector<ir::Expr>& b) {

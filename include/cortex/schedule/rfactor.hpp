@@ -83,7 +83,7 @@ inline InParts in_parts(const ir::For& loop, const Vector<ReductionStep>& steps,
   const Dim lane(name + ".p", factor);
   const auto var = [&](const char* suffix) { return ir::Var::make(name + suffix, loop.var.type()); };
   const auto over = [&](const ir::Expr& v, std::int64_t parts, const Vector<ir::Stmt>& stmts) {
-    return ir::For::make(v, lane, ir::imm(parts), parts > 1 ? kind : ir::ForKind::serial, ir::Block::make(stmts));
+    return ir::For::make(v, lane, ir::imm(parts), kind, ir::Block::make(stmts));
   };
   const ir::Expr p = var(".p"), o = var(".o"), i = var(".i"), c = var(".c");
   InParts result;

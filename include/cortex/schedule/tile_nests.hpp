@@ -151,18 +151,13 @@ class NestTiler {
   /// Whether some columns are left out, as by a loop that was split with a guard: lanes would part.
   bool has_conditions_on_columns() const {
     PointerSet of_columns{nest_.loops.back().var.get()};
-    const auto depends = [&](const ir::Expr& e) {
-      bool found = false;
-      ir::visit_with(e, [&](const ir::Var& v) { found |= of_columns.contains(&v); });
-      return found;
-    };
     bool found = false;
     ir::visit_with(
         nest_.inner,
         [&](const ir::LetStmt& let) {
-          if (depends(let.value)) of_columns.insert(let.var.get());
+          if (ir::uses_any(let.value, of_columns)) of_columns.insert(let.var.get());
         },
-        [&](const ir::If& branch) { found |= depends(branch.condition); });
+        [&](const ir::If& branch) { found |= ir::uses_any(branch.condition, of_columns); });
     if (found && nest_.loops.back().kind == ir::ForKind::parallel)
       throw Error(Code::invalid_schedule,
                   "a loop that workers share leaves elements out: their slices would not be those of tiles");
