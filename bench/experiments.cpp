@@ -469,10 +469,8 @@ class Experiments {
   void cell_contest(std::vector<Json>& rows, const std::string& name, const Cell& cell, int hidden,
                     const Batches& batches) {
     const Weights weights = random_weights(cell, hidden);
-    const CellRecursion recursion(cell, weights);
-    std::vector<std::vector<double>> reference;
-    for (const Roots& roots : batches.roots) reference.push_back(recursion.states(roots));
-    Contest contest(name, weights, batches, options_.threads, reference, work_of(cell, weights.hidden, batches));
+    Contest contest(name, weights, batches, options_.threads,
+                    {CellRecursion(cell, weights).states(batches), work_of(cell, weights.hidden, batches)});
     for (const char* const system : {"cortex", "cortex_nodedup"})
       contest.add(system, compiled(cell, weights, recipe_of(system, options_.threads)));
     std::fprintf(talk(), "\n%s: %s", name.c_str(), description(cell).c_str());

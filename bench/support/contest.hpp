@@ -42,11 +42,25 @@ struct Row {
   double tile_floor_us(const Machine& machine) const { return bench::floor_us(work, threads, machine, true); }
 };
 
+/// What a system computes: what the states are, [batch][root, hidden], as far as that is known, and the work,
+/// [batch][level].
+struct Subject {
+  std::vector<std::vector<double>> reference;
+  std::vector<std::vector<Work>> work;
+
+  /// An element of a batch's states; `given` is what a system says of it, which stands where nothing else is known, so
+  /// that NaN alone is wrong there.
+  double expected(std::size_t batch, std::size_t at, float given) const {
+    return batch < reference.size() && at < reference[batch].size() ? reference[batch][at] : double(given);
+  }
+};
+
 /// A system that takes part.
 struct Contestant {
   std::string name;
   std::unique_ptr<System> system;
-  int threads = 1;         // that it uses
+  int threads = 1;  // that it uses
+  std::shared_ptr<const Subject> subject{};
   double estimate_us = 0;  // a batch
   int rounds = 0, taken = 0;
   double spent_s = 0;
@@ -59,18 +73,14 @@ class Contest {
  public:
   /// Of a model: `add` makes the systems.
   Contest(const Weights& weights, const Batches& batches, int threads)
-      : Contest(name_of(weights.model), weights, batches, threads, reference_states(weights, batches),
-                work_of_batches(weights, batches)) {}
-  /// Of anything else that has weights, whose systems are there already: what its states are, [batch][root, hidden],
-  /// and its work, [batch][level].
-  Contest(std::string name, const Weights& weights, const Batches& batches, int threads,
-          std::vector<std::vector<double>> reference, std::vector<std::vector<Work>> work)
+      : Contest(name_of(weights.model), weights, batches, threads, subject_of(weights, batches)) {}
+  /// Of anything else that has weights, whose systems are there already.
+  Contest(std::string name, const Weights& weights, const Batches& batches, int threads, Subject subject)
       : name_(std::move(name)),
         weights_(weights),
         batches_(batches),
         threads_(threads),
-        reference_(std::move(reference)),
-        work_(std::move(work)),
+        subject_(std::make_shared<const Subject>(std::move(subject))),
         out_(batches.roots[0].size() * weights.hidden) {}
 
   /// Adds a system with as many threads as serve it best, up to those given. False if it has nothing for the model.
@@ -80,7 +90,7 @@ class Contest {
       for (int t = 1; t < threads_; t *= 2) choices.insert(choices.begin(), t);
     Contestant best;
     for (const int t : choices) {
-      Contestant one{kind.name, kind.make({weights_.model, t, weights_}), t};
+      Contestant one{kind.name, kind.make({weights_.model, t, weights_}), t, subject_};
       if (!one.system) return false;
       check(one);
       if (!best.system || one.estimate_us < best.estimate_us) best = std::move(one);
@@ -89,8 +99,10 @@ class Contest {
     return true;
   }
   /// Adds a system that is already there.
-  void add(std::string name, std::unique_ptr<System> system) {
-    Contestant one{std::move(name), std::move(system), threads_};
+  void add(std::string name, std::unique_ptr<System> system) { add(std::move(name), std::move(system), subject_); }
+  /// Adds one of something else, whose states are as long.
+  void add(std::string name, std::unique_ptr<System> system, std::shared_ptr<const Subject> subject) {
+    Contestant one{std::move(name), std::move(system), threads_, std::move(subject)};
     check(one);
     contestants_.push_back(std::move(one));
   }
@@ -129,7 +141,7 @@ class Contest {
         row.min_us += times.front() / double(one.times.size());
         row.runs += long(times.size());
       }
-      row.max_abs_err = one.error, row.linearize_us = one.linearize_us, row.work = work_;
+      row.max_abs_err = one.error, row.linearize_us = one.linearize_us, row.work = one.subject->work;
       row.nodes = batches_.mean_nodes(), row.right = one.right, row.shortcuts = one.system->shortcuts();
       result.push_back(row);
     }
@@ -139,10 +151,10 @@ class Contest {
   const std::vector<Contestant>& contestants() const { return contestants_; }
 
  private:
-  static std::vector<std::vector<Work>> work_of_batches(const Weights& weights, const Batches& batches) {
-    std::vector<std::vector<Work>> work;
-    for (const Roots& roots : batches.roots) work.push_back(work_of(weights.model, weights.hidden, roots));
-    return work;
+  static Subject subject_of(const Weights& weights, const Batches& batches) {
+    Subject subject{reference_states(weights, batches), {}};
+    for (const Roots& roots : batches.roots) subject.work.push_back(work_of(weights.model, weights.hidden, roots));
+    return subject;
   }
 
   /// Every batch some times: held against the reference, which also makes what is made for a size at first, and then
@@ -154,7 +166,7 @@ class Contest {
       std::fill(out_.begin(), out_.end(), NAN);
       one.system->run(batches_.roots[b], out_.data());
       for (std::size_t i = 0; i < out_.size(); ++i) {
-        const double expected = reference_[b][i], difference = std::abs(double(out_[i]) - expected);
+        const double expected = one.subject->expected(b, i, out_[i]), difference = std::abs(double(out_[i]) - expected);
         size = std::max(size, std::abs(expected));
         one.error = std::isnan(difference) || difference > one.error ? difference : one.error;
         if (std::isnan(one.error)) break;
@@ -200,8 +212,7 @@ class Contest {
   const Weights& weights_;
   const Batches& batches_;
   int threads_;
-  std::vector<std::vector<double>> reference_;
-  std::vector<std::vector<Work>> work_;
+  std::shared_ptr<const Subject> subject_;
   std::vector<float> out_;
   std::vector<Contestant> contestants_;
 };

@@ -100,14 +100,15 @@ class CompiledSystem : public CortexSystem {
 
 }  // namespace detail
 
-/// Compiles `program` once; `weights` outlives the system.
+/// Compiles `program` once, for this machine unless the recipe names a target; `weights` outlives the system.
 template <class... Types>
 std::unique_ptr<CortexSystem> compiled(const cortex::Program<Types...>& program, const Recipe& recipe,
                                        const Weights& weights) {
   using Functor = cortex::Functor<Types...>;
   cortex::CompileOptions timed = recipe.options;
   timed.timings = true;
-  const auto executable = cortex::runtime::compile_graph(program.graph(), recipe.schedule, cortex::host_target());
+  const auto executable = cortex::runtime::compile_graph(program.graph(), recipe.schedule,
+                                                         recipe.options.target.value_or(cortex::host_target()));
   return std::make_unique<detail::CompiledSystem<Functor>>(Functor(executable, recipe.options),
                                                            Functor(executable, timed), weights);
 }

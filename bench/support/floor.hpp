@@ -60,6 +60,14 @@ std::vector<Work> work_of_levels(bool shared, const Roots& roots, OfLevel of_lev
   return levels;
 }
 
+/// The same of each batch of trees, [batch][level].
+template <class OfLevel>
+std::vector<std::vector<Work>> work_of_trees(const Batches& batches, OfLevel of_level) {
+  std::vector<std::vector<Work>> result;
+  for (const Roots& roots : batches.roots) result.push_back(work_of_levels(false, roots, of_level));
+  return result;
+}
+
 /// What each level of a batch costs.
 inline std::vector<Work> work_of(Model model, std::size_t hidden, const Roots& roots) {
   const double H = double(hidden);

@@ -105,12 +105,8 @@ inline Work work_of_level(const Cell& cell, double H, bool leaves, double nodes)
 }
 
 inline std::vector<std::vector<Work>> work_of(const Cell& cell, std::size_t hidden, const Batches& batches) {
-  std::vector<std::vector<Work>> result;
-  for (const Roots& roots : batches.roots)
-    result.push_back(work_of_levels(false, roots, [&](bool leaves, double nodes, double) {
-      return work_of_level(cell, double(hidden), leaves, nodes);
-    }));
-  return result;
+  return work_of_trees(
+      batches, [&](bool leaves, double nodes, double) { return work_of_level(cell, double(hidden), leaves, nodes); });
 }
 
 /// The cell as plain recursion in double: the reference.
@@ -124,12 +120,15 @@ class CellRecursion {
       }
   }
 
-  /// The states of the roots, [root][hidden].
-  std::vector<double> states(const Roots& roots) const {
-    std::vector<double> result;
-    for (const Node* root : roots) {
-      const Vector h = state(root);
-      result.insert(result.end(), h.begin(), h.end());
+  /// The states of the roots of each batch, [batch][root, hidden].
+  std::vector<std::vector<double>> states(const Batches& batches) const {
+    std::vector<std::vector<double>> result;
+    for (const Roots& roots : batches.roots) {
+      result.emplace_back();
+      for (const Node* root : roots) {
+        const Vector h = state(root);
+        result.back().insert(result.back().end(), h.begin(), h.end());
+      }
     }
     return result;
   }
