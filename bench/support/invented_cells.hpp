@@ -194,6 +194,36 @@ inline Work bilinear_work(double H, double nodes) {
   return level(nodes, 5 * H * H + 8 * H, 5 * H * H + 4 * H, 2 * H, 2);
 }
 
+/// h_q = tanh(the sum over i and j of a_i V_qij b_j + b_q), a = A h_left and b = B h_right being of H / 8 elements: a
+/// tensor network; the sum over j for itself, or as one sum of both in `one_nest`
+template <bool one_nest>
+auto tensor(int hidden) {
+  return over_words(hidden, [&](auto& m, const auto& H, const auto& h) {
+    const cortex::Dim D("projected", hidden / 8);
+    auto A = m.template input<float>("A", D, H), B = m.template input<float>("B", D, H);
+    auto V = m.template input<float>("V", H, D, D);
+    auto b = m.template input<float>("b_q", H);
+    auto of_left =
+        m.compute("a", D, [&](auto n, auto d) { return sum(H, [&](auto j) { return A(d, j) * h(left(n), j); }); });
+    auto of_right = m.compute("of_right", D,
+                              [&](auto n, auto d) { return sum(H, [&](auto j) { return B(d, j) * h(right(n), j); }); });
+    return m.compute("inner", H, [&](auto n, auto q) {
+      return tanh(sum(D,
+                      [&](auto i) {
+                        if constexpr (one_nest)
+                          return sum(D, [&](auto j) { return of_left(n, i) * V(q, i, j) * of_right(n, j); });
+                        else
+                          return of_left(n, i) * sum(D, [&](auto j) { return V(q, i, j) * of_right(n, j); });
+                      }) +
+                  b(q));
+    });
+  });
+}
+inline Work tensor_work(double H, double nodes) {
+  const double D = H / 8;
+  return level(nodes, H * D * D + H * D + 2 * D * H, H * D * D + 2 * D * H, H, 2);
+}
+
 /// h = the sum over four experts q of p_q tanh(E_q s + b_q), p = softmax(G s)
 inline auto experts(int hidden) {
   return over_words(hidden, [](auto& m, const auto& H, const auto& h) {
@@ -323,6 +353,8 @@ inline std::vector<InventedCell> invented_cells() {
           feed_forward),
       cell("bilinear_gate", bilinear_work, bilinear_gate<false>),
       cell("bilinear_one_nest", bilinear_work, bilinear_gate<true>),
+      cell("tensor", tensor_work, tensor<false>),
+      cell("tensor_one_nest", tensor_work, tensor<true>),
       cell(
           "experts",
           [](double H, double nodes) { return level(nodes, 4 * H * H + 8 * H, 4 * H * H + 4 * H, 4 * H, 1); }, experts),

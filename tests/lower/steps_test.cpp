@@ -240,6 +240,32 @@ TEST_CASE("a product with each child is one with the sum of the children", "[low
     for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(true, by), schedule) == "");
 }
 
+TEST_CASE("a bilinear form for a few outputs makes the product with the matrix first, and one for many is one nest",
+          "[lower][equality]") {
+  const auto graph_of = [](int outputs, bool nested) {
+    Model m;
+    const Dim Q("outputs", outputs);
+    const int B = m.input("B", {Q, m.H, m.H}), G = m.input("G", {m.H, Q});
+    const int form = m.compute("form", {Q}, [&](auto n, auto q) {
+      return m.dot(m.H, [&](auto& i) {
+        const ir::Expr left = m.sum_of_kids(n, i);
+        const auto product = [&](auto& j) { return m.at(B, {q[0], i, j}) * m.emb(n, j); };
+        return nested ? left * m.dot(m.H, product) : m.dot(m.H, [&](auto& j) { return left * product(j); });
+      });
+    });
+    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+      return tanh_of(m.sum_of_kids(n, i[0]) + m.dot(Q, [&](auto& q) {
+        return m.at(G, {i[0], q}) * m.at(form, {n, q});
+      }));
+    });
+    return m.with(body);
+  };
+  CHECK(lowered(graph_of(15, false), apart) == lowered(graph_of(15, true), apart));
+  CHECK(lowered(graph_of(16, false), apart) != lowered(graph_of(16, true), apart));
+  for (const int outputs : {1, 15, 16})
+    for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(outputs, false), schedule) == "");
+}
+
 TEST_CASE("a product with each child that outputs weigh has a row per edge", "[lower][equality]") {
   Model m;
   const int U = m.input("U", {m.H, m.H});

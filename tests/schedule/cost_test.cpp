@@ -22,6 +22,7 @@ schedule::MachineModel machine() {
   result.flops = 100e9;
   result.levels = {{32e3, 400e9}, {1e6, 50e9}, {32e6, 20e9}, {HUGE_VAL, 10e9}};
   result.barrier = 1e-6, result.activation = 1e-9, result.library = 10e-9, result.remote_line = 0, result.node = 0;
+  result.nest = result.row = 0;
   return result;
 }
 
@@ -180,6 +181,28 @@ TEST_CASE("a schedule that may leave workers out takes the least of what teams t
   const double one = seconds(standard.workers(1)), eight = seconds(standard.workers(8));
   CHECK(eight > 2 * one);
   CHECK(seconds(standard.workers(8).workers_where_they_pay()) == one);
+}
+
+TEST_CASE("each worker takes time to begin a nest and its rows", "[cost]") {
+  schedule::MachineModel slow = machine();
+  const auto loops = [&](int workers) {
+    return schedule::predict(product(), standard.workers(workers), target(), slow, {levels(3, 20), 1}).loops;
+  };
+  CHECK(loops(1) == 0);
+  slow.nest = 1;
+  CHECK(loops(1) == Approx(3 + 1));  // one of the leaves
+  slow.nest = 0, slow.row = 1;
+  CHECK(loops(1) == Approx(3 * 20 + 40));
+  CHECK(loops(2) == Approx(3 * 20 + 40));
+}
+
+TEST_CASE("rows of a node's matrix are rows of tiles, however few nodes a level has", "[cost]") {
+  std::vector<ir::WorkItem> items = product();
+  items[2].matrix_rows = 40;
+  const auto of = [&](double nodes) {
+    return schedule::predict(items, standard, target(), machine(), {levels(1, nodes), 1}).arithmetic;
+  };
+  CHECK(of(20) == Approx(20 * of(1)));
 }
 
 TEST_CASE("functions of the C library cost more than approximations", "[cost]") {

@@ -8,7 +8,9 @@
 #include "cortex/pass/loops.hpp"
 #include "cortex/ra/schedule_text.hpp"
 #include "cortex/runtime/compile.hpp"
+#include "support/gru_models.hpp"
 #include "support/models.hpp"
+#include "support/odd_models.hpp"
 #include "support/random_cases.hpp"
 
 using namespace cortex;
@@ -65,6 +67,20 @@ TEST_CASE("the work of a schedule by hand is counted before tiles, and before ea
   CHECK(ir::print(compiled->scheduled).find("vectorized for") == std::string::npos);
   CHECK(ir::print(compiled->tiled).find("vectorized for") != std::string::npos);
   CHECK_THROWS_AS(runtime::work_of(lstm.graph(), two.loops(tiled.unroll("none")), Target::interpreter()), Error);
+}
+
+TEST_CASE("a nest that stores a matrix at each node says how many rows it has, and vectors are no matrices",
+          "[schedule]") {
+  const auto rows_of = [](const ra::Graph& graph, const Schedule& schedule) {
+    std::set<double> rows;
+    for (const ir::WorkItem& item : runtime::work_of(graph, schedule, Target::interpreter()))
+      if (item.gates > 0) rows.insert(item.matrix_rows);
+    return rows;
+  };
+  const Schedule one = Schedule::standard(), two = Schedule::standard().workers(2);
+  for (const Schedule& schedule : {one, two, two.refactor("candidate")})
+    CHECK(rows_of(child_sum_gru<float, true, true>(16).graph(), schedule) == std::set<double>{1});
+  for (const Schedule& schedule : {one, two}) CHECK(rows_of(odd::matrix_rows(24), schedule) == std::set<double>{1, 24});
 }
 
 TEST_CASE("units of work are told by what they are, and under which conditions", "[schedule]") {

@@ -46,6 +46,7 @@ struct WorkItem {
   bool by_each_worker = false;  // each worker does all of it for itself
   bool tabulated = false;       // calls do none of it where there are tables
   int gates = 0;                // how many sums it accumulates side by side at most; 0: it has no contraction
+  double matrix_rows = 1;       // of the largest matrix that it stores for each row; 1: it stores vectors
   Vector<Operations> operations;
   Vector<WeightRead> weights;
 };
@@ -156,9 +157,18 @@ class WorkCounter {
   void store(const Store& store, const Place& place) {
     value(store.value, place);
     if (store.buffer->scope == Scope::local) return;
+    item().matrix_rows = std::max(item().matrix_rows, rows_stored(store.indices));
     note_access(store.buffer, store.indices, place, true);
     item().by_each_worker |= store.buffer->scope == Scope::worker && place.shared.empty();
     if (!contains(item().stored, store.buffer)) item().stored.push_back(store.buffer);
+  }
+
+  /// How many values all indices but the last one have together, by loops over dense dimensions.
+  double rows_stored(const Vector<Expr>& indices) const {
+    double rows = 1;
+    for (std::size_t d = 0; d + 1 < indices.size(); ++d)
+      if (const auto extent = dense_.find(indices[d].get()); extent != dense_.end()) rows *= extent->second;
+    return rows;
   }
 
   void branch(const If& n, const Place& place) {
@@ -233,6 +243,7 @@ class WorkCounter {
     if (loop.loop == ForKind::parallel) inside.shared.push_back(loop.var);
     if (const auto extent = as_int(loop.extent)) {
       extents_.insert_or_assign(loop.var.get(), double(*extent));
+      if (loop.dim.kind() == DimKind::dense) dense_.insert_or_assign(loop.var.get(), double(*extent));
       inside.times *= double(*extent);
     } else {
       inside.unit = unit_of(loop, place);
@@ -368,6 +379,7 @@ class WorkCounter {
 
   Vector<WorkItem> items_;
   PointerMap<double> extents_;  // of loops' variables
+  PointerMap<double> dense_;    // of these, those of dense dimensions
   Vector<Read> reads_;          // of the nest at hand
   Vector<SharedDims> accesses_;
 };

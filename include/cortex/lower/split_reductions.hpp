@@ -2,6 +2,7 @@
 // too, so that lowering sees only plain reductions and elementwise bodies (paper section 4.1, L1).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -59,7 +60,8 @@ class ReductionSplitter {
   // ---- sums of products, the cheaper way round ----
 
   /// A sum over two axes with what does not depend on the inner one outside of it, where that is a product with a
-  /// matrix: of the sum of the children and not of each, or of a vector and not of each of its elements.
+  /// matrix: of the sum of the children and not of each, or of a vector and not of each of its elements, for a few
+  /// outputs.
   ///
   ///   sum(k, sum(j, U[i,j] * h[k,j]))      ->   sum(j, U[i,j] * sum(k, h[k,j]))
   ///   sum(i, sum(j, a[i] * B[i,j] * b[j])) ->   sum(i, a[i] * sum(j, B[i,j] * b[j]))
@@ -89,10 +91,23 @@ class ReductionSplitter {
     if (!matrix || !summed || !others) return {};
     const bool for_each_output = all_of(outputs, [&](const ir::Expr& var) { return ir::uses(summed, var); });
     const bool cheaper = over_children ? children_.empty() && ir::uses(summed, outer.var) && !for_each_output
-                                       : !ir::uses_any(summed, outputs);
+                                       : values_of(outputs, summed) < many_outputs;
     if (!cheaper) return {};
     const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, inner, summed);
     return ir::Reduce::make(ir::ReduceOp::sum, outer, ir::Binary::make(ir::BinaryOp::mul, others, sum));
+  }
+
+  /// Outputs that fill the lanes of any machine's vectors: then a sum over two axes for each of them is fast as it is.
+  static constexpr std::int64_t many_outputs = 16;
+
+  /// For how many values of the outputs `e` is another value.
+  std::int64_t values_of(const Vector<ir::Expr>& outputs, const ir::Expr& e) const {
+    std::int64_t values = 1;
+    for (const IndexVar& index : scope_) {
+      const bool is_output = any_of(outputs, [&](const ir::Expr& var) { return var.same_as(index.var); });
+      if (is_output && ir::uses(e, index.var)) values *= index.dim.extent();
+    }
+    return values;
   }
 
   /// Whether `sum`, of each child that `reduce` goes through, is a product with a matrix: then it is worth a definition

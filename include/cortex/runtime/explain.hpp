@@ -147,8 +147,8 @@ class Explainer {
     return "predicted time of a call on " + std::string(examples[std::size_t(executable_.graph.structure)]) +
            (several ? ", workers: " + std::to_string(schedule.max_workers) : "") + "\n" + predicted_times(schedule) +
            "  tile: rows x vectors x gates, of the largest tiles; small levels have smaller ones, of more vectors\n"
-           "  weights: waiting for them, beyond what arithmetic hides; barriers: and other workers' start, and what "
-           "they wrote\n"
+           "  weights: waiting for them, beyond what arithmetic hides; loops: beginning them and their rows; barriers: "
+           "and other workers' start, and what they wrote\n"
            "  by a cost model with round numbers: to compare schedules by, and to see what counts; measure for the "
            "rest\n";
   }
@@ -157,11 +157,11 @@ class Explainer {
   std::string predicted_times(const Schedule& schedule) const {
     const schedule::CallShape shape = schedule::example_call(executable_.graph.structure);
     const schedule::MachineModel machine = machine_model(executable_.target);
-    Table table(1, 7);
-    table.row({"microseconds", "tile", "arithmetic", "weights", "functions", "barriers", "in all"});
+    Table table(1, 8);
+    table.row({"microseconds", "tile", "arithmetic", "weights", "functions", "loops", "barriers", "in all"});
     const auto row = [&](const std::string& name, const std::string& tile, const schedule::CostTerms& t) {
       table.row({name, tile, microseconds(t.arithmetic), microseconds(t.weights), microseconds(t.functions),
-                 microseconds(t.barriers), microseconds(t.total())});
+                 microseconds(t.loops), microseconds(t.barriers), microseconds(t.total())});
     };
     schedule::CostTerms all, barriers;
     Vector<std::string> tabulated;
@@ -184,7 +184,7 @@ class Explainer {
       row("barriers", "", barriers);
     }
     all.nodes = machine.node * shape.nodes();
-    table.row({"numbering of the nodes", "", "", "", "", "", microseconds(all.nodes)});
+    table.row({"numbering of the nodes", "", "", "", "", "", "", microseconds(all.nodes)});
     row("in all", "", all);
     if (tabulated.empty()) return table.text();
     return table.text() + "  without what comes from tables, where there is room for them: " + joined(tabulated) + "\n";

@@ -44,13 +44,14 @@ struct CostTerms {
   double arithmetic = 0;  // multiply-adds and the like
   double weights = 0;     // waiting for weights, beyond what arithmetic hides
   double functions = 0;   // tanh, sigmoid, exp
+  double loops = 0;       // beginning nests and their rows
   double barriers = 0;    // of workers, and reading what another one has written
   double nodes = 0;       // numbering the nodes
 
-  double total() const { return arithmetic + weights + functions + barriers + nodes; }
+  double total() const { return arithmetic + weights + functions + loops + barriers + nodes; }
   CostTerms& operator+=(const CostTerms& more) {
     arithmetic += more.arithmetic, weights += more.weights, functions += more.functions;
-    barriers += more.barriers, nodes += more.nodes;
+    loops += more.loops, barriers += more.barriers, nodes += more.nodes;
     return *this;
   }
 };
@@ -204,7 +205,8 @@ class CostModel {
     if (nest.on_unit) result.vectors = ir::TileProduct::most_panels;
     const auto add = [&](const Scope& scope, double times) {
       CostTerms terms = nest.item.kind == ir::WorkItem::Kind::barrier ? barrier() : one(nest, scope, times);
-      for (double* term : {&terms.arithmetic, &terms.weights, &terms.functions, &terms.barriers}) *term *= times;
+      for (double* term : {&terms.arithmetic, &terms.weights, &terms.functions, &terms.loops, &terms.barriers})
+        *term *= times;
       result.terms += terms;
     };
     switch (nest.loop) {
@@ -248,7 +250,10 @@ class CostModel {
     for (const ir::WeightRead& read : item.weights)
       if (is_of_rows(read.unit)) by_row += read.bytes * count(read.unit, scope) / times;
     if (rows <= 0) return {};
-    const double most = nest.tiled ? nest.tile.most_rows : 1, tiles = std::ceil(rows / most), in_tile = rows / tiles;
+    // Rows of a node's matrix are those of tiles, however few nodes a level has.
+    const double most = nest.tiled ? nest.tile.most_rows : 1, of_matrix = item.matrix_rows;
+    const double tiles = of_matrix > 1 ? rows * std::ceil(of_matrix / most) : std::ceil(rows / most);
+    const double in_tile = rows * of_matrix / tiles;
     const double of_tile = nest.on_unit ? efficiency_of_unit(in_tile) : efficiency(nest.tile, in_tile);
     const double rate = machine_.flops * (item.gates ? of_tile : 0.25);
     CostTerms terms;
@@ -257,6 +262,7 @@ class CostModel {
     terms.weights = std::cbrt(cubed(terms.arithmetic) + cubed(reading)) - terms.arithmetic;
     terms.weights += by_row / nest.share / far();
     terms.functions = functions / nest.share * (schedule_.exact ? machine_.library : machine_.activation);
+    terms.loops = machine_.nest + rows * machine_.row;  // of each worker
     terms.barriers = rows * nest.exchanged;
     return terms;
   }

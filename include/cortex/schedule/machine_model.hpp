@@ -29,6 +29,8 @@ struct MachineModel {
   double activation = 0;       // a tanh, sigmoid or exp, approximated
   double library = 6e-9;       // the same, of the C library
   double node = 5.4e-9;        // to number a node
+  double nest = 25e-9;         // until a nest is at its first row
+  double row = 5e-9;           // to find the operands of a row
 
   /// How fast a slice of `bytes` is read again and again: from the level that holds it, and, since it shares that level
   /// with other data, ever more from the next one when it is larger than what that keeps. A level that replaces what
