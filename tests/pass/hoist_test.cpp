@@ -1,7 +1,8 @@
-// What leaves loops: conditions, work that does not change, work that is said twice.
+// What leaves loops: conditions, work that does not change, work that is said twice, slices of workers.
 #include <catch2/catch.hpp>
 
 #include "cortex/loops.hpp"
+#include "cortex/pass/hoist_shares.hpp"
 #include "support/handmade.hpp"
 #include "support/lowering.hpp"
 
@@ -110,4 +111,48 @@ TEST_CASE("work that is done once stays", "[pass]") {
   const Small p;
   const ir::Stmt s = store(p.h, {p.zero}, p.tanh_w(p.zero) * p.tanh_w(ir::imm(1)));
   CHECK(pass::share_subexpressions(s).same_as(s));
+}
+
+// ---- hoist_shares ----
+
+namespace {
+
+int divisions_in(const ir::Stmt& s) {
+  int count = 0;
+  ir::visit_with(s, [&](const ir::Binary& n) { count += n.op == ir::BinaryOp::div; });
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("where a worker's slices begin and end is computed once, before all loops", "[pass]") {
+  const Small p;
+  const ir::Expr begin = ir::worker() * 4 / ir::num_workers(), end = (ir::worker() + 1) * 4 / ir::num_workers();
+  const auto slice = [&](const ir::Buffer& to) {
+    return ir::For::make(p.i, p.H, end - begin, ir::ForKind::serial, store(to, {begin + p.i}, number(1)));
+  };
+  const ir::Stmt hoisted = pass::hoist_shares(loop(p.n, p.N, ir::Block::make({slice(p.h), slice(p.x)})));
+  CHECK(divisions_in(hoisted) == 2);
+  const auto* first = hoisted.as<ir::LetStmt>();
+  REQUIRE(first);
+  const auto* second = first->body.as<ir::LetStmt>();
+  REQUIRE(second);
+  CHECK(divisions_in(second->body) == 0);
+  const auto once = [&](const ir::Buffer& to) {
+    return ir::For::make(p.i, p.H, first->var - second->var, ir::ForKind::serial,
+                         store(to, {second->var + p.i}, number(1)));
+  };
+  CHECK(ir::equal(first->value, end));
+  CHECK(ir::equal(second->value, begin));
+  CHECK(ir::equal(second->body, loop(p.n, p.N, ir::Block::make({once(p.h), once(p.x)}))));
+}
+
+TEST_CASE("slices of what a call decides are computed where they are, and programs of one worker have none",
+          "[pass][noop]") {
+  const Small p;
+  const ir::Expr rows = ir::call(ir::UfKind::num_nodes, "num_nodes");
+  const ir::Stmt shared = loop(p.n, p.N, store(p.h, {rows * ir::worker() / ir::num_workers()}, number(1))),
+                 alone = loop(p.n, p.N, store(p.h, {p.n * 4 / 2}, number(1)));
+  CHECK(pass::hoist_shares(shared).same_as(shared));
+  CHECK(pass::hoist_shares(alone).same_as(alone));
 }

@@ -22,7 +22,7 @@ schedule::MachineModel machine() {
   result.flops = 100e9;
   result.levels = {{32e3, 400e9}, {1e6, 50e9}, {32e6, 20e9}, {HUGE_VAL, 10e9}};
   result.barrier = 1e-6, result.activation = 1e-9, result.library = 10e-9, result.remote_line = 0, result.node = 0;
-  result.nest = result.row = 0;
+  result.nest = result.row = result.group_node = 0;
   return result;
 }
 
@@ -287,6 +287,18 @@ TEST_CASE("a divided call takes as long as the group with the most roots, and a 
   CHECK(seconds(4, 2) < 1.1 * seconds(4, 1));
   CHECK(seconds(24, 2) < 1.01 * seconds(24, 1));
   CHECK(seconds(23, 2) == Approx(seconds(24, 2)));
+}
+
+TEST_CASE("groups take longer to number their nodes", "[cost][groups]") {
+  const CallShape shape{levels(20, 4), 4};
+  schedule::MachineModel m = machine();
+  m.node = 1, m.group_node = 5;
+  const auto nodes = [&](int groups) {
+    return schedule::predict_in_groups(product(), standard.workers(2), target(), m, shape, groups).nodes;
+  };
+  CHECK(nodes(1) == Approx(shape.nodes()));
+  CHECK(nodes(2) > 5 * shape.nodes() / 2);
+  CHECK(nodes(2) < 6 * shape.nodes() / 2);
 }
 
 TEST_CASE("groups have weights of their own where the second-level cache keeps them, and else read more slowly",

@@ -41,9 +41,10 @@ TEST_CASE("tiles ask for streaming weights two kilobytes ahead, and for rows of 
 
 TEST_CASE("weights are asked for where a tile has several rows and the loop around passes over them once",
           "[schedule]") {
+  constexpr double first_cache = 32 << 10;
   const auto counts = [](const auto& program, const Schedule& schedule) {
     const ir::Stmt tiled = program_after("tile_nests", program.graph(), schedule, wide).body;
-    return prefetches_in_contractions(schedule::prefetch_weights(tiled, 64));
+    return prefetches_in_contractions(schedule::prefetch_weights(tiled, 64, first_cache));
   };
   // Tiles of one row have none; a GRU's gates stream three matrices, in two loops.
   const std::vector<int> gru = counts(tree_gru(64), standard.tile_rows(2).tile_vectors(1));
@@ -52,7 +53,8 @@ TEST_CASE("weights are asked for where a tile has several rows and the loop arou
   CHECK(counts(tree_gru(64), standard.tile_rows(1)).empty());
   CHECK(counts(mv_phrases(64), standard).empty());  // a panel of weights stays while a node's rows go by
   const ir::Stmt tiled = program_after("tile_nests", tree_gru(64).graph(), standard, wide).body;
-  CHECK(schedule::prefetch_weights(tiled, 32).same_as(tiled));  // half a line a load
+  CHECK(schedule::prefetch_weights(tiled, 32, first_cache).same_as(tiled));  // half a line a load
+  CHECK(schedule::prefetch_weights(tiled, 64, 1 << 20).same_as(tiled));      // all weights stay
 }
 
 TEST_CASE("prefetches change no result, whatever they ask for", "[schedule][equality]") {

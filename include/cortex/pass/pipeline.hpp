@@ -16,6 +16,7 @@
 #include "cortex/pass/forward_stores.hpp"
 #include "cortex/pass/fuse_edges.hpp"
 #include "cortex/pass/fuse_nests.hpp"
+#include "cortex/pass/hoist_shares.hpp"
 #include "cortex/pass/index_densely.hpp"
 #include "cortex/pass/inline_temporaries.hpp"
 #include "cortex/pass/insert_barriers.hpp"
@@ -216,7 +217,8 @@ inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& targ
   p.run("merge_rows", schedule::merge_rows);
   p.run("share_loads", share_loads);
   p.run("alternate_sweeps", [&](const ir::Stmt& s) { return schedule::alternate_sweeps(s, schedule, caches.second); });
-  p.run("prefetch_weights", [&](const ir::Stmt& s) { return schedule::prefetch_weights(s, target.vector_bytes); });
+  p.run("prefetch_weights",
+        [&](const ir::Stmt& s) { return schedule::prefetch_weights(s, target.vector_bytes, caches.first); });
   if (schedule.max_workers > 1) p.run("prefetch_rows", schedule::prefetch_rows);
 }
 
@@ -264,6 +266,7 @@ inline ir::Program run_pipeline(const ir::Program& lowered, const Schedule& sche
 
   // Down to the machine
   p.enter(Stage::device);
+  if (schedule.max_workers > 1) p.run("hoist_shares", hoist_shares);
   p.run("resolve_structure",
         [&](const ir::Stmt& s) { return resolve_structure(s, lowered.field_components, lowered.chains); });
   if (!schedule.exact) p.run("approximate_activations", approximate_activations);

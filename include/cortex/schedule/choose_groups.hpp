@@ -64,6 +64,7 @@ class GroupCost {
     for (CallShape::Level& level : shape.levels) level.nodes *= share, level.edges *= share;
     shape.roots = most;
     CostTerms terms = sum_of_nests(model_, machine_, shape);
+    terms.nodes = machine_.group_node * shape.nodes();
     terms.barriers += 2 * machine_.barrier;  // until the groups before are numbered, and at the end
     return terms;
   }

@@ -17,6 +17,7 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/schedule/access.hpp"
+#include "cortex/schedule/pack_weights.hpp"
 
 namespace cortex::schedule {
 
@@ -98,10 +99,11 @@ inline ir::Stmt map_contractions(const ir::Stmt& body,
 
 /// Asks for packed weights some steps before a tile multiplies them: they stream through the first-level cache, and a
 /// tile of few rows has not the arithmetic to hide their way there. A tile of one row waits for memory whatever is
-/// asked for. `vector_bytes`: of a weight's load; only whole lines are worth a prefetch each.
-inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes) {
+/// asked for, and a program's weights stay in the first-level cache if half of it holds them. `vector_bytes`: of a
+/// weight's load; only whole lines are worth a prefetch each.
+inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes, double first_cache) {
   constexpr int ahead_bytes = 2048;  // of all that a tile reads: nearer they come late, and farther they may be gone
-  if (vector_bytes != cache_line) return body;
+  if (vector_bytes != cache_line || detail::packed_bytes(body) <= first_cache / 2) return body;
   return detail::map_contractions(
       body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position&) -> ir::Stmt {
         const int count = int(operands.weights.size());
