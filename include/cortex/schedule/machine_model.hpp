@@ -29,7 +29,7 @@ struct MachineModel {
   double activation = 0;       // a tanh, sigmoid or exp, approximated
   double library = 6e-9;       // the same, of the C library
   double node = 5.4e-9;        // to number a node
-  double group_node = 28e-9;   // the same by a group of several: some twice, and each is looked for in the others
+  double group_node = 20e-9;   // the same by a group of several: some twice, and each is looked for in the others
   double nest = 25e-9;         // until a nest is at its first row
   double row = 5e-9;           // to find the operands of a row
 
