@@ -243,9 +243,8 @@ inline auto experts(int hidden) {
   });
 }
 
-/// A multiplicative LSTM, whose gates i, f, o, u are of x = (A h_left) (B h_right), element by element: c = i u + f
-/// (c_left
-/// + c_right), h = o tanh(c). At leaves c = W x + b, h = tanh(c).
+/// A multiplicative LSTM, whose gates i, f, o, u are of x = (A h_left) (B h_right), element by element:
+/// c = i u + f (c_left + c_right), h = o tanh(c). At leaves c = W x + b, h = tanh(c).
 inline auto multiplicative_lstm(int hidden) {
   const cortex::Dim V("vocabulary", vocabulary), H("hidden", hidden);
   cortex::Model<Node> m("invented", cortex::tree);

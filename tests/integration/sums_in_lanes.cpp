@@ -140,3 +140,48 @@ TEST_CASE("norms of each of a few gates read rows as they lie", "[lanes]") {
   for (int i = 0; i < extent; ++i)
     CHECK(double(result[0][std::size_t(i)]) == Approx(std::tanh(sum[std::size_t(i)])).margin(2e-5));
 }
+
+TEST_CASE("rows that are read around their end give the same for any number of workers, forth and back", "[lanes]") {
+  const Word a{0}, b{1}, c{2}, ab{-1, &a, &b}, root{-1, &ab, &c};
+  for (const int extent : {1, 3, 16, 17, 40, 96}) {
+    const std::size_t n = std::size_t(extent);
+    const std::vector<float> emb = uniform(5 * n, 1, 1);
+    for (const bool forth : {true, false}) {
+      INFO("H = " << extent << (forth ? ", forth" : ", back"));
+      Dim V{"vocabulary"}, H{"hidden", extent};
+      Model<Word> m("circular", cortex::tree);
+      auto Emb = m.input<float>("Emb", V, H);
+      auto h = m.placeholder<float>("h", H);
+      auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
+      auto inner = m.compute("inner", H, [&](auto n, auto i) {
+        return tanh(
+            sum(H, [&](auto j) { return h(left(n), j) * h(right(n), (forth ? i + j : i - j + extent) % extent); }));
+      });
+      const auto program = m.recursion_op(h, m.if_then_else(
+                                                 "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+      const auto correlated = [&](const std::vector<double>& l, const std::vector<double>& r) {
+        std::vector<double> result(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          for (std::size_t j = 0; j < n; ++j) result[i] += l[j] * r[(forth ? i + j : i + n - j) % n];
+          result[i] = std::tanh(result[i]);
+        }
+        return result;
+      };
+      const auto of_word = [&](int id) {
+        return std::vector<double>(emb.begin() + std::ptrdiff_t(std::size_t(id) * n),
+                                   emb.begin() + std::ptrdiff_t(std::size_t(id + 1) * n));
+      };
+      const auto wanted = correlated(correlated(of_word(0), of_word(1)), of_word(2));
+      auto alone = compile_here(program);
+      alone.bind("Emb", emb);
+      const auto state = alone(root);
+      for (std::size_t i = 0; i < n; ++i) CHECK(double(state[0][i]) == Approx(wanted[i]).margin(1e-4));
+      CompileOptions options;
+      options.target = best_target();
+      auto shared = compile(program, Schedule::standard(), options.with_workers(std::make_shared<Workers>(2)));
+      shared.bind("Emb", emb);
+      const auto many = shared({&ab, &root});
+      CHECK(std::equal(state[0].begin(), state[0].end(), many[1].begin()));
+    }
+  }
+}

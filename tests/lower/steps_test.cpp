@@ -266,6 +266,31 @@ TEST_CASE("a bilinear form for a few outputs makes the product with the matrix f
     for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(outputs, false), schedule) == "");
 }
 
+TEST_CASE("a row that is read around its end is read from one of twice the length", "[lower][equality]") {
+  using Index = ir::Expr (*)(const ir::Expr&, const ir::Expr&);
+  const auto graph_of = [](Index at) {
+    Model m;
+    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+      return tanh_of(m.dot(m.H, [&](auto& j) { return m.sum_of_kids(n, j) * m.emb(n, at(i[0], j) % 4); }));
+    });
+    return m.with(body);
+  };
+  const Index forth = [](const ir::Expr&i, const ir::Expr&j) { return i + j; },
+              back = [](const ir::Expr&i, const ir::Expr&j) { return i - j + 4; },
+              far = [](const ir::Expr&i, const ir::Expr&j) { return i + j + 2; },
+              own = [](const ir::Expr&i, const ir::Expr&) { return i + 2; },
+              times = [](const ir::Expr&i, const ir::Expr&j) { return i * j; };
+  for (const Index at : {forth, back}) {
+    CHECK(count(lowered(graph_of(at), apart), "hidden_twice=8") > 0);
+    // A copy that goes round stays where others are put in place of what reads them.
+    const std::string tiled = ir::print(program_after("tile_nests", graph_of(at), apart, machine(16)));
+    CHECK(count(tiled, "hidden_twice=8") > 0);
+  }
+  for (const Index at : {far, own, times}) CHECK(count(lowered(graph_of(at), apart), "hidden_twice") == 0);
+  for (const Index at : {forth, back, far, own, times})
+    for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(at), schedule) == "");
+}
+
 TEST_CASE("a product with each child that outputs weigh has a row per edge", "[lower][equality]") {
   Model m;
   const int U = m.input("U", {m.H, m.H});

@@ -51,7 +51,7 @@ class ReductionSplitter {
       if (reduce.axis.dim.kind() == DimKind::dense) around.push_back(reduce.axis.var);
       body = inside(*nested, around);
     } else {
-      body = precompute(extract(reduce.body), reduce, outputs);
+      body = precompute(unwrapped(extract(reduce.body)), reduce, outputs);
     }
     leave(reduce);
     return ir::Reduce::make(reduce.op, reduce.axis, body);
@@ -232,6 +232,49 @@ class ReductionSplitter {
         },
         [&](const ir::Binary& binary) { dear |= is_float(binary.type.dtype) && binary.op == ir::BinaryOp::div; });
     return dear;
+  }
+
+  /// `e` with rows of twice the length in place of those that are read around their end, so that neighbouring outputs
+  /// read neighbours:
+  ///
+  ///   a[j] * x[(i + j) % 8]   ->   twice[r] = x[r % 8] for r = 0:16; a[j] * twice[i + j]
+  ir::Expr unwrapped(const ir::Expr& e) {
+    return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
+      for (std::size_t d = 0; d < load.indices.size(); ++d) {
+        const auto* wrapped = load.indices[d].as<ir::Binary>();
+        const std::int64_t length = load.buffer->dims[d].extent();
+        if (length <= 0 || !wrapped || wrapped->op != ir::BinaryOp::mod || ir::as_int(wrapped->b) != length) continue;
+        const Range range = range_of(wrapped->a);
+        if (range.variables < 2 || range.lo < 0 || range.hi >= 2 * length) continue;
+        const IndexVar r{ir::Var::make("r"), Dim(load.buffer->dims[d].name() + "_twice", 2 * length)};
+        Vector<ir::Expr> indices = load.indices;
+        indices[d] = r.var % length;
+        scope_.push_back(r);
+        const ir::Expr twice = define(ir::Load::make(load.buffer, std::move(indices)), "twice");
+        scope_.pop_back();
+        return ir::substitute(twice, {{r.var.get(), wrapped->a}});
+      }
+      return self.children(load);
+    });
+  }
+
+  /// What a sum or difference of variables of the scope and constants can be; no `variables`: it is nothing of the
+  /// kind.
+  struct Range {
+    std::int64_t lo = 0, hi = 0;
+    int variables = 0;
+  };
+  Range range_of(const ir::Expr& e) const {
+    constexpr int none = -1000;  // which no sum makes up for
+    if (const auto constant = ir::as_int(e)) return {*constant, *constant};
+    for (const IndexVar& index : scope_)
+      if (index.var.same_as(e)) return {0, index.dim.extent() - 1, 1};
+    const auto* n = e.as<ir::Binary>();
+    if (!n || (n->op != ir::BinaryOp::add && n->op != ir::BinaryOp::sub)) return {0, 0, none};
+    const Range a = range_of(n->a), b = range_of(n->b);
+    const int variables = a.variables + b.variables;
+    return n->op == ir::BinaryOp::add ? Range{a.lo + b.lo, a.hi + b.hi, variables}
+                                      : Range{a.lo - b.hi, a.hi - b.lo, variables};
   }
 
   void enter(const ir::Reduce& reduce) {

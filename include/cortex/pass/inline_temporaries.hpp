@@ -8,7 +8,8 @@
 // Runs first: it makes fewer and larger nests for the passes that place and fuse them. A copy is inlined everywhere, so
 // that children's states are gathered inside the reductions that read them; anything else only where it is read once
 // and by a nest that runs over no further dimension. The stores left without reads go with `remove_dead`. Paper
-// section 4.1: temporaries are explicit, then removed where fusion allows.
+// section 4.1: temporaries are explicit, then removed where fusion allows. A copy that reads a row around its end
+// stays.
 #pragma once
 
 #include <optional>
@@ -109,6 +110,15 @@ class TempUses {
   Vector<ir::Expr> loops_;
 };
 
+/// Whether `value` is a copy that goes round: it has in one piece what lanes would gather.
+inline bool wraps(const ir::Expr& value) {
+  bool found = false;
+  if (const auto* copy = value.as<ir::Load>())
+    for (const ir::Expr& index : copy->indices)
+      ir::visit_with(index, [&](const ir::Binary& n) { found |= n.op == ir::BinaryOp::mod; });
+  return found;
+}
+
 /// Puts the value of each temporary that `chosen` holds for in place of its reads.
 template <class Chosen>
 ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {
@@ -117,7 +127,8 @@ ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {
   ir::visit_with(body, [&](const ir::Store& s) {
     const TempUse& use = found.uses.find(s.buffer.id())->second;
     const bool temp = s.buffer->role == ir::Role::temp && s.buffer->scope != ir::Scope::local;
-    if (temp && use.stores == 1 && !use.in_local_scope && chosen(s, use)) inlined.emplace(s.buffer.id(), &s);
+    if (temp && use.stores == 1 && !use.in_local_scope && !wraps(s.value) && chosen(s, use))
+      inlined.emplace(s.buffer.id(), &s);
   });
   if (inlined.empty()) return body;
   return ir::mutate_with(body, [&](auto& self, const ir::Load& load) -> ir::Expr {
