@@ -4,7 +4,7 @@
 //   a nest over n rows, in tiles of at most R:
 //     FLOPs / rate of the tile and ceil(n / R) * weight bytes / bandwidth of the worker's slice, which hide most of
 //     each other: (x^3 + y^3)^(1/3), fitted to tiles measured with 1 and 2 MB of weights a core
-//   + functions + barriers + lines that other workers have written + numbering of the nodes
+//   + functions + beginning nests and rows + barriers + lines that other workers have written + numbering of the nodes
 //
 // Good to order schedules by, and to say what a call's time goes into; not to state times: those are measured. Paper
 // section 6 (grid search), and "The floor" of the benchmarks, which is the same sum with every tile at its best.
