@@ -26,7 +26,6 @@
 #include <algorithm>
 #include <cortex/loops.hpp>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <random>
@@ -577,23 +576,9 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(names));
   app.add_option("--systems", options.systems, "Systems; without it all that are there")->delimiter(',');
-  app.add_option("--threads", options.threads, "The most threads of a call")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_option("--json", options.json,
-                 "Write the results to this file, in which those of other experiments stay (-: the standard output)");
-  app.add_flag("--quick", options.quick, "Fewer rounds");
+  options.add_to(app);
   app.add_option("--seed", options.seed, "Of the random cells of gated")->capture_default_str();
   app.add_flag("--smoke", options.smoke, "Measure nothing: a few cases of each experiment, one round of small states");
   app.add_flag("--check", options.check, "Measure nothing: fail if these options, or the file of --json, will not do");
-  try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::fflush(talk());
-    std::fprintf(stderr, "experiments: %s\n", error.what());
-    return 2;
-  }
+  return run_program(app, "experiments", argc, argv, [&] { return run(options); });
 }

@@ -8,7 +8,6 @@
 // tree with states of the size that is timed. With --json it is the experiment `invented` of that file.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -144,22 +143,7 @@ int main(int argc, char** argv) {
       ->check(
           [](const std::string& size) { return std::stoi(size) % 4 ? size + " is no multiple of 4" : std::string(); })
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "The most threads of a call")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_option("--json", options.json,
-                 "Write the results to this file, in which those of other experiments stay (-: the standard output)");
-  app.add_flag("--quick", options.quick, "Fewer rounds");
+  options.add_to(app);
   app.add_flag("--smoke", options.smoke, "Measure nothing: one round of small states");
-  try {
-    app.parse(argc, argv);
-    run(options);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::fflush(talk());
-    std::fprintf(stderr, "invented: %s\n", error.what());
-    return 2;
-  }
+  return run_program(app, "invented", argc, argv, [&] { return run(options), 0; });
 }

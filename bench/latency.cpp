@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cortex/runtime/cpus.hpp>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -140,14 +139,5 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "Rounds of ten batches; without it as many as a second or so takes")
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--quick", options.quick, "Fewer rounds, and on all CPUs only");
-  try {
-    app.parse(argc, argv);
-    return run(options);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::fflush(talk());
-    std::fprintf(stderr, "latency: %s\n", error.what());
-    return 2;
-  }
+  return run_program(app, "latency", argc, argv, [&] { return run(options); });
 }

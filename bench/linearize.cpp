@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -244,15 +243,5 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds_of_work, "Rounds, whose median is told")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-    run(path, json);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::fflush(bench::talk());
-    std::fprintf(stderr, "linearize: %s\n", error.what());
-    return 2;
-  }
+  return bench::run_program(app, "linearize", argc, argv, [&] { return run(path, json), 0; });
 }

@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <cortex/tune/tune.hpp>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -108,15 +107,5 @@ int main(int argc, char** argv) {
   app.add_option("--json", options.json,
                  "Write the results to this file, in which those of experiments stay (-: the standard output)");
   app.add_option("--log", options.log, "Keep logs in this directory, and go on from those that are there");
-  try {
-    app.parse(argc, argv);
-    run(options);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  } catch (const std::exception& error) {
-    std::fflush(talk());
-    std::fprintf(stderr, "tune: %s\n", error.what());
-    return 2;
-  }
+  return run_program(app, "tune", argc, argv, [&] { return run(options), 0; });
 }

@@ -1,6 +1,7 @@
 // What the experiments are asked for, and what their lists of cases come to.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cortex/runtime/cpus.hpp>
 #include <cstddef>
 #include <string>
@@ -17,6 +18,16 @@ struct ExperimentOptions {
   unsigned seed = 1;
   bool quick = false, check = false, smoke = false;
   int threads = cortex::runtime::usable_cores();
+
+  /// What all programs of experiments are asked.
+  void add_to(CLI::App& app) {
+    app.add_option("--threads", threads, "The most threads of a call")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    app.add_option("--json", json,
+                   "Write the results to this file, in which those of other experiments stay (-: the standard output)");
+    app.add_flag("--quick", quick, "Fewer rounds");
+  }
 
   Effort effort() const { return smoke ? Effort{0, 1, 1} : quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
   std::vector<int> all_threads() const { return threads > 1 ? std::vector{1, threads} : std::vector{1}; }

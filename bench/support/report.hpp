@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <exception>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,22 @@ namespace bench {
 inline std::FILE*& talk() {
   static std::FILE* file = stdout;
   return file;
+}
+
+/// What a program's `main` gives: parses the command line and calls `run`, whose status that is. Says what is wrong,
+/// with 2 for status.
+template <class Run>
+int run_program(CLI::App& app, const char* name, int argc, char** argv, Run run) {
+  try {
+    app.parse(argc, argv);
+    return run();
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fflush(talk());
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    return 2;
+  }
 }
 
 /// The systems of these names, all if there are none; says of those that this build lacks why.
