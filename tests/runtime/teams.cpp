@@ -1,4 +1,5 @@
 // How many workers a call takes: as many as it is worth.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -100,6 +101,59 @@ TEST_CASE("a team of threads that sleep is worth it where waking them, too, take
   CHECK(best(20, 2) == 2);  // 101 us, or 92
   CHECK(best(40, 2) == 4);
   CHECK(runtime::best_team({}, 4, 4, 1, 1) == 4);
+}
+
+TEST_CASE("calls that may have fewer workers have a share of the cores each while others are under way",
+          "[runtime][teams]") {
+  const int cores = runtime::usable_cores();
+  const auto pool = std::make_shared<Workers>(3);
+  {
+    const Workers::Caller one(pool.get());
+    CHECK(pool->limit(4) == 4);  // more than there are cores, if somebody has made so many threads
+    const Workers::Caller two(pool.get()), none(nullptr);
+    CHECK(pool->limit(4) == std::clamp(cores / 2, 1, 4));
+    const Workers::Caller three(pool.get());
+    CHECK(pool->limit(4) == std::clamp(cores / 3, 1, 4));
+    CHECK(pool->limit(1) == 1);
+  }
+  CHECK(pool->limit(4) == 4);
+
+  // A call during another one, which is held up where it reads a node's word.
+  struct Held {
+    int id;
+    const Held *left, *right;
+    std::atomic<int>* state;  // 1: it is being read; 2: it may be
+  };
+  constexpr auto read = field<[](const Held& node) {
+    if (node.state) *node.state = 1;
+    while (node.state && *node.state != 2) std::this_thread::yield();
+    return node.id;
+  }>;
+  using Of = std::remove_const_t<decltype(read)>;
+  using HeldSet = structure::Accessors<structure::Child<&Held::left>, structure::Child<&Held::right>, Of>;
+  const Functor<Held, HeldSet> held(
+      std::make_shared<const runtime::Executable>(
+          sum_executable<structure::Child<&Held::left>, structure::Child<&Held::right>, Of>()),
+      CompileOptions{}.with_workers(pool));
+  Functor<Held, HeldSet>(held).bind("Emb", std::vector<float>(64 * 8, 1.0f));
+  const SumFunctor other = meeting(1, pool);
+  const Tree tree(4);
+  const auto workers_of_other = [&] {
+    calm(*pool);
+    most_workers = 0;
+    other(tree.root);
+    return most_workers.load();
+  };
+  CHECK(workers_of_other() == 4);
+  std::atomic<int> state{0};
+  const Held node{0, nullptr, nullptr, &state};
+  std::thread first([&] { held(node); });
+  while (state != 1) std::this_thread::yield();
+  const int meanwhile = workers_of_other();
+  state = 2;
+  first.join();
+  CHECK(meanwhile == runtime::best_team(other.executable().team_costs, std::clamp(cores / 2, 1, 4), 31, 5));
+  CHECK(workers_of_other() == 4);
 }
 
 TEST_CASE("a call wakes threads if that pays, and if those after it find them awake", "[runtime][teams]") {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The benchmark's experiments, linearization, invented cells and tuner, on sizes so small that nothing is measured: the rows
-# of each, all in one file; that a run replaces its own there and leaves others; and that a file of something else is left
-# alone.
+# The benchmark's experiments, linearization, invented cells, callers and tuner, on sizes so small that nothing is measured:
+# the rows of each, all in one file; that a run replaces its own there and leaves others; and that a file of something else
+# is left alone.
 # Usage: check_bench_experiments.sh <folder of the programs> <folder that the rows are left in, for other checks>
 bench=$1 rows=$2
 . "$(dirname "$0")/../examples/expect.sh"
@@ -31,6 +31,7 @@ grep -q 'random cells of --seed 7' "$work/out" || { echo "the seed is not told";
 run experiments --smoke --threads 2 --only groups --json "$json"  # threads that are to be grouped
 run linearize --rounds 1 --json "$json"
 run invented --smoke --threads 2 --json "$json"
+run callers --smoke --threads 2 --models treelstm --hidden 256 --callers 3 --json "$json"
 run tune --models treegru,mvrnn --hidden 16 --batch 1 --seconds 0.1 --json "$json"
 
 # What each experiment's rows look like, and how many there are at least.
@@ -72,9 +73,10 @@ rows_of batch 2 "$latency"
 rows_of tree_size 2 "$latency"
 rows_of linearize 4 "\"nodes_of\": \"[a-z:]+ (of )?children\", \"state\": \"(hot|cold)\", \"batch\": [0-9]+, \"nodes\": [0-9]+, \"ns\": $number, .*"
 rows_of invented 24 "$latency, \"cell\": \"[a-z_]+\", \"gflops\": $number, \"of_treelstm\": $number"
+rows_of callers 2 "\"model\": \"treelstm\", \"hidden\": 16, \"callers\": 3, \"system\": \"(alone|shared)\", \"requests_per_s\": $number, \"median_us\": $number, \"p99_us\": $number"
 rows_of tuned 2 "$case, \"ratio\": $number, \"noise\": $number, \"faster\": [01], \"candidates\": [0-9]+, \"tried\": [0-9]+, \"schedule\": \".+\""
-[ "$(cut -d ' ' -f 1 "$work/entries" | sort -u | wc -l)" = 22 ] || { echo "there are not 21 experiments and 'about'"; failed=1; }
-[ "$(grep -cE '^about  "[a-z_]+": \{"date": "[0-9-]{10}", "machine": ".*\}$' "$work/entries")" = 21 ] ||
+[ "$(cut -d ' ' -f 1 "$work/entries" | sort -u | wc -l)" = 23 ] || { echo "there are not 22 experiments and 'about'"; failed=1; }
+[ "$(grep -cE '^about  "[a-z_]+": \{"date": "[0-9-]{10}", "machine": ".*\}$' "$work/entries")" = 22 ] ||
   { echo "not each experiment has its date and machine:"; grep '^about' "$work/entries"; failed=1; }
 grep -qE '^ablation  .*"mvrnn"' "$work/entries" || { echo "MV-RNN is not in the ablation"; failed=1; }
 grep -qE '^about  "treebank": .*"data": "sst"' "$work/entries" || { echo "the treebank's trees are called others"; failed=1; }
@@ -101,7 +103,7 @@ run tune --models treegru --hidden 16 --batch 1 --seconds 0.1 --json -
 # What is no such file is refused before anything is measured, and stays.
 refused() {
   cp "$work/foreign.json" "$work/kept.json"
-  for program in experiments linearize invented tune; do
+  for program in experiments linearize invented callers tune; do
     program=$bench/$program expect 2 "$1" --json "$work/foreign.json"
     grep -qE '^==|GFLOP' "$work/out" && { echo "$program measured before it refused"; failed=1; }
     cmp "$work/foreign.json" "$work/kept.json" || failed=1

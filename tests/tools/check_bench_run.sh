@@ -8,7 +8,7 @@ cp "$program" "$work/bench/run"
 program=$work/bench/run
 printf '#!/bin/sh\n' >"$work/bin/cmake"
 cp "$work/bin/cmake" "$work/cmake/install_packages.sh"
-for name in latency linearize invented tune experiments; do
+for name in latency linearize invented callers tune experiments; do
   # One that is told to fail does.
   printf '#!/bin/sh\necho "<$(basename "$0") $*>"\n[ "$(basename "$0")" != "$FAILS" ] || exit 2\n' >"$work/build/bench/bench/$name"
 done
@@ -26,11 +26,12 @@ ran() {
 
 expect 0 "E8" --json r.json
 ran "experiments --json r.experiments.json --check" "latency --json r.json --about r.about.json" \
-  "linearize --json r.experiments.json" "invented --json r.experiments.json" "experiments --json r.experiments.json"
+  "linearize --json r.experiments.json" "invented --json r.experiments.json" "callers --json r.experiments.json" \
+  "experiments --json r.experiments.json"
 expect 0 "" --seed 3
-ran "experiments --seed 3 --check" "latency " "linearize " "invented " "experiments --seed 3"
+ran "experiments --seed 3 --check" "latency " "linearize " "invented " "callers " "experiments --seed 3"
 expect 0 "" --data sst
-ran "experiments --check" "latency --data sst" "linearize " "invented " "experiments "
+ran "experiments --check" "latency --data sst" "linearize " "invented " "callers " "experiments "
 expect 0 "" --quick --json=r.json
 ran "latency --quick --json r.json --about r.about.json"
 expect 0 "" --json -
@@ -43,6 +44,8 @@ ran "experiments --json d/r.experiments.json --only memory,compile --quick --thr
 expect 0 "== invented cells" --only invented --quick --threads 2 --hidden 64,256 --json r.json
 ran "experiments --json r.experiments.json --check" \
   "invented --json r.experiments.json --quick --threads 2 --hidden 64,256"
+expect 0 "== many threads" --only callers --models treegru --hidden 64 --json r.json
+ran "experiments --json r.experiments.json --check" "callers --json r.experiments.json --models treegru --hidden 64"
 expect 0 "" --only=gated --seed=9
 ran "experiments --seed=9 --only gated --check" "experiments --seed=9 --only gated"
 expect 0 "== the default schedules" --only tuned --quick --threads 2 --json r.json

@@ -293,6 +293,7 @@ inline void run(Workspace& workspace) {
 /// null. Throws what `numbering` and `run` throw.
 inline void number_and_run(Workspace& workspace, const Numbering& numbering, std::int64_t* numbered) {
   const Executable& executable = *workspace.plan().executable;
+  const Workers::Caller caller(workspace.workers());
   const int wanted = detail::wanted_workers(workspace), asked = executable.schedule.num_groups;
   const structure::Arrays& last = workspace.arrays();
   const double nodes_of_root = last.num_roots > 0 ? double(last.num_nodes) / last.num_roots : 0;  // 0: not known

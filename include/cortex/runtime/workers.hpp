@@ -39,9 +39,10 @@ enum class Placement : std::uint8_t {
 /// waits for others, so any number of models and calling threads can share one pool, and no more threads than these
 /// ever run; none outlives the pool. Threads spin for some 20 us while they wait for each other inside of a call (100
 /// us, where some have to be woken and there are CPUs for all), and at its end for an eighth of what it took (at least
-/// 20 us, at most 1 ms), then sleep. Where other threads want the CPUs, so that calls wait for threads which wait for
-/// their turn, those that may have fewer workers take fewer, for a while. Debuggers and `top` show them as "cortex/1"
-/// and so on; signals to the process go to the program's own threads.
+/// 20 us, at most 1 ms), then sleep. Calls that may have fewer workers take fewer where others are made at the same
+/// time, each its share of the cores, and, for a while, where other threads want the CPUs, so that calls wait for
+/// threads which wait for their turn. Debuggers and `top` show them as "cortex/1" and so on; signals to the process go
+/// to the program's own threads.
 ///
 /// A child process (fork) has the pool, but none of its threads: calls there are their callers' alone, until a pool
 /// that the child makes takes this one's place. A process may fork while its threads call and bind: the fork waits for
@@ -103,8 +104,29 @@ class Workers {
   /// Whether the threads would still spin, had all of them helped with the last call: the next one follows it closely.
   bool follow() const { return now_ns() < awake_until_.load(std::memory_order_relaxed); }
 
-  /// Of `wanted` workers, how many a call should take that may have fewer, by how calls before it went.
-  int limit(int wanted) { return crowding_.may_limit() ? crowding_.limit(wanted, now_ns()) : wanted; }
+  /// A call of a model that has this pool, for as long as it takes; null: a model without one.
+  class Caller {
+   public:
+    explicit Caller(Workers* pool) : pool_(pool) {
+      if (pool_) pool_->callers_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Caller() {
+      if (pool_) pool_->callers_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+   private:
+    Workers* const pool_;
+  };
+
+  /// Of `wanted` workers, how many a call should take that may have fewer: its share of the cores, beside the calls
+  /// that are under way, and as many as calls before it have gained by.
+  int limit(int wanted) {
+    if (const int callers = callers_.load(std::memory_order_relaxed); callers > 1)
+      wanted = std::clamp(cores_ / callers, 1, wanted);
+    return crowding_.may_limit() ? crowding_.limit(wanted, now_ns()) : wanted;
+  }
 
   /// How long this thread worked in a run, and how long it slept because others had not come.
   struct Times {
@@ -296,9 +318,11 @@ class Workers {
 
   std::vector<Slot> slots_;
   const Placement placement_;
+  const int cores_ = runtime::usable_cores();
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
   // Written in each call, and so apart.
-  alignas(128) std::atomic<std::int64_t> awake_until_{0};  // in nanoseconds of `now_ns`
+  alignas(128) std::atomic<int> callers_{0};
+  std::atomic<std::int64_t> awake_until_{0};  // in nanoseconds of `now_ns`
   runtime::Crowding crowding_;
 };
 
