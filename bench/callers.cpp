@@ -10,15 +10,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "support/cortex_models.hpp"
 #include "support/cortex_system.hpp"
 #include "support/experiment_options.hpp"
 #include "support/report.hpp"
@@ -33,17 +33,17 @@ struct Options : ExperimentOptions {
   std::vector<int> hidden_sizes{64, 256}, callers{1, 2, 8};
 };
 
-/// A way to ask for the state of a root, from any thread; and what it came to.
+/// The model, compiled for its callers alone or for a pool; and what calls of it came to.
 struct Way {
   std::string name;
-  std::function<void(const Node& root, std::span<float> state)> ask;
+  std::unique_ptr<System> model;  // whose `run` any number of threads may call
   std::vector<double> times = {};
   double seconds = 0;
 };
 
-/// Roots with the states that they have to be given.
+/// Calls of one root each, with the states that they have to give.
 struct Requests {
-  Roots roots;
+  std::vector<Roots> roots;
   std::vector<float> states;
   std::size_t row;
 };
@@ -63,7 +63,7 @@ void run(Way& way, const Requests& requests, int callers, double seconds) {
     for (std::size_t i = std::size_t(caller) * 7;; ++i) {
       const std::size_t root = i % requests.roots.size();
       const double start = now_us();
-      way.ask(*requests.roots[root], state);
+      way.model->run(requests.roots[root], state.data());
       const double done = now_us();
       if (done > end) return;  // no answer of these seconds
       own.push_back(done - start);
@@ -77,38 +77,28 @@ void run(Way& way, const Requests& requests, int callers, double seconds) {
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<double>& own : times) way.times.insert(way.times.end(), own.begin(), own.end());
   way.seconds += seconds;
+  if (way.times.empty()) throw std::runtime_error(way.name + ": no call was over in its time; take smaller states");
   if (wrong) throw std::runtime_error(way.name + ": a state is not that of one call for all trees");
-}
-
-/// The model compiled for its callers alone, and for a pool of so many threads.
-template <class Program>
-std::vector<Way> ways_of(const Program& program, const Weights& weights, int threads) {
-  std::vector<Way> ways;
-  for (const int of_a_call : threads > 1 ? std::vector{1, threads} : std::vector{1}) {
-    const Recipe recipe = recipe_of("cortex_nodedup", of_a_call);
-    auto model = cortex::compile(program, recipe.schedule, recipe.options);
-    for (const auto& spec : model.executable().weights) model.bind(spec.name, weights(spec.name));
-    ways.push_back({of_a_call > 1 ? "shared" : "alone",
-                    [model](const Node& root, std::span<float> state) { model(root, state); }});
-  }
-  return ways;
 }
 
 void measure(std::vector<Json>& rows, Model kind, int hidden, const Options& options) {
   const Weights weights = random_weights(kind, hidden);
   const Batches batches = options.inputs(kind, 10);
+  Roots all;
   Requests requests{{}, {}, weights.hidden};
-  for (const Roots& roots : batches.roots) requests.roots.insert(requests.roots.end(), roots.begin(), roots.end());
-  requests.states.resize(requests.roots.size() * requests.row);
-  compiled(weights, recipe_of("cortex_nodedup", 1))->run(requests.roots, requests.states.data());
-  std::vector<Way> ways =
-      with_program(kind, hidden, [&](const auto& program) { return ways_of(program, weights, options.threads); });
+  for (const Roots& roots : batches.roots)
+    for (const Node* root : roots) all.push_back(root), requests.roots.push_back({root});
+  requests.states.resize(all.size() * requests.row);
+  std::vector<Way> ways;
+  for (const int threads : options.all_threads())
+    ways.push_back({threads > 1 ? "shared" : "alone", compiled(weights, recipe_of("cortex_nodedup", threads))});
+  ways[0].model->run(all, requests.states.data());
 
   std::fprintf(talk(), "\n%s, hidden %d, one tree a call\n  %7s %-8s %12s %12s %10s %10s\n", name_of(kind), hidden,
                "callers", "", "requests/s", "/ 1 alone", "median us", "p99 us");
   double one_alone = 0;
   for (const int callers : options.sizes(options.callers)) {
-    const double seconds = options.smoke ? 0.002 : 0.05;
+    const double seconds = options.smoke ? 0.02 : 0.05;
     for (Way& way : ways) {
       run(way, requests, callers, seconds);  // so that there is memory for as many calls
       way.times.clear(), way.seconds = 0;
@@ -116,7 +106,6 @@ void measure(std::vector<Json>& rows, Model kind, int hidden, const Options& opt
     for (int round = 0; round < (options.smoke ? 1 : options.quick ? 10 : 20); ++round)
       for (Way& way : ways) run(way, requests, callers, seconds);
     for (Way& way : ways) {
-      if (way.times.empty()) way.times.push_back(seconds * 1e6);
       std::sort(way.times.begin(), way.times.end());
       const double rate = double(way.times.size()) / way.seconds;
       if (one_alone == 0) one_alone = rate;
@@ -136,19 +125,13 @@ void measure(std::vector<Json>& rows, Model kind, int hidden, const Options& opt
 }
 
 void run(const Options& options) {
-  if (options.json == "-") talk() = stderr;
-  ResultsFile results(options.json);
-  const double start = now_us();
-  const OtherWork others;
-  std::vector<Json> rows;
-  for (const std::string& model : options.models)
-    for (const int hidden : options.hidden_sizes) measure(rows, model_named(model), options.hidden(hidden), options);
-  results.add(
-      "callers", rows,
-      origin(
-          {{"data", "random"}, {"quick", int(options.quick || options.smoke)}, {"busy", int(others.share() > 0.03)}}));
-  results.print();
-  std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
+  run_experiment("callers", options.json, [&](std::vector<Json>& rows, const OtherWork& others) -> Json::Fields {
+    const double start = now_us();
+    for (const std::string& model : options.models)
+      for (const int hidden : options.hidden_sizes) measure(rows, model_named(model), options.hidden(hidden), options);
+    std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
+    return {{"data", "random"}, {"quick", int(options.quick || options.smoke)}, {"busy", int(others.share() > 0.03)}};
+  });
 }
 
 }  // namespace
@@ -156,11 +139,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"Many threads that call one model at the same time."};
-  const std::vector<std::string> models(model_names.begin(), model_names.end());
-  app.add_option("--models", options.models, "Models: " + CLI::detail::join(models, ", "))
-      ->delimiter(',')
-      ->check(CLI::IsMember(models))
-      ->capture_default_str();
+  add_models(app, options.models);
   app.add_option("--hidden", options.hidden_sizes, "Elements of a state")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096))

@@ -101,16 +101,12 @@ void contest(std::vector<Json>& rows, const std::vector<Case>& cases, int hidden
   std::fflush(talk());
 }
 
-void run(const Options& options) {
-  if (options.json == "-") talk() = stderr;
-  ResultsFile results(options.json);
+Json::Fields measure(std::vector<Json>& rows, const OtherWork& others, const Options& options) {
   const double start = now_us();
-  const OtherWork others;
   Machine machine = probe_machine(options.all_threads(), options.smoke ? 1 : 10);
   print_machine(machine);
   for (const InventedCell& cell : invented_cells()) check_small(cell, options.all_threads());
   const Batches batches = options.inputs(Model::gated, 10);
-  std::vector<Json> rows;
   for (const int size : options.sizes) {
     const int hidden = options.hidden(size);
     std::vector<Case> cases;
@@ -124,12 +120,15 @@ void run(const Options& options) {
       contest(rows, cases, hidden, threads, batches, subjects, machine, options);
     }
   }
-  results.add("invented", rows,
-              origin({{"data", "random"},
-                      {"quick", int(options.quick || options.smoke)},
-                      {"busy", int(others.share() > 0.03 || machine.scaling() < 0.75)}}));
-  results.print();
   std::fprintf(talk(), "(%.0f s)\n", (now_us() - start) / 1e6);
+  return {{"data", "random"},
+          {"quick", int(options.quick || options.smoke)},
+          {"busy", int(others.share() > 0.03 || machine.scaling() < 0.75)}};
+}
+
+void run(const Options& options) {
+  run_experiment("invented", options.json,
+                 [&](auto& rows, const auto& others) { return measure(rows, others, options); });
 }
 
 }  // namespace

@@ -113,11 +113,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{"The latency of recursive models: Cortex beside plain recursion and other libraries."};
-  std::vector<std::string> models(model_names.begin(), model_names.end());
-  app.add_option("--models", options.models, "Models: " + CLI::detail::join(models, ", "))
-      ->delimiter(',')
-      ->check(CLI::IsMember(models))
-      ->capture_default_str();
+  add_models(app, options.models);
   app.add_option("--hidden", options.hidden, "Elements of a state; without it 256 and 512, of mvrnn 64 and 128")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));

@@ -207,9 +207,7 @@ void measure(std::vector<Json>& rows, const char* name, const std::vector<Shape>
   rows.push_back(measured<Set>(name, Calls<Node>{"cold", build<Node>(shapes, true), shapes.size(), 1}, vocabulary));
 }
 
-void run(std::string path, const std::string& json) {
-  if (json == "-") bench::talk() = stderr;
-  bench::ResultsFile results(json);
+Json::Fields measure_all(std::vector<Json>& rows, const bench::OtherWork& others, std::string path) {
   const auto sst = examples::find_sst();
   const bool is_sst = path.empty() && sst;
   if (path.empty())
@@ -222,14 +220,15 @@ void run(std::string path, const std::string& json) {
     if (!line.empty()) shapes.push_back(parse(line, words));
   if (shapes.size() < 100) throw std::runtime_error("fewer than 100 trees in " + path);
   std::fprintf(bench::talk(), "%zu trees of %s\n", shapes.size(), path.c_str());
-  const bench::OtherWork others;
-  std::vector<Json> rows;
   measure<Binary, BinarySet>(rows, "named children", shapes, int(words.size()));
   measure<Wide, WideSet>(rows, "std::vector of children", shapes, int(words.size()));
   // The figures are of the treebank if they are of its test split, as it is found; any other file is a file.
-  results.add("linearize", rows,
-              bench::origin({{"data", is_sst ? "sst" : "other"}, {"busy", int(others.share() > 0.03)}}));
-  results.print();
+  return {{"data", is_sst ? "sst" : "other"}, {"busy", int(others.share() > 0.03)}};
+}
+
+void run(const std::string& path, const std::string& json) {
+  bench::run_experiment("linearize", json,
+                        [&](auto& rows, const auto& others) { return measure_all(rows, others, path); });
 }
 
 }  // namespace

@@ -66,22 +66,19 @@ Json measured(Model model, const Weights& weights, const Batches& batches, std::
 }
 
 void run(const Options& options) {
-  if (options.json == "-") talk() = stderr;
-  ResultsFile results(options.json);
-  const OtherWork others;
-  std::vector<Json> rows;
-  for (const std::string& name : options.models)
-    for (const int hidden : options.hidden_of(model_named(name))) {
-      const Model model = model_named(name);
-      const Weights weights = random_weights(model, hidden);
-      for (const std::size_t batch : options.batch) {
-        const Batches batches = batches_for(model, batch, Trees::random);
-        for (const int threads : options.threads)
-          rows.push_back(measured(model, weights, batches, batch, threads, options));
+  run_experiment("tuned", options.json, [&](std::vector<Json>& rows, const OtherWork& others) -> Json::Fields {
+    for (const std::string& name : options.models)
+      for (const int hidden : options.hidden_of(model_named(name))) {
+        const Model model = model_named(name);
+        const Weights weights = random_weights(model, hidden);
+        for (const std::size_t batch : options.batch) {
+          const Batches batches = batches_for(model, batch, Trees::random);
+          for (const int threads : options.threads)
+            rows.push_back(measured(model, weights, batches, batch, threads, options));
+        }
       }
-    }
-  results.add("tuned", rows, origin({{"seconds", options.seconds}, {"busy", int(others.share() > 0.03)}}));
-  results.print();
+    return {{"seconds", options.seconds}, {"busy", int(others.share() > 0.03)}};
+  });
 }
 
 }  // namespace
@@ -92,10 +89,7 @@ int main(int argc, char** argv) {
   const auto list = [&](const char* name, auto& values, const char* help) {
     app.add_option(name, values, help)->delimiter(',')->capture_default_str();
   };
-  app.add_option("--models", options.models, "Models: " + CLI::detail::join(model_names, ", "))
-      ->delimiter(',')
-      ->check(CLI::IsMember(std::vector<std::string>(model_names.begin(), model_names.end())))
-      ->capture_default_str();
+  add_models(app, options.models);
   app.add_option("--hidden", options.hidden, "Elements of a state; without it 256 and 512, of mvrnn 64 and 128")
       ->delimiter(',');
   list("--batch", options.batch, "Roots of a call");

@@ -38,6 +38,15 @@ int run_program(CLI::App& app, const char* name, int argc, char** argv, Run run)
   }
 }
 
+/// What all programs are asked that measure some of the models.
+inline void add_models(CLI::App& app, std::vector<std::string>& models) {
+  const std::vector<std::string> all(model_names.begin(), model_names.end());
+  app.add_option("--models", models, "Models: " + CLI::detail::join(all, ", "))
+      ->delimiter(',')
+      ->check(CLI::IsMember(all))
+      ->capture_default_str();
+}
+
 /// The systems of these names, all if there are none; says of those that this build lacks why.
 inline std::vector<SystemKind> chosen_systems(const std::vector<std::string>& wanted_names) {
   std::vector<SystemKind> chosen;

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "json.hpp"
+#include "machine.hpp"
+#include "report.hpp"
 #include "whole_file.hpp"
 
 namespace bench {
@@ -100,5 +102,18 @@ class ResultsFile {
   std::optional<WholeFile> file_;
   Value all_ = Value::object();
 };
+
+/// What programs of one experiment do: `measure(rows, others)` makes its rows and gives what is to be known about them
+/// beside their origin, and they go to the file at `json`.
+template <class Measure>
+void run_experiment(const std::string& name, const std::string& json, Measure measure) {
+  if (json == "-") talk() = stderr;
+  ResultsFile results(json);
+  const OtherWork others;
+  std::vector<Json> rows;
+  const Json::Fields about = measure(rows, others);
+  results.add(name, rows, origin(about));
+  results.print();
+}
 
 }  // namespace bench

@@ -64,7 +64,7 @@ class Workers {
       throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) +
                                               "; give a number from 1 to " + std::to_string(most_threads) +
                                               ", or 0 for one that fits this machine");
-    slots_ = std::vector<Slot>(std::size_t(threads ? threads : std::min(runtime::usable_cores() - 1, most_threads)));
+    slots_ = std::vector<Slot>(std::size_t(threads ? threads : std::min(cores_ - 1, most_threads)));
     try {
       for (Slot& slot : slots_) start(slot);
       if (placement == Placement::pinned) pin();
