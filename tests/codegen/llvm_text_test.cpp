@@ -331,15 +331,90 @@ TEST_CASE("two tiles are two functions, and each computes for itself what both n
 }
 
 TEST_CASE("equal tiles are one function of what differs", "[llvm_text]") {
-  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state), other = buffer("other");
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state);
   const Expr n = Var::make("n"), a = Var::make("a"), b = Var::make("b");
-  const Stmt body =
-      Block::make({LetStmt::make(a, n * 128, tile_of(4, w, h, a)), LetStmt::make(b, n * 128 + 64, tile_of(4, w, h, b)),
-                   LetStmt::make(b, n * 128, tile_of(4, w, other, b))});
-  const std::string text = text_of(program({w, h, other}, For::make(n, rows, imm(4), ForKind::serial, body)));
-  CHECK(count(text, "define internal void @kernel.") == 2);
+  const Stmt body = Block::make(
+      {LetStmt::make(a, n * 128, tile_of(4, w, h, a)), LetStmt::make(b, n * 128 + 64, tile_of(4, w, h, b))});
+  const std::string text = text_of(program({w, h}, For::make(n, rows, imm(4), ForKind::serial, body)));
+  CHECK(count(text, "define internal void @kernel.") == 1);
+  CHECK(count(text, "define internal void @kernel.0(ptr noundef %args, i32 %p0) #2 {") == 1);
   CHECK(count(text, "call void @kernel.0(ptr %args, i32 %v") == 2);
-  CHECK(count(text, "call void @kernel.1(ptr %args, i32 %v") == 1);
+}
+
+TEST_CASE("tiles whose local buffers are of two sizes are two functions", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state);
+  const Expr n = Var::make("n");
+  const auto tile = [&](int size) {
+    BufferInfo info{"row", DType::f32, {Dim("row", size)}, Role::temp};
+    info.scope = Scope::local;
+    const Buffer row(info);
+    return Alloc::make(row, Block::make({set(row, imm(0), constant(0, {DType::f32, 1})), tile_of(4, w, h, n * 64)}));
+  };
+  const auto functions = [&](int size, int other) {
+    const Stmt body = Block::make({tile(size), tile(other)});
+    const std::string text = text_of(program({w, h}, For::make(n, rows, imm(4), ForKind::serial, body)));
+    return count(text, "define internal void @kernel.");
+  };
+  CHECK(functions(8, 4) == 2);
+  CHECK(functions(8, 8) == 1);
+}
+
+TEST_CASE("tiles that differ in their buffers are one function, which is given these", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state), other = buffer("other", Role::state),
+               unlike = buffer("unlike", Role::weight);
+  const Expr n = Var::make("n");
+  const auto text_with = [&](const Buffer& weights, const Buffer& to) {
+    const Stmt body = Block::make({tile_of(4, w, h, n), tile_of(5, w, h, n), tile_of(4, weights, to, n)});
+    return text_of(program({w, h, other, unlike}, For::make(n, rows, imm(4), ForKind::serial, body)));
+  };
+  const std::string text = text_with(w, other);
+  CHECK(count(text, "define internal void @kernel.") == 2);
+  CHECK(count(text, "define internal void @kernel.0(ptr noundef %args, i32 %p0, ptr noundef %b0, ptr noundef %b1)") ==
+        1);
+  const std::string main = text.substr(text.find("void @kernel(p")), row = line_with(main, " = phi i32");
+  const std::string operands = "(ptr %args, i32 " + row.substr(2, row.find(" = ") - 2);
+  CHECK(count(text, "call void @kernel.0" + operands + ", ptr %b0, ptr %b1) nounwind") == 1);
+  CHECK(count(text, "call void @kernel.0" + operands + ", ptr %b0, ptr %b2) nounwind") == 1);
+  CHECK(count(text, "call void @kernel.1" + operands + ") nounwind") == 1);
+  const std::string given = text.substr(0, text.find("@kernel.1("));
+  CHECK(count(given, "getelementptr inbounds ptr, ptr %buffers") == 0);
+  for (const char* pointer : {"%b0 = load ptr", "%b1 = load ptr", "%b2 = load ptr"}) CHECK(count(main, pointer) == 1);
+  CHECK(text.find_first_of("\1\2\3") == std::string::npos);
+
+  // Two in one role are not one in both; and a state is loaded otherwise than a weight.
+  CHECK(count(text_with(h, h), "define internal void @kernel.") == 3);
+  CHECK(count(text_with(other, h), "define internal void @kernel.") == 3);
+  CHECK(count(text_with(unlike, h), "define internal void @kernel.") == 2);
+}
+
+TEST_CASE("tiles of two parts of a batch are one function, which is given where each part begins", "[llvm_text]") {
+  const Buffer w = buffer("weights", Role::weight), h = buffer("h", Role::state);
+  BufferInfo info{"part_begin", DType::i32, {Dim("part", 12)}, Role::index};
+  info.slot = slot_of::part_begin;
+  const Buffer begins(info);
+  info.name = "group_begin", info.slot = slot_of::group_begin;
+  const Buffer groups(info);
+  const Expr b = Var::make("b"), n = Var::make("n");
+  const auto text_with = [&](const Buffer& of, const Expr& first, const Expr& second) {
+    const auto tile = [&](const Expr& index) {
+      const Expr base = Var::make("base");
+      return tile_of(4, w, h, Let::make(base, at(of, index), (base + n) * 64));
+    };
+    const Stmt body = Block::make({tile(first), tile(second)});
+    return text_of(program({w, h, begins, groups}, For::make(b, rows, imm(4), ForKind::serial,
+                                                             For::make(n, rows, imm(4), ForKind::serial, body))));
+  };
+  const std::string text = text_with(begins, b * 3 + 1, b * 3 + 2);
+  CHECK(count(text, "define internal void @kernel.") == 1);
+  CHECK(count(text.substr(0, text.find("define void @kernel(")), "load i32, ptr %v") == 0);
+  const auto inside = [&](int part) {
+    const Expr q = Var::make("q");
+    return Let::make(q, b * 3, q + part);
+  };
+  CHECK(count(text_with(begins, inside(1), inside(2)), "define internal void @kernel.") == 2);
+  // Other arrays need not have an element wherever the index is bound.
+  CHECK(count(text_with(groups, b * 3 + 1, b * 3 + 2), "define internal void @kernel.") == 2);
+  CHECK(count(text_with(begins, at(groups, b), at(groups, b) + 1), "define internal void @kernel.") == 2);
 }
 
 TEST_CASE("of a long kernel, loops are functions", "[llvm_text]") {

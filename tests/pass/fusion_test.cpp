@@ -152,6 +152,68 @@ TEST_CASE("TreeGRU's gates share one pass over k, and its epilogue follows them"
   check_golden("pass/fuse_nests/tree_gru.ilir", text_after("fuse_nests", tree_gru(8).graph(), standard));
 }
 
+TEST_CASE("each case of a switch has its sums and what becomes of them in one nest", "[pass][golden]") {
+  struct Plan {
+    int kind;
+    const Plan *left, *right;
+  };
+  const Dim H{"hidden", 8};
+  Model<Plan> m("plan", cortex::tree);
+  auto h = m.placeholder<float>("h", H);
+  const auto cell = [&](const std::string& name) {
+    auto W = m.input<float>("W_" + name, H, H);
+    return m.compute(name, H, [&](auto n, auto i) {
+      return tanh(sum(H, [&](auto j) { return W(i, j) * h(child<&Plan::left>(n), j); }));
+    });
+  };
+  auto initial = m.input<float>("initial", H);
+  auto leaf = m.compute("leaf", H, [&](auto, auto i) { return initial(i); });
+  auto scan = cell("scan"), join = cell("join"), sort = cell("sort");
+  auto inner = m.switch_(
+      "inner", [](auto n) { return field<&Plan::kind>(n); }, when(0, scan), when(1, join), when(2, sort));
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+  check_golden("pass/fuse_nests/switch.ilir", text_after("fuse_nests", m.recursion_op(h, body).graph(), standard));
+}
+
+TEST_CASE("states of two parts of a batch do not meet; of one part, of two batches, and temporaries may", "[pass]") {
+  const Small p;
+  const ir::Buffer c = buffer("c", {dims::node, p.H}, ir::Role::state);
+  const ir::Expr b = var("b_idx"), other = var("b_idx");
+  const auto nest = [&](const ir::Expr& part, const ir::Buffer& from, const ir::Buffer& to) {
+    const ir::Expr n = var("n_idx"), node = var("node"), i = var("i");
+    const ir::Stmt element = loop(i, p.H, store(to, {node, i}, load(from, {node, i})));
+    return *schedule::parse_nest(
+        ir::For::make(n, dims::batch, ir::call(ir::UfKind::part_length, "part_sizes", {part}), ir::ForKind::serial,
+                      ir::LetStmt::make(node, ir::call(ir::UfKind::part_node, "parts", {part, n}), element)));
+  };
+  const auto dependence = [](const schedule::Nest& first, const schedule::Nest& second) {
+    return schedule::dependence(schedule::accesses_of(first.inner), schedule::accesses_of(second.inner), false,
+                                schedule::rows_apart(first, second));
+  };
+  const auto depends = [&](const ir::Expr& part_of_first, const ir::Expr& part_of_second, const ir::Buffer& on) {
+    return dependence(nest(part_of_first, p.b, on), nest(part_of_second, on, p.h)) != schedule::Dependence::none;
+  };
+  const ir::Expr first = (b + 1) * 3;
+  CHECK_FALSE(depends(first, first + 1, c));
+  CHECK_FALSE(depends(first + 2, first + 1, c));
+  CHECK_FALSE(depends(ir::imm(0), ir::imm(1), c));
+  CHECK(depends(first + 1, first + 1, c));
+  CHECK(depends(ir::imm(1), ir::imm(1), c));
+  CHECK(depends(first, (other + 1) * 3 + 1, c));
+  CHECK(depends(first + 1, (b + 2) * 3 + 2, c));
+  CHECK(depends(first, first + 1, p.a));
+
+  // Rows of the one may be the other's children, or any that it names in another way.
+  const ir::Expr n = var("n_idx"), node = var("node"), i = var("i");
+  const ir::Expr child = ir::call(ir::UfKind::child, "left", {node}, 0);
+  const ir::Stmt reads = loop(i, p.H, store(p.h, {node, i}, load(c, {child, i})));
+  const schedule::Nest of_children = *schedule::parse_nest(
+      ir::For::make(n, dims::batch, ir::call(ir::UfKind::part_length, "part_sizes", {first + 1}), ir::ForKind::serial,
+                    ir::LetStmt::make(node, ir::call(ir::UfKind::part_node, "parts", {first + 1, n}), reads)));
+  CHECK(dependence(nest(first, p.b, c), of_children) == schedule::Dependence::whole);
+}
+
 TEST_CASE("one nest has nothing to be fused with", "[pass]") {
   const ir::Stmt s = Small().nest();
   CHECK(pass::fuse_nests(s, 3).same_as(s));

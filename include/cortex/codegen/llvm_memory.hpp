@@ -1,6 +1,7 @@
 // Loads and stores of LLVM IR, and what they say about aliasing: each buffer of the program is its own alias scope.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,7 +14,9 @@
 
 namespace cortex::codegen {
 
-/// The memory of a program: its buffers, whose pointers are loaded at entry, and local ones on the stack.
+/// The memory of a program: its buffers, whose pointers are loaded at entry or given by the caller, and local ones on
+/// the stack. A function numbers the buffers that it touches by itself, so that two which differ in buffers alone are
+/// one text.
 ///
 /// The pointers are no `noalias` parameters. Such a promise would also hold against the barrier, an opaque call through
 /// which other workers change these buffers; alias scopes speak of loads and stores alone.
@@ -21,28 +24,50 @@ class LlvmMemory {
  public:
   LlvmMemory(const ir::Program& program, LlvmOps& ops) : program_(program), ops_(ops) {
     for (std::size_t i = 0; i < program.buffers.size(); ++i) declare(program.buffers[i], int(i));
-    enter();
+    enter({.is_main = true});
   }
 
   /// What a function has of its own: its local buffers, and the program's that it touches.
   struct Frame {
-    std::string allocas;
-    Vector<bool> used;  // [buffer of the program]
+    bool is_main = false;  // it numbers buffers as the program does
+    std::string allocas = {};
+    Vector<int> buffers = {};  // that it touches, by its own numbers
+    Vector<int> own = {};      // [buffer of the program] its number here; -1: not touched
   };
 
   /// Begins another function; returns the one that was begun before.
-  Frame enter(Frame frame = {}) {
-    frame.used.resize(program_.buffers.size());
+  Frame enter(Frame frame) {
+    frame.own.resize(program_.buffers.size(), -1);
     return std::exchange(frame_, std::move(frame));
   }
 
-  /// The allocation of local buffers, and the loads of the pointers of all others that the function touches.
-  std::string prologue() const {
-    std::string text = frame_.allocas + "  %buffers = load ptr, ptr %args, align 8, !invariant.load !0\n";
-    for (std::size_t i = 0; i < frame_.used.size(); ++i) {
-      if (!frame_.used[i]) continue;
-      const std::string n = std::to_string(i);
-      text += "  %at" + n + " = getelementptr inbounds ptr, ptr %buffers, i64 " + n + "\n";
+  /// The buffers that the function touches, in the order of its numbers for them.
+  const Vector<int>& buffers() const { return frame_.buffers; }
+
+  /// The pointer to one of the program's buffers, as a value of the function.
+  std::string pointer(int buffer) { return "%b" + std::to_string(own_number(buffer)); }
+
+  /// The same, as operands or as parameters of a function, each with a comma before it.
+  static std::string parameters(std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += ", ptr noundef %b" + std::to_string(i);
+    return text;
+  }
+  std::string operands(const Vector<int>& buffers) {
+    std::string text;
+    for (const int buffer : buffers) text += ", ptr " + pointer(buffer);
+    return text;
+  }
+
+  /// The allocation of local buffers; and the loads of the pointers to all others that the function touches.
+  const std::string& allocations() const { return frame_.allocas; }
+  std::string loads_of_pointers() const {
+    std::string text = "  %buffers = load ptr, ptr %args, align 8, !invariant.load !0\n";
+    Vector<int> buffers = frame_.buffers;
+    std::sort(buffers.begin(), buffers.end());
+    for (const int buffer : buffers) {
+      const std::string n = std::to_string(frame_.own[std::size_t(buffer)]);
+      text += "  %at" + n + " = getelementptr inbounds ptr, ptr %buffers, i64 " + std::to_string(buffer) + "\n";
       text += "  %b" + n + " = load ptr, ptr %at" + n + ", align 8, !invariant.load !0\n";
     }
     return text;
@@ -72,7 +97,7 @@ class LlvmMemory {
   /// The value of `type` at one or several offsets: one of 64 bits, or several of the index's type. `index` is null for
   /// a local buffer without dimensions.
   std::string load(const ir::Buffer& buffer, ir::Type type, const ir::Expr& index, const std::string& offset) {
-    const Place& place = place_of(buffer);
+    const Place place = place_of(buffer);
     const std::string at = index ? element_at(place, index, offset) : place.pointer;
     const bool vector_index = index && index.lanes() > 1;
     if (!vector_index) return load_at(place, {buffer->dtype, place.lanes}, at);
@@ -93,7 +118,7 @@ class LlvmMemory {
 
   /// Where an element of the program's buffer is; `offset` is of 64 bits, and empty for the first.
   std::string address(const ir::Buffer& buffer, const std::string& offset, Bounds bounds) {
-    const Place& place = place_of(buffer);
+    const Place place = place_of(buffer);
     return offset.empty() ? place.pointer : gep(place, {DType::i64, 1}, offset, bounds);
   }
 
@@ -113,7 +138,7 @@ class LlvmMemory {
              std::string operand) {
     if (is_invariant(buffer))
       throw Error(Code::internal, "LLVM text: a store to " + buffer->name + ", which loads take as constant");
-    const Place& place = place_of(buffer);
+    const Place place = place_of(buffer);
     const bool vector_index = index && index.lanes() > 1;
     if (vector_index && place.lanes > 1)
       throw Error(Code::internal, "LLVM text: a vector index into vectors of " + buffer->name);
@@ -180,18 +205,29 @@ class LlvmMemory {
 
   void declare(const ir::Buffer& buffer, int i) {
     check_type(buffer);
-    const std::string aliasing =
-        ", !alias.scope " + own_list(std::size_t(i)) + ", !noalias " + other_list(std::size_t(i));
-    places_.emplace(buffer.id(), Place{"%b" + std::to_string(i), std::string(llvm_scalar(buffer->dtype)), 1,
-                                       aliasing + (is_invariant(buffer) ? ", !invariant.load !0" : ""), aliasing, i});
+    places_.emplace(buffer.id(), Place{"", std::string(llvm_scalar(buffer->dtype)), 1, "", "", i});
   }
 
-  const Place& place_of(const ir::Buffer& buffer) {
+  int own_number(int buffer) {
+    int& own = frame_.own[std::size_t(buffer)];
+    if (own < 0) {
+      own = frame_.is_main ? buffer : int(frame_.buffers.size());
+      frame_.buffers.push_back(buffer);
+    }
+    return own;
+  }
+
+  Place place_of(const ir::Buffer& buffer) {
     const auto found = places_.find(buffer.id());
     if (found == places_.end())
       throw Error(Code::internal, "LLVM text: buffer " + buffer->name + " is not the program's");
-    if (found->second.number >= 0) frame_.used[std::size_t(found->second.number)] = true;
-    return found->second;
+    Place place = found->second;
+    if (place.number < 0) return place;
+    const std::size_t own = std::size_t(own_number(place.number));
+    place.pointer = pointer(place.number);
+    place.stores = ", !alias.scope " + own_list(own) + ", !noalias " + other_list(own);
+    place.loads = place.stores + (is_invariant(buffer) ? ", !invariant.load !0" : "");
+    return place;
   }
 
   /// An address that is said to be inside and is not has no value at all, whatever becomes of it.

@@ -15,6 +15,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/codegen/function_part.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/codegen/llvm_memory.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
@@ -44,10 +45,18 @@ class LlvmTextPrinter {
   std::string text() {
     is_long_ = stores_in(program_.body) > most_stores;
     stmt(program_.body);
-    const std::string main = function("define void @" + options_.symbol + "(ptr noundef %args) #0");
+    const std::string main = memory_.allocations() + memory_.loads_of_pointers() + body();
     std::string result = heading();
-    result.reserve(result.size() + functions_text_.size() + main.size() + 4096);
-    result += functions_text_ + main;
+    for (std::size_t f = 0; f < functions_.size(); ++f) {
+      const Function& function = functions_[f];
+      result += "define internal void " + name_of(f) + "(" + function.parameters;
+      if (function.is_shared) result += LlvmMemory::parameters(function.buffers.size());
+      result += ") #2 {\nentry:\n" + function.allocations;
+      if (!function.is_shared) result += function.loads_of_pointers;
+      add_calls(result, function.body);
+    }
+    result += "define void @" + options_.symbol + "(ptr noundef %args) #0 {\nentry:\n";
+    add_calls(result, main);
     for (const std::string& declaration : ops_.declarations) result += declaration + "\n";
     return result + attributes() + "\n" + memory_.metadata();
   }
@@ -64,16 +73,39 @@ class LlvmTextPrinter {
 
   // --- Functions ----------------------------------------------------------------------------------------------------
 
-  /// The function whose statements have been printed.
-  std::string function(const std::string& signature) const {
-    std::string text = signature + " {\nentry:\n";
-    text.reserve(text.size() + ops_.text.size() + 4096);
-    text += memory_.prologue();
-    text += field("barrier", "ptr", offsetof(KernelArgs, barrier));
+  /// A function of the kernel's beside its main one. One that is called with several buffers in the same role, as by
+  /// two cases of a switch, is given their addresses; others load them.
+  struct Function {
+    std::string parameters, allocations, loads_of_pointers, body;
+    Vector<int> buffers;  // that it touches, in the order of its own numbers for them
+    bool is_shared = false;
+  };
+
+  std::string name_of(std::size_t function) const { return "@" + options_.symbol + "." + std::to_string(function); }
+
+  /// What follows the pointers of the function whose statements have been printed.
+  std::string body() const {
+    std::string text = field("barrier", "ptr", offsetof(KernelArgs, barrier));
+    text.reserve(ops_.text.size() + 4096);
     text += field("context", "ptr", offsetof(KernelArgs, barrier_context));
     text += field("worker", "i32", offsetof(KernelArgs, worker));
     text += field("workers", "i32", offsetof(KernelArgs, num_workers));
     return (text += ops_.text) += "  ret void\n}\n\n";
+  }
+
+  // Calls are printed before it is known which functions are shared: between these stand the function's number and the
+  // operands that one has if it is.
+  static constexpr char begins = '\1', has = '\2', ends = '\3';
+
+  void add_calls(std::string& text, std::string_view body) const {
+    for (;;) {
+      const std::size_t at = body.find(begins), middle = body.find(has), end = body.find(ends);
+      text += body.substr(0, at);
+      if (at == body.npos) return;
+      const std::string number(body.substr(at + 1, middle - at - 1));
+      if (functions_[std::size_t(std::stoi(number))].is_shared) text += body.substr(middle + 1, end - middle - 1);
+      body.remove_prefix(end + 1);
+    }
   }
 
   /// One field of KernelArgs, loaded into the name `name`.
@@ -108,48 +140,46 @@ class LlvmTextPrinter {
     return stores >= least_of_function && stores <= most_of_part;
   }
 
-  /// Calls `s` as a function of the variables that are bound outside it.
+  /// Calls `s` as a function of what it needs from outside it.
   void call_function(const ir::Stmt& s) {
-    Vector<ir::Expr> variables;
-    PointerSet bound;
-    ir::visit_with(
-        s, [&](const ir::For& n) { bound.insert(n.var.get()); },
-        [&](const ir::LetStmt& n) { bound.insert(n.var.get()); }, [&](const ir::Let& n) { bound.insert(n.var.get()); });
-    ir::visit_with(s, [&](const ir::Var& n) {
-      if (bound.insert(&n)) variables.push_back(handle_of(n));
-    });
+    const FunctionPart part = function_part(s);
     std::string arguments = "ptr %args";
-    for (const ir::Expr& v : variables) arguments += ", " + llvm_type(v.type()) + " " + expr(v).text;
-    const std::string text = text_of_function(s, variables);
-    const auto [function, is_new] = functions_.try_emplace(text, int(functions_.size()));
-    const std::string name = "@" + options_.symbol + "." + std::to_string(function->second);
-    if (is_new) functions_text_ += "define internal void " + name + text;
-    ops_.line("call void ", name, "(", arguments, ") nounwind");
+    for (const ir::Expr& a : part.arguments) arguments += ", " + llvm_type(a.type()) + " " + expr(a).text;
+    Function function = function_of(part);
+    const Vector<int> buffers = function.buffers;
+    const std::string text = function.parameters + function.allocations + function.body;
+    const auto [found, is_new] = function_numbers_.try_emplace(text, functions_.size());
+    const std::size_t number = found->second;
+    if (is_new) functions_.push_back(std::move(function));
+    functions_[number].is_shared |= functions_[number].buffers != buffers;
+    ops_.line("call void ", name_of(number), "(", arguments, begins + std::to_string(number) + has,
+              memory_.operands(buffers) + ends, ") nounwind");
   }
 
-  /// Its parameters and what follows, the same for equal functions: names begin anew in each.
-  std::string text_of_function(const ir::Stmt& s, const Vector<ir::Expr>& variables) {
+  /// The function that a part is. Equal ones have equal texts, but for their pointers: names begin anew in each.
+  Function function_of(const FunctionPart& part) {
     LlvmOps::Function ops = ops_.enter();
-    LlvmMemory::Frame frame = memory_.enter();
-    std::string parameters = "ptr noundef %args";
+    LlvmMemory::Frame frame = memory_.enter({});
+    Function function{"ptr noundef %args", "", "", "", {}};
     Known known;
-    for (const ir::Expr& v : variables) {
+    for (const ir::Expr& v : part.parameters) {
       const std::string parameter = ops_.fresh("p");
-      parameters += ", " + llvm_type(v.type()) + " " + parameter;
+      function.parameters += ", " + llvm_type(v.type()) + " " + parameter;
       known.values.add(v.get(), {parameter});
     }
     std::swap(known, known_);
     std::string block = std::exchange(block_, "%entry");
     const bool in_function = std::exchange(in_function_, true), in_tile = in_tile_;
-    in_tile_ |= s->kind == ir::StmtKind::alloc;
-    stmt(s);
+    in_tile_ |= part.body->kind == ir::StmtKind::alloc;
+    stmt(part.body);
     in_function_ = in_function, in_tile_ = in_tile;
     block_ = std::move(block);
     std::swap(known, known_);
-    const std::string text = function("(" + parameters + ") #2");
+    function.allocations = memory_.allocations(), function.loads_of_pointers = memory_.loads_of_pointers();
+    function.body = body(), function.buffers = memory_.buffers();
     memory_.enter(std::move(frame));
     ops_.enter(std::move(ops));
-    return text;
+    return function;
   }
 
   std::string heading() const {
@@ -538,8 +568,9 @@ class LlvmTextPrinter {
   LlvmOps ops_;
   LlvmMemory memory_;
   Known known_;
-  std::string block_ = "%entry", functions_text_;
-  std::unordered_map<std::string, int> functions_;  // from what `text_of_function` gives to their numbers
+  std::string block_ = "%entry";
+  Vector<Function> functions_;
+  std::unordered_map<std::string, std::size_t> function_numbers_;  // by all but the loads of pointers
   bool is_long_ = false, in_function_ = false, in_tile_ = false;
 };
 

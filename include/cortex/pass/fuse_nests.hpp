@@ -8,7 +8,8 @@
 //   for n: for i: {a = 0; b = 0; for j: {a += ..; b += ..}; ti[n,i] = a; tu[n,i] = b; c[n,i] = ...}
 //
 // Needs each nest alone in its loop over rows (`distribute_rows`, `fuse_edges`). A nest joins the earliest one after
-// everything that it reads other than element by element. Paper section 4.1 and 6 (fusion, O1).
+// everything that it reads other than element by element; nests of different parts of a batch, such as cases of a
+// switch, have no rows in common. Paper section 4.1 and 6 (fusion, O1).
 #pragma once
 
 #include <algorithm>
@@ -217,7 +218,8 @@ class NestFuser {
       const bool alike = schedule::is_replicated(nest) == schedule::is_replicated(groups_[g].header);
       maps.push_back(alike ? schedule::same_loops(nest, groups_[g].header) : schedule::SameLoops());
       const ir::Stmt inner = maps[g].same ? ir::substitute(nest.inner, maps[g].variables) : nest.inner;
-      const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner), carried_);
+      const auto depends = schedule::dependence(groups_[g].accesses, schedule::accesses_of(inner), carried_,
+                                                schedule::rows_apart(groups_[g].header, nest));
       if (depends == schedule::Dependence::none) continue;
       behind = g + 1;
       earliest = depends == schedule::Dependence::pointwise && maps[g].same ? g : behind;

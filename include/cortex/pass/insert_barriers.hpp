@@ -132,26 +132,6 @@ inline Ends ends_of(const ir::Stmt& stmt) {
   return ends;
 }
 
-/// Whether two numbers of parts are not the same: p and q, p and (b + 1) * parts + q of a loop's b, or, if variables
-/// are the same in both, e + p and e + q.
-inline bool are_other_parts(const ir::Expr& x, const ir::Expr& y, bool same_variables) {
-  using enum ir::BinaryOp;
-  const auto split = [](const ir::Expr& e) {
-    const auto* sum = e.as<ir::Binary>();
-    const bool ends = sum && sum->op == add && ir::as_int(sum->b);
-    return ends ? std::pair(sum->a, *ir::as_int(sum->b)) : std::pair(e, std::int64_t(0));
-  };
-  const auto constant = ir::as_int(x), other = ir::as_int(y);
-  if (constant && other) return *constant != *other;
-  const auto [b, q] = split(y);
-  if (!constant) return same_variables && ir::equal(split(x).first, b) && split(x).second != q;
-  const auto* product = b.as<ir::Binary>();
-  const auto parts = product && product->op == mul ? ir::as_int(product->b) : std::nullopt;
-  if (!parts) return false;
-  const auto [batch, past] = split(product->a);
-  return batch.as<ir::Var>() && past > 0 && *constant < past * *parts + q;
-}
-
 /// Whether no node has a number by the loops of both.
 inline bool number_other_nodes(const SharedAccess& a, const SharedAccess& b) {
   const auto* x = a.numbering ? a.numbering.as<ir::UfCall>() : nullptr;
@@ -165,8 +145,8 @@ inline bool number_other_nodes(const SharedAccess& a, const SharedAccess& b) {
   if ((x->uf.kind == leaf_node && is_inner(*y)) || (y->uf.kind == leaf_node && is_inner(*x))) return true;
   if (x->uf.kind != part_node || y->uf.kind != part_node) return false;
   const bool same_variables = !a.inside && !b.inside;
-  return are_other_parts(x->args[0], y->args[0], same_variables) ||
-         are_other_parts(y->args[0], x->args[0], same_variables);
+  return schedule::are_other_parts(x->args[0], y->args[0], same_variables) ||
+         schedule::are_other_parts(y->args[0], x->args[0], same_variables);
 }
 
 /// Whether `condition` is of `node` alone: the same for every worker, each time.

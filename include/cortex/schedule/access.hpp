@@ -1,7 +1,9 @@
 // What a nest reads and writes, and whether two nests may share their loops.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
@@ -36,17 +38,59 @@ inline bool reads_child_state(const Access& access) {
   return call && ir::is_child(call->uf.kind);
 }
 
+/// Whether two numbers of parts are not the same: p and q, p and (b + 1) * parts + q of a loop's b, or, if variables
+/// are the same in both, e + p and e + q.
+inline bool are_other_parts(const ir::Expr& x, const ir::Expr& y, bool same_variables) {
+  using enum ir::BinaryOp;
+  const auto split = [](const ir::Expr& e) {
+    const auto* sum = e.as<ir::Binary>();
+    const bool ends = sum && sum->op == add && ir::as_int(sum->b);
+    return ends ? std::pair(sum->a, *ir::as_int(sum->b)) : std::pair(e, std::int64_t(0));
+  };
+  const auto constant = ir::as_int(x), other = ir::as_int(y);
+  if (constant && other) return *constant != *other;
+  const auto [b, q] = split(y);
+  if (!constant) return same_variables && ir::equal(split(x).first, b) && split(x).second != q;
+  const auto* product = b.as<ir::Binary>();
+  const auto parts = product && product->op == mul ? ir::as_int(product->b) : std::nullopt;
+  if (!parts) return false;
+  const auto [batch, past] = split(product->a);
+  return batch.as<ir::Var>() && past > 0 && *constant < past * *parts + q;
+}
+
+/// The variables of two nests' rows, where no row of the one is one of the other.
+struct RowsApart {
+  ir::Expr earlier, later;
+};
+
+/// Their rows' variables if two nests of the same iteration of the loops around both are of different parts of a batch,
+/// such as two cases of a switch; else none.
+inline RowsApart rows_apart(const Nest& earlier, const Nest& later) {
+  const auto part_of = [](const Nest& nest) {
+    const auto* node = nest.let_value ? nest.let_value.as<ir::UfCall>() : nullptr;
+    return node && node->uf.kind == ir::UfKind::part_node ? node->args[0] : ir::Expr();
+  };
+  const ir::Expr x = part_of(earlier), y = part_of(later);
+  return x && y && are_other_parts(x, y, true) ? RowsApart{earlier.let_var, later.let_var} : RowsApart();
+}
+
 /// How one nest depends on an earlier one of the same iteration of the loops around both.
 enum class Dependence { none, pointwise, whole };
 
 /// `pointwise`: only elements of the same loop iteration meet, once `later` runs in the loops of `earlier`. `carried`:
 /// both stand in the loop that carries the dependence, where no child's state is written in the same iteration.
-inline Dependence dependence(const Vector<Access>& earlier, const Vector<Access>& later, bool carried) {
+/// `apart`: states at these rows do not meet. Temporaries do, whose rows parts of a batch take one after the other.
+inline Dependence dependence(const Vector<Access>& earlier, const Vector<Access>& later, bool carried,
+                             const RowsApart& apart = {}) {
+  const auto is_row = [](const Access& access, const ir::Expr& var) {
+    return var && !access.indices.empty() && access.indices[0].same_as(var);
+  };
   Dependence result = Dependence::none;
   for (const Access& a : earlier)
     for (const Access& b : later) {
       if (!(a.buffer == b.buffer) || (!a.write && !b.write)) continue;
       if (carried && (reads_child_state(a) || reads_child_state(b))) continue;
+      if (a.buffer->role == ir::Role::state && is_row(a, apart.earlier) && is_row(b, apart.later)) continue;
       bool same = a.indices.size() == b.indices.size();
       for (std::size_t i = 0; same && i < a.indices.size(); ++i) same = ir::equal(a.indices[i], b.indices[i]);
       if (!same) return Dependence::whole;
