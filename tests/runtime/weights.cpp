@@ -121,54 +121,6 @@ TEST_CASE("weights are packed as their layouts say, with zeros in the gaps", "[r
   CHECK(right == 600);
 }
 
-TEST_CASE("blocks are aligned, and to huge pages when they are large", "[runtime]") {
-  for (const std::size_t bytes : {std::size_t(1), std::size_t(100), std::size_t(1) << 20, std::size_t(3) << 20}) {
-    const runtime::Block block(bytes);
-    CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % (bytes >= (2u << 20) ? 2u << 20 : 64u) == 0);
-    CHECK(block.data()[bytes + slack_bytes - 1] == std::byte(0));
-  }
-}
-
-TEST_CASE("blocks smaller than a huge page share one, and it is given back after the last of them", "[runtime]") {
-  std::mt19937 random(11);
-  runtime::HugePages pages;
-  struct Piece {
-    std::byte* at;
-    std::size_t bytes;
-    std::byte mark;
-  };
-  std::vector<Piece> held;
-  std::size_t bytes_held = 0, most_held = 0, most_pages = 0;
-  int kept = 0, given_back = 0;
-  const auto give_back = [&](std::size_t i) {
-    const Piece piece = held[i];
-    kept += std::all_of(piece.at, piece.at + piece.bytes, [&](std::byte b) { return b == piece.mark; });
-    ++given_back;
-    pages.give_back(piece.at, piece.bytes);
-    bytes_held -= piece.bytes;
-    held.erase(held.begin() + std::ptrdiff_t(i));
-  };
-  for (int step = 0; step < 400; ++step) {
-    if (held.size() > 12 || (!held.empty() && random() % 3 == 0)) give_back(random() % held.size());
-    const std::size_t bytes = 65536 + random() % (runtime::HugePages::bytes_of_one - 65536);
-    std::byte* const at = pages.take(bytes);
-    REQUIRE(at);
-    REQUIRE(std::uintptr_t(at) % 4096 == 0);
-    held.push_back({at, bytes, std::byte(step % 251)});
-    std::fill(at, at + bytes, held.back().mark);
-    bytes_held += bytes, most_held = std::max(most_held, bytes_held), most_pages = std::max(most_pages, pages.count());
-  }
-  CHECK(most_pages * runtime::HugePages::bytes_of_one < 2 * most_held);  // gaps are filled again
-  while (!held.empty()) give_back(0);
-  CHECK(kept == given_back);  // nobody wrote what another one had
-  CHECK(pages.count() == 0);
-  constexpr std::size_t half = runtime::HugePages::bytes_of_one / 2;
-  std::byte* const halves[] = {pages.take(half), pages.take(half)};
-  CHECK(pages.count() == 1);
-  for (std::byte* at : halves) pages.give_back(at, half);
-  CHECK(pages.count() == 0);
-}
-
 TEST_CASE("an open dimension has as many elements as values are bound for", "[runtime]") {
   auto m = functor(sum_executable());
   CHECK_NOTHROW(m.bind("Emb", embedding(5)));

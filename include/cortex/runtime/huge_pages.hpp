@@ -1,17 +1,15 @@
 // Huge pages that blocks share which are smaller than one.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <bitset>
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 
 #include "cortex/base/config.hpp"
 #include "cortex/base/multiples.hpp"
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/runtime/choose_pages.hpp"
 
 namespace cortex::runtime {
 
@@ -20,17 +18,15 @@ namespace cortex::runtime {
 /// together in memory, so that they do not compete for the same places there. Thread-safe.
 class HugePages {
  public:
-  static constexpr std::size_t bytes_of_one = std::size_t(2) << 20;
-  /// Smaller blocks would gain nothing, and larger ones have pages of their own. The tools that watch memory are to see
-  /// each block by itself.
+  /// Smaller blocks would gain nothing, and larger ones have pages of their own, which are worth a choice if a cache
+  /// may hold a worker's share of them. The tools that watch memory are to see each block by itself.
 #if CORTEX_ADDRESS_SANITIZER
   static bool are_for(std::size_t) { return false; }
+  static bool are_worth_choice(std::size_t) { return false; }
 #else
-  static bool are_for(std::size_t bytes) { return bytes >= 65536 && bytes < bytes_of_one; }
+  static bool are_for(std::size_t bytes) { return bytes >= 65536 && bytes < huge_page; }
+  static bool are_worth_choice(std::size_t bytes) { return bytes >= huge_page && bytes <= 32 * huge_page; }
 #endif
-
-  /// Asks for huge pages; without them memory is as good, if slower.
-  static void advise(std::byte* data, std::size_t bytes) { ::madvise(data, bytes, MADV_HUGEPAGE); }
 
   /// Never destroyed: blocks may be held by static objects.
   static HugePages& of_process() {
@@ -38,24 +34,38 @@ class HugePages {
     return *all;
   }
 
-  /// Memory of its own, aligned to 4 KB; null where there is none.
-  std::byte* take(std::size_t bytes) noexcept {
+  /// Memory of its own, aligned to 4 KB; null where there is none. `chosen`: on pages that a cache holds whole, which
+  /// takes time if there is no room on such a page.
+  std::byte* take(std::size_t bytes, bool chosen = false) noexcept {
     const std::size_t count = pieces(bytes);
+    {
+      const Lock lock(mutex_);
+      for (Page& page : pages_) {
+        if (chosen && !page.chosen) continue;
+        if (std::byte* const at = taken_of(page, count)) return at;
+      }
+    }
+    std::byte* const data = chosen ? map_chosen_pages(1) : map_pages(1);  // others take from theirs meanwhile
+    if (!data) return nullptr;
     const Lock lock(mutex_);
-    for (Page& page : pages_)
-      if (std::byte* const at = taken_of(page, count)) return at;
-    return grow() ? taken_of(pages_.back(), count) : nullptr;
+    try {
+      pages_.push_back({data, chosen, {}});
+    } catch (const std::bad_alloc&) {
+      unmap_pages(data, 1);
+      return nullptr;
+    }
+    return taken_of(pages_.back(), count);
   }
 
   /// What `take` has given for so many bytes.
   void give_back(std::byte* at, std::size_t bytes) noexcept {
     const Lock lock(mutex_);
     for (Page& page : pages_) {
-      if (at < page.data || at >= page.data + bytes_of_one) continue;
+      if (at < page.data || at >= page.data + huge_page) continue;
       const std::size_t first = std::size_t(at - page.data) / piece;
       for (std::size_t i = 0; i < pieces(bytes); ++i) page.taken.reset(first + i);
       if (page.taken.any()) return;
-      std::free(page.data);
+      unmap_pages(page.data, 1);
       page = pages_.back();
       pages_.pop_back();
       return;
@@ -68,9 +78,10 @@ class HugePages {
   }
 
  private:
-  static constexpr std::size_t piece = 4096, pieces_of_one = bytes_of_one / piece;
+  static constexpr std::size_t piece = small_page, pieces_of_one = huge_page / piece;
   struct Page {
     std::byte* data = nullptr;
+    bool chosen = false;
     std::bitset<pieces_of_one> taken;
   };
 
@@ -86,19 +97,6 @@ class HugePages {
       return page.data + (i + 1 - count) * piece;
     }
     return nullptr;
-  }
-
-  bool grow() noexcept {
-    auto* const data = static_cast<std::byte*>(std::aligned_alloc(bytes_of_one, bytes_of_one));
-    if (!data) return false;
-    advise(data, bytes_of_one);
-    try {
-      pages_.push_back({data, {}});
-    } catch (const std::bad_alloc&) {
-      std::free(data);
-      return false;
-    }
-    return true;
   }
 
   mutable Mutex mutex_;

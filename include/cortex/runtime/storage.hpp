@@ -26,13 +26,18 @@ class Block {
   /// What to do where there is no room for weights and what is made of them.
   static constexpr const char* store_less = "free memory, or store weights in less of it (Schedule::store_weights)";
 
+  /// What memory is for. What is read again and again, whole, is worth the time to find pages that a cache holds.
+  enum class Use : std::uint8_t { any, read_again };
+
   /// Room for `bytes` and the slack. Throws `Error{out_of_memory}` with the advice.
-  explicit Block(std::size_t bytes, const char* advice = call_with_less) : size_(bytes) {
+  explicit Block(std::size_t bytes, const char* advice = call_with_less, Use use = Use::any) : size_(bytes) {
     if (bytes > SIZE_MAX / 2) no_memory(double(bytes), advice);
     const std::size_t room = bytes + slack_bytes;
-    if (HugePages::are_for(room)) data_ = HugePages::of_process().take(room);
-    shares_pages_ = data_ != nullptr;
-    if (!data_) data_ = own(room);
+    const bool again = use == Use::read_again;
+    if (HugePages::are_for(room)) data_ = HugePages::of_process().take(room, again), from_ = From::shared_pages;
+    if (again && HugePages::are_worth_choice(room))
+      data_ = map_chosen_pages(ceil_div(room, huge_page)), from_ = From::pages;
+    if (!data_) data_ = own(room), from_ = From::heap;
     if (!data_) no_memory(double(bytes), advice);
     std::memset(data_ + bytes, 0, slack_bytes);
   }
@@ -40,14 +45,16 @@ class Block {
   Block& operator=(Block&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(shares_pages_, other.shares_pages_);
+    std::swap(from_, other.from_);
     return *this;
   }
   ~Block() {
-    if (shares_pages_)
-      HugePages::of_process().give_back(data_, size_ + slack_bytes);
-    else
-      std::free(data_);
+    const std::size_t room = size_ + slack_bytes;
+    switch (from_) {
+      case From::heap: std::free(data_); break;
+      case From::shared_pages: HugePages::of_process().give_back(data_, room); break;
+      case From::pages: unmap_pages(data_, ceil_div(room, huge_page));
+    }
   }
 
   std::byte* data() const { return data_; }
@@ -55,16 +62,17 @@ class Block {
 
  private:
   static std::byte* own(std::size_t bytes) {
-    const std::size_t alignment = bytes >= HugePages::bytes_of_one ? HugePages::bytes_of_one : cache_line;
+    const std::size_t alignment = bytes >= huge_page ? huge_page : cache_line;
     const std::size_t rounded = round_up(bytes, alignment);
     auto* const data = static_cast<std::byte*>(std::aligned_alloc(alignment, rounded));
-    if (data && alignment > cache_line) HugePages::advise(data, rounded);
+    if (data && alignment > cache_line) ::madvise(data, rounded, MADV_HUGEPAGE);
     return data;
   }
 
+  enum class From : std::uint8_t { heap, shared_pages, pages };
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  bool shares_pages_ = false;
+  From from_ = From::heap;
 };
 
 /// The buffer's layout, or the dense row-major one where storage is not planned.

@@ -90,21 +90,21 @@ void copy_rows(const Rows& rows, const void* from, std::byte* to) {
 }
 
 inline std::shared_ptr<const Block> copy_of(const Block& block) {
-  auto copy = std::make_shared<Block>(block.size(), Block::store_less);
+  auto copy = std::make_shared<Block>(block.size(), Block::store_less, Block::Use::read_again);
   std::memcpy(copy->data(), block.data(), block.size());
   return copy;
 }
 
 /// A copy of the dense row-major tensor at `values` in the layout of `buffer`; what the layout does not reach is zero.
 inline std::shared_ptr<const Block> packed(const ir::BufferInfo& buffer, const void* values,
-                                           const Vector<std::int64_t>& shape) {
+                                           const Vector<std::int64_t>& shape, Block::Use use = Block::Use::any) {
   const ir::Layout layout = layout_of(buffer);
   const Rows rows = rows_of(layout, shape);
   const std::int64_t elements =
       layout.fixed_size ? layout.fixed_size : std::max(layout.row_size * shape[0], rows.reach());
   if (rows.reach() > elements)
     throw Error(Code::internal, "the layout of buffer '" + buffer.name + "' reaches past its size");
-  auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype), Block::store_less);
+  auto block = std::make_shared<Block>(std::size_t(elements) * size_of(buffer.dtype), Block::store_less, use);
   if (rows.size() != elements) std::memset(block->data(), 0, block->size());
   switch (size_of(buffer.dtype)) {
     case 1: copy_rows<std::uint8_t>(rows, values, block->data()); break;
@@ -192,7 +192,7 @@ class Weights {
     const UsualArithmetic usual;
     if (is_narrow(buffer.dtype) || buffer.is_scales)
       return stored(place.slot, buffer, static_cast<const float*>(values), place.extents);
-    return detail::packed(buffer, values, place.extents);
+    return detail::packed(buffer, values, place.extents, use_of(buffer));
   }
   /// As the members of `WeightSet`; null for buffers of other weights.
   struct Values {
@@ -337,7 +337,13 @@ class Weights {
     std::string fault;
     const Vector<std::byte> elements = executable_->store(buffer, values, extents, fault);
     if (!fault.empty()) fail(executable_->weights[slot], fault);
-    return detail::packed(buffer, elements.data(), extents);
+    return detail::packed(buffer, elements.data(), extents, use_of(buffer));
+  }
+
+  /// What is packed, a CPU sweeps over; a GPU has copies.
+  Block::Use use_of(const ir::BufferInfo& buffer) const {
+    const bool swept = buffer.packed_from && executable_->target.backend == Backend::llvm;
+    return swept ? Block::Use::read_again : Block::Use::any;
   }
 
   /// Weights that are read and missing, or that disagree. Such a set may be bound, because two weights are replaced one
