@@ -9,11 +9,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <new>
 
+#include "cortex/base/clock.hpp"
 #include "cortex/base/memory.hpp"
 #include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
@@ -38,8 +38,8 @@ inline std::byte* map_pages(std::size_t count) noexcept {
 }
 inline void unmap_pages(std::byte* data, std::size_t count) noexcept { ::munmap(data, count * huge_page); }
 
-/// What it takes to read a page again, in seconds a byte: parts of it, each as large as a worker's weights may be that
-/// stay in a second-level cache, and as little as leaves nothing to compete for.
+/// What it takes to read a page again, in nanoseconds a byte: parts of it, each as large as a worker's weights may be
+/// that stay in a second-level cache, and as little as leaves nothing to compete for.
 struct Reading {
   double parts = 0, little = 0;
 };
@@ -47,14 +47,13 @@ struct Reading {
 /// `cache`: how large the second-level cache is, in bytes.
 inline Reading read_page(const std::byte* page, std::size_t cache) {
   const auto time = [](const std::byte* at, std::size_t bytes) {
-    double least = 1e9;
-    for (int i = 0; i < 6; ++i) {
-      const auto start = std::chrono::steady_clock::now();
+    const auto read = [&] {
       for (std::size_t b = 0; b < bytes; b += cache_line)
         static_cast<void>(*const_cast<const volatile std::byte*>(at + b));
-      least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    return least / double(bytes);
+    };
+    std::int64_t least = ns_of(read);
+    for (int i = 0; i < 5; ++i) least = std::min(least, ns_of(read));
+    return double(least) / double(bytes);
   };
   const std::size_t part = std::clamp(cache / 4 * 3 / small_page * small_page, 2 * small_page, huge_page);
   const std::size_t little = std::clamp(part / 8, std::min(part, std::size_t(65536)), part);  // above the first level's
@@ -68,7 +67,7 @@ inline Reading read_page(const std::byte* page, std::size_t cache) {
 /// What a search for pages may cost, and what it is content with.
 struct PageSearch {
   std::size_t most_others = 8;  // pages held beside those that are to be good
-  std::chrono::microseconds most_time{20'000};
+  std::int64_t most_ns = 20'000'000;
   double good = 1.1;  // times as long as where nothing competes
 };
 
@@ -95,10 +94,10 @@ bool choose_pages(std::byte* data, std::size_t count, const Read& read, const Pa
     return std::size_t(
         std::count_if(of.begin(), of.end(), [&](const Page& p) { return p.time <= search.good * fastest; }));
   };
-  const auto start = std::chrono::steady_clock::now();
+  const std::int64_t start = now_ns();
   for (std::size_t p = 0; p < count; ++p) add(pages, data + p * huge_page);
   while (good_of(pages) + good_of(others) < count && others.size() < search.most_others &&
-         std::chrono::steady_clock::now() - start < search.most_time) {
+         now_ns() - start < search.most_ns) {
     std::byte* const at = map_pages(1);
     if (!at) break;
     add(others, at);
