@@ -90,3 +90,17 @@ TEST_CASE("tiles of slices that are all whole ones have no code for a rest", "[s
   CHECK(3 * length(64, 2) < 2 * length(64, 3));
   CHECK(3 * length(64, 2) < 4 * length(64, 1));
 }
+
+TEST_CASE("matrices that products sweep over lie on pages that are chosen, and a table's rows on any", "[runtime]") {
+  need_llvm();
+  if (CORTEX_ADDRESS_SANITIZER) skip("AddressSanitizer is to see each block by itself");
+  runtime::HugePages& pages = runtime::HugePages::of_process();
+  auto model = compile_here(tree_fc(256), Schedule::standard().tabulate_nothing());
+  std::byte* const any = pages.take(65536);
+  const std::size_t before = pages.count();
+  model.bind("Emb", uniform(100 * 256, 1, 1));
+  CHECK(pages.count() == before);
+  model.bind("Wl", uniform(256 * 256, 1, 2)).bind("Wr", uniform(256 * 256, 1, 3));
+  CHECK(pages.count() == before + 1);
+  pages.give_back(any, 65536);
+}
