@@ -180,9 +180,10 @@ TEST_CASE("states of two parts of a batch do not meet; of one part, of two batch
   const Small p;
   const ir::Buffer c = buffer("c", {dims::node, p.H}, ir::Role::state);
   const ir::Expr b = var("b_idx"), other = var("b_idx");
-  const auto nest = [&](const ir::Expr& part, const ir::Buffer& from, const ir::Buffer& to) {
+  const auto nest = [&](const ir::Expr& part, const ir::Buffer& from, const ir::Buffer& to, bool of_children = false) {
     const ir::Expr n = var("n_idx"), node = var("node"), i = var("i");
-    const ir::Stmt element = loop(i, p.H, store(to, {node, i}, load(from, {node, i})));
+    const ir::Expr row = of_children ? ir::call(ir::UfKind::child, "left", {node}, 0) : node;
+    const ir::Stmt element = loop(i, p.H, store(to, {node, i}, load(from, {row, i})));
     return *schedule::parse_nest(
         ir::For::make(n, dims::batch, ir::call(ir::UfKind::part_length, "part_sizes", {part}), ir::ForKind::serial,
                       ir::LetStmt::make(node, ir::call(ir::UfKind::part_node, "parts", {part, n}), element)));
@@ -205,13 +206,7 @@ TEST_CASE("states of two parts of a batch do not meet; of one part, of two batch
   CHECK(depends(first, first + 1, p.a));
 
   // Rows of the one may be the other's children, or any that it names in another way.
-  const ir::Expr n = var("n_idx"), node = var("node"), i = var("i");
-  const ir::Expr child = ir::call(ir::UfKind::child, "left", {node}, 0);
-  const ir::Stmt reads = loop(i, p.H, store(p.h, {node, i}, load(c, {child, i})));
-  const schedule::Nest of_children = *schedule::parse_nest(
-      ir::For::make(n, dims::batch, ir::call(ir::UfKind::part_length, "part_sizes", {first + 1}), ir::ForKind::serial,
-                    ir::LetStmt::make(node, ir::call(ir::UfKind::part_node, "parts", {first + 1, n}), reads)));
-  CHECK(dependence(nest(first, p.b, c), of_children) == schedule::Dependence::whole);
+  CHECK(dependence(nest(first, p.b, c), nest(first + 1, c, p.h, true)) == schedule::Dependence::whole);
 }
 
 TEST_CASE("one nest has nothing to be fused with", "[pass]") {

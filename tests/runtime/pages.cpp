@@ -180,19 +180,17 @@ TEST_CASE("what is read again and again lies on pages that were chosen, and anyt
           "[runtime]") {
   HugePages pages;
   constexpr std::size_t some = huge_page / 4;
-  std::byte* const any = pages.take(some);
-  std::byte* const read_again = pages.take(some, true);
-  CHECK(pages.count() == 2);
-  std::byte* const more[] = {pages.take(some, true), pages.take(some, true), pages.take(some, true)};
-  CHECK(pages.count() == 2);
-  std::byte* const rest[] = {pages.take(some), pages.take(some), pages.take(some)};
-  CHECK(pages.count() == 2);
-  std::byte* const others[] = {pages.take(some, true)};
-  CHECK(pages.count() == 3);
-  pages.give_back(any, some), pages.give_back(read_again, some);
-  for (std::byte* at : more) pages.give_back(at, some);
-  for (std::byte* at : rest) pages.give_back(at, some);
-  for (std::byte* at : others) pages.give_back(at, some);
+  std::vector<std::byte*> held;
+  const auto pages_with = [&](int more, bool chosen) {
+    for (int i = 0; i < more; ++i) held.push_back(pages.take(some, chosen));
+    return pages.count();
+  };
+  CHECK(pages_with(1, false) == 1);
+  CHECK(pages_with(1, true) == 2);
+  CHECK(pages_with(3, true) == 2);
+  CHECK(pages_with(3, false) == 2);
+  CHECK(pages_with(1, true) == 3);
+  for (std::byte* at : held) pages.give_back(at, some);
   CHECK(pages.count() == 0);
 }
 
