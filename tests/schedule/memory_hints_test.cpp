@@ -1,4 +1,4 @@
-// What tiles ask for before they want it: weights that stream through them, and rows that other workers have written.
+// What tiles ask for before they want it: weights that stream through them, and the rows along which they go.
 #include <catch2/catch.hpp>
 
 #include "support/golden.hpp"
@@ -32,7 +32,7 @@ std::vector<int> prefetches_in_contractions(const ir::Stmt& body) {
 
 }  // namespace
 
-TEST_CASE("tiles ask for streaming weights two kilobytes ahead, and for rows of others before the first panel",
+TEST_CASE("tiles ask for streaming weights two kilobytes ahead, and at the end of a row's line for the next one",
           "[schedule][golden]") {
   check_golden("schedule/memory_hints/two_workers.ilir",
                text_after("prefetch_rows", tree_fc(64).graph(),
@@ -55,6 +55,25 @@ TEST_CASE("weights are asked for where a tile has several rows and the loop arou
   const ir::Stmt tiled = program_after("tile_nests", tree_gru(64).graph(), standard, wide).body;
   CHECK(schedule::prefetch_weights(tiled, 32, first_cache).same_as(tiled));  // half a line a load
   CHECK(schedule::prefetch_weights(tiled, 64, 1 << 20).same_as(tiled));      // all weights stay
+}
+
+TEST_CASE("lines of rows are asked for where workers share a call and rows are longer than a line", "[schedule]") {
+  const auto two = standard.workers(2).tile_rows(2).tile_vectors(1);
+  const auto tiled = [&](int extent) { return program_after("tile_nests", tree_gru(extent).graph(), two, wide).body; };
+  std::string asks;  // of each contraction, for how many rows
+  ir::visit_with(schedule::prefetch_rows(tiled(64)), [&](const ir::For& loop) {
+    const auto* ask = schedule::stmts_of(loop.body)[0].as<ir::If>();
+    if (loop.dim.kind() != DimKind::dense || !ask) return;
+    const auto turn = ir::binary(ir::BinaryOp::eq, loop.var % 16, ir::imm(0));
+    CHECK(ir::equal(ask->condition, turn));
+    asks += std::to_string(schedule::stmts_of(ask->then_body).size()) + " ";
+  });
+  CHECK(asks == "1 2 1 2 ");  // gates of the children's sum, then candidates: tiles of one row and of two
+  const auto short_rows = tiled(16);
+  CHECK(schedule::prefetch_rows(short_rows).same_as(short_rows));
+  const auto alone = standard.workers(1).tile_rows(2).tile_vectors(1);
+  CHECK(count(text_after("vectorize", tree_gru(64).graph(), alone, wide), "prefetch s[") == 0);
+  CHECK(count(text_after("vectorize", tree_gru(64).graph(), two, wide), "prefetch s[") > 0);
 }
 
 TEST_CASE("prefetches change no result, whatever they ask for", "[schedule][equality]") {

@@ -436,6 +436,34 @@ TEST_CASE("tiles have the rows, vectors and gates that a schedule asks for", "[s
   CHECK(count(tiled(standard.tile_gates(1)), "d_batch") > count(tiled(standard), "d_batch"));
 }
 
+TEST_CASE("a fold over children has several vectors at once, as registers hold, but of functions", "[schedule]") {
+  const auto vectors = [](auto of_child, const Target& target, int extent) {  // of two folds in one nest
+    Dim H{"hidden", extent};
+    Model<Word> m("folds", tree);
+    auto U = m.input<float>("U", H, H), Q = m.input<float>("Q", H, H);
+    auto h = m.placeholder<float>("h", H);
+    const auto fold = [&](auto value) {
+      return [=](auto n, auto i) { return sum(kids(n), [&](auto k) { return value(h(k, i)); }); };
+    };
+    auto s = m.compute("s", H, fold(of_child)), q = m.compute("q", H, fold([](auto x) { return x * x; }));
+    auto body = m.compute("body", H, [&](auto n, auto i) {
+      return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j); }) +
+                  sum(H, [&](auto j) { return Q(i, j) * q(n, j); }));
+    });
+    const auto program = m.recursion_op(h, body);
+    std::size_t most = 0;
+    ir::visit_with(program_after("tile_nests", program.graph(), standard, target).body, [&](const ir::For& loop) {
+      if (loop.dim.kind() == DimKind::child) most = std::max(most, schedule::stmts_of(loop.body).size());
+    });
+    return most;
+  };
+  const auto itself = [](auto x) { return x + 1; };
+  CHECK(vectors(itself, machine(64, 32), 128) == 8);
+  CHECK(vectors(itself, machine(64, 32), 48) == 3);   // all there are
+  CHECK(vectors(itself, machine(32, 16), 128) == 4);  // sixteen registers do not hold more of two sums
+  CHECK(vectors([](auto x) { return tanh(x); }, machine(64, 32), 128) == 1);
+}
+
 TEST_CASE("workers whose slices differ by type do not read each other's without a barrier", "[schedule][equality]") {
   const Dim H("hidden", 8);
   const ir::Buffer x = buffer("x", {dims::node, H}), y = buffer("y", {dims::node, H}, ir::Role::state, DType::f64);

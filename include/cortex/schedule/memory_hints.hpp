@@ -1,8 +1,8 @@
 // Asks for memory before a tile wants it.
 //
 //   for o:                                                for o:
-//     for j: a += W_packed[o * 16 + lane,j] * h[c,j]  ->    if o == 0: for l: prefetch h[c,l * 16]
-//                                                           for j: {prefetch W_packed[o * 16 + lane,j + 16]; a += ..}
+//     for j: a += W_packed[o * 16 + lane,j] * h[c,j]  ->    for j: {prefetch W_packed[o * 16 + lane,j + 16]
+//                                                                   if j % 16 == 0: prefetch h[c,j + 16]; a += ..}
 //
 // Runs when nests are tiled. None of it changes a result.
 #pragma once
@@ -37,8 +37,8 @@ inline void add_once(Vector<ir::Expr>& all, const ir::Expr& e) {
 using Position = Vector<ir::Expr>;
 
 /// What iterations of a contraction read: of packed f32 weights that the loop around passes over once, since what it
-/// reads again and again is in the first-level cache by itself; and of states, or by choice of a state or something
-/// else.
+/// reads again and again is in the first-level cache by itself; and the rows along which it goes, of anything else, or
+/// by choice of such a row.
 struct Operands {
   Vector<ir::Expr> weights, rows;
   int sums = 0;
@@ -51,8 +51,8 @@ struct Operands {
         [&](const ir::Let& let) { inside.push_back(let.var); });
     const auto is_row = [&](const ir::Expr& e) {
       const auto* load = e.as<ir::Load>();
-      return load && load->buffer->role == ir::Role::state && load->buffer->scope == ir::Scope::shared &&
-             ir::uses(load->indices.back(), loop.var) && !ir::uses_any(e, inside);
+      return load && load->buffer->scope != ir::Scope::local && !load->buffer->packed_from && !load->indices.empty() &&
+             load->indices.back().same_as(loop.var) && !ir::uses_any(e, inside);
     };
     ir::visit_with(
         loop.body, [&](const ir::Prefetch&) { return false; }, [&](const ir::Store&) { ++sums; },
@@ -117,23 +117,24 @@ inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes, double 
       });
 }
 
-/// Asks for the rows that other workers have written a part of, whole and at once, before a tile walks along them,
-/// where it would wait for one line after the other. For programs that workers share.
+/// Asks for the next line of the rows along which a tile goes, whenever it has come to the end of one: for programs
+/// that workers share. A line that another worker has written takes some hundred nanoseconds, in which a tile does
+/// about a line's multiply-adds. To ask for whole rows before the tile begins is later, since no more lines are on
+/// their way at once than a core has room to wait for, and they push each other out of the first-level cache if they
+/// are long.
 inline ir::Stmt prefetch_rows(const ir::Stmt& body) {
   return detail::map_contractions(
-      body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position& around) -> ir::Stmt {
+      body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position&) -> ir::Stmt {
         const auto extent = ir::as_int(loop.extent);
-        if (operands.weights.empty() || operands.rows.empty() || !extent) return {};
-        Vector<ir::Stmt> prefetches;
+        if (operands.rows.empty() || operands.weights.empty() || !extent) return {};
         const int step = cache_line / int(size_of(operands.rows[0].dtype()));
-        const ir::Expr line = ir::Var::make("line");
+        if (*extent <= step) return {};
+        Vector<ir::Stmt> prefetches;
         for (const ir::Expr& row : operands.rows)
-          prefetches.push_back(ir::Prefetch::make(ir::substitute(row, {{loop.var.get(), line * step}})));
-        const ir::Stmt all = ir::For::make(line, loop.dim, ir::imm(ceil_div(*extent, step)), ir::ForKind::serial,
-                                           ir::Block::make(prefetches));
-        const ir::Expr workers = ir::num_workers(), first = ir::binary(ir::BinaryOp::eq, around[0], ir::imm(0)),
-                       shared = ir::binary(ir::BinaryOp::lt, ir::imm(1), workers);
-        return ir::Block::make({ir::If::make(ir::both(first, shared), all), ir::handle_of(loop)});
+          prefetches.push_back(ir::Prefetch::make(ir::substitute(row, {{loop.var.get(), loop.var + step}})));
+        const ir::Expr at_line = ir::binary(ir::BinaryOp::eq, loop.var % step, ir::imm(0));
+        const ir::Stmt ask = ir::If::make(at_line, ir::Block::make(prefetches));
+        return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make({ask, loop.body}), loop.piece);
       });
 }
 

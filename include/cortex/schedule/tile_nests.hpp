@@ -354,8 +354,8 @@ class NestTiler {
       if (tail) stmts.push_back(tile(ir::imm(extent - tail), tail, rows, 1));
       return ir::Block::make(stmts);
     };
-    const int most = operands_ ? ir::TileProduct::most_panels : shape_.vectors(rows);
-    const int vectors = contracts_ ? std::clamp(extent / lanes_, 1, most) : 1;
+    const int most = operands_ ? ir::TileProduct::most_panels : vectors_at_once(rows);
+    const int vectors = std::clamp(extent / lanes_, 1, most);
     if (loop.kind != ir::ForKind::parallel)
       return split_panels(ir::imm(0), ir::imm(extent / lanes_), vectors, tiles, rest_from(extent / lanes_ * lanes_));
     const ir::Expr worker = ir::worker(), workers = ir::num_workers();
@@ -366,6 +366,22 @@ class NestTiler {
     const ir::Expr begin = worker * blocks / workers, end = (worker + 1) * blocks / workers;
     return split_panels(begin * (unit / lanes_), (end - begin) * (unit / lanes_), vectors, tiles, last,
                         unit / lanes_ * common_divisor(blocks));
+  }
+
+  /// How many vectors of outputs of `rows` rows a nest computes side by side at most. A fold over children has several,
+  /// since where a child's row lies is then found once for all of them; functions of what it folds would take longer
+  /// than that, and their code be there as often.
+  int vectors_at_once(int rows) const {
+    if (contracts_) return shape_.vectors(rows);
+    bool folds = false, functions = false;
+    int sums = 0;
+    ir::visit_with(
+        nest_.inner, [&](const ir::For& loop) { folds |= loop.dim.kind() == DimKind::child; },
+        [&](const ir::Unary& unary) { functions |= is_transcendental(unary.op); }, [&](const ir::Alloc&) { ++sums; });
+    if (!folds || functions) return 1;
+    int vectors = shape_.most_vectors;
+    while (vectors > 1 && vectors * sums > shape_.budget) vectors /= 2;
+    return vectors;
   }
 
   /// Between how many outputs the slices of workers are cut.
@@ -388,7 +404,7 @@ class NestTiler {
     const int piece = int(loop.piece), panels = piece / lanes_, tail = piece % lanes_;
     const ir::Expr p = ir::Var::make("piece"), first = p * piece;
     const auto tiles = [&](const ir::Expr& panel, int v) { return tile(first + panel * lanes_, lanes_, rows, v); };
-    const int vectors = contracts_ ? shape_.vectors(rows) : 1;
+    const int vectors = vectors_at_once(rows);
     const ir::Stmt last = tail ? tile(first + panels * lanes_, tail, rows, 1) : ir::nothing();
     const ir::Stmt body = split_panels(ir::imm(0), ir::imm(panels), vectors, tiles, last);
     return ir::For::make(p, loop.dim, ir::imm(loop.dim.extent() / piece), ir::ForKind::parallel, body);
