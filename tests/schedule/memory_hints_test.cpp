@@ -32,7 +32,7 @@ std::vector<int> prefetches_in_contractions(const ir::Stmt& body) {
 
 }  // namespace
 
-TEST_CASE("tiles ask for streaming weights two kilobytes ahead, and at the end of a row's line for the next one",
+TEST_CASE("tiles ask for streaming weights two kilobytes ahead, and at each line of a row for the next one",
           "[schedule][golden]") {
   check_golden("schedule/memory_hints/two_workers.ilir",
                text_after("prefetch_rows", tree_fc(64).graph(),

@@ -117,17 +117,17 @@ inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes, double 
       });
 }
 
-/// Asks for the next line of the rows along which a tile goes, whenever it has come to the end of one: for programs
-/// that workers share. A line that another worker has written takes some hundred nanoseconds, in which a tile does
-/// about a line's multiply-adds. To ask for whole rows before the tile begins is later, since no more lines are on
-/// their way at once than a core has room to wait for, and they push each other out of the first-level cache if they
-/// are long.
+/// Where a tile begins a line of the rows along which it goes, asks for the next one: for programs that workers share.
+/// A line that another worker has written takes some hundred nanoseconds, in which a tile does about a line's
+/// multiply-adds. To ask for whole rows before the tile begins is later, since a core has room for few lines on their
+/// way, and long rows push each other out of the first-level cache.
 inline ir::Stmt prefetch_rows(const ir::Stmt& body) {
   return detail::map_contractions(
       body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position&) -> ir::Stmt {
         const auto extent = ir::as_int(loop.extent);
         if (operands.rows.empty() || operands.weights.empty() || !extent) return {};
-        const int step = cache_line / int(size_of(operands.rows[0].dtype()));
+        int step = cache_line;  // steps to a line's end, of the row whose elements are largest
+        for (const ir::Expr& row : operands.rows) step = std::min(step, cache_line / int(size_of(row.dtype())));
         if (*extent <= step) return {};
         Vector<ir::Stmt> prefetches;
         for (const ir::Expr& row : operands.rows)
