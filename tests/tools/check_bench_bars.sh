@@ -103,6 +103,12 @@ expect 0 "elsewhere.json: A machine, 2026-01-02; another machine than the bars w
 sed -i 's/100/180/' "$work/elsewhere.about.json"
 expect 0 "elsewhere.json: A machine, 2026-01-02." "$work/elsewhere.json"
 
+# Threads that had no core each while rates were measured make the floor too high.
+sed -i 's/"gflops": \[180\]/"threads": [1, 2], "gflops": [180, 206]/' "$work/elsewhere.about.json"
+expect 0 "2026-01-02; 2 threads 1.14 times the GFLOP/s of one: void against the floor." "$work/elsewhere.json"
+sed -i 's/206/310/' "$work/elsewhere.about.json"
+expect 0 "elsewhere.json: A machine, 2026-01-02." "$work/elsewhere.json"
+
 # Between the marks of a file, and nothing else of it.
 printf 'before\n<!-- bench/bars: begin -->\nold\n<!-- bench/bars: end -->\nafter\n' >"$work/bars.md"
 python3 "$program" "$work/met.json" --out "$work/bars.md" 2>"$work/err" || { cat "$work/err"; failed=1; }
