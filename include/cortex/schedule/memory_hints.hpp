@@ -12,7 +12,6 @@
 
 #include "cortex/base/function_ref.hpp"
 #include "cortex/base/memory.hpp"
-#include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -70,10 +69,8 @@ struct Operands {
   }
 };
 
-/// `body` with `change(contraction, operands, position of the loop around)` in place of each contraction of which that
-/// makes something.
-inline ir::Stmt map_contractions(const ir::Stmt& body,
-                                 FunctionRef<ir::Stmt(const ir::For&, const Operands&, const Position&)> change) {
+/// `body` with `change(contraction, operands)` in place of each contraction of which that makes something.
+inline ir::Stmt map_contractions(const ir::Stmt& body, FunctionRef<ir::Stmt(const ir::For&, const Operands&)> change) {
   Position around;
   return ir::mutate_with(
       body,
@@ -87,7 +84,7 @@ inline ir::Stmt map_contractions(const ir::Stmt& body,
       [&](auto& self, const ir::For& loop) -> ir::Stmt {
         if (loop.loop == ir::ForKind::vectorized) return self.children(loop);
         if (is_contraction(loop))
-          if (const ir::Stmt changed = change(loop, Operands(loop, around), around)) return changed;
+          if (const ir::Stmt changed = change(loop, Operands(loop, around))) return changed;
         const Position before = std::exchange(around, Position{loop.var});
         const ir::Stmt inner = self.children(loop);
         around = before;
@@ -104,17 +101,16 @@ inline ir::Stmt map_contractions(const ir::Stmt& body,
 inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes, double first_cache) {
   constexpr int ahead_bytes = 2048;  // of all that a tile reads: nearer they come late, and farther they may be gone
   if (vector_bytes != cache_line || detail::packed_bytes(body) <= first_cache / 2) return body;
-  return detail::map_contractions(
-      body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position&) -> ir::Stmt {
-        const int count = int(operands.weights.size());
-        if (count == 0 || operands.sums <= count) return {};
-        const int ahead = std::max(1, ahead_bytes / cache_line / count);
-        Vector<ir::Stmt> stmts;
-        for (const ir::Expr& weight : operands.weights)
-          stmts.push_back(ir::Prefetch::make(ir::substitute(weight, {{loop.var.get(), loop.var + ahead}})));
-        stmts.push_back(loop.body);
-        return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make(stmts), loop.piece);
-      });
+  return detail::map_contractions(body, [&](const ir::For& loop, const detail::Operands& operands) -> ir::Stmt {
+    const int count = int(operands.weights.size());
+    if (count == 0 || operands.sums <= count) return {};
+    const int ahead = std::max(1, ahead_bytes / cache_line / count);
+    Vector<ir::Stmt> stmts;
+    for (const ir::Expr& weight : operands.weights)
+      stmts.push_back(ir::Prefetch::make(ir::substitute(weight, {{loop.var.get(), loop.var + ahead}})));
+    stmts.push_back(loop.body);
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make(stmts), loop.piece);
+  });
 }
 
 /// Where a tile begins a line of the rows along which it goes, asks for the next one: for programs that workers share.
@@ -122,20 +118,19 @@ inline ir::Stmt prefetch_weights(const ir::Stmt& body, int vector_bytes, double 
 /// multiply-adds. To ask for whole rows before the tile begins is later, since a core has room for few lines on their
 /// way, and long rows push each other out of the first-level cache.
 inline ir::Stmt prefetch_rows(const ir::Stmt& body) {
-  return detail::map_contractions(
-      body, [&](const ir::For& loop, const detail::Operands& operands, const detail::Position&) -> ir::Stmt {
-        const auto extent = ir::as_int(loop.extent);
-        if (operands.rows.empty() || operands.weights.empty() || !extent) return {};
-        int step = cache_line;  // steps to a line's end, of the row whose elements are largest
-        for (const ir::Expr& row : operands.rows) step = std::min(step, cache_line / int(size_of(row.dtype())));
-        if (*extent <= step) return {};
-        Vector<ir::Stmt> prefetches;
-        for (const ir::Expr& row : operands.rows)
-          prefetches.push_back(ir::Prefetch::make(ir::substitute(row, {{loop.var.get(), loop.var + step}})));
-        const ir::Expr at_line = ir::binary(ir::BinaryOp::eq, loop.var % step, ir::imm(0));
-        const ir::Stmt ask = ir::If::make(at_line, ir::Block::make(prefetches));
-        return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make({ask, loop.body}), loop.piece);
-      });
+  return detail::map_contractions(body, [&](const ir::For& loop, const detail::Operands& operands) -> ir::Stmt {
+    const auto extent = ir::as_int(loop.extent);
+    if (operands.weights.empty() || operands.rows.empty() || !extent) return {};
+    int step = cache_line;  // steps to a line's end, of the row whose elements are largest
+    for (const ir::Expr& row : operands.rows) step = std::min(step, cache_line / int(size_of(row.dtype())));
+    if (*extent <= step) return {};
+    Vector<ir::Stmt> prefetches;
+    for (const ir::Expr& row : operands.rows)
+      prefetches.push_back(ir::Prefetch::make(ir::substitute(row, {{loop.var.get(), loop.var + step}})));
+    const ir::Expr at_line = ir::binary(ir::BinaryOp::eq, loop.var % step, ir::imm(0));
+    const ir::Stmt ask = ir::If::make(at_line, ir::Block::make(prefetches));
+    return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, ir::Block::make({ask, loop.body}), loop.piece);
+  });
 }
 
 }  // namespace cortex::schedule
