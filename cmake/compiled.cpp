@@ -39,6 +39,8 @@ Vector<ir::WorkItem> work_of(const ra::Graph& graph, const Schedule& schedule, c
 
 Target host_target() { return this_machine(); }
 
+void write_code(const Executable& executable, const std::string& path, ThisAbi) { write_code_of(executable, path); }
+
 std::string text_of(const Executable& executable, std::string_view form, ThisAbi) {
   return text_of_form(executable, form);
 }

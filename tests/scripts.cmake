@@ -60,6 +60,10 @@ if(CORTEX_TEST_PART STREQUAL full)
   script_test(packaging/abi 120 packaging
               bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check_abi.sh ${flags} $<TARGET_FILE:cortex_compiled> ${work}/abi)
 
+  script_test(packaging/linked-code 300 packaging
+              bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check_linked_code.sh ${flags} $<TARGET_FILE:cortex_compiled>
+              ${work}/linked_code)
+
   script_test(packaging/fast-math 120 packaging
               bash ${CMAKE_CURRENT_SOURCE_DIR}/packaging/check_fast_math.sh ${flags} ${work}/fast_math)
 

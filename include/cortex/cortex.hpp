@@ -7,6 +7,7 @@
 #include "cortex/base/target.hpp"
 #include "cortex/dsl/model.hpp"
 #include "cortex/jit/code_cache.hpp"
+#include "cortex/jit/linked_code.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/runtime/functor.hpp"
 #include "cortex/structure/accessors.hpp"

@@ -53,6 +53,7 @@ TEST_CASE("the cost model takes this machine's caches for code that runs here", 
   const schedule::CacheSizes here = runtime::cache_sizes();
   Target target;
   CHECK(runtime::machine_model(target).levels[1].bytes == here.second);
+  CHECK(runtime::machine_model(Target::x86_64(2)).levels[1].bytes == schedule::CacheSizes{}.second);  // wherever it is
   CHECK(runtime::machine_model(Target::interpreter()).levels[1].bytes == schedule::CacheSizes{}.second);
   CHECK(here.first > 0);
   CHECK(here.second >= here.first);

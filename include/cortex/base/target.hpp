@@ -1,8 +1,12 @@
 // The machine that a model is compiled for, as far as the compiler's choices depend on it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "cortex/base/error.hpp"
 
 namespace cortex {
 
@@ -39,6 +43,24 @@ struct Gpu {
 /// A compute capability of a GPU as NVIDIA writes it: "9.0" of 90.
 inline std::string capability_text(int sm) { return std::to_string(sm / 10) + "." + std::to_string(sm % 10); }
 
+/// A level of x86-64, as its psABI defines it: CPUs that have at least these features.
+struct CpuLevel {
+  std::string_view name, features;  // as LLVM writes them
+  int vector_bytes, vector_registers;
+};
+inline constexpr std::array<CpuLevel, 3> cpu_levels = {
+    {{"x86-64-v2", "+sse4.2,+popcnt,+cx16", 16, 16},
+     {"x86-64-v3", "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe", 32, 16},
+     {"x86-64-v4", "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl", 64,
+      32}}};
+
+/// The level of that name; null where it is none.
+inline const CpuLevel* cpu_level(std::string_view name) {
+  for (const CpuLevel& level : cpu_levels)
+    if (level.name == name) return &level;
+  return nullptr;
+}
+
 /// A compilation target. `vector_bytes` is the width of a vector register to use and `vector_registers` how many
 /// there are: register tiles are shaped by them.
 struct Target {
@@ -51,8 +73,31 @@ struct Target {
   Gpu gpu{};                 // of Backend::cuda
   std::string triple;  // LLVM's name of the machine; empty: the host's. Code for others can be looked at, and not run
 
+  /// The level of CPUs that it stands for; null where it stands for less, or for one CPU.
+  const CpuLevel* level() const {
+    const CpuLevel* named = backend == Backend::llvm && triple.empty() ? cpu_level(cpu) : nullptr;
+    return named && named->features == features ? named : nullptr;
+  }
+
   /// The ILIR interpreter as target: every structure and model runs, in double, without LLVM.
   static Target interpreter() { return Target{Backend::interpreter, {}, {}, 16, 16, false, {}, {}}; }
+  /// Every CPU of x86-64's level 2 (since 2008), 3 (AVX2; 2013) or 4 (AVX-512), and not only the one that compiles: for
+  /// `Functor::write_code`, and for results that are the same bits on all of them. Throws `Error{invalid_argument}` for
+  /// another number.
+  static Target x86_64(int level) {
+    const CpuLevel* found = cpu_level("x86-64-v" + std::to_string(level));
+    if (!found)
+      throw Error(Code::invalid_argument,
+                  "Target::x86_64: there is no level " + std::to_string(level) + " to compile for; give 2, 3 or 4");
+    return {Backend::llvm,
+            std::string(found->name),
+            std::string(found->features),
+            found->vector_bytes,
+            found->vector_registers,
+            false,
+            {},
+            {}};
+  }
   /// A GPU: a vector is what the threads of a warp read side by side.
   static Target cuda(const Gpu& gpu = {}) { return Target{Backend::cuda, {}, {}, 128, 30, false, gpu, {}}; }
 };

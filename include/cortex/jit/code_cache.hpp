@@ -32,6 +32,14 @@ struct Fingerprint {
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
 
+/// Its 32 digits.
+inline std::string to_string(const Fingerprint& print) {
+  std::string digits;
+  for (const std::uint64_t half : {print.a, print.b})
+    for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[half >> shift & 15];
+  return digits;
+}
+
 inline Fingerprint fingerprint(std::string_view text) {
   const auto mixed = [](std::uint64_t x, std::uint64_t by) {
     x = (x ^ (x >> 32)) * by;
@@ -119,12 +127,7 @@ class CodeCache {
     throw Error(Code::invalid_argument, "compiled code cannot be kept in '" + directory_ + "': it " + why);
   }
 
-  std::string path_of(const Fingerprint& key) const {
-    std::string name = directory_ + "/";
-    for (const std::uint64_t half : {key.a, key.b})
-      for (int shift = 60; shift >= 0; shift -= 4) name += "0123456789abcdef"[half >> shift & 15];
-    return name + std::string(ending);
-  }
+  std::string path_of(const Fingerprint& key) const { return directory_ + "/" + to_string(key) + std::string(ending); }
 
   /// How many bytes this process may write to a file (`ulimit -f`): for more the system would end it.
   static std::uint64_t largest_file() {

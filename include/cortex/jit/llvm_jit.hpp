@@ -356,15 +356,8 @@ inline void require_runnable(const Target& target) {
     }
   };
   require(target.features);
-  static constexpr std::pair<std::string_view, std::string_view> levels[] = {
-      {"", ""},
-      {"generic", ""},
-      {"x86-64", ""},
-      {"x86-64-v2", "+sse4.2,+popcnt,+cx16"},
-      {"x86-64-v3", "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"},
-      {"x86-64-v4", "+avx2,+bmi2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"}};
-  for (const auto& [level, features] : levels)
-    if (target.cpu == level) return require(features);
+  if (target.cpu.empty() || target.cpu == "generic" || target.cpu == "x86-64") return;
+  if (const CpuLevel* level = cpu_level(target.cpu)) return require(level->features);
   const std::string host = llvm::taken(LLVMGetHostCPUName());
   if (target.cpu != host)
     throw Error(Code::unavailable, "code for the CPU '" + target.cpu + "' may need what this one, '" + host +
@@ -405,6 +398,12 @@ inline Compiled compile_llvm(const std::string& text, const std::string& symbol,
   Compiled compiled = linked(true);
   if (!compiled.kernel) compiled = linked(false);
   return compiled;
+}
+
+/// The machine code that `text` becomes, as an object file.
+inline std::string to_object(const std::string& text, const Target& target, const LlvmOptions& options = {}) {
+  detail::demand_memory(detail::memory_to_compile(text.size()));
+  return detail::compile_part(text, target, options, CodeCache(""), false).object;
 }
 
 /// The machine code that `text` becomes, as assembly.

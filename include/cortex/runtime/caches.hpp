@@ -44,9 +44,11 @@ inline schedule::CacheSizes cache_sizes(const std::string& system = system_cpus)
   return sizes;
 }
 
-/// What the cost model takes a target for: its vectors, and, where it is this machine, the caches here.
+/// What the cost model takes a target for: its vectors, and, where it is this machine, the caches here. Code for a
+/// level of CPUs is the same wherever it is compiled.
 inline schedule::MachineModel machine_model(const Target& target) {
-  return schedule::nominal_machine(target, target.backend == Backend::llvm ? cache_sizes() : schedule::CacheSizes{});
+  const bool here = target.backend == Backend::llvm && !target.level();
+  return schedule::nominal_machine(target, here ? cache_sizes() : schedule::CacheSizes{});
 }
 
 }  // namespace cortex::runtime

@@ -54,6 +54,9 @@ Vector<ir::WorkItem> work_of(const ra::Graph& graph, const Schedule& schedule, c
 /// The machine that the program runs on, with its widest vectors. Without LLVM in the build: `unavailable`.
 Target host_target();
 
+/// Writes the model's machine code to an object file.
+void write_code(const Executable& executable, const std::string& path, ThisAbi = {});
+
 /// A stage of the model as text: 'ra', 'ilir', 'scheduled', 'tiled' or 'llvm'.
 std::string text_of(const Executable& executable, std::string_view form, ThisAbi = {});
 
@@ -70,6 +73,10 @@ inline Vector<ir::WorkItem> work_of(const ra::Graph& graph, const Schedule& sche
 }
 
 inline Target host_target() { return this_machine(); }
+
+inline void write_code(const Executable& executable, const std::string& path, ThisAbi = {}) {
+  write_code_of(executable, path);
+}
 
 inline std::string text_of(const Executable& executable, std::string_view form, ThisAbi = {}) {
   return text_of_form(executable, form);

@@ -8,6 +8,8 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/base/config.hpp"
+#include "cortex/codegen/llvm_text.hpp"
+#include "cortex/jit/linked_code.hpp"
 #include "cortex/jit/matrix_unit.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/ra/check.hpp"
@@ -24,7 +26,7 @@
 #include "cortex/runtime/workers.hpp"
 #include "cortex/schedule/tile_products.hpp"
 #if CORTEX_LLVM
-#include "cortex/codegen/llvm_text.hpp"
+#include "cortex/base/replacement_file.hpp"
 #include "cortex/jit/llvm_jit.hpp"
 #endif
 
@@ -35,38 +37,62 @@ namespace detail {
 [[noreturn]] inline void no_llvm() {
   throw Error(Code::unavailable,
               "this build has no LLVM (CORTEX_LLVM=OFF; without CMake, -DCORTEX_LLVM=1, in every file of the program, "
-              "says that "
-              "there is one): compile for Target::interpreter(), or build with LLVM 19.1 to 22");
+              "says that there is one): compile for Target::interpreter(), for a Target::x86_64() whose code the "
+              "program is linked with (Functor::write_code), or build with LLVM 19.1 to 22");
 }
 
-/// Printed as LLVM IR and compiled to machine code.
-inline void compile_to_machine_code([[maybe_unused]] Executable& executable) {
-#if CORTEX_LLVM
-#if CORTEX_ADDRESS_SANITIZER
-  constexpr bool sanitize = true;
-#else
-  constexpr bool sanitize = false;
-#endif
-  std::int64_t start = now_ns();
+inline constexpr bool sanitizes = CORTEX_ADDRESS_SANITIZER;
+
+/// The model as LLVM IR, a function `symbol`.
+inline std::string llvm_text_of(const Executable& executable, std::string symbol) {
   codegen::LlvmTextOptions text;
-  text.symbol = "cortex_kernel";
+  text.symbol = std::move(symbol);
   text.vector_bytes = executable.target.vector_bytes;
-  text.sanitize_address = sanitize;
+  text.sanitize_address = sanitizes;
   const std::string& features = executable.target.features;
   text.converts_f16 = features.find("+f16c") != features.npos || features.find("+avx512f") != features.npos;
-  executable.llvm_text = codegen::llvm_text(executable.program, text);
+  return codegen::llvm_text(executable.program, text);
+}
+
+inline constexpr const char* usual_symbol = "cortex_kernel";
+
+/// Takes machine code that the program has for that text already; false where it has none. Throws `Error{unavailable}`
+/// where this CPU does not run it.
+inline bool take_linked_code(Executable& executable) {
+  const CpuLevel* level = executable.target.level();
+  if (!level) return false;
+  executable.kernel = jit::find_code(jit::name_of_code(executable.llvm_text, executable.target));
+  if (!executable.kernel) return false;
+  if (!jit::has_level(*level))
+    throw Error(Code::unavailable, "code for " + std::string(level->name) + " does not run on this machine");
+  executable.is_linked = true;
+  return true;
+}
+
+/// Printed as LLVM IR and compiled to machine code, unless the program has that already.
+inline void compile_to_machine_code(Executable& executable) {
+  std::int64_t start = now_ns();
+  executable.llvm_text = llvm_text_of(executable, usual_symbol);
   executable.times.codegen = since(start);
   start = now_ns();
-  jit::LlvmOptions options;
-  options.sanitize_address = sanitize;
-  jit::Compiled compiled =
-      jit::compile_llvm(executable.llvm_text, text.symbol, executable.target, options, on_all_cores);
-  executable.kernel = compiled.kernel;
-  executable.code = std::move(compiled.code);
-  executable.times.llvm = since(start);
+  if (!take_linked_code(executable)) {
+#if CORTEX_LLVM
+    jit::LlvmOptions options;
+    options.sanitize_address = sanitizes;
+    jit::Compiled compiled =
+        jit::compile_llvm(executable.llvm_text, usual_symbol, executable.target, options, on_all_cores);
+    executable.kernel = compiled.kernel;
+    executable.code = std::move(compiled.code);
 #else
-  no_llvm();
+    if (!executable.target.level()) no_llvm();
+    throw Error(Code::unavailable,
+                "this build has no LLVM, and the program no code of model '" + executable.graph.name + "' for " +
+                    executable.target.cpu +
+                    " under this schedule: write it where there is LLVM (Functor::write_code), of the same model, "
+                    "schedule and target, and link the program with it or give it to load_code");
 #endif
+  }
+  executable.times.llvm = since(start);
 }
 
 inline void check(const ra::Graph& graph, const Schedule& schedule) {
@@ -146,6 +172,29 @@ inline std::string text_of_form(const Executable& executable, std::string_view f
   if (form == "llvm") return executable.llvm_text;
   throw Error(Code::invalid_argument, "print: there is no form '" + std::string(form) +
                                           "' of a model; there are 'ra', 'ilir', 'scheduled', 'tiled' and 'llvm'");
+}
+
+/// What `Functor::write_code` does.
+inline void write_code_of([[maybe_unused]] const Executable& executable, [[maybe_unused]] const std::string& path) {
+  const Target& target = executable.target;
+  if (target.backend != Backend::llvm)
+    throw Error(Code::invalid_argument, "write_code: the model is interpreted, and has no machine code");
+  if (!target.level())
+    throw Error(
+        Code::invalid_argument,
+        "write_code: the model is compiled for this CPU, and may not run on another one: compile it for all of a "
+        "level, as in CompileOptions{}.on(Target::x86_64(3))");
+#if CORTEX_LLVM
+  const std::string name = jit::name_of_code(executable.llvm_text, target);
+  jit::LlvmOptions options;
+  options.sanitize_address = detail::sanitizes;
+  const std::string object = jit::to_object(detail::llvm_text_of(executable, name), target, options);
+  ReplacementFile file(path, Code::invalid_argument, "write_code: '" + path + "'");
+  file.write(object.data(), object.size());
+  file.commit();
+#else
+  detail::no_llvm();
+#endif
 }
 
 /// What `host_target` does.

@@ -113,6 +113,7 @@ struct Executable {
   ir::Program scheduled;           // the last one before register tiles write each nest out for each number of rows
   ir::Program tiled;               // the last one with functions of the structure in place of arrays
   std::string llvm_text;
+  bool is_linked = false;  // the kernel was compiled elsewhere, and the program is linked with it
   CompileTimes times;
 };
 

@@ -370,7 +370,7 @@ class Explainer {
     row("to scheduled loops", t.lower);
     const bool gpu = executable_.target.backend == Backend::cuda;
     row(gpu ? "to CUDA C++" : "to LLVM IR", t.codegen);
-    if (!gpu) row("to machine code", t.llvm);
+    if (!gpu) row(executable_.is_linked ? "to machine code that the program has" : "to machine code", t.llvm);
     return "compile time\n" + table.text();
   }
 

@@ -224,6 +224,13 @@ class Functor : public runtime::BindForms<Functor<Node, Set, First>> {
   /// `Error{invalid_argument}` for any other name. `explain` in `cortex/explain.hpp` says what they amount to.
   std::string print(std::string_view form) const { return runtime::text_of(executable(), form); }
 
+  /// Writes the machine code of a model that was compiled for a level of CPUs (`Target::x86_64`) to an object file. A
+  /// program that is linked with it (and exports its symbols, as with -rdynamic), or has loaded a shared library made
+  /// of it (`load_code`), compiles the same model, under the same schedule and for the same target, without LLVM and in
+  /// the time that its checks and passes take. Weights are not in it. Throws `Error{invalid_argument}` for a model of
+  /// another target, and a path that cannot be written; `unavailable` if the build has no LLVM.
+  void write_code(const std::string& path) const { runtime::write_code(executable(), path); }
+
  private:
   template <class Roots, class... ArenaIfAny>
   runtime::Lease lease(Roots& roots, const ArenaIfAny&... arena) const {

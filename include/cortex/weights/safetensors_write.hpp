@@ -1,17 +1,10 @@
 // Tensors written to a safetensors file.
 #pragma once
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -26,7 +19,7 @@
 
 #include "cortex/base/error.hpp"
 #include "cortex/base/multiples.hpp"
-#include "cortex/base/regular_file.hpp"
+#include "cortex/base/replacement_file.hpp"
 #include "cortex/base/usual_arithmetic.hpp"
 #include "cortex/weights/safetensors_header.hpp"
 #include "cortex/weights/tensor.hpp"
@@ -76,61 +69,6 @@ struct TensorToWrite {
 };
 
 namespace weights {
-
-/// A new file beside `path` that takes its place by `commit`, and is gone without; beside what `path` leads to, if it
-/// is a link. It may be read and written by whom the old one could be. Errors name `path`.
-class ReplacementFile {
- public:
-  explicit ReplacementFile(const std::filesystem::path& path, std::string source)
-      : path_(path), source_(std::move(source)) {
-    if (is_special_file(path.c_str())) refuse(source_, "is no regular file: it would be replaced by one");
-    std::error_code error;
-    if (std::filesystem::is_symlink(path, error)) {
-      path_ = std::filesystem::weakly_canonical(path, error);
-      if (error) fail(error.value());
-    }
-    for (int number = 0; file_ < 0 && number < 1000; ++number) {  // another program may be writing the same file
-      temporary_ = path_.string() + ".part" + std::to_string(number);
-      file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (file_ < 0 && errno != EEXIST) break;
-    }
-    if (file_ < 0) fail(errno);
-    struct stat old;
-    if (::stat(path_.c_str(), &old) == 0) ::fchmod(file_, old.st_mode & 07777);
-  }
-  ReplacementFile(const ReplacementFile&) = delete;
-  ReplacementFile& operator=(const ReplacementFile&) = delete;
-  ~ReplacementFile() {
-    if (file_ >= 0) ::close(file_);
-    if (!committed_) ::unlink(temporary_.c_str());
-  }
-
-  void write(const void* data, std::size_t count) {
-    for (const auto* at = static_cast<const char*>(data); count > 0;) {
-      const ssize_t written = ::write(file_, at, count);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(errno);
-      at += written, count -= std::size_t(written);
-    }
-  }
-
-  void commit() {
-    if (::fsync(file_) != 0) fail(errno);
-    if (::close(std::exchange(file_, -1)) != 0) fail(errno);
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
-    committed_ = true;
-  }
-
- private:
-  [[noreturn]] void fail(int error) const {
-    refuse(source_, std::string("cannot be written: ") + std::strerror(error));
-  }
-
-  std::filesystem::path path_;
-  std::string source_, temporary_;
-  int file_ = -1;
-  bool committed_ = false;
-};
 
 /// The elements of `tensor` as bytes of the file; `rounded` holds them where they are not those in memory.
 inline std::span<const std::byte> stored(const TensorToWrite& tensor, std::vector<std::uint16_t>& rounded) {
@@ -203,7 +141,7 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
     weights::refuse(source, "cannot be written: its header would be " + std::to_string(text.size()) +
                                 " bytes long; the format allows " + std::to_string(weights::longest_header));
 
-  weights::ReplacementFile file(path, source);
+  ReplacementFile file(path, Code::invalid_weights, source);
   const std::uint64_t length = text.size();
   file.write(&length, sizeof(length));
   file.write(text.data(), text.size());
