@@ -89,7 +89,7 @@ inline void compile_to_machine_code(Executable& executable) {
                 "this build has no LLVM, and the program no code of model '" + executable.graph.name + "' for " +
                     executable.target.cpu +
                     " under this schedule: write it where there is LLVM (Functor::write_code), of the same model, "
-                    "schedule and target, and link the program with it or give it to load_code");
+                    "schedule and target, and link the program with it and -rdynamic, or give it to load_code");
 #endif
   }
   executable.times.llvm = since(start);
