@@ -55,6 +55,21 @@ TEST_CASE("decisions that GPUs do not follow are refused", "[cuda]") {
   CHECK(refusal(standard) == "no error");
 }
 
+TEST_CASE("a choice that is none of those there are is refused", "[cuda]") {
+  const auto refused = [](const char* decision, auto change) {
+    Schedule schedule = Schedule::standard();
+    change(schedule);
+    const std::string words = "invalid_schedule: " + std::string(decision) + ": there is no choice of the number 77";
+    CHECK_THAT(error_of_call([&] { cuda::compile(tree_rnn_program(), schedule, Gpu::of(90)); }), Contains(words));
+    CHECK_THAT(
+        error_of_call([&] { compile(tree_rnn_program(), schedule, CompileOptions{}.on(Target::interpreter())); }),
+        Contains(words));
+  };
+  refused("share_subtrees", [](Schedule& s) { s.sharing = Sharing(77); });
+  refused("tabulate", [](Schedule& s) { s.tabulating = Tabulating(77); });
+  refused("alternate_sweeps", [](Schedule& s) { s.tiling.sweeps = Tiling::Sweeps(77); });
+}
+
 TEST_CASE("equal subtrees of a group are computed once where the schedule says so", "[cuda]") {
   const auto program = tree_rnn_program();
   const NamedNumbers weights = random_weights(program.graph(), 3);

@@ -467,6 +467,22 @@ TEST_CASE("the branches of a switch have names that are free, and its key is ask
   CHECK(asked == 1);
 }
 
+TEST_CASE("a case that no node's kind can have is refused") {
+  Words w;
+  const auto cases = [&](auto value) {
+    return refusal([&] {
+      w.m.switch_(
+          "cell", [](auto n) { return word(n); }, cortex::when(value, w.leaf), cortex::otherwise(w.leaf));
+    });
+  };
+  enum class Huge : unsigned long long { most = ~0ull };
+  CHECK_THAT(cases(~0ull), Contains("case 18446744073709551615 of a switch does not fit 32 bits"));
+  CHECK_THAT(cases(Huge::most), Contains("case 18446744073709551615 of a switch does not fit 32 bits"));
+  CHECK_THAT(cases(std::int64_t(1) << 40), Contains("case 1099511627776 does not fit 32 bits"));
+  CHECK_THAT(cases(0xffffffffu), Contains("case 4294967295 does not fit 32 bits"));
+  CHECK(cases(INT32_MIN) == "");
+}
+
 TEST_CASE("children are chosen by numbers that can be theirs") {
   Nodes t;
   const auto chosen = [&](auto&& k) {

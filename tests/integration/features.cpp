@@ -4,6 +4,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <list>
 #include <memory>
 #include <span>
@@ -391,6 +392,40 @@ TEST_CASE("a weight may be indexed by the position of the child", "[features]") 
   model.bind("U", u);
   const Node x{2, {}}, y{3, {}}, z{5, {}}, root{1, {&x, &y, &z}};
   CHECK(model(root)[0][19] == 1 + 2 + 2 * 3 + 3 * 5);
+}
+
+TEST_CASE("a fold reads the children beside its own, which the first and the last lack", "[features]") {
+  struct Node {
+    float value;
+    std::vector<const Node*> kids;
+  };
+  constexpr auto kids = cortex::children<&Node::kids>;
+  const Node a{0.2f, {}}, b{0.3f, {}}, c{0.7f, {}}, d{0.5f, {&a, &b, &c}}, e{0.1f, {&a}}, root{0.4f, {&d, &e, &b}};
+  const std::function<double(const Node&)> expected = [&](const Node& n) {
+    double result = double(n.value);
+    for (std::size_t k = 0; k < n.kids.size(); ++k) {
+      const double before = k ? expected(*n.kids[k - 1]) : 0;
+      const double behind = k + 2 < n.kids.size() ? expected(*n.kids[k + 2]) : 0;
+      result += expected(*n.kids[k]) * before + 0.25 * behind;
+    }
+    return result;
+  };
+  for (const Structure& structure : {cortex::dag, cortex::dag.with_max_children(4)}) {
+    Dim H("hidden", 20);
+    Model<Node> m("beside", structure);
+    auto h = m.placeholder<float>("h", H);
+    auto body = m.compute("body", H, [&](auto n, auto i) {
+      return cortex::field<&Node::value>(n) + sum(kids(n), [&](auto k, auto position) {
+               return h(k, i) * h(kids(n)[position - 1], i) + 0.25f * h(kids(n)[position + 2], i);
+             });
+    });
+    const auto program = m.recursion_op(h, body);
+    for (const Schedule& schedule : {Schedule(), Schedule::standard(), Schedule::standard().workers(2)})
+      for (const Target& target : {test::best_target(), Target::interpreter()}) {
+        const auto model = compile(program, schedule, CompileOptions{}.on(target));
+        CHECK(model(root)[0][19] == Approx(expected(root)).epsilon(1e-5));
+      }
+  }
 }
 
 namespace {

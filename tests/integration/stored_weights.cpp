@@ -377,6 +377,7 @@ TEST_CASE("a schedule that stores what is no input of f32, or as no such type, i
   CHECK_THAT(refused(Schedule{}.store(b, DType::f64)),
              Contains("store: weights are stored as f32, bf16, f16 or i8, and not as f64"));
   CHECK_THAT(refused(Schedule{}.store_weights(DType::boolean)), Contains("and not as bool"));
+  for (const int none : {9, 50, 255}) CHECK_THAT(refused(Schedule{}.store(b, DType(none))), Contains("and not as ?"));
   CHECK(refused(Schedule{}.store(b, DType::bf16)) == "no error");
 }
 

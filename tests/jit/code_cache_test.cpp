@@ -187,6 +187,39 @@ TEST_CASE("a directory that cannot hold code is refused by name", "[cache]") {
   CHECK((fs::status(directory.path / "fresh").permissions() & fs::perms::all) == fs::perms::owner_all);
 }
 
+TEST_CASE("a directory that cannot be looked at, or whose name ends too soon, is refused", "[cache]") {
+  const Directory directory;
+  const auto refusal = [](const std::string& path) -> std::string {
+    try {
+      CodeCache cache(path);
+    } catch (const Error& error) {
+      return error.message;
+    }
+    return "accepted";
+  };
+  const std::string link = (directory.path / "link").string();
+  fs::create_symlink(directory.path / "nowhere", link);
+  CHECK(refusal(link) ==
+        "compiled code cannot be kept in '" + link + "': it cannot be looked at: No such file or directory");
+  const std::string path = (directory.path / "a").string() + '\0' + "b";
+  CHECK(refusal(path).ends_with("it has a zero in its name"));
+  CHECK_FALSE(fs::exists(directory.path / "a"));
+}
+
+TEST_CASE("a file that others can have written is not run", "[cache]") {
+  const Directory directory;
+  cache_code_in(directory.path.string());
+  made(7);
+  REQUIRE(directory.files().size() == 1);
+  CHECK(made(7).from_cache);
+  fs::permissions(directory.files()[0], fs::perms::group_write, fs::perm_options::add);
+  CHECK(!made(7).from_cache);  // and kept anew
+  CHECK(made(7).from_cache);
+  if (::geteuid() != 0) return;
+  REQUIRE(::chown(directory.files()[0].c_str(), 65534, 65534) == 0);
+  CHECK(!made(7).from_cache);
+}
+
 TEST_CASE("a directory that is gone, or full of other things, makes nothing fail", "[cache]") {
   const Directory directory;
   const fs::path inner = directory.path / "inner";

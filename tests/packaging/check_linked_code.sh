@@ -9,7 +9,7 @@ work=$3
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-source=$SOURCE_DIR/tests/packaging/linked_code.cpp
+source=$SOURCE_DIR/tests/packaging/compiled_ahead/main.cpp
 
 "$PROJECT_CXX" "${compiled[@]}" "$source" "$library" "-L$LLVM_PREFIX/lib" -Wl,-rpath,"$LLVM_PREFIX/lib" -lLLVM-"${LLVM_PREFIX##*-}" \
   $([ "$WITH_Z3" = 0 ] || echo -lz3) -ldl -pthread -o writes

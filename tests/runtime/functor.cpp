@@ -354,6 +354,18 @@ TEST_CASE("timings are taken when they are asked for", "[runtime]") {
   CHECK(r.execute_ns() > 0);
 }
 
+TEST_CASE("numbering alone is timed by itself", "[runtime]") {
+  CompileOptions options;
+  const Phrase p;
+  CHECK(bound_functor(options).number(p.all).linearize_ns() == 0);
+  options.timings = true;
+  const auto m = bound_functor(options);
+  CHECK(m(p.all).execute_ns() > 0);
+  const auto numbered = m.number(p.all);  // in that call's memory
+  CHECK(numbered.linearize_ns() > 0);
+  CHECK(numbered.execute_ns() == 0);
+}
+
 TEST_CASE("a model without machine code is interpreted", "[runtime]") {
   runtime::Executable e = sum_executable();
   e.kernel = nullptr;

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -374,6 +375,49 @@ TEST_CASE("inputs of all nodes are tables too, of a sequence model", "[runtime][
     if (schedule == tabulated) CHECK_THAT(explain(model), Catch::Contains("at inner nodes, by word"));
   }
   CHECK(same(states[0], states[1]));
+}
+
+TEST_CASE("a number that a node's loops have in common may be made of what is in tables", "[runtime][tables]") {
+  const Dim V{"vocabulary", num_words}, H{"hidden", 8};
+  const std::vector<float> table = uniform(num_words * 8, 0.5f, 1), weights = uniform(8, 1, 2);
+  Random random(5);
+  const Forest forest = random_forest(random, ra::StructureKind::tree, 20);
+  // `term` is what the number adds up, and `number` what that is of a word.
+  const auto check = [&](auto term, const auto& number) {
+    Model<Vertex> m("gated", cortex::tree);
+    const auto w = m.input<float>("w", H);
+    const auto Emb = m.input<float>("Emb", V, H);
+    const auto h = m.placeholder<float>("h", H);
+    const auto sums = m.compute("sums", [&](auto n) { return sum(H, [&](auto j) { return term(w, Emb, n, j); }); });
+    const auto gate = m.compute("gate", [&](auto n) { return sums(n) * 0.5f + 1; });
+    const auto body = m.compute("body", H, [&](auto n, auto i) {
+      return gate(n) + Emb(word(n), i) + 0.5f * sum(kids(n), [&](auto k) { return h(k, i); });
+    });
+    const auto program = m.recursion_op(h, body);
+    const std::function<double(const Vertex&)> expected = [&](const Vertex& v) {  // element 3
+      double result = number(v.word) * 0.5 + 1 + double(table[std::size_t(v.word) * 8 + 3]);
+      for (const Vertex* kid : v.kids) result += 0.5 * expected(*kid);
+      return result;
+    };
+    const Schedule by_node;  // a node's operators one after the other
+    for (const Schedule& base : {by_node, by_node.specialize_leaves(), by_node.dynamic_batch(), Schedule::standard()})
+      for (const Schedule& schedule : {base.tabulate_nothing(), base.tabulate(1), base.tabulate(1).workers(2)}) {
+        INFO(to_string(schedule));
+        auto model = compile(program, schedule, CompileOptions{}.on(best_target()));
+        model.bind("w", weights).bind("Emb", table);
+        const auto result = model(forest.roots);
+        for (const auto& vertex : forest.all)
+          CHECK(double(result.node(vertex.get())[3]) == Approx(expected(*vertex)).epsilon(1e-5).margin(1e-5));
+      }
+  };
+  const auto dot = [&](const float* row) {
+    double result = 0;
+    for (std::size_t i = 0; i < 8; ++i) result += double(row[i]) * double(weights[i]);
+    return result;
+  };
+  check([](auto& w, auto&, auto, auto j) { return w(j) * w(j); }, [&](int) { return dot(weights.data()); });
+  check([](auto& w, auto& Emb, auto n, auto j) { return Emb(word(n), j) * w(j); },
+        [&](int of) { return dot(table.data() + of * 8); });
 }
 
 TEST_CASE("tables of a program with many parts are made over as many, all of them empty", "[runtime][tables]") {

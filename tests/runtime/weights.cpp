@@ -11,6 +11,7 @@
 #include "cortex/explain.hpp"
 #include "runtime/count_allocations.hpp"
 #include "runtime/hand_made.hpp"
+#include "support/in_child.hpp"
 #include "support/memory_limit.hpp"
 
 using namespace cortex;
@@ -415,6 +416,54 @@ TEST_CASE("weights may be bound together in parts, and other threads bind meanwh
     CHECK(value() == 6);
   });
   CHECK(value() == 15);
+}
+
+TEST_CASE("a child process has nothing to do with weights that another thread was binding together", "[runtime]") {
+  auto model = two_inputs();
+  const Word leaf{0};
+  std::atomic<bool> binding{false}, over{false};
+  std::thread other([&] {
+    model.bind_together([&] {
+      model.bind("a", all(10));
+      binding = true;
+      while (!over) std::this_thread::yield();
+    });
+  });
+  while (!binding) std::this_thread::yield();
+  const int ended = in_child([&] {
+    std::atomic<int> right{0}, done{0};
+    std::vector<std::thread> threads;  // one of them gets the stack of the thread that is no more
+    for (int t = 0; t < 50; ++t) {
+      threads.emplace_back([&, t] {
+        model.bind("a", all(float(t)));
+        right += model(leaf)[0][0] == float(t) + 1;
+        ++done;
+        while (done < 50) std::this_thread::yield();
+      });
+      while (done <= t) std::this_thread::yield();
+    }
+    for (std::thread& thread : threads) thread.join();
+    return right == 50 ? 7 : 1;
+  });
+  CHECK(ended == 7);
+  const int within = in_child([&] {
+    model.bind_together([&] { model.bind("a", all(20)), model.bind("b", all(30)); });
+    return int(model(leaf)[0][0]);
+  });
+  CHECK(within == 50);
+  over = true;
+  other.join();
+  CHECK(model(leaf)[0][0] == 11);
+  int forked = 0;  // within: the child is this thread
+  model.bind_together([&] {
+    model.bind("a", all(3));
+    forked = in_child([&] {
+      model.bind("b", all(4));
+      return int(model(leaf)[0][0]);
+    });
+  });
+  CHECK(forked == 11);
+  CHECK(model(leaf)[0][0] == 4);
 }
 
 TEST_CASE("weights that are bound together are bound all or not at all where any one allocation fails", "[runtime]") {

@@ -1,11 +1,17 @@
 // The memory of calls: it grows, its zero rows are zero, results keep it, and warm calls allocate nothing.
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <latch>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <thread>
+#include <vector>
 
 #include "cortex/base/config.hpp"
 #include "runtime/count_allocations.hpp"
 #include "runtime/hand_made.hpp"
+#include "support/in_child.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -84,7 +90,8 @@ TEST_CASE("a workspace serves calls that grow and shrink, and row num_nodes is z
 TEST_CASE("a warm call allocates nothing", "[runtime]") {
   runtime::Executable e = greedy_executable();
   const ir::Expr node = ir::Var::make("n");
-  e.guarded.push_back({node, {}, {}, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}), {"Emb", Dim("vocabulary"), 0, 0}, "leaf"});
+  e.guarded.push_back(
+      {node, {}, {}, ir::call(ir::UfKind::is_leaf, "is_leaf", {node}), {"Emb", Dim("vocabulary"), 0, 0}, "leaf"});
   e.guarded[0].index = ir::Select::make(e.guarded[0].index, ir::imm(1), ir::imm(0));
   const auto m = functor(e).bind("Emb", embedding(64));
   std::deque<Word> nodes;
@@ -204,6 +211,58 @@ TEST_CASE("a call for which there is no memory says so, and leaves the memory of
                                            Catch::Matchers::Contains("fewer roots"));
     CHECK(m(leaf)[0][0] == 3);
   }
+}
+
+TEST_CASE("a call for which there is no memory keeps none", "[runtime]") {
+  VastFunctor m(std::make_shared<const runtime::Executable>(vast_executable()));
+  m.bind("Emb", embedding(1 << 10));
+  const Word leaf{2};
+  const auto held = [&] { return m(leaf).memory().held; };
+  const std::size_t before = held();
+  std::deque<Word> nodes;
+  int id = 0;
+  const Word* const large = tree_of_depth(nodes, 9, id);
+  CHECK_FALSE(m.try_call(large));  // its nodes are numbered by then
+  CHECK(held() == before);
+}
+
+TEST_CASE("as much memory is kept as calls were in flight at the same time, whichever threads they were of",
+          "[runtime]") {
+  const auto m = functor(sum_executable()).bind("Emb", embedding(4));
+  const Word leaf{2};
+  std::mutex one_at_a_time;
+  std::set<const float*> places;
+  std::latch all_have_called(40);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 40; ++t)
+    threads.emplace_back([&] {
+      {
+        const std::lock_guard lock(one_at_a_time);
+        places.insert(m(leaf)[0].data());
+      }
+      all_have_called.arrive_and_wait();  // a thread that is gone may have left its place to the next
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(places.size() == 1);
+  const auto first = m(leaf), second = m(leaf);
+  CHECK(first[0].data() != second[0].data());
+}
+
+TEST_CASE("what goes with a pool may call the model that lets go of it", "[runtime]") {
+  auto m = functor(sum_executable()).bind("Emb", embedding(4));
+  const Word leaf{2};
+  const int ended = in_child([&] {
+    int calls = 0;
+    const auto call = [&] { calls += m(leaf)[0][0] == 3; };
+    std::shared_ptr<Workers> pool(new Workers(1), [&](Workers* workers) { call(), delete workers; });
+    std::vector<decltype(m(leaf))> results;  // so that some workspaces stand in the list, and others in places
+    m.use(std::move(pool));
+    for (int i = 0; i < 40; ++i) results.push_back(m(leaf));
+    results.clear();
+    m.use(nullptr);
+    return calls;
+  });
+  CHECK(ended == 1);
 }
 
 TEST_CASE("a block that no memory holds is refused", "[runtime]") {

@@ -50,12 +50,30 @@ template <class First, class... Rest>
 inline constexpr bool of_one_kind = ((std::is_same_v<typename First::Kind, typename Rest::Kind> ||
                                       is_otherwise<Rest>)&&...);
 
-/// The operator for nodes of kind `value`, an integer or an enumerator.
+namespace detail {
+
+/// The value of a case, if 64 bits with a sign hold it: whether it is one that nodes can have is known with its switch.
+template <class V>
+std::int64_t case_value(V value) {
+  if constexpr (std::is_enum_v<V>) {
+    return case_value(static_cast<std::underlying_type_t<V>>(value));
+  } else {
+    const auto result = static_cast<std::int64_t>(value);
+    if (value > V{} && result < 0)
+      fail("case " + std::to_string(std::uint64_t(value)) + " of a switch does not fit 32 bits");
+    return result;
+  }
+}
+
+}  // namespace detail
+
+/// The operator for nodes of kind `value`, an integer or an enumerator. Throws `Error{invalid_model}` for one that no
+/// 64 bits hold.
 template <class V, class OpT>
 Case<V, OpT> when(V value, const OpT& op) {
   static_assert(std::is_integral_v<V> || std::is_enum_v<V>, "a case of a switch is an integer or an enumerator");
   static_assert(is_op<OpT>, "a case of a switch gives an operator, as compute and if_then_else give them");
-  return {std::int64_t(value), op};
+  return {detail::case_value(value), op};
 }
 
 /// The operator for nodes of any kind that has no case.

@@ -66,14 +66,16 @@ class CodeCache {
   /// to, since its files are run.
   explicit CodeCache(std::string directory) : directory_(std::move(directory)) {
     if (directory_.empty()) return;
+    if (directory_.find('\0') != directory_.npos) refuse("has a zero in its name");
     if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
       refuse(std::string("cannot be made: ") + std::strerror(errno));
     char resolved[PATH_MAX];
     struct stat about {};
-    if (!::realpath(directory_.c_str(), resolved) || ::stat(resolved, &about) != 0) refuse(std::strerror(errno));
+    if (!::realpath(directory_.c_str(), resolved) || ::stat(resolved, &about) != 0)
+      refuse(std::string("cannot be looked at: ") + std::strerror(errno));
     if (!S_ISDIR(about.st_mode)) refuse("is no directory");
-    if (about.st_uid != ::geteuid() && about.st_uid != 0) refuse("belongs to another user, whose code would be run");
-    if (about.st_mode & (S_IWGRP | S_IWOTH)) refuse("can be written to by others, whose code would be run");
+    if (!is_own(about)) refuse("belongs to another user, whose code would be run");
+    if (!is_trusted(about)) refuse("can be written to by others, whose code would be run");
     directory_ = resolved;
   }
 
@@ -135,13 +137,18 @@ class CodeCache {
     return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? std::uint64_t(limit.rlim_cur) : UINT64_MAX;
   }
 
-  /// All of a regular file that `keep` may have written; others may be endless, or larger than memory.
+  static bool is_own(const struct stat& about) { return about.st_uid == ::geteuid() || about.st_uid == 0; }
+  /// Whether nobody but this user and root can have put there what is to be run.
+  static bool is_trusted(const struct stat& about) { return is_own(about) && !(about.st_mode & (S_IWGRP | S_IWOTH)); }
+
+  /// All of a regular file that `keep` may have written; others may be endless, or larger than memory. The directory
+  /// that was checked may have been replaced since, by whom its parent belongs to: each file is checked itself.
   std::optional<std::string> read(const std::string& path) const {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for a writer
     if (file < 0) return {};
     struct stat about {};
     std::string bytes;
-    bool whole = ::fstat(file, &about) == 0 && S_ISREG(about.st_mode) &&
+    bool whole = ::fstat(file, &about) == 0 && S_ISREG(about.st_mode) && is_trusted(about) &&
                  std::uint64_t(about.st_size) <= most_bytes + sizeof(Head);
     if (whole) bytes.resize(std::size_t(about.st_size));
     for (std::size_t at = 0; whole && at < bytes.size();) {

@@ -42,7 +42,8 @@ class Tabulator {
 
   ir::Stmt run() {
     collect(program_.body, true);
-    for (Found& nest : nests_) inspect(nest);
+    for (Found& nest : nests_)
+      if (!nest.is_value) inspect(nest);
     while (drop_misfits()) continue;
     join();
     number();
@@ -64,9 +65,10 @@ class Tabulator {
     Vector<int> weights{};
     std::size_t group = 0;  // the first nest that it goes together with
     int tabulation = -1;
+    bool is_value = false;  // no nest, but what is read for a variable outside of any
   };
 
-  // ---- all nests, in order ----
+  // ---- all nests, and what is read between them, in order ----
 
   void collect(const ir::Stmt& stmt, bool top) {
     if (const auto nest = schedule::parse_nest(stmt)) {
@@ -80,11 +82,20 @@ class Tabulator {
     } else if (const auto* loop = stmt.as<ir::For>()) {
       collect(loop->body, false);
     } else if (const auto* let = stmt.as<ir::LetStmt>()) {
+      collect_reads(let->value);
       const bool outside = inner_;
       inner_ = rows_of(let->value) == Rows::internal;
       collect(let->body, false);
       inner_ = outside;
     }
+  }
+
+  /// What is read of rows for a variable of a loop over single nodes.
+  void collect_reads(const ir::Expr& value) {
+    Found found{{}, inner_ ? Rows::internal : Rows::all, false};
+    found.is_value = true;
+    ir::visit_with(value, [&](const ir::Load& load) { found.accesses.push_back({load.buffer, load.indices, false}); });
+    if (!found.accesses.empty()) nests_.push_back(std::move(found));
   }
 
   /// Which nodes `node` may be.
@@ -298,6 +309,7 @@ class Tabulator {
       if (nest.tabulation >= 0) keep_results(nest, kept);
     std::size_t next = 0;
     const ir::Stmt marked = schedule::map_nests(program_.body, [&](const schedule::Nest&) -> ir::Stmt {
+      while (nests_[next].is_value) ++next;
       const Found& found = nests_[next++];
       if (found.tabulation < 0) return {};
       schedule::Nest nest = found.nest;

@@ -329,6 +329,16 @@ class OpChecker {
     return found;
   }
 
+  /// Whether it is made of where a fold is among a node's children, of which there are as many as the node has.
+  bool of_position(const ir::Expr& e) const {
+    bool found = false;
+    ir::visit_with(e, [&](const ir::Var& var) {
+      const Bound* bound = find(handle_of(var));
+      found |= bound && bound->container >= 0;
+    });
+    return found;
+  }
+
   void fits(const std::string& where, const ir::Expr& e) const {
     if (!of_nodes(e) && !range(e).fits)
       fail({where, " is indexed by arithmetic that leaves 32 bits on the way to its value"});
@@ -377,8 +387,9 @@ class OpChecker {
             " by its number, but they have no order; fold over them, as in sum(...)"});
     fits("a container of children", k);
     const Interval values = range(k);
-    // Where nodes have a say in it, a child before the first is absent, as one behind the last is.
-    if (of_nodes(k) ? values.hi < 0 : values.from_below() && values.lo < 0)
+    // Where nodes have a say in it, a child before the first is absent, as one behind the last is: such as the one
+    // before that at a fold's position.
+    if (of_nodes(k) || of_position(k) ? values.hi < 0 : values.from_below() && values.lo < 0)
       fail({"a child is chosen by a number that may be negative; keep it from below with max(..., 0)"});
     const int bound = most(container);
     if (bound > 0 && values.lo >= bound)

@@ -83,8 +83,19 @@ inline void check_count(const char* decision, int count, int most) {
                                             ", or 0 to leave it to the compiler");
 }
 
+/// A choice that is none of those there are, as a cast can make it.
+template <class Choice>
+void check_choice(const char* decision, Choice choice, Choice last) {
+  if (choice > last)
+    throw Error(Code::invalid_schedule,
+                std::string(decision) + ": there is no choice of the number " + std::to_string(int(choice)));
+}
+
 /// What CPUs and GPUs both follow.
 inline void check_common(const Schedule& schedule) {
+  check_choice("share_subtrees", schedule.sharing, Sharing::on);
+  check_choice("tabulate", schedule.tabulating, Tabulating::on);
+  check_choice("alternate_sweeps", schedule.tiling.sweeps, Tiling::Sweeps::alternating);
   check_count("groups", schedule.num_groups, Schedule::most_workers);
   check_tabulating(schedule);
   if (schedule.by_hand && !schedule.fuses)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,9 @@ class Lease {
   Workspace* operator->() const { return workspace_; }
   Workspace& operator*() const { return *workspace_; }
   explicit operator bool() const { return workspace_ != nullptr; }
+
+  /// Ends it without giving the workspace back: its memory goes to whoever needs it.
+  void drop();
 
  private:
   Workspace* workspace_ = nullptr;
@@ -88,16 +92,19 @@ class CompiledModel {
   }
 
   /// One call. Throws what `numbering` throws, `Error{invalid_weights}` if weights are missing, and what `run` throws;
-  /// the workspace goes back then.
+  /// the workspace goes back then, unless memory ran out: what it had grown to is free for smaller calls.
   Lease call(const Numbering& numbering) {
     Lease lease = take();
     lease->refresh(weights_.published(), workers_);
     lease->computed = true;
     if (!lease->weights().fault.empty()) [[unlikely]]
       throw Error(Code::invalid_weights, lease->weights().fault);
-    if (timed_) [[unlikely]]
-      return timed(std::move(lease), numbering);
-    number_and_run(*lease, numbering, nullptr);
+    in_memory(lease, [&] {
+      if (timed_) [[unlikely]]
+        timed(*lease, numbering);
+      else
+        number_and_run(*lease, numbering, nullptr);
+    });
     return lease;
   }
 
@@ -107,7 +114,9 @@ class CompiledModel {
     lease->refresh(weights_.published(), workers_);
     lease->set_groups(1);
     lease->computed = false;
-    numbering.all(*lease);
+    lease->execute_ns = 0;
+    const auto number = [&] { numbering.all(*lease); };
+    in_memory(lease, [&] { timed_ ? void(lease->linearize_ns = ns_of(number)) : number(); });
     return lease;
   }
 
@@ -122,14 +131,27 @@ class CompiledModel {
         timed_(timed) {}
   ~CompiledModel() = default;
 
-  static Lease timed(Lease lease, const Numbering& numbering) {
+  static void timed(Workspace& workspace, const Numbering& numbering) {
     const std::int64_t begin = now_ns();
     std::int64_t middle = begin;
-    number_and_run(*lease, numbering, &middle);
+    number_and_run(workspace, numbering, &middle);
     const std::int64_t end = now_ns();
-    lease->linearize_ns = middle - begin;
-    lease->execute_ns = end - middle;
-    return lease;
+    workspace.linearize_ns = middle - begin;
+    workspace.execute_ns = end - middle;
+  }
+
+  /// `work`, without whose workspace the model goes on where memory does not suffice for it.
+  template <class Work>
+  static void in_memory(Lease& lease, Work work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.code == Code::out_of_memory) lease.drop();
+      throw;
+    } catch (const std::bad_alloc&) {
+      lease.drop();
+      throw;
+    }
   }
 
   // ---- workspaces at rest ----
@@ -163,7 +185,11 @@ class CompiledModel {
     return take_other();
   }
 
+  /// A workspace at rest wherever it is, or a new one: as many are made as calls were in flight at the same time.
   [[gnu::noinline]] Lease take_other() {
+    for (Place& at : places_)
+      if (at.workspace.load(std::memory_order_relaxed))
+        if (Workspace* workspace = at.workspace.exchange(nullptr, std::memory_order_acquire)) return Lease(workspace);
     {
       const Lock lock(mutex_);
       if (!others_.empty()) {
@@ -226,11 +252,11 @@ class CompiledModel {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  /// Takes replaced weights and workers from the workspaces at rest. Those in use let go of them when they are put
-  /// back.
+  /// Takes replaced weights and workers from the workspaces at rest, one after the other and under no mutex: a pool
+  /// waits for its threads when it goes, and what users have it do then may call the model. Those in use let go of them
+  /// when they are put back.
   void forget_replaced() {
-    const Lock lock(mutex_);
-    for (Workspace* workspace : others_) workspace->forget_replaced(weights_.published(), workers_);
+    while (Workspace* workspace = take_outdated()) put(workspace);
     for (Place& at : places_) {
       Workspace* workspace = at.workspace.exchange(nullptr, std::memory_order_acquire);
       if (!workspace) continue;
@@ -238,8 +264,20 @@ class CompiledModel {
       Workspace* expected = nullptr;
       if (!at.workspace.compare_exchange_strong(expected, workspace, std::memory_order_release,
                                                 std::memory_order_relaxed))
-        others_.push_back(workspace);
+        put_other(workspace);
     }
+  }
+
+  /// One of the list that has weights or workers which are replaced; null if none has.
+  Workspace* take_outdated() {
+    const Lock lock(mutex_);
+    for (Workspace*& workspace : others_) {
+      if (!workspace->has_replaced(weights_.published(), workers_)) continue;
+      Workspace* const found = std::exchange(workspace, others_.back());
+      others_.pop_back();
+      return found;
+    }
+    return nullptr;
   }
 
   const std::shared_ptr<const Plan> plan_;
@@ -256,6 +294,13 @@ class CompiledModel {
 
 inline Lease::~Lease() {
   if (workspace_) workspace_->owner_->put(workspace_);
+}
+
+inline void Lease::drop() {
+  Workspace* const workspace = std::exchange(workspace_, nullptr);
+  CompiledModel* const model = workspace->owner_;
+  delete workspace;
+  model->release();
 }
 
 }  // namespace cortex::runtime

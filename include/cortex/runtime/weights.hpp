@@ -12,6 +12,7 @@
 
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/names.hpp"
+#include "cortex/base/this_thread.hpp"
 #include "cortex/base/usual_arithmetic.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
@@ -235,7 +236,7 @@ class Weights {
    public:
     explicit Together(Weights& weights) : weights_(&weights) {
       const Lock lock(weights_->binding_);
-      weights_->together_.push_back(this);
+      weights_->together_.push_back({thread_, this});
     }
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
@@ -255,12 +256,12 @@ class Weights {
    private:
     friend class Weights;
     void close() {
-      Vector<Together*>& open = weights_->together_;
-      if (const auto own = std::find(open.begin(), open.end(), this); own != open.end()) open.erase(own);
+      erase_where(weights_->together_,
+                  [&](const Open& open) { return open.thread == thread_ && open.together == this; });
     }
 
     Weights* weights_;
-    const pthread_t thread_ = ::pthread_self();
+    const std::uint64_t thread_ = this_thread();
     Vector<Change> changes_;
   };
 
@@ -383,10 +384,17 @@ class Weights {
     }
   }
 
+  /// One that is not ended, and whose it is. In a child process those of other threads are gone, with all that is in
+  /// them, and stay listed.
+  struct Open {
+    std::uint64_t thread;
+    Together* together;
+  };
+
   /// The last `Together` that this thread has begun and not ended.
   Together* innermost() const {
-    for (Together* const together : reversed(together_))
-      if (::pthread_equal(together->thread_, ::pthread_self())) return together;
+    for (const Open& open : reversed(together_))
+      if (open.thread == this_thread()) return open.together;
     return nullptr;
   }
 
@@ -440,8 +448,8 @@ class Weights {
   }
 
   std::shared_ptr<const Executable> executable_;
-  Mutex binding_;               // held while a set is made of the one before
-  Vector<Together*> together_;  // those that are open
+  Mutex binding_;          // held while a set is made of the one before
+  Vector<Open> together_;  // those that are not ended
   Published<const WeightSet> published_;
 };
 

@@ -154,7 +154,12 @@ class alignas(128) Workspace {
       if (own[b]) pointers_[b] = own[b]->data();
   }
 
-  /// Lets go of weights and workers that have been replaced, so that a workspace at rest does not keep their memory.
+  /// Whether it has weights or workers that have been replaced.
+  bool has_replaced(const Published<const WeightSet>& weights, const Published<Workers>& workers) const {
+    return (weights_.value && !weights.is_current(weights_)) || (workers_.value && !workers.is_current(workers_)) ||
+           any_of(others_, [&](const auto& other) { return other->has_replaced(weights, workers); });
+  }
+  /// Lets go of these, so that a workspace at rest does not keep their memory.
   void forget_replaced(const Published<const WeightSet>& weights, const Published<Workers>& workers) {
     if (!weights.is_current(weights_)) weights_ = {};
     if (!workers.is_current(workers_)) workers_ = {};

@@ -249,7 +249,7 @@ inline ir::Stmt store_weights(const ir::Stmt& body, const Schedule& schedule) {
 inline void check_stored(const ra::Graph& graph, const Schedule& schedule) {
   const auto refuse = [](const std::string& what) { throw Error(Code::invalid_schedule, "store: " + what); };
   const auto check_type = [&](DType type) {
-    if (type == DType::tf32 || (type != DType::f32 && !is_narrow(type)))
+    if (type != DType::f32 && type != DType::bf16 && type != DType::f16 && type != DType::i8)
       refuse("weights are stored as f32, bf16, f16 or i8, and not as " + std::string(to_string(type)));
   };
   check_type(schedule.weight_type);
