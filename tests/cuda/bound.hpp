@@ -7,6 +7,7 @@
 
 #include "cortex/models/tree_rnn.hpp"
 #include "cuda/check.hpp"
+#include "support/error_of_call.hpp"
 
 namespace cortex::test {
 
@@ -36,17 +37,6 @@ struct Bound {
     return model;
   }
 };
-
-/// The message of the error that `f` throws, behind its code.
-template <class F>
-std::string error_of_call(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return std::string(to_string(error.code)) + ": " + error.message;
-  }
-  return "no error";
-}
 
 /// Of the user's; the first handles are the driver's own.
 inline cuda::Stream stream(int number) { return reinterpret_cast<cuda::Stream>(std::intptr_t(number + 100)); }

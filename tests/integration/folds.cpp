@@ -9,12 +9,17 @@
 using namespace cortex;
 using namespace cortex::test;
 
+namespace {
+
+struct Node {
+  float value;
+  std::vector<const Node*> kids;
+};
+constexpr auto kids = cortex::children<&Node::kids>;
+
+}  // namespace
+
 TEST_CASE("a weight may be indexed by the position of the child", "[folds]") {
-  struct Node {
-    float value;
-    std::vector<const Node*> kids;
-  };
-  constexpr auto kids = cortex::children<&Node::kids>;
   Dim H("hidden", 20), K("position", 3);
   Model<Node> m("positions", cortex::tree.with_max_children(3));
   auto U = m.input<float>("U", K, H);
@@ -32,11 +37,6 @@ TEST_CASE("a weight may be indexed by the position of the child", "[folds]") {
 }
 
 TEST_CASE("a fold reads the children beside its own, which the first and the last lack", "[folds]") {
-  struct Node {
-    float value;
-    std::vector<const Node*> kids;
-  };
-  constexpr auto kids = cortex::children<&Node::kids>;
   const Node a{0.2f, {}}, b{0.3f, {}}, c{0.7f, {}}, d{0.5f, {&a, &b, &c}}, e{0.1f, {&a}}, root{0.4f, {&d, &e, &b}};
   const std::function<double(const Node&)> expected = [&](const Node& n) {
     double result = double(n.value);

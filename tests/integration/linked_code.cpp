@@ -14,6 +14,7 @@
 #include "cortex/explain.hpp"
 #include "cortex/models/tree_gru.hpp"
 #include "support/compile.hpp"
+#include "support/error_of_call.hpp"
 #include "weights/support.hpp"
 
 using namespace cortex;
@@ -57,16 +58,6 @@ std::string library_of(const Model& model, const TemporaryFolder& folder, const 
   const std::string command = "c++ -shared '" + object + "' -o '" + library + "'";
   REQUIRE(std::system(command.c_str()) == 0);
   return library;
-}
-
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return std::string(to_string(error.code)) + ": " + error.message;
-  }
-  return "nothing";
 }
 
 void need_x86_64() {
@@ -123,11 +114,11 @@ TEST_CASE("the code of what runs on one machine alone, or nowhere, is not writte
   const TemporaryFolder folder;
   const std::string path = (folder.path / "code.o").string();
   auto interpreted = compile(gru(8).program, CompileOptions{}.on(Target::interpreter()));
-  CHECK_THAT(refusal([&] { interpreted.write_code(path); }),
+  CHECK_THAT(error_of_call([&] { interpreted.write_code(path); }),
              Contains("invalid_argument") && Contains("the model is interpreted, and has no machine code"));
   need_llvm();
   auto here = compile(gru(8).program);
-  CHECK_THAT(refusal([&] { here.write_code(path); }),
+  CHECK_THAT(error_of_call([&] { here.write_code(path); }),
              Contains("invalid_argument") && Contains("compiled for this CPU") && Contains("Target::x86_64(3)"));
   CHECK_FALSE(std::ifstream(path).good());
 }
@@ -138,12 +129,12 @@ TEST_CASE("an object file is written whole or not at all, and what cannot be wri
   const TemporaryFolder folder;
   const auto model = compile(gru(8).program, oldest);
   const std::string nowhere = (folder.path / "none" / "code.o").string();
-  CHECK_THAT(refusal([&] { model.write_code(nowhere); }),
+  CHECK_THAT(error_of_call([&] { model.write_code(nowhere); }),
              Contains("invalid_argument: write_code: '" + nowhere + "': cannot be written: No such file or directory"));
   const std::string pipe = (folder.path / "pipe").string();
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK_THAT(refusal([&] { model.write_code(pipe); }), Contains("is no regular file"));
-  CHECK(refusal([&] { model.write_code(""); }) != "nothing");
+  CHECK_THAT(error_of_call([&] { model.write_code(pipe); }), Contains("is no regular file"));
+  CHECK(error_of_call([&] { model.write_code(""); }) != "no error");
 
   const std::string path = (folder.path / "code.o").string();
   std::ofstream(path) << std::string(1 << 20, 'x');  // a longer one
@@ -159,14 +150,14 @@ TEST_CASE("an object file is written whole or not at all, and what cannot be wri
 TEST_CASE("a library that is none is refused in the loader's words") {
   const TemporaryFolder folder;
   const std::string path = (folder.path / "libnone.so").string();
-  CHECK_THAT(refusal([&] { load_code(path); }), Contains("invalid_argument: load_code: " + path));
+  CHECK_THAT(error_of_call([&] { load_code(path); }), Contains("invalid_argument: load_code: " + path));
   std::ofstream(path) << "no library";
-  CHECK_THAT(refusal([&] { load_code(path); }), Contains("load_code: " + path));
+  CHECK_THAT(error_of_call([&] { load_code(path); }), Contains("load_code: " + path));
 }
 
 TEST_CASE("a level of x86-64 is 2, 3 or 4") {
   for (const int level : {-1, 0, 1, 5})
-    CHECK_THAT(refusal([&] { Target::x86_64(level); }),
+    CHECK_THAT(error_of_call([&] { Target::x86_64(level); }),
                Contains("invalid_argument: Target::x86_64: there is no level " + std::to_string(level)));
   CHECK(Target::x86_64(2).vector_bytes == 16);
   CHECK(Target::x86_64(3).vector_bytes == 32);
@@ -184,8 +175,8 @@ TEST_CASE("a model whose code the program lacks is compiled, and without LLVM re
     CHECK_FALSE(compile(gru(16).program, oldest).executable().is_linked);
     return;
   }
-  CHECK_THAT(refusal([&] { compile(gru(16).program, oldest); }),
+  CHECK_THAT(error_of_call([&] { compile(gru(16).program, oldest); }),
              Contains("unavailable") && Contains("no code of model 'tree_gru' for x86-64-v2") &&
                  Contains("Functor::write_code") && Contains("load_code"));
-  CHECK_THAT(refusal([&] { compile(gru(16).program); }), Contains("unavailable") && Contains("Target::x86_64()"));
+  CHECK_THAT(error_of_call([&] { compile(gru(16).program); }), Contains("unavailable") && Contains("Target::x86_64()"));
 }

@@ -189,14 +189,6 @@ TEST_CASE("a directory that cannot hold code is refused by name", "[cache]") {
 
 TEST_CASE("a directory that cannot be looked at, or whose name ends too soon, is refused", "[cache]") {
   const Directory directory;
-  const auto refusal = [](const std::string& path) -> std::string {
-    try {
-      CodeCache cache(path);
-    } catch (const Error& error) {
-      return error.message;
-    }
-    return "accepted";
-  };
   const std::string link = (directory.path / "link").string();
   fs::create_symlink(directory.path / "nowhere", link);
   CHECK(refusal(link) ==

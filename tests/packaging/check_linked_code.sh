@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A program without LLVM runs a model whose code another one has written: linked with it, and loaded; and says what is
-# missing where it has none. Usage: check_linked_code.sh <flags.sh> <library cortex::compiled> <working directory>
+# A program without LLVM runs a model whose code another one has written and it is linked with, and says what is missing
+# where it has none. Usage: check_linked_code.sh <flags.sh> <library cortex::compiled> <working directory>
 set -eu
 . "$1"
 library=$2
@@ -17,7 +17,7 @@ source=$SOURCE_DIR/tests/packaging/compiled_ahead/main.cpp
 [ "$(wc -l <expected)" = 48 ]
 
 # Another compiler, no LLVM, no Z3, headers alone.
-"$CXX" -std=c++20 "-I$SOURCE_DIR/include" -c "$source" -o alone.o
+"$CXX" "${header_only[@]}" -UCORTEX_LLVM -DCORTEX_LLVM=0 -UCORTEX_Z3 -DCORTEX_Z3=0 -c "$source" -o alone.o
 "$CXX" alone.o -ldl -pthread -o without
 ! ./without >said || { echo "a program without LLVM and without code has a model"; exit 1; }
 grep -q "no code of model 'tree_lstm' for x86-64-v2" said || { cat said; exit 1; }

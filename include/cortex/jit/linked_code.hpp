@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -4,7 +4,6 @@
 #include <cortex/models/tree_lstm.hpp>
 #include <cstddef>
 #include <cstdio>
-#include <memory>
 #include <string_view>
 #include <vector>
 
