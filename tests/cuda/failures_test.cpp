@@ -129,6 +129,29 @@ TEST_CASE("running out of a device's memory loses nothing", "[cuda]") {
   CHECK(difference(all_roots(result), b.right) <= 1);
 }
 
+TEST_CASE("what a call had grown to before memory ran out is given back", "[cuda]") {
+  const Bound b;
+  const Items many = forest(Shape::ragged, 60, 40, 9);
+  const auto check = [&](const auto& callable_of) {
+    FakeCuda fake;
+    const auto model = b.compile(on_gpu(Group::block, 1));
+    const auto callable = callable_of(model.to(cuda::Device(fake.device())));
+    callable(b.items.roots[0]);
+    const std::size_t before = fake.used_memory();
+    int refused = 0;
+    for (fake.memory_limit = before;; fake.memory_limit += 90000) {
+      INFO("with room for " << fake.memory_limit << " bytes");
+      if (error_of_call([&] { callable(many.roots); }) == "no error") break;
+      ++refused;
+      CHECK(fake.used_memory() <= before);
+      CHECK(error_of_call([&] { callable(b.items.roots[0]); }) == "no error");
+    }
+    CHECK(refused > 1);
+  };
+  check([](const auto& on) { return on; });
+  check([](const auto& on) { return on.resident(); });
+}
+
 TEST_CASE("too little memory is said to be the device's or the host's", "[cuda]") {
   Use use;
   for (const auto& [function, whose] :

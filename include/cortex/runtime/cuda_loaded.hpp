@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -241,6 +242,20 @@ class CudaCall {
     loaded_->forget_taken();
     return std::move(workspace_);
   }
+  /// `work` of this call. Where memory does not suffice for it the call is over, and what it had grown to is free for
+  /// smaller ones.
+  template <class Work>
+  auto in_memory(const Work& work) {
+    try {
+      return work();
+    } catch (const Error& error) {
+      if (error.code == Code::out_of_memory) drop();
+      throw;
+    } catch (const std::bad_alloc&) {
+      drop();
+      throw;
+    }
+  }
 
   /// Lays out the call on what the first `groups` groups have numbered. False if weights have been bound since they
   /// were checked against them: then they are to be numbered anew.
@@ -264,6 +279,10 @@ class CudaCall {
   const std::byte* gather_back(const StateView& state) { return workspace_->gather_back(loaded_->gather(), state); }
 
  private:
+  void drop() {
+    if (workspace_ && !workspace_->progress().is_in_doubt()) give_up();
+  }
+
   std::shared_ptr<CudaLoaded> loaded_;
   std::unique_ptr<CudaWorkspace> workspace_;
   int most_groups_ = 0;

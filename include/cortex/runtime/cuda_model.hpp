@@ -203,7 +203,7 @@ class OnDevice {
   template <class... Roots>
   Result laid_out(runtime::CudaLanding landing, Roots&... roots) const {
     runtime::CudaCall call(loaded_, landing);
-    const std::size_t count = timed_lay_out(call, roots...);
+    const std::size_t count = call.in_memory([&] { return timed_lay_out(call, roots...); });
     return Result(std::move(call), count);
   }
 
@@ -279,8 +279,11 @@ class Resident {
   Result operator()(Roots&&... roots) const {
     resident_->make_way_for_weights();
     runtime::CudaCall call(on_.loaded_, resident_->most_groups());
-    const std::size_t count = on_.timed_lay_out(call, roots...);
-    resident_->serve(call);
+    const std::size_t count = call.in_memory([&] {
+      const std::size_t listed = on_.timed_lay_out(call, roots...);
+      resident_->serve(call);
+      return listed;
+    });
     return Result(std::move(call), count);
   }
   Result operator()(std::initializer_list<const Node*> roots) const { return (*this)(std::span(roots)); }
