@@ -41,11 +41,13 @@ inline Work level(double nodes, double multiply_adds, double weights, double act
   return {2 * multiply_adds * nodes, 4 * weights, activations * nodes, barriers};
 }
 
+inline constexpr int most_children = 2;
+
 /// A program over words of one state, h, `inner(m, H, h)` giving what it is at inner nodes.
 template <class Inner>
 auto over_words(int hidden, Inner inner) {
   const cortex::Dim V("vocabulary", vocabulary), H("hidden", hidden);
-  cortex::Model<Node> m("invented", cortex::tree);
+  cortex::Model<Node> m("invented", cortex::tree.with_max_children(most_children));
   auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
   auto b = m.input<float>("b", H);
   auto h = m.placeholder<float>("h", H);
@@ -292,6 +294,36 @@ inline auto matrix_by_tag(int hidden) {
   });
 }
 
+/// h = tanh(sum over k of U_k h_k + b), k being the position of the child
+inline auto matrix_by_position(int hidden) {
+  return over_words(hidden, [](auto& m, const auto& H, const auto& h) {
+    const cortex::Dim P("positions", most_children);
+    auto U = m.template input<float>("U", P, H, H);
+    auto b = m.template input<float>("b_u", H);
+    return m.compute("inner", H, [&](auto n, auto i) {
+      return tanh(
+          sum(kids(n),
+              [&](auto k, auto position) { return sum(H, [&](auto j) { return U(position, i, j) * h(k, j); }); }) +
+          b(i));
+    });
+  });
+}
+
+/// h = tanh(sum over k of U_t h_k + b), t being the child's tag, as that of a node above: as an arc's label
+inline auto matrix_by_arc(int hidden) {
+  return over_words(hidden, [](auto& m, const auto& H, const auto& h) {
+    const cortex::Dim T("tags", num_tags);
+    auto U = m.template input<float>("U", T, H, H);
+    auto b = m.template input<float>("b_u", H);
+    return m.compute("inner", H, [&](auto n, auto i) {
+      const auto product = [&](auto k) {
+        return sum(H, [&](auto j) { return U(cortex::field<&Node::index>(k) % num_tags, i, j) * h(k, j); });
+      };
+      return tanh(sum(kids(n), product) + b(i));
+    });
+  });
+}
+
 /// h = tanh(c + b), where c_i is the sum over j of l_j r_{(i + j) mod H}, l and r being h_left and h_right over the
 /// fourth root of H: their circular correlation, as in holographic embeddings
 inline auto circular_correlation(int hidden) {
@@ -364,6 +396,15 @@ inline std::vector<InventedCell> invented_cells() {
           "matrix_by_tag",
           [](double H, double nodes) { return level(nodes, H * H, std::min<double>(nodes, num_tags) * H * H, H, 1); },
           matrix_by_tag),
+      cell(
+          "matrix_by_position", [](double H, double nodes) { return level(nodes, 2 * H * H, 2 * H * H, H, 1); },
+          matrix_by_position),
+      cell(
+          "matrix_by_arc",
+          [](double H, double nodes) {
+            return level(nodes, 2 * H * H, std::min<double>(2 * nodes, num_tags) * H * H, H, 1);
+          },
+          matrix_by_arc),
       cell(
           "circular_correlation", [](double H, double nodes) { return level(nodes, H * H, 0, H, 1); },
           circular_correlation),

@@ -119,7 +119,7 @@ bool check(const Place& place, const GraphCase& model, const Schedule& schedule,
   const auto on = compiled.to(place.device);
   for (int f = 0; f < 3; ++f) {
     Random own{std::uint64_t(seed) * 100 + std::uint64_t(f)};
-    const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
+    const Forest forest = random_forest(own, model.graph, f == 0 ? 4 : 30);
     cuda::Result result = on.run(forest.roots, nullptr);
     const std::string wrong = mismatch(model, result, place, forest);
     INFO(describe(forest));
@@ -238,7 +238,7 @@ TEST_CASE("random models on a GPU give the same bits from tables as computed", "
     const Schedule schedule = Schedule::standard().on_gpu(how);
     INFO("seed " << seed << ", " << to_string(schedule) << ra::print(model.graph));
     Random random{std::uint64_t(seed) * 100};
-    const Forest forest = random_forest(random, model.graph.structure, 20);
+    const Forest forest = random_forest(random, model.graph, 20);
     const ForestView view(forest);
     std::vector<float> computed;
     for (const Schedule& one : {schedule.tabulate_nothing(), schedule.tabulate(1)}) {

@@ -33,7 +33,7 @@ void run(std::uint64_t first, int count, int workers) {
       functor.use(pool);
       for (int f = 0; f < forests_per_model; ++f) {
         Random random(seed * 100 + std::uint64_t(f));
-        const Forest forest = random_forest(random, model.graph.structure, f == 0 ? 4 : 40);
+        const Forest forest = random_forest(random, model.graph, f == 0 ? 4 : 40);
         const auto wrong = mismatch(model, functor, forest);
         if (!wrong) continue;
         FAIL("seed " << seed << ", " << s.name << ", " << workers << " workers: " << *wrong << "\n"

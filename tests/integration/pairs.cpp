@@ -83,7 +83,7 @@ void check_pairs(Structure structure) {
   const auto program = gated(structure);
   const ra::Graph& graph = program.graph();
   Random random(3);
-  const Forest forest = random_forest(random, graph.structure, 40);
+  const Forest forest = random_forest(random, graph, 40);
   const ForestView view(forest);
   std::vector<float> emb = uniform(std::size_t(num_words) * 32, 1, 1), u_r = uniform(1024, 0.2f, 2),
                      u_h = uniform(1024, 0.2f, 3);

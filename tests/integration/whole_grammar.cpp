@@ -35,7 +35,7 @@ void check(const GraphCase& model, std::uint64_t seed, const Schedule& schedule,
   if (schedule.max_workers > 1) functor->use(pool);
   for (int f = 0; f < forests; ++f, ++tally.cases) {
     Random own(seed * 100 + std::uint64_t(f));
-    const Forest forest = random_forest(own, model.graph.structure, f == 0 ? 4 : 30);
+    const Forest forest = random_forest(own, model.graph, f == 0 ? 4 : 30);
     if (const auto wrong = mismatch(model, *functor, forest))
       FAIL(*wrong << "\nsmallest:\n" << smallest_failure(model, *functor, seed));
   }

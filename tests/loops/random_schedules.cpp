@@ -136,7 +136,7 @@ TEST_CASE("compiled, random loop schedules keep what random models and programs 
     RandomFunctor functor = compile_model(model, schedule);
     if (several) functor.use(pool);
     for (int f = 0; f < 10; ++f, ++tally.cases) {
-      const Forest forest = random_forest(random, model.graph.structure, f == 0 ? 4 : 30);
+      const Forest forest = random_forest(random, model.graph, f == 0 ? 4 : 30);
       if (const auto wrong = mismatch(model, functor, forest))
         FAIL(*wrong << "\nsmallest:\n" << smallest_failure(model, functor, seed));
     }

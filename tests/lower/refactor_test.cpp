@@ -149,7 +149,7 @@ TEST_CASE("random models cut wherever that is legal are right after every pass",
     test::RandomModel model(seed);
     if (model.graph.structure == ra::StructureKind::dag) continue;
     test::Random random(seed + 1000);
-    const test::Forest forest = test::random_forest(random, model.graph.structure, 12);
+    const test::Forest forest = test::random_forest(random, model.graph, 12);
     structure::Workspace workspace;
     const std::vector<structure::FieldCheck> checks(2);
     using Linearizer = structure::Linearizer<test::Vertex, test::VertexSet>;

@@ -135,6 +135,22 @@ TEST_CASE("whether a node is a leaf is known in its version", "[lower]") {
   CHECK(count(lowered(graph, together), "is_leaf(") == 1);
 }
 
+TEST_CASE("the first of gates that lie one after the other is read by the loop over one gate", "[lower][equality]") {
+  Model m;
+  const Dim G("gates", 8);
+  const int W = m.input("both", {G, m.H});
+  const int z = m.compute("z", {G}, [&](auto n, auto g) {
+    return m.dot(m.H, [&](auto& r) { return m.at(W, {g[0], r}) * m.sum_of_kids(n, r); });
+  });
+  const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+    const ir::Expr first = ir::Binary::make(ir::BinaryOp::add, i[0], ir::imm(0));
+    return tanh_of(m.emb(n, i[0]) + m.at(z, {n, first}) * m.at(z, {n, i[0] + 4}));
+  });
+  const ra::Graph graph = m.with(body);
+  CHECK(count(lowered(graph, apart), "z[node.2,i") == 3);  // stored, and read twice
+  CHECK(difference(graph, apart) == "");
+}
+
 // ---- reductions ----
 
 TEST_CASE("a sum over two dimensions is one nest with one accumulator", "[lower]") {
@@ -238,6 +254,44 @@ TEST_CASE("a product with each child is one with the sum of the children", "[low
   CHECK(count(lowered(graph_of(true, 1), apart), "d_edge") == 0);
   for (const double by : {1.0, 0.5})
     for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(true, by), schedule) == "");
+}
+
+TEST_CASE("a product of each child with a matrix of its position is a product for each of a few positions",
+          "[lower][equality]") {
+  const auto graph_of = [](int most_children, auto value_of_child, ir::ReduceOp op = ir::ReduceOp::sum) {
+    Model m;
+    m.graph.max_children = most_children;
+    const int U = m.input("U", {Dim("position", most_children), m.H, m.H});
+    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
+      return tanh_of(m.emb(n, i[0]) + m.sum_over_children(
+                                          m.kids, n,
+                                          [&](const ir::Expr& k) {
+                                            const ir::Expr kid = m.kid_of(m.kids, n, k);
+                                            return m.dot(m.H, [&](auto& r) {
+                                              return m.at(U, {k, i[0], r}) * value_of_child(m, kid, r);
+                                            });
+                                          },
+                                          op));
+    });
+    return m.with(body);
+  };
+  const auto state = [](const Model& m, const ir::Expr& kid, const ir::Expr& r) { return m.at(m.h, {kid, r}); };
+  const auto word = [](Model& m, const ir::Expr& kid, const ir::Expr& r) {
+    return m.at(m.h, {kid, r}) + m.emb(kid, r);
+  };
+  for (const Schedule& schedule : {apart, together}) {
+    const std::string text = lowered(graph_of(3, state), schedule);
+    CHECK(count(text, "U[") == 1 + 3);  // declared, and read
+    CHECK(count(text, "k = 0:") == 0);
+    CHECK(count(text, "select(2 < num_children(node") == 1);
+    for (const auto op : {ir::ReduceOp::sum, ir::ReduceOp::prod, ir::ReduceOp::max, ir::ReduceOp::min})
+      CHECK(difference(graph_of(3, state, op), schedule) == "");
+    // Of many positions most are empty; and a child that is not there has no word.
+    for (const ra::Graph& other : {graph_of(4, state), graph_of(3, word)}) {
+      CHECK(count(lowered(other, schedule), "U[") == 1 + 1);
+      CHECK(difference(other, schedule) == "");
+    }
+  }
 }
 
 TEST_CASE("a bilinear form for a few outputs makes the product with the matrix first, and one for many is one nest",

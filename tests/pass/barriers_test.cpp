@@ -96,7 +96,7 @@ std::vector<ra::Graph> odd_ones() {
   for (const auto model :
        {odd::matrix_state, odd::matrix_rows, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves,
         odd::indices, odd::attention, odd::tensor_product, odd::beside, odd::mixed_types, odd::degrees, odd::constants,
-        odd::common_number, odd::chosen_children, odd::half_contracted})
+        odd::common_number, odd::chosen_children, odd::own_matrices_of_four, odd::half_contracted})
     result.push_back(model(5));
   return result;
 }

@@ -135,6 +135,13 @@ TEST_CASE("children chosen by an index variable are right after every pass", "[p
   check_odd(test::odd::chosen_children);
 }
 
+TEST_CASE("products of each child with a matrix of its own are right after every pass", "[pass][equality]") {
+  check_odd(test::odd::own_matrices_of_four);
+  std::mt19937 random(11);
+  for (const int most : {1, 2, 3})
+    check_on(test::odd::own_matrices(9, most), test::random_table(16, most, words, random, false, true), most);
+}
+
 TEST_CASE("an operator that is a contraction at inner nodes alone is right after every pass", "[pass][equality]") {
   check_odd(test::odd::half_contracted);
 }
@@ -143,7 +150,7 @@ TEST_CASE("random models on random structures are right after every pass", "[pas
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const test::RandomModel model(seed);
     test::Random random(seed + 1000);
-    const test::Forest forest = test::random_forest(random, model.graph.structure, 12);
+    const test::Forest forest = test::random_forest(random, model.graph, 12);
     structure::Workspace workspace;
     const std::vector<structure::FieldCheck> checks(2);
     using Linearizer = structure::Linearizer<test::Vertex, test::VertexSet>;

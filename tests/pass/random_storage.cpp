@@ -35,7 +35,7 @@ bool shares(const runtime::Executable& executable) {
 std::string difference(const RandomModel& model, const std::shared_ptr<const runtime::Executable>& executable,
                        std::uint64_t seed) {
   Random random(seed);
-  const Forest forest = random_forest(random, model.graph.structure, 12);
+  const Forest forest = random_forest(random, model.graph, 12);
   const ForestView view(forest);
   const auto compiled =
       runtime::CompiledModel::make(executable, runtime::accessor_order<VertexSet>(model.graph), nullptr, false);

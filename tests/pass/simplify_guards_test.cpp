@@ -161,7 +161,7 @@ TEST_CASE("random programs give the same without the guards that are proved", "[
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const RandomModel model(seed);
     Random random(seed);
-    const Forest forest = random_forest(random, model.graph.structure, 8);
+    const Forest forest = random_forest(random, model.graph, 8);
     structure::Workspace workspace;
     const std::vector<structure::FieldCheck> checks(2);
     const structure::Arrays& arrays = structure::Linearizer<Vertex, VertexSet>::run(

@@ -229,7 +229,7 @@ TEST_CASE("random models give the same bits when their roots are dealt anew", "[
       RandomFunctor m = bound(model, std::make_shared<const runtime::Executable>(std::move(e)));
       for (int f = 0; f < 6; ++f) {
         Random random(seed * 10 + std::uint64_t(f));
-        const Forest forest = random_forests(random, model.graph.structure, {20, 2, 3, 25, 1, 9});
+        const Forest forest = random_forests(random, model.graph, {20, 2, 3, 25, 1, 9});
         INFO("seed " << seed << ", " << workers << " workers\n" << describe(forest));
         const auto alone = m.use(nullptr)(forest.roots), shared = m.use(pool)(forest.roots);
         CHECK(same_bits(model, alone, shared, forest));

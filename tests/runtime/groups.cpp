@@ -67,7 +67,7 @@ void check_divided_calls(std::uint64_t first, int wanted, int workers, int group
     RandomFunctor functor = compile_model(model, Schedule::standard().workers(workers).groups(groups), target);
     for (int f = 0; f < 4; ++f) {
       Random random(seed * 100 + std::uint64_t(f));
-      const Forest forest = random_forests(random, model.graph.structure, {12, 12, 12, 12});
+      const Forest forest = random_forests(random, model.graph, {12, 12, 12, 12});
       INFO("seed " << seed << ", " << workers << " workers, " << groups << " groups\n" << describe(forest));
       const auto alone = functor.use(nullptr)(forest.roots), shared = functor.use(pool)(forest.roots);
       CHECK(same_bits(model, alone, shared, forest));
@@ -405,7 +405,7 @@ TEST_CASE("groups with weights of their own give the same bits, of weights bound
           functor->bind(name, values);
         });
       Random random(seed);
-      const Forest forest = random_forests(random, model.graph.structure, {12, 12, 12});
+      const Forest forest = random_forests(random, model.graph, {12, 12, 12});
       INFO("seed " << seed << "\n" << describe(forest));
       CHECK(same_bits(model, shared, own, forest));
       divided += own(forest.roots).num_groups() == 3;  // roots that share nodes are not

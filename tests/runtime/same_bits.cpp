@@ -46,7 +46,7 @@ Tally compare(std::uint64_t first, int count, const Target& target) {
       tally.tables += functor.memory().tables > alone.memory().tables;
       for (std::uint64_t f = 0; f < 4; ++f) {
         Random random(seed * 100 + f);
-        const Forest forest = random_forests(random, program.graph.structure, random_sizes(random));
+        const Forest forest = random_forests(random, program.graph, random_sizes(random));
         INFO(to_string(schedule) << describe(forest));
         const auto right = alone(forest.roots), result = functor(forest.roots);
         CHECK(same_bits(program, right, result, forest));

@@ -28,7 +28,7 @@ void compare(std::uint64_t first, int count, const Schedule& schedule, const Tar
     if (schedule.max_workers > 1) plain.use(pool), shared.use(pool);
     for (int f = 0; f < 6; ++f) {
       Random random(seed * 100 + std::uint64_t(f));
-      const Forest forest = random_forest(random, model.graph.structure, 40);
+      const Forest forest = random_forest(random, model.graph, 40);
       INFO("seed " << seed << "\n" << describe(forest));
       CHECK(same_bits(model, plain, shared, forest));
       reached += shared(forest.roots).num_nodes();

@@ -41,7 +41,7 @@ int compare(std::uint64_t first, int count, Grammar grammar, const Target& targe
     CHECK(of_weights <= (target.backend == Backend::interpreter ? 0 : read.memory().tables));
     for (int f = 0; f < 5; ++f) {
       Random random(seed * 100 + std::uint64_t(f));
-      const Forest forest = random_forest(random, model.graph.structure, f ? 40 : 3);
+      const Forest forest = random_forest(random, model.graph, f ? 40 : 3);
       INFO("seed " << seed << "\n" << ra::print(model.graph) << describe(forest));
       CHECK(same_bits(model, plain, read, forest));
     }

@@ -318,6 +318,9 @@ TEST_CASE("sums, elements without sums and outputs that depend on each other kee
 TEST_CASE("contractions run in register tiles of rows and vectors", "[schedule][golden]") {
   check_golden("schedule/tile_nests/dependency_rnn.ilir",
                text_after("tile_nests", dependency_rnn(6).graph(), standard, machine(16, 8)));
+  // Columns side by side, and no rows, where each child has a matrix of its own.
+  check_golden("schedule/tile_nests/own_matrices.ilir",
+               text_after("tile_nests", odd::own_matrices_of_four(8), standard));
 }
 
 TEST_CASE("workers tile the panels of their slices, and the last one what is left over", "[schedule][golden]") {

@@ -443,6 +443,34 @@ inline ra::Graph chosen_children(int extent) {
   return g.done();
 }
 
+/// Products of each child with a matrix of its own, by its position and by its word. Of up to three children, those by
+/// position are products for each position.
+inline ra::Graph own_matrices(int extent, int most_children) {
+  Odd g("own_matrices", extent);
+  g.graph.max_children = most_children;
+  const Dim P("position", most_children);
+  const int U = g.input("U", {P, g.H, g.H}), A = g.input("A", {g.V, g.H, g.H}), b = g.input("b", {P, g.H}),
+            Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
+  const int placed = g.compute("placed", {g.H}, [&](auto& n, auto& i) {
+    return g.sum_over_children(g.kids, n, [&](const ir::Expr& k) {
+      const ir::Expr kid = g.kid_of(g.kids, n, k);
+      const ir::Expr product = g.dot(g.H, [&](auto& r) { return g.at(U, {k, i[0], r}) * g.at(h, {kid, r}); });
+      return sigmoid_of(product + g.at(b, {k, i[0]})) * (Odd::number(1) + g.at(h, {kid, i[0]}));
+    });
+  });
+  const int named = g.compute("named", {g.H}, [&](auto& n, auto& i) {
+    return g.over_kids(n, [&](auto kid) {
+      return g.dot(g.H, [&](auto& r) { return g.at(A, {g.word_of(kid), i[0], r}) * g.at(h, {kid, r}); });
+    });
+  });
+  g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(placed, {n, i[0]}) + g.at(named, {n, i[0]}) + g.at(Emb, {g.word_of(n), i[0]}));
+  }));
+  return g.done();
+}
+
+inline ra::Graph own_matrices_of_four(int extent) { return own_matrices(extent, 4); }
+
 /// An operator that others read whole: a contraction at inner nodes, none at leaves.
 inline ra::Graph half_contracted(int extent) {
   Odd g("half_contracted", extent);

@@ -18,7 +18,7 @@ Calls::Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t see
   for (int c = 0; c < count; ++c) {
     constexpr int sizes[] = {12, 4, 24, 2};
     Random random(seed * 100 + std::uint64_t(c));
-    forests_.push_back(random_forest(random, graph.structure, sizes[c % 4]));
+    forests_.push_back(random_forest(random, graph, sizes[c % 4]));
     workspaces_.push_back(std::make_unique<structure::Workspace>());
     structure::Workspace& workspace = *workspaces_.back();
     if (!partition_.empty()) workspace.set_partition(&partition_);

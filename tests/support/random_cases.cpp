@@ -88,7 +88,7 @@ std::string smallest_failure(const GraphCase& model, const RandomFunctor& functo
   for (int most = 1; most < 40; ++most)
     for (std::uint64_t attempt = 0; attempt < 20; ++attempt) {
       Random random(seed * 1000 + attempt);
-      const Forest forest = random_forest(random, model.graph.structure, most);
+      const Forest forest = random_forest(random, model.graph, most);
       if (const auto wrong = mismatch(model, functor, forest)) return describe(forest) + *wrong;
     }
   return "no smaller forest goes wrong";

@@ -68,8 +68,21 @@ struct Forest {
   }
 };
 
+/// What structures are declared to be: a kind, and how many children nodes have at most, if that is bounded.
+struct Declared {
+  Declared(ra::StructureKind k) : kind(k) {}
+  Declared(const ra::Graph& graph) : kind(graph.structure), most_children(graph.max_children) {}
+  bool allows_another(const Vertex& parent) const {
+    return most_children == 0 || parent.kids.size() < std::size_t(most_children);
+  }
+
+  ra::StructureKind kind;
+  int most_children = 0;
+};
+
 /// Up to `most` vertices under one to three roots: chains, trees or graphs that share children.
-inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
+inline Forest random_forest(Random& random, const Declared& declared, int most) {
+  const ra::StructureKind kind = declared.kind;
   Forest forest;
   const int roots = 1 + random.below(3);
   for (int r = 0; r < roots; ++r) {
@@ -81,12 +94,13 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
       Vertex* parent = vertices[std::size_t(kind == ra::StructureKind::sequence ? last
                                             : deep && random.chance(0.7)        ? last
                                                                                 : random.below(last + 1))];
+      if (!declared.allows_another(*parent)) parent = vertices.back();
       Vertex* child = forest.add(random);
       Forest::link(parent, child);
       // In a graph, further parents: earlier vertices only, so that there is no cycle.
       if (kind == ra::StructureKind::dag && random.chance(0.4)) {
         Vertex* other = vertices[std::size_t(random.below(last + 1))];
-        if (other != parent) Forest::link(other, child);
+        if (other != parent && declared.allows_another(*other)) Forest::link(other, child);
       }
       vertices.push_back(child);
     }
@@ -98,9 +112,9 @@ inline Forest random_forest(Random& random, ra::StructureKind kind, int most) {
 }
 
 /// Random structures of up to so many vertices each, which have none in common.
-inline Forest random_forests(Random& random, ra::StructureKind kind, const std::vector<int>& sizes) {
+inline Forest random_forests(Random& random, const Declared& declared, const std::vector<int>& sizes) {
   Forest result;
-  for (const int most : sizes) result.take(random_forest(random, kind, most));
+  for (const int most : sizes) result.take(random_forest(random, declared, most));
   return result;
 }
 
@@ -200,7 +214,7 @@ enum class Grammar : std::uint8_t {
 class RandomModel : public GraphCase {
  public:
   explicit RandomModel(std::uint64_t seed, Grammar grammar = Grammar::one_recursion)
-      : GraphCase(graph_of_vertices("random", seed)), random_(seed), grammar_(grammar) {
+      : GraphCase(graph_of_vertices("random", seed)), random_(seed), matrices_(~seed), grammar_(grammar) {
     if (grammar_ == Grammar::one_recursion) graph.containers.resize(1);
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
     graph.structure = kinds[random_.below(3)];
@@ -285,6 +299,7 @@ class RandomModel : public GraphCase {
         return ir::Load::make(state, {ir::call(ir::UfKind::kth_child, "kids", {n, ir::imm(k)}, 0), i});
       };
     }
+    if (matrices_.chance(0.3)) return product_by_word(dim, state);
     const bool nested = random_.chance(0.4);
     const ir::Buffer matrix = nested ? input({dim, dim}, 1 / std::sqrt(double(dim.extent()))) : ir::Buffer();
     return [=](const ir::Expr& n, const ir::Expr& i) {
@@ -299,6 +314,20 @@ class RandomModel : public GraphCase {
       }
       return ir::Reduce::make(ir::ReduceOp::sum,
                               {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
+    };
+  }
+
+  /// The products of the children's states with the matrices of their words.
+  Term product_by_word(const Dim& dim, const ir::Buffer& state) {
+    const ir::Buffer matrices =
+        add_input(matrices_, {Dim("vocabulary"), dim, dim}, 1 / std::sqrt(double(dim.extent())));
+    return [=](const ir::Expr& n, const ir::Expr& i) {
+      const ir::Expr k = ir::Var::make("k"), j = ir::Var::make("j");
+      const ir::Expr kid = ir::call(ir::UfKind::kth_child, "kids", {n, k}, 0);
+      const ir::Expr product = ir::Load::make(matrices, {word_of(kid), i, j}) * ir::Load::make(state, {kid, j});
+      return ir::Reduce::make(ir::ReduceOp::sum,
+                              {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)},
+                              ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())}, product));
     };
   }
 
@@ -494,6 +523,7 @@ class RandomModel : public GraphCase {
   }
 
   Random random_;
+  Random matrices_;  // of their own, so that what stands around them is the same without them
   Grammar grammar_;
   Dim H_{"hidden", 1}, E_{"inner", 1};
   std::vector<Tensor> states_, here_, completed_;

@@ -17,10 +17,12 @@ namespace cortex::test {
 class RandomProgram : public GraphCase {
  public:
   explicit RandomProgram(std::uint64_t seed)
-      : GraphCase(graph_of_vertices("program", seed)), random_(seed), divisions_(~seed) {
+      : GraphCase(graph_of_vertices("program", seed)), random_(seed), divisions_(~seed), positions_(~seed ^ 1) {
     dtype_ = random_.chance(0.5) ? DType::f32 : DType::f64;
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
     graph.structure = kinds[random_.below(3)];
+    if (graph.structure != ra::StructureKind::sequence && positions_.chance(0.5))
+      graph.max_children = 3 + positions_.below(3);  // three are read by number
     const int extents[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33};
     for (int d = 0; d < 4; ++d) dims_.emplace_back("d" + std::to_string(d), extents[random_.below(11)]);
     const int stages = 1 + random_.below(3);
@@ -371,6 +373,8 @@ class RandomProgram : public GraphCase {
     child_ = ir::call(ir::UfKind::kth_child, "each", {node_, var}, container);
     if (container == 0) position_ = var;  // parents and members have no order
     ir::Expr each = value(depth);
+    if (container == 0 && graph.max_children && !states_.empty() && positions_.chance(0.5))
+      each = positions_.chance(0.5) ? product_by_position() : each * product_by_position();
     child_ = position_ = ir::Expr();
     values_.resize(known);
     const ir::ReduceAxis axis{var, dims::child, ir::call(ir::UfKind::num_children, "count", {node_}, container)};
@@ -380,10 +384,35 @@ class RandomProgram : public GraphCase {
     return ir::Reduce::make(ir::ReduceOp::sum, axis, apply(ir::UnaryOp::tanh, each));
   }
 
+  /// A row of a matrix of the child's position, and an element of a vector of it, with what is in a state of the child.
+  ir::Expr product_by_position() {
+    const Tensor& state = states_[std::size_t(positions_.below(int(states_.size())))];
+    const Dim P("position", graph.max_children);
+    if (state.shape.empty()) return ir::Load::make(state.buffer, {child_});
+    const Dim& summed = dims_[std::size_t(state.shape.back())];
+    const ir::Expr r = ir::Var::make("r");
+    std::vector<Dim> dims{P};
+    Vector<ir::Expr> at{position_}, of_state{child_};
+    for (const Index& index : indices_) {
+      if (dims.size() == 2) break;
+      dims.push_back(dims_[std::size_t(index.dim)]), at.push_back(index.var);
+    }
+    dims.push_back(summed), at.push_back(r);
+    for (std::size_t d = 0; d + 1 < state.shape.size(); ++d)
+      of_state.push_back(ir::imm(positions_.below(int(dims_[std::size_t(state.shape[d])].extent()))));
+    of_state.push_back(r);
+    const ir::Expr product =
+        ir::Load::make(add_input(positions_, std::move(dims), 1 / std::sqrt(double(summed.extent())), dtype_),
+                       std::move(at)) *
+        ir::Load::make(state.buffer, std::move(of_state));
+    const ir::Expr bias = ir::Load::make(add_input(positions_, {P}, 1, dtype_), {position_});
+    return bias + ir::Reduce::make(ir::ReduceOp::sum, {r, summed, ir::imm(summed.extent())}, product);
+  }
+
   ir::Expr near_one(const ir::Expr& a) const { return apply(ir::UnaryOp::tanh, a) * number(0.3) + number(1); }
 
   Random random_;
-  Random divisions_;  // of their own, so that what stands around them is the same without them
+  Random divisions_, positions_;  // of their own, so that what stands around them is the same without them
   DType dtype_ = DType::f32;
   std::vector<Dim> dims_;
   ra::Direction way_ = ra::Direction::up;

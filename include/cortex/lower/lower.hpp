@@ -10,6 +10,7 @@
 #include "cortex/lower/hoist.hpp"
 #include "cortex/lower/refactor.hpp"
 #include "cortex/lower/split_reductions.hpp"
+#include "cortex/lower/unfold.hpp"
 #include "cortex/lower/versions.hpp"
 
 namespace cortex::lower {
@@ -34,7 +35,8 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
-  split_reductions(recursions);                        // L1: every temporary explicit
+  unfold(recursions, graph);                           // L1: a matrix for each child is one for all nodes
+  split_reductions(recursions, graph);                 // L1: every temporary explicit
   refactor(recursions, graph, schedule);               // S4: the back edge moves to a contraction
   Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
   ir::Stmt body = emit_loops(placement, schedule.batched, questions.parts());  // L2: loops over nodes or batches

@@ -11,6 +11,7 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/lower/definition.hpp"
+#include "cortex/lower/unfold.hpp"
 
 namespace cortex::lower {
 
@@ -20,8 +21,8 @@ namespace detail {
 /// its own, too.
 class ReductionSplitter {
  public:
-  ReductionSplitter(const Definition& whole, Vector<Definition>& out, Vector<Definition>& parts)
-      : whole_(whole), out_(out), parts_(parts), scope_(whole.indices) {}
+  ReductionSplitter(const ra::Graph& graph, const Definition& whole, Vector<Definition>& out, Vector<Definition>& parts)
+      : graph_(graph), whole_(whole), out_(out), parts_(parts), scope_(whole.indices) {}
 
   void run() {
     Definition rest = whole_;
@@ -365,9 +366,12 @@ class ReductionSplitter {
       if (!ir::uses(body, child.k)) continue;
       if (found)
         throw Error(Code::invalid_model,
-                    "in '" + whole_.buffer->name +
-                        "' a reduction inside two folds over children or members reads both nodes; that is supported "
-                        "only where all three are one nest of sums, sum(k, sum(j, sum(r, ...)))");
+                    "operator '" + graph_.ops[std::size_t(whole_.op)].name() + "' of model '" + graph_.name +
+                        "': a reduction inside two folds over children or members reads both nodes; that is supported "
+                        "where all three are one nest of sums, sum(k, sum(j, sum(r, ...))), or where nodes have at "
+                        "most " +
+                        std::to_string(most_in_pairs) + " children, with_max_children(" +
+                        std::to_string(most_in_pairs) + "), of which the inner fold reads states alone");
       found = &child;
     }
     return found;
@@ -382,6 +386,7 @@ class ReductionSplitter {
     });
   }
 
+  const ra::Graph& graph_;
   const Definition& whole_;
   Vector<Definition>& out_;
   Vector<Definition>& parts_;
@@ -394,11 +399,11 @@ class ReductionSplitter {
 
 /// Splits every definition; afterwards a body is either one reduction (of one or several axes) of an elementwise body,
 /// or elementwise.
-inline void split_reductions(Vector<Recursion>& recursions) {
+inline void split_reductions(Vector<Recursion>& recursions, const ra::Graph& graph) {
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) {
       Vector<Definition> result, parts;
-      for (const Definition& d : version.definitions) detail::ReductionSplitter(d, result, parts).run();
+      for (const Definition& d : version.definitions) detail::ReductionSplitter(graph, d, result, parts).run();
       version.definitions = std::move(result);
     }
 }

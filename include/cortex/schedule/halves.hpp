@@ -24,14 +24,15 @@ struct Halves {
   Vector<ir::Stmt> lead, rest;
   bool plain = true;  // no statement has locals of its own
 
-  explicit Halves(ir::Stmt inner) {
+  /// `with_folds`: contractions of each child, one child after the other, are among the contractions.
+  explicit Halves(ir::Stmt inner, bool with_folds = false) {
     Vector<ir::Buffer> all;
     while (const auto* alloc = inner.as<ir::Alloc>()) {
       all.push_back(alloc->buffer);
       inner = alloc->body;
     }
     ir::visit_with(inner, [&](const ir::Alloc&) { plain = false; });
-    for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s) ? lead : rest).push_back(s);
+    for (const ir::Stmt& s : stmts_of(inner)) (rest.empty() && contracts(s, with_folds) ? lead : rest).push_back(s);
     // A store at the end starts an accumulator of the rest: a fold over children.
     while (!lead.empty() && lead.back().as<ir::Store>()) {
       rest.insert(rest.begin(), lead.back());
@@ -53,8 +54,11 @@ struct Halves {
     const auto* scale = product && product->op == ir::BinaryOp::mul ? product->b.as<ir::Load>() : nullptr;
     return e.as<ir::Load>() || (scale && scale->buffer->is_scales && is_sum(product->a));
   }
-  static bool contracts(const ir::Stmt& s) {
-    if (const auto* loop = s.as<ir::For>()) return loop->dim.kind() == DimKind::dense;
+  static bool contracts(const ir::Stmt& s, bool with_folds) {
+    if (const auto* loop = s.as<ir::For>()) {
+      const bool folds = with_folds && loop->dim.kind() == DimKind::child;
+      return loop->dim.kind() == DimKind::dense || (folds && loop->body.as<ir::For>() && contracts(loop->body, true));
+    }
     const auto* store = s.as<ir::Store>();
     return store && store->buffer->scope == ir::Scope::local;
   }

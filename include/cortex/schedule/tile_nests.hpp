@@ -170,11 +170,17 @@ class NestTiler {
   }
 
   /// Whether the contractions read something that is the same for all rows, such as weights. Where all is the row's
-  /// own, rows side by side would save nothing, and each takes the other's cache.
+  /// own, rows side by side would save nothing, and each takes the other's cache. Nor would they where there is one
+  /// contraction a child, as rows have different numbers of these.
   bool rows_share_operand() const {
     bool shared = false;
+    PointerSet of_children;
+    ir::visit_with(nest_.inner, [&](const ir::For& fold) {
+      if (nest_.let_var && ir::uses(fold.extent, nest_.let_var))
+        ir::visit_with(fold.body, [&](const ir::For& inside) { of_children.insert(&inside); });
+    });
     ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
-      if (contraction.dim.kind() != DimKind::dense) return;
+      if (contraction.dim.kind() != DimKind::dense || of_children.contains(&contraction)) return;
       ir::visit_with(contraction.body, [&](const ir::Load& load) {
         const ir::Expr e = ir::handle_of(load);
         const bool of_row = ir::uses(e, nest_.rows->var) || (nest_.let_var && ir::uses(e, nest_.let_var));
@@ -438,7 +444,7 @@ class NestTiler {
   ir::Stmt one_tile(const ir::Expr& first, int lanes, int rows, int vectors) {
     const ir::Expr lane = ir::Var::make("lane"), r = ir::Var::make("r"), v = ir::Var::make("v");
     const ir::Expr column = first + v * lanes + lane;
-    const Halves halves(nest_.inner);
+    const Halves halves(nest_.inner, rows == 1);
     const bool together = !contracts_ || !halves.plain || halves.only_stores() || rows * vectors == 1;
     ir::Stmt body =
         together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
