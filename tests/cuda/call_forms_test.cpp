@@ -3,6 +3,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "cortex/explain.hpp"
 #include "cuda/bound.hpp"
@@ -60,6 +61,8 @@ TEST_CASE("a model on a GPU takes roots as a functor does", "[cuda]") {
     check(model(std::list<const Item*>{roots[3], roots[4]}), {3, 4});
     check(model(std::span(roots).first(2)), {0, 1});
     CHECK_THAT(error_of_call([&] { model({roots[0], nullptr}); }), Contains("root 1 is null"));
+    check(model.try_call({roots[2], roots[0]}).value(), {2, 0});
+    CHECK_THAT(model.try_call({roots[0], nullptr}).error().message, Contains("root 1 is null"));
   };
   check_call(on);
   check_call(resident);
@@ -117,6 +120,107 @@ TEST_CASE("an index that is not inside for certain is checked by each call on a 
   CHECK(on(two).roots() == std::vector<float>{10, 12, 14, 16});
   CHECK_THAT(error_of_call([&] { on(four); }),
              Contains("operator 'inner' of model 'counted' reads 'table' at index 3 of dimension 'rows'"));
+}
+
+TEST_CASE("an index that is not inside is told of by the numbers of the whole call", "[cuda]") {
+  const Dim V{"vocabulary"}, H{"hidden", 4};
+  Model<Entry> m("even", cortex::tree);
+  auto table = m.input<float>("table", V, H);
+  auto h = m.placeholder<float>("h", H);
+  const auto program =
+      m.recursion_op(h, m.compute("body", H, [&](auto n, auto i) { return table(2 * field<&Entry::id>(n), i); }));
+  FakeCuda fake;
+  auto model = cuda::compile(program, on_gpu(Group::block, 1), fake.gpu);
+  model.bind("table", std::vector<float>(12));
+  auto on_host = compile(program, CompileOptions{}.on(Target::interpreter()));
+  on_host.bind("table", std::vector<float>(12));
+  const std::vector<Entry> entries{{0}, {1}, {2}, {0}};
+  const auto on = model.to(cuda::Device(fake.device()));
+  REQUIRE(on.most_groups() > 1);
+  CHECK_THAT(error_of_call([&] { on(entries); }), Contains("node 2"));
+  CHECK(error_of_call([&] { on(entries); }) == error_of_call([&] { on_host(entries); }));
+}
+
+TEST_CASE("a readout of a call on a GPU has a value at roots, whatever other roots reach them", "[cuda]") {
+  const Dim V{"vocabulary"}, H{"hidden", 4};
+  Model<Item> m("doubled", cortex::tree);
+  auto table = m.input<float>("table", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto sums = m.recursion(h, m.compute("body", H, [&](auto n, auto i) {
+    return table(word(n), i) + sum(kids(n), [&](auto k) { return h(k, i); });
+  }));
+  auto doubled = m.readout<float>("doubled", H, [&](auto r, auto i) { return 2 * sums(r, i); });
+  FakeCuda fake;
+  auto model = cuda::compile(m.program(sums, doubled), on_gpu(Group::block, 1), fake.gpu);
+  model.bind("table", std::vector<float>(4 * vocabulary, 1.f));
+  Item leaf, inner, top;
+  leaf.word = inner.word = top.word = 0;
+  inner.kids = {&leaf}, top.kids = {&inner};
+  cuda::Result result = model.to(cuda::Device(fake.device()))({&top, &inner});  // a group each
+  CHECK(result.node(&top, "doubled")[0] == 6);
+  CHECK(result.node(&inner, "doubled")[0] == 4);
+  CHECK(result.node(&leaf, "h")[0] == 1);
+  CHECK_THAT(error_of_call([&] { result.node(&leaf, "doubled"); }),
+             Contains("invalid_argument: readout 'doubled' is asked for at a node that is no root"));
+}
+
+TEST_CASE("a call that was prepared and never launched has no results", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  const auto on = b.compile().to(cuda::Device(fake.device()));
+  on(b.items.roots);  // whose states the next call's memory holds
+  cuda::Result result = on.prepare(b.items.roots[1]);
+  const std::uint64_t out = fake.users_memory(0, 16 * sizeof(float));
+  const auto check_refused = [&](const auto& use) {
+    CHECK_THAT(error_of_call(use), Contains("invalid_argument: a call was prepared and never launched"));
+  };
+  check_refused([&] { result.wait(); });
+  check_refused([&] { (void)result.ready(); });
+  check_refused([&] { result.root(0); });
+  check_refused([&] { result.roots(); });
+  check_refused([&] { result.node(b.items.roots[1]); });
+  check_refused([&] { result.roots_into(out, 16 * sizeof(float), stream(1)); });
+  check_refused([&] { result.let_wait(stream(1)); });
+  check_refused([&] { result.record(stream(1)); });
+  result.launch(stream(1));
+  CHECK(difference(result.roots(), {b.right.begin() + 16, b.right.begin() + 32}) <= 1);
+  CHECK(on.prepare(std::vector<const Item*>()).roots().empty());
+}
+
+TEST_CASE("handles that were moved from are handles still, and a result has nothing then", "[cuda]") {
+  const Bound b;
+  FakeCuda fake;
+  auto model = b.compile();
+  cuda::Device device(fake.device());
+  auto on = model.to(device);
+  auto resident = on.resident();
+  const auto moved = std::make_tuple(std::move(model), std::move(device), std::move(on), std::move(resident));
+  CHECK(device.name() == fake.device()->name());
+  CHECK(model.to(device)(b.items.roots).num_roots() == 5);
+  cuda::Result first = on(b.items.roots), result = std::move(first);
+  CHECK(resident(b.items.roots).num_roots() == 5);
+  CHECK(first.num_roots() == 0);
+  CHECK(first.num_nodes() == 0);
+  const auto check_refused = [&](const auto& use) {
+    CHECK_THAT(error_of_call(use), Contains("invalid_argument: a result is asked for what another holds now"));
+  };
+  check_refused([&] { first.wait(); });
+  check_refused([&] { first.roots(); });
+  check_refused([&] { first.launch(stream(1)); });
+  check_refused([&] { first.root(0, "h"); });
+  check_refused([&] { first.counters(); });
+  first = on(b.items.roots[1]);
+  CHECK(difference(first.roots(), {b.right.begin() + 16, b.right.begin() + 32}) <= 1);
+  CHECK(difference(result.roots(), b.right) <= 1);
+}
+
+TEST_CASE("weights of a model for GPUs are bound together, or none of them", "[cuda]") {
+  const Bound b;
+  auto model = b.compile();
+  CHECK(model.try_bind_together([&] { bind_all<float>(model, b.weights); }));
+  const auto refused = model.try_bind_together([&] { model.bind("Emb", {1.f}); });
+  REQUIRE(!refused);
+  CHECK_THAT(refused.error().message, Contains("Emb"));
 }
 
 TEST_CASE("states of a call on a GPU are named, or given by placeholder", "[cuda]") {

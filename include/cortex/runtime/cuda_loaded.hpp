@@ -234,6 +234,7 @@ class CudaCall {
     if (workspace_) loaded_->put(std::move(workspace_));
   }
   CudaWorkspace* operator->() const { return workspace_.get(); }
+  explicit operator bool() const { return workspace_ != nullptr; }
   CudaLoaded& loaded() const { return *loaded_; }
   /// Among how many groups its roots can be shared.
   int most_groups() const { return most_groups_; }

@@ -39,6 +39,9 @@ using ResidentOptions = runtime::ResidentOptions;
 class Device {
  public:
   explicit Device(std::shared_ptr<const runtime::CudaDevice> device) : device_(std::move(device)) {}
+  // Moving copies, as of all handles here: what is left behind is a handle still, and not one to nothing.
+  Device(const Device&) = default;
+  Device& operator=(const Device&) = default;
   /// What compiling for it depends on.
   const Gpu& gpu() const { return device_->gpu(); }
   const std::string& name() const { return device_->name(); }
@@ -102,6 +105,8 @@ class OnDevice {
  public:
   explicit OnDevice(std::shared_ptr<runtime::CudaLoaded> loaded)
       : loaded_(std::move(loaded)), structure_(runtime::structure_of(loaded_->source().code->executable->graph)) {}
+  OnDevice(const OnDevice&) = default;
+  OnDevice& operator=(const OnDevice&) = default;
 
   /// Roots as a functor takes them: a node, a pointer, a range of either; or an arena and indices. Waits for the
   /// results: the kernel writes the first state of the roots to the host as well, up to 128 KB of dense rows, and what
@@ -123,6 +128,9 @@ class OnDevice {
   template <class... Roots>
   auto try_call(Roots&&... roots) const {
     return attempt([&] { return (*this)(roots...); });
+  }
+  auto try_call(std::initializer_list<const Node*> roots) const {
+    return attempt([&] { return (*this)(roots); });
   }
   /// The same without waiting, on `stream`; results stay on the device until they are asked for.
   template <class Roots>
@@ -273,6 +281,8 @@ class Resident {
  public:
   Resident(OnDevice<Node, Set, First> on, std::shared_ptr<runtime::CudaResident> resident)
       : on_(std::move(on)), resident_(std::move(resident)) {}
+  Resident(const Resident&) = default;
+  Resident& operator=(const Resident&) = default;
 
   /// Roots as a functor takes them. Waits for the results.
   template <class... Roots>
@@ -294,6 +304,9 @@ class Resident {
   template <class... Roots>
   auto try_call(Roots&&... roots) const {
     return attempt([&] { return (*this)(roots...); });
+  }
+  auto try_call(std::initializer_list<const Node*> roots) const {
+    return attempt([&] { return (*this)(roots); });
   }
   /// Not what a resident model can do: throws `Error{invalid_argument}`. `Result::roots_into` gives results to a
   /// stream.
@@ -339,6 +352,8 @@ class Model : public runtime::BindForms<Model<Node, Set, First>> {
     runtime::AccessorOrder order = runtime::accessor_order<Set>(code->executable->graph);
     source_ = std::make_shared<runtime::CudaSource>(std::move(code), std::move(order));
   }
+  Model(const Model&) = default;
+  Model& operator=(const Model&) = default;
 
   // `bind` and `try_bind` are those of `BindForms`.
 
@@ -350,6 +365,12 @@ class Model : public runtime::BindForms<Model<Node, Set, First>> {
     binds();
     together.publish();
     return *this;
+  }
+
+  /// The same, whose error is returned; exceptions of other types pass through.
+  template <class Binds>
+  cortex::Result<Done> try_bind_together(Binds&& binds) {
+    return attempt([&] { bind_together(binds); });
   }
 
   /// Lets later calls share the threads of `workers` while they number nodes: those of several roots, where that takes

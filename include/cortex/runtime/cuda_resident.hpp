@@ -43,7 +43,7 @@ struct ResidentOptions {
   double patience_ms = 10000;  // that a call waits for its answer, before it throws
 };
 
-/// The kernel of a model on a device. Its calls are served one after the other, in the order in which they come.
+/// The kernel of a model on a device. Its calls are served one after the other.
 class CudaResident final : public CudaDevice::Occupant {
  public:
   static std::shared_ptr<CudaResident> make(std::shared_ptr<CudaLoaded> loaded, const ResidentOptions& options) {

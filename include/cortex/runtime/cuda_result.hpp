@@ -1,6 +1,7 @@
 // What a call on a GPU gives: states on the device, copied to the host when they are asked for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -31,27 +32,33 @@ using Counters = runtime::CudaCounters;
 class Result {
  public:
   Result(runtime::CudaCall call, std::size_t roots) : call_(std::move(call)), roots_(roots) {}
+  Result(Result&& other) noexcept : call_(std::move(other.call_)), roots_(std::exchange(other.roots_, 0)) {}
+  Result& operator=(Result&& other) noexcept {
+    std::swap(call_, other.call_), std::swap(roots_, other.roots_);
+    return *this;
+  }
 
   std::size_t num_roots() const { return roots_; }
   /// How many nodes the groups' roots have reached, and how many of these were computed: equal subtrees of a group are
   /// one where the schedule shares them.
   std::size_t num_nodes() const {
     std::size_t sum = 0;
-    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->nodes(g).num_reached());
+    for (std::size_t g = 0; call_ && g < call_->num_groups(); ++g) sum += std::size_t(call_->nodes(g).num_reached());
     return sum;
   }
   std::size_t num_computed() const {
     std::size_t sum = 0;
-    for (std::size_t g = 0; g < call_->num_groups(); ++g) sum += std::size_t(call_->arrays(g).num_nodes);
+    for (std::size_t g = 0; call_ && g < call_->num_groups(); ++g) sum += std::size_t(call_->arrays(g).num_nodes);
     return sum;
   }
-  /// Until the results are there. Throws what went wrong on the device.
-  void wait() { call_->wait(); }
-  bool ready() const { return call_->progress().ready(); }
+  /// Until the results are there. Throws what went wrong on the device, and as all that follows on a call
+  /// `Error{invalid_argument}` for one that was prepared and never launched.
+  void wait() { launched()->wait(); }
+  bool ready() const { return launched()->progress().ready(); }
   /// What `stream` is given from now on waits for the results; the host does not. Throws `Error{invalid_argument}` for
   /// a stream that is being captured: a graph does not wait for what is outside.
   void let_wait(Stream stream) const {
-    if (call_.loaded().device()->is_capturing(stream))
+    if (launched().loaded().device()->is_capturing(stream))
       throw Error(
           Code::invalid_argument,
           "a stream that is being captured cannot wait for a call outside of its graph: wait before the graph is "
@@ -62,11 +69,14 @@ class Result {
   /// Makes the call, once more: sends it to `stream` without waiting, after what this object has sent to other
   /// streams. In a stream that is captured it becomes a part of the graph, which needs this object as long as it is
   /// launched.
-  void launch(Stream stream) { call_.launch(stream); }
+  void launch(Stream stream) {
+    held();
+    call_.launch(stream);
+  }
   /// Lets `wait` wait for all that `stream` has been given: for a graph that holds the call, after its launch. Throws
   /// `Error{invalid_argument}` for a stream that is being captured.
   void record(Stream stream) {
-    if (call_.loaded().device()->is_capturing(stream))
+    if (launched().loaded().device()->is_capturing(stream))
       throw Error(Code::invalid_argument,
                   "a stream that is being captured does nothing yet that could be waited for: record after the launch "
                   "of its graph");
@@ -94,7 +104,7 @@ class Result {
   }
 
   /// The memory of the call, for what looks at all of it, as the tuner does.
-  runtime::CudaWorkspace& workspace() { return *call_.operator->(); }
+  runtime::CudaWorkspace& workspace() { return *held().operator->(); }
 
   /// What the call has done so far, and how long it took. Waits for it.
   Counters counters() {
@@ -130,8 +140,8 @@ class Result {
   Vector<typename S::Element> roots(const S& state) {
     return roots_of<typename S::Element>(view_of(state));
   }
-  /// The same of any node of the call. Throws `Error{invalid_argument}` for one that was not in it. Of a node that
-  /// several groups reach, the first one's: they are equal.
+  /// The same of any node of the call. Throws `Error{invalid_argument}` for one that was not in it, and where a readout
+  /// is asked for at a node that is no root. Of a node that several groups reach, the first one's: they are equal.
   template <class T = float, class Node>
   Vector<T> node(const Node* node, std::string_view state = {}) {
     return node_of<T>(node, view_as<T>(state));
@@ -142,7 +152,19 @@ class Result {
   }
 
  private:
-  const runtime::Plan& plan() const { return *call_.loaded().source().plan; }
+  const runtime::CudaCall& held() const {
+    if (!call_)
+      runtime::detail::invalid("a result is asked for what another holds now: it was moved from, and has no call");
+    return call_;
+  }
+  const runtime::CudaCall& launched() const {
+    if (!held()->is_sent())
+      runtime::detail::invalid(
+          "a call was prepared and never launched, so that there are no results of it yet: `launch` it on a stream "
+          "first");
+    return call_;
+  }
+  const runtime::Plan& plan() const { return *held().loaded().source().plan; }
   const runtime::Executable& executable() const { return *plan().executable; }
   void write_roots(std::uint64_t to, std::size_t bytes, Stream stream, const runtime::StateView& view) {
     const std::string& name = spec_of(view).name;
@@ -151,7 +173,7 @@ class Result {
       throw Error(Code::invalid_argument, "the output needs room for " + std::to_string(needed) + " bytes of state '" +
                                               name + "', but has " + std::to_string(bytes));
     if (!needed) return;
-    const std::string fault = runtime::fault_of_memory(*call_.loaded().device(), to, needed, size_of(view.dtype));
+    const std::string fault = runtime::fault_of_memory(*launched().loaded().device(), to, needed, size_of(view.dtype));
     if (!fault.empty()) throw Error(Code::invalid_argument, "the output of state '" + name + "' " + fault);
     call_.gather(view, to, stream);
   }
@@ -183,10 +205,20 @@ class Result {
     std::memcpy(all.data(), call_.gather_back(view), all.size() * sizeof(T));
     return all;
   }
+  /// A readout has a value at roots alone, so in a group that has the node among them.
   template <class T, class Node>
   Vector<T> node_of(const Node* node, const runtime::StateView& view) {
-    for (std::size_t g = 0; g < call_->num_groups(); ++g)
-      if (const std::int32_t number = call_->nodes(g).find(node); number >= 0) return row<T>(g, number, view);
+    const bool at_roots = spec_of(view).at_roots;
+    bool found = false;
+    for (std::size_t g = 0; g < call_->num_groups(); ++g) {
+      const std::int32_t number = call_->nodes(g).find(node);
+      if (number < 0) continue;
+      const structure::Arrays& arrays = call_->arrays(g);
+      const std::int32_t* const end = arrays.root + arrays.num_roots;
+      if (!at_roots || std::find(arrays.root, end, number) != end) return row<T>(g, number, view);
+      found = true;
+    }
+    if (found) runtime::detail::no_readout(spec_of(view));
     runtime::detail::no_node();
   }
   template <class T>

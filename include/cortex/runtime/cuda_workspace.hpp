@@ -50,7 +50,8 @@ class CudaWorkspace {
 
   CudaRoots& given_roots() { return given_roots_; }
   /// Has `number(workspace, given roots)` number the nodes of each group of a call, with the limits that the weights
-  /// give: on threads of the model's pool, too, where they are worth it. Throws what the first that failed has thrown.
+  /// give, and checks what it cannot: on threads of the model's pool, too, where they are worth it. Throws what the
+  /// first that failed has thrown.
   template <class Number>
   void number_groups(std::size_t groups, std::size_t roots, const Number& number) {
     while (groups_.size() < groups) groups_.push_back(std::make_unique<Workspace>(source_->plan));
@@ -62,6 +63,7 @@ class CudaWorkspace {
     const auto one = [&](int group) {
       const std::size_t g = std::size_t(group);
       number(*groups_[g], given_roots_.of_group(g, groups, roots));
+      check_guarded(*source_->plan, groups_[g]->nodes, groups_[g]->weights());
     };
     const std::shared_ptr<Workers> pool = groups > 1 ? source_->workers.current().value : nullptr;
     if (!pool) return deal_out(nullptr, 1, int(groups), one);
@@ -84,13 +86,11 @@ class CudaWorkspace {
     progress_.wait();
     if (is_timed()) linearizing_since_ns_ += now_ns() - before;  // a wait is no linearization
     num_groups_ = count, way_ = way;
+    sent_ = count == 0;  // then nothing is to be sent
     counters_ = {};
     weights_ = std::move(weights);
     counts_.resize(count);
-    for (std::size_t g = 0; g < count; ++g) {
-      check_guarded(*source_->plan, groups_[g]->nodes, *weights_->host.value);
-      counts_[g] = counts_of(arrays(g));
-    }
+    for (std::size_t g = 0; g < count; ++g) counts_[g] = counts_of(arrays(g));
     num_roots_ = 0;
     for (std::size_t g = 0; g < num_groups_; ++g) num_roots_ += std::size_t(arrays(g).num_roots);
     provide_tensors();
@@ -110,6 +110,7 @@ class CudaWorkspace {
   const std::shared_ptr<const CudaWeights>& weights() const { return weights_; }
   /// The call has been served; its times, and how often the kernel had to be launched for it.
   void note_served(int launches, std::int64_t copy_ns, std::int64_t serve_ns) {
+    sent_ = true;
     counters_.launches = launches;
     counters_.bytes_down += num_landed_ * first_state().row_bytes;
     if (is_timed()) counters_.copy_ns = copy_ns, counters_.kernel_ns = serve_ns;
@@ -122,6 +123,7 @@ class CudaWorkspace {
   void launch(jit::CudaHandle function, jit::CudaHandle stream) {
     if (num_groups_ == 0) return;
     progress_.in_order(stream, [&] { send(function, stream); });
+    sent_ = true;
     ++counters_.launches;
     counters_.bytes_down += num_landed_ * first_state().row_bytes;
   }
@@ -155,6 +157,9 @@ class CudaWorkspace {
     });
     ++counters_.launches;
   }
+
+  /// Whether the call laid out last has been made: sent to the device, or to a graph.
+  bool is_sent() const { return sent_; }
 
   /// The uses of its memory on the device.
   CudaProgress& progress() { return progress_; }
@@ -511,6 +516,7 @@ class CudaWorkspace {
   std::size_t stride_ = 0;       // of slots of letters
   std::size_t with_launch_ = 0;  // bytes that come with the launch and not in a transfer
   codegen::CudaLaunch launch_;
+  bool sent_ = false;
   std::size_t num_landed_ = 0;  // roots whose first state the kernel writes to the host
   CudaWay way_ = CudaWay::transfer;
   Vector<std::size_t> first_move_;          // [groups + 1]
