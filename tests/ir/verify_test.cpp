@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-const Dim H("hidden", 8), E("embedding", 8), V("vocabulary");
+const Dim H("hidden", 8), E("embedding", 9), V("vocabulary");
 
 struct Sample {
   Buffer x{BufferInfo{"x", DType::f32, {dims::node, H}, Role::weight}}, y{BufferInfo{"y", DType::f32, {dims::node, H}}};
@@ -150,6 +150,13 @@ TEST_CASE("a dense dimension indexed by the loop of another is refused by both n
   CHECK_THAT(refusal(s.nest(ForKind::serial, E), Level::loops),
              Contains("dimension 'hidden' of 'x' is not indexed by a loop over 'embedding'") ||
                  Contains("dimension 'hidden' of 'y' is not indexed by a loop over 'embedding'"));
+}
+
+TEST_CASE("the first elements of a longer dimension are indexed by the loop of a shorter one", "[verify]") {
+  const Dim short_one("gate", 5);
+  const Buffer out{BufferInfo{"out", DType::f32, {H}}};
+  const Expr j = Var::make("j");
+  CHECK_NOTHROW(verify(For::make(j, short_one, imm(5), ForKind::serial, Store::make(out, {j}, one())), Level::loops));
 }
 
 TEST_CASE("an open dimension indexed by a dense loop is refused", "[verify]") {

@@ -152,6 +152,28 @@ TEST_CASE("TreeGRU's gates share one pass over k, and its epilogue follows them"
   check_golden("pass/fuse_nests/tree_gru.ilir", text_after("fuse_nests", tree_gru(8).graph(), standard));
 }
 
+TEST_CASE("a nest whose sums run in lanes does not join one whose outputs do", "[pass]") {
+  // Columns of s in vectors, and the sums of b, of a field's elements and not of a matrix, in lanes.
+  struct Row {
+    std::array<float, 33> x;
+    std::vector<const Row*> kids;
+  };
+  const Dim H{"hidden", 9}, J{"row", 33};
+  Model<Row> m("rows", cortex::tree);
+  auto x = m.field("x", field<&Row::x>, J);
+  auto h = m.placeholder<float>("h", H);
+  auto s =
+      m.compute("s", H, [&](auto n, auto i) { return sum(children<&Row::kids>(n), [&](auto k) { return h(k, i); }); });
+  auto b = m.compute("b", H, [&](auto n, auto i) { return sum(J, [&](auto j) { return (1 + s(n, i)) * x(n, j); }); });
+  const ra::Graph graph = m.recursion_op(h, b).graph();
+  const Schedule by_hand = Schedule{}.loops(Loops::parse("distribute_rows(); tile_nests(); fuse_nests()"));
+  for (const Snapshot& each : passes_of(graph, by_hand, machine(64)))
+    ir::visit_with(each.program.body, [&](const ir::For& loop) {
+      if (loop.loop != ir::ForKind::vectorized) return;
+      ir::visit_with(loop.body, [&](const ir::For& inner) { CHECK(inner.loop != ir::ForKind::vectorized); });
+    });
+}
+
 TEST_CASE("each case of a switch has its sums and what becomes of them in one nest", "[pass][golden]") {
   struct Plan {
     int kind;

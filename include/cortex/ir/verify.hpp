@@ -233,7 +233,8 @@ class Verifier {
   }
 
   /// I4: a loop over one dimension does not index another. The compiler's own dimensions are related by lets, and local
-  /// buffers are the compiler's own; the number of a part is an index where a sum has no more terms than parts.
+  /// buffers are the compiler's own; the number of a part is an index where a sum has no more terms than parts. What
+  /// was `i + 0` in the operator graph, of the first elements of a longer dimension, is `i` here.
   template <class Handle>
   void related(const Dim& dim, const Expr& index, const Buffer& buffer, const Handle& self) const {
     const auto found = index.as<Var>() ? bound_.find(index.get()) : bound_.end();
@@ -241,6 +242,7 @@ class Verifier {
     const Dim& loop = found->second->dim;
     if (loop.kind() != DimKind::dense || (dim.kind() != DimKind::dense && dim.kind() != DimKind::open) || loop == dim)
       return;
+    if (dim.kind() == DimKind::dense && loop.extent() <= dim.extent()) return;
     fail("dimension '" + dim.name() + "' of '" + buffer->name + "' is not indexed by a loop over '" + loop.name() + "'",
          self);
   }

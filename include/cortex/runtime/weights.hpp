@@ -305,7 +305,8 @@ class Weights {
     const std::size_t count = known.value_or(std::size_t(row));
     if (!open && count != std::size_t(row))
       fail(spec, "was given " + std::to_string(count) + " elements, not " + std::to_string(row));
-    if (open && (count == 0 || count % std::size_t(row) != 0))
+    if (open && count == 0) fail(spec, "was given no elements; it has at least one row of " + std::to_string(row));
+    if (open && count % std::size_t(row) != 0)
       fail(spec, "was given " + std::to_string(count) + " elements, which is no whole number of rows of " +
                      std::to_string(row));
     if (count > most_elements) fail(spec, "was given " + std::to_string(count) + " elements, which no memory holds");

@@ -99,7 +99,8 @@ inline Dependence dependence(const Vector<Access>& earlier, const Vector<Access>
   return result;
 }
 
-/// Whether two nests have the same rows, condition and loops, and then the variables of the one as those of the other.
+/// Whether two nests have the same rows, condition and loops, of the same kinds, and then the variables of the one as
+/// those of the other.
 struct SameLoops {
   bool same = false;
   ir::Substitution variables;
@@ -112,7 +113,9 @@ inline SameLoops same_loops(const Nest& nest, const Nest& like) {
     return {};
   ir::Substitution map;
   if (nest.rows) {
-    if (!(nest.rows->dim == like.rows->dim) || !ir::equal(nest.rows->extent, like.rows->extent)) return {};
+    if (!(nest.rows->dim == like.rows->dim) || nest.rows->kind != like.rows->kind ||
+        !ir::equal(nest.rows->extent, like.rows->extent))
+      return {};
     map.emplace(nest.rows->var.get(), like.rows->var);
   }
   if (nest.let_var) {
@@ -121,7 +124,7 @@ inline SameLoops same_loops(const Nest& nest, const Nest& like) {
   }
   if (nest.guard && !ir::equal(ir::substitute(nest.guard, map), like.guard)) return {};
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-    if (!(nest.loops[i].dim == like.loops[i].dim) ||
+    if (!(nest.loops[i].dim == like.loops[i].dim) || nest.loops[i].kind != like.loops[i].kind ||
         !ir::equal(ir::substitute(nest.loops[i].extent, map), like.loops[i].extent))
       return {};
     map.emplace(nest.loops[i].var.get(), like.loops[i].var);

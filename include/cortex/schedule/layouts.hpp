@@ -160,8 +160,10 @@ inline ir::Stmt layout_reorder(const ir::Stmt& body, const std::string& name, co
 /// Axis `axis` and the one inside it without room between them; the two halves of a split axis become one again.
 inline ir::Stmt layout_fuse(const ir::Stmt& body, const std::string& name, std::int64_t axis) {
   detail::LaidOut tensor = detail::laid_out(body, name);
-  detail::axis_at(tensor, axis + 1);
-  detail::MemoryAxis &outer = detail::axis_at(tensor, axis), inner = detail::axis_at(tensor, axis + 1);
+  detail::MemoryAxis& outer = detail::axis_at(tensor, axis);
+  if (axis + 1 == std::int64_t(tensor.axes.size()))
+    refuse("axis " + std::to_string(axis) + " of '" + name + "' is the innermost, with none inside it");
+  const detail::MemoryAxis inner = detail::axis_at(tensor, axis + 1);
   const bool halves = outer.source == inner.source && inner.modulus && outer.divisor == inner.divisor * inner.modulus;
   if (halves) {
     const std::int64_t all = tensor.buffer->dims[std::size_t(outer.source)].extent();
