@@ -178,7 +178,7 @@ TEST_CASE("every index of odd models is in bounds", "[pass]") {
   for (ra::Graph (*model)(int) :
        {odd::matrix_state, odd::matrix_rows, odd::extremes, odd::shared_bodies, odd::conditions, odd::free_at_leaves,
         odd::indices, odd::attention, odd::tensor_product, odd::beside, odd::mixed_types, odd::degrees, odd::constants,
-        odd::chosen_children, odd::own_matrices_of_four, odd::half_contracted})
+        odd::chosen_children, odd::half_contracted})
     for (const int workers : {1, 2})
       sums.add(model(19), Schedule::standard().workers(workers), machine(workers == 1 ? 32 : 16), true);
   CHECK(sums.first_unproved == "");

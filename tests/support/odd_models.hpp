@@ -449,22 +449,28 @@ inline ra::Graph own_matrices(int extent, int most_children) {
   Odd g("own_matrices", extent);
   g.graph.max_children = most_children;
   const Dim P("position", most_children);
-  const int U = g.input("U", {P, g.H, g.H}), A = g.input("A", {g.V, g.H, g.H}), b = g.input("b", {P, g.H}),
-            Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
-  const int placed = g.compute("placed", {g.H}, [&](auto& n, auto& i) {
-    return g.sum_over_children(g.kids, n, [&](const ir::Expr& k) {
-      const ir::Expr kid = g.kid_of(g.kids, n, k);
-      const ir::Expr product = g.dot(g.H, [&](auto& r) { return g.at(U, {k, i[0], r}) * g.at(h, {kid, r}); });
-      return sigmoid_of(product + g.at(b, {k, i[0]})) * (Odd::number(1) + g.at(h, {kid, i[0]}));
+  const int U = g.input("U", {P, g.H, g.H}), W = g.input("W", {P, g.H, g.H}), A = g.input("A", {g.V, g.H, g.H}),
+            b = g.input("b", {P, g.H}), Emb = g.input("Emb", {g.V, g.H}), h = g.placeholder("h", {g.H});
+  const auto product = [&](int weight, const ir::Expr& which, const ir::Expr& kid, const ir::Expr& i) {
+    return g.dot(g.H, [&](auto& r) { return g.at(weight, {which, i, r}) * g.at(h, {kid, r}); });
+  };
+  const auto over_positions = [&](const ir::Expr& n, auto value) {
+    return g.sum_over_children(g.kids, n, [&](const ir::Expr& k) { return value(k, g.kid_of(g.kids, n, k)); });
+  };
+  const int gated = g.compute("gated", {g.H}, [&](auto& n, auto& i) {
+    return over_positions(n, [&](const ir::Expr& k, const ir::Expr& kid) {
+      return sigmoid_of(product(U, k, kid, i[0]) + g.at(b, {k, i[0]})) * (Odd::number(1) + g.at(h, {kid, i[0]}));
     });
+  });
+  const int placed = g.compute("placed", {g.H}, [&](auto& n, auto& i) {
+    return over_positions(n, [&](const ir::Expr& k, const ir::Expr& kid) { return product(W, k, kid, i[0]); });
   });
   const int named = g.compute("named", {g.H}, [&](auto& n, auto& i) {
-    return g.over_kids(n, [&](auto kid) {
-      return g.dot(g.H, [&](auto& r) { return g.at(A, {g.word_of(kid), i[0], r}) * g.at(h, {kid, r}); });
-    });
+    return g.over_kids(n, [&](auto kid) { return product(A, g.word_of(kid), kid, i[0]); });
   });
   g.recursion_op(h, g.compute("body", {g.H}, [&](auto& n, auto& i) {
-    return tanh_of(g.at(placed, {n, i[0]}) + g.at(named, {n, i[0]}) + g.at(Emb, {g.word_of(n), i[0]}));
+    return tanh_of(g.at(gated, {n, i[0]}) + g.at(placed, {n, i[0]}) + g.at(named, {n, i[0]}) +
+                   g.at(Emb, {g.word_of(n), i[0]}));
   }));
   return g.done();
 }

@@ -192,10 +192,11 @@ class RandomProgram : public GraphCase {
     }
   }
 
-  /// A quotient or a remainder of what may be any number: `a` from below, or what numbers of children make negative.
+  /// A quotient or a remainder of what may be any number: `a` from below, or what numbers of children make negative,
+  /// as far as anyone knows: where they are bounded that is refused.
   ir::Expr divided(const ir::Expr& a, const ir::Expr& by) {
     ir::Expr of = ir::binary(ir::BinaryOp::max, a, ir::imm(0));
-    if (divisions_.chance(0.5) && way_ != ra::Direction::roots)
+    if (divisions_.chance(0.5) && way_ != ra::Direction::roots && !graph.max_children)
       of = (divisions_.chance(0.5) ? of : ir::imm(divisions_.below(4))) -
            ir::call(ir::UfKind::num_children, "num_children", {node_}, 0);
     return divisions_.chance(0.5) ? of / by : of % by;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -28,7 +29,7 @@ namespace detail {
 struct Member {
   Vector<ir::Buffer> locals;
   Vector<ir::Stmt> before;        // the accumulator's start
-  const ir::For* loop = nullptr;  // the contraction, if it is one
+  const ir::For* loop = nullptr;  // the contraction, or those of all children, if it is one
   Vector<ir::Stmt> after;         // the store of the result, or everything
 
   Vector<ir::Stmt> before_and_loop() const {
@@ -47,7 +48,7 @@ inline Member take_apart(ir::Stmt inner) {
   bool passed = false;
   for (const ir::Stmt& s : schedule::stmts_of(inner)) {
     const auto* loop = s.as<ir::For>();
-    if (!passed && loop && loop->dim.kind() == DimKind::dense) {
+    if (!passed && loop && (loop->dim.kind() == DimKind::dense || schedule::contracts_each_child(*loop))) {
       member.loop = loop;
       passed = true;
     } else {
@@ -161,11 +162,28 @@ inline ir::Stmt put_together(const Vector<ir::Stmt>& inners, bool carried) {
   return ir::with_allocs(locals, ir::Block::make(stmts));
 }
 
+/// What a nest contracts: rows of several nodes can be multiplied together, which have different numbers of children.
+enum class Contracts : std::uint8_t { nothing, nodes, children };
+
+inline Contracts contracted_by(const ir::Stmt& inner) {
+  if (!schedule::has_contraction(inner)) return Contracts::nothing;
+  bool of_children = false;
+  ir::visit_with(inner, [&](const ir::For& loop) { of_children |= schedule::contracts_each_child(loop); });
+  return of_children ? Contracts::children : Contracts::nodes;
+}
+
 struct Group {
   schedule::Nest header;
   Vector<ir::Stmt> inners;  // over the header's variables
   Vector<schedule::Access> accesses;
+  Contracts contracts = Contracts::nothing;
   int contractions = 0;
+
+  /// Whether a nest that contracts so fits in, up to `most` contractions.
+  bool takes(Contracts what, int most) const {
+    const bool alike = contracts == Contracts::nothing || contracts == what;
+    return what == Contracts::nothing || (alike && contractions < most);
+  }
 };
 
 class NestFuser {
@@ -210,7 +228,7 @@ class NestFuser {
   /// `late`: nothing but what comes late needs it, so what each worker does for itself can stand after all that is
   /// shared.
   void add(const schedule::Nest& nest, bool late) {
-    const bool contracts = schedule::has_contraction(nest.inner);
+    const Contracts contracts = contracted_by(nest.inner);
     std::size_t earliest = 0, behind = 0;  // where it may join a group, and where one of its own may stand
     Vector<schedule::SameLoops> maps;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -226,13 +244,14 @@ class NestFuser {
     }
     Vector<std::size_t> fitting;
     for (std::size_t g = earliest; g < groups_.size(); ++g)
-      if (maps[g].same && !(contracts && groups_[g].contractions >= most_)) fitting.push_back(g);
+      if (maps[g].same && groups_[g].takes(contracts, most_)) fitting.push_back(g);
     if (!fitting.empty()) {
-      const std::size_t g = contracts || feeds_contraction(nest) ? fitting.front() : fitting.back();
+      const bool early = contracts != Contracts::nothing || feeds_contraction(nest);
+      const std::size_t g = early ? fitting.front() : fitting.back();
       return join(groups_[g], ir::substitute(nest.inner, maps[g].variables), contracts);
     }
     const std::size_t place = late && schedule::is_replicated(nest) ? groups_.size() : behind;
-    const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(place), Group{nest, {}, {}, 0});
+    const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(place), Group{nest, {}, {}});
     join(*at, nest.inner, contracts);
   }
 
@@ -244,11 +263,13 @@ class NestFuser {
     return false;
   }
 
-  static void join(Group& group, const ir::Stmt& inner, bool contracts) {
+  static void join(Group& group, const ir::Stmt& inner, Contracts contracts) {
     group.inners.push_back(inner);
     const auto accesses = schedule::accesses_of(inner);
     append(group.accesses, accesses);
-    group.contractions += contracts;
+    if (contracts == Contracts::nothing) return;
+    group.contracts = contracts;
+    ++group.contractions;
   }
 
   void flush(Vector<ir::Stmt>& out) {

@@ -55,10 +55,8 @@ struct Halves {
     return e.as<ir::Load>() || (scale && scale->buffer->is_scales && is_sum(product->a));
   }
   static bool contracts(const ir::Stmt& s, bool with_folds) {
-    if (const auto* loop = s.as<ir::For>()) {
-      const bool folds = with_folds && loop->dim.kind() == DimKind::child;
-      return loop->dim.kind() == DimKind::dense || (folds && loop->body.as<ir::For>() && contracts(loop->body, true));
-    }
+    if (const auto* loop = s.as<ir::For>())
+      return loop->dim.kind() == DimKind::dense || (with_folds && contracts_each_child(*loop));
     const auto* store = s.as<ir::Store>();
     return store && store->buffer->scope == ir::Scope::local;
   }

@@ -112,6 +112,14 @@ inline Vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   return {stmt};
 }
 
+/// Whether `loop` goes through the children of a node, and for each through nothing but contractions.
+inline bool contracts_each_child(const ir::For& loop) {
+  return loop.dim.kind() == DimKind::child && all_of(stmts_of(loop.body), [](const ir::Stmt& s) {
+           const auto* inner = s.as<ir::For>();
+           return inner && (inner->dim.kind() == DimKind::dense || contracts_each_child(*inner));
+         });
+}
+
 /// Whether the workers share some loop of the nest already, or a part of what it does.
 inline bool has_shared_loop(const Nest& nest) {
   bool shared = nest.rows && nest.rows->kind == ir::ForKind::parallel;
