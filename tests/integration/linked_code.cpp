@@ -99,9 +99,12 @@ TEST_CASE("one library may have the code of several models, and of a pool's thre
   const CompileOptions helped = CompileOptions(oldest).with_workers(std::make_shared<Workers>(1));
   auto one = compile(gru(40).program, two, helped), other = compile(gru(48).program, two, helped);
   one.write_code((folder.path / "one.o").string());
+  one.write_code((folder.path / "again.o").string());
   other.write_code((folder.path / "other.o").string());
   const std::string in = folder.path.string();
-  REQUIRE(std::system(("c++ -shared '" + in + "/one.o' '" + in + "/other.o' -o '" + in + "/libboth.so'").c_str()) == 0);
+  REQUIRE(std::system(
+              ("c++ -shared '" + in + "/one.o' '" + in + "/again.o' '" + in + "/other.o' -o '" + in + "/libboth.so'")
+                  .c_str()) == 0);
   load_code(in + "/libboth.so");
   for (const int hidden : {40, 48}) {
     auto linked = compile(gru(hidden).program, two, helped);
@@ -135,6 +138,7 @@ TEST_CASE("an object file is written whole or not at all, and what cannot be wri
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_THAT(error_of_call([&] { model.write_code(pipe); }), Contains("is no regular file"));
   CHECK(error_of_call([&] { model.write_code(""); }) != "no error");
+  CHECK_THAT(error_of_call([&] { model.write_code(nowhere + '\0' + "x"); }), Contains("has a zero in its name"));
 
   const std::string path = (folder.path / "code.o").string();
   std::ofstream(path) << std::string(1 << 20, 'x');  // a longer one
@@ -151,6 +155,7 @@ TEST_CASE("a library that is none is refused in the loader's words") {
   const TemporaryFolder folder;
   const std::string path = (folder.path / "libnone.so").string();
   CHECK_THAT(error_of_call([&] { load_code(path); }), Contains("invalid_argument: load_code: " + path));
+  CHECK_THAT(error_of_call([&] { load_code(""); }), Contains("invalid_argument: load_code: '' names no library"));
   std::ofstream(path) << "no library";
   CHECK_THAT(error_of_call([&] { load_code(path); }), Contains("load_code: " + path));
 }

@@ -262,6 +262,23 @@ TEST_CASE("a file of the cache that does not say how far was searched counts as 
   CHECK_FALSE(cache.find({0, 0}));
 }
 
+TEST_CASE("a file of the cache with numbers that nothing measures counts as none", "[tune][cache]") {
+  const Folder folder;
+  const tuning::Cache cache(folder / "cache", key, "space");
+  cache.keep({"tile_rows(2)\n", 0.5, 0.25});
+  const std::string file = std::filesystem::directory_iterator(folder / "cache")->path().string(), text = read(file);
+  const auto with = [&](const std::string& number, const std::string& instead) {
+    const auto at = text.find(number);
+    REQUIRE(at != std::string::npos);
+    write(file, text.substr(0, at) + instead + text.substr(at + number.size()));
+    return bool(cache.find({}));
+  };
+  CHECK(with("\"ratio\": 0.5", "\"ratio\": 0.75"));
+  for (const char* ratio : {"0", "-5", "1e400", "\"abc\""})
+    CHECK_FALSE(with("\"ratio\": 0.5", std::string("\"ratio\": ") + ratio));
+  for (const char* noise : {"-1", "1e400"}) CHECK_FALSE(with("\"noise\": 0.25", std::string("\"noise\": ") + noise));
+}
+
 TEST_CASE("a file of the cache that is not whole, or of something else, counts as none", "[tune][cache]") {
   const Folder folder;
   const std::string path = folder / "cache";

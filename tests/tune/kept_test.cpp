@@ -141,6 +141,21 @@ TEST_CASE("what has been found is taken from the cache", "[tune]") {
         other.program, other.phrases.batches, [&](auto& model) { model.bind("Emb", other.emb); }, options, compiled);
     CHECK(tuned.ended == Ended::all_tried);
   }
+  SECTION("but not for another manner of searching") {
+    const TuneOptions before = options;
+    const auto searched = [&](auto change) {
+      options = before;
+      change();
+      return other(options).ended != Ended::from_cache;
+    };
+    CHECK(searched([&] { options.search = TuneOptions::Search::guided; }));
+    CHECK(searched([&] { options.search = TuneOptions::Search::guided, options.patience = 21; }));
+    CHECK(searched([&] { options.least_gain = 0.6; }));
+    CHECK(searched([&] { options.checked_nodes = 0; }));
+    CHECK(searched([&] { options.seconds_a_check = 3; }));
+    CHECK(searched([&] { options.final_rounds = 30; }));
+    CHECK_FALSE(searched([&] { options.most_candidates = 99; }));
+  }
   SECTION("but not for another space") {
     options.space = rows({2, 1});
     ToldTimer three(by_rows({{0, 1.0}, {1, 1.0}, {2, 1.0}}));

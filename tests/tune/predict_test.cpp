@@ -144,6 +144,33 @@ TEST_CASE("while candidates are predicted progress is told, and a search can be 
   CHECK(tuned.candidates.size() == 1);
 }
 
+TEST_CASE("a search without patience tries nothing, and leaves nothing in the cache", "[tune]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.cache = folder / "cache";
+  options.search = TuneOptions::Search::guided, options.patience = 0;
+  for (int twice = 0; twice < 2; ++twice) {
+    const Tuned tuned = Tuning()(options);
+    CHECK(tuned.ended == Ended::no_gain);
+    CHECK(tuned.not_kept == "no candidate was tried");
+  }
+}
+
+TEST_CASE("a candidate is measured no longer than three rounds once the time is over", "[tune]") {
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.9}}));  // each round takes two seconds or more
+  TuneOptions options = options_for(timer, {2});
+  options.final_rounds = 0;
+  options.seconds_a_candidate = 1000;
+  options.seconds = 25;
+  const Tuned tuned = Tuning()(options);
+  REQUIRE(tuned.candidates.size() == 2);
+  CHECK(tuned.candidates[1].rounds < 10);
+  CHECK(tuned.candidates[1].rounds >= 3);
+  options.seconds = 1e9;
+  CHECK(Tuning()(options).candidates[1].rounds > 10);
+}
+
 TEST_CASE("a search whose time was over before it tried anything leaves nothing in the cache", "[tune]") {
   const Folder folder;
   ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));

@@ -26,6 +26,7 @@ class ReplacementFile {
  public:
   ReplacementFile(const std::filesystem::path& path, Code code, std::string source)
       : path_(path), code_(code), source_(std::move(source)) {
+    if (path.native().find('\0') != std::string::npos) refuse("has a zero in its name");
     if (is_special_file(path.c_str())) refuse("is no regular file: it would be replaced by one");
     std::error_code error;
     if (std::filesystem::is_symlink(path, error)) {

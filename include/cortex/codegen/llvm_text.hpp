@@ -28,6 +28,7 @@ namespace cortex::codegen {
 
 struct LlvmTextOptions {
   std::string symbol;             // the function's name: letters, digits, '_' and '.'
+  bool is_weak = false;           // the linker may meet the same function in several objects
   int vector_bytes = 16;          // the widest vector register that LLVM should use
   bool sanitize_address = false;  // the function is to be instrumented by AddressSanitizer
   bool converts_f16 = false;      // the machine has an instruction that makes an f32 of an f16
@@ -55,7 +56,8 @@ class LlvmTextPrinter {
       if (!function.is_shared) result += function.loads_of_pointers;
       add_calls(result, function.body);
     }
-    result += "define void @" + options_.symbol + "(ptr noundef %args) #0 {\nentry:\n";
+    result += std::string(options_.is_weak ? "define weak void @" : "define void @") + options_.symbol +
+              "(ptr noundef %args) #0 {\nentry:\n";
     add_calls(result, main);
     for (const std::string& declaration : ops_.declarations) result += declaration + "\n";
     return result + attributes() + "\n" + memory_.metadata();

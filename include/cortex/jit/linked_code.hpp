@@ -9,6 +9,7 @@
 
 #include "cortex/base/config.hpp"
 #include "cortex/base/error.hpp"
+#include "cortex/base/names.hpp"
 #include "cortex/base/target.hpp"
 #include "cortex/codegen/kernel_abi.hpp"
 #include "cortex/jit/code_cache.hpp"
@@ -47,6 +48,10 @@ namespace cortex {
 /// path, another one is looked for as the loader does. Throws `Error{invalid_argument}` with the loader's words if that
 /// fails. Code that a program is linked with itself need not be loaded.
 inline void load_code(const std::string& library) {
+  if (library.empty() || library.find('\0') != std::string::npos)
+    throw Error(Code::invalid_argument,
+                "load_code: " + in_quotes(library) + " names no library" +
+                    (library.empty() ? "; code that the program is linked with itself need not be loaded" : ""));
   if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) return;
   const char* const words = ::dlerror();
   throw Error(Code::invalid_argument, "load_code: " + std::string(words ? words : library + " was not loaded"));

@@ -43,10 +43,10 @@ namespace detail {
 
 inline constexpr bool sanitizes = CORTEX_ADDRESS_SANITIZER;
 
-/// The model as LLVM IR, a function `symbol`.
-inline std::string llvm_text_of(const Executable& executable, std::string symbol) {
+/// The model as LLVM IR, a function `symbol`; `is_weak`: one of that name is the same function wherever it comes from.
+inline std::string llvm_text_of(const Executable& executable, std::string symbol, bool is_weak = false) {
   codegen::LlvmTextOptions text;
-  text.symbol = std::move(symbol);
+  text.symbol = std::move(symbol), text.is_weak = is_weak;
   text.vector_bytes = executable.target.vector_bytes;
   text.sanitize_address = sanitizes;
   const std::string& features = executable.target.features;
@@ -188,7 +188,7 @@ inline void write_code_of([[maybe_unused]] const Executable& executable, [[maybe
   const std::string name = jit::name_of_code(executable.llvm_text, target);
   jit::LlvmOptions options;
   options.sanitize_address = detail::sanitizes;
-  const std::string object = jit::to_object(detail::llvm_text_of(executable, name), target, options);
+  const std::string object = jit::to_object(detail::llvm_text_of(executable, name, true), target, options);
   ReplacementFile file(path, Code::invalid_argument, "write_code: '" + path + "'");
   file.write(object.data(), object.size());
   file.commit();

@@ -158,8 +158,8 @@ class CudaWorkspace {
     ++counters_.launches;
   }
 
-  /// Whether the call laid out last has been made: sent to the device, or to a graph.
-  bool is_sent() const { return sent_; }
+  /// Whether the call laid out last has been made, sent to the device or to a graph, as far as anyone can tell.
+  bool is_sent() const { return sent_ || progress_.is_in_doubt(); }
 
   /// The uses of its memory on the device.
   CudaProgress& progress() { return progress_; }

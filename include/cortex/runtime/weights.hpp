@@ -279,14 +279,16 @@ class Weights {
 
   std::size_t slot_of(std::string_view name) const {
     const Vector<WeightSpec>& weights = executable_->weights;
+    for (std::size_t slot = 0; slot < weights.size(); ++slot)
+      if (weights[slot].name == name) return slot;
     std::string all;
     const WeightSpec* closest = nullptr;
     std::size_t least = 0;
-    for (std::size_t slot = 0; slot < weights.size(); ++slot) {
-      if (weights[slot].name == name) return slot;
-      all += (slot ? ", " : "") + in_quotes(weights[slot].name);
-      const std::size_t distance = edit_distance(name, weights[slot].name);
-      if (!closest || distance < least) closest = &weights[slot], least = distance;
+    for (const WeightSpec& weight : weights) {
+      all += (all.empty() ? "" : ", ") + in_quotes(weight.name);
+      if (std::max(name.size(), weight.name.size()) > longest_name) continue;  // distances take the product of lengths
+      const std::size_t distance = edit_distance(name, weight.name);
+      if (!closest || distance < least) closest = &weight, least = distance;
     }
     std::string message = "model " + in_quotes(executable_->graph.name) + " has no weight " + in_quotes(name);
     if (closest && least <= 1 + name.size() / 3) message += "; did you mean " + in_quotes(closest->name) + "?";

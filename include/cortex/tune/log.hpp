@@ -101,7 +101,7 @@ inline File open_file(const std::string& path, const char* mode) {
   return {std::fopen(path.c_str(), mode), &std::fclose};
 }
 
-/// All of a file; nothing if it cannot be opened, or is none.
+/// All of a file; nothing if it cannot be read, or is none.
 inline std::optional<std::string> read_all(const std::string& path) {
   if (is_special_file(path.c_str())) return {};
   const File file = open_file(path, "re");
@@ -109,6 +109,7 @@ inline std::optional<std::string> read_all(const std::string& path) {
   std::string text;
   char part[4096];
   for (std::size_t n = 0; (n = std::fread(part, 1, sizeof part, file.get())) > 0;) text.append(part, n);
+  if (std::ferror(file.get())) return {};
   return text;
 }
 
@@ -189,14 +190,17 @@ class Log {
   /// found is worth more than that line.
   Log(const std::string& path, const Key& key, const std::string& start) : path_(path) {
     if (path.empty()) return;
+    if (path.find('\0') != std::string::npos) fail("it has a zero in its name");
     if (is_special_file(path.c_str())) fail("it is no regular file; give another path");
     const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0) fail("it cannot be written to");
+    if (file < 0) fail("it cannot be written to: " + std::string(std::strerror(errno)));
     file_ = {::fdopen(file, "a"), &std::fclose};
     // Before it is read: two that begin it would each write a first line. Where there are no locks, it goes without.
     if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       fail("another search is writing it; wait for that one, or give another path");
-    std::string text = detail::read_all(path).value_or("");
+    const std::optional<std::string> all = detail::read_all(path);
+    if (!all) fail("it cannot be read");
+    std::string text = *all;
     const std::string header = detail::header_line(key, start) + "\n";
     const std::size_t whole = text.rfind('\n') + 1;  // 0 if there is none
     if (whole == 0 && header.compare(0, text.size(), text) != 0) no_log();
@@ -329,7 +333,10 @@ class Cache {
       if (text_of(*json, name) != value) return {};
     const Reach searched{number_of(*json, "seconds"), number_of(*json, "candidates")};
     if (!searched.covers(asked)) return {};
-    return Found{text_of(*json, "schedule"), number_of(*json, "ratio"), number_of(*json, "noise"), searched};
+    const Found found{text_of(*json, "schedule"), number_of(*json, "ratio"), number_of(*json, "noise"), searched};
+    const auto is_number = [](double x) { return x >= 0 && x <= std::numeric_limits<double>::max(); };
+    if (!is_number(found.ratio) || found.ratio == 0 || !is_number(found.noise)) return {};
+    return found;
   }
 
   /// Makes the folder if it is not there. Throws `Error{invalid_argument}` if nothing can be kept in it, which is to be

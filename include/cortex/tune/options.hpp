@@ -64,20 +64,22 @@ struct TuneOptions {
   std::optional<Schedule> start;       // the default; none: `Schedule::standard()` for at most the workers there are
   std::optional<tuning::Space> space;  // what is varied of it; none: `tuning::default_space`
   std::size_t most_candidates = 100;   // the default among them, and not those that are refused
-  double seconds = 120;               // of search, of which the cost model takes a quarter at most; then come the final
-                                      // rounds, of half of it if that is enough for nine
-  double seconds_a_candidate = 0.2;   // of measuring, at least
-  std::size_t patience = 20;          // candidates in a row that are no better end a guided search; on a GPU at least
-                                      // as many as a schedule has neighbours
-  int final_rounds = 31;              // in which the best ones are measured again, six at least, with fewer of which
-                                      // nothing is 95% certain; 0: none is, and the default stays
-  double least_gain = 0.01;           // of the default's time, below which the default stays
-  std::int32_t checked_nodes = 2000;  // at which results that round otherwise are held against the equations, at least
-                                      // those of the first batch, or none for 0; see `tuning::mismatch` for the costs
-  double seconds_a_check = 2;         // that this may take a candidate; nodes that are left out then are random ones
-  std::string log;                    // a file from which a search goes on; empty: none
-  /// A folder of results; empty: none. A result is taken if the search that found it was allowed as many candidates and
-  /// as many seconds as this one is, or ended before both. So 0 seconds take whatever there is.
+  double seconds = 120;                // of search, of which the cost model takes a quarter at most; a candidate that
+                                       // has been begun is measured in three rounds of all batches, with the default in
+                                       // turn. Then come the final rounds, of half of it if that is enough for nine
+  double seconds_a_candidate = 0.2;    // of measuring, at least
+  std::size_t patience = 20;           // candidates in a row that are no better end a guided search; on a GPU at least
+                                       // as many as a schedule has neighbours
+  int final_rounds = 31;               // in which the best ones are measured again, six at least, with fewer of which
+                                       // nothing is 95% certain; 0: none is, and the default stays
+  double least_gain = 0.01;            // of the default's time, below which the default stays
+  std::int32_t checked_nodes = 2000;   // at which results that round otherwise are held against the equations, at least
+                                       // those of the first batch, or none for 0; see `tuning::mismatch` for the costs
+  double seconds_a_check = 2;          // that this may take a candidate; nodes that are left out then are random ones
+  std::string log;                     // a file from which a search goes on; empty: none
+  /// A folder of results; empty: none. A result is taken if the search that found it had the same options but for these
+  /// two, and was allowed as many candidates and as many seconds as this one is, or ended before both. So 0 seconds
+  /// take whatever there is.
   std::string cache;
   std::stop_token stop;  // cancels
   std::function<void(const tuning::Progress&)> progress;

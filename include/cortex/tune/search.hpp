@@ -73,7 +73,7 @@ class Search {
   Tuned run() {
     look_at_inputs();
     const std::string start = to_string(result_.start);
-    const Cache cache(options_.cache, result_.key, space_.text() + "\n" + start);
+    const Cache cache(options_.cache, result_.key, space_.text() + "\n" + start + "\n" + manner());
     if (take_from(cache)) return std::move(result_);
     cache.open();
     log_ = Log(options_.log, result_.key, start);
@@ -84,8 +84,10 @@ class Search {
     if (result_.ended == Ended::cancelled || options_.final_rounds == 0) return std::move(result_);
     decide();
     if (result_.ended == Ended::cancelled) return std::move(result_);
-    if (result_.ended == Ended::seconds && !any_tried_) {  // which says nothing of the default
-      if (!options_.cache.empty()) not_kept("the time was over before a candidate was tried");
+    if (!any_tried_ && points_.size() > 1) {  // which says nothing of the default
+      if (!options_.cache.empty())
+        not_kept(result_.ended == Ended::seconds ? "the time was over before a candidate was tried"
+                                                 : "no candidate was tried");
       return std::move(result_);
     }
     try {
@@ -163,6 +165,17 @@ class Search {
     return true;
   }
 
+  /// What of the options beside its limits decides what it finds.
+  std::string manner() const {
+    char text[160];
+    std::snprintf(text, sizeof text, "%s, %d rounds, gains of %g, %d nodes checked in %g seconds",
+                  options_.search == TuneOptions::Search::grid
+                      ? "all"
+                      : ("guided, patience " + std::to_string(options_.patience)).c_str(),
+                  options_.final_rounds, options_.least_gain, int(options_.checked_nodes), options_.seconds_a_check);
+    return text;
+  }
+
   /// How far the options let it go.
   Reach limits() const { return {std::min(options_.seconds, Reach::unlimited), double(options_.most_candidates)}; }
 
@@ -204,7 +217,11 @@ class Search {
     record.schedule = to_string(result_.start);
     record.ratio = 1, record.rounds = 5;
     Least least;
-    for (int round = 0; round < record.rounds && !stopped(); ++round) round_of(*default_, result_.start, least);
+    double spent = 0;
+    for (int round = 0; round < record.rounds && !stopped(); ++round) {
+      spent += round_of(*default_, result_.start, least);
+      if (spent >= options_.seconds) record.rounds = round + 1;
+    }
     if (stopped()) return;
     record.seconds = least.sum();
     if (predictor_) record.predicted_seconds = predictor_->seconds(predictor_->program(result_.start), result_.start);
@@ -254,7 +271,7 @@ class Search {
         if (better && guided)
           neighbours_first(candidate.point, waiting.begin() + std::ptrdiff_t(at) + 1, waiting.end());
       }
-      tell(at + 1, std::min(waiting.size(), at + 1 + left), result_.candidates.back());
+      tell(at + 1, at + 1 + std::min(left, waiting.size() - at - 1), result_.candidates.back());
     }
     end(Ended::all_tried);
   }
@@ -444,9 +461,10 @@ class Search {
       round_of(*default_, result_.start, other);
       if (round % 2 == 0) round_of(trial, schedule, own);
       record.rounds = round + 1, record.seconds = own.sum(), record.ratio = own.sum() / other.sum();
-      const double spent = timer_->now() - begin;  // short calls may all fall into one time of another process
+      const double now = timer_->now(), spent = now - begin;  // short calls may all fall into another process's time
+      const bool over = round >= 2 && now - begin_ >= options_.seconds;
       const bool hopeless = round >= 2 && spent >= options_.seconds_a_candidate / 4 && record.ratio > 1.1;
-      if (hopeless || (round >= 4 && spent >= options_.seconds_a_candidate)) break;
+      if (hopeless || (round >= 4 && spent >= options_.seconds_a_candidate) || over) break;
     }
     if (!(own.sum() > 0 && other.sum() > 0)) {
       record.outcome = Outcome::refused, record.why = "calls take no measurable time; give larger batches";

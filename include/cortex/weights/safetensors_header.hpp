@@ -56,22 +56,46 @@ class HeaderReader {
  private:
   using Json = nlohmann::json;
 
+  /// Refuses what a parser lets pass: objects in objects, and keys that stand twice. A pass of its own: the parser's
+  /// callbacks go through all tensors at the end of each.
+  struct Strictness final : nlohmann::json_sax<Json> {
+    explicit Strictness(const std::string& source) : source_(source) {}
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(number_integer_t) override { return true; }
+    bool number_unsigned(number_unsigned_t) override { return true; }
+    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool string(string_t&) override { return true; }
+    bool binary(binary_t&) override { return true; }
+    bool start_object(std::size_t) override { return keys_.emplace_back(), enter(); }
+    bool end_object() override { return keys_.pop_back(), leave(); }
+    bool start_array(std::size_t) override { return enter(); }
+    bool end_array() override { return leave(); }
+    bool key(string_t& name) override {
+      if (!keys_.back().insert(name).second) refuse(source_, "its header names " + in_quotes(name) + " twice");
+      return true;
+    }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+   private:
+    bool enter() {
+      if (depth_++ > 2) refuse(source_, "its header nests deeper than the format does");
+      return true;
+    }
+    bool leave() { return --depth_, true; }
+
+    const std::string& source_;
+    std::vector<std::set<std::string>> keys_;  // of the objects that are open
+    int depth_ = 0;
+  };
+
   Json parse(const char* begin, const char* end) const {
     if (begin == end || *begin != '{') refuse(source_, "its header is no JSON object: it does not begin with '{'");
     // The parser takes a null character for the end of its input, and would not see what follows.
     if (std::find(begin, end, '\0') != end) refuse(source_, "its header is no valid JSON: it holds a null character");
-    std::vector<std::set<std::string>> keys;  // of the objects that are open
-    const auto note = [&](int depth, Json::parse_event_t event, Json& value) {
-      using Event = Json::parse_event_t;
-      if ((event == Event::object_start || event == Event::array_start) && depth > 2)
-        refuse(source_, "its header nests deeper than the format does");
-      if (event == Event::object_start) keys.emplace_back();
-      if (event == Event::object_end) keys.pop_back();
-      if (event == Event::key && !keys.back().insert(value.get<std::string>()).second)
-        refuse(source_, "its header names " + in_quotes(value.get<std::string>()) + " twice");
-      return true;
-    };
-    Json header = Json::parse(begin, end, note, false);
+    Strictness strict(source_);
+    Json::sax_parse(begin, end, &strict, Json::input_format_t::json, false);  // what it refuses is refused below
+    Json header = Json::parse(begin, end, nullptr, false);
     if (header.is_discarded()) refuse(source_, "its header is no valid JSON");
     return header;
   }
