@@ -35,7 +35,7 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
-  unfold(recursions, graph);                           // L1: a matrix for each child is one for all nodes
+  unfold(recursions, graph);                           // L1: some folds over few children become terms
   split_reductions(recursions, graph);                 // L1: every temporary explicit
   refactor(recursions, graph, schedule);               // S4: the back edge moves to a contraction
   Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
