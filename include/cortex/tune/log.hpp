@@ -155,6 +155,9 @@ inline std::string line_of(const Record& record) {
   return line.str();
 }
 
+/// Whether it is a number that a measurement may give.
+inline bool is_measure(double number) { return number >= 0 && number <= std::numeric_limits<double>::max(); }
+
 inline std::optional<Record> record_of(const Json& json) {
   Record record;
   record.schedule = text_of(json, "schedule"), record.why = text_of(json, "why");
@@ -162,7 +165,7 @@ inline std::optional<Record> record_of(const Json& json) {
   record.ratio = number_of(json, "ratio");
   const double rounds = number_of(json, "rounds");
   for (const double number : {record.predicted_seconds, record.seconds, record.ratio, rounds})
-    if (!(number >= 0 && number <= std::numeric_limits<double>::max())) return {};
+    if (!is_measure(number)) return {};
   if (rounds > std::numeric_limits<int>::max()) return {};
   record.rounds = int(rounds), record.from_log = true;
   for (const Outcome outcome : {Outcome::measured, Outcome::refused, Outcome::wrong})
@@ -334,8 +337,7 @@ class Cache {
     const Reach searched{number_of(*json, "seconds"), number_of(*json, "candidates")};
     if (!searched.covers(asked)) return {};
     const Found found{text_of(*json, "schedule"), number_of(*json, "ratio"), number_of(*json, "noise"), searched};
-    const auto is_number = [](double x) { return x >= 0 && x <= std::numeric_limits<double>::max(); };
-    if (!is_number(found.ratio) || found.ratio == 0 || !is_number(found.noise)) return {};
+    if (!detail::is_measure(found.ratio) || found.ratio == 0 || !detail::is_measure(found.noise)) return {};
     return found;
   }
 
