@@ -28,10 +28,10 @@ namespace cortex::codegen {
 
 struct LlvmTextOptions {
   std::string symbol;             // the function's name: letters, digits, '_' and '.'
-  bool is_weak = false;           // the linker may meet the same function in several objects
   int vector_bytes = 16;          // the widest vector register that LLVM should use
   bool sanitize_address = false;  // the function is to be instrumented by AddressSanitizer
   bool converts_f16 = false;      // the machine has an instruction that makes an f32 of an f16
+  bool is_weak = false;           // the linker may meet the same function in several objects
 };
 
 namespace detail {
