@@ -10,6 +10,7 @@
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -100,7 +101,15 @@ TEST_CASE("text that is no step is refused with its line", "[schedule][loops][te
   CHECK(parsed("split(16, i)") == "loop schedule, line 1: 'i' stands after a number; names come first");
   CHECK(parsed("split(i, 99999999999999999999)") ==
         "loop schedule, line 1: the number 99999999999999999999 is too large");
-  CHECK_THAT(parsed("unroll(i)\nunroll(\"i)"), Contains("'\"' is missing after a name"));
+  CHECK(parsed("unroll(i)\nunroll(\"i)") == "loop schedule, line 2: '\"' is missing after a name");
+}
+
+TEST_CASE("a step that is refused is on the line on which it begins", "[schedule][loops][text][refusal]") {
+  CHECK_THAT(parsed("unroll(i)\nsplt(i,\n16)\n"), StartsWith("loop schedule, line 2: there is no primitive 'splt'"));
+  CHECK(parsed("\nsplit(i)\n") == "loop schedule, line 2: split(i): it takes split(loop, number)");
+  CHECK(parsed("split(i,\n16\n\n") == "loop schedule, line 1: ')' is missing");
+  CHECK(parsed("insert_barriers()\n# a comment\nparallel(i)") ==
+        "loop schedule, line 3: parallel(i): it has to come before insert_barriers()");
 }
 
 TEST_CASE("a primitive that there is not is refused with those that there are", "[schedule][loops][refusal]") {
@@ -113,7 +122,7 @@ TEST_CASE("a primitive that there is not is refused with those that there are", 
 
 TEST_CASE("other arguments than a primitive takes are refused with those that it takes", "[schedule][loops][refusal]") {
   const std::pair<const char*, const char*> cases[] = {
-      {"split(i)", "loop schedule: split(i): it takes split(loop, number)"},
+      {"split(i)", "loop schedule, line 1: split(i): it takes split(loop, number)"},
       {"split(i, j, 4)", "it takes split(loop, number)"},
       {"split(i, 4, 4)", "it takes split(loop, number)"},
       {"split(i, 16x)", "it takes split(loop, number)"},
@@ -141,7 +150,7 @@ TEST_CASE("what moves or shares work comes before the barriers", "[schedule][loo
         "cache_write(t, i)", "fuse_nests()", "inline_temporaries()", "distribute_rows()", "fuse_edges()",
         "forward_stores()", "index_densely()", "share_work()", "insert_barriers()"}) {
     const std::string steps = std::string("insert_barriers(); unroll(i); ") + late;
-    CHECK(parsed(steps) == std::string("loop schedule: ") + late + ": it has to come before insert_barriers()");
+    CHECK(parsed(steps) == std::string("loop schedule, line 1: ") + late + ": it has to come before insert_barriers()");
     CHECK(parsed(std::string(late) + "; unroll(i)") == "");
   }
   // However the steps come together.
@@ -151,7 +160,7 @@ TEST_CASE("what moves or shares work comes before the barriers", "[schedule][loo
 
 TEST_CASE("work that is shared has its barriers before it is tiled", "[schedule][loops][refusal]") {
   CHECK(parsed("share_work(); tile_nests(); insert_barriers()") ==
-        "loop schedule: insert_barriers(): it has to come before tile_nests(), since work is shared");
+        "loop schedule, line 1: insert_barriers(): it has to come before tile_nests(), since work is shared");
   CHECK_THAT(parsed("parallel(i); tile_nests(); unroll(j); insert_barriers()"), Contains("before tile_nests()"));
   CHECK_THAT(parsed("bind(i, worker); tile_nests(); insert_barriers()"), Contains("before tile_nests()"));
   CHECK(parsed("share_work(); insert_barriers(); tile_nests()") == "");

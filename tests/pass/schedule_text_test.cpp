@@ -122,9 +122,9 @@ TEST_CASE("text that is no schedule is refused, with its line and what there is"
   CHECK_THAT(refusal("workers(four)"), Contains("no decision workers(four); there are dynamic_batch(), ") &&
                                            Contains("unroll(operator, number)") && Contains("loops()"));
   CHECK_THAT(refusal("split(i, 16)"), Contains("there is no decision split(i, 16)"));
-  CHECK_THAT(refusal("loops()\nworkers(2)"), Contains("there is no primitive 'workers'"));
-  CHECK_THAT(refusal("loops()\nsplit(i)"), Contains("split(i): it takes split(loop, number)"));
-  CHECK_THAT(refusal("refactor(\"op)"), Contains("'\"' is missing"));
+  CHECK_THAT(refusal("loops()\nworkers(2)"), Contains("schedule, line 2: there is no primitive 'workers'"));
+  CHECK_THAT(refusal("loops()\nsplit(i)"), Contains("schedule, line 2: split(i): it takes split(loop, number)"));
+  CHECK_THAT(refusal("refactor(\"op)\n\n"), Contains("line 1: '\"' is missing"));
   CHECK_THAT(refusal("workers(9999999999)"), Contains("too large"));
   CHECK_THAT(refusal("workers(2"), Contains("line 1: ')' is missing"));
   CHECK_THAT(refusal("store_weights(f64)"), Contains("no decision store_weights(f64)") &&
@@ -133,8 +133,8 @@ TEST_CASE("text that is no schedule is refused, with its line and what there is"
 }
 
 TEST_CASE("what a GPU's schedule cannot be is refused with what it can", "[schedule][text]") {
-  CHECK_THAT(refusal("gpu_group(warp, 2)"),
-             Contains("has no choice 'warp'; there are automatic, block, cluster, grid"));
+  CHECK_THAT(refusal("dynamic_batch()\ngpu_group(warp, 2)"),
+             Contains("schedule, line 2: gpu_group has no choice 'warp'; there are automatic, block, cluster, grid"));
   CHECK_THAT(refusal("gpu_weights(here)"),
              Contains("has no choice 'here'; there are automatic, streamed, resident, registers"));
 }

@@ -421,6 +421,22 @@ TEST_CASE("a link leads to the file that is written, which keeps its permissions
   CHECK(folder.files() == 2);
 }
 
+TEST_CASE("links are followed to a file that is not there yet, and no further than to themselves", "[weights]") {
+  const TemporaryFolder folder;
+  const std::vector<float> one{1};
+  std::filesystem::create_directory(folder / "new");
+  std::filesystem::create_symlink("new/real", folder / "link");
+  std::filesystem::create_symlink("link", folder / "link of a link");
+  write_safetensors(folder / "link of a link", {{"t", {1}, one}});
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(std::filesystem::is_symlink(folder / "link of a link"));
+  CHECK(SafetensorsFile::open(folder / "new" / "real").read<float>("t") == one);
+
+  std::filesystem::create_symlink("self", folder / "self");
+  CHECK_THROWS_WITH(write_safetensors(folder / "self", {{"t", {1}, one}}), Contains("symbolic links"));
+  CHECK(folder.files() == 4);
+}
+
 TEST_CASE("tensors of a file are written to another as they are, and twice gives the same bytes", "[weights]") {
   const TemporaryFolder folder;
   const auto file = SafetensorsFile::open(fixtures / "dtypes.safetensors");

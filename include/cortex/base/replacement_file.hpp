@@ -20,8 +20,8 @@
 namespace cortex {
 
 /// A new file beside `path` that takes its place by `commit`, and is gone without; beside what `path` leads to, if it
-/// is a link. It may be read and written by whom the old one could be. Errors are of `code` and begin with `source`,
-/// which names the file.
+/// is a link, whether that is there or not. It may be read and written by whom the old one could be. Errors are of
+/// `code` and begin with `source`, which names the file.
 class ReplacementFile {
  public:
   ReplacementFile(const std::filesystem::path& path, Code code, std::string source)
@@ -29,9 +29,11 @@ class ReplacementFile {
     if (path.native().find('\0') != std::string::npos) refuse("has a zero in its name");
     if (is_special_file(path.c_str())) refuse("is no regular file: it would be replaced by one");
     std::error_code error;
-    if (std::filesystem::is_symlink(path, error)) {
-      path_ = std::filesystem::weakly_canonical(path, error);
+    for (int links = 0; std::filesystem::is_symlink(path_, error); ++links) {
+      if (links == 40) fail(ELOOP);  // as many as Linux follows
+      const std::filesystem::path target = std::filesystem::read_symlink(path_, error);
       if (error) fail(error.value());
+      path_ = path_.parent_path() / target;
     }
     for (int number = 0; file_ < 0 && number < 1000; ++number) {  // another program may be writing the same file
       temporary_ = path_.string() + ".part" + std::to_string(number);

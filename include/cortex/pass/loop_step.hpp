@@ -1,7 +1,9 @@
 // One step of a schedule as data and as text, and the reader of such texts.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,20 +44,14 @@ class StepReader {
   /// The next step; nothing at the end.
   std::optional<LoopStep> next() {
     skip_between();
+    begin_ = at_;
     if (at_ == text_.size()) return {};
     return step();
   }
-  /// All further steps.
-  Vector<LoopStep> rest() {
-    Vector<LoopStep> steps;
-    while (auto step = next()) steps.push_back(std::move(*step));
-    return steps;
-  }
 
-  /// `what` is wrong with what has been read last.
+  /// `what` is wrong with the step that has been read last; the line is that on which it begins.
   [[noreturn]] void fail(const std::string& what) const {
-    std::size_t line = 1;
-    for (std::size_t i = 0; i < at_ && i < text_.size(); ++i) line += text_[i] == '\n';
+    const auto line = 1 + std::count(text_.begin(), text_.begin() + std::ptrdiff_t(begin_), '\n');
     throw Error(Code::invalid_schedule, kind_ + ", line " + std::to_string(line) + ": " + what);
   }
 
@@ -133,6 +129,7 @@ class StepReader {
   std::string_view text_;
   std::string kind_;
   std::size_t at_ = 0;
+  std::size_t begin_ = 0;  // of the step
 };
 
 }  // namespace pass::detail

@@ -213,14 +213,13 @@ inline const LoopPrimitive* primitive_named(std::string_view name) {
   return nullptr;
 }
 
-/// Throws if a step is none, or has other arguments than its primitive takes.
-inline void check_step(const LoopStep& step) {
+/// What is wrong with a step by itself: there is none of its name, or it takes other arguments. Empty if nothing is.
+inline std::string wrong_with(const LoopStep& step) {
   const LoopPrimitive* primitive = primitive_named(step.primitive);
   if (!primitive) {
     std::string all;
     for (const LoopPrimitive& each : loop_primitives) all += (all.empty() ? "" : ", ") + std::string(each.name);
-    throw Error(Code::invalid_schedule,
-                "loop schedule: there is no primitive '" + step.primitive + "'; there are " + all);
+    return "there is no primitive '" + step.primitive + "'; there are " + all;
   }
   std::size_t names = 0, numbers = 0;
   bool more_names = false, more_numbers = false;
@@ -238,25 +237,38 @@ inline void check_step(const LoopStep& step) {
   bool known = true;  // who is to share a loop
   for (std::size_t i = 0; right && i < names; ++i)
     if (primitive->arguments[i] == 'b') known = contains(sharers, step.names[i]);
-  if (!right || !known)
-    throw Error(Code::invalid_schedule,
-                "loop schedule: " + to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")");
+  return right && known ? "" : to_string(step) + ": it takes " + step.primitive + "(" + wanted + ")";
 }
 
-/// Throws for steps, each of which is one, that come too late.
-inline void check_order(const Vector<LoopStep>& steps) {
-  bool barriers = false, shared = false, tiled = false;  // tiling gives each worker its iterations
-  for (const LoopStep& step : steps) {
-    shared |= step.primitive == "parallel" || step.primitive == "bind" || step.primitive == "share_work";
-    tiled |= shared && step.primitive == "tile_nests";
-    if (tiled && step.primitive == "insert_barriers")
-      throw Error(Code::invalid_schedule,
-                  "loop schedule: insert_barriers(): it has to come before tile_nests(), since work is shared");
-    if (barriers && primitive_named(step.primitive)->when == When::before_barriers)
-      throw Error(Code::invalid_schedule,
-                  "loop schedule: " + to_string(step) + ": it has to come before insert_barriers()");
-    barriers |= step.primitive == "insert_barriers";
+/// Looks at the steps of a schedule one after the other.
+class StepChecker {
+ public:
+  /// What is wrong with the next step, by itself or in that it comes too late. Empty if nothing is.
+  std::string wrong_with_next(const LoopStep& step) {
+    if (std::string wrong = wrong_with(step); !wrong.empty()) return wrong;
+    shared_ |= step.primitive == "parallel" || step.primitive == "bind" || step.primitive == "share_work";
+    tiled_ |= shared_ && step.primitive == "tile_nests";
+    if (tiled_ && step.primitive == "insert_barriers")
+      return "insert_barriers(): it has to come before tile_nests(), since work is shared";
+    if (barriers_ && primitive_named(step.primitive)->when == When::before_barriers)
+      return to_string(step) + ": it has to come before insert_barriers()";
+    barriers_ |= step.primitive == "insert_barriers";
+    return "";
   }
+
+ private:
+  bool barriers_ = false, shared_ = false, tiled_ = false;  // tiling gives each worker its iterations
+};
+
+/// The rest of a text, which are steps of a loop schedule.
+inline Vector<LoopStep> read_loop_steps(StepReader& reader) {
+  Vector<LoopStep> steps;
+  StepChecker checker;
+  while (auto step = reader.next()) {
+    if (const std::string wrong = checker.wrong_with_next(*step); !wrong.empty()) reader.fail(wrong);
+    steps.push_back(std::move(*step));
+  }
+  return steps;
 }
 
 }  // namespace detail
@@ -274,14 +286,20 @@ inline void check_order(const Vector<LoopStep>& steps) {
 class Loops : public LoopSchedule {
  public:
   Loops() = default;
-  /// Throws `Error{invalid_schedule}` for a step that does not exist or has other arguments than it takes.
+  /// Throws `Error{invalid_schedule}` for a step that does not exist, has other arguments than it takes, or comes too
+  /// late.
   explicit Loops(Vector<LoopStep> steps) : steps_(std::move(steps)) {
-    for (const LoopStep& step : steps_) pass::detail::check_step(step);
-    pass::detail::check_order(steps_);
+    pass::detail::StepChecker checker;
+    for (const LoopStep& step : steps_)
+      if (const std::string wrong = checker.wrong_with_next(step); !wrong.empty())
+        throw Error(Code::invalid_schedule, "loop schedule: " + wrong);
   }
   /// Steps as text, one a line or with ';' between them; '#' begins a comment, and a name that is no word stands in
   /// quotes. Throws `Error{invalid_schedule}` naming the line.
-  static Loops parse(std::string_view text) { return Loops(pass::detail::StepReader(text, "loop schedule").rest()); }
+  static Loops parse(std::string_view text) {
+    pass::detail::StepReader reader(text, "loop schedule");
+    return Loops(pass::detail::read_loop_steps(reader));
+  }
 
   // One loop or a nest of them
   Loops split(std::string loop, std::int64_t factor) const { return with({"split", {std::move(loop)}, {factor}}); }

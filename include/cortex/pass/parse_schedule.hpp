@@ -44,8 +44,7 @@ inline std::size_t choice(const LoopStep& step, std::span<const std::string_view
     ++place;
     all.append(all.empty() ? "" : ", ").append(name);
   }
-  throw Error(Code::invalid_schedule,
-              "schedule: " + step.primitive + " has no choice '" + step.names[0] + "'; there are " + all);
+  throw Error(Code::invalid_schedule, step.primitive + " has no choice '" + step.names[0] + "'; there are " + all);
 }
 
 inline constexpr std::array decisions{
@@ -173,13 +172,17 @@ inline Schedule parse_schedule(std::string_view text) {
   Schedule schedule;
   while (const auto step = reader.next()) {
     if (step->primitive == "loops" && step->names.empty() && step->numbers.empty())
-      return schedule.loops(Loops(reader.rest()));
+      return schedule.loops(Loops(pass::detail::read_loop_steps(reader)));
     const pass::detail::Decision* decision = pass::detail::decision_of(*step);
     if (!decision)
       reader.fail("there is no decision " + to_string(*step) + "; there are " + pass::detail::list_of_decisions());
     for (const std::int64_t number : step->numbers)
       if (number != int(number)) reader.fail(to_string(*step) + ": the number is too large");
-    schedule = decision->apply(schedule, *step);
+    try {
+      schedule = decision->apply(schedule, *step);
+    } catch (const Error& error) {
+      reader.fail(error.message);
+    }
   }
   return schedule;
 }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/call.hpp"
+#include "cortex/runtime/memory.hpp"
 
 namespace cortex::runtime {
 
@@ -99,7 +99,8 @@ class CompiledModel {
     lease->computed = true;
     if (!lease->weights().fault.empty()) [[unlikely]]
       throw Error(Code::invalid_weights, lease->weights().fault);
-    in_memory(lease, [&] {
+    const auto drop = [&] { lease.drop(); };
+    in_memory(drop, [&] {
       if (timed_) [[unlikely]]
         timed(*lease, numbering);
       else
@@ -116,7 +117,8 @@ class CompiledModel {
     lease->computed = false;
     lease->execute_ns = 0;
     const auto number = [&] { numbering.all(*lease); };
-    in_memory(lease, [&] { timed_ ? void(lease->linearize_ns = ns_of(number)) : number(); });
+    const auto drop = [&] { lease.drop(); };
+    in_memory(drop, [&] { timed_ ? void(lease->linearize_ns = ns_of(number)) : number(); });
     return lease;
   }
 
@@ -138,20 +140,6 @@ class CompiledModel {
     const std::int64_t end = now_ns();
     workspace.linearize_ns = middle - begin;
     workspace.execute_ns = end - middle;
-  }
-
-  /// `work`, without whose workspace the model goes on where memory does not suffice for it.
-  template <class Work>
-  static void in_memory(Lease& lease, Work work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      if (error.code == Code::out_of_memory) lease.drop();
-      throw;
-    } catch (const std::bad_alloc&) {
-      lease.drop();
-      throw;
-    }
   }
 
   // ---- workspaces at rest ----

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "cortex/base/mutex.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/runtime/cuda_workspace.hpp"
+#include "cortex/runtime/memory.hpp"
 #include "cortex/runtime/turn.hpp"
 
 namespace cortex::runtime {
@@ -247,15 +247,7 @@ class CudaCall {
   /// smaller ones.
   template <class Work>
   auto in_memory(const Work& work) {
-    try {
-      return work();
-    } catch (const Error& error) {
-      if (error.code == Code::out_of_memory) drop();
-      throw;
-    } catch (const std::bad_alloc&) {
-      drop();
-      throw;
-    }
+    return runtime::in_memory([&] { drop(); }, work);
   }
 
   /// Lays out the call on what the first `groups` groups have numbered. False if weights have been bound since they

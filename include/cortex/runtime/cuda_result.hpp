@@ -96,11 +96,11 @@ class Result {
   /// The same to a pointer, behind which there is room for `count` elements of its type.
   template <class T>
   void roots_into(T* to, std::size_t count, Stream stream, std::string_view state = {}) {
-    write_roots(reinterpret_cast<std::uint64_t>(to), count * sizeof(T), stream, view_as<T>(state));
+    write_roots(reinterpret_cast<std::uint64_t>(to), bytes_of<T>(count), stream, view_as<T>(state));
   }
   template <runtime::StateHandle S>
   void roots_into(typename S::Element* to, std::size_t count, Stream stream, const S& state) {
-    write_roots(reinterpret_cast<std::uint64_t>(to), count * sizeof(*to), stream, view_of(state));
+    write_roots(reinterpret_cast<std::uint64_t>(to), bytes_of<typename S::Element>(count), stream, view_of(state));
   }
 
   /// The memory of the call, for what looks at all of it, as the tuner does.
@@ -166,6 +166,11 @@ class Result {
   }
   const runtime::Plan& plan() const { return *held().loaded().source().plan; }
   const runtime::Executable& executable() const { return *plan().executable; }
+  /// The room of `count` elements; of ever so many, as much as there can be.
+  template <class T>
+  static constexpr std::size_t bytes_of(std::size_t count) {
+    return count > std::size_t(-1) / sizeof(T) ? std::size_t(-1) : count * sizeof(T);
+  }
   void write_roots(std::uint64_t to, std::size_t bytes, Stream stream, const runtime::StateView& view) {
     const std::string& name = spec_of(view).name;
     const std::size_t needed = roots_ * std::size_t(view.size) * size_of(view.dtype);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 
+#include "cortex/base/error.hpp"
 #include "cortex/runtime/plan.hpp"
 
 namespace cortex {
@@ -35,6 +37,21 @@ struct CallMemory {
 };
 
 namespace runtime {
+
+/// What `work` gives. Where memory does not suffice for it, `drop` comes before the error goes on: what a workspace has
+/// grown to is free for smaller calls then.
+template <class Drop, class Work>
+auto in_memory(const Drop& drop, const Work& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code == Code::out_of_memory) drop();
+    throw;
+  } catch (const std::bad_alloc&) {
+    drop();
+    throw;
+  }
+}
 
 /// How many rows a tensor has in the call that `in` describes.
 inline std::size_t rows_of(const Storage& storage, const structure::Arrays& in) {
