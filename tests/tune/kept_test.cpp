@@ -10,6 +10,7 @@
 using namespace cortex;
 using namespace cortex::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 using tuning::Ended;
 
 TEST_CASE("without final rounds the default stays, and nothing is kept", "[tune]") {
@@ -117,6 +118,10 @@ TEST_CASE("what has been found is taken from the cache", "[tune]") {
   CHECK(again.faster);
   CHECK(again.schedule == Schedule::standard().tile_rows(2));
   CHECK(again.ratio == Approx(0.5));
+  const std::string winner = "the winner takes 0.500 of the default's time, or up to 0.000 more\nschedule: ";
+  CHECK_THAT(to_string(first), StartsWith("2 of 2 schedules tried, 0 refused; all were tried\n" + winner) &&
+                                   Contains("ratio  us measured  predicted\n"));
+  CHECK_THAT(to_string(again), StartsWith("the result is from the cache\n" + winner) && !Contains("predicted"));
 
   Tuning other;
   SECTION("but not for inputs of other shapes") {

@@ -109,27 +109,29 @@ inline std::string to_string(const Tuned& tuned, std::size_t most_lines = 10) {
     return text;
   };
   char line[160];
-  const auto refused =
-      std::count_if(tuned.candidates.begin(), tuned.candidates.end(),
-                    [](const tuning::Record& record) { return record.outcome == tuning::Outcome::refused; });
-  std::snprintf(line, sizeof line, "%zu of %zu schedules tried, %zu refused; %s\n",
-                tuned.candidates.size() - std::size_t(refused), tuned.space_size, std::size_t(refused),
-                ends[std::size_t(tuned.ended)]);
-  std::string text = line;
+  std::string text;
+  if (tuned.ended != tuning::Ended::from_cache) {
+    const auto refused =
+        std::count_if(tuned.candidates.begin(), tuned.candidates.end(),
+                      [](const tuning::Record& record) { return record.outcome == tuning::Outcome::refused; });
+    std::snprintf(line, sizeof line, "%zu of %zu schedules tried, %zu refused; ",
+                  tuned.candidates.size() - std::size_t(refused), tuned.space_size, std::size_t(refused));
+    text = line;
+  }
+  text += std::string(ends[std::size_t(tuned.ended)]) + "\n";
   if (tuned.ratio == 1)
     std::snprintf(line, sizeof line, "the default stays; none was found to be faster\n");
   else
-    std::snprintf(line, sizeof line, "%s: %.3f of the default's time, or up to %.3f more\n",
-                  tuned.faster ? "faster than the default" : "the default stays; the best other one", tuned.ratio,
-                  tuned.noise);
-  text += line + one_line(to_string(tuned.schedule)) + "\n";
+    std::snprintf(line, sizeof line, "%s takes %.3f of the default's time, or up to %.3f more\n",
+                  tuned.faster ? "the winner" : "the default stays; the best other one", tuned.ratio, tuned.noise);
+  text += line + ("schedule: " + one_line(to_string(tuned.schedule))) + "\n";
   if (!tuned.not_read.empty()) text += "not read: " + tuned.not_read + "\n";
   if (!tuned.not_kept.empty()) text += "not kept: " + tuned.not_kept + "\n";
   Vector<const tuning::Record*> order;
   for (const tuning::Record& record : tuned.candidates)
     if (record.outcome == tuning::Outcome::measured) order.push_back(&record);
   std::sort(order.begin(), order.end(), tuning::is_faster);
-  text += "\n     ratio  us measured  predicted\n";
+  if (!order.empty()) text += "\n     ratio  us measured  predicted\n";
   for (std::size_t i = 0; i < std::min(order.size(), most_lines); ++i) {
     char predicted[32] = "-";
     if (order[i]->predicted_seconds > 0)
