@@ -63,6 +63,21 @@ auto cubes(int depth, int rows, int columns) {
   return m.program(all_v, all_M);
 }
 
+/// h = tanh(U_t (h_left + h_right)), t being the node's word modulo 3.
+auto tagged(int hidden) {
+  Dim V{"vocabulary", vocabulary}, H{"hidden", hidden}, T{"tags", 3};
+  Model<Item> m("tagged", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto U = m.input<float>("U", T, H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto inner = m.compute("inner", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return U(word(n) % 3, i, j) * (h(left(n), j) + h(right(n), j)); }));
+  });
+  return m.recursion_op(h, m.if_then_else(
+                               "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+}
+
 auto mv_rnn(int hidden) {
   return models::mv_rnn<Item>(word, left, right, {.vocabulary = vocabulary, .hidden = hidden}).program;
 }
@@ -167,4 +182,16 @@ TEST_CASE("matrices are too large for all blocks to write to each other's shared
   };
   CHECK_THAT(kept(Group::cluster, 2), Contains("v_recent") && !Contains("M_transposed_recent"));
   CHECK_THAT(kept(Group::block, 1), Contains("M_transposed_recent"));
+}
+
+TEST_CASE("nodes that choose a matrix are sorted by it where the schedule says so, with the same bits", "[cuda]") {
+  const auto sorts = [](const Schedule& schedule) {
+    return !cuda::compile(tagged(64), schedule, FakeCuda().gpu).executable().partition.empty();
+  };
+  CHECK_FALSE(sorts(Schedule::standard()));
+  CHECK(sorts(Schedule::standard().sort_by_matrix()));
+  check_model(tagged(12), {shaped(Group::block, 1, 32, 2), shaped(Group::block, 1, 32, 2).sort_by_matrix(),
+                           shaped(Group::cluster, 2, 32, 2).sort_by_matrix(),
+                           shaped(Group::grid, 3, 64, 2, Where::streamed).sort_by_matrix(),
+                           shaped(Group::block, 1, 32, 2, Where::registers).sort_by_matrix()});
 }

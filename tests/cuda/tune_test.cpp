@@ -33,6 +33,7 @@ struct TunedOnFake {
   Bound b;
   FakeCuda fake;
   std::vector<std::vector<const Item*>> batches{{b.items.roots.begin(), b.items.roots.end()}, {b.items.roots[0]}};
+  cuda::CompileOptions compiled;
   ToldTimer timer{[](const Schedule& s) { return s.gpu.group == Group::cluster ? 0.5 : 1.0; }};
   TuneOptions options = options_for(timer, {});
 
@@ -42,7 +43,7 @@ struct TunedOnFake {
   }
   Tuned operator()() {
     const auto bind = [&](auto& model) { bind_all<float>(model, b.weights); };
-    return cuda::tune(b.program, batches, bind, cuda::Device(fake.device()), options);
+    return cuda::tune(b.program, batches, bind, cuda::Device(fake.device()), options, compiled);
   }
 };
 
@@ -139,6 +140,57 @@ TEST_CASE("what a device refuses is noted, and one that is lost ends the search"
   CHECK_THAT(rest.candidates[1].why, Contains("emulated GPU 0"));
 }
 
+TEST_CASE("a candidate that a device is lost with in the final rounds is not tried again", "[cuda][tune]") {
+  const Folder folder;
+  const auto search = [&] {
+    TunedOnFake tune(groups());
+    tune.options.log = folder / "log";
+    bool decides = false;
+    tune.options.progress = [&](const tuning::Progress& p) { decides = p.done == p.total; };
+    tune.timer = ToldTimer([&](const Schedule& s) {
+      const bool cluster = s.gpu.group == Group::cluster;
+      if (cluster && decides) tune.fake.launch_error = 700;
+      return cluster ? 0.5 : 1.0;
+    });
+    return tune();
+  };
+  CHECK_THAT(error_of_call([&] { search(); }), Contains("device_lost"));
+  const Tuned again = search();
+  CHECK(again.candidates.at(1).from_log);
+  CHECK(again.candidates[1].outcome == Outcome::wrong);
+  CHECK_FALSE(again.faster);
+}
+
+TEST_CASE("where memory holds no more finalists at a time, no others are compiled for it", "[cuda][tune]") {
+  std::size_t most = 0;  // bytes that the default and a candidate take
+  const auto compiled_at_the_end = [&](bool limited) {
+    tuning::Axis threads("threads");
+    for (const int n : {64, 128, 256})
+      threads.add(std::to_string(n), deciding([n](GpuSchedule& how) { how.threads = n; }));
+    TunedOnFake tune(std::move(threads), 256);
+    tune.options.space->add(tuning::Axis("rows").add("2", deciding([](GpuSchedule& how) { how.rows = 2; })));
+    if (limited) tune.fake.memory_limit = most;
+    int before = 0;
+    tune.options.progress = [&](const tuning::Progress& p) {
+      before = tune.fake.compilations;
+      if (!limited && p.done < p.total) most = std::max(most, tune.fake.used_memory());
+    };
+    tune.timer = ToldTimer([&](const Schedule& s) {
+      if (!limited && before < 8) most = std::max(most, tune.fake.used_memory());
+      return s == tune.options.start ? 1.0 : 0.5 + s.gpu.threads / 10000.0 + s.gpu.rows / 100.0;
+    });
+    CHECK(tune().faster);
+    return tune.fake.compilations - before;
+  };
+  CHECK(compiled_at_the_end(false) == 3);
+  CHECK(compiled_at_the_end(true) == 3);  // of seven
+}
+
+TEST_CASE("schedules that differ in how large tables may be are two", "[cuda][tune]") {
+  TunedOnFake tune(tuning::Axis("tables").numbers({1, 64}, &Schedule::tabulate), 16);
+  for (const tuning::Record& record : tune().candidates) CHECK(record.outcome == Outcome::measured);
+}
+
 TEST_CASE("what the compiler makes the same code of as of another schedule is not tried", "[cuda][tune]") {
   TunedOnFake tune(groups());
   tune.options.space->add(
@@ -205,6 +257,8 @@ TEST_CASE("a cached result is of one kind of device", "[cuda][tune]") {
   CHECK(again.ended == tuning::Ended::from_cache);
   CHECK(again.schedule == on_gpu(Group::cluster, 2));
   CHECK(tune.fake.compilations == compilations);
+  tune.compiled.spin_limit = 1000;  // another kernel
+  CHECK(tune().ended == tuning::Ended::all_tried);
   tune.fake.gpu.multiprocessors = 12;
   CHECK(tune().ended == tuning::Ended::all_tried);
 }

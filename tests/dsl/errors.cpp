@@ -275,8 +275,9 @@ TEST_CASE("a row of each node's own length has one length") {
   CHECK(refusal([&] { m.field("x", row, Dim("a", 2), Dim("b", 3)); }) == "");
   CHECK(m.graph().fields.at(0).components == 6);
   CHECK(refusal([&] { m.field("flat", row, Dim("c", 6)); }) == "");
-  CHECK_THAT(refusal([&] { m.field("y", row, Dim("a", 5)); }),
-             Contains("its dimensions hold 5 elements, but field 'row' of the node has 6"));
+  CHECK_THAT(
+      refusal([&] { m.field("y", row, Dim("a", 5)); }),
+      Contains("its dimensions hold 5 elements, but field 'row' was declared with 6 before, and a field has one"));
 }
 
 TEST_CASE("operators of another model, and variables of another lambda, are refused") {

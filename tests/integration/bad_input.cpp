@@ -295,6 +295,8 @@ TEST_CASE("a target that no machine is like is refused", "[bad input]") {
     CHECK_THAT(refused([&](Target& target) { target.vector_registers = registers; }),
                Catch::Contains("Target::vector_registers is " + std::to_string(registers)));
   CHECK_THAT(refused([&](Target& target) { target.backend = Backend(77); }), Catch::Contains("backend is 77"));
+  CHECK_THAT(refused([&](Target& target) { target = Target::x86_64(4), target.matrix_unit = true; }),
+             Catch::Contains("matrix_unit is set, but features lack +amx-tile"));
 }
 
 TEST_CASE("states of as many elements as there may be are compiled for, or refused, at once", "[bad input]") {

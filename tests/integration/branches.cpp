@@ -299,3 +299,36 @@ TEST_CASE("an array of one integer is read by component as any other", "[branche
     CHECK(model.try_call(Node{{5}, {}}).error().code == Code::out_of_range);
   }
 }
+
+TEST_CASE("an index made of a child's position is asked where a branch leads to it", "[branches]") {
+  struct Op {
+    int kind = 0;
+    std::vector<const Op*> in;
+  };
+  constexpr auto in = cortex::children<&Op::in>;
+  constexpr auto kind_of = cortex::field<&Op::kind>;
+  const Dim H("hidden", 4), one("of one", 4), two("of two", 8);
+  Model<Op> m("by_position", tree);
+  auto U = m.input<float>("U", H, one), W = m.input<float>("W", H, two);
+  auto h = m.placeholder<float>("h", H);
+  const auto product = [&](const char* name, const auto& weights) {
+    return m.compute(name, H, [&](auto n, auto i) {
+      return 1.0f + sum(in(n), [&](auto k, auto position) {
+               return sum(H, [&](auto j) { return weights(i, j + position * 4) * h(k, j); });
+             });
+    });
+  };
+  auto scan = product("scan", U), join = product("join", W);
+  auto body = m.switch_(
+      "body", [&](auto n) { return kind_of(n); }, when(0, scan), when(1, join));
+  const auto program = m.recursion_op(h, body);
+  const Op a, b, both{1, {&a, &b}}, wrong{0, {&a, &b}};
+  for (const Schedule& schedule : schedules()) {
+    auto model = test::compile_here(program, schedule);
+    model.bind("U", std::vector<float>(16, 1)).bind("W", std::vector<float>(32, 1));
+    CHECK(model(both)[0][0] == 9);
+    const auto answer = model.try_call(wrong);
+    REQUIRE_FALSE(answer);
+    CHECK_THAT(answer.error().message, Catch::Contains("operator 'scan' of model 'by_position' reads 'U' at index 4"));
+  }
+}

@@ -58,6 +58,7 @@ const std::vector<Decision> decisions{
     {"refactored", [](const Schedule& s) { return s.workers(std::max(s.max_workers, 2)).refactor("hc"); }},
     {"two workers", [](const Schedule& s) { return s.workers(2); }},
     {"shared", [](const Schedule& s) { return s.share_subtrees(); }},
+    {"sorted", [](const Schedule& s) { return s.sort_by_matrix(); }},
     {"filled", [](const Schedule& s) { return s.dynamic_batch().fill_levels(3); }},
     {"tabulated", [](const Schedule& s) { return s.tabulate(1); }},
     {"exact", [](const Schedule& s) { return s.exact_activations(); }},

@@ -212,6 +212,21 @@ TEST_CASE("a file that others can have written is not run", "[cache]") {
   CHECK(!made(7).from_cache);
 }
 
+TEST_CASE("files may be read by those who may read their directory", "[cache]") {
+  const Directory directory;
+  for (const fs::perms others :
+       {fs::perms::none, fs::perms::group_read, fs::perms::group_read | fs::perms::others_read}) {
+    const fs::path path = directory.path / std::to_string(int(others));
+    fs::create_directory(path);
+    fs::permissions(path, fs::perms::owner_all | others);
+    cache_code_in(path.string());
+    made(7);
+    const fs::path file = fs::directory_iterator(path)->path();
+    CHECK((fs::status(file).permissions() & fs::perms::all) ==
+          (fs::perms::owner_read | fs::perms::owner_write | others));
+  }
+}
+
 TEST_CASE("a directory that is gone, or full of other things, makes nothing fail", "[cache]") {
   const Directory directory;
   const fs::path inner = directory.path / "inner";
@@ -258,6 +273,18 @@ TEST_CASE("what was used longest ago makes room", "[cache]") {
   CHECK(cache.find(key(0)));
   CHECK(!cache.find(key(1)));
   CHECK(cache.find(key(3)) == code);
+}
+
+TEST_CASE("other people's files make no room", "[cache]") {
+  const Directory directory;
+  CodeCache cache(directory.path.string());
+  cache.most_bytes = 400;
+  const fs::path thesis = directory.path / "my_thesis.code", digits = directory.path / "0123.code";
+  for (const fs::path& path : {thesis, digits}) overwrite(path, std::string(300, 't'));
+  for (int i = 0; i < 3; ++i) cache.keep(fingerprint("code " + std::to_string(i)), std::string(300, 'c'));
+  CHECK(cache.find(fingerprint("code 2")));
+  CHECK(fs::exists(thesis));
+  CHECK(fs::exists(digits));
 }
 
 TEST_CASE("what a killed process left unfinished is in nobody's way, and goes when it is old", "[cache]") {

@@ -36,6 +36,8 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.fill_levels_where_it_pays(); },
       [](const Schedule& s) { return s.share_subtrees(); },
       [](const Schedule& s) { return s.share_subtrees_where_it_pays(); },
+      [](const Schedule& s) { return s.sort_by_matrix(); },
+      [](const Schedule& s) { return s.sort_by_matrix_where_it_pays(); },
       [](const Schedule& s) { return s.tabulate(100); },
       [](const Schedule& s) { return s.tabulate(-1); },
       [](const Schedule& s) { return s.tabulate_where_it_pays(); },
@@ -96,6 +98,7 @@ TEST_CASE("a schedule's text has a line for each decision, and then the steps of
         "specialize_leaves()\n"
         "unroll(h, 2)\n"
         "share_subtrees_where_it_pays()\n"
+        "sort_by_matrix_where_it_pays()\n"
         "tabulate_where_it_pays()\n"
         "workers(4)\n"
         "loops()\n"

@@ -95,6 +95,19 @@ TEST_CASE("an index may range over dense dimensions", "[runtime]") {
   CHECK_THAT(refusal(e, p.top, 9), Contains("at index 9"));
 }
 
+TEST_CASE("where the ends of a range decide, the first value that is refused is named all the same", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n"), i = ir::Var::make("i"), j = ir::Var::make("j");
+  // 4 - 2 i + j at a node of number 4, for i to 3 and j to 1: -2 to 5
+  const Vector<runtime::GuardedCheck::Range> ranges{{i, ir::imm(4), true}, {j, ir::imm(2), true}};
+  const ir::Expr index = id_of(n) - i * 2 + j;
+  const Word four{4}, nine{9};
+  CHECK_THAT(refusal(guarded({n, ranges, {}, index, of_table, {}}), four), Contains("at index -2"));
+  CHECK(refusal(guarded({n, ranges, {}, index, of_table, {}}), nine, 11) == "");
+  CHECK_THAT(refusal(guarded({n, ranges, {}, index, of_table, {}}), nine, 9), Contains("at index 9"));
+  CHECK(refusal(guarded({n, ranges, ir::Unary::make(ir::UnaryOp::logical_not, leaf(n)), index, of_table, {}}), four) ==
+        "");
+}
+
 TEST_CASE("an index may range over any number of dimensions", "[runtime]") {
   const ir::Expr n = ir::Var::make("n");
   Vector<runtime::GuardedCheck::Range> ranges;

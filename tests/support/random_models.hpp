@@ -299,6 +299,7 @@ class RandomModel : public GraphCase {
         return ir::Load::make(state, {ir::call(ir::UfKind::kth_child, "kids", {n, ir::imm(k)}, 0), i});
       };
     }
+    if (matrices_.chance(0.5)) return product_by_tag(dim, state);
     if (matrices_.chance(0.3)) return product_by_word(dim, state);
     const bool nested = random_.chance(0.4);
     const ir::Buffer matrix = nested ? input({dim, dim}, 1 / std::sqrt(double(dim.extent()))) : ir::Buffer();
@@ -329,6 +330,33 @@ class RandomModel : public GraphCase {
                               {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)},
                               ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())}, product));
     };
+  }
+
+  /// The product of the sum of the children's states with the matrix of the node's own tag, of which there are few; and
+  /// now and then what a matrix that all nodes have in common makes of that, times one of the tag's again.
+  Term product_by_tag(const Dim& dim, const ir::Buffer& state) {
+    const int tags = 2 + matrices_.below(3);
+    const auto chosen = [&] {
+      return add_input(matrices_, {Dim("tags", tags), dim, dim}, 1 / std::sqrt(double(dim.extent())));
+    };
+    const auto times = [=](const ir::Buffer& matrix, bool by_tag, const Term& term) -> Term {
+      return [=](const ir::Expr& n, const ir::Expr& i) {
+        const ir::Expr j = ir::Var::make("j"), tag = word_of(n) % std::int64_t(tags);
+        const Vector<ir::Expr> indices = by_tag ? Vector<ir::Expr>{tag, i, j} : Vector<ir::Expr>{i, j};
+        return ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())},
+                                ir::Load::make(matrix, indices) * term(n, j));
+      };
+    };
+    const Term first = times(chosen(), true, fold(state, 0, ir::ReduceOp::sum));
+    if (matrices_.chance(0.5)) return first;
+    const auto operator_of = [&](const Term& term) -> Term {
+      const ir::Buffer made = compute(dim, term);
+      return [=](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(made, {n, i}); };
+    };
+    const Term kept = operator_of(first);
+    const ir::Buffer common = add_input(matrices_, {dim, dim}, 1 / std::sqrt(double(dim.extent())));
+    const Term last = times(chosen(), true, operator_of(times(common, false, kept)));
+    return [=](const ir::Expr& n, const ir::Expr& i) { return last(n, i) * kept(n, i); };
   }
 
   /// A state of the parent, or a fold of the parents'.

@@ -17,7 +17,11 @@ namespace cortex::test {
 class RandomProgram : public GraphCase {
  public:
   explicit RandomProgram(std::uint64_t seed)
-      : GraphCase(graph_of_vertices("program", seed)), random_(seed), divisions_(~seed), positions_(~seed ^ 1) {
+      : GraphCase(graph_of_vertices("program", seed)),
+        random_(seed),
+        divisions_(~seed),
+        positions_(~seed ^ 1),
+        tags_(~seed ^ 2) {
     dtype_ = random_.chance(0.5) ? DType::f32 : DType::f64;
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
     graph.structure = kinds[random_.below(3)];
@@ -253,7 +257,11 @@ class RandomProgram : public GraphCase {
     if (shape.empty() && !table) shape = {random_.below(4)};
     std::vector<Dim> dims;
     Vector<ir::Expr> at;
-    if (table) {
+    if (table && shape.size() > 1 && tags_.chance(0.5)) {
+      const int tags = 2 + tags_.below(7);
+      dims.push_back(Dim("tags", tags));
+      at.push_back(tags_.chance(0.7) ? word() % std::int64_t(tags) : clamped(integer(1), tags));
+    } else if (table) {
       dims.push_back(Dim("vocabulary"));
       at.push_back(random_.chance(0.5) ? word() : clamped(integer(1), num_words));
     }
@@ -413,7 +421,7 @@ class RandomProgram : public GraphCase {
   ir::Expr near_one(const ir::Expr& a) const { return apply(ir::UnaryOp::tanh, a) * number(0.3) + number(1); }
 
   Random random_;
-  Random divisions_, positions_;  // of their own, so that what stands around them is the same without them
+  Random divisions_, positions_, tags_;  // of their own, so that what stands around them is the same without them
   DType dtype_ = DType::f32;
   std::vector<Dim> dims_;
   ra::Direction way_ = ra::Direction::up;

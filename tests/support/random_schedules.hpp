@@ -28,6 +28,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   }
   if (random.chance(0.3)) schedule = schedule.tile_rows(1 + random.below(12));
   if (schedule.tiling.rows % 2) schedule = schedule.alternate_sweeps();
+  if (schedule.tiling.rows % 3 != 1) schedule = schedule.sort_by_matrix();
   if (random.chance(0.2)) schedule = schedule.tile_vectors(1 + random.below(8));
   if (random.chance(0.2)) schedule = schedule.tile_gates(1 + random.below(6));
   if (random.chance(0.1)) schedule = schedule.fuse_nothing();
@@ -53,6 +54,7 @@ inline std::string text_of(const Schedule& s) {
   if (s.tiling.gates) text += ", " + std::to_string(s.tiling.gates) + " gates";
   if (!s.fuses) text += ", nothing fused";
   if (s.sharing == Sharing::on) text += ", equal subtrees shared";
+  if (s.sorting == Sorting::on) text += ", sorted by matrix";
   if (s.tabulating == Tabulating::on) text += ", tabulated";
   return text + ", " + std::to_string(s.max_workers) + " workers";
 }

@@ -1,6 +1,8 @@
 // What is kept of a search: its log, from which it goes on, and the cache of results.
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -25,8 +27,10 @@ TEST_CASE("without final rounds the default stays, and nothing is kept", "[tune]
   CHECK_FALSE(tuned.faster);
   CHECK(tuned.schedule == Schedule::standard());
   CHECK(tuned.ratio == 1);
+  CHECK_THAT(tuned.not_kept, Contains("without final rounds there is no result"));
   options.final_rounds = 9;
   CHECK(Tuning()(options).faster);
+  CHECK(Tuning()(options).not_kept == "");
 }
 
 TEST_CASE("a search that is cancelled before it has begun compiles nothing", "[tune]") {
@@ -159,6 +163,7 @@ TEST_CASE("what has been found is taken from the cache", "[tune]") {
     CHECK(searched([&] { options.checked_nodes = 0; }));
     CHECK(searched([&] { options.seconds_a_check = 3; }));
     CHECK(searched([&] { options.final_rounds = 30; }));
+    CHECK(searched([&] { options.seconds_a_candidate = 9; }));
     CHECK_FALSE(searched([&] { options.most_candidates = 99; }));
   }
   SECTION("but not for another space") {
@@ -214,6 +219,49 @@ TEST_CASE("what a short search has found is taken by shorter ones alone", "[tune
   CHECK(search(1e9, 3).faster);
   CHECK(search(1e9, 1000).ended == Ended::from_cache);  // all had been tried
   CHECK(search(HUGE_VAL, 1000).schedule == Schedule::standard().tile_rows(3));
+}
+
+TEST_CASE("what a search has found whose predictions were cut short is not that of longer ones", "[tune]") {
+  /// Each look at the clock takes a second, and no call takes long.
+  struct Ticking final : tuning::Timer {
+    double at = 0;
+    double now() override { return ++at; }
+    double time(const Schedule&, std::size_t, FunctionRef<void()>) override { return at += 0.01, 0.01; }
+  };
+  const Folder folder;
+  const auto search = [&](double seconds) {
+    Ticking timer;
+    TuneOptions options = options_for(timer, {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+    options.search = TuneOptions::Search::guided;
+    options.seconds = seconds, options.patience = 1, options.seconds_a_candidate = 1;
+    options.cache = folder / "cache";
+    return Tuning()(options).ended;
+  };
+  CHECK(search(40) == Ended::no_gain);
+  CHECK(search(39) == Ended::from_cache);
+  CHECK(search(1e6) == Ended::no_gain);
+  CHECK(search(1e7) == Ended::from_cache);  // all was predicted
+}
+
+TEST_CASE("a child process keeps no log from a later search", "[tune][log]") {
+  const Folder folder;
+  ToldTimer timer(by_rows({{0, 1.0}, {2, 0.5}}));
+  TuneOptions options = options_for(timer, {2});
+  options.log = folder / "log.jsonl";
+  int child = 0;
+  options.progress = [&](const tuning::Progress&) {
+    if (child) return;
+    child = ::fork();
+    if (child == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+  };
+  CHECK(Tuning()(options).faster);
+  REQUIRE(child > 0);
+  CHECK(Tuning()(options).candidates.at(1).from_log);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 namespace {

@@ -226,9 +226,9 @@ class Model {
   }
 
   /// R6: joins each placeholder to the operator that computes it: `auto [h, c] = m.recursion(h_in, h_body, c_in,
-  /// c_body)`, or one handle for one pair. What is added after may read these results at the node itself, so that
-  /// recursions stack: `h(n, i)`. A recursion goes up, reading its placeholders at children, or down, reading them at
-  /// parents. Throws if dimensions or types differ.
+  /// c_body)`, or one handle for one pair. What is added after may read these results at the node itself and at its
+  /// children, so that recursions stack: `h(n, i)`. A recursion goes up, reading its placeholders at children, or down,
+  /// reading them at parents. Throws if dimensions or types differ.
   template <class... PlaceholderThenBody>
   auto recursion(const PlaceholderThenBody&... pairs) {
     static_assert(sizeof...(pairs) > 0 && sizeof...(pairs) % 2 == 0,
@@ -237,7 +237,8 @@ class Model {
   }
 
   /// A result at every node, `[node, dims...]` of `T`, that nothing recurses on, such as a classifier's:
-  /// `m.output<float>("logits", C, [&](auto n, auto c) { ... })`. Its lambda reads the results of recursions.
+  /// `m.output<float>("logits", C, [&](auto n, auto c) { ... })`. Its lambda reads the results of recursions, and other
+  /// outputs, at the node itself and at its children.
   template <class T = float, class... DimsThenLambda>
   auto output(std::string name, DimsThenLambda&&... arguments) {
     return result_of<T>(std::move(name), false, std::forward_as_tuple(arguments...),

@@ -107,6 +107,10 @@ class CodeCache {
     std::string unfinished = path + ".XXXXXX";
     const int file = ::mkostemp(unfinished.data(), O_CLOEXEC);
     if (file < 0) return;
+    // For whom the directory is: what root has filled, others read.
+    struct stat about {};
+    if (::stat(directory_.c_str(), &about) == 0)
+      ::fchmod(file, S_IRUSR | S_IWUSR | (about.st_mode & (S_IRGRP | S_IROTH)));
     const bool written = write(file, {reinterpret_cast<const char*>(&head), sizeof head}) && write(file, code);
     if (::close(file) != 0 || !written || ::rename(unfinished.c_str(), path.c_str()) != 0)
       ::unlink(unfinished.c_str());
@@ -185,7 +189,8 @@ class CodeCache {
     if (!directory) return;
     while (const dirent* entry = ::readdir(directory)) {
       const std::string_view name = entry->d_name;
-      const bool finished = name.ends_with(ending), unfinished = name.find(unfinished_part) == key_digits;
+      if (name.find_first_not_of("0123456789abcdef") != key_digits) continue;  // somebody else's
+      const bool finished = name.substr(key_digits) == ending, unfinished = name.find(unfinished_part) == key_digits;
       if (!finished && !unfinished) continue;
       const std::string path = directory_ + "/" + entry->d_name;
       struct stat about {};

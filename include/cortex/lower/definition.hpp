@@ -29,15 +29,16 @@ struct Definition {
   int container = -1;  // whose child k is
   Vector<IndexVar> indices;
   ir::Expr body;
-  ir::Expr guard;  // condition on `node`; empty: always
-  int op = -1;     // the operator that it is part of
+  ir::Expr guard;          // condition on `node`; empty: always
+  int op = -1;             // the operator that it is part of
+  bool by_matrix = false;  // it holds a product with a matrix that nodes choose, by which batches are sorted
 };
 
 /// The body for one part, in an order in which everything is defined before it is read.
 struct Version {
   Part part = Part::all;
   Vector<Definition> definitions;
-  int number = -1;      // which part of each batch, by the answers below; -1: the whole batch
+  int number = -1;      // which part of each batch, by the answers below, or the first of several; -1: the whole batch
   Vector<int> answers;  // one for each selector, where there is a number
 };
 

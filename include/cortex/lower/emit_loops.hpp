@@ -8,6 +8,7 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/lower/hoist.hpp"
+#include "cortex/lower/sort_by_matrix.hpp"
 
 namespace cortex::lower {
 
@@ -101,7 +102,7 @@ inline ir::Stmt node_loop(const Vector<Definition>& definitions, const Dim& dim,
 struct Way {
   ra::Direction direction;
   bool batched;
-  int parts;  // of each batch
+  const ra::Questions& questions;  // whose answers are the parts of each batch
   int unrolled = 0;
 
   bool down() const { return direction == ra::Direction::down; }
@@ -110,7 +111,22 @@ struct Way {
   const Dim& node_dim() const { return batched || any_order() ? dims::batch : dims::sequence; }
 };
 
-/// Loops over the batches in dependence order, all nodes of a batch alike.
+/// The loop over part `number` of batch `b`.
+inline ir::Stmt part_loop(const Vector<Definition>& definitions, const Way& way, const ir::Expr& b, int number) {
+  const ir::Expr part = b * way.questions.parts() + std::int64_t(number);
+  return node_loop(definitions, way.node_dim(), ir::call(UfKind::part_length, "part_sizes", {part}),
+                   [&](const ir::Expr& n) {
+                     return ir::call(UfKind::part_node, "parts", {part, n});
+                   });
+}
+
+/// The loops over the parts that a version is for, of which each has its matrix.
+inline void part_loops(const Version& version, const Way& way, const ir::Expr& b, Vector<ir::Stmt>& out) {
+  for (int matrix = 0; matrix < way.questions.alike(); ++matrix)
+    out.push_back(part_loop(with_matrix(version.definitions, way.questions, matrix), way, b, version.number + matrix));
+}
+
+/// Loops over the batches in dependence order, all nodes of a batch alike but for the matrices that they choose.
 inline ir::Stmt batch_loop(const Version& version, const Way& way) {
   const bool all = version.part == Part::all;
   const ir::Expr step = ir::Var::make("b_idx");
@@ -118,20 +134,20 @@ inline ir::Stmt batch_loop(const Version& version, const Way& way) {
                                : ir::call(UfKind::num_internal_batches, "num_internal_batches");
   const ir::Expr b = way.down() ? batches - 1 - step : step;
   const ir::Expr length = ir::call(all ? UfKind::batch_length : UfKind::internal_batch_length, "batch_sizes", {b});
-  const ir::Stmt nodes = node_loop(version.definitions, dims::batch, length, [&](const ir::Expr& n) {
-    return all ? ir::call(UfKind::batch_node, "batches", {b, n})
-               : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
-  });
-  return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, nodes);
-}
-
-/// The loop over one part of batch `b`.
-inline ir::Stmt part_loop(const Version& version, const Way& way, const ir::Expr& b) {
-  const ir::Expr part = b * way.parts + std::int64_t(version.number);
-  return node_loop(version.definitions, way.node_dim(), ir::call(UfKind::part_length, "part_sizes", {part}),
-                   [&](const ir::Expr& n) {
-                     return ir::call(UfKind::part_node, "parts", {part, n});
-                   });
+  const auto whole = [&](const Vector<Definition>& definitions) {
+    return node_loop(definitions, dims::batch, length, [&](const ir::Expr& n) {
+      return all ? ir::call(UfKind::batch_node, "batches", {b, n})
+                 : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
+    });
+  };
+  Vector<ir::Stmt> nodes;
+  for (const Stretch& stretch : stretches_of(version.definitions)) {
+    if (!stretch.by_part) nodes.push_back(whole(stretch.definitions));
+    for (int part = 0; stretch.by_part && part < way.questions.parts(); ++part)
+      nodes.push_back(part_loop(with_matrix(stretch.definitions, way.questions, part % way.questions.alike()), way,
+                                b + std::int64_t(!all), part));
+  }
+  return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, ir::Block::make(nodes));
 }
 
 /// Loops over the batches in dependence order, each part of a batch by its version.
@@ -142,7 +158,7 @@ inline ir::Stmt parts_loop(const Vector<Version>& versions, const Way& way) {
                                : ir::call(UfKind::num_internal_batches, "num_internal_batches");
   const ir::Expr b = (way.down() ? batches - 1 - step : step) + std::int64_t(!all);
   Vector<ir::Stmt> parts;
-  for (const Version& version : versions) parts.push_back(part_loop(version, way, b));
+  for (const Version& version : versions) part_loops(version, way, b, parts);
   return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, ir::Block::make(parts));
 }
 
@@ -210,7 +226,7 @@ inline void pass_loops(const Placement::Pass& pass, const Way& way, Vector<ir::S
   const auto flush = [&] {
     if (parts.empty()) return;
     if (parts.front().part == Part::leaves)  // batch 0
-      for (const Version& version : parts) out.push_back(part_loop(version, way, ir::imm(0)));
+      for (const Version& version : parts) part_loops(version, way, ir::imm(0), out);
     else
       out.push_back(parts_loop(parts, way));
     parts.clear();
@@ -228,12 +244,12 @@ inline void pass_loops(const Placement::Pass& pass, const Way& way, Vector<ir::S
 
 }  // namespace detail
 
-/// The whole program's loops. `parts`: how many parts each batch has.
-inline ir::Stmt emit_loops(const Placement& placement, bool batched, int parts) {
+/// The whole program's loops. `questions`: by whose answers each batch has parts.
+inline ir::Stmt emit_loops(const Placement& placement, bool batched, const ra::Questions& questions) {
   Vector<ir::Stmt> stmts;
   for (const Definition& d : placement.once) stmts.push_back(detail::definition_loops(d));
   for (const Placement::Pass& pass : placement.passes)
-    detail::pass_loops(pass, detail::Way{pass.direction, batched, parts, pass.unrolled}, stmts);
+    detail::pass_loops(pass, detail::Way{pass.direction, batched, questions, pass.unrolled}, stmts);
   return ir::Block::make(stmts);
 }
 

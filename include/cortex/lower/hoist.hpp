@@ -126,7 +126,7 @@ inline PointerSet ahead_of(const Version& version, const Vector<ir::Buffer>& sta
   PointerSet recurrent, ahead;
   for (const ir::Buffer& state : states) recurrent.insert(state.id());
   for (const Definition& d : version.definitions) {
-    bool depends = d.buffer->role == ir::Role::state || bool(d.child);
+    bool depends = d.buffer->role == ir::Role::state || bool(d.child) || d.by_matrix;
     for_each_read(d.body, [&](const ir::Load& load) { depends |= recurrent.contains(load.buffer.id()); });
     if (depends)
       recurrent.insert(d.buffer.id());

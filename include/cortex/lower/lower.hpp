@@ -9,6 +9,7 @@
 #include "cortex/lower/emit_loops.hpp"
 #include "cortex/lower/hoist.hpp"
 #include "cortex/lower/refactor.hpp"
+#include "cortex/lower/sort_by_matrix.hpp"
 #include "cortex/lower/split_reductions.hpp"
 #include "cortex/lower/unfold.hpp"
 #include "cortex/lower/versions.hpp"
@@ -38,8 +39,9 @@ inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
   unfold(recursions, graph);                           // L1: some folds over few children become terms
   split_reductions(recursions, graph);                 // L1: every temporary explicit
   refactor(recursions, graph, schedule);               // S4: the back edge moves to a contraction
+  sort_by_matrix(recursions, questions);               // L3: products with a matrix that some nodes have in common
   Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
-  ir::Stmt body = emit_loops(placement, schedule.batched, questions.parts());  // L2: loops over nodes or batches
+  ir::Stmt body = emit_loops(placement, schedule.batched, questions);  // L2: loops over nodes or batches
   ir::Program program;
   program.name = graph.name;
   program.buffers = buffers_of(graph, body);

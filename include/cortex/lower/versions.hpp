@@ -214,7 +214,7 @@ inline bool possible(const ra::Questions& questions, const Version& version, con
   for (std::size_t s = 0; s < questions.selectors.size(); ++s) {
     const ra::Selector& selector = questions.selectors[s];
     const int answer = version.answers[s];
-    if (!selector.partitions || answer == 0) continue;
+    if (!selector.partitions || selector.matrices || answer == 0) continue;
     if (!(selector.nodes & nodes_of(version.part))) return false;  // not asked here
     if (selector.guard && known.truth(ir::substitute(selector.guard, {{questions.node.get(), node}})) == 0)
       return false;
@@ -242,7 +242,7 @@ inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int
   bool asked = false;
   for (const ra::Selector& s : questions.selectors)
     for (const int branch : s.branches)
-      asked |= needed[std::size_t(branch)] && s.partitions &&
+      asked |= needed[std::size_t(branch)] && s.partitions && !s.matrices &&
                !(part == Part::leaves && !(s.nodes & unsigned(ra::leaf_nodes)));
   return asked;
 }
@@ -272,7 +272,7 @@ inline Vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& s
                         "subtrees hold nodes of all kinds; leave the branch to be checked at run time, or unroll out");
       const bool asked = !recursion.unrolled && recursion.direction != ra::Direction::roots &&
                          detail::is_asked(graph, questions, r, part);
-      for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); ++number) {
+      for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); number += questions.alike()) {
         Version version{part, {}, number, {}};
         int rest = number;
         if (number >= 0) version.answers.resize(questions.selectors.size());

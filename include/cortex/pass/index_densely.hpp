@@ -51,6 +51,7 @@ class DenseIndexer {
     ir::Buffer buffer;
     std::string region;
     bool stored = false, read = false;
+    bool is_last = false;  // where the buffer was met last
   };
 
   void shrink(const ir::Buffer& buffer) {
@@ -89,10 +90,17 @@ class DenseIndexer {
 
   void note(const ir::Buffer& buffer, bool store) {
     if (!eligible(buffer)) return;
-    Use* found = nullptr;
+    Use *found = nullptr, *last = nullptr;
     for (Use& use : uses_)
-      if (use.buffer == buffer && use.region == place_.region) found = &use;
+      if (use.buffer == buffer) {
+        if (use.region == place_.region) found = &use;
+        if (use.is_last) last = &use;
+      }
+    // Another part of the batch, which has come between, has the same rows.
+    if (found && found != last) refused_.insert(buffer.id());
+    if (last) last->is_last = false;
     if (!found) found = &uses_.emplace_back(Use{buffer, place_.region});
+    found->is_last = true;
     (store ? found->stored : found->read) = true;
   }
 

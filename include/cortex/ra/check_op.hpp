@@ -137,7 +137,10 @@ class OpChecker {
     for (const Dim& dim : op_.dims) size *= dim.extent();
     if (size != accessor.components)
       fail({"its dimensions hold ", std::to_string(size), " elements, but field ", in_quotes(accessor.name),
-            " of the node has ", std::to_string(accessor.components)});
+            accessor.own_length ? " was declared with " : " of the node has ", std::to_string(accessor.components),
+            accessor.own_length ? " before, and a field has one length in a model: read it through a getter of another "
+                                  "name where nodes have another one"
+                                : ""});
     if (accessor.dtype != op_.buffer->dtype)
       fail({"field ", in_quotes(accessor.name), " holds ", to_string(accessor.dtype), ", not ",
             to_string(op_.buffer->dtype)});

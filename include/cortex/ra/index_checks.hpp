@@ -153,7 +153,7 @@ class IndexCheckCollector {
   /// What depends on no node is computed once and for all, whatever nodes there are.
   void check_index(const Indexed& of, const Op& o, const ir::Expr& index,
                    const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, ir::Expr guard) {
-    if (!ir::uses(index, node_)) nodes = all_nodes, guard = {};
+    if (!is_of_node(index, ranges)) nodes = all_nodes, guard = {};
     // How long an open dimension is, only the weights bound say; how far arithmetic on a child's position goes, only
     // the nodes. A position alone that has no bound is no index of an operator's, but may be one of a field's.
     bool structural = of.dim.kind() == DimKind::open;
@@ -170,6 +170,14 @@ class IndexCheckCollector {
     for (const auto& range : ranges)
       if (ir::uses(index, range.first)) check.ranges.push_back(range);
     result_.indices.push_back(std::move(check));
+  }
+
+  /// Whether an index is made of the node: of its structure, or of a child's position, of which a node has as many as
+  /// children.
+  bool is_of_node(const ir::Expr& index, const Vector<std::pair<ir::Expr, ir::Expr>>& ranges) const {
+    return ir::uses(index, node_) || any_of(ranges, [&](const auto& range) {
+             return ir::uses(index, range.first) && ir::uses(range.second, node_);
+           });
   }
 
   struct Visit {

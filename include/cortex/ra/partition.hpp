@@ -4,6 +4,10 @@
 //   if_then_else(lambda n: num_children(n) == 1, ...)   ->   key num_children(node), values {1}: answers 1, other
 //   switch on kind(n) with cases 0, 1, 2                ->   key kind(node), values {0, 1, 2}
 //   if_then_else(lambda n: is_leaf(n), ...)             ->   nothing: leaves are a batch of their own
+//
+// So are they by the matrices that nodes choose, whose products are then common to all nodes of a part:
+//
+//   sum(j, U[tag(n),i,j] * s[n,j])                      ->   key tag(node), each number of a matrix an answer
 #pragma once
 
 #include <algorithm>
@@ -31,19 +35,49 @@ struct Selector {
   bool partitions = true;       // false: only checked
   std::string name;             // of the branch, for messages
   Vector<int> branches;         // the operators that ask it
+  int matrices = 0;             // of which the key is the number of one, and the answer; 0: it is no such key
 
-  int answers() const { return !partitions ? 1 : int(values.size()) + !exhaustive; }
+  int answers() const { return !partitions ? 1 : matrices ? matrices : int(values.size()) + !exhaustive; }
 };
 
 struct Questions {
   ir::Expr node;
-  Vector<Selector> selectors;
+  Vector<Selector> selectors;  // that of matrices is the last one
+  /// Of very many, a million.
   int parts() const {
-    int product = 1;
-    for (const Selector& s : selectors) product *= s.answers();
-    return product;
+    std::int64_t product = 1;
+    for (const Selector& s : selectors) product = std::min<std::int64_t>(product * s.answers(), 1 << 20);
+    return int(product);
   }
+  /// By which nodes choose a matrix; null: there is none.
+  const Selector* choice() const {
+    return selectors.empty() || !selectors.back().matrices ? nullptr : &selectors.back();
+  }
+  /// How many parts in a row have one body, but for the matrices that they choose.
+  int alike() const { return choice() ? choice()->matrices : 1; }
 };
+
+/// The most ways through the branches that code is made for, and the most parts of a batch.
+inline constexpr int most_parts = 64;
+
+/// Whether batches may be sorted by the matrices that nodes choose.
+inline bool sorts_by_matrix(const Graph& graph, const Schedule& schedule) {
+  const bool wanted =
+      schedule.sorting == Sorting::on || (schedule.sorting == Sorting::where_it_pays && !schedule.by_hand);
+  return wanted && schedule.batched && graph.structure != StructureKind::sequence;
+}
+
+/// Calls `f` on the loads in a sum of products of weights that `key` chooses among, and that the sum goes over.
+template <class F>
+void for_each_choice(const ir::Reduce& sum, const ir::Expr& key, F f) {
+  if (sum.axis.dim.kind() != DimKind::dense) return;
+  ir::visit_with(sum.body, [&](const ir::Load& load) {
+    if (load.buffer->role != ir::Role::weight || load.indices.size() < 3) return;
+    const bool chosen = any_of(load.indices, [&](const ir::Expr& index) { return ir::equal(index, key); });
+    const bool summed = any_of(load.indices, [&](const ir::Expr& index) { return index.same_as(sum.axis.var); });
+    if (chosen && summed) f(load);
+  });
+}
 
 namespace detail {
 
@@ -54,8 +88,8 @@ inline bool is_leaf_test(const ir::Expr& e) {
 
 class QuestionCollector {
  public:
-  QuestionCollector(const Graph& graph, const Vector<bool>& specialized)
-      : graph_(graph), specialized_(specialized), checks_(index_checks(graph)) {
+  QuestionCollector(const Graph& graph, const Schedule& schedule, const Vector<bool>& specialized)
+      : graph_(graph), schedule_(schedule), specialized_(specialized), checks_(index_checks(graph)) {
     result_.node = checks_.node;
   }
 
@@ -65,6 +99,7 @@ class QuestionCollector {
       if (specialized_[std::size_t(use.op)]) atoms(ir::substitute(op.condition, {{op.node.get(), result_.node}}), use);
     }
     for (const BranchUse& use : checks_.branches) check_cases(use);
+    if (sorts_by_matrix(graph_, schedule_)) choose_matrices();
     return std::move(result_);
   }
 
@@ -115,9 +150,72 @@ class QuestionCollector {
     result_.selectors.push_back({key, use.guard, use.nodes, op.cases, true, false, op.name(), {}});
   }
 
+  /// Adds the first key by which nodes choose matrices that are worth it.
+  void choose_matrices() {
+    for (const IndexCheck& check : checks_.indices) {
+      const std::int64_t matrices = check.of.dim.extent();
+      if (matrices < 2 || matrices > most_matrices || result_.parts() * matrices > most_parts) continue;
+      if (!check.ranges.empty() || !is_of_node(check.index)) continue;
+      Selector choice{check.index, {}, no_nodes, {}, false, true, check.of.name, {}, int(matrices)};
+      const auto reads_it = [&](const IndexCheck& other) { return ir::equal(other.index, check.index); };
+      for (const IndexCheck& other : checks_.indices)
+        if (reads_it(other) && !other.guard) choice.nodes |= other.nodes;
+      const bool fits = all_of(checks_.indices, [&](const IndexCheck& other) {  // at others it is not to be asked
+        return !reads_it(other) || (other.nodes & ~choice.nodes) == 0;
+      });
+      std::int64_t elements = 0;
+      for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+        const std::int64_t chosen = elements_chosen(graph_.ops[i], choice.key);
+        if (chosen) choice.branches.push_back(int(i));
+        elements += chosen;
+      }
+      const bool pays = schedule_.sorting == Sorting::on || elements >= least_elements;
+      if (!fits || !elements || !pays) continue;
+      result_.selectors.push_back(std::move(choice));
+      return;
+    }
+  }
+
+  /// Whether it is made of what a node says of itself before it has a number.
+  bool is_of_node(const ir::Expr& e) const {
+    if (e.as<ir::IntImm>()) return true;
+    if (const auto* cast = e.as<ir::Cast>()) return is_int(cast->a.dtype()) && is_of_node(cast->a);
+    if (const auto* n = e.as<ir::Binary>()) {
+      using enum ir::BinaryOp;
+      const bool known = n->op == add || n->op == sub || n->op == mul || n->op == div || n->op == mod;
+      return known && is_of_node(n->a) && is_of_node(n->b);
+    }
+    const auto* call = e.as<ir::UfCall>();
+    if (!call || call->args.empty() || !call->args[0].same_as(result_.node)) return false;
+    if (call->uf.kind == ir::UfKind::num_children)
+      return graph_.containers[std::size_t(call->uf.accessor)].relation == Relation::children;
+    return call->uf.kind == ir::UfKind::field && (call->args.size() == 1 || call->args[1].as<ir::IntImm>());
+  }
+
+  /// How many elements of weights a node multiplies with in `op` that are chosen by `key`.
+  std::int64_t elements_chosen(const Op& op, const ir::Expr& key) const {
+    if (op.kind != OpKind::compute) return 0;
+    std::int64_t elements = 0;
+    ir::visit_with(ir::substitute(op.body, {{op.node.get(), result_.node}}), [&](const ir::Reduce& sum) {
+      for_each_choice(sum, key, [&](const ir::Load& load) {
+        std::int64_t size = 1;
+        for (std::size_t d = 0; d < load.indices.size(); ++d)
+          if (!ir::equal(load.indices[d], key)) size *= std::max<std::int64_t>(load.buffer->dims[d].extent(), 1);
+        elements += size;
+      });
+    });
+    return elements;
+  }
+
   static bool same(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
 
+  /// Each has a version of the code of products, and its nodes loops of their own.
+  static constexpr int most_matrices = 8;
+  /// Of smaller ones all that nodes choose stay in the first-level cache (`docs/measurements.md`).
+  static constexpr std::int64_t least_elements = 64 * 64;
+
   const Graph& graph_;
+  const Schedule& schedule_;
   const Vector<bool>& specialized_;
   const IndexChecks checks_;
   Questions result_;
@@ -160,13 +258,10 @@ inline Vector<bool> specialized_branches(const Graph& graph, const Schedule& sch
 /// The questions of a graph under a schedule. Throws `invalid_schedule` for more ways through the branches than code
 /// should be made for.
 inline Questions questions(const Graph& graph, const Schedule& schedule) {
-  constexpr int most_parts = 64;
-  Questions result = detail::QuestionCollector(graph, specialized_branches(graph, schedule)).run();
-  std::int64_t parts = 1;
-  for (const Selector& s : result.selectors) parts = std::min<std::int64_t>(parts * s.answers(), 1 << 20);
-  if (parts > most_parts)
+  Questions result = detail::QuestionCollector(graph, schedule, specialized_branches(graph, schedule)).run();
+  if (result.parts() > most_parts)
     throw Error(Code::invalid_schedule, "specialize_if_else: the branches of model '" + graph.name +
-                                            "' that are specialized leave " + std::to_string(parts) +
+                                            "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
                                             std::to_string(most_parts) + "; specialize fewer of them");
   return result;

@@ -68,6 +68,9 @@ struct Tiling {
 /// Whether subtrees of a call that are equal are computed once.
 enum class Sharing : unsigned char { off, where_it_pays, on };
 
+/// Whether nodes of a batch that choose the same of several matrices stand side by side.
+enum class Sorting : unsigned char { off, where_it_pays, on };
+
 /// Whether what follows from words and weights alone is read from tables.
 enum class Tabulating : unsigned char { off, where_it_pays, on };
 
@@ -148,6 +151,7 @@ struct Schedule {
   DType weight_type = DType::f32;  // of weights that sums of products read
   Vector<std::pair<std::string, DType>> stored;  // of inputs by name, whatever that says
   Sharing sharing = Sharing::off;                // of equal subtrees
+  Sorting sorting = Sorting::off;                // of batches, by the matrices that nodes choose
   Tabulating tabulating = Tabulating::off;
   static constexpr int usual_table_megabytes = 64;
   /// At most so much for tables.
@@ -234,6 +238,20 @@ struct Schedule {
   /// Every node is computed, whatever the schedule said of sharing before.
   [[nodiscard]] Schedule share_no_subtrees() const {
     return with([](Schedule& s) { s.sharing = Sharing::off; });
+  }
+  /// Where a node chooses one of two to eight matrices by a number of its own, such as its tag in `U(tag(n), i, j)`,
+  /// the nodes of a batch are sorted by that number: those that chose the same have a product in common, whose matrix
+  /// is read once for all of them. The same bits. For trees and DAGs in batches, and the first such number of a model.
+  [[nodiscard]] Schedule sort_by_matrix() const {
+    return with([](Schedule& s) { s.sorting = Sorting::on; });
+  }
+  /// The same for matrices of 4096 elements or more, on CPUs, and not where loops are scheduled by hand.
+  [[nodiscard]] Schedule sort_by_matrix_where_it_pays() const {
+    return with([](Schedule& s) { s.sorting = Sorting::where_it_pays; });
+  }
+  /// Nodes stay in the order in which they are found, whatever the schedule said of matrices before.
+  [[nodiscard]] Schedule sort_by_no_matrix() const {
+    return with([](Schedule& s) { s.sorting = Sorting::off; });
   }
   /// What follows at a node from its integer fields alone (the product of a word's vector with a weight, all that a
   /// leaf computes of its word), and what follows from weights alone, is computed when weights are bound, for each
@@ -352,7 +370,7 @@ struct Schedule {
   }
 
   /// Batched, every branch on is_leaf and every switch specialized, leaves apart; small levels filled, equal subtrees
-  /// shared, words tabulated and calls shared by several threads where it pays.
+  /// shared, batches sorted by matrices, words tabulated and calls shared by several threads where it pays.
   static Schedule standard() {
     return Schedule{}
         .dynamic_batch()
@@ -360,6 +378,7 @@ struct Schedule {
         .specialize_leaves_and_switches()
         .specialize_leaves()
         .share_subtrees_where_it_pays()
+        .sort_by_matrix_where_it_pays()
         .tabulate_where_it_pays()
         .workers_where_they_pay();
   }

@@ -55,6 +55,8 @@ inline std::string to_string(const Schedule& schedule) {
   for (const std::string& op : schedule.refactored) line("refactor", detail::quoted(op));
   if (schedule.sharing == Sharing::on) line("share_subtrees");
   if (schedule.sharing == Sharing::where_it_pays) line("share_subtrees_where_it_pays");
+  if (schedule.sorting == Sorting::on) line("sort_by_matrix");
+  if (schedule.sorting == Sorting::where_it_pays) line("sort_by_matrix_where_it_pays");
   if (schedule.tabulating == Tabulating::on) line("tabulate", std::to_string(schedule.table_megabytes));
   if (schedule.tabulating == Tabulating::where_it_pays) line("tabulate_where_it_pays");
   if (schedule.max_workers != 1) line("workers", std::to_string(schedule.max_workers));

@@ -62,6 +62,10 @@ inline void check_target(const Target& target) {
     refuse("vector_bytes is " + std::to_string(bytes) + ": it takes a power of two from 16 to 256");
   if (target.vector_registers < 1 || target.vector_registers > 1024)
     refuse("vector_registers is " + std::to_string(target.vector_registers) + ": it takes a number from 1 to 1024");
+  if (target.backend != Backend::llvm || !target.matrix_unit || target.features.empty()) return;
+  for (const char* const feature : {"amx-tile", "amx-bf16", "avx512bf16"})  // LLVM ends the process without
+    if (("," + target.features + ",").find("," + ("+" + std::string(feature)) + ",") == std::string::npos)
+      refuse("matrix_unit is set, but features lack +" + std::string(feature));
 }
 
 inline void check_tabulating(const Schedule& schedule) {

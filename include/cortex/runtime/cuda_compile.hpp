@@ -85,6 +85,8 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule::with_tensor_cores(schedule);
+  // That is known of CPUs: threads of a GPU go through all nodes of a level at once, and through its parts in turn.
+  if (schedule.sorting == Sorting::where_it_pays) executable->schedule = executable->schedule.sort_by_no_matrix();
   result->shape = schedule::gpu_shape(detail::gpu_schedule(executable->schedule), gpu,
                                       schedule::gpu_problem(graph, executable->schedule));
   executable->schedule = executable->schedule.workers(result->shape.blocks);  // what `refactor` cuts its sums into

@@ -53,7 +53,8 @@ struct FieldSpec {
 struct GuardedCheck {
   struct Range {
     ir::Expr var;
-    ir::Expr extent;  // num_children(node) for the children of a reduction, a constant for a dense dimension
+    ir::Expr extent;           // num_children(node) for the children of a reduction, a constant for a dense dimension
+    bool ends_decide = false;  // the index is linear in it: inside for all values if it is for the first and the last
   };
   ir::Expr node;  // the variable that stands for the node
   Vector<Range> ranges;

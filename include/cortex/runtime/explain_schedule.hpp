@@ -71,6 +71,10 @@ class ScheduleExplainer {
     lines.row({"leaves", s.leaves_apart ? "have code of their own, without what needs children"
                                         : "run the same code as inner nodes, unless a branch has code of its own"});
     lines.row({"branches", branches()});
+    for (const structure::Selector& selector : executable_.partition.selectors)
+      if (selector.matrices)
+        lines.row({"matrices", "nodes of a level are sorted by which of " + std::to_string(selector.matrices) +
+                                   " they choose, as of " + selector.name});
     for (const auto& [name, depth] : s.unrolled)
       lines.row({"unrolled", name + ": subtrees of " + std::to_string(depth) + " levels at a time, each one worker's"});
     for (const std::string& name : s.refactored)

@@ -161,7 +161,8 @@ class GuardChecker {
     for (std::int32_t node = 0; node < nodes_.arrays().num_nodes; ++node) {
       const Place at{check, extent, node};
       evaluator_.push(check.node, node);
-      try_ranges(at, 0);
+      const bool reads = !check.guard || evaluator_.value(check.guard) || evaluator_.overflowed();
+      if (reads && !is_inside(at, Values::ends)) is_inside(at, Values::all);  // throws
       evaluator_.pop();
     }
   }
@@ -173,22 +174,32 @@ class GuardChecker {
     std::int32_t node;
   };
 
-  /// The values of the ranges' variables are run through from range `r` on.
-  void try_ranges(const Place& at, std::size_t r) {
+  /// Which values of the ranges' variables are tried: where the ends decide the ends alone, or all, of which the first
+  /// that is refused throws.
+  enum class Values : std::uint8_t { ends, all };
+
+  /// Whether the index is inside for the values from range `r` on.
+  bool is_inside(const Place& at, Values values, std::size_t r = 0) {
     const GuardedCheck& check = at.check;
     if (r < check.ranges.size()) {
-      const std::int64_t end = evaluator_.value(check.ranges[r].extent);
-      evaluator_.push(check.ranges[r].var, 0);
-      for (std::int64_t i = 0; i < end; ++i) {
+      const GuardedCheck::Range& range = check.ranges[r];
+      const std::int64_t end = evaluator_.value(range.extent);
+      const std::int64_t step = values == Values::ends && range.ends_decide && end > 2 ? end - 1 : 1;
+      evaluator_.push(range.var, 0);
+      bool inside = true;
+      for (std::int64_t i = 0; inside && i < end; i += step) {
         evaluator_.set(i);
-        try_ranges(at, r + 1);
+        inside = is_inside(at, values, r + 1);
       }
-      return evaluator_.pop();
+      evaluator_.pop();
+      return inside;
     }
     const bool reads = !check.guard || evaluator_.value(check.guard);
     const std::int64_t index = reads ? evaluator_.value(check.index) : 0;
-    if (evaluator_.overflowed()) refuse_overflow(at);
-    if (reads && (index < 0 || index >= at.extent)) refuse_index(at, index);
+    const bool overflowed = evaluator_.overflowed(), outside = reads && (index < 0 || index >= at.extent);
+    if (values == Values::all && overflowed) refuse_overflow(at);
+    if (values == Values::all && outside) refuse_index(at, index);
+    return !overflowed && !outside;
   }
 
   IndexSource source_of(const ir::Expr& index, std::int32_t reader) const {

@@ -134,7 +134,7 @@ inline structure::Partition partition_of(const ra::Graph& graph, const ra::Quest
   result.parts = questions.parts();
   for (const ra::Selector& s : questions.selectors)
     result.selectors.push_back({writer.write(s.key), writer.write(s.guard), structure::Where(s.nodes), s.values,
-                                s.exhaustive, s.partitions, s.name});
+                                s.exhaustive, s.partitions, s.name, s.matrices});
   return result;
 }
 

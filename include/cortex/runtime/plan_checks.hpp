@@ -33,6 +33,16 @@ inline bool check_while_reading(const ra::IndexCheck& check, FieldSpec& spec) {
   return true;
 }
 
+/// Whether `e`, and all that it is made of, is linear in `var`.
+inline bool is_linear_in(const ir::Expr& e, const ir::Expr& var) {
+  if (e.same_as(var) || !ir::uses(e, var)) return true;
+  const auto* n = e.as<ir::Binary>();
+  if (!n) return false;
+  const bool sum = n->op == ir::BinaryOp::add || n->op == ir::BinaryOp::sub;
+  const bool product = n->op == ir::BinaryOp::mul && !(ir::uses(n->a, var) && ir::uses(n->b, var));
+  return (sum || product) && is_linear_in(n->a, var) && is_linear_in(n->b, var);
+}
+
 /// Sorts index checks into those that the linearizer does while it reads a field, and the others.
 inline void sort_checks(Executable& executable) {
   const ra::Graph& graph = executable.graph;
@@ -42,7 +52,10 @@ inline void sort_checks(Executable& executable) {
     const int field = ra::plain_field(check.index, check.node);
     if (field >= 0 && check_while_reading(check, executable.fields[std::size_t(field)])) continue;
     GuardedCheck guarded{check.node, {}, check.guard, check.index, check.of, check.where};
-    for (const auto& [var, extent] : check.ranges) guarded.ranges.push_back({var, extent});
+    for (const auto& [var, extent] : check.ranges)
+      guarded.ranges.push_back({var, extent, is_linear_in(check.index, var)});
+    for (GuardedCheck::Range& range : guarded.ranges)
+      for (const GuardedCheck::Range& other : guarded.ranges) range.ends_decide &= !ir::uses(other.extent, range.var);
     if (check.nodes != ra::all_nodes) {
       ir::Expr part = ir::call(ir::UfKind::is_leaf, "is_leaf", {check.node});
       if (check.nodes == ra::internal_nodes) part = ir::Unary::make(ir::UnaryOp::logical_not, part);

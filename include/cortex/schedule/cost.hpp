@@ -259,7 +259,7 @@ class CostModel {
     CostTerms terms;
     terms.arithmetic = flops / nest.share / rate + rows * nest.apart;
     const double reading = tiles * nest.once / nest.share / nest.bandwidth;
-    terms.weights = std::cbrt(cubed(terms.arithmetic) + cubed(reading)) - terms.arithmetic;
+    terms.weights = std::max(0.0, std::cbrt(cubed(terms.arithmetic) + cubed(reading)) - terms.arithmetic);
     terms.weights += by_row / nest.share / far();
     terms.functions = functions / nest.share * (schedule_.exact ? machine_.library : machine_.activation);
     terms.loops = machine_.nest + rows * machine_.row;  // of each worker

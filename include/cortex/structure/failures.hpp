@@ -134,8 +134,8 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
                                                                      std::string_view name) {
   refuse(Code::invalid_structure, walk, place,
          "field " + in_quotes(name) + " of " + at_node(walk, place) +
-             " lies behind a null pointer; set the pointer, or read the field only at "
-             "nodes that have it");
+             " lies behind a null pointer; set the pointer: a side of a branch reads a node's data at the nodes of the "
+             "other sides, too, but for branches on is_leaf");
 }
 
 /// `element` is -1 for scalar fields.
@@ -149,11 +149,12 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
                                                                std::string_view name, int element,
                                                                const std::string& value, const FieldCheck& check) {
   const std::string table = check.table ? " '" + std::string(check.table) + "'" : "";
-  refuse(Code::out_of_range, walk, place,
-         field_value(walk, place, name, element, value) + ", but it indexes the table" + table + ", which has " +
-             std::to_string(check.limit) + " rows: valid values are 0 to " + std::to_string(check.limit - 1) +
-             "; map unknown values to a row of their own, and where some nodes have no value read another row there, as "
-             "in Emb(select(is_leaf(n), word(n), 0), i)");
+  refuse(
+      Code::out_of_range, walk, place,
+      field_value(walk, place, name, element, value) + ", but it indexes the table" + table + ", which has " +
+          std::to_string(check.limit) + " rows: valid values are 0 to " + std::to_string(check.limit - 1) +
+          "; map unknown values to a row of their own, and where some nodes have no value read another row there, as "
+          "in Emb(select(is_leaf(n), word(n), 0), i)");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void field_width(const WalkState& walk, std::int32_t place,
@@ -171,7 +172,7 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
   refuse(Code::invalid_structure, walk, place,
          "field " + in_quotes(name) + " of " + at_node(walk, place) + " has " + std::to_string(length) +
              " numbers, but the model declares " + std::to_string(check.components) +
-             "; give as many to each node at which it is read");
+             "; give as many to each node at which it is read, whichever side of a branch it takes");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_case(const WalkState& walk, std::int32_t place,

@@ -43,7 +43,7 @@ struct KeyStep {
   int position = 0, component = 0;
 };
 
-/// What one branch, or several on the same key, asks: which of `values` the key has.
+/// What one branch, or several on the same key, asks: which of `values` the key has. Or which matrix a node chooses.
 struct Selector {
   Vector<KeyStep> key;
   Vector<KeyStep> guard;  // evaluated only where this is not 0; empty: everywhere in `where`
@@ -52,9 +52,10 @@ struct Selector {
   bool exhaustive = false;  // any other value is refused
   bool partitions = true;   // false: only checked
   std::string name;         // of the branch, for messages
+  int matrices = 0;         // > 0: the key is the answer, below this; what is not is refused as the index that it is
 
   /// How many answers there are; the last stands for any other value.
-  int answers() const { return !partitions ? 1 : int(values.size()) + !exhaustive; }
+  int answers() const { return !partitions ? 1 : matrices ? matrices : int(values.size()) + !exhaustive; }
 };
 
 /// All that a program asks. A node's part is its answers as one number, the first selector's changing slowest.

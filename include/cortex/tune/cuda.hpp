@@ -75,7 +75,7 @@ class CudaTrial final : public Trial {
     const runtime::Executable& executable = model_.executable();
     return hash_of(model_.source()) + " " + std::to_string(int(executable.schedule.gpu.group)) + " " +
            std::to_string(executable.level_fill) + " " + std::to_string(int(executable.shares_subtrees)) + " " +
-           std::to_string(executable.schedule.num_groups);
+           std::to_string(executable.schedule.num_groups) + " " + std::to_string(executable.schedule.table_megabytes);
   }
   void load() override { on_.emplace(model_.to(device_)); }
   void call(std::size_t batch) override { (void)called(batch).template roots<typename Model::Element>(); }
@@ -152,6 +152,8 @@ Tuned tune(const Program<Node, Set, Rest...>& program, const Batches& batches, B
   };
   tuning::Subject subject{program.graph(), Target::cuda(gpu), 1, std::size(batches), make};
   subject.machine = tuning::detail::device_name(device);
+  if (compiled.spin_limit) subject.machine += ", barriers that give up after " + std::to_string(compiled.spin_limit);
+  if (compiled.timings) subject.machine += ", calls that are timed";
   subject.loads_at_once = std::size_t(std::clamp(runtime::usable_cores(), 1, 16));
   return tuning::Search(subject, own).run();
 }

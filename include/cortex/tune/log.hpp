@@ -22,6 +22,7 @@
 #include "cortex/base/error.hpp"
 #include "cortex/base/regular_file.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/runtime/caches.hpp"
 #include "cortex/tune/json.hpp"
 
@@ -197,7 +198,8 @@ class Log {
     if (is_special_file(path.c_str())) fail("it is no regular file; give another path");
     const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) fail("it cannot be written to: " + std::string(std::strerror(errno)));
-    file_ = {::fdopen(file, "a"), &std::fclose};
+    // A child that this process forks has the file, too, and would keep the lock.
+    file_ = {::fdopen(file, "a"), [](std::FILE* log) { return ::flock(::fileno(log), LOCK_UN), std::fclose(log); }};
     // Before it is read: two that begin it would each write a first line. Where there are no locks, it goes without.
     if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       fail("another search is writing it; wait for that one, or give another path");
@@ -216,8 +218,9 @@ class Log {
 
   /// The candidates of earlier runs.
   const Vector<Record>& records() const { return records_; }
+  /// What was written of it last: one that was measured may have cost the device in the final rounds.
   const Record* find(const std::string& schedule) const {
-    for (const Record& record : records_)
+    for (const Record& record : reversed(records_))
       if (record.schedule == schedule) return &record;
     return nullptr;
   }

@@ -81,7 +81,11 @@ class Search {
     make_default();
     try_all();
     result_.not_kept = log_.failure();
-    if (result_.ended == Ended::cancelled || options_.final_rounds == 0) return std::move(result_);
+    if (result_.ended == Ended::cancelled) return std::move(result_);
+    if (options_.final_rounds == 0) {
+      if (!options_.cache.empty()) not_kept("without final rounds there is no result");
+      return std::move(result_);
+    }
     decide();
     if (result_.ended == Ended::cancelled) return std::move(result_);
     if (!any_tried_ && points_.size() > 1) {  // which says nothing of the default
@@ -167,12 +171,14 @@ class Search {
 
   /// What of the options beside its limits decides what it finds.
   std::string manner() const {
-    char text[160];
-    std::snprintf(text, sizeof text, "%s, %d rounds, gains of %g, %d nodes checked in %g seconds",
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "%s, %g seconds a candidate, %d rounds, gains of %g, %d nodes checked in %g seconds",
                   options_.search == TuneOptions::Search::grid
                       ? "all"
                       : ("guided, patience " + std::to_string(options_.patience)).c_str(),
-                  options_.final_rounds, options_.least_gain, int(options_.checked_nodes), options_.seconds_a_check);
+                  options_.seconds_a_candidate, options_.final_rounds, options_.least_gain, int(options_.checked_nodes),
+                  options_.seconds_a_check);
     return text;
   }
 
@@ -181,7 +187,7 @@ class Search {
 
   /// How far it went.
   Reach searched() const {
-    const bool limited = result_.ended == Ended::seconds || result_.ended == Ended::candidates;
+    const bool limited = result_.ended == Ended::seconds || result_.ended == Ended::candidates || !predicts_all_;
     return limited ? limits() : Reach{};
   }
 
@@ -316,6 +322,7 @@ class Search {
         candidate.predicted = predictor_->seconds(program, point.schedule);
         const double now = timer_->now();
         in_time = now - begin < options_.seconds / 4 && now - begin_ < options_.seconds;
+        predicts_all_ = in_time || &point == &points_.back();
         if (now - told >= 1) {
           tell(0, std::min(points_.size(), options_.most_candidates) - 1, result_.candidates[0]);
           told = now;
@@ -344,24 +351,31 @@ class Search {
     result_.candidates.push_back(std::move(record));
   }
 
-  /// Checks and measures a candidate that is loaded; nothing if that is cancelled. One that a device is lost with is
-  /// in the log before the search ends: it would be lost with it again.
+  /// What `work` on a candidate gives. What has cost the device is noted: a later search with the same log passes it
+  /// by.
+  template <class Work>
+  auto noting_loss(Record& record, const Work& work) {
+    try {
+      return work();
+    } catch (const Error& error) {
+      if (error.code != Code::device_lost) throw;
+      record.outcome = Outcome::wrong, record.why = error.message;
+      log_.add(record);
+      throw;
+    }
+  }
+
+  /// Checks and measures a candidate that is loaded; nothing if that is cancelled.
   std::optional<Record> attempt_one(const Candidate& candidate, const std::string& text) {
     Record record;
     record.schedule = text;
     record.predicted_seconds = candidate.predicted;
-    try {
+    return noting_loss(record, [&]() -> std::optional<Record> {
       const auto trial = take(candidate.point.schedule, record);
       if (!trial) return record;
       const auto measured = measure(*trial, candidate.point.schedule, record);
       return measured ? std::optional(record) : std::nullopt;
-    } catch (const Error& error) {
-      if (error.code == Code::device_lost) {
-        record.outcome = Outcome::wrong, record.why = error.message;
-        log_.add(record);
-      }
-      throw;
-    }
+    });
   }
 
   /// A loaded candidate, if it is right; otherwise nothing, and `record` says why.
@@ -386,6 +400,7 @@ class Search {
       constexpr Code may_happen[] = {Code::out_of_memory, Code::invalid_weights, Code::invalid_schedule};
       const bool defect = trial && !contains(may_happen, error.code);
       record.outcome = defect ? Outcome::wrong : Outcome::refused, record.why = error.message;
+      no_room_ |= error.code == Code::out_of_memory;
     }
     return {};
   }
@@ -477,6 +492,7 @@ class Search {
 
   struct Finalist {
     Schedule schedule;
+    Record record;
     std::unique_ptr<Trial> trial;
     Vector<double> ratios;  // [round] to the default's time
     Least least;
@@ -497,9 +513,9 @@ class Search {
       Vector<double> times(finalists.size() + 1);
       for (std::size_t i = 0; i < times.size(); ++i) {
         const std::size_t turn = (i + std::size_t(round)) % times.size();  // nobody is always the first
-        Finalist* const finalist = turn == 0 ? nullptr : &finalists[turn - 1];
-        times[turn] = finalist ? round_of(*finalist->trial, finalist->schedule, finalist->least)
-                               : round_of(*default_, result_.start, least);
+        Finalist* const own = turn == 0 ? nullptr : &finalists[turn - 1];
+        times[turn] = own ? noting_loss(own->record, [&] { return round_of(*own->trial, own->schedule, own->least); })
+                          : round_of(*default_, result_.start, least);
       }
       if (any_of(times, [](double seconds) { return !(seconds > 0); })) return;  // of no time there are no ratios
       for (std::size_t f = 0; f < finalists.size(); ++f) finalists[f].ratios.push_back(times[f + 1] / times[0]);
@@ -523,14 +539,18 @@ class Search {
     std::sort(order.begin(), order.end(), is_faster);
     constexpr std::size_t most = 3;
     Vector<Finalist> result;
-    for (std::size_t next = 0; next < order.size() && result.size() < most;) {
-      Vector<Schedule> best;  // as many as are missing
+    no_room_ = false;
+    for (std::size_t next = 0; next < order.size() && result.size() < most && !stopped();) {
+      if (no_room_ && !result.empty()) break;  // memory holds no more of them at the same time
+      Vector<Schedule> best;                   // as many as are missing
       for (; next < order.size() && result.size() + best.size() < most; ++next)
         best.push_back(schedule_of(order[next]->schedule).value());
       loader_.load(best);
       for (const Schedule& schedule : best) {
         Record again;
-        if (auto trial = take(schedule, again)) result.push_back({schedule, std::move(trial), {}, {}});
+        again.schedule = to_string(schedule);
+        auto trial = noting_loss(again, [&] { return take(schedule, again); });
+        if (trial) result.push_back({schedule, std::move(again), std::move(trial), {}, {}});
       }
     }
     return result;
@@ -551,6 +571,8 @@ class Search {
   std::unique_ptr<Trial> default_;
   double begin_ = 0, best_ = 1, followed_ = 1;  // ratios: the least, and of the one whose neighbours came first
   bool long_round_ = false, any_tried_ = false;
+  bool predicts_all_ = true;    // there was time to
+  bool no_room_ = false;        // memory did not suffice for a candidate
   std::optional<bool> finite_;  // of the default's results and weights, once it is known
 };
 

@@ -1,0 +1,140 @@
+// Batches sorted by the matrices that nodes choose: the same bits as unsorted, and the same errors.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "cortex/explain.hpp"
+#include "cortex/ra/schedule_text.hpp"
+#include "support/compile.hpp"
+
+using namespace cortex;
+using test::uniform;
+
+namespace {
+
+constexpr int num_tags = 5, hidden = 72, num_words = 10;  // four vectors of 16, and a half
+
+struct Item {
+  int word = 0, tag = 0;
+  std::vector<const Item*> kids;
+};
+constexpr auto word = cortex::field<&Item::word>;
+constexpr auto tag = cortex::field<&Item::tag>;
+constexpr auto kids = cortex::children<&Item::kids>;
+
+/// h = z tanh(U_t C z + V x) + s with z = sigmoid(W_t s), s being the sum of the children's states; at leaves tanh(x).
+/// All nodes have C in common, between two products with matrices of their own.
+auto tagged(int tags = num_tags) {
+  Dim vocabulary("vocabulary"), H("hidden", hidden), T("tags", tags);
+  Model<Item> m("tagged", cortex::tree);
+  auto Emb = m.input<float>("Emb", vocabulary, H);
+  auto U = m.input<float>("U", T, H, H), W = m.input<float>("W", T, H, H);
+  auto V = m.input<float>("V", H, H), C = m.input<float>("C", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto z = m.compute(
+      "z", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return W(tag(n), i, j) * s(n, j); })); });
+  auto c = m.compute("c", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return C(i, j) * z(n, j); }); });
+  auto x = m.compute("x", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return V(i, j) * Emb(word(n), j); }); });
+  auto inner = m.compute("inner", H, [&](auto n, auto i) {
+    return z(n, i) * tanh(sum(H, [&](auto j) { return U(tag(n), i, j) * c(n, j); }) + x(n, i)) + s(n, i);
+  });
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return tanh(Emb(word(n), i)); });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
+  return m.recursion_op(h, body);
+}
+
+auto compiled(const Schedule& schedule) {
+  auto model = test::compile_here(tagged(), schedule);
+  const std::size_t matrix = hidden * hidden;
+  return std::move(model.bind("Emb", uniform(num_words * hidden, 1, 1))
+                       .bind("U", uniform(num_tags * matrix, 0.1f, 2))
+                       .bind("W", uniform(num_tags * matrix, 0.1f, 3))
+                       .bind("V", uniform(matrix, 0.1f, 4))
+                       .bind("C", uniform(matrix, 0.3f, 5)));
+}
+
+struct Trees {
+  std::vector<std::unique_ptr<Item>> items;
+  std::vector<const Item*> roots;
+  explicit Trees(int count) {
+    std::mt19937 engine(7);
+    const auto below = [&](int n) { return int(engine() % unsigned(n)); };
+    for (int t = 0; t < count; ++t) {
+      std::vector<const Item*> tops;
+      for (int i = 0; i < 20; ++i) {
+        items.push_back(std::make_unique<Item>(Item{below(num_words), i < 10 ? 999 : below(num_tags), {}}));
+        const std::size_t taken = i < 10 ? 0 : std::min<std::size_t>(tops.size(), std::size_t(1 + below(3)));
+        items.back()->kids.assign(tops.end() - std::ptrdiff_t(taken), tops.end());
+        tops.resize(tops.size() - taken);
+        tops.insert(tops.begin(), items.back().get());
+      }
+      items.push_back(std::make_unique<Item>(Item{0, below(num_tags), tops}));
+      roots.push_back(items.back().get());
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("batches that are sorted by matrix give the same bits", "[sort]") {
+  const Trees trees(6);
+  const Schedule plain = Schedule::standard().share_no_subtrees().sort_by_no_matrix();
+  const auto expected = compiled(plain)(trees.roots);
+  const auto pool = std::make_shared<Workers>(1);
+  for (const Schedule& schedule :
+       {plain.sort_by_matrix_where_it_pays(), plain.sort_by_matrix(), plain.sort_by_matrix().workers(2),
+        plain.sort_by_matrix().workers(2).groups(2), plain.sort_by_matrix().fill_levels(8),
+        plain.sort_by_matrix().share_subtrees(), plain.sort_by_matrix().tabulate_nothing()}) {
+    INFO(to_string(schedule));
+    auto model = compiled(schedule);
+    if (schedule.max_workers > 1) model.use(pool);
+    const auto all = model(trees.roots);
+    for (std::size_t t = 0; t < trees.roots.size(); ++t) {
+      const auto row = expected[t];
+      CHECK(std::equal(row.begin(), row.end(), all[t].begin()));
+      const auto alone = model(*trees.roots[t]);  // a tree's bits do not depend on who else is in the call
+      CHECK(std::equal(row.begin(), row.end(), alone[0].begin()));
+    }
+  }
+}
+
+TEST_CASE("an explanation says by what nodes are sorted", "[sort]") {
+  const std::string sorted = "matrices   nodes of a level are sorted by which of 5 they choose, as of ";
+  CHECK_THAT(explain(compiled(Schedule::standard())), Catch::Matchers::Contains(sorted));
+  CHECK_THAT(explain(compiled(Schedule::standard().sort_by_no_matrix())), !Catch::Matchers::Contains("matrices  "));
+}
+
+TEST_CASE("a matrix that there is not is refused, sorted or not", "[sort][refusal]") {
+  for (const Schedule& schedule :
+       {Schedule::standard(), Schedule::standard().sort_by_matrix(), Schedule::standard().sort_by_no_matrix()}) {
+    auto model = compiled(schedule);
+    Trees trees(2);
+    for (const int wrong : {num_tags, -1, 1 << 30}) {
+      Item& item = *trees.items.back();
+      const int right = std::exchange(item.tag, wrong);
+      const auto answer = model.try_call(trees.roots);
+      REQUIRE_FALSE(answer);
+      CHECK(answer.error().code == Code::out_of_range);
+      CHECK(answer.error().node == &item);
+      CHECK_THAT(answer.error().message,
+                 Catch::Matchers::Contains("'tag'") && Catch::Matchers::Contains(std::to_string(wrong)));
+      item.tag = right;
+    }
+    CHECK(model.try_call(trees.roots));  // leaves may have any
+  }
+}
+
+TEST_CASE("all matrices have their products by the same code", "[sort]") {
+  test::need_llvm();
+  const auto functions = [](int tags) {
+    const std::string text = test::compile_here(tagged(tags), Schedule::standard().workers(1)).print("llvm");
+    int count = 0;
+    for (std::size_t at = 0; (at = text.find("\ndefine ", at)) != text.npos; ++at) ++count;
+    return count;
+  };
+  CHECK(functions(2) > 3);
+  CHECK(functions(8) == functions(2));
+}
