@@ -332,3 +332,24 @@ TEST_CASE("an index made of a child's position is asked where a branch leads to 
     CHECK_THAT(answer.error().message, Catch::Contains("operator 'scan' of model 'by_position' reads 'U' at index 4"));
   }
 }
+
+TEST_CASE("an index that is largest between the first and the last child is asked there", "[branches]") {
+  struct Op {
+    std::vector<const Op*> in;
+  };
+  constexpr auto in = cortex::children<&Op::in>;
+  const Dim H("one", 1), P("places", 1);
+  Model<Op> m("between", tree);
+  auto W = m.input<float>("W", P, H);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return 1.0f + sum(in(n), [&](auto k, auto place) { return W(place * (2 - place), i) * h(k, i); });
+  });
+  auto model = test::compile_here(m.recursion_op(h, body));
+  model.bind("W", std::vector<float>(1, 1));
+  const Op a, one{{&a}}, b, c, d, three{{&b, &c, &d}};
+  CHECK(model(one)[0][0] == 2);
+  const auto answer = model.try_call(three);
+  REQUIRE_FALSE(answer);
+  CHECK_THAT(answer.error().message, Catch::Contains("reads 'W' at index 1"));
+}

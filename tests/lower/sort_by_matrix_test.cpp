@@ -93,6 +93,12 @@ TEST_CASE("cases of a switch are sorted by matrix each, where all nodes choose o
   CHECK(count(text(false), "part_sizes((b_idx + 1) * 2") == 2);
 }
 
+TEST_CASE("where no node chooses a matrix, a batch has one loop over its nodes", "[lower][sort]") {
+  const std::string text = lowered(test::tree_lstm(4).graph(), sorted);
+  CHECK(count(text, "for b_idx") == 1);
+  CHECK(count(text.substr(text.find("for b_idx")), "for n_idx") == 1);
+}
+
 TEST_CASE("batches are sorted by default where matrices are large, and few", "[lower][sort]") {
   const auto parts = [](const auto& program, const Schedule& schedule = Schedule::standard()) {
     return lower::lower(program.graph(), schedule).parts;
