@@ -277,15 +277,15 @@ TEST_CASE("local buffers are allocated in the entry block, wherever they stand",
   CHECK(count(text, "alloca <16 x float>") == 1);
 }
 
-/// `sums` accumulators over a loop, stored to `out` from `base` on.
-Stmt tile_of(int sums, const Buffer& w, const Buffer& out, const Expr& base) {
+/// `sums` accumulators over a loop, from element `from` of `w` on, stored to `out` from `base` on.
+Stmt tile_of(int sums, const Buffer& w, const Buffer& out, const Expr& base, int from = 0) {
   std::vector<Buffer> locals;
   std::vector<Stmt> zeros, steps, stores;
   const Expr k = Var::make("k");
   for (int i = 0; i < sums; ++i) {
     const Buffer& sum = locals.emplace_back(local("sum", 16));
     zeros.push_back(Store::make(sum, {}, constant(0, {DType::f32, 16})));
-    steps.push_back(Store::make(sum, {}, at(w, wide(k * 16 + i)) + Load::make(sum, {})));
+    steps.push_back(Store::make(sum, {}, at(w, wide(k * 16 + (from + i))) + Load::make(sum, {})));
     stores.push_back(set(out, wide(base + i * 16), Load::make(sum, {})));
   }
   Stmt body = Block::make(
@@ -415,6 +415,24 @@ TEST_CASE("tiles of two parts of a batch are one function, which is given where 
   // Other arrays need not have an element wherever the index is bound.
   CHECK(count(text_with(groups, b * 3 + 1, b * 3 + 2), "define internal void @kernel.") == 2);
   CHECK(count(text_with(begins, at(groups, b), at(groups, b) + 1), "define internal void @kernel.") == 2);
+}
+
+TEST_CASE("tiles of two matrices of a weight are one function, which is given where each begins", "[llvm_text]") {
+  const auto functions = [](int num_matrices, int first, int second) {
+    BufferInfo info{"matrices", DType::f32, {Dim("tags", num_matrices), Dim("a", 64), Dim("b", 16)}, Role::weight};
+    info.layout.axes = {{2, 1, 0, 1}, {1, 1, 0, 16}, {0, 1, 0, 1024}};
+    info.layout.fixed_size = num_matrices * 1024;
+    const Buffer w(info), h = buffer("h", Role::state);
+    const Expr n = Var::make("n");
+    const Stmt body = Block::make({tile_of(4, w, h, n, first), tile_of(4, w, h, n, second)});
+    const std::string text = text_of(program({w, h}, For::make(n, rows, imm(4), ForKind::serial, body)));
+    for (const int begin : {first, second})
+      CHECK(count(text, "(ptr %args, i32 " + std::to_string(begin / 1024 * 1024) + ", i32 ") > 0);
+    return count(text, "define internal void @kernel.");
+  };
+  CHECK(functions(3, 0, 2048) == 1);
+  CHECK(functions(3, 1024, 2048) == 1);
+  CHECK(functions(3, 1024, 2064) == 2);  // another place in the matrix
 }
 
 TEST_CASE("of a long kernel, loops are functions", "[llvm_text]") {
