@@ -16,6 +16,7 @@ namespace cortex::lower {
 
 namespace detail {
 
+/// The number by which `d` chooses a matrix at its node.
 inline ir::Expr choice_of(const Definition& d, const ra::Questions& questions) {
   return ir::substitute(questions.choice()->key, {{questions.node.get(), d.node}});
 }

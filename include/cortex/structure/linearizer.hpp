@@ -453,13 +453,9 @@ class Linearizer {
         std::size_t answer = 0;
         if ((int(selector.where) & int(where)) && (selector.guard.empty() || evaluate(selector.guard, node))) {
           const std::int64_t value = evaluate(selector.key, node);
-          if (selector.matrices) {
-            answer = value >= 0 && value < selector.matrices ? std::size_t(value) : 0;
-          } else {
-            while (answer < selector.values.size() && selector.values[answer] != value) ++answer;
-            if (selector.exhaustive && answer == selector.values.size()) [[unlikely]]
-              fail::no_case(walk, place, selector, value);
-          }
+          answer = selector.answer_to(value);
+          if (selector.exhaustive && answer == selector.values.size()) [[unlikely]]
+            fail::no_case(walk, place, selector, value);
         }
         if (selector.partitions) number = number * selector.answers() + std::int32_t(answer);
       }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -56,6 +57,14 @@ struct Selector {
 
   /// How many answers there are; the last stands for any other value.
   int answers() const { return !partitions ? 1 : matrices ? matrices : int(values.size()) + !exhaustive; }
+
+  /// The answer that a value of the key is.
+  std::size_t answer_to(std::int64_t value) const {
+    if (matrices) return value >= 0 && value < matrices ? std::size_t(value) : 0;
+    std::size_t answer = 0;
+    while (answer < values.size() && values[answer] != value) ++answer;
+    return answer;
+  }
 };
 
 /// All that a program asks. A node's part is its answers as one number, the first selector's changing slowest.
