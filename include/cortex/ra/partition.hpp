@@ -211,8 +211,8 @@ class QuestionCollector {
 
   /// Each has a version of the code of products, and its nodes loops of their own.
   static constexpr int most_matrices = 8;
-  /// Of smaller ones all that nodes choose stay in the first-level cache (`docs/measurements.md`).
-  static constexpr std::int64_t least_elements = 64 * 64;
+  /// Of fewer a level of few nodes takes longer in parts (`docs/measurements.md`).
+  static constexpr std::int64_t least_elements = 96 * 96;
 
   const Graph& graph_;
   const Schedule& schedule_;

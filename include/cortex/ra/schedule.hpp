@@ -245,7 +245,7 @@ struct Schedule {
   [[nodiscard]] Schedule sort_by_matrix() const {
     return with([](Schedule& s) { s.sorting = Sorting::on; });
   }
-  /// The same for matrices of 4096 elements or more, on CPUs, and not where loops are scheduled by hand.
+  /// The same for matrices of 96 x 96 elements or more, on CPUs, and not where loops are scheduled by hand.
   [[nodiscard]] Schedule sort_by_matrix_where_it_pays() const {
     return with([](Schedule& s) { s.sorting = Sorting::where_it_pays; });
   }
