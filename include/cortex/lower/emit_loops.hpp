@@ -120,10 +120,15 @@ inline ir::Stmt part_loop(const Vector<Definition>& definitions, const Way& way,
                    });
 }
 
-/// The loops over the parts that a version is for, of which each has its matrix.
+/// The loops over parts `begin` to `end` of batch `b`, of which each has its matrix.
+inline void part_loops(const Vector<Definition>& definitions, const Way& way, const ir::Expr& b, int begin, int end,
+                       Vector<ir::Stmt>& out) {
+  for (int part = begin; part < end; ++part)
+    out.push_back(part_loop(with_matrix(definitions, way.questions, part % way.questions.alike()), way, b, part));
+}
+/// Those of the parts that a version is for.
 inline void part_loops(const Version& version, const Way& way, const ir::Expr& b, Vector<ir::Stmt>& out) {
-  for (int matrix = 0; matrix < way.questions.alike(); ++matrix)
-    out.push_back(part_loop(with_matrix(version.definitions, way.questions, matrix), way, b, version.number + matrix));
+  part_loops(version.definitions, way, b, version.number, version.number + way.questions.alike(), out);
 }
 
 /// Loops over the batches in dependence order, all nodes of a batch alike but for the matrices that they choose.
@@ -142,10 +147,10 @@ inline ir::Stmt batch_loop(const Version& version, const Way& way) {
   };
   Vector<ir::Stmt> nodes;
   for (const Stretch& stretch : stretches_of(version.definitions)) {
-    if (!stretch.by_part) nodes.push_back(whole(stretch.definitions));
-    for (int part = 0; stretch.by_part && part < way.questions.parts(); ++part)
-      nodes.push_back(part_loop(with_matrix(stretch.definitions, way.questions, part % way.questions.alike()), way,
-                                b + std::int64_t(!all), part));
+    if (stretch.by_part)
+      part_loops(stretch.definitions, way, b + std::int64_t(!all), 0, way.questions.parts(), nodes);
+    else
+      nodes.push_back(whole(stretch.definitions));
   }
   return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, ir::Block::make(nodes));
 }

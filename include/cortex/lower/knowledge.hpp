@@ -24,7 +24,7 @@ class Knowledge {
     if (version.number < 0) return;
     for (std::size_t s = 0; s < questions.selectors.size(); ++s) {
       const ra::Selector& selector = questions.selectors[s];
-      if (!selector.partitions || selector.matrices) continue;
+      if (!selector.partitions) continue;
       const auto over_node = [&](const ir::Expr& e) {
         return e ? ir::substitute(e, {{questions.node.get(), node}}) : ir::Expr();
       };

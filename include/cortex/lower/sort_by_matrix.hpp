@@ -18,7 +18,7 @@ namespace detail {
 
 /// The number by which `d` chooses a matrix at its node.
 inline ir::Expr choice_of(const Definition& d, const ra::Questions& questions) {
-  return ir::substitute(questions.choice()->key, {{questions.node.get(), d.node}});
+  return ir::substitute(questions.choice.key, {{questions.node.get(), d.node}});
 }
 
 /// Definitions in a row, for the nodes of each part of a batch or for all at once.
@@ -67,7 +67,7 @@ inline Vector<Definition> with_matrix(Vector<Definition> definitions, const ra::
 
 /// Says which definitions hold products with matrices that nodes choose. Leaves do not: they have tables.
 inline void sort_by_matrix(Vector<Recursion>& recursions, const ra::Questions& questions) {
-  if (!questions.choice()) return;
+  if (!questions.choice.matrices) return;
   for (Recursion& recursion : recursions) {
     const bool recurs = recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down;
     if (!recurs || recursion.unrolled) continue;

@@ -214,7 +214,7 @@ inline bool possible(const ra::Questions& questions, const Version& version, con
   for (std::size_t s = 0; s < questions.selectors.size(); ++s) {
     const ra::Selector& selector = questions.selectors[s];
     const int answer = version.answers[s];
-    if (!selector.partitions || selector.matrices || answer == 0) continue;
+    if (!selector.partitions || answer == 0) continue;
     if (!(selector.nodes & nodes_of(version.part))) return false;  // not asked here
     if (selector.guard && known.truth(ir::substitute(selector.guard, {{questions.node.get(), node}})) == 0)
       return false;
@@ -242,7 +242,7 @@ inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int
   bool asked = false;
   for (const ra::Selector& s : questions.selectors)
     for (const int branch : s.branches)
-      asked |= needed[std::size_t(branch)] && s.partitions && !s.matrices &&
+      asked |= needed[std::size_t(branch)] && s.partitions &&
                !(part == Part::leaves && !(s.nodes & unsigned(ra::leaf_nodes)));
   return asked;
 }
@@ -274,7 +274,7 @@ inline Vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& s
                          detail::is_asked(graph, questions, r, part);
       for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); number += questions.alike()) {
         Version version{part, {}, number, {}};
-        int rest = number;
+        int rest = number / questions.alike();
         if (number >= 0) version.answers.resize(questions.selectors.size());
         for (std::size_t s = version.answers.size(); s-- > 0; rest /= questions.selectors[s].answers())
           version.answers[s] = rest % questions.selectors[s].answers();

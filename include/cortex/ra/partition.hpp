@@ -42,19 +42,16 @@ struct Selector {
 
 struct Questions {
   ir::Expr node;
-  Vector<Selector> selectors;  // that of matrices is the last one
-  /// Of very many, a million.
+  Vector<Selector> selectors;  // of branches: by their answers bodies differ
+  Selector choice;             // by which nodes choose a matrix; without matrices: there is none
+  /// Of very many, a million. Those of one body, which differ in the matrix, stand in a row.
   int parts() const {
-    std::int64_t product = 1;
+    std::int64_t product = alike();
     for (const Selector& s : selectors) product = std::min<std::int64_t>(product * s.answers(), 1 << 20);
     return int(product);
   }
-  /// By which nodes choose a matrix; null: there is none.
-  const Selector* choice() const {
-    return selectors.empty() || !selectors.back().matrices ? nullptr : &selectors.back();
-  }
   /// How many parts in a row have one body, but for the matrices that they choose.
-  int alike() const { return choice() ? choice()->matrices : 1; }
+  int alike() const { return std::max(choice.matrices, 1); }
 };
 
 /// The most ways through the branches that code is made for, and the most parts of a batch.
@@ -171,7 +168,7 @@ class QuestionCollector {
       }
       const bool pays = schedule_.sorting == Sorting::on || elements >= least_elements;
       if (!fits || !elements || !pays) continue;
-      result_.selectors.push_back(std::move(choice));
+      result_.choice = std::move(choice);
       return;
     }
   }

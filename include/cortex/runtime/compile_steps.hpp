@@ -98,6 +98,7 @@ void check_choice(const char* decision, Choice choice, Choice last) {
 /// What CPUs and GPUs both follow.
 inline void check_common(const Schedule& schedule) {
   check_choice("share_subtrees", schedule.sharing, Sharing::on);
+  check_choice("sort_by_matrix", schedule.sorting, Sorting::on);
   check_choice("tabulate", schedule.tabulating, Tabulating::on);
   check_choice("alternate_sweeps", schedule.tiling.sweeps, Tiling::Sweeps::alternating);
   check_count("groups", schedule.num_groups, Schedule::most_workers);

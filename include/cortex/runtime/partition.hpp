@@ -132,9 +132,12 @@ inline structure::Partition partition_of(const ra::Graph& graph, const ra::Quest
   detail::KeyWriter writer(graph);
   structure::Partition result;
   result.parts = questions.parts();
-  for (const ra::Selector& s : questions.selectors)
+  const auto add = [&](const ra::Selector& s) {
     result.selectors.push_back({writer.write(s.key), writer.write(s.guard), structure::Where(s.nodes), s.values,
                                 s.exhaustive, s.partitions, s.name, s.matrices});
+  };
+  for (const ra::Selector& s : questions.selectors) add(s);
+  if (questions.choice.matrices) add(questions.choice);
   return result;
 }
 
