@@ -65,11 +65,13 @@ TEST_CASE("a choice that is none of those there are is refused", "[cuda]") {
   const auto on_cpu = [](const Schedule& schedule) {
     return error_of_call([&] { compile(tree_rnn_program(), schedule, CompileOptions{}.on(Target::interpreter())); });
   };
-  Schedule shares = Schedule::standard(), tabulates = shares, sweeps = shares;
-  shares.sharing = Sharing(77), tabulates.tabulating = Tabulating(77);
+  Schedule shares = Schedule::standard(), sorts = shares, tabulates = shares, sweeps = shares;
+  shares.sharing = Sharing(77), sorts.sorting = Sorting(77), tabulates.tabulating = Tabulating(77);
   sweeps.tiling.sweeps = Tiling::Sweeps(77);  // GPUs take no shape of tiles at all
   CHECK_THAT(on_gpu(shares), words("share_subtrees"));
   CHECK_THAT(on_cpu(shares), words("share_subtrees"));
+  CHECK_THAT(on_gpu(sorts), words("sort_by_matrix"));
+  CHECK_THAT(on_cpu(sorts), words("sort_by_matrix"));
   CHECK_THAT(on_gpu(tabulates), words("tabulate"));
   CHECK_THAT(on_cpu(tabulates), words("tabulate"));
   CHECK_THAT(on_cpu(sweeps), words("alternate_sweeps"));
