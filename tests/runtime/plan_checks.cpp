@@ -11,9 +11,13 @@ namespace {
 struct Bush {
   int id = 0;
   std::vector<const Bush*> kids;
+  int kind = 0;
+  int topic = 0;
 };
 constexpr auto word = cortex::field<&Bush::id>;
 constexpr auto kids = cortex::children<&Bush::kids>;
+constexpr auto kind = cortex::field<&Bush::kind>;
+constexpr auto topic = cortex::field<&Bush::topic>;
 
 /// h(n) = T(index(n), i) + the sum over the children, with a table T of `rows`; `checked`: also Emb(word(n), i), whose
 /// check makes words valid rows of Emb.
@@ -66,6 +70,44 @@ TEST_CASE("a number of children that is declared is in bounds of a table with a 
   CHECK(compiled(model<true>(4, index, cortex::tree.with_max_children(3)))->checks.by_rules == 1);
   CHECK(compiled(model<true>(2, index, cortex::sequence))->checks.by_rules == 1);
   CHECK(compiled(model<true>(4, index))->guarded.size() == 1);
+}
+
+TEST_CASE("what cases and readouts alone read is checked while it is read", "[runtime]") {
+  Dim V{"vocabulary"}, R{"rows", 3}, H{"hidden", 4};
+  Model<Bush> m("bush", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto T = m.input<float>("T", R, H);
+  auto h = m.placeholder<float>("h", H);
+  auto said = m.compute("said", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto joined = m.compute("joined", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.switch_(
+      "body", [](auto n) { return kind(n); }, when(0, said), when(2, joined), when(1, said));
+  auto state = m.recursion(h, body);
+  auto out = m.readout<float>("out", H, [&](auto r, auto i) { return state(r, i) * T(topic(r), i); });
+  const auto program = m.program(out, state);
+  CHECK(compiled(program)->guarded.empty());
+  CHECK(compiled(program)->checks.while_reading == 2);
+
+  CompileOptions options;
+  options.target = Target::interpreter();
+  for (const Schedule& schedule : {Schedule(), Schedule::standard()}) {
+    auto model = compile(program, schedule, options);
+    model.bind("Emb", std::vector<float>(5 * 4, 1.f)), model.bind("T", std::vector<float>(3 * 4, 2.f));
+    const Bush a{4, {}, 0, -1}, b{3, {}, 1, 99}, root{-1, {&a, &b}, 2, 1};
+    CHECK(model(root)[0][3] == 4);
+    const auto refused = [&](const Bush& at) {
+      try {
+        model(at);
+      } catch (const Error& error) {
+        return error.code == Code::out_of_range;
+      }
+      return false;
+    };
+    CHECK(refused({5, {}, 0}));
+    CHECK(refused({5, {}, 1}));
+    CHECK(refused({-1, {&a}, 2, 3}));
+    CHECK(refused({0, {}, 3}));  // no case
+  }
 }
 
 TEST_CASE("what is dropped changes no result, and what is kept is refused as before", "[runtime]") {

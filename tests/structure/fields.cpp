@@ -55,6 +55,28 @@ TEST_CASE("a field is not read where the check does not ask for it, and is 0 the
   CHECK(calls == 0);
 }
 
+TEST_CASE("a field is read where its guard holds, and is 0 elsewhere", "[structure]") {
+  using Op = cs::KeyStep::Op;
+  const Word a{5, nullptr, nullptr}, b{6, nullptr, nullptr}, top{7, &a, &b};
+  cs::Workspace workspace;
+  auto values = [&](cs::Where where, const cs::Key& guard) {
+    calls = 0;
+    const cs::FieldCheck check{where, -1, nullptr, 0, guard};
+    const cs::Arrays& arrays =
+        cs::Linearizer<Word, CountedSet>::run(workspace, cortex::tree, std::array{check}, {&top});
+    const int* data = static_cast<const int*>(arrays.field[0].data);
+    return std::vector<int>(data, data + 3);
+  };
+  CHECK(values(cs::Where::all, {{Op::is_root}}) == std::vector<int>{7, 0, 0});
+  CHECK(calls == 1);
+  CHECK(values(cs::Where::all, {{Op::is_leaf}}) == std::vector<int>{0, 5, 6});
+  CHECK(values(cs::Where::leaves, {{Op::is_root}}) == std::vector<int>{0, 0, 0});
+  CHECK(values(cs::Where::all, {{Op::num_parents}}) == std::vector<int>{0, 5, 6});
+  CHECK(calls == 2);
+  // It may ask the field itself.
+  CHECK(values(cs::Where::all, {{Op::field}, {Op::constant, 6}, {Op::equal}}) == std::vector<int>{0, 0, 6});
+}
+
 TEST_CASE("a value outside the table is legal where the field is not read", "[structure]") {
   const Word a{5, nullptr, nullptr}, b{6, nullptr, nullptr}, top{-99, &a, &b};
   cs::Workspace workspace;
@@ -233,6 +255,14 @@ TEST_CASE("a field behind a null pointer is refused, not followed", "[structure]
   CHECK(*static_cast<const int*>(a.field[0].data) == 4);
   auto run = [&] { cs::Linearizer<Node, Set>::run(workspace, cortex::sequence, std::array{all}, {&top}); };
   check_says(error_of(Code::invalid_structure, run), {"'id'", "null pointer", "node 1"});
+
+  // A guard sees 0 behind a null pointer, and is asked all the same.
+  using Op = cs::KeyStep::Op;
+  const cs::Key not_zero{{Op::field}, {Op::constant, 0}, {Op::not_equal}};
+  const cs::FieldCheck guarded{cs::Where::all, -1, nullptr, 0, not_zero};
+  const cs::Arrays& b = cs::Linearizer<Node, Set>::run(workspace, cortex::sequence, std::array{guarded}, {&top});
+  CHECK(static_cast<const int*>(b.field[0].data)[0] == 4);
+  CHECK(static_cast<const int*>(b.field[0].data)[1] == 0);
 }
 
 TEST_CASE("the number of checks must be that of the fields", "[structure]") {

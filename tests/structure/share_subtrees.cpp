@@ -160,6 +160,22 @@ TEST_CASE("fields count where the model reads them, and nowhere else", "[structu
   CHECK(values(cs::Where::all) == 4);
 }
 
+TEST_CASE("fields count at nodes at which their guards hold", "[structure][sharing]") {
+  using Op = cs::KeyStep::Op;
+  const Word a{1}, b{2}, c{2}, left{3, &a}, right{3, &b}, third{3, &c};
+  using Optional = cs::Accessors<cs::OptionalChild<&Word::left>, Id>;
+  const auto values = [&](const cs::Key& guard) {
+    cs::Workspace workspace = sharing();
+    const std::vector<cs::FieldCheck> checks{{cs::Where::all, -1, nullptr, 0, guard}};
+    return cs::Linearizer<Word, Optional>::run(workspace, cortex::tree, checks, {&left, &right, &third}).num_nodes;
+  };
+  CHECK(values({}) == 4);
+  CHECK(values({{Op::is_root}}) == 2);
+  CHECK(values({{Op::constant, 0}}) == 2);
+  // Read at one of them, and at the others not.
+  CHECK(values({{Op::field}, {Op::constant, 1}, {Op::equal}}) == 4);
+}
+
 TEST_CASE("floating-point fields are compared by their bits", "[structure][sharing]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<Item> items(6);

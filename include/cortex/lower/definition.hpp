@@ -38,8 +38,9 @@ struct Definition {
 struct Version {
   Part part = Part::all;
   Vector<Definition> definitions;
-  int number = -1;      // which part of each batch, by the answers below, or the first of several; -1: the whole batch
-  Vector<int> answers;  // one for each selector, where there is a number
+  int number = -1;  // which part of each batch, by the answers below, or the first of several; -1: the whole batch
+  int parts = 1;    // of so many in a row, each of nodes that choose a matrix
+  Vector<int> answers{};  // one for each selector, where there is a number
 };
 
 /// One recursion of a graph, with its versions.

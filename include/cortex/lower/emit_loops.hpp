@@ -128,7 +128,7 @@ inline void part_loops(const Vector<Definition>& definitions, const Way& way, co
 }
 /// Those of the parts that a version is for.
 inline void part_loops(const Version& version, const Way& way, const ir::Expr& b, Vector<ir::Stmt>& out) {
-  part_loops(version.definitions, way, b, version.number, version.number + way.questions.alike(), out);
+  part_loops(version.definitions, way, b, version.number, version.number + version.parts, out);
 }
 
 /// Loops over the batches in dependence order, all nodes of a batch alike but for the matrices that they choose.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/lower/definition.hpp"
 #include "cortex/ra/partition.hpp"
 
@@ -28,16 +29,18 @@ class Knowledge {
       const auto over_node = [&](const ir::Expr& e) {
         return e ? ir::substitute(e, {{questions.node.get(), node}}) : ir::Expr();
       };
-      Fact fact{over_node(selector.key), over_node(selector.guard), &selector.values, version.answers[s]};
+      Fact fact{over_node(selector.key), {}, &selector.values, version.answers[s]};
+      for (const ra::Reach& reach : selector.reach)
+        if ((reach.nodes & nodes_of(part_)) == nodes_of(part_)) fact.guards.push_back(over_node(reach.guard));
       fact.certain = fact.answer != 0;
-      fact.covers = (selector.nodes & nodes_of(part_)) == nodes_of(part_);
       facts_.push_back(std::move(fact));
     }
     // That all nodes of the version were asked may follow from what else is certain.
     for (bool more = true; more;) {
       more = false;
       for (Fact& fact : facts_) {
-        if (fact.certain || !fact.covers || (fact.guard && truth(fact.guard) != 1)) continue;
+        const auto holds = [&](const ir::Expr& guard) { return !guard || truth(guard) == 1; };
+        if (fact.certain || !any_of(fact.guards, holds)) continue;
         more = fact.certain = true;
       }
     }
@@ -64,10 +67,10 @@ class Knowledge {
 
  private:
   struct Fact {
-    ir::Expr key, guard;
+    ir::Expr key;
+    Vector<ir::Expr> guards;  // it is asked at all nodes of the version at which one of them holds; empty: at all
     const Vector<std::int64_t>* values;
     int answer;
-    bool covers = false;   // asked at all nodes of the version, but for the guard
     bool certain = false;  // every node of the version has been asked
   };
 

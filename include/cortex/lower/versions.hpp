@@ -208,6 +208,15 @@ class VersionBuilder {
   PointerMap<ir::Buffer> home_;
 };
 
+/// Whether nodes of the version may be asked what is asked where `asked` says.
+inline bool may_be_asked(const Vector<ra::Reach>& asked, const ra::Questions& questions, Part part,
+                         const Knowledge& known, const ir::Expr& node) {
+  return any_of(asked, [&](const ra::Reach& reach) {
+    return (reach.nodes & nodes_of(part)) &&
+           !(reach.guard && known.truth(ir::substitute(reach.guard, {{questions.node.get(), node}})) == 0);
+  });
+}
+
 /// Whether the version's nodes can exist: answers that its part and its other answers rule out are left out.
 inline bool possible(const ra::Questions& questions, const Version& version, const Knowledge& known,
                      const ir::Expr& node) {
@@ -215,9 +224,7 @@ inline bool possible(const ra::Questions& questions, const Version& version, con
     const ra::Selector& selector = questions.selectors[s];
     const int answer = version.answers[s];
     if (!selector.partitions || answer == 0) continue;
-    if (!(selector.nodes & nodes_of(version.part))) return false;  // not asked here
-    if (selector.guard && known.truth(ir::substitute(selector.guard, {{questions.node.get(), node}})) == 0)
-      return false;
+    if (!may_be_asked(selector.reach, questions, version.part, known, node)) return false;
   }
   return true;
 }
@@ -243,7 +250,7 @@ inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int
   for (const ra::Selector& s : questions.selectors)
     for (const int branch : s.branches)
       asked |= needed[std::size_t(branch)] && s.partitions &&
-               !(part == Part::leaves && !(s.nodes & unsigned(ra::leaf_nodes)));
+               !(part == Part::leaves && !(ra::nodes_of(s.reach) & unsigned(ra::leaf_nodes)));
   return asked;
 }
 
@@ -273,7 +280,7 @@ inline Vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& s
       const bool asked = !recursion.unrolled && recursion.direction != ra::Direction::roots &&
                          detail::is_asked(graph, questions, r, part);
       for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); number += questions.alike()) {
-        Version version{part, {}, number, {}};
+        Version version{part, {}, number, 1, {}};
         int rest = number / questions.alike();
         if (number >= 0) version.answers.resize(questions.selectors.size());
         for (std::size_t s = version.answers.size(); s-- > 0; rest /= questions.selectors[s].answers())
@@ -281,6 +288,8 @@ inline Vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& s
         const ir::Expr node = ir::Var::make("node");
         const Knowledge known(graph, questions, version, node);
         if (number >= 0 && !detail::possible(questions, version, known, node)) continue;
+        if (detail::may_be_asked(questions.choice.reach, questions, part, known, node))
+          version.parts = questions.alike();
         version.definitions = detail::VersionBuilder(graph, specialized, r, known, node).build();
         // What the part says about children is put in while it is known.
         propagate_absent_children(version, known);

@@ -17,6 +17,38 @@ namespace cortex::ra {
 /// Sets of nodes, as bits.
 enum Nodes : unsigned { no_nodes = 0, leaf_nodes = 1, internal_nodes = 2, all_nodes = 3 };
 
+/// The nodes that get to an operator: of `nodes` those where `guard` holds, a condition over `IndexChecks::node`, empty
+/// if it holds at all; `at_roots`: of the roots alone.
+struct Reach {
+  unsigned nodes = all_nodes;
+  ir::Expr guard{};
+  bool at_roots = false;
+};
+
+/// Whether all nodes of `b` are among those of `a`, for one reason that can be seen.
+inline bool covers(const Reach& a, const Reach& b) {
+  const bool same_guard = a.guard && b.guard && ir::equal(a.guard, b.guard);
+  return (a.nodes & b.nodes) == b.nodes && (!a.guard || same_guard) && (!a.at_roots || b.at_roots);
+}
+
+/// Adds to `all`, of which none covers another.
+inline void add(Vector<Reach>& all, const Reach& more) {
+  Vector<Reach> kept;
+  for (const Reach& reach : all) {
+    if (covers(reach, more)) return;
+    if (!covers(more, reach)) kept.push_back(reach);
+  }
+  kept.push_back(more);
+  all = std::move(kept);
+}
+
+/// Of which nodes `all` are.
+inline unsigned nodes_of(const Vector<Reach>& all) {
+  unsigned nodes = no_nodes;
+  for (const Reach& reach : all) nodes |= reach.nodes;
+  return nodes;
+}
+
 /// What an index goes into.
 struct Indexed {
   std::string name;  // of an operator or a field
@@ -26,29 +58,26 @@ struct Indexed {
   int field = -1;    // the accessor's number, if it is a component of a field: fields may share their names
 };
 
-/// An index into `of`, made of the node's structure. `guard` is the condition on the node under which it is read, empty
-/// if always; `ranges` are the reduction and output variables in it.
+/// An index into `of`, made of the node's structure; `ranges` are the reduction and output variables in it.
 struct IndexCheck {
   Indexed of;
   ir::Expr node;
   ir::Expr index;
-  ir::Expr guard;
+  Reach reach;
   Vector<std::pair<ir::Expr, ir::Expr>> ranges;  // variable, extent
-  unsigned nodes;
-  std::string where;  // the operator's name
+  std::string where;                             // the operator's name
 };
 
-/// A branch as it is reached: at `nodes` where `guard` holds, over `IndexChecks::node`.
+/// A branch as it is reached.
 struct BranchUse {
   int op;
-  unsigned nodes;
-  ir::Expr guard;
+  Reach reach;
 };
 
 struct IndexChecks {
   ir::Expr node;
   Vector<BranchUse> branches;
-  Vector<unsigned> field_nodes;  // per field of the graph: the nodes at which it is read
+  Vector<Vector<Reach>> field_reads;  // per field of the graph: the nodes at which it is read, none covering another
   Vector<IndexCheck> indices;
 };
 
@@ -64,44 +93,70 @@ namespace detail {
 
 class IndexCheckCollector {
  public:
-  explicit IndexCheckCollector(const Graph& graph) : graph_(graph) {
-    result_.field_nodes.assign(graph.fields.size(), no_nodes);
+  explicit IndexCheckCollector(const Graph& graph) : graph_(graph), last_case_(graph.ops.size()) {
+    result_.field_reads.resize(graph.fields.size());
+    for (const Op& first : graph.ops) {
+      if (!first.key) continue;
+      int last = graph.find(first.buffer);
+      for (std::size_t i = 2; i < first.cases.size(); ++i) last = op(last).else_op;
+      last_case_[std::size_t(last)] =
+          ir::binary(ir::BinaryOp::eq, of_node(first, first.key), ir::imm(first.cases.back()));
+    }
   }
 
   IndexChecks run() {
     result_.node = node_;
-    for (const State& state : graph_.states) visit(state.body, all_nodes, {});
+    for (const State& state : graph_.states) visit(state.body, {all_nodes, {}, op(state.body).at_roots});
     return std::move(result_);
   }
 
  private:
   const Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
+  ir::Expr of_node(const Op& o, const ir::Expr& e) const { return ir::substitute(e, {{o.node.get(), node_}}); }
 
-  /// Reads of operator `i` at `nodes` where `guard` (over `node_`) holds. An operator is visited once per way to it;
-  /// graphs are small, and ways differ only by branches.
-  void visit(int i, unsigned nodes, const ir::Expr& guard) {
+  /// Reads of operator `i` by the nodes of `reach`. An operator is visited once per way to it; graphs are small, and
+  /// ways differ only by branches.
+  void visit(int i, const Reach& reach) {
     for (const Visit& v : visits_)
-      if (v.op == i && (v.nodes & nodes) == nodes && (!v.guard || v.guard.same_as(guard))) return;
-    visits_.push_back({i, nodes, guard});
-    if (op(i).kind == OpKind::compute) {
-      read(op(i), ir::substitute(op(i).body, {{op(i).node.get(), node_}}), nodes, guard);
-    } else if (op(i).kind == OpKind::if_then_else) {
-      branch(op(i), nodes, guard);
-    }
+      if (v.op == i && covers(v.reach, reach)) return;
+    visits_.push_back({i, reach});
+    if (op(i).kind == OpKind::compute)
+      read(op(i), of_node(op(i), op(i).body), reach);
+    else if (op(i).kind == OpKind::if_then_else)
+      branch(i, reach);
   }
 
-  void branch(const Op& o, unsigned nodes, const ir::Expr& guard) {
-    const ir::Expr condition = ir::substitute(o.condition, {{o.node.get(), node_}});
-    result_.branches.push_back({graph_.find(o.buffer), nodes, guard});
-    read(o, condition, nodes, guard);
+  void branch(int i, const Reach& reach) {
+    const Op& o = op(i);
+    const ir::Expr condition = of_node(o, o.condition);
+    result_.branches.push_back({i, reach});
+    read(o, condition, reach);
     const int leaf = leaf_test(condition);
     if (leaf >= 0) {
-      visit(o.then_op, nodes & (leaf ? leaf_nodes : internal_nodes), guard);
-      visit(o.else_op, nodes & (leaf ? internal_nodes : leaf_nodes), guard);
+      visit(o.then_op, {reach.nodes & (leaf ? leaf_nodes : internal_nodes), reach.guard, reach.at_roots});
+      visit(o.else_op, {reach.nodes & (leaf ? internal_nodes : leaf_nodes), reach.guard, reach.at_roots});
       return;
     }
-    visit(o.then_op, nodes, ir::both(guard, condition));
-    visit(o.else_op, nodes, ir::both(guard, ir::Unary::make(ir::UnaryOp::logical_not, condition)));
+    const ir::Expr& last_case = last_case_[std::size_t(i)];  // all other values are refused
+    const ir::Expr otherwise = last_case ? last_case : ir::Unary::make(ir::UnaryOp::logical_not, condition);
+    visit(o.then_op, {reach.nodes, narrowed(reach.guard, condition), reach.at_roots});
+    visit(o.else_op, {reach.nodes, narrowed(reach.guard, otherwise), reach.at_roots});
+  }
+
+  /// `guard` and `condition`, without what follows: where a key has one value, it has no other.
+  static ir::Expr narrowed(const ir::Expr& guard, const ir::Expr& condition) {
+    return ir::both(without(guard, condition), condition);
+  }
+  static ir::Expr without(const ir::Expr& guard, const ir::Expr& condition) {
+    if (!guard) return guard;
+    if (const auto* n = guard.as<ir::Binary>(); n && n->op == ir::BinaryOp::logical_and)
+      return ir::both(without(n->a, condition), without(n->b, condition));
+    const auto* n = guard.as<ir::Unary>();
+    const auto *other = n && n->op == ir::UnaryOp::logical_not ? n->a.as<ir::Binary>() : nullptr,
+               *is = condition.as<ir::Binary>();
+    if (!other || !is || other->op != ir::BinaryOp::eq || is->op != ir::BinaryOp::eq) return guard;
+    const auto a = ir::as_int(other->b), b = ir::as_int(is->b);
+    return a && b && *a != *b && ir::equal(other->a, is->a) ? ir::Expr() : guard;
   }
 
   /// 1: true at leaves alone; 0: true at inner nodes alone; -1: neither.
@@ -112,8 +167,8 @@ class IndexCheckCollector {
     return -1;
   }
 
-  void read(const Op& o, const ir::Expr& e, unsigned nodes, const ir::Expr& guard) {
-    if (nodes == no_nodes) return;
+  void read(const Op& o, const ir::Expr& e, const Reach& reach) {
+    if (reach.nodes == no_nodes) return;
     Vector<std::pair<ir::Expr, ir::Expr>> ranges;
     for (std::size_t d = 0; d < o.index_vars.size(); ++d)
       ranges.emplace_back(o.index_vars[d], ir::imm(o.dims[d].extent()));
@@ -125,35 +180,34 @@ class IndexCheckCollector {
         e,
         [&](const ir::UfCall& call) {
           if (call.uf.kind != ir::UfKind::field) return;
-          use_field(call.uf.accessor, call.args[0], nodes);
+          use_field(call.uf.accessor, call.args[0], reach);
           const Accessor& field = graph_.fields[std::size_t(call.uf.accessor)];
           if (call.args.size() > 1)
             check_index({field.name, Dim("component", field.components), -1, -1, call.uf.accessor}, o, call.args[1],
-                        ranges, nodes, guard);
+                        ranges, reach);
         },
         [&](const ir::Load& load) {
-          if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], nodes);
+          if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], reach);
           const int source = graph_.find(load.buffer);
           if (source < 0) return;
           const OpKind kind = op(source).kind;
           const bool weight = kind == OpKind::input;  // others have a row for each node
           for (std::size_t d = 0; d < op(source).dims.size(); ++d)
             check_index({op(source).name(), op(source).dims[d], int(d), weight && d == 0 ? load.buffer->slot : -1}, o,
-                        load.indices[d + !weight], ranges, nodes, guard);
-          if (kind != OpKind::input && kind != OpKind::placeholder && kind != OpKind::field)
-            visit(source, nodes, guard);
+                        load.indices[d + !weight], ranges, reach);
+          if (kind != OpKind::input && kind != OpKind::placeholder && kind != OpKind::field) visit(source, reach);
         });
   }
 
   /// A field of another node than the current one may be of any node.
-  void use_field(int field, const ir::Expr& of, unsigned nodes) {
-    result_.field_nodes[std::size_t(field)] |= of.same_as(node_) ? nodes : unsigned(all_nodes);
+  void use_field(int field, const ir::Expr& of, const Reach& reach) {
+    add(result_.field_reads[std::size_t(field)], of.same_as(node_) ? reach : Reach{});
   }
 
   /// What depends on no node is computed once and for all, whatever nodes there are.
   void check_index(const Indexed& of, const Op& o, const ir::Expr& index,
-                   const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, unsigned nodes, ir::Expr guard) {
-    if (!is_of_node(index, ranges)) nodes = all_nodes, guard = {};
+                   const Vector<std::pair<ir::Expr, ir::Expr>>& ranges, Reach reach) {
+    if (!is_of_node(index, ranges)) reach = {};
     // How long an open dimension is, only the weights bound say; how far arithmetic on a child's position goes, only
     // the nodes. A position alone that has no bound is no index of an operator's, but may be one of a field's.
     bool structural = of.dim.kind() == DimKind::open;
@@ -163,10 +217,10 @@ class IndexCheckCollector {
     if (!structural) return;
     const auto same = [&](const IndexCheck& made) {
       return made.of.name == of.name && made.of.position == of.position && made.of.field == of.field &&
-             made.nodes == nodes && made.guard.same_as(guard) && ir::equal(made.index, index);
+             covers(made.reach, reach) && ir::equal(made.index, index);
     };
     if (any_of(result_.indices, same)) return;
-    IndexCheck check{of, node_, index, guard, {}, nodes, o.name()};
+    IndexCheck check{of, node_, index, reach, {}, o.name()};
     for (const auto& range : ranges)
       if (ir::uses(index, range.first)) check.ranges.push_back(range);
     result_.indices.push_back(std::move(check));
@@ -182,12 +236,12 @@ class IndexCheckCollector {
 
   struct Visit {
     int op;
-    unsigned nodes;
-    ir::Expr guard;
+    Reach reach;
   };
 
   const Graph& graph_;
   ir::Expr node_ = ir::Var::make("node");
+  Vector<ir::Expr> last_case_;  // of the last branch of a switch without otherwise: that the key is the last case's
   Vector<Visit> visits_;
   IndexChecks result_;
 };

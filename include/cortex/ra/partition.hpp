@@ -28,8 +28,7 @@ namespace cortex::ra {
 /// One question: which of `values` the key has. The answer is the position among them, or one more for any other.
 struct Selector {
   ir::Expr key;                 // over `Questions::node`; a condition has the values 1 and 0
-  ir::Expr guard;               // asked only where this holds; empty: always
-  unsigned nodes = no_nodes;    // where it is asked; elsewhere the answer is 0
+  Vector<Reach> reach;          // where it is asked; elsewhere the answer is 0
   Vector<std::int64_t> values;  // a condition: {1}
   bool exhaustive = false;      // any other value is refused
   bool partitions = true;       // false: only checked
@@ -93,7 +92,8 @@ class QuestionCollector {
   Questions run() {
     for (const BranchUse& use : checks_.branches) {
       const Op& op = graph_.ops[std::size_t(use.op)];
-      if (specialized_[std::size_t(use.op)]) atoms(ir::substitute(op.condition, {{op.node.get(), result_.node}}), use);
+      if (specialized_[std::size_t(use.op)] && !use.reach.at_roots)  // roots are no part of a batch
+        atoms(ir::substitute(op.condition, {{op.node.get(), result_.node}}), use);
     }
     for (const BranchUse& use : checks_.branches) check_cases(use);
     if (sorts_by_matrix(graph_, schedule_)) choose_matrices();
@@ -118,12 +118,10 @@ class QuestionCollector {
     for (Selector& s : result_.selectors)
       if (ir::equal(s.key, key)) found = &s;
     if (!found) {
-      result_.selectors.push_back(
-          {key, use.guard, no_nodes, {}, false, true, graph_.ops[std::size_t(use.op)].name(), {}});
+      result_.selectors.push_back({key, {}, {}, false, true, graph_.ops[std::size_t(use.op)].name(), {}});
       found = &result_.selectors.back();
     }
-    found->nodes |= use.nodes;
-    if (!same(found->guard, use.guard)) found->guard = {};
+    ra::add(found->reach, use.reach);
     if (!contains(found->values, value)) found->values.push_back(value);
     found->branches.push_back(use.op);
   }
@@ -136,7 +134,8 @@ class QuestionCollector {
     for (Selector& s : result_.selectors) {
       // The last case has no branch of its own: it is what is left.
       Vector<std::int64_t> values = op.cases;
-      const bool own = s.partitions && ir::equal(s.key, key) && s.nodes == use.nodes && same(s.guard, use.guard);
+      const bool own = s.partitions && ir::equal(s.key, key) && s.reach.size() == 1 && covers(s.reach[0], use.reach) &&
+                       covers(use.reach, s.reach[0]);
       const bool subset = all_of(s.values, [&](std::int64_t v) { return contains(values, v); });
       if (own && subset && s.exhaustive && s.values.size() == values.size()) return;
       if (!own || !subset || s.exhaustive) continue;  // another switch refuses what is not among those values
@@ -144,7 +143,7 @@ class QuestionCollector {
       s.exhaustive = true;
       return;
     }
-    result_.selectors.push_back({key, use.guard, use.nodes, op.cases, true, false, op.name(), {}});
+    result_.selectors.push_back({key, {use.reach}, op.cases, true, false, op.name(), {}});
   }
 
   /// Adds the first key by which nodes choose matrices that are worth it.
@@ -153,13 +152,10 @@ class QuestionCollector {
       const std::int64_t matrices = check.of.dim.extent();
       if (matrices < 2 || matrices > most_matrices || result_.parts() * matrices > most_parts) continue;
       if (!check.ranges.empty() || !is_of_node(check.index)) continue;
-      Selector choice{check.index, {}, no_nodes, {}, false, true, check.of.name, {}, int(matrices)};
-      const auto reads_it = [&](const IndexCheck& other) { return ir::equal(other.index, check.index); };
+      Selector choice{check.index, {}, {}, false, true, check.of.name, {}, int(matrices)};
       for (const IndexCheck& other : checks_.indices)
-        if (reads_it(other) && !other.guard) choice.nodes |= other.nodes;
-      const bool fits = all_of(checks_.indices, [&](const IndexCheck& other) {  // at others it is not to be asked
-        return !reads_it(other) || (other.nodes & ~choice.nodes) == 0;
-      });
+        if (ir::equal(other.index, check.index)) ra::add(choice.reach, other.reach);
+      const bool fits = all_of(choice.reach, [](const Reach& reach) { return !reach.at_roots; });
       std::int64_t elements = 0;
       for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
         const std::int64_t chosen = elements_chosen(graph_.ops[i], choice.key);

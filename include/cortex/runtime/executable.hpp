@@ -43,7 +43,8 @@ struct FieldSpec {
   structure::Where where = structure::Where::all;
   int weight = -1;          // slot of the weight whose first dimension the field indexes; -1: none
   std::int64_t limit = -1;  // fixed bound; -1: none
-  std::string table;        // the name of what the field indexes, for messages; empty: unnamed
+  std::string table{};      // the name of what the field indexes, for messages; empty: unnamed
+  structure::Key guard{};   // of `where`, the nodes at which it is read; accessors go by their numbers in the graph
 };
 
 /// An index that is more than a field of the node, as in Emb(word(n) * 2 + i, j). Before the kernel runs, `index` is
@@ -61,7 +62,8 @@ struct GuardedCheck {
   ir::Expr guard;  // empty: always
   ir::Expr index;
   ra::Indexed of;
-  std::string where;  // the operator in which the index stands, for messages
+  std::string where;      // the operator in which the index stands, for messages
+  bool at_roots = false;  // of a readout: made at the roots alone
 };
 
 /// How many indices made of the nodes' data are checked, and by what the others are proved to be in bounds.

@@ -156,12 +156,15 @@ class GuardChecker {
   GuardChecker(const Plan& plan, const structure::Workspace& nodes)
       : executable_(*plan.executable), nodes_(nodes), evaluator_(plan.order, nodes.arrays()) {}
 
-  /// Makes `check` at every node, for an index of `extent` values.
+  /// Makes `check` at every node, or root, for an index of `extent` values.
   void run(const GuardedCheck& check, std::int64_t extent) {
-    for (std::int32_t node = 0; node < nodes_.arrays().num_nodes; ++node) {
+    const structure::Arrays& in = nodes_.arrays();
+    for (std::int32_t n = 0; n < (check.at_roots ? in.num_roots : in.num_nodes); ++n) {
+      const std::int32_t node = check.at_roots ? in.root[n] : n;
       const Place at{check, extent, node};
       evaluator_.push(check.node, node);
-      const bool reads = !check.guard || evaluator_.value(check.guard) || evaluator_.overflowed();
+      const bool reads = !check.guard || evaluator_.value(check.guard);
+      if (evaluator_.overflowed()) refuse_overflow(at);
       if (reads && !is_inside(at, Values::ends)) is_inside(at, Values::all);  // throws
       evaluator_.pop();
     }
@@ -194,9 +197,8 @@ class GuardChecker {
       evaluator_.pop();
       return inside;
     }
-    const bool reads = !check.guard || evaluator_.value(check.guard);
-    const std::int64_t index = reads ? evaluator_.value(check.index) : 0;
-    const bool overflowed = evaluator_.overflowed(), outside = reads && (index < 0 || index >= at.extent);
+    const std::int64_t index = evaluator_.value(check.index);
+    const bool overflowed = evaluator_.overflowed(), outside = index < 0 || index >= at.extent;
     if (values == Values::all && overflowed) refuse_overflow(at);
     if (values == Values::all && outside) refuse_index(at, index);
     return !overflowed && !outside;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/ra/partition.hpp"
@@ -17,25 +19,45 @@ class KeyWriter {
  public:
   explicit KeyWriter(const ra::Graph& graph) : graph_(graph) {}
 
-  Vector<structure::KeyStep> write(const ir::Expr& e) {
+  structure::Key write(const ir::Expr& e) {
     steps_.clear();
-    if (e) add(e);
-    if (depth_of(steps_) > structure::most_key_depth)
-      throw Error(Code::invalid_schedule,
-                  "specialize_if_else: a branch holds more than " + std::to_string(structure::most_key_depth) +
-                      " values at once and cannot be specialized; put what is nested most on the left of its "
-                      "operators, or leave it to be checked at run time");
-    return std::move(steps_);
+    refusal_.clear();
+    add(e);
+    return written();
   }
+
+  /// That a node of `where` is in one of `reach`, or nothing where it follows.
+  structure::Key write(const Vector<ra::Reach>& reach, unsigned where) {
+    steps_.clear();
+    refusal_.clear();
+    for (const ra::Reach& r : reach) {
+      const std::size_t begin = steps_.size();
+      const auto also = [&](std::initializer_list<structure::KeyStep> more) {
+        const bool first = steps_.size() == begin;
+        for (const structure::KeyStep& step : more) push(step);
+        if (!first) push({Op::logical_and});
+      };
+      if (r.guard) add(r.guard);
+      if (r.at_roots) also({{Op::is_root}});
+      if ((r.nodes & where) != where && (r.nodes & ra::leaf_nodes)) also({{Op::is_leaf}});
+      if ((r.nodes & where) != where && !(r.nodes & ra::leaf_nodes)) also({{Op::is_leaf}, {Op::logical_not}});
+      if (steps_.size() == begin) return refusal_.clear(), structure::Key();
+      if (begin > 0) push({Op::logical_or});
+    }
+    return written();
+  }
+
+  /// Why what was written last is no key; empty: it is one.
+  const std::string& refusal() const { return refusal_; }
 
  private:
   using Op = structure::KeyStep::Op;
 
   /// How many values the steps hold at once at most.
-  static int depth_of(const Vector<structure::KeyStep>& steps) {
+  static int depth_of(const structure::Key& steps) {
     int depth = 0, most = 0;
     for (const structure::KeyStep& step : steps) {
-      if (step.op <= Op::is_leaf)
+      if (step.op <= Op::is_root)
         ++depth;
       else if (step.op > Op::logical_not)
         depth -= step.op == Op::select ? 2 : 1;
@@ -44,11 +66,18 @@ class KeyWriter {
     return most;
   }
 
-  [[noreturn]] static void refuse(const ir::Expr& e) {
-    throw Error(Code::invalid_schedule,
-                "specialize_if_else: a branch on " + ir::print(e) +
-                    " cannot be specialized: nodes are sorted by what they say of themselves, fields, "
-                    "numbers of children and of parents; leave it to be checked at run time");
+  structure::Key written() {
+    if (depth_of(steps_) > structure::most_key_depth)
+      refusal_ = "a branch holds more than " + std::to_string(structure::most_key_depth) +
+                 " values at once and cannot be specialized; put what is nested most on the left of its operators, or "
+                 "leave it to be checked at run time";
+    return std::move(steps_);
+  }
+
+  void refuse(const ir::Expr& e) {
+    refusal_ = "a branch on " + ir::print(e) +
+               " cannot be specialized: nodes are sorted by what they say of themselves, fields, numbers of children "
+               "and of parents; leave it to be checked at run time";
   }
 
   void add(const ir::Expr& e) {
@@ -61,7 +90,7 @@ class KeyWriter {
         if (n.op == ir::UnaryOp::neg) return push({Op::negate});
         if (n.op == ir::UnaryOp::abs) return push({Op::absolute});
         if (n.op == ir::UnaryOp::logical_not) return push({Op::logical_not});
-        refuse(e);
+        return refuse(e);
       }
       case ir::ExprKind::binary: return binary(e);
       case ir::ExprKind::select:
@@ -101,7 +130,7 @@ class KeyWriter {
 
   void call(const ir::Expr& e) {
     const auto& n = *e.as<ir::UfCall>();
-    if (n.args.empty() || !n.args[0].as<ir::Var>()) refuse(e);  // of another node
+    if (n.args.empty() || !n.args[0].as<ir::Var>()) return refuse(e);  // of another node
     const std::size_t accessor = n.uf.accessor < 0 ? 0 : std::size_t(n.uf.accessor);
     if (n.uf.kind == ir::UfKind::is_leaf) return push({Op::is_leaf});
     if (n.uf.kind == ir::UfKind::num_children) {
@@ -121,7 +150,8 @@ class KeyWriter {
   void push(structure::KeyStep step) { steps_.push_back(step); }
 
   const ra::Graph& graph_;
-  Vector<structure::KeyStep> steps_;
+  structure::Key steps_;
+  std::string refusal_;
 };
 
 }  // namespace detail
@@ -132,13 +162,28 @@ inline structure::Partition partition_of(const ra::Graph& graph, const ra::Quest
   detail::KeyWriter writer(graph);
   structure::Partition result;
   result.parts = questions.parts();
+  const auto checked = [&](structure::Key key) {
+    if (!writer.refusal().empty()) throw Error(Code::invalid_schedule, "specialize_if_else: " + writer.refusal());
+    return key;
+  };
   const auto add = [&](const ra::Selector& s) {
-    result.selectors.push_back({writer.write(s.key), writer.write(s.guard), structure::Where(s.nodes), s.values,
-                                s.exhaustive, s.partitions, s.name, s.matrices});
+    const unsigned nodes = ra::nodes_of(s.reach);
+    result.selectors.push_back({checked(writer.write(s.key)), checked(writer.write(s.reach, nodes)),
+                                structure::Where(nodes), s.values, s.exhaustive, s.partitions, s.name, s.matrices});
   };
   for (const ra::Selector& s : questions.selectors) add(s);
   if (questions.choice.matrices) add(questions.choice);
   return result;
+}
+
+/// Where a field is read, of which `reads` are all reads, by accessors' numbers in the graph. What no key asks is taken
+/// for true, and `reads` becomes what is read then.
+inline std::pair<structure::Where, structure::Key> where_read(const ra::Graph& graph, Vector<ra::Reach>& reads) {
+  detail::KeyWriter writer(graph);
+  const unsigned nodes = ra::nodes_of(reads);
+  structure::Key guard = writer.write(reads, nodes);
+  if (!writer.refusal().empty()) reads = {{nodes}}, guard = {};
+  return {structure::Where(nodes), std::move(guard)};
 }
 
 }  // namespace cortex::runtime

@@ -82,6 +82,7 @@ class Plan {
       : executable(std::move(compiled)),
         order(std::move(accessors)),
         partition(in_order(executable->partition, order)) {
+    for (const FieldSpec& field : executable->fields) field_guards.push_back(in_order(field.guard, order));
     const Vector<ir::Buffer>& buffers = executable->program.buffers;
     for (std::size_t b = 0; b < buffers.size(); ++b) add(int(b), *buffers[b]);
     for (const StateSpec& state : executable->states) states.push_back(view_of(state));
@@ -91,6 +92,7 @@ class Plan {
   const std::shared_ptr<const Executable> executable;
   const AccessorOrder order;
   const structure::Partition partition;  // of the linearizer's batches
+  Vector<structure::Key> field_guards;   // [Executable::fields]
   Vector<Storage> storage;
   Vector<Link> links;
   Vector<StateView> states;  // [Executable::states]
@@ -99,15 +101,20 @@ class Plan {
   std::size_t num_buffers() const { return executable->program.buffers.size(); }
 
  private:
-  /// `partition` with accessors by their places among the linearizer's.
-  static structure::Partition in_order(structure::Partition partition, const AccessorOrder& order) {
+  /// `key` with accessors by their places among the linearizer's.
+  static structure::Key in_order(structure::Key key, const AccessorOrder& order) {
     using Op = structure::KeyStep::Op;
-    for (structure::Selector& selector : partition.selectors)
-      for (Vector<structure::KeyStep>* steps : {&selector.key, &selector.guard})
-        for (structure::KeyStep& step : *steps) {
-          if (step.op == Op::field) step.position = order.field.at(std::size_t(step.position));
-          if (step.op == Op::num_children) step.position = order.children.at(std::size_t(step.position));
-        }
+    for (structure::KeyStep& step : key) {
+      if (step.op == Op::field) step.position = order.field.at(std::size_t(step.position));
+      if (step.op == Op::num_children) step.position = order.children.at(std::size_t(step.position));
+    }
+    return key;
+  }
+  static structure::Partition in_order(structure::Partition partition, const AccessorOrder& order) {
+    for (structure::Selector& selector : partition.selectors) {
+      selector.key = in_order(std::move(selector.key), order);
+      selector.guard = in_order(std::move(selector.guard), order);
+    }
     return partition;
   }
 

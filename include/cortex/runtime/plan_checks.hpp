@@ -9,17 +9,19 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/pass/prove.hpp"
 #include "cortex/ra/index_checks.hpp"
 #include "cortex/runtime/executable.hpp"
+#include "cortex/runtime/partition.hpp"
 
 namespace cortex::runtime {
 
 namespace detail {
 
-/// Whether the linearizer makes `check` of a field, which is `spec`, wherever it reads that one.
+/// Makes the linearizer hold a field, which is `spec`, against `check` wherever it reads that one, unless it is held
+/// against another extent; whether it does now.
 inline bool check_while_reading(const ra::IndexCheck& check, FieldSpec& spec) {
-  if (check.guard || check.nodes != unsigned(spec.where)) return false;
   const Dim& dim = check.of.dim;
   if (dim.kind() == DimKind::open) {
     if (!spec.table.empty()) return spec.weight == check.of.weight;
@@ -43,22 +45,37 @@ inline bool is_linear_in(const ir::Expr& e, const ir::Expr& var) {
   return (sum || product) && is_linear_in(n->a, var) && is_linear_in(n->b, var);
 }
 
+/// Whether `field` is the same index as in `check` wherever it is read.
+inline bool is_always_checked(const ra::IndexCheck& check, int field, const ra::IndexChecks& checks) {
+  return all_of(checks.field_reads[std::size_t(field)], [&](const ra::Reach& read) {
+    return any_of(checks.indices, [&](const ra::IndexCheck& other) {
+      return ra::plain_field(other.index, other.node) == field && other.of.name == check.of.name &&
+             other.of.position == check.of.position && other.of.field == check.of.field && covers(other.reach, read);
+    });
+  });
+}
+
 /// Sorts index checks into those that the linearizer does while it reads a field, and the others.
 inline void sort_checks(Executable& executable) {
   const ra::Graph& graph = executable.graph;
-  const ra::IndexChecks checks = ra::index_checks(graph);
-  for (const unsigned nodes : checks.field_nodes) executable.fields.push_back({structure::Where(nodes), -1, -1, {}});
+  ra::IndexChecks checks = ra::index_checks(graph);
+  for (Vector<ra::Reach>& reads : checks.field_reads) {
+    auto [where, guard] = where_read(graph, reads);
+    executable.fields.push_back({where, -1, -1, {}, std::move(guard)});
+  }
   for (const ra::IndexCheck& check : checks.indices) {
     const int field = ra::plain_field(check.index, check.node);
-    if (field >= 0 && check_while_reading(check, executable.fields[std::size_t(field)])) continue;
-    GuardedCheck guarded{check.node, {}, check.guard, check.index, check.of, check.where};
+    if (field >= 0 && is_always_checked(check, field, checks) &&
+        check_while_reading(check, executable.fields[std::size_t(field)]))
+      continue;
+    GuardedCheck guarded{check.node, {}, check.reach.guard, check.index, check.of, check.where, check.reach.at_roots};
     for (const auto& [var, extent] : check.ranges)
       guarded.ranges.push_back({var, extent, is_linear_in(check.index, var)});
     for (GuardedCheck::Range& range : guarded.ranges)
       for (const GuardedCheck::Range& other : guarded.ranges) range.ends_decide &= !ir::uses(other.extent, range.var);
-    if (check.nodes != ra::all_nodes) {
+    if (check.reach.nodes != ra::all_nodes) {
       ir::Expr part = ir::call(ir::UfKind::is_leaf, "is_leaf", {check.node});
-      if (check.nodes == ra::internal_nodes) part = ir::Unary::make(ir::UnaryOp::logical_not, part);
+      if (check.reach.nodes == ra::internal_nodes) part = ir::Unary::make(ir::UnaryOp::logical_not, part);
       guarded.guard = ir::both(part, guarded.guard);
     }
     executable.guarded.push_back(std::move(guarded));

@@ -360,7 +360,7 @@ class alignas(128) Workspace {
       if (plan_->order.field[f] < 0) continue;
       result[std::size_t(plan_->order.field[f])] = {spec.where, spec.limit,
                                                     spec.table.empty() ? nullptr : spec.table.c_str(),
-                                                    executable.graph.fields[f].components};
+                                                    executable.graph.fields[f].components, plan_->field_guards[f]};
     }
     return result;
   }

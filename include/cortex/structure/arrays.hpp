@@ -18,7 +18,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <type_traits>
+
+#include "cortex/structure/key.hpp"
 
 namespace cortex::structure {
 
@@ -86,12 +89,14 @@ static_assert(std::is_standard_layout_v<Arrays> && std::is_trivially_copyable_v<
 /// The nodes at which a field is read.
 enum class Where : std::uint8_t { nowhere = 0, leaves = 1, internal = 2, all = 3 };
 
-/// How the linearizer reads and checks one field accessor. Away from `where` the accessor is not called.
+/// How the linearizer reads and checks one field accessor. Where the model does not read the field, the accessor is not
+/// called.
 struct FieldCheck {
   Where where = Where::all;
-  std::int64_t limit = -1;      // integer fields: valid values are [0, limit); -1: any that fits 32 bits
-  const char* table = nullptr;  // the name of what the field indexes, for messages; null: unnamed
-  int components = 0;           // how many numbers a row of each node's own length has to have
+  std::int64_t limit = -1;           // integer fields: valid values are [0, limit); -1: any that fits 32 bits
+  const char* table = nullptr;       // the name of what the field indexes, for messages; null: unnamed
+  int components = 0;                // how many numbers a row of each node's own length has to have
+  std::span<const KeyStep> guard{};  // it is read where this is not 0; empty: everywhere in `where`
 };
 
 }  // namespace cortex::structure

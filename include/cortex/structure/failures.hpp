@@ -134,8 +134,8 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
                                                                      std::string_view name) {
   refuse(Code::invalid_structure, walk, place,
          "field " + in_quotes(name) + " of " + at_node(walk, place) +
-             " lies behind a null pointer; set the pointer: a side of a branch reads a node's data at the nodes of the "
-             "other sides, too, but for branches on is_leaf");
+             " lies behind a null pointer; set the pointer, or read the field in a side of a branch that no such node "
+             "takes");
 }
 
 /// `element` is -1 for scalar fields.
@@ -172,7 +172,7 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
   refuse(Code::invalid_structure, walk, place,
          "field " + in_quotes(name) + " of " + at_node(walk, place) + " has " + std::to_string(length) +
              " numbers, but the model declares " + std::to_string(check.components) +
-             "; give as many to each node at which it is read, whichever side of a branch it takes");
+             "; give as many to each node at which it is read");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_case(const WalkState& walk, std::int32_t place,

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,6 +33,7 @@
 #include "cortex/structure/share_subtrees.hpp"
 #include "cortex/structure/subtrees.hpp"
 #include "cortex/structure/tape.hpp"
+#include "cortex/structure/unnumbered.hpp"
 #include "cortex/structure/workspace.hpp"
 
 namespace cortex::structure {
@@ -144,7 +144,8 @@ class Linearizer {
     const std::int32_t heights = walk.num_repeats == 0 ? numbering::measure_forest(walk)
                                                        : numbering::resolve_sharing(walk, structure.kind, link_names());
     if (workspace.shares_ && workspace.subtree_depth_ == 0)
-      sharing::merge_equal(walk, Data{walk, checks}, workspace.hash_mask_);
+      sharing::merge_equal(walk, detail::ReadFields<Node, Set>(walk, checks), workspace.hash_mask_);
+    if (asks_parents(workspace.partition_, checks)) numbering::count_parents(walk);
     Arrays arrays;
     numbering::lay_out_batches(walk, heights, arrays);
     bool numbered = workspace.level_fill_ > 1 && workspace.subtree_depth_ == 0 &&
@@ -348,111 +349,30 @@ class Linearizer {
     if (count > structure.child_bound()) fail::too_many_children(walk, place, count, structure, link_names());
   }
 
-  // --------------------------------------------------------------------------------------------------------- sharing
-
-  /// The fields of nodes, where the model reads them, bit for bit.
-  struct Data {
-    const WalkState& walk;
-    std::span<const FieldCheck> checks;
-
-    template <bool leaf>
-    bool add_to(sharing::Hash& hash, std::int32_t place) const {
-      return for_each_field(leaf, Fields{}, [&](auto field) {
-        using A = decltype(field);
-        const Node& node = node_at(place);
-        if (A::template components<Node>() == 0 || !A::is_reachable(node)) return false;
-        for (int k = 0; k < A::template components<Node>(); ++k) hash.add(bits<A>(node, k));
-        return true;
-      });
-    }
-    template <bool leaf>
-    bool equal(std::int32_t a, std::int32_t b) const {
-      return for_each_field(leaf, Fields{}, [&](auto field) {
-        using A = decltype(field);
-        for (int k = 0; k < A::template components<Node>(); ++k)
-          if (bits<A>(node_at(a), k) != bits<A>(node_at(b), k)) return false;
-        return true;
-      });
-    }
-
-   private:
-    const Node& node_at(std::int32_t place) const { return *static_cast<const Node*>(walk.node.data()[place]); }
-
-    /// Whether `f` holds for each field that is read at leaves, or at inner nodes.
-    template <class... Fs, class F>
-    bool for_each_field([[maybe_unused]] bool is_leaf, Accessors<Fs...>, [[maybe_unused]] F f) const {
-      [[maybe_unused]] const int here = int(is_leaf ? Where::leaves : Where::internal);
-      [[maybe_unused]] std::size_t at = 0;
-      return (... && (!(int(checks[at++].where) & here) || f(Fs{})));
-    }
-
-    template <class A>
-    static std::uint64_t bits(const Node& node, [[maybe_unused]] int k) {
-      auto&& value = A::get(node);
-      if constexpr (A::template is_vector<Node>())
-        return bits_of(value[std::size_t(k)]);
-      else
-        return bits_of(value);
-    }
-    template <class T>
-    static std::uint64_t bits_of(T value) {
-      if constexpr (std::is_same_v<T, float>)
-        return std::bit_cast<std::uint32_t>(value);
-      else if constexpr (std::is_same_v<T, double>)
-        return std::bit_cast<std::uint64_t>(value);
-      else
-        return std::uint64_t(value);
-    }
-  };
-
   // ----------------------------------------------------------------------------------------------------------- parts
 
-  /// A node that has a place but no number yet, as the keys of branches see it.
-  struct Unnumbered {
-    const WalkState& walk;
-    std::int32_t place;
-
-    std::int64_t field(int position, int component) const { return field_in(position, component, Fields{}); }
-    std::int64_t num_children(int position) const {
-      return walk.row[num_named + 2 * std::size_t(position) + 1].data()[place];
-    }
-    std::int64_t num_parents() const { return walk.num_parents.data()[place]; }
-    std::int64_t is_leaf() const { return walk.height.data()[place] == 0; }
-
-   private:
-    template <class... Fs>
-    std::int64_t field_in([[maybe_unused]] int position, [[maybe_unused]] int component, Accessors<Fs...>) const {
-      std::int64_t value = 0;
-      [[maybe_unused]] int at = 0;
-      ((at++ == position ? void(value = read<Fs>(component)) : void()), ...);
-      return value;
-    }
-    template <class A>
-    std::int64_t read([[maybe_unused]] int component) const {
-      const Node& node = *static_cast<const Node*>(walk.node.data()[place]);
-      if (!A::is_reachable(node)) [[unlikely]]
-        fail::unreachable_field(walk, place, A::name());
-      auto&& value = A::get(node);
-      if constexpr (A::template is_vector<Node>())
-        return std::int64_t(value[std::size_t(component)]);
-      else
-        return std::int64_t(value);
-    }
-  };
+  static bool asks_parents(const Partition* partition, std::span<const FieldCheck> checks) {
+    bool asked = false;
+    for (const FieldCheck& check : checks) asked |= asks(check.guard, KeyStep::Op::num_parents);
+    if (partition)
+      for (const Selector& selector : partition->selectors)
+        asked |= asks(selector.key, KeyStep::Op::num_parents) || asks(selector.guard, KeyStep::Op::num_parents);
+    return asked;
+  }
 
   /// Gives each place its part, and refuses a node that a switch has no case for.
   static void classify(WalkState& walk, const Partition& partition) {
     std::int32_t* const part = walk.part.reserve(std::size_t(walk.tail) + 1);
-    numbering::count_parents(walk);
     for (std::int32_t place = 1; place < walk.tail; ++place) {
-      const Unnumbered node{walk, place};
       const Where where = walk.height.data()[place] == 0 ? Where::leaves : Where::internal;
       std::int32_t number = 0;
       if (walk.aliased && walk.alias.data()[place] != place) continue;
       for (const Selector& selector : partition.selectors) {
         std::size_t answer = 0;
-        if ((int(selector.where) & int(where)) && (selector.guard.empty() || evaluate(selector.guard, node))) {
-          const std::int64_t value = evaluate(selector.key, node);
+        if ((int(selector.where) & int(where)) && detail::holds<Node, Set>(selector.guard, walk, place)) {
+          // Others are asked of more nodes than need the answer, and fields that are needed are refused as such.
+          const auto unreachable = selector.exhaustive ? detail::Unreachable::refused : detail::Unreachable::zero;
+          const std::int64_t value = evaluate(selector.key, detail::Unnumbered<Node, Set>(walk, place, unreachable));
           answer = selector.answer_to(value);
           if (selector.exhaustive && answer == selector.values.size()) [[unlikely]]
             fail::no_case(walk, place, selector, value);
@@ -545,12 +465,17 @@ class Linearizer {
     const void* const* const node = walk.node.data();
     const std::int32_t* const order = walk.order.data();
     const auto range = detail::IntegerRange::of<Source>(check.limit);
+    const std::span<const KeyStep> guard = check.guard;
     for (std::size_t n = begin; n < end; ++n) {
+      Element* const row = data + n * stride;
+      if (!detail::holds<Node, Set>(guard, walk, order[n])) {
+        std::memset(static_cast<void*>(row), 0, stride * sizeof(Element));
+        continue;
+      }
       const Node& source = *static_cast<const Node*>(node[order[n]]);
       if (!A::is_reachable(source)) [[unlikely]]
         fail::unreachable_field(walk, order[n], A::name());
       auto&& value = A::get(source);
-      Element* const row = data + n * stride;
       auto element = [&](int k, auto scalar) {
         return checked<A, Element>(scalar, Shape::is_vector ? k : -1, range, walk, order[n], check);
       };
