@@ -110,6 +110,50 @@ TEST_CASE("what cases and readouts alone read is checked while it is read", "[ru
   }
 }
 
+TEST_CASE("what all sides of a branch read is read and checked at every node", "[runtime]") {
+  Dim V{"vocabulary"}, H{"hidden", 4};
+  const auto with = [&](const auto& branch) {
+    Model<Bush> m("bush", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, H);
+    auto h = m.placeholder<float>("h", H);
+    const auto reads = [&](const char* name) {
+      return m.compute(name, H, [&](auto n, auto i) { return Emb(word(n), i) + Emb(word(n) * 2 + 1, i); });
+    };
+    auto zero = m.compute("zero", H, [&](auto, auto) { return cast<float>(0); });
+    return compiled(m.recursion_op(h, branch(m, reads("a"), reads("b"), reads("c"), zero)));
+  };
+  const auto leaf = [](auto n) { return is_leaf(n); };
+  const auto many = [](auto n) { return num_children(kids(n)) > 2; };
+  const auto first = [](auto n) { return kind(n) == 1; };
+
+  const auto ends = with([&](auto& m, auto a, auto b, auto, auto) { return m.if_then_else("body", leaf, a, b); });
+  const auto nested = with([&](auto& m, auto a, auto b, auto c, auto) {
+    return m.if_then_else("body", leaf, m.if_then_else("ends", first, a, b), m.if_then_else("inside", many, b, c));
+  });
+  const auto cases = with([&](auto& m, auto a, auto b, auto c, auto) {
+    return m.switch_(
+        "body", [](auto n) { return kind(n); }, when(7, a), when(2, b), when(5, c), when(3, a));
+  });
+  for (const auto& all : {ends, nested, cases}) {
+    CHECK(all->fields[0].where == structure::Where::all);
+    CHECK(all->fields[0].guard.empty());
+    CHECK(all->checks.while_reading == 1);
+    REQUIRE(all->guarded.size() == 1);
+    CHECK(!all->guarded[0].guard);
+  }
+  const auto one_not = with([&](auto& m, auto, auto b, auto c, auto zero) {
+    return m.if_then_else("body", leaf, m.if_then_else("ends", first, zero, b), m.if_then_else("inside", many, b, c));
+  });
+  CHECK(!one_not->fields[0].guard.empty());
+  CHECK(one_not->guarded.size() == 2);
+  const auto inside = with([&](auto& m, auto a, auto b, auto, auto zero) {
+    return m.if_then_else("body", leaf, zero, m.if_then_else("inside", many, a, b));
+  });
+  CHECK(inside->fields[0].where == structure::Where::internal);
+  CHECK(inside->fields[0].guard.empty());
+  CHECK(inside->guarded.size() == 1);
+}
+
 TEST_CASE("what is dropped changes no result, and what is kept is refused as before", "[runtime]") {
   CompileOptions options;
   options.target = Target::interpreter();

@@ -468,38 +468,55 @@ TEST_CASE("tables of no size, and tables beside loops by hand, are refused", "[r
   CHECK(refusal(Schedule::standard().loops(Loops{})).empty());
 }
 
-TEST_CASE("an index that is checked before each run leaves a model without tables", "[runtime][tables]") {
+TEST_CASE("a table is made where what calls check is inside for all that it stands for", "[runtime][tables]") {
   Dim V{"vocabulary"}, W{"wide"}, H{"hidden", 16};
-  Model<Vertex> m("two_tables", cortex::tree);
-  auto Emb = m.input<float>("Emb", V, H), Far = m.input<float>("Far", W, H), U = m.input<float>("U", H, H);
-  auto h = m.placeholder<float>("h", H);
-  auto leaf =
-      m.compute("leaf", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * Emb(word(n), j); }); });
-  auto inner = m.compute(
-      "inner", H, [&](auto n, auto i) { return Far(word(n) * 2, i) + sum(kids(n), [&](auto k) { return h(k, i); }); });
-  auto body = m.if_then_else(
-      "body", [](auto n) { return is_leaf(n); }, leaf, inner);
-  const auto program = m.recursion_op(h, body);
-  auto model = compile(program, tabulated, Lstm::options(Target::interpreter()));
-  model.bind("Emb", uniform(12 * 16, 1, 1)).bind("Far", uniform(16, 1, 2)).bind("U", uniform(256, 1, 3));
-  CHECK(model.memory().tables == 0);
-  Vertex a{11}, top{0};
-  top.kids = {&a};
-  CHECK(model(top).size() == 1);
-  CHECK_THAT(explain(model), Catch::Contains("indices that are checked before each run") &&
-                                 !Catch::Contains("without what comes from tables"));
-
-  // So calls compute all of it, and are predicted to.
-  const auto compiled = [&](const Schedule& schedule) {
-    return runtime::compile_graph(program.graph(), schedule.workers(4), Target::interpreter());
+  // `Far` has so many rows, and its index is made of `far(n)`; the table is of products at all nodes, or at leaves.
+  const auto tables = [&](bool at_leaves, int rows, const auto& far) {
+    Model<Vertex> m("far", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, H), Far = m.input<float>("Far", W, H), U = m.input<float>("U", H, H);
+    auto h = m.placeholder<float>("h", H);
+    auto product = m.compute("product", H,
+                             [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * Emb(word(n), j); }); });
+    auto read = m.compute("read", H, [&](auto n, auto i) { return far(Far, n, i); });
+    auto all = m.compute("all", H, [&](auto n, auto i) {
+      return product(n, i) + read(n, i) + sum(kids(n), [&](auto k) { return h(k, i); });
+    });
+    auto inner = m.compute("inner", H,
+                           [&](auto n, auto i) { return read(n, i) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+    auto ends = m.if_then_else(
+        "ends", [](auto n) { return is_leaf(n); }, product, inner);
+    const auto program = at_leaves ? m.recursion_op(h, ends) : m.recursion_op(h, all);
+    Vertex a{.word = 11}, b{.word = 0}, top{.word = 3};
+    top.kids = {&a, &b};
+    std::vector<float> first;
+    std::size_t bytes = 0;
+    for (const Schedule& schedule : {computed, tabulated}) {
+      auto model = compile(program, schedule, Lstm::options(best_target()));
+      REQUIRE(!model.executable().guarded.empty());
+      model.bind("Emb", uniform(12 * 16, 1, 1)).bind("Far", uniform(rows * 16, 1, 2)).bind("U", uniform(256, 1, 3));
+      bytes = model.memory().tables;
+      std::vector<float> values;
+      const auto output = model.try_call(top);
+      if (output.has_value()) values.assign(&output.value()[0][0], &output.value()[0][0] + 16);
+      if (schedule == computed) first = values;
+      CHECK(values == first);
+      if (schedule == tabulated && bytes) CHECK_THAT(explain(model), Catch::Contains("without what comes from tables"));
+    }
+    return std::pair{bytes > 0, !first.empty()};
   };
-  const auto all = compiled(Schedule::standard()), with = compiled(tabulated);
-  CHECK(with->node_seconds == all->node_seconds);
-  CHECK(with->group_rules == all->group_rules);
-  const auto work = [&](const Schedule& schedule) {
-    return runtime::work_of(program.graph(), schedule, Target::interpreter()).size();
+  using Is = std::pair<bool, bool>;  // there are tables; the call passes
+  const auto of_word = [](auto& Far, auto n, auto i) { return Far(word(n) * 2, i); };
+  CHECK(tables(false, 23, of_word) == Is(true, true));
+  CHECK(tables(false, 22, of_word) == Is(false, false));  // word 11 has none
+  CHECK(tables(true, 7, of_word) == Is(true, true));      // leaves do not read it, word 3 does
+  CHECK(tables(true, 6, of_word) == Is(true, false));
+  const auto of_children = [](auto& Far, auto n, auto i) {
+    return sum(kids(n), [&](auto k) { return Far(word(k) + 5, i); });
   };
-  CHECK(work(tabulated) == work(Schedule::standard().tabulate_nothing()));
+  CHECK(tables(false, 17, of_children) == Is(true, true));  // the table's nodes have no children
+  CHECK(tables(false, 16, of_children) == Is(true, false));
+  const auto of_number = [](auto& Far, auto n, auto i) { return Far(num_children(kids(n)) * 2 - min(word(n), 1), i); };
+  CHECK(tables(false, 5, of_number) == Is(false, false));  // leaf 11 reads row -1
 }
 
 TEST_CASE("explain says by which indices there are no tables, and what to do", "[runtime][tables]") {

@@ -25,10 +25,25 @@ struct Reach {
   bool at_roots = false;
 };
 
-/// Whether all nodes of `b` are among those of `a`, for one reason that can be seen.
+/// Whether a condition is seen to follow from another: it is part of it, or a key that has one value has no other.
+inline bool follows(const ir::Expr& condition, const ir::Expr& from) {
+  if (const auto* n = condition.as<ir::Binary>(); n && n->op == ir::BinaryOp::logical_and)
+    return follows(n->a, from) && follows(n->b, from);
+  if (const auto* n = from.as<ir::Binary>(); n && n->op == ir::BinaryOp::logical_and)
+    return follows(condition, n->a) || follows(condition, n->b);
+  if (ir::equal(condition, from)) return true;
+  const auto* n = condition.as<ir::Unary>();
+  const auto *other = n && n->op == ir::UnaryOp::logical_not ? n->a.as<ir::Binary>() : nullptr,
+             *is = from.as<ir::Binary>();
+  if (!other || !is || other->op != ir::BinaryOp::eq || is->op != ir::BinaryOp::eq) return false;
+  const auto a = ir::as_int(other->b), b = ir::as_int(is->b);
+  return a && b && *a != *b && ir::equal(other->a, is->a);
+}
+
+/// Whether all nodes of `b` are seen to be among those of `a`.
 inline bool covers(const Reach& a, const Reach& b) {
-  const bool same_guard = a.guard && b.guard && ir::equal(a.guard, b.guard);
-  return (a.nodes & b.nodes) == b.nodes && (!a.guard || same_guard) && (!a.at_roots || b.at_roots);
+  return (a.nodes & b.nodes) == b.nodes && (!a.guard || (b.guard && follows(a.guard, b.guard))) &&
+         (!a.at_roots || b.at_roots);
 }
 
 /// Adds to `all`, of which none covers another.
@@ -67,6 +82,12 @@ struct IndexCheck {
   Vector<std::pair<ir::Expr, ir::Expr>> ranges;  // variable, extent
   std::string where;                             // the operator's name
 };
+
+/// Whether two checks ask the same, though of other nodes.
+inline bool same_question(const IndexCheck& a, const IndexCheck& b) {
+  return a.of.name == b.of.name && a.of.position == b.of.position && a.of.field == b.of.field &&
+         ir::equal(a.index, b.index);
+}
 
 /// A branch as it is reached.
 struct BranchUse {
@@ -131,19 +152,48 @@ class IndexCheckCollector {
     const ir::Expr condition = of_node(o, o.condition);
     result_.branches.push_back({i, reach});
     read(o, condition, reach);
-    const int leaf = leaf_test(condition);
-    if (leaf >= 0) {
-      visit(o.then_op, {reach.nodes & (leaf ? leaf_nodes : internal_nodes), reach.guard, reach.at_roots});
-      visit(o.else_op, {reach.nodes & (leaf ? internal_nodes : leaf_nodes), reach.guard, reach.at_roots});
-      return;
+    Reach then = reach, otherwise = reach;
+    if (const int leaf = leaf_test(condition); leaf >= 0) {
+      then.nodes &= leaf ? leaf_nodes : internal_nodes;
+      otherwise.nodes &= leaf ? internal_nodes : leaf_nodes;
+    } else {
+      const ir::Expr& last_case = last_case_[std::size_t(i)];  // all other values are refused
+      then.guard = narrowed(reach.guard, condition);
+      otherwise.guard =
+          narrowed(reach.guard, last_case ? last_case : ir::Unary::make(ir::UnaryOp::logical_not, condition));
     }
-    const ir::Expr& last_case = last_case_[std::size_t(i)];  // all other values are refused
-    const ir::Expr otherwise = last_case ? last_case : ir::Unary::make(ir::UnaryOp::logical_not, condition);
-    visit(o.then_op, {reach.nodes, narrowed(reach.guard, condition), reach.at_roots});
-    visit(o.else_op, {reach.nodes, narrowed(reach.guard, otherwise), reach.at_roots});
+    visit(o.then_op, then);
+    visit(o.else_op, otherwise);
+    join(then, otherwise, reach);
   }
 
-  /// `guard` and `condition`, without what follows: where a key has one value, it has no other.
+  /// What is read both at `a` and at `b` is read at `whole`, which they make up.
+  void join(const Reach& a, const Reach& b, const Reach& whole) {
+    for (Vector<Reach>& reads : result_.field_reads) {
+      const auto read_at = [&](const Reach& part) {
+        return any_of(reads, [&](const Reach& read) { return covers(read, part); });
+      };
+      if (read_at(a) && read_at(b)) add(reads, whole);
+    }
+    Vector<IndexCheck>& checks = result_.indices;
+    for (IndexCheck& check : checks) {
+      const auto made_at = [&](const Reach& part) {
+        return any_of(checks,
+                      [&](const IndexCheck& made) { return same_question(made, check) && covers(made.reach, part); });
+      };
+      if (covers(whole, check.reach) && made_at(a) && made_at(b)) check.reach = whole;
+    }
+    for (IndexCheck& check : std::exchange(checks, {})) add_check(std::move(check));
+  }
+
+  void add_check(IndexCheck check) {
+    const auto makes_it = [&](const IndexCheck& made) {
+      return same_question(made, check) && covers(made.reach, check.reach);
+    };
+    if (!any_of(result_.indices, makes_it)) result_.indices.push_back(std::move(check));
+  }
+
+  /// `guard` and `condition`, without what follows from that one.
   static ir::Expr narrowed(const ir::Expr& guard, const ir::Expr& condition) {
     return ir::both(without(guard, condition), condition);
   }
@@ -151,12 +201,7 @@ class IndexCheckCollector {
     if (!guard) return guard;
     if (const auto* n = guard.as<ir::Binary>(); n && n->op == ir::BinaryOp::logical_and)
       return ir::both(without(n->a, condition), without(n->b, condition));
-    const auto* n = guard.as<ir::Unary>();
-    const auto *other = n && n->op == ir::UnaryOp::logical_not ? n->a.as<ir::Binary>() : nullptr,
-               *is = condition.as<ir::Binary>();
-    if (!other || !is || other->op != ir::BinaryOp::eq || is->op != ir::BinaryOp::eq) return guard;
-    const auto a = ir::as_int(other->b), b = ir::as_int(is->b);
-    return a && b && *a != *b && ir::equal(other->a, is->a) ? ir::Expr() : guard;
+    return follows(guard, condition) ? ir::Expr() : guard;
   }
 
   /// 1: true at leaves alone; 0: true at inner nodes alone; -1: neither.
@@ -215,15 +260,10 @@ class IndexCheckCollector {
     if (!index.as<ir::Var>() || of.field >= 0)
       for (const auto& range : ranges) structural |= !ir::as_int(range.second) && ir::uses(index, range.first);
     if (!structural) return;
-    const auto same = [&](const IndexCheck& made) {
-      return made.of.name == of.name && made.of.position == of.position && made.of.field == of.field &&
-             covers(made.reach, reach) && ir::equal(made.index, index);
-    };
-    if (any_of(result_.indices, same)) return;
     IndexCheck check{of, node_, index, reach, {}, o.name()};
     for (const auto& range : ranges)
       if (ir::uses(index, range.first)) check.ranges.push_back(range);
-    result_.indices.push_back(std::move(check));
+    add_check(std::move(check));
   }
 
   /// Whether an index is made of the node: of its structure, or of a child's position, of which a node has as many as

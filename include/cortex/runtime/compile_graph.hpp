@@ -121,7 +121,7 @@ inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const S
   planned.graph = graph, planned.target = target, planned.schedule = schedule;
   planned.program = pass::before_tiles(lower::lower(graph, schedule), schedule, target);
   plan_checks(planned);
-  return detail::work_of_calls(planned.program, may_have_tables(planned));
+  return detail::work_of_calls(planned.program);
 }
 
 /// What `compile_graph` does; `options` let tests look at and verify each pass.

@@ -161,9 +161,9 @@ class CudaLoaded {
     const Executable& executable = *source_->code->executable;
     const std::size_t count = executable.program.tabulations.size();
     fresh.tables.resize(count);
-    if (has_tables(executable) && before && before->blocks == fresh.blocks) {
+    if (before && before->blocks == fresh.blocks) {
       fresh.tables = before->tables;
-    } else if (has_tables(executable)) {
+    } else {
       make_tables(executable, fresh.host.value->shapes, fresh.tables,
                   [&](const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents, const Vector<int>&) {
                     return CudaTableRun(*source_->code, device_, function_, fresh.blocks, tabulation, extents);

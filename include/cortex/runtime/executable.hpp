@@ -120,7 +120,4 @@ struct Executable {
   CompileTimes times;
 };
 
-/// Tables are made of all values that fields may have, and what is checked before each run holds for some of them.
-inline bool may_have_tables(const Executable& executable) { return executable.guarded.empty(); }
-
 }  // namespace cortex::runtime

@@ -168,7 +168,7 @@ class Explainer {
     for (const schedule::NestCost& cost :
          schedule::predict_nests(work_, schedule, executable_.target, machine, shape)) {
       const ir::WorkItem& item = work_[cost.item];
-      if (item.tabulated && may_have_tables(executable_)) {
+      if (item.tabulated) {
         if (!item.stored.empty()) tabulated.push_back(stored_by(item));
         continue;
       }
@@ -269,8 +269,6 @@ class Explainer {
     if (program.tabulations.empty())
       return head + "  none: all is computed in each call, by the schedule or for want of something to tabulate\n" +
              not_by();
-    if (!has_tables(executable_))
-      return head + "  none: the model has indices that are checked before each run, see below\n" + not_by();
     Table table(1, 2);
     for (const ir::Tabulation& tabulation : program.tabulations) {
       double bytes = 0;
@@ -288,8 +286,11 @@ class Explainer {
       table.row({joined(results) + (once ? ", of weights alone" : rows + (", by " + joined(fields))), bytes_text(bytes),
                  once ? "" : "a row, of which there are as many as fields have values"});
     }
+    const std::string checked = executable_.guarded.empty() ? ""
+                                                            : "  each where the indices that are checked before the "
+                                                              "kernel runs, see below, are inside for all its rows\n";
     return head + table.text() + "  all of them up to " + std::to_string(executable_.schedule.table_megabytes) +
-           " MB, in this order; what does not fit is computed in calls, see Functor::memory()\n" + not_by();
+           " MB, in this order; what does not fit is computed in calls, see Functor::memory()\n" + checked + not_by();
   }
 
   /// Indices made of fields by which there are no tables.

@@ -19,11 +19,11 @@ namespace detail {
 
 inline constexpr int sizes_with_rules[] = {2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256};
 
-/// What calls of a program do, but for what they read from tables, if there may be any.
-inline Vector<ir::WorkItem> work_of_calls(const ir::Program& program, bool may_have_tables) {
+/// What calls of a program do, but for what they read from tables.
+inline Vector<ir::WorkItem> work_of_calls(const ir::Program& program) {
   Vector<ir::WorkItem> work;
   for (const ir::WorkItem& item : ir::count_work(program.body))
-    if (!item.tabulated || !may_have_tables) work.push_back(item);
+    if (!item.tabulated) work.push_back(item);
   return work;
 }
 
@@ -115,7 +115,7 @@ inline void choose_weights_of_groups(Executable& executable, const Vector<ir::Wo
 /// Works out the executable's `level_fill`, `group_rules`, `groups_with_weights`, `size_with_weights`, `read_whole`,
 /// `team_costs` and `node_seconds`. After its checks are planned.
 inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
-  const Vector<ir::WorkItem> work = detail::work_of_calls(executable.scheduled, may_have_tables(executable));
+  const Vector<ir::WorkItem> work = detail::work_of_calls(executable.scheduled);
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
   executable.group_rules = detail::group_rules_of(executable, work, machine);

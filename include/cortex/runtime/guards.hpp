@@ -1,15 +1,19 @@
-// Index checks that the linearizer cannot make while it reads a field: evaluated at every node before the kernel runs.
+// Index checks that the linearizer cannot make while it reads a field: made before the kernel runs, by bounds of the
+// call's fields or, where these do not decide, by evaluation at every node.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
+#include "cortex/runtime/index_bounds.hpp"
 #include "cortex/runtime/plan.hpp"
 #include "cortex/runtime/weights.hpp"
 #include "cortex/structure/workspace.hpp"
@@ -140,6 +144,69 @@ class StructureEvaluator {
 
 namespace detail {
 
+/// What is known of the nodes of one call.
+class NodesOfCall {
+ public:
+  NodesOfCall(const Plan& plan, const structure::Arrays& arrays) : plan_(plan), in_(arrays) {}
+
+  Interval field(int accessor, bool own) {
+    for (std::size_t i = 0; i < num_seen_; ++i)
+      if (seen_[i].accessor == accessor && seen_[i].own == own) return seen_[i].values;
+    const Interval values = read(accessor, own);
+    if (num_seen_ < seen_.size()) seen_[num_seen_++] = {accessor, own, values};
+    return values;
+  }
+
+  Interval num_children(int accessor) const {
+    const structure::Csr& csr = in_.children[std::size_t(plan_.order.children[std::size_t(accessor)])];
+    std::int32_t most = 0;
+    for (std::int32_t n = 0; n < in_.num_nodes; ++n) most = std::max(most, csr.begin[n + 1] - csr.begin[n]);
+    return {0, most};
+  }
+
+  Interval is_leaf(bool) const { return {0, 1}; }
+
+ private:
+  /// Of the nodes at which it is read; where there is no node a field is 0, and so is what fills up a row.
+  Interval read(int accessor, bool own) const {
+    const structure::FieldArray& field = in_.field[std::size_t(plan_.order.field[std::size_t(accessor)])];
+    const auto where = unsigned(plan_.executable->fields[std::size_t(accessor)].where);
+    const std::size_t begin = (where & ra::internal_nodes) ? 0 : std::size_t(in_.num_internal),
+                      end = std::size_t((where & ra::leaf_nodes) ? in_.num_nodes : in_.num_internal),
+                      stride = std::size_t(field.stride);
+    if (begin >= end) return {0, 0};
+    Interval values =
+        bounds_of({static_cast<const std::int32_t*>(field.data) + begin * stride, (end - begin) * stride});
+    if (!own) values.lo = std::min<std::int64_t>(values.lo, 0), values.hi = std::max<std::int64_t>(values.hi, 0);
+    return values;
+  }
+
+  /// Many at a time, as compilers make vectors of.
+  static Interval bounds_of(std::span<const std::int32_t> values) {
+    constexpr std::size_t lanes = 16;
+    std::array<std::int32_t, lanes> least, most;
+    least.fill(values[0]), most.fill(values[0]);
+    std::size_t n = 0;
+    for (; n + lanes <= values.size(); n += lanes)
+      for (std::size_t i = 0; i < lanes; ++i) {
+        least[i] = std::min(least[i], values[n + i]);
+        most[i] = std::max(most[i], values[n + i]);
+      }
+    for (; n < values.size(); ++n) least[0] = std::min(least[0], values[n]), most[0] = std::max(most[0], values[n]);
+    return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
+  }
+
+  struct Seen {
+    int accessor;
+    bool own;
+    Interval values;
+  };
+  const Plan& plan_;
+  const structure::Arrays& in_;
+  std::array<Seen, 8> seen_;
+  std::size_t num_seen_ = 0;
+};
+
 /// The fields that an index is made of, and the node that they are of: the one at which the index is read, a child of
 /// it, or, where they are of several nodes, the one at which it is read.
 struct IndexSource {
@@ -260,10 +327,12 @@ class GuardChecker {
 inline void check_guarded(const Plan& plan, const structure::Workspace& nodes, const WeightSet& weights) {
   const Executable& executable = *plan.executable;
   if (executable.guarded.empty()) return;
+  detail::NodesOfCall known(plan, nodes.arrays());
+  IndexBounds bounds(known);
   detail::GuardChecker checker(plan, nodes);
   for (const GuardedCheck& check : executable.guarded) {
-    const Dim& dim = check.of.dim;
-    checker.run(check, dim.kind() == DimKind::open ? weights.shapes[std::size_t(check.of.weight)][0] : dim.extent());
+    const std::int64_t extent = extent_of(check, weights.shapes);
+    if (!bounds.are_inside(check, extent)) checker.run(check, extent);
   }
 }
 

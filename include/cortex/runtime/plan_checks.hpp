@@ -45,12 +45,11 @@ inline bool is_linear_in(const ir::Expr& e, const ir::Expr& var) {
   return (sum || product) && is_linear_in(n->a, var) && is_linear_in(n->b, var);
 }
 
-/// Whether `field` is the same index as in `check` wherever it is read.
+/// Whether `field`, the index of `check`, is that index wherever it is read.
 inline bool is_always_checked(const ra::IndexCheck& check, int field, const ra::IndexChecks& checks) {
   return all_of(checks.field_reads[std::size_t(field)], [&](const ra::Reach& read) {
     return any_of(checks.indices, [&](const ra::IndexCheck& other) {
-      return ra::plain_field(other.index, other.node) == field && other.of.name == check.of.name &&
-             other.of.position == check.of.position && other.of.field == check.of.field && covers(other.reach, read);
+      return ra::same_question(other, check) && ra::covers(other.reach, read);
     });
   });
 }

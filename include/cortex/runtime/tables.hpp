@@ -2,7 +2,8 @@
 //
 // A table has a row for each value of the fields that it is for, and the program is run once over as many nodes, one
 // for each value, that have no children: its own nests compute the rows, so they are the bits that a call would
-// compute. A program whose indices have to be checked before each run has no tables: no one can check these nodes.
+// compute. Where its indices have to be checked before each run, bounds have to show that they are inside at these
+// nodes.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
+#include "cortex/runtime/index_bounds.hpp"
 #include "cortex/runtime/run_kernel.hpp"
 #include "cortex/runtime/storage.hpp"
 #include "cortex/structure/arrays.hpp"
@@ -233,6 +236,29 @@ class TableRun {
   Vector<std::shared_ptr<Block>> results_;  // [buffers of the program]
 };
 
+/// What is known of the nodes that stand for a table's rows: they have no children, and but for the table's fields,
+/// each below its extent, no data.
+class NodesOfTable {
+ public:
+  NodesOfTable(const ir::Tabulation& tabulation, const Vector<std::int64_t>& extents)
+      : tabulation_(tabulation), extents_(extents) {}
+
+  Interval field(int accessor, bool own) const {
+    for (std::size_t k = 0; own && k < extents_.size(); ++k)
+      if (tabulation_.keys[k].field == accessor) return {0, extents_[k] - 1};
+    return {0, 0};
+  }
+  Interval num_children(int) const { return {0, 0}; }
+  Interval is_leaf(bool own) const {
+    const bool leaf = !own || tabulation_.rows != ir::Tabulation::Rows::internal;
+    return {leaf, leaf};
+  }
+
+ private:
+  const ir::Tabulation& tabulation_;
+  const Vector<std::int64_t>& extents_;
+};
+
 inline bool same_fields(const ir::Tabulation& a, const ir::Tabulation& b) {
   return std::equal(a.keys.begin(), a.keys.end(), b.keys.begin(), b.keys.end(),
                     [](const auto& x, const auto& y) { return x.field == y.field; });
@@ -259,15 +285,21 @@ inline std::pair<std::int64_t, std::int64_t> tabulated_nodes(const ir::Tabulatio
           tabulation.rows == Rows::internal ? arrays.num_internal : arrays.num_nodes};
 }
 
-/// Whether the model can have tables at all.
-inline bool has_tables(const Executable& executable) {
-  return !executable.program.tabulations.empty() && may_have_tables(executable);
+/// Whether the nodes that stand for a tabulation's rows pass the checks that calls make of their nodes; of roots there
+/// are none.
+inline bool pass_checks(const Executable& executable, const ir::Tabulation& tabulation,
+                        const Vector<std::int64_t>& extents, const Vector<Vector<std::int64_t>>& shapes) {
+  const detail::NodesOfTable known(tabulation, extents);
+  IndexBounds bounds(known);
+  return all_of(executable.guarded, [&](const GuardedCheck& check) {
+    return check.at_roots || bounds.are_inside(check, extent_of(check, shapes));
+  });
 }
 
-/// Makes those of `tables`, [tabulations], that are null and fit the schedule's budget, in the tabulations' order,
-/// until memory runs out: calls compute what the others would hold. `start(tabulation, extents, wanted)` runs the
-/// program for the values of that tabulation's fields, for what the buffers `wanted` hold then, and gives what has
-/// `take(tabulation)` for each tabulation that is made in the same run.
+/// Makes those of `tables`, [tabulations], that are null, whose rows pass the checks and that fit the schedule's
+/// budget, in the tabulations' order, until memory runs out: calls compute what the others would hold.
+/// `start(tabulation, extents, wanted)` runs the program for the values of that tabulation's fields, for what the
+/// buffers `wanted` hold then, and gives what has `take(tabulation)` for each tabulation that is made in the same run.
 template <class AnyTables, class Start>
 void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>>& shapes,
                  Vector<std::shared_ptr<const AnyTables>>& tables, const Start& start) {
@@ -280,7 +312,7 @@ void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>
   for (const ir::Tabulation& tabulation : all) {
     extents.push_back(extents_of(executable, tabulation, shapes));
     const std::size_t own = table_bytes(executable, tabulation, extents.back());
-    fits.push_back(own <= budget - bytes);
+    fits.push_back(own <= budget - bytes && pass_checks(executable, tabulation, extents.back(), shapes));
     if (fits.back())
       bytes += own;
     else

@@ -444,7 +444,7 @@ class Weights {
     set->shapes.resize(executable.weights.size());
     set->fault = fault_of(executable, set->shapes);
     // A GPU's are made on it, since its kernel makes them.
-    if (has_tables(executable) && executable.target.backend != Backend::cuda)
+    if (executable.target.backend != Backend::cuda)
       set->tables.resize(executable.program.tabulations.size());
     set->computes.assign(executable.program.tabulations.size(), 1);
     return set;
