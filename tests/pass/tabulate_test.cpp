@@ -105,3 +105,34 @@ TEST_CASE("what follows from words is not marked unless the schedule says so", "
   CHECK(found(graph, Schedule{}).empty());
   CHECK(rows(found(graph, Schedule{}.tabulate())) == "a");
 }
+
+TEST_CASE("functions of a whole weight are made once, and lie as products read them", "[pass]") {
+  const auto scores = [](bool as_operator) {
+    Model<Node> m("scores", cortex::tree);
+    auto A = m.input<float>("A", H, H);
+    auto b = m.input<float>("b", H);
+    auto h = m.placeholder<float>("h", H);
+    auto P = m.compute("P", H, H, [&](auto, auto i, auto j) { return exp(A(i, j)); });
+    const auto below = [=](auto n, auto j) { return sum(kids(n), [=](auto k) { return h(k, j); }); };
+    auto inside = m.compute("inside", H, [&](auto n, auto i) {
+      return relu(b(i)) + sum(H, [&](auto j) { return exp(A(i, j)) * below(n, j); });
+    });
+    auto outside = m.compute("outside", H, [&](auto n, auto i) {
+      return relu(b(i)) + sum(H, [&](auto j) { return P(n, i, j) * below(n, j); });
+    });
+    return (as_operator ? m.recursion_op(h, outside) : m.recursion_op(h, inside)).graph();
+  };
+  for (const bool as_operator : {false, true}) {
+    const ra::Graph graph = scores(as_operator);
+    const std::vector<ir::Tabulation> tables = found(graph);
+    CHECK(rows(tables) == "o");
+    const std::string text = text_after("tabulate", graph, Schedule::standard());
+    INFO(text);
+    const std::size_t once = text.find("if computed_num_nodes > 0");
+    REQUIRE(once != std::string::npos);
+    CHECK(count(text, "exp(") == 1);
+    CHECK(text.find("exp(") > once);
+    CHECK(text.find("exp(") < text.find("for b_idx"));
+    CHECK(count(text, " transposed") == 1);
+  }
+}

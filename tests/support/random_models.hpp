@@ -214,7 +214,11 @@ enum class Grammar : std::uint8_t {
 class RandomModel : public GraphCase {
  public:
   explicit RandomModel(std::uint64_t seed, Grammar grammar = Grammar::one_recursion)
-      : GraphCase(graph_of_vertices("random", seed)), random_(seed), matrices_(~seed), grammar_(grammar) {
+      : GraphCase(graph_of_vertices("random", seed)),
+        random_(seed),
+        matrices_(~seed),
+        together_(seed + 1000000),
+        grammar_(grammar) {
     if (grammar_ == Grammar::one_recursion) graph.containers.resize(1);
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
     graph.structure = kinds[random_.below(3)];
@@ -389,13 +393,38 @@ class RandomModel : public GraphCase {
     };
   }
 
-  /// A matrix times a term of the other or the same dimension.
+  /// Two terms put together, of both dimensions, in an operator of its own or where it is read.
+  std::pair<Dim, Term> both_terms(bool recursive) {
+    const bool turned = together_.chance(0.5);
+    const Dim first = turned ? E_ : H_, second = turned ? H_ : E_;
+    const Term x = term(first, recursive), y = term(second, recursive);
+    const std::int64_t cut = first.extent();
+    const Term term = [=](const ir::Expr& n, const ir::Expr& i) {
+      using enum ir::BinaryOp;
+      const ir::Expr a = x(n, ir::binary(min, i, ir::imm(cut - 1))), b = y(n, ir::binary(max, i - cut, ir::imm(0)));
+      return turned ? ir::Select::make(ir::binary(lt, i, ir::imm(cut)), a, b)
+                    : ir::Select::make(ir::binary(le, ir::imm(cut), i), b, a);
+    };
+    const Dim all("both", cut + second.extent());
+    if (together_.chance(0.5)) return {all, term};
+    const ir::Buffer made = compute(all, term);
+    return {all, [=](const ir::Expr& n, const ir::Expr& i) { return ir::Load::make(made, {n, i}); }};
+  }
+
+  /// A matrix times a term of the other or the same dimension, or of both.
   Term contraction(const Dim& dim, bool recursive) {
+    if (together_.chance(0.2)) {
+      const auto [from, x] = both_terms(recursive);
+      return product_with(input({dim, from}, 1 / std::sqrt(double(from.extent()))), false, from, x);
+    }
     const Dim from = random_.chance(0.7) ? dim : other(dim);
     const Term x = term(from, recursive);
     const bool transposed = random_.chance(0.3);
     const ir::Buffer m =
         input(transposed ? std::vector{from, dim} : std::vector{dim, from}, 1 / std::sqrt(double(from.extent())));
+    return product_with(m, transposed, from, x);
+  }
+  static Term product_with(const ir::Buffer& m, bool transposed, const Dim& from, const Term& x) {
     return [=](const ir::Expr& n, const ir::Expr& i) {
       const ir::Expr j = ir::Var::make("j");
       const ir::Expr w = transposed ? ir::Load::make(m, {j, i}) : ir::Load::make(m, {i, j});
@@ -551,7 +580,7 @@ class RandomModel : public GraphCase {
   }
 
   Random random_;
-  Random matrices_;  // of their own, so that what stands around them is the same without them
+  Random matrices_, together_;  // of their own, so that what stands around them is the same without them
   Grammar grammar_;
   Dim H_{"hidden", 1}, E_{"inner", 1};
   std::vector<Tensor> states_, here_, completed_;

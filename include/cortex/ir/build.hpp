@@ -87,10 +87,12 @@ inline Expr binary(BinaryOp op, Expr a, Expr b) {
       return IntImm::make(fold(op, *ca, *cb), type);
     }
     if (Expr simpler = detail::neutral(op, a, b)) return simpler;
-    // (x + c1) + c2: constants gather at the end of an index.
+    // (x + c1) + c2 and (x + c1) - c2: constants gather at the end of an index.
     const auto* inner = a.as<Binary>();
-    if (op == BinaryOp::add && cb && inner && inner->op == BinaryOp::add && as_int(inner->b))
-      return binary(BinaryOp::add, inner->a, IntImm::make(*as_int(inner->b) + *cb, a.dtype()));
+    if (cb && (op == BinaryOp::add || op == BinaryOp::sub) && inner && inner->op == BinaryOp::add && as_int(inner->b)) {
+      const std::int64_t sum = fold(op, *as_int(inner->b), *cb);
+      return binary(BinaryOp::add, inner->a, IntImm::make(sum, a.dtype()));
+    }
   }
   return Binary::make(op, std::move(a), std::move(b));
 }

@@ -6,6 +6,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/lower/absent_children.hpp"
+#include "cortex/lower/cut_sums.hpp"
 #include "cortex/lower/emit_loops.hpp"
 #include "cortex/lower/hoist.hpp"
 #include "cortex/lower/refactor.hpp"
@@ -30,9 +31,10 @@ inline Vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt& bod
   return result;
 }
 
-/// The ILIR of `graph` under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
+/// The ILIR of a graph under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
 /// steps:
-inline ir::Program lower(const ra::Graph& graph, const Schedule& schedule) {
+inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
+  const ra::Graph graph = cut_sums(written);                       // L1: sums over what is put together become several
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);

@@ -11,6 +11,7 @@
 #include "cortex/ir/verify.hpp"
 #include "cortex/pass/approximate_activations.hpp"
 #include "cortex/pass/chain_sums.hpp"
+#include "cortex/pass/cut_ranges.hpp"
 #include "cortex/pass/distribute_rows.hpp"
 #include "cortex/pass/flatten_storage.hpp"
 #include "cortex/pass/forward_stores.hpp"
@@ -185,6 +186,8 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
                    [&](ir::Program& program) { transpose_matrices(program, schedule::lanes_of(target, DType::f32)); });
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   make_nests(p, schedule, schedule::most_gates(target, schedule.tiling));
+  p.run("cut_ranges", [&](const ir::Stmt& s) { return cut_ranges(s, schedule::lanes_of(target, DType::f32)); });
+  p.run("distribute_rows", distribute_rows);
 
   // What is a function of weights, or of a word, is read and not computed
   if (tabulates(schedule, target))

@@ -13,8 +13,8 @@
 //
 // Nests that read each other's temporaries go together. What a tabulation needs: no condition on the node, nothing of
 // other nodes, and integer fields that index weights as they are, so that their range is known and every row can be
-// computed. Only where a contraction is saved. Runs when nests are fused and temporaries indexed densely, before
-// workers, memory and tiles are decided.
+// computed. Only where a contraction is saved, or a function of a whole weight. Runs when nests are fused and
+// temporaries indexed densely, before workers, memory and tiles are decided.
 #pragma once
 
 #include <algorithm>
@@ -261,21 +261,29 @@ class Tabulator {
     }
   }
 
-  /// Numbers the groups that save a contraction and whose fields all have a range; those of the same rows and fields
-  /// are one tabulation.
+  static bool has_functions(const ir::Stmt& body) {
+    bool found = false;
+    ir::visit_with(body,
+                   [&](const ir::Unary& n) { found |= ir::is_transcendental(n.op) || n.op == ir::UnaryOp::sqrt; });
+    return found;
+  }
+
+  /// Numbers the groups that save a contraction or functions of a matrix and whose fields all have a range; those of
+  /// the same rows and fields are one tabulation.
   void number() {
     for (std::size_t g = 0; g < nests_.size(); ++g) {
       if (!nests_[g].fits || nests_[g].group != g) continue;
       Found sum{{}, nests_[g].rows, true};
-      bool contracts = false;
+      bool saves = false;
       for (const Found& nest : nests_) {
         if (!nest.fits || nest.group != g) continue;
         take(sum, nest);
-        contracts |= schedule::has_contraction(nest.nest.inner);
+        saves |= schedule::has_contraction(nest.nest.inner);
+        saves |= sum.rows == Rows::once && nest.nest.loops.size() > 1 && has_functions(nest.nest.inner);
       }
       bool bounded = sum.rows == Rows::once || !sum.keys.empty();
       for (const ir::Tabulation::Key& key : sum.keys) bounded &= !key.bounds.empty();
-      if (!contracts || !bounded || (tables_ == TablesOf::weights && sum.rows != Rows::once)) continue;
+      if (!saves || !bounded || (tables_ == TablesOf::weights && sum.rows != Rows::once)) continue;
       const int tabulation = tabulation_of(sum);
       if (tabulation < 0) continue;
       for (Found& nest : nests_)

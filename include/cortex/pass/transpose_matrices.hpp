@@ -1,4 +1,5 @@
-// Lays matrices that nodes have the other way round where loops would walk across their rows.
+// Lays matrices that nodes have, and those computed of weights alone, the other way round where loops would walk across
+// their rows.
 //
 //   for i: {a = 0; for r: a += M[left(n),i,r] * v[right(n),r]; t[n,i] = a}
 //   for i: for j: {a = 0; for r: a += W[i,r] * M[left(n),r,j]; M[n,i,j] = a}
@@ -53,7 +54,8 @@ class MatrixTransposer {
   }
 
  private:
-  /// A tensor with a matrix at each node. Those of one set are transposed together; its number is that of its first.
+  /// A tensor with a matrix at each node, or one for all of them. Those of one set are transposed together; its number
+  /// is that of its first.
   struct Matrix {
     ir::Buffer buffer;
     int set;
@@ -75,7 +77,8 @@ class MatrixTransposer {
   static bool has_matrices(const ir::Buffer& buffer) {
     const Vector<Dim>& dims = buffer->dims;
     const std::size_t n = dims.size();
-    return ir::changes_in_calls(*buffer) && n >= 3 && dims[0].kind() != DimKind::dense &&
+    const bool has_rows = n >= 3 && dims[0].kind() != DimKind::dense;
+    return ir::changes_in_calls(*buffer) && (has_rows || (n == 2 && buffer->role == ir::Role::temp)) &&
            dims[n - 2].kind() == DimKind::dense && dims[n - 1].kind() == DimKind::dense;
   }
   static bool ends_with(const Vector<ir::Expr>& indices, const ir::Expr& row, const ir::Expr& column) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "cortex/base/error.hpp"
 #include "cortex/base/vector.hpp"
@@ -58,16 +59,14 @@ inline constexpr int most_key_depth = 64;
 template <class Node>
 std::int64_t evaluate(std::span<const KeyStep> key, const Node& node) {
   using enum KeyStep::Op;
-  std::array<std::int64_t, most_key_depth> stack;
-  std::size_t top = 0;
-  const auto push = [&](std::int64_t value) {
-    if (top == stack.size()) throw Error(Code::internal, "the key of a branch is nested too deeply");
-    stack[top++] = value;
+  std::array<std::int64_t, most_key_depth> below;  // the top, which is below nothing, is at hand
+  std::size_t depth = 0;
+  std::int64_t top = 0;
+  const auto push = [&](std::int64_t value) __attribute__((always_inline)) {
+    if (depth == below.size()) throw Error(Code::internal, "the key of a branch is nested too deeply");
+    below[depth++] = std::exchange(top, value);
   };
-  const auto two = [&](auto f) {
-    --top;
-    stack[top - 1] = f(stack[top - 1], stack[top]);
-  };
+  const auto two = [&](auto f) { top = f(below[--depth], top); };
   // Fields are asked before they are held against 32 bits: of others nothing matters but that nothing overflows.
   const auto wrapped = [](auto f) {
     return [f](std::int64_t a, std::int64_t b) { return std::int64_t(f(std::uint64_t(a), std::uint64_t(b))); };
@@ -81,9 +80,9 @@ std::int64_t evaluate(std::span<const KeyStep> key, const Node& node) {
       case num_parents: push(node.num_parents()); break;
       case is_leaf: push(node.is_leaf()); break;
       case is_root: push(node.is_root()); break;
-      case negate: stack[top - 1] = negated(stack[top - 1]); break;
-      case absolute: stack[top - 1] = stack[top - 1] < 0 ? negated(stack[top - 1]) : stack[top - 1]; break;
-      case logical_not: stack[top - 1] = !stack[top - 1]; break;
+      case negate: top = negated(top); break;
+      case absolute: top = top < 0 ? negated(top) : top; break;
+      case logical_not: top = !top; break;
       case add: two(wrapped([](auto a, auto b) { return a + b; })); break;
       case subtract: two(wrapped([](auto a, auto b) { return a - b; })); break;
       case multiply: two(wrapped([](auto a, auto b) { return a * b; })); break;
@@ -100,12 +99,12 @@ std::int64_t evaluate(std::span<const KeyStep> key, const Node& node) {
       case logical_and: two([](auto a, auto b) -> std::int64_t { return a && b; }); break;
       case logical_or: two([](auto a, auto b) -> std::int64_t { return a || b; }); break;
       case select:
-        top -= 2;
-        stack[top - 1] = stack[top - 1] ? stack[top] : stack[top + 1];
+        depth -= 2;
+        top = below[depth] ? below[depth + 1] : top;
         break;
     }
   }
-  return stack[0];
+  return top;
 }
 
 }  // namespace cortex::structure
