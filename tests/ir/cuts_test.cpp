@@ -73,6 +73,9 @@ TEST_CASE("an expression is cut where its conditions change", "[ir]") {
   CHECK(cuts_of(halves, Var::make("j"), 16) == Vector<std::int64_t>{0, 16});
   const Expr one = Select::make(binary(BinaryOp::eq, i, imm(8)), imm(1), imm(0));
   CHECK(cuts_of(one, i, 16) == Vector<std::int64_t>{0, 16});  // not for one element
+  const Expr wraps = Select::make(binary(BinaryOp::lt, i + INT32_MAX, imm(4)), imm(1), imm(0));
+  CHECK(cuts_of(wraps, i, 16) == Vector<std::int64_t>{0, 16});
+  CHECK(print(between(wraps, i, i, 8, 16)).find("select") == 0);
   const Expr inside = Select::make(
       binary(BinaryOp::logical_and, binary(BinaryOp::gt, imm(12), i + 1), binary(BinaryOp::le, imm(3), i)), i, imm(0));
   CHECK(cuts_of(inside, i, 16) == Vector<std::int64_t>{0, 3, 11, 16});

@@ -18,84 +18,92 @@ namespace cortex::ir {
 
 namespace detail {
 
-/// `var + shift`, if `e` is that.
+/// The shift, if `e` is `var + shift` and does not leave 32 bits.
 inline std::optional<std::int64_t> shift_of(const Expr& e, const Expr& var) {
   if (e.same_as(var)) return 0;
   const auto* sum = e.as<Binary>();
   if (!sum || !(sum->op == BinaryOp::add || sum->op == BinaryOp::sub) || !sum->a.same_as(var)) return {};
+  constexpr std::int64_t most = std::int64_t(1) << 30;  // dimensions have fewer elements
   const auto by = as_int(sum->b);
-  return by && sum->op == BinaryOp::sub ? -*by : by;
+  if (!by || *by > most || *by < -most) return {};
+  return sum->op == BinaryOp::sub ? -*by : *by;
 }
 
 /// A comparison of an index with a constant: `before` for all values below `at`, the opposite from there on.
 struct Threshold {
-  std::int64_t at;
-  bool before;
+  bool found = false;  // it is such a comparison
+  std::int64_t at = 0;
+  bool before = false;
 };
-inline std::optional<Threshold> threshold_of(const Binary& n, const Expr& var) {
+inline Threshold threshold_of(const Binary& n, const Expr& var) {
   using enum BinaryOp;
   const auto turned = [](BinaryOp op) { return op == lt ? gt : op == le ? ge : op == gt ? lt : op == ge ? le : op; };
   const bool swapped = as_int(n.a).has_value();
   const auto shift = shift_of(swapped ? n.b : n.a, var), bound = as_int(swapped ? n.a : n.b);
   if (!shift || !bound) return {};
   switch (swapped ? turned(n.op) : n.op) {
-    case lt: return Threshold{*bound - *shift, true};
-    case le: return Threshold{*bound - *shift + 1, true};
-    case ge: return Threshold{*bound - *shift, false};
-    case gt: return Threshold{*bound - *shift + 1, false};
+    case lt: return {true, *bound - *shift, true};
+    case le: return {true, *bound - *shift + 1, true};
+    case ge: return {true, *bound - *shift, false};
+    case gt: return {true, *bound - *shift + 1, false};
     default: return {};
   }
 }
 
-/// An expression or a statement where an index is in [begin, end).
+/// Expressions where an index is in [begin, end).
 class Between {
  public:
   Between(const Expr& var, std::int64_t begin, std::int64_t end) : var_(var), begin_(begin), end_(end) {}
 
-  template <class Handle>
-  Handle operator()(const Handle& body) const {
-    return mutate_with(
-        body,
-        [&](auto& self, const Select& n) -> Expr {
-          if (const auto known = truth(n.condition)) return self(*known ? n.then_value : n.else_value);
-          return self.children(n);
-        },
-        [&](auto& self, const Binary& n) -> Expr {
-          const Expr a = self(n.a), b = self(n.b);
-          const Expr &side = as_int(a) ? b : a, &other = as_int(a) ? a : b;
-          const auto shift = shift_of(side, var_), bound = as_int(other);
-          const bool minimum = n.op == BinaryOp::min;
-          if (shift && bound && (minimum || n.op == BinaryOp::max)) {
-            if (end_ - 1 + *shift <= *bound) return minimum ? side : other;
-            if (begin_ + *shift >= *bound) return minimum ? other : side;
-          }
-          return a.same_as(n.a) && b.same_as(n.b) ? handle_of(n) : Binary::make(n.op, a, b);
-        });
+  Expr select(Mutator& self, const Select& n) const {
+    const int known = truth(n.condition);
+    return known < 0 ? self.children(n) : self(known ? n.then_value : n.else_value);
+  }
+
+  Expr binary(Mutator& self, const Binary& n) const {
+    const Expr a = self(n.a), b = self(n.b);
+    const Expr &side = as_int(a) ? b : a, &other = as_int(a) ? a : b;
+    const auto shift = shift_of(side, var_), bound = as_int(other);
+    const bool minimum = n.op == BinaryOp::min;
+    if (shift && bound && (minimum || n.op == BinaryOp::max)) {
+      if (end_ - 1 + *shift <= *bound) return minimum ? side : other;
+      if (begin_ + *shift >= *bound) return minimum ? other : side;
+    }
+    return a.same_as(n.a) && b.same_as(n.b) ? handle_of(n) : Binary::make(n.op, a, b);
   }
 
  private:
-  std::optional<bool> truth(const Expr& condition) const {
+  /// 1 or 0 if a condition has that value on the whole piece, else -1.
+  int truth(const Expr& condition) const {
     if (const auto* n = condition.as<Unary>(); n && n->op == UnaryOp::logical_not) {
-      const auto a = truth(n->a);
-      return a ? std::optional<bool>(!*a) : a;
+      const int a = truth(n->a);
+      return a < 0 ? a : !a;
     }
     const auto* n = condition.as<Binary>();
-    if (!n) return {};
+    if (!n) return -1;
     if (n->op == BinaryOp::logical_and || n->op == BinaryOp::logical_or) {
-      const bool decides = n->op == BinaryOp::logical_or;
-      const auto a = truth(n->a), b = truth(n->b);
+      const int decides = n->op == BinaryOp::logical_or, a = truth(n->a), b = truth(n->b);
       if (a == decides || b == decides) return decides;
-      return a && b ? std::optional<bool>(!decides) : std::nullopt;
+      return a < 0 || b < 0 ? -1 : !decides;
     }
-    const auto threshold = threshold_of(*n, var_);
-    if (threshold && end_ <= threshold->at) return threshold->before;
-    if (threshold && begin_ >= threshold->at) return !threshold->before;
-    return {};
+    const Threshold threshold = threshold_of(*n, var_);
+    if (threshold.found && end_ <= threshold.at) return threshold.before;
+    if (threshold.found && begin_ >= threshold.at) return !threshold.before;
+    return -1;
   }
 
   const Expr& var_;
   const std::int64_t begin_, end_;
 };
+
+/// Adds the thresholds of `var` in a condition that lie between the first and the last of `cuts`.
+inline void add_cuts(const Expr& condition, const Expr& var, Vector<std::int64_t>& cuts) {
+  visit_with(condition, [&](const Binary& n) {
+    const Threshold threshold = threshold_of(n, var);
+    if (threshold.found && threshold.at > cuts[0] && threshold.at < cuts[1] && !contains(cuts, threshold.at))
+      cuts.push_back(threshold.at);
+  });
+}
 
 }  // namespace detail
 
@@ -104,13 +112,7 @@ class Between {
 template <class Handle>
 Vector<std::int64_t> cuts_of(const Handle& body, const Expr& var, std::int64_t extent) {
   Vector<std::int64_t> cuts{0, extent};
-  visit_with(body, [&](const Select& select) {
-    visit_with(select.condition, [&](const Binary& n) {
-      const auto threshold = detail::threshold_of(n, var);
-      if (threshold && threshold->at > 0 && threshold->at < extent && !contains(cuts, threshold->at))
-        cuts.push_back(threshold->at);
-    });
-  });
+  visit_with(body, [&](const Select& select) { detail::add_cuts(select.condition, var, cuts); });
   std::sort(cuts.begin(), cuts.end());
   return cuts;
 }
@@ -124,7 +126,11 @@ inline Dim piece_of(const Dim& dim, std::int64_t begin, std::int64_t end) {
 /// known there.
 template <class Handle>
 Handle between(const Handle& body, const Expr& var, const Expr& from, std::int64_t begin, std::int64_t end) {
-  return substitute(detail::Between(var, begin, end)(body), {{var.get(), from + begin}});
+  const detail::Between rules(var, begin, end);
+  const Handle piece = mutate_with(
+      body, [&](auto& self, const Select& n) { return rules.select(self, n); },
+      [&](auto& self, const Binary& n) { return rules.binary(self, n); });
+  return substitute(piece, {{var.get(), from + begin}});
 }
 
 }  // namespace cortex::ir

@@ -7,7 +7,7 @@
 
 #include "cortex/ir/expr.hpp"
 
-namespace cortex::ra::detail {
+namespace cortex::ra {
 
 /// The values that an integer expression can take. An end at the limit of i32 stands for one that is not known. `fits`:
 /// no known end, of this or of what it is made of, leaves i32; where one does, generated code computes something else.
@@ -68,4 +68,4 @@ inline Interval combined(ir::BinaryOp op, const Interval& a, const Interval& b) 
   return result;
 }
 
-}  // namespace cortex::ra::detail
+}  // namespace cortex::ra

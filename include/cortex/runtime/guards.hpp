@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -175,25 +174,26 @@ class NodesOfCall {
                       end = std::size_t((where & ra::leaf_nodes) ? in_.num_nodes : in_.num_internal),
                       stride = std::size_t(field.stride);
     if (begin >= end) return {0, 0};
-    Interval values =
-        bounds_of({static_cast<const std::int32_t*>(field.data) + begin * stride, (end - begin) * stride});
+    Interval values = bounds_of(static_cast<const std::int32_t*>(field.data) + begin * stride, (end - begin) * stride);
     if (!own) values.lo = std::min<std::int64_t>(values.lo, 0), values.hi = std::max<std::int64_t>(values.hi, 0);
     return values;
   }
 
   /// Many at a time, as compilers make vectors of.
-  static Interval bounds_of(std::span<const std::int32_t> values) {
+  static Interval bounds_of(const std::int32_t* values, std::size_t count) {
     constexpr std::size_t lanes = 16;
-    std::array<std::int32_t, lanes> least, most;
-    least.fill(values[0]), most.fill(values[0]);
+    std::int32_t least[lanes], most[lanes];
+    for (std::size_t i = 0; i < lanes; ++i) least[i] = most[i] = values[0];
+    const auto add = [&](std::size_t i, std::int32_t value) {
+      least[i] = std::min(least[i], value);
+      most[i] = std::max(most[i], value);
+    };
     std::size_t n = 0;
-    for (; n + lanes <= values.size(); n += lanes)
-      for (std::size_t i = 0; i < lanes; ++i) {
-        least[i] = std::min(least[i], values[n + i]);
-        most[i] = std::max(most[i], values[n + i]);
-      }
-    for (; n < values.size(); ++n) least[0] = std::min(least[0], values[n]), most[0] = std::max(most[0], values[n]);
-    return {*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end())};
+    for (; n + lanes <= count; n += lanes)
+      for (std::size_t i = 0; i < lanes; ++i) add(i, values[n + i]);
+    for (; n < count; ++n) add(0, values[n]);
+    for (std::size_t i = 1; i < lanes; ++i) add(0, least[i]), add(0, most[i]);
+    return {least[0], most[0]};
   }
 
   struct Seen {

@@ -16,7 +16,7 @@
 
 namespace cortex::runtime {
 
-using ra::detail::Interval;
+using ra::Interval;
 
 /// Bounds of integers and conditions of the structure at the nodes that `Known` knows of, which has
 ///   `field(accessor, own)`     of a field of those nodes, or, where it is not their own, of any node or of none
@@ -49,7 +49,7 @@ class IndexBounds {
   /// Holds where `decided_` is still true.
   Interval of(const ir::Expr& e) {
     switch (e->kind) {
-      case ir::ExprKind::int_imm: return known(ra::detail::interval(true, value_of(e), true, value_of(e)));
+      case ir::ExprKind::int_imm: return known(ra::interval(true, value_of(e), true, value_of(e)));
       case ir::ExprKind::var: return of_variable(e);
       case ir::ExprKind::cast: return of(e.as<ir::Cast>()->a);
       case ir::ExprKind::unary: return unary(*e.as<ir::Unary>());
@@ -78,7 +78,7 @@ class IndexBounds {
   Interval unary(const ir::Unary& n) {
     const Interval a = of(n.a);
     if (n.op == ir::UnaryOp::logical_not) return {1 - a.hi, 1 - a.lo};
-    const Interval negated = known(ra::detail::combined(ir::BinaryOp::sub, {0, 0}, a));
+    const Interval negated = known(ra::combined(ir::BinaryOp::sub, {0, 0}, a));
     if (n.op == ir::UnaryOp::neg) return negated;
     if (n.op != ir::UnaryOp::abs) return undecided();
     if (a.lo >= 0) return a;
@@ -101,7 +101,7 @@ class IndexBounds {
       case mod:
         if (a.lo < 0 || b.lo < 1) return undecided();
         [[fallthrough]];
-      default: return known(ra::detail::combined(n.op, a, b));
+      default: return known(ra::combined(n.op, a, b));
     }
   }
 
