@@ -110,6 +110,26 @@ TEST_CASE("what cases and readouts alone read is checked while it is read", "[ru
   }
 }
 
+TEST_CASE("a field that is an index in one case and a number in another is checked in the one", "[runtime]") {
+  Dim V{"vocabulary"}, H{"hidden", 4};
+  Model<Bush> m("bush", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto row = m.compute("row", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto number = m.compute("number", H, [&](auto n, auto i) {
+    return cast<float>(word(n)) + sum(kids(n), [&](auto k) { return h(k, i); });
+  });
+  auto body = m.if_then_else(
+      "body", [](auto n) { return kind(n) == 1; }, row, number);
+  CompileOptions options;
+  options.target = Target::interpreter();
+  auto model = compile(m.recursion_op(h, body), {}, options);
+  model.bind("Emb", std::vector<float>(5 * 4, 1.f));
+  const Bush a{4, {}, 1}, top{-70, {&a}, 0}, outside{5, {}, 1};
+  CHECK(model(top)[0][0] == -69);
+  CHECK(model.try_call(outside).error().code == Code::out_of_range);
+}
+
 TEST_CASE("what all sides of a branch read is read and checked at every node", "[runtime]") {
   Dim V{"vocabulary"}, H{"hidden", 4};
   const auto with = [&](const auto& branch) {
