@@ -96,7 +96,7 @@ class Between {
   const std::int64_t begin_, end_;
 };
 
-/// Adds the thresholds of `var` in a condition that lie between the first and the last of `cuts`.
+/// Adds the thresholds of `var` in a condition that lie between the first two of `cuts`.
 inline void add_cuts(const Expr& condition, const Expr& var, Vector<std::int64_t>& cuts) {
   visit_with(condition, [&](const Binary& n) {
     const Threshold threshold = threshold_of(n, var);

@@ -16,6 +16,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/cuts.hpp"
+#include "cortex/schedule/nest.hpp"
 
 namespace cortex::pass {
 
@@ -47,28 +48,12 @@ class RangeCutter {
   Vector<std::int64_t> cuts_of(const ir::For& loop) const {
     const auto extent = ir::as_int(loop.extent);
     const bool plain = loop.loop == ir::ForKind::serial && loop.dim.kind() == DimKind::dense && extent;
-    if (!plain || has_contraction(loop.body)) return {};
-    const bool whole_vectors = has_functions(loop.body);
+    if (!plain || schedule::has_contraction(loop.body)) return {};
+    const bool whole_vectors = schedule::has_functions(loop.body);
     Vector<std::int64_t> cuts;
     for (const std::int64_t cut : ir::cuts_of(loop.body, loop.var, *extent))
       if (!whole_vectors || cut % lanes_ == 0 || cut == *extent) cuts.push_back(cut);
     return cuts;
-  }
-
-  /// Whether something is accumulated over a dense dimension.
-  static bool has_contraction(const ir::Stmt& body) {
-    bool found = false;
-    ir::visit_with(body, [&](const ir::Alloc& accumulator) {
-      ir::visit_with(accumulator.body, [&](const ir::For& loop) { found |= loop.dim.kind() == DimKind::dense; });
-    });
-    return found;
-  }
-
-  static bool has_functions(const ir::Stmt& body) {
-    bool found = false;
-    ir::visit_with(body,
-                   [&](const ir::Unary& n) { found |= ir::is_transcendental(n.op) || n.op == ir::UnaryOp::sqrt; });
-    return found;
   }
 
   const int lanes_;  // of vectors of f32

@@ -261,13 +261,6 @@ class Tabulator {
     }
   }
 
-  static bool has_functions(const ir::Stmt& body) {
-    bool found = false;
-    ir::visit_with(body,
-                   [&](const ir::Unary& n) { found |= ir::is_transcendental(n.op) || n.op == ir::UnaryOp::sqrt; });
-    return found;
-  }
-
   /// Numbers the groups that save a contraction or functions of a matrix and whose fields all have a range; those of
   /// the same rows and fields are one tabulation.
   void number() {
@@ -279,7 +272,7 @@ class Tabulator {
         if (!nest.fits || nest.group != g) continue;
         take(sum, nest);
         saves |= schedule::has_contraction(nest.nest.inner);
-        saves |= sum.rows == Rows::once && nest.nest.loops.size() > 1 && has_functions(nest.nest.inner);
+        saves |= sum.rows == Rows::once && nest.nest.loops.size() > 1 && schedule::has_functions(nest.nest.inner);
       }
       bool bounded = sum.rows == Rows::once || !sum.keys.empty();
       for (const ir::Tabulation::Key& key : sum.keys) bounded &= !key.bounds.empty();
