@@ -71,7 +71,8 @@ TEST_CASE("a sum over what is put together is as many sums", "[lower]") {
       const std::string scheduled = ir::print(model.executable().scheduled.body);
       INFO(scheduled);
       if (written == Written::apart) first = values, loops = scheduled;
-      CHECK(values == first);
+      if (cortex::test::built_with_llvm()) CHECK(values == first);
+      for (std::size_t i = 0; i < first.size(); ++i) CHECK(values[i] == Approx(first[i]).margin(1e-6));
       CHECK(count(scheduled, "select") == 0);
       CHECK(count(scheduled, "for ") == count(loops, "for "));
       if (!(schedule == Schedule())) CHECK(count(scheduled, "made[") == 0);
