@@ -178,6 +178,35 @@ TEST_CASE("what no node changes is computed once, whatever the number of version
   CHECK(count(lowered(program.graph(), Schedule::standard()), "fma(W[") == 1);
 }
 
+TEST_CASE("functions of weights alone are computed once, wherever they stand", "[lower]") {
+  Parts p(cortex::tree.with_max_children(20));
+  Dim V{"vocabulary"}, P("position", 20);
+  auto Emb = p.m.input<float>("Emb", V, p.H), W = p.m.input<float>("W", p.H, p.H);
+  auto U = p.m.input<float>("U", P, p.H);
+  auto b = p.m.input<float>("b", p.H);
+  auto scale = p.m.input<float>("scale", Dim("one", 1));
+  auto decay = p.m.compute("decay", p.H, [&](auto, auto i) { return exp(b(i)); });
+  auto body = p.m.compute("body", p.H, [&](auto n, auto i) {
+    auto below = sum(kids(n), [&](auto k) { return p.h(k, i) * sigmoid(b(i)) / (1 + scale(0)); });
+    auto product = sum(p.H, [&](auto j) { return sum(kids(n), [&](auto k) { return p.h(k, j); }) * log(W(i, j)); });
+    auto placed = sum(kids(n), [&](auto k, auto position) { return p.h(k, i) * cos(U(position, i)); });
+    return exp(-decay(n, i)) * below + product + placed + sin(Emb(kind(n), i) * sqrt(b(i)));
+  });
+  const std::string text = lowered(p.m.recursion_op(p.h, body).graph(), Schedule::standard());
+  INFO(text);
+  const std::string once = text.substr(0, text.find("for n_idx"));
+  for (const char* function : {"exp(b[", "exp(-", "sigmoid(", "log(", "sqrt("}) {
+    INFO(function);
+    CHECK(count(text, function) == 1);
+    CHECK(count(once, function) == 1);
+  }
+  // What is read by a word or a position is not the same for all.
+  CHECK(count(once, "sin(") == 0);
+  CHECK(count(text, "sin(") == 2);
+  CHECK(count(once, "cos(") == 0);
+  CHECK(count(text, "cos(") == 1);
+}
+
 TEST_CASE("a readout runs over the roots", "[lower]") {
   Parts p;
   auto h = p.m.recursion(p.h, p.children("s"));

@@ -16,6 +16,8 @@ namespace cortex::ir {
 
 using RewriteExpr = FunctionRef<Expr(const Expr&)>;
 using RewriteStmt = FunctionRef<Stmt(const Stmt&)>;
+using VisitExpr = FunctionRef<void(const Expr&)>;
+using VisitStmt = FunctionRef<void(const Stmt&)>;
 
 namespace detail {
 
@@ -51,6 +53,10 @@ inline bool rewrite_all(const Vector<Expr>& from, Vector<Expr>& to, RewriteExpr 
     changed |= !to.back().same_as(e);
   }
   return changed;
+}
+
+inline void visit_all(const Vector<Expr>& children, VisitExpr f) {
+  for (const Expr& child : children) f(child);
 }
 
 }  // namespace detail
@@ -199,6 +205,85 @@ inline Stmt rebuild(const StmtNode& s, RewriteExpr fe, RewriteStmt fs) {
   throw Error(Code::internal, "a statement of an unknown kind");
 }
 
+/// Calls `f` with each child of `e`, in the order in which `rebuild` rewrites them: most walks change nothing, and
+/// count no handles.
+inline void each_child(const ExprNode& e, VisitExpr f) {
+  switch (e.kind) {
+    case ExprKind::int_imm:
+    case ExprKind::float_imm:
+    case ExprKind::var: return;
+    case ExprKind::unary: return f(static_cast<const Unary&>(e).a);
+    case ExprKind::binary: {
+      const auto& n = static_cast<const Binary&>(e);
+      return f(n.a), f(n.b);
+    }
+    case ExprKind::fma: {
+      const auto& n = static_cast<const Fma&>(e);
+      return f(n.a), f(n.b), f(n.c);
+    }
+    case ExprKind::select: {
+      const auto& n = static_cast<const Select&>(e);
+      return f(n.condition), f(n.then_value), f(n.else_value);
+    }
+    case ExprKind::cast: return f(static_cast<const Cast&>(e).a);
+    case ExprKind::load: return detail::visit_all(static_cast<const Load&>(e).indices, f);
+    case ExprKind::uf_call: return detail::visit_all(static_cast<const UfCall&>(e).args, f);
+    case ExprKind::reduce: {
+      const auto& n = static_cast<const Reduce&>(e);
+      return f(n.axis.extent), f(n.body);
+    }
+    case ExprKind::let: {
+      const auto& n = static_cast<const Let&>(e);
+      return f(n.value), f(n.body);
+    }
+    case ExprKind::ramp: return f(static_cast<const Ramp&>(e).base);
+    case ExprKind::broadcast: return f(static_cast<const Broadcast&>(e).value);
+  }
+  throw Error(Code::internal, "an expression of an unknown kind");
+}
+
+/// The same for a statement.
+inline void each_child(const StmtNode& s, VisitExpr fe, VisitStmt fs) {
+  switch (s.kind) {
+    case StmtKind::for_: {
+      const auto& n = static_cast<const For&>(s);
+      return fe(n.extent), fs(n.body);
+    }
+    case StmtKind::let: {
+      const auto& n = static_cast<const LetStmt&>(s);
+      return fe(n.value), fs(n.body);
+    }
+    case StmtKind::store: {
+      const auto& n = static_cast<const Store&>(s);
+      return detail::visit_all(n.indices, fe), fe(n.value);
+    }
+    case StmtKind::if_: {
+      const auto& n = static_cast<const If&>(s);
+      fe(n.condition), fs(n.then_body);
+      if (n.else_body) fs(n.else_body);
+      return;
+    }
+    case StmtKind::block: {
+      for (const Stmt& stmt : static_cast<const Block&>(s).stmts) fs(stmt);
+      return;
+    }
+    case StmtKind::alloc: return fs(static_cast<const Alloc&>(s).body);
+    case StmtKind::mma: {
+      const auto& n = static_cast<const Mma&>(s);
+      return fe(n.weights), detail::visit_all(n.x, fe);
+    }
+    case StmtKind::tile_rows: return fe(static_cast<const TileRows&>(s).rows);
+    case StmtKind::tile_product: {
+      const auto& n = static_cast<const TileProduct&>(s);
+      return fe(n.x), fe(n.rows), detail::visit_all(n.weights, fe);
+    }
+    case StmtKind::join:
+    case StmtKind::barrier: return;
+    case StmtKind::prefetch: return fe(static_cast<const Prefetch&>(s).place);
+  }
+  throw Error(Code::internal, "a statement of an unknown kind");
+}
+
 /// Rewrites by rules for kinds of nodes; a kind without a rule is rebuilt from its rewritten children. In a rule,
 /// `self(x)` rewrites a part and `self.children(node)` rebuilds the node from its rewritten children. Unchanged parts
 /// keep their handles. One class for all passes, with its rules behind pointers: a class per set of rules makes every
@@ -272,12 +357,11 @@ class Visitor {
   }
 
   void children(const ExprNode& e) const {
-    rebuild(e, [this](const Expr& child) { return (*this)(child), child; });
+    each_child(e, [this](const Expr& child) { (*this)(child); });
   }
   void children(const StmtNode& s) const {
-    rebuild(
-        s, [this](const Expr& child) { return (*this)(child), child; },
-        [this](const Stmt& child) { return (*this)(child), child; });
+    each_child(
+        s, [this](const Expr& child) { (*this)(child); }, [this](const Stmt& child) { (*this)(child); });
   }
 
   /// Adds the rule `lambda`, which has to outlive this.
@@ -339,6 +423,16 @@ template <class Handle>
 bool uses(const Handle& root, const Expr& var) {
   bool found = false;
   visit_with(root, [&](const Var& v) { found |= &v == var.get(); });
+  return found;
+}
+
+/// Whether `root` computes functions, such as exp or a square root, or quotients: what is dearer than to read it.
+template <class Handle>
+bool has_functions(const Handle& root) {
+  bool found = false;
+  visit_with(
+      root, [&](const Unary& n) { found |= is_transcendental(n.op) || n.op == UnaryOp::sqrt; },
+      [&](const Binary& n) { found |= n.op == BinaryOp::div && is_float(n.type.dtype); });
   return found;
 }
 

@@ -2,6 +2,7 @@
 // input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3).
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "cortex/base/pointer_map.hpp"
@@ -39,8 +40,8 @@ inline bool same_definition(const Definition& a, const Definition& b) {
   return ir::equal(a.body, ir::substitute(b.body, to_a));
 }
 
-/// Takes the node out of definitions that do not depend on it. A state keeps its row per node and copies the common
-/// value.
+/// Takes the node out of definitions that do not depend on it, and out of all others the functions of weights alone. A
+/// state keeps its row per node and copies the common value.
 class NodeFreer {
  public:
   explicit NodeFreer(Vector<Definition>& once) : once_(once) {}
@@ -57,6 +58,7 @@ class NodeFreer {
       if (!d.node && !d.child) {
         freed_.emplace(d.buffer.id(), once(d));
       } else if (!free || (trivial && !alone)) {
+        d.body = with_functions_once(d, d.indices, d.body);
         kept.push_back(std::move(d));
       } else if (alone) {
         freed_.emplace(d.buffer.id(), once(without_node(d)));
@@ -101,23 +103,74 @@ class NodeFreer {
     if (info.role == ir::Role::state) info.name += "_common";
     info.role = ir::Role::temp;
     info.dims.erase(info.dims.begin());
-    Definition common = d;
-    common.node = {};
-    common.guard = {};
-    common.buffer = ir::Buffer(std::move(info));
+    return common(d, std::move(info), d.indices, d.body);
+  }
+
+  /// A definition of `body`, which is the same for all nodes, over `indices`.
+  static Definition common(const Definition& of, ir::BufferInfo info, Vector<IndexVar> indices, const ir::Expr& body) {
+    Definition result;
+    result.op = of.op;
+    result.buffer = ir::Buffer(std::move(info));
     // Fresh variables: the definition that it came from may live on with the old ones.
     ir::Substitution fresh;
-    for (IndexVar& index : common.indices) {
+    for (IndexVar& index : indices) {
       const ir::Expr var = ir::Var::make(index.var.as<ir::Var>()->name);
       fresh.emplace(index.var.get(), var);
       index.var = var;
     }
-    common.body = ir::substitute(common.body, fresh);
-    return common;
+    result.indices = std::move(indices);
+    result.body = ir::substitute(body, fresh);
+    return result;
+  }
+
+  /// `e`, a part of the body of `d`, with reads of tensors that are computed once in place of functions and quotients
+  /// of what is the same for all nodes. `scope`: the variables around it.
+  ir::Expr with_functions_once(const Definition& d, const Vector<IndexVar>& scope, const ir::Expr& e) {
+    if (const auto* reduce = e.as<ir::Reduce>()) {
+      Vector<IndexVar> inside = scope;
+      if (reduce->axis.dim.kind() == DimKind::dense) inside.push_back({reduce->axis.var, reduce->axis.dim});
+      const ir::Expr body = with_functions_once(d, inside, reduce->body);
+      return body.same_as(reduce->body) ? e : ir::Reduce::make(reduce->op, reduce->axis, body);
+    }
+    if (!is_float(e.dtype()) || !ir::has_functions(e)) return e;
+    if (is_common(e, scope)) return read_once(d, scope, e);
+    return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return with_functions_once(d, scope, part); });
+  }
+
+  ir::Expr read_once(const Definition& d, const Vector<IndexVar>& scope, const ir::Expr& e) {
+    ir::BufferInfo info;
+    info.name = d.buffer->name + "_of_weights" + (count_ ? std::to_string(count_ + 1) : "");
+    info.dtype = e.dtype();
+    Vector<IndexVar> indices;
+    Vector<ir::Expr> read;
+    for (const IndexVar& index : scope) {
+      if (!ir::uses(e, index.var)) continue;
+      indices.push_back(index);
+      info.dims.push_back(index.dim);
+      read.push_back(index.var);
+    }
+    ++count_;
+    return ir::Load::make(once(common(d, std::move(info), std::move(indices), e)), std::move(read));
+  }
+
+  /// Whether `e` reads tensors, and of nothing but variables of the scope: neither of a node nor of a child.
+  static bool is_common(const ir::Expr& e, const Vector<IndexVar>& scope) {
+    bool common = true, reads = false;
+    ir::visit_with(
+        e, [&](const ir::UfCall&) { common = false; },
+        [&](const ir::Load& load) {
+          reads = true;
+          common &= load.buffer->role == ir::Role::weight || ir::kind_of_rows(*load.buffer) == DimKind::dense;
+        },
+        [&](const ir::Var& var) {
+          common &= any_of(scope, [&](const IndexVar& index) { return index.var.get() == &var; });
+        });
+    return common && reads;
   }
 
   Vector<Definition>& once_;
   PointerMap<ir::Buffer> freed_;
+  int count_ = 0;
 };
 
 /// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what

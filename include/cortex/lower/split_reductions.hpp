@@ -208,14 +208,12 @@ class ReductionSplitter {
 
   /// In the body of a reduction, whatever depends on what is summed over and on none of the outputs would be computed
   /// once per output. It is computed before where it is dearer than to read it, which over children only functions and
-  /// quotients are; but for what reads two children: there are values of nodes and of edges, and none of pairs. What is
-  /// dear and of weights alone is computed before in any case, whatever outputs it is for.
+  /// quotients are; but for what reads two children: there are values of nodes and of edges, and none of pairs.
   ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) {
     const bool leaf =
         e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
     if (leaf || !is_float(e.dtype()) || outputs.empty()) return e;
-    if (is_dear(e) && is_of_weights(e) && ir::uses(e, reduce.axis.var)) return define(e, "of_weights");
-    const bool worth_it = reduce.axis.dim.kind() == DimKind::dense || is_dear(e);
+    const bool worth_it = reduce.axis.dim.kind() == DimKind::dense || ir::has_functions(e);
     const auto of_pairs = [&] {
       int read = 0;
       for (const Child& child : children_) read += ir::uses(e, child.k);
@@ -223,27 +221,6 @@ class ReductionSplitter {
     };
     if (worth_it && !ir::uses_any(e, outputs) && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
     return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce, outputs); });
-  }
-
-  static bool is_of_weights(const ir::Expr& e) {
-    bool weights = true;
-    ir::visit_with(
-        e, [&](const ir::Load& load) { weights &= load.buffer->role == ir::Role::weight; },
-        [&](const ir::UfCall&) { weights = false; });
-    return weights;
-  }
-
-  /// Whether `e` is more than additions and multiplications.
-  static bool is_dear(const ir::Expr& e) {
-    bool dear = false;
-    ir::visit_with(
-        e,
-        [&](const ir::Unary& unary) {
-          using enum ir::UnaryOp;
-          dear |= unary.op != neg && unary.op != abs && unary.op != relu && unary.op != logical_not;
-        },
-        [&](const ir::Binary& binary) { dear |= is_float(binary.type.dtype) && binary.op == ir::BinaryOp::div; });
-    return dear;
   }
 
   /// `e` with rows of twice the length in place of those that are read around their end, so that neighbouring outputs

@@ -49,7 +49,7 @@ class RangeCutter {
     const auto extent = ir::as_int(loop.extent);
     const bool plain = loop.loop == ir::ForKind::serial && loop.dim.kind() == DimKind::dense && extent;
     if (!plain || schedule::has_contraction(loop.body)) return {};
-    const bool whole_vectors = schedule::has_functions(loop.body);
+    const bool whole_vectors = ir::has_functions(loop.body);
     Vector<std::int64_t> cuts;
     for (const std::int64_t cut : ir::cuts_of(loop.body, loop.var, *extent))
       if (!whole_vectors || cut % lanes_ == 0 || cut == *extent) cuts.push_back(cut);

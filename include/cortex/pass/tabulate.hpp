@@ -13,7 +13,7 @@
 //
 // Nests that read each other's temporaries go together. What a tabulation needs: no condition on the node, nothing of
 // other nodes, and integer fields that index weights as they are, so that their range is known and every row can be
-// computed. Only where a contraction is saved, or a function of a whole weight. Runs when nests are fused and
+// computed. Only where a contraction is saved, or a function of weights alone. Runs when nests are fused and
 // temporaries indexed densely, before workers, memory and tiles are decided.
 #pragma once
 
@@ -261,8 +261,8 @@ class Tabulator {
     }
   }
 
-  /// Numbers the groups that save a contraction or functions of a matrix and whose fields all have a range; those of
-  /// the same rows and fields are one tabulation.
+  /// Numbers the groups that save a contraction or functions of weights and whose fields all have a range; those of the
+  /// same rows and fields are one tabulation.
   void number() {
     for (std::size_t g = 0; g < nests_.size(); ++g) {
       if (!nests_[g].fits || nests_[g].group != g) continue;
@@ -272,7 +272,7 @@ class Tabulator {
         if (!nest.fits || nest.group != g) continue;
         take(sum, nest);
         saves |= schedule::has_contraction(nest.nest.inner);
-        saves |= sum.rows == Rows::once && nest.nest.loops.size() > 1 && schedule::has_functions(nest.nest.inner);
+        saves |= sum.rows == Rows::once && ir::has_functions(nest.nest.inner);
       }
       bool bounded = sum.rows == Rows::once || !sum.keys.empty();
       for (const ir::Tabulation::Key& key : sum.keys) bounded &= !key.bounds.empty();

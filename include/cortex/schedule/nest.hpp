@@ -106,13 +106,6 @@ inline bool has_contraction(const ir::Stmt& stmt) {
   return found;
 }
 
-/// Whether `stmt` computes functions, such as exp or a square root.
-inline bool has_functions(const ir::Stmt& stmt) {
-  bool found = false;
-  ir::visit_with(stmt, [&](const ir::Unary& n) { found |= ir::is_transcendental(n.op) || n.op == ir::UnaryOp::sqrt; });
-  return found;
-}
-
 /// The statements of a block, or the statement itself.
 inline Vector<ir::Stmt> stmts_of(const ir::Stmt& stmt) {
   if (const auto* block = stmt.as<ir::Block>()) return block->stmts;
