@@ -10,7 +10,7 @@ using namespace cortex::test;
 
 namespace {
 
-constexpr int models = 130, forests_per_model = 4;  // times four schedules each
+constexpr int models = 60, forests_per_model = 4;  // times four schedules each
 
 struct Scheduled {
   std::string name;
@@ -52,7 +52,7 @@ TEST_CASE("random models on random structures equal their equations under every 
 }
 
 TEST_CASE("random models shared by three workers equal their equations under every schedule", "[differential][slow]") {
-  run(5000, built_with_llvm() ? 12 : 10, 3);
+  run(5000, 8, 3);
 }
 
 TEST_CASE("some random models equal their equations", "[differential][smoke]") { run(9000, 6, 1); }

@@ -99,7 +99,7 @@ auto gru(int hidden, int input = 24) {
 
 }  // namespace
 
-TEST_CASE("with a matrix unit weights of bf16 give what they give with vectors", "[matrix_unit]") {
+TEST_CASE("with a matrix unit weights of bf16 give what they give with vectors", "[matrix_unit][slow]") {
   need_matrix_unit();
   const Forest forest(20);
   for (const int hidden : {1, 16, 64, 70, 81, 100}) {
@@ -135,7 +135,7 @@ TEST_CASE("in tiles a tree's bits do not depend on its batch, on workers, on gro
     }
 }
 
-TEST_CASE("tables hold the bits that calls would compute, under every version of the program", "[matrix_unit]") {
+TEST_CASE("tables hold the bits that calls would compute, under every version of the program", "[matrix_unit][slow]") {
   need_matrix_unit();
   const Forest forest(12);
   const auto check = [&](const auto& program) {

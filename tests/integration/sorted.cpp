@@ -79,7 +79,7 @@ struct Trees {
 
 }  // namespace
 
-TEST_CASE("batches that are sorted by matrix give the same bits", "[sort]") {
+TEST_CASE("batches that are sorted by matrix give the same bits", "[sort][slow]") {
   const Trees trees(6);
   const Schedule plain = Schedule::standard().share_no_subtrees().sort_by_no_matrix();
   const auto expected = compiled(plain)(trees.roots);

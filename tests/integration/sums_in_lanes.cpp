@@ -96,7 +96,7 @@ void check_normed(int extent, double within) {
 
 }  // namespace
 
-TEST_CASE("norms, extremes and bilinear forms are right for sizes that fill vectors and others", "[lanes]") {
+TEST_CASE("norms, extremes and bilinear forms are right for sizes that fill vectors and others", "[lanes][slow]") {
   for (const int extent : {1, 3, 16, 17, 32, 40, 100}) {
     check_normed<float>(extent, 2e-5);
     check_normed<double>(extent, 1e-12);

@@ -70,13 +70,13 @@ Tally run_programs(std::uint64_t first, int count) {
 }  // namespace
 
 TEST_CASE("random models of the whole grammar equal their equations under random schedules", "[differential][slow]") {
-  const Tally tally = run_models(first_seed(20000), wanted_cases(built_with_llvm() ? 1000 : 300));
+  const Tally tally = run_models(first_seed(20000), wanted_cases(built_with_llvm() ? 500 : 300));
   CHECK(tally.refused < 3 + tally.cases / 5);
   WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
 }
 
 TEST_CASE("random programs equal their equations with and without a schedule", "[differential][slow]") {
-  const Tally tally = run_programs(first_seed(1), wanted_cases(built_with_llvm() ? 400 : 200));
+  const Tally tally = run_programs(first_seed(1), wanted_cases(200));
   CHECK(tally.refused < 3 + tally.cases / 5);
   WARN(tally.cases << " cases, and " << tally.refused << " schedules refused");
 }

@@ -113,7 +113,7 @@ TEST_CASE("a nest whose split has left columns out is refused where workers shar
 }
 
 TEST_CASE("random loop schedules keep what random models compute", "[differential][slow]") {
-  const int cases = wanted_cases(8000);
+  const int cases = wanted_cases(4000);
   Tally tally;
   for (std::uint64_t seed = first_seed(1); tally.cases < cases; ++seed) run_model(seed, 10, tally);
   WARN(tally.text());
@@ -121,7 +121,7 @@ TEST_CASE("random loop schedules keep what random models compute", "[differentia
 }
 
 TEST_CASE("compiled, random loop schedules keep what random models and programs compute", "[differential][slow]") {
-  const int cases = wanted_cases(built_with_llvm() ? 2000 : 300);
+  const int cases = wanted_cases(built_with_llvm() ? 1000 : 300);
   const auto pool = std::make_shared<Workers>(2);
   const Target target = best_target();
   Tally tally;

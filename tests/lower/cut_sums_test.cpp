@@ -71,6 +71,7 @@ TEST_CASE("a sum over what is put together is as many sums", "[lower]") {
       const std::string scheduled = ir::print(model.executable().scheduled.body);
       INFO(scheduled);
       if (written == Written::apart) first = values, loops = scheduled;
+      // The interpreter rounds to f32 only what goes to memory, and which sums do is another matter in each form.
       if (cortex::test::built_with_llvm()) CHECK(values == first);
       for (std::size_t i = 0; i < first.size(); ++i) CHECK(values[i] == Approx(first[i]).margin(1e-6));
       CHECK(count(scheduled, "select") == 0);

@@ -207,9 +207,9 @@ void check_random_models(std::uint64_t first, int count) {
 }  // namespace
 
 TEST_CASE("every index of random models of the whole grammar is in bounds", "[pass][random]") {
-  check_random_models(first_seed(0), wanted_cases(75));
+  check_random_models(first_seed(0), wanted_cases(40));
 }
 
 TEST_CASE("every index of further random models of the whole grammar is in bounds", "[pass][random]") {
-  check_random_models(first_seed(0) + 1000000, wanted_cases(75));
+  check_random_models(first_seed(0) + 1000000, wanted_cases(40));
 }
