@@ -56,12 +56,11 @@ class SharedValues {
   void measure(const ir::Expr& e) {
     if (auto* known = values_.find(e.get())) return void(++known->second.uses);
     Value value{e, 1, 1, {}};
-    ir::rebuild(*e.get(), [&](const ir::Expr& part) {
+    ir::each_child(*e.get(), [&](const ir::Expr& part) {
       measure(part);
       const Value& inner = of(part);
       value.size = std::min(value.size + inner.size, 1e18);
       for (const ir::Expr& var : inner.vars) add(value.vars, var);
-      return part;
     });
     if (e.as<ir::Var>() && !e.same_as(op_.node)) value.vars.push_back(e);
     if (const auto* reduce = e.as<ir::Reduce>()) {
