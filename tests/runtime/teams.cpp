@@ -37,6 +37,16 @@ void meeting_kernel(const codegen::KernelArgs* args) {
   }
 }
 
+std::atomic<bool> slow_next;  // whether the next kernel is to take eight milliseconds
+
+/// `kernel`, which may be slow: a call that has taken so long is followed by one that comes within a millisecond, in
+/// place of the 20 us that a machine whose CPUs others use may take between any two.
+template <void (*kernel)(const codegen::KernelArgs*)>
+void sometimes_slow(const codegen::KernelArgs* args) {
+  if (slow_next.exchange(false)) std::this_thread::sleep_for(std::chrono::milliseconds(8));
+  kernel(args);
+}
+
 /// The model "sum" for four workers, whose calls of fewer than eight nodes a group are worth one, and others all.
 SumFunctor meeting(int groups, const std::shared_ptr<Workers>& pool) {
   runtime::Executable e = sum_executable();
@@ -159,7 +169,7 @@ TEST_CASE("calls that may have fewer workers have a share of the cores each whil
 TEST_CASE("a call wakes threads if that pays, and if those after it find them awake", "[runtime][teams]") {
   const Tree small(2), large(5);
   runtime::Executable e = sum_executable();
-  e.kernel = meeting_kernel;
+  e.kernel = sometimes_slow<meeting_kernel>;
   e.schedule = Schedule{}.workers(2).workers_where_they_pay();
   e.team_costs = {{1, 0, 5e-6, 0}, {2, 1e-6, 2.5e-6, 0}};  // of 7 nodes 35 us, of 63 more than 300
   const auto pool = std::make_shared<Workers>(1);
@@ -174,9 +184,11 @@ TEST_CASE("a call wakes threads if that pays, and if those after it find them aw
   int first_calls = 0, second_calls = 0, of_another_model = 0;
   for (int i = 0; i < 20; ++i) {
     REQUIRE(fall_asleep(*pool));
+    slow_next = true;
     int first = workers_of(one, small), second = workers_of(one, small);
     first_calls += first, second_calls += second == 2;
     REQUIRE(fall_asleep(*pool));
+    slow_next = true;
     first = workers_of(one, small), second = workers_of(other, small);
     first_calls += first, of_another_model += second == 2;
     REQUIRE(fall_asleep(*pool));
@@ -190,6 +202,7 @@ TEST_CASE("a call wakes threads if that pays, and if those after it find them aw
 TEST_CASE("a call is divided among threads that sleep if that pays", "[runtime][teams]") {
   const Tree small(2), large(5), other_small(2), other_large(5);
   runtime::Executable e = sum_executable();
+  e.kernel = sometimes_slow<sum_kernel>;
   e.schedule = Schedule{}.workers(2).workers_where_they_pay();
   e.group_rules = {{2, 1, 1}, {2, 2, 2}};
   e.team_costs = {{1, 0, 2e-6, 0}};
@@ -207,6 +220,7 @@ TEST_CASE("a call is divided among threads that sleep if that pays", "[runtime][
   int first_calls = 0, second_calls = 0;
   for (int i = 0; i < 20; ++i) {
     REQUIRE(fall_asleep(*pool));
+    slow_next = true;
     const int first = groups_of(small, other_small), second = groups_of(small, other_small);
     first_calls += first, second_calls += second == 2;
   }
