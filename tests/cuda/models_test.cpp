@@ -19,6 +19,7 @@
 #include "cortex/models/tree_rnn.hpp"
 #include "cortex/runtime/workers.hpp"
 #include "cuda/check.hpp"
+#include "support/golden.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -402,6 +403,14 @@ TEST_CASE("weights, results and tables in a device's memory give the same bits t
   fake.gpu.multiprocessors = 2;
   check_memory_of(cuda::Device(fake.device()), 3, 2);
   CHECK(fake.problem == "");
+}
+
+TEST_CASE("CUDA text of a TreeLSTM as blocks of a grid is the golden one", "[cuda_text]") {
+  const auto program = models::tree_lstm<Item>(word, kids, sizes(5, 16)).program;
+  GpuSchedule how = on_gpu(Group::grid, 2).gpu;
+  how.rows = 1;
+  const auto model = cuda::compile(program, Schedule::standard().on_gpu(how), Gpu::of(90));
+  check_golden("cuda_text/tree_lstm_in_a_grid.cu", model.code().text.settings + model.code().text.kernel);
 }
 
 TEST_CASE("the devices of this machine have weights, results and tables in their memory", "[cuda][device]") {

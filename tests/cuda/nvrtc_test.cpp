@@ -89,6 +89,7 @@ TEST_CASE("by default no kernel of a TreeRNN or a TreeLSTM spills", "[cuda][nvrt
 TEST_CASE("by default no kernel of a TreeGRU or a DAG-RNN spills", "[cuda][nvrtc]") {
   nvrtc();
   check_default(models::tree_gru<Item>(word, kids, sizes(256, 256)).program, everywhere, Schedule::standard());
+  check_default(models::simple_tree_gru<Item>(word, kids, sizes(256, 256)).program, {80, 90}, Schedule::standard());
   check_default(models::dag_rnn<Item>(word, kids, sizes(256, 256)).program, everywhere, Schedule::standard());
 }
 
@@ -102,6 +103,7 @@ TEST_CASE("by default no kernel of an MV-RNN spills", "[cuda][nvrtc]") {
 TEST_CASE("by default no kernel of a TreeFC or an LSTM spills", "[cuda][nvrtc]") {
   nvrtc();
   check_default(models::tree_fc<Item>(word, left, right, sizes(0, 512)).program, everywhere, Schedule::standard());
+  check_default(models::tree_fc<Item>(word, left, right, sizes(0, 256)).program, {80, 90}, Schedule::standard());
   check_default(models::lstm<Item>(word, before, sizes(256, 256)).program, everywhere, Schedule::standard());
 }
 
@@ -115,6 +117,7 @@ TEST_CASE("by default no kernel of a GRU or an N-ary TreeLSTM spills", "[cuda][n
 TEST_CASE("by default no kernel of trees that is a grid's spills", "[cuda][nvrtc]") {
   check_grid(models::tree_lstm<Item>(word, kids, sizes(512, 512)).program);
   check_grid(models::tree_gru<Item>(word, kids, sizes(512, 512)).program);
+  check_grid(models::dag_rnn<Item>(word, kids, sizes(512, 512)).program);
 }
 
 TEST_CASE("by default no kernel of sequences that is a grid's spills", "[cuda][nvrtc]") {
@@ -124,7 +127,7 @@ TEST_CASE("by default no kernel of sequences that is a grid's spills", "[cuda][n
 
 TEST_CASE("every model is PTX, too, for devices that are newer than NVRTC", "[cuda][nvrtc]") {
   nvrtc();
-  const auto check = [](const auto& program, int sm = 90) {
+  const auto check = [](const auto& program, int sm) {
     const auto code = runtime::compile_cuda_graph(program.graph(), Schedule::standard(), Gpu::of(sm), {});
     const jit::CudaImage image = jit::compile_cuda(nvrtc(), code->text.source(), sm, {.force_ptx = true});
     CAPTURE(program.name(), sm);
@@ -132,16 +135,17 @@ TEST_CASE("every model is PTX, too, for devices that are newer than NVRTC", "[cu
     CHECK_THAT(image.bytes, Contains(".entry cortex_kernel") && Contains(".target sm_" + std::to_string(sm)));
     return code;
   };
-  check(models::tree_fc<Item>(word, left, right, sizes(0, 64)).program);
-  check(models::dag_rnn<Item>(word, kids, sizes(64, 64)).program);
-  check(models::tree_rnn<Item>(word, kids, sizes(64, 64)).program);
-  check(models::tree_gru<Item>(word, kids, sizes(64, 64)).program);
-  check(models::tree_lstm<Item>(word, kids, sizes(64, 64)).program);
-  check(models::nary_tree_lstm<Item>(word, by_position, sizes(64, 64)).program);
-  check(models::mv_rnn<Item>(word, left, right, sizes(0, 32)).program);
-  check(models::lstm<Item>(word, before, sizes(64, 64)).program);
-  check(models::gru<Item>(word, before, sizes(64, 64)).program);
-  for (const int sm : {80, 90}) {  // grids
+  for (const int sm : {80, 90}) {
+    check(models::tree_fc<Item>(word, left, right, sizes(0, 64)).program, sm);
+    check(models::dag_rnn<Item>(word, kids, sizes(64, 64)).program, sm);
+    check(models::tree_rnn<Item>(word, kids, sizes(64, 64)).program, sm);
+    check(models::tree_gru<Item>(word, kids, sizes(64, 64)).program, sm);
+    check(models::simple_tree_gru<Item>(word, kids, sizes(64, 64)).program, sm);
+    check(models::tree_lstm<Item>(word, kids, sizes(64, 64)).program, sm);
+    check(models::nary_tree_lstm<Item>(word, by_position, sizes(64, 64)).program, sm);
+    check(models::mv_rnn<Item>(word, left, right, sizes(0, 32)).program, sm);
+    check(models::lstm<Item>(word, before, sizes(64, 64)).program, sm);
+    check(models::gru<Item>(word, before, sizes(64, 64)).program, sm);
     CHECK(check(models::tree_lstm<Item>(word, kids, sizes(512, 512)).program, sm)->shape.group == Group::grid);
     CHECK(check(models::gru<Item>(word, before, sizes(512, 512)).program, sm)->shape.group == Group::grid);
   }

@@ -439,13 +439,31 @@ TEST_CASE("clusters and grids are launched as such", "[cuda]") {
 
 TEST_CASE("blocks that could not all run at once are refused before a launch", "[cuda]") {
   const Bound b;
-  FakeCuda fake;
+  const std::pair<Group, bool> ways[] = {{Group::grid, false}, {Group::grid, true}, {Group::cluster, false}};
+  for (const auto& [group, lock_based] : ways) {
+    auto model = b.compile(on_gpu(group, 4, GpuSchedule::Weights::streamed, lock_based));
+    FakeCuda fake;
+    fake.gpu.multiprocessors = 1;  // with room for two such blocks of a grid, and for no cluster
+    const cuda::Device device(fake.device());
+    CHECK_THAT(error_of_call([&] { model.to(device); }),
+               Contains("unavailable: a group of 4 blocks of 32 threads") &&
+                   Contains("does not run at once on emulated GPU 0, so its blocks could never meet"));
+    CHECK(fake.launches == 0);
+    fake.gpu.multiprocessors = 4;
+    cuda::Result result = model.to(cuda::Device(fake.device()))(b.items.roots);
+    CHECK(difference(all_roots(result), b.right) <= 1);
+  }
+}
+
+TEST_CASE("weights that a block's shared memory has no room for are refused before a launch", "[cuda]") {
+  const Bound b;
   auto model = b.compile(on_gpu(Group::grid, 2));
-  fake.gpu.multiprocessors = 1;
+  FakeCuda fake;
   fake.gpu.shared_bytes = 0;
-  fake.gpu.sm = 90;
   CHECK_THAT(error_of_call([&] { model.to(cuda::Device(fake.device())); }),
-             Contains("unavailable") && (Contains("could never meet") || Contains("shared memory of a block")));
+             Contains("unavailable") && Contains("bytes of weights and recent rows in the shared memory of a block") &&
+                 Contains("emulated GPU 0 has 0"));
+  CHECK(fake.launches == 0);
 }
 
 TEST_CASE("a device without cooperative launches takes no blocks that meet in memory, and no kernels that stay",

@@ -231,10 +231,12 @@ class LlvmModule {
     const std::string cpu = host ? llvm::taken(LLVMGetHostCPUName()) : target.cpu.empty() ? "generic" : target.cpu;
     const std::string features =
         host && target.features.empty() ? llvm::taken(LLVMGetHostCPUFeatures()) : target.features;
-    // The small code model keeps constants and calls short; ORC puts stubs where the C library is too far away. What
-    // LLVM calls the JIT's default is the large model.
-    machine_.reset(LLVMCreateTargetMachine(found, triple.c_str(), cpu.c_str(), features.c_str(),
-                                           LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall));
+    // Under AddressSanitizer to compile takes several times as long, and twice as long as this if registers are
+    // allocated well. The small code model keeps constants and calls short; ORC puts stubs where the C library is too
+    // far away. What LLVM calls the JIT's default is the large model.
+    const auto level = options_.sanitize_address ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault;
+    machine_.reset(LLVMCreateTargetMachine(found, triple.c_str(), cpu.c_str(), features.c_str(), level, LLVMRelocPIC,
+                                           LLVMCodeModelSmall));
     if (!machine_) throw Error(Code::unavailable, "LLVM cannot generate code for " + triple + ", " + cpu);
   }
 

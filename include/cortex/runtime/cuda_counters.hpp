@@ -14,8 +14,7 @@ namespace cortex::runtime {
 /// A resident model launches only where its kernel was not there; its transfer is the time in which the first group
 /// brings its part of the call to the device, and its kernel's time goes on until all groups have finished.
 struct CudaCounters {
-  int launches = 0;               // of kernels: one each time that the call is made, one more if rows come from tables,
-                                  // and one for each `roots_into`
+  int launches = 0;               // of kernels: one each time that the call is made, and one for each `roots_into`
   std::size_t bytes_up = 0;       // of structure that each launch sends to the device, or has in its parameters; what
                                   // came so goes up again, and is counted, with each `roots_into`
   std::size_t bytes_down = 0;     // of results that have been copied to the host
