@@ -198,7 +198,9 @@ TEST_CASE("a header that nests as deep as it is long is refused, and takes no st
   CHECK_THAT(refusal(tensor_t("F32", "[[1]]", "[0,4]"), 4), Contains("nests deeper"));
   std::string objects;
   for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
-  CHECK_THAT(refusal(objects, 0), Contains("nests deeper"));
+  CHECK_THAT(refusal(objects, 0), Contains("tensor 'a': its entry has 'a'"));
+  CHECK_THAT(refusal(tensor_t("F32", "{\"shape\":[]}", "[0,4]"), 4), Contains("its shape is no list"));
+  CHECK_THAT(refusal(tensor_t("F32", "[{}]", "[0,4]"), 4), Contains("nests deeper"));
 }
 
 TEST_CASE("a name that is used twice is refused, at any level", "[weights][refusal]") {

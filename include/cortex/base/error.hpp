@@ -51,14 +51,18 @@ inline std::string_view to_string(Code code) {
 
 /// What every failing function of the library throws. Where there is a `try_` form, that returns it (`try_compile`,
 /// `try_bind`, `try_call` and those of weights' files); `attempt` makes one of any other call. The message says what is
-/// wrong, where (names of operators and dimensions, number of the node), why, and what to do.
+/// wrong, where (names of operators and dimensions, number of the node), why, and what to do; a zero in a name of the
+/// user's is shown as '?', as `what` would end there.
 struct Error : std::exception {
   Code code;
   std::string message;
   const void* node = nullptr;  // the one of the user's nodes that the message is about, where it is about one
 
   Error(Code code, std::string message, const void* node = nullptr)
-      : code(code), message(std::move(message)), node(node) {}
+      : code(code), message(std::move(message)), node(node) {
+    for (char& c : this->message)
+      if (c == '\0') c = '?';
+  }
   const char* what() const noexcept override { return message.c_str(); }
 };
 
@@ -108,6 +112,31 @@ class [[nodiscard]] Result {
 /// The value of what succeeds without one.
 struct Done {};
 
+namespace detail {
+
+/// A copy of an error; without its message, which is then as short as strings may be without memory of their own, where
+/// there is none for it.
+inline Error copy_of(const Error& error) {
+  try {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(error.code, "out of memory", error.node);
+  }
+}
+
+inline Error memory_used_up() {
+  try {
+    return Error(
+        Code::out_of_memory,
+        "the host's memory was used up in this call (std::bad_alloc): free memory, or do less at a time, such as "
+        "calls with fewer roots");
+  } catch (const std::bad_alloc&) {
+    return Error(Code::out_of_memory, "out of memory");
+  }
+}
+
+}  // namespace detail
+
 /// Runs `make` and turns the `Error` it may throw into a returned one: `attempt([&] { return model.to(device); })`.
 /// Where it gives no value, success is `Done`. `std::bad_alloc` becomes `Code::out_of_memory`; other exceptions (of the
 /// user's own types) pass through.
@@ -119,12 +148,9 @@ auto attempt(Make&& make) -> Result<std::conditional_t<std::is_void_v<decltype(m
     else
       return std::forward<Make>(make)();
   } catch (const Error& error) {
-    return error;
+    return detail::copy_of(error);
   } catch (const std::bad_alloc&) {
-    return Error(
-        Code::out_of_memory,
-        "the host's memory was used up in this call (std::bad_alloc): free memory, or do less at a time, such as "
-        "calls with fewer roots");
+    return detail::memory_used_up();
   }
 }
 

@@ -44,9 +44,12 @@ class PointerTable {
     while (entry && entry->first != key) entry = entry->next;
     return entry;
   }
-  /// Adds an entry for a key that has none.
-  void add(PointerEntry* entry) {
+  /// Provides for one more entry.
+  void make_room() {
     if (size_ == chains_.size()) grow();
+  }
+  /// Adds an entry for a key that has none, after `make_room`.
+  void add(PointerEntry* entry) {
     entry->next = std::exchange(chains_[hash(entry->first)], entry);
     ++size_;
   }
@@ -133,6 +136,7 @@ class PointerMap {
 
  private:
   Entry* add(const void* key, Value value) {
+    table_.make_room();
     auto* const entry = new Entry(key, std::move(value));
     table_.add(entry);
     return entry;
@@ -152,6 +156,7 @@ class PointerSet {
   /// Whether the key was not there yet.
   bool insert(const void* key) {
     if (contains(key)) return false;
+    table_.make_room();
     table_.add(new detail::PointerEntry(key));
     return true;
   }

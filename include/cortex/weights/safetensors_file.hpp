@@ -35,7 +35,7 @@ class SafetensorsFile {
  public:
   /// Reads a file. Throws for one that cannot be read, and for one that breaks the format in any way: a header that is
   /// no JSON, a name used twice, a type or shape that is none, elements that lie outside the file, overlap, or leave a
-  /// byte over.
+  /// byte over. One that does not fit in memory is `Error{out_of_memory}`.
   static SafetensorsFile open(const std::filesystem::path& path) {
     const std::string source = weights::quoted_path(path);
     std::error_code ignored;
@@ -49,7 +49,7 @@ class SafetensorsFile {
     try {
       bytes.resize(size < 0 ? 0 : std::size_t(size));
     } catch (const std::exception&) {
-      weights::refuse(source, "its " + std::to_string(size) + " bytes do not fit in memory");
+      throw Error(Code::out_of_memory, source + ": its " + std::to_string(size) + " bytes do not fit in memory");
     }
     in.seekg(0);
     if (!in.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size())))

@@ -9,9 +9,10 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,9 @@ namespace cortex::weights {
 inline constexpr std::uint64_t longest_header = 100'000'000;
 
 /// Reads the header of the file in `file`, which errors call `source`. All that does not add up is refused with
-/// `Error{invalid_weights}`, whatever the bytes are.
-class HeaderReader {
+/// `Error{invalid_weights}`, whatever the bytes are. The parser tells of one value after the other, and none of its own
+/// are kept: to destroy these takes memory, and ends the process where there is none.
+class HeaderReader final : nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(const std::string& source, std::span<const std::byte> file) : source_(source), file_(file) {}
 
@@ -42,133 +44,131 @@ class HeaderReader {
                           std::to_string(file_.size() - 8) +
                           " bytes follow: the file is cut off, or no safetensors file");
     data_ = file_.subspan(8 + std::size_t(length));
+    tensors_ = &tensors, metadata_ = &metadata;
     const char* const text = reinterpret_cast<const char*>(file_.data()) + 8;
-    const Json header = parse(text, text + length);
-    for (const auto& [name, value] : header.items()) {
-      if (name == "__metadata__")
-        read_metadata(value, metadata);
-      else
-        tensors.emplace(name, tensor(name, value));
-    }
-    check_coverage(tensors);
+    parse(text, text + length);
+    check_coverage();
   }
 
  private:
-  using Json = nlohmann::json;
-
-  /// Refuses what a parser lets pass: objects in objects, and keys that stand twice. A pass of its own: the parser's
-  /// callbacks go through all tensors at the end of each.
-  struct Strictness final : nlohmann::json_sax<Json> {
-    explicit Strictness(const std::string& source) : source_(source) {}
-    bool null() override { return true; }
-    bool boolean(bool) override { return true; }
-    bool number_integer(number_integer_t) override { return true; }
-    bool number_unsigned(number_unsigned_t) override { return true; }
-    bool number_float(number_float_t, const string_t&) override { return true; }
-    bool string(string_t&) override { return true; }
-    bool binary(binary_t&) override { return true; }
-    bool start_object(std::size_t) override { return keys_.emplace_back(), enter(); }
-    bool end_object() override { return keys_.pop_back(), leave(); }
-    bool start_array(std::size_t) override { return enter(); }
-    bool end_array() override { return leave(); }
-    bool key(string_t& name) override {
-      if (!keys_.back().insert(name).second) refuse(source_, "its header names " + in_quotes(name) + " twice");
-      return true;
-    }
-    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
-
-   private:
-    bool enter() {
-      if (depth_++ > 2) refuse(source_, "its header nests deeper than the format does");
-      return true;
-    }
-    bool leave() { return --depth_, true; }
-
-    const std::string& source_;
-    std::vector<std::set<std::string>> keys_;  // of the objects that are open
-    int depth_ = 0;
-  };
-
-  Json parse(const char* begin, const char* end) const {
+  void parse(const char* begin, const char* end) {
     if (begin == end || *begin != '{') refuse(source_, "its header is no JSON object: it does not begin with '{'");
     // The parser takes a null character for the end of its input, and would not see what follows.
     if (std::find(begin, end, '\0') != end) refuse(source_, "its header is no valid JSON: it holds a null character");
-    Strictness strict(source_);
-    Json::sax_parse(begin, end, &strict, Json::input_format_t::json, false);  // what it refuses is refused below
-    Json header = Json::parse(begin, end, nullptr, false);
-    if (header.is_discarded()) refuse(source_, "its header is no valid JSON");
-    return header;
+    nlohmann::json_sax<nlohmann::json>* const told = this;
+    if (!nlohmann::json::sax_parse(begin, end, told)) refuse(source_, "its header is no valid JSON");
   }
 
-  void read_metadata(const Json& value, std::map<std::string, std::string>& metadata) const {
-    if (!value.is_object()) refuse(source_, "__metadata__ is no JSON object");
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) refuse(source_, "__metadata__: " + in_quotes(key) + " is no text");
-      metadata.emplace(key, text.get<std::string>());
-    }
+  // ---- what the parser tells ----
+
+  bool null() override { return other_value("a null"); }
+  bool boolean(bool) override { return other_value("a boolean"); }
+  bool binary(binary_t&) override { return other_value("a binary"); }
+  bool number_integer(number_integer_t value) override { return other_value(std::to_string(value)); }
+  bool number_float(number_float_t, const string_t& text) override { return other_value(text); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (depth_ != in_list || value > std::uint64_t(std::numeric_limits<std::int64_t>::max()))
+      return other_value(std::to_string(value));
+    return list()->push_back(std::int64_t(value)), true;
   }
+  bool string(string_t& text) override {
+    if (depth_ != in_entry || (!in_metadata() && key_ != "dtype")) return other_value("a string");
+    if (in_metadata())
+      metadata_->emplace(key_, text);
+    else
+      type_ = type_named(text);
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (depth_ >= in_entry) not_expected();
+    type_.reset(), shape_.reset(), offsets_.reset();
+    return ++depth_, true;
+  }
+  bool end_object() override {
+    if (depth_ == in_entry && !in_metadata()) tensors_->emplace(name_, tensor());
+    return --depth_, true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ != in_entry || in_metadata() || key_ == "dtype") not_expected();
+    list().emplace();
+    return ++depth_, true;
+  }
+  bool end_array() override { return --depth_, true; }
+  bool key(string_t& text) override {
+    if (is_taken(text)) refuse(source_, "its header names " + in_quotes(text) + " twice");
+    if (depth_ == in_header) return has_metadata_ |= text == metadata_name, name_ = text, true;
+    if (!in_metadata() && text != "dtype" && text != "shape" && text != "data_offsets")
+      fail(name_, "its entry has " + in_quotes(text) + ", which the format does not know");
+    return key_ = text, true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+  // ---- what is open ----
+
+  static constexpr int in_header = 1, in_entry = 2, in_list = 3;  // how many objects and lists are
+  static constexpr std::string_view metadata_name = "__metadata__";
+
+  bool in_metadata() const { return name_ == metadata_name; }
+  std::optional<std::vector<std::int64_t>>& list() { return key_ == "shape" ? shape_ : offsets_; }
+
+  bool is_taken(const std::string& key) const {
+    if (depth_ == in_header) return key == metadata_name ? has_metadata_ : tensors_->count(key) > 0;
+    if (in_metadata()) return metadata_->count(key) > 0;
+    return key == "dtype" ? type_.has_value() : key == "shape" ? shape_.has_value() : offsets_ && key == "data_offsets";
+  }
+
+  // ---- what is refused ----
 
   [[noreturn]] void fail(const std::string& name, const std::string& what) const {
     refuse(source_, "tensor " + in_quotes(name) + ": " + what);
   }
 
-  const Json& member(const std::string& name, const Json& tensor, const char* key) const {
-    const auto found = tensor.find(key);
-    if (found == tensor.end()) fail(name, "it has no " + in_quotes(key));
-    return *found;
+  /// Something that does not stand where it may.
+  [[noreturn]] void not_expected() const {
+    if (depth_ == in_list) refuse(source_, "its header nests deeper than the format does");
+    if (in_metadata())
+      refuse(source_, depth_ == in_header ? std::string("__metadata__ is no JSON object")
+                                          : "__metadata__: " + in_quotes(key_) + " is no text");
+    if (depth_ == in_header) fail(name_, "its entry is no JSON object");
+    if (key_ == "dtype") fail(name_, "its dtype is no text");
+    fail(name_, key_ == "shape" ? "its shape is no list" : "its data_offsets are not two numbers");
+  }
+  /// A value that is neither a text where one may be, nor, in a list, a count: an integer from 0 on.
+  [[noreturn]] bool other_value(const std::string& what) const {
+    if (depth_ != in_list) not_expected();
+    fail(name_, (key_ == "shape" ? "its shape" : key_) + " holds " + what + ", which is no count");
   }
 
-  /// A count: an integer from 0 on.
-  std::int64_t count(const std::string& name, const Json& value, const char* of) const {
-    constexpr auto most = std::uint64_t(std::numeric_limits<std::int64_t>::max());
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-      fail(name, std::string(of) + " holds " +
-                     (value.is_number() ? value.dump() : std::string("a ") + value.type_name()) +
-                     ", which is no count");
-    return value.get<std::int64_t>();
-  }
-
-  TensorView tensor(const std::string& name, const Json& value) const {
-    if (!value.is_object()) fail(name, "its entry is no JSON object");
-    for (const auto& [key, ignored] : value.items())
-      if (key != "dtype" && key != "shape" && key != "data_offsets")
-        fail(name, "its entry has " + in_quotes(key) + ", which the format does not know");
-    TensorView view{name, type(name, member(name, value, "dtype")), {}, {}};
-
-    const Json& shape = member(name, value, "shape");
-    if (!shape.is_array()) fail(name, "its shape is no list");
-    auto bytes = std::int64_t(size_of(view.type));
-    for (const Json& extent : shape) {
-      view.shape.push_back(count(name, extent, "its shape"));
-      if (__builtin_mul_overflow(bytes, view.shape.back(), &bytes))
-        fail(name, "its shape holds more elements than can be counted");
-    }
-
-    const Json& offsets = member(name, value, "data_offsets");
-    if (!offsets.is_array() || offsets.size() != 2) fail(name, "its data_offsets are not two numbers");
-    const std::int64_t begin = count(name, offsets[0], "data_offsets"), end = count(name, offsets[1], "data_offsets");
+  /// The tensor whose entry has been read.
+  TensorView tensor() const {
+    if (!type_) fail(name_, "it has no 'dtype'");
+    if (!shape_) fail(name_, "it has no 'shape'");
+    if (!offsets_) fail(name_, "it has no 'data_offsets'");
+    auto bytes = std::int64_t(size_of(*type_));
+    for (const std::int64_t extent : *shape_)
+      if (__builtin_mul_overflow(bytes, extent, &bytes))
+        fail(name_, "its shape holds more elements than can be counted");
+    if (offsets_->size() != 2) fail(name_, "its data_offsets are not two numbers");
+    const std::int64_t begin = (*offsets_)[0], end = (*offsets_)[1];
     if (begin > end || std::uint64_t(end) > data_.size())
-      fail(name, "its elements are said to lie at bytes " + std::to_string(begin) + " to " + std::to_string(end) +
-                     ", but the file has " + std::to_string(data_.size()) + " bytes of elements");
+      fail(name_, "its elements are said to lie at bytes " + std::to_string(begin) + " to " + std::to_string(end) +
+                      ", but the file has " + std::to_string(data_.size()) + " bytes of elements");
     if (end - begin != bytes)
-      fail(name, "its elements are said to take " + std::to_string(end - begin) + " bytes, but " + text_of(view.shape) +
-                     " of " + std::string(to_string(view.type)) + " takes " + std::to_string(bytes));
-    view.bytes = data_.subspan(std::size_t(begin), std::size_t(bytes));
-    return view;
+      fail(name_, "its elements are said to take " + std::to_string(end - begin) + " bytes, but " + text_of(*shape_) +
+                      " of " + std::string(to_string(*type_)) + " takes " + std::to_string(bytes));
+    return {name_, *type_, *shape_, data_.subspan(std::size_t(begin), std::size_t(bytes))};
   }
 
-  TensorType type(const std::string& name, const Json& value) const {
-    if (!value.is_string()) fail(name, "its dtype is no text");
-    const std::string text = value.get<std::string>();
+  TensorType type_named(const std::string& text) const {
     for (std::size_t t = 0; t < std::size(type_facts); ++t)
       if (type_facts[t].name == text) return TensorType(t);
-    fail(name, "its dtype is " + in_quotes(text) + "; known are F64, F32, F16, BF16, I64 to I8, U64 to U8 and BOOL");
+    fail(name_, "its dtype is " + in_quotes(text) + "; known are F64, F32, F16, BF16, I64 to I8, U64 to U8 and BOOL");
   }
 
   /// The format leaves no byte to two tensors, nor to none.
-  void check_coverage(const std::map<std::string, TensorView>& tensors) const {
+  void check_coverage() const {
     std::vector<const TensorView*> order;
-    for (const auto& [name, view] : tensors) order.push_back(&view);
+    for (const auto& [name, view] : *tensors_) order.push_back(&view);
     const auto place = [](const TensorView* view) { return std::pair(view->bytes.data(), view->bytes.size()); };
     std::sort(order.begin(), order.end(), [&](auto* a, auto* b) { return place(a) < place(b); });
     const std::byte* at = data_.data();
@@ -184,6 +184,13 @@ class HeaderReader {
 
   const std::string& source_;
   std::span<const std::byte> file_, data_;
+  std::map<std::string, TensorView>* tensors_ = nullptr;
+  std::map<std::string, std::string>* metadata_ = nullptr;
+  bool has_metadata_ = false;
+  int depth_ = 0;
+  std::string name_, key_;  // of the entry that is read, and in it
+  std::optional<TensorType> type_;
+  std::optional<std::vector<std::int64_t>> shape_, offsets_;
 };
 
 }  // namespace cortex::weights

@@ -103,6 +103,30 @@ inline std::size_t checked_bytes(const std::string& source, const TensorToWrite&
   return count * size_of(to);
 }
 
+/// Text as JSON spells it. Throws what the JSON library throws for text that is no UTF-8.
+inline std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
+
+/// What the header says of a tensor whose elements lie at bytes `begin` to `end`.
+inline std::string entry_of(const TensorToWrite& tensor, std::size_t begin, std::size_t end) {
+  std::string shape;
+  for (const std::int64_t extent : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(extent);
+  return "{\"data_offsets\":[" + std::to_string(begin) + "," + std::to_string(end) + "],\"dtype\":\"" +
+         std::string(to_string(tensor.type())) + "\",\"shape\":[" + shape + "]}";
+}
+
+/// The header of a file with these tensors' entries, sorted by their names.
+inline std::string header_of(std::map<std::string, std::string> entries,
+                             const std::map<std::string, std::string>& metadata) {
+  if (!metadata.empty()) {
+    std::string all;
+    for (const auto& [key, text] : metadata) all += (all.empty() ? "" : ",") + json_text(key) + ":" + json_text(text);
+    entries["__metadata__"] = "{" + all + "}";
+  }
+  std::string header;
+  for (const auto& [name, entry] : entries) header += (header.empty() ? "{" : ",") + json_text(name) + ":" + entry;
+  return (header.empty() ? "{" : header) + "}";
+}
+
 }  // namespace weights
 
 /// Writes a file whole or not at all: it takes the place of an older one once all of it is on disk. Elements begin at a
@@ -119,20 +143,18 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
     return of_a != of_b ? of_a > of_b : a < b;
   });
 
-  nlohmann::json header = nlohmann::json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::map<std::string, std::string> entries;  // as text: to destroy the library's own values takes memory
   std::size_t end = 0;
   for (const TensorToWrite* tensor : order) {
-    if (tensor->name == "__metadata__" || header.contains(tensor->name))
+    if (tensor->name == "__metadata__" || entries.count(tensor->name))
       weights::refuse(source, "tensor " + in_quotes(tensor->name) + " cannot be written: the name is taken");
     const std::size_t begin = end;
     end += weights::checked_bytes(source, *tensor);
-    header[tensor->name] = {
-        {"dtype", to_string(tensor->type())}, {"shape", tensor->shape}, {"data_offsets", {begin, end}}};
+    entries[tensor->name] = weights::entry_of(*tensor, begin, end);
   }
   std::string text;
   try {
-    text = header.dump();
+    text = weights::header_of(std::move(entries), metadata);
   } catch (const nlohmann::json::exception&) {
     weights::refuse(source, "cannot be written: a name or the metadata is no valid UTF-8");
   }
