@@ -123,6 +123,21 @@ TEST_CASE("an index may range over any number of dimensions", "[runtime]") {
   CHECK_THAT(refusal(e, p.top, 9), Contains("at index 9"));
 }
 
+TEST_CASE("where no node says the index, the weight is at fault that lacks the element", "[runtime]") {
+  const ir::Expr n = ir::Var::make("n"), i = ir::Var::make("i");
+  const auto e = guarded({n, {{i, ir::imm(3), true}}, {}, i * 3 + 1, of_table, {}});
+  const Pair p;
+  functor(e).bind("Emb", embedding(8))(p.top);
+  const auto model = functor(e).bind("Emb", embedding(7));
+  const auto result = model.try_call(p.top);
+  REQUIRE_FALSE(result);
+  CHECK(result.error().code == Code::invalid_weights);
+  CHECK(result.error().node == nullptr);
+  CHECK_THAT(result.error().message, Contains("reads 'Emb' at index 7, whatever the nodes, but 7 elements of dimension "
+                                              "'vocabulary' are bound"));
+  CHECK_THAT(refusal(guarded({n, {}, leaf(n), ir::imm(7), of_table, {}}), p.top, 7), Contains("at index 7"));
+}
+
 TEST_CASE("an index may range over the children of a container", "[runtime]") {
   const ir::Expr n = ir::Var::make("n"), k = ir::Var::make("k");
   runtime::Executable e = guarded({n,

@@ -105,7 +105,8 @@ AccessorOrder accessor_order(const ra::Graph& graph) {
 /// indices, an arena and indices or pointers. It throws, or returns from its `try_` form,
 ///   invalid_structure  nodes that are not what the model is declared for
 ///   out_of_range       a field or an index past the end of a weight
-///   invalid_weights    weights that were never bound, or whose open dimensions disagree
+///   invalid_weights    weights that were never bound, whose open dimensions disagree, or that lack an element which is
+///                      read whatever the nodes
 ///   invalid_argument   an output span that is too small or of another element type, found before any work
 ///   out_of_memory      more nodes than the machine has memory for: a smaller call may succeed
 /// What the user's own types throw passes through. After the first calls of a size, a call allocates nothing.

@@ -289,6 +289,7 @@ class GuardChecker {
 
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_index(const Place& at, std::int64_t index) const {
     const GuardedCheck& check = at.check;
+    if (check.of.weight >= 0 && !is_of_nodes(check)) refuse_weight(at, index);
     const IndexSource source = source_of(check.index, at.node);
     const std::string reader = source.node == at.node ? "" : ", read by node " + std::to_string(at.node);
     throw Error(Code::out_of_range,
@@ -297,6 +298,22 @@ class GuardChecker {
                     " elements: valid values are 0 to " + std::to_string(at.extent - 1) + "; correct " + source.what() +
                     ", or keep the index inside with min and max",
                 nodes_.node(source.node));
+  }
+
+  /// Whether the nodes say what a check asks, in which case one of them is at fault.
+  static bool is_of_nodes(const GuardedCheck& check) {
+    return check.guard || ir::uses(check.index, check.node) ||
+           any_of(check.ranges, [&](const GuardedCheck::Range& range) { return ir::uses(range.extent, check.node); });
+  }
+
+  /// Throws that a weight does not have what is read of it, whatever the nodes.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_weight(const Place& at, std::int64_t index) const {
+    const ra::Indexed& of = at.check.of;
+    throw Error(Code::invalid_weights,
+                "operator '" + at.check.where + "' of model '" + executable_.graph.name + "' reads '" + of.name +
+                    "' at index " + std::to_string(index) + ", whatever the nodes, but " + std::to_string(at.extent) +
+                    " elements of dimension '" + of.dim.name() +
+                    "' are bound: bind a weight that has the element, or keep the index " + "inside with min and max");
   }
 
   /// Throws that what a check asks cannot be computed with 32 bits.
@@ -323,7 +340,7 @@ class GuardChecker {
 }  // namespace detail
 
 /// Makes the plan's guarded checks on a call's arrays; throws `Error{out_of_range}` that names the operator, the
-/// weight, the dimension and the node.
+/// weight, the dimension and the node, or `Error{invalid_weights}` where no node is at fault, but a weight too small.
 inline void check_guarded(const Plan& plan, const structure::Workspace& nodes, const WeightSet& weights) {
   const Executable& executable = *plan.executable;
   if (executable.guarded.empty()) return;
