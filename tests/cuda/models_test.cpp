@@ -57,6 +57,7 @@ std::vector<Sharing> all_ways(int parts, bool registers = true) {
   ways.push_back({"cluster, one recent row", with_rows(Group::cluster, 2, Weights::streamed, 1), true});
   if (!registers) return ways;
   ways.push_back({"block, weights in registers", on(Group::block, 1, Weights::registers), true});
+  ways.push_back({"cluster, weights in registers", on(Group::cluster, 2, Weights::registers), true});
   ways.push_back({"grid, weights in registers", on(Group::grid, 3, Weights::registers)});
   return ways;
 }
