@@ -1,5 +1,7 @@
 // Memory that is used up, at each allocation in turn, where no call is made: errors are returned, files of weights are
 // read and written, and maps of the compiler's grow. Under AddressSanitizer no allocation fails.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
@@ -67,7 +69,8 @@ TEST_CASE("an error is returned where there is no memory for its message", "[mem
 }
 
 TEST_CASE("a file of weights for which there is no memory is an error, read or written", "[memory][weights]") {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "cortex_memory_used_up.safetensors";
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("cortex_memory_used_up" + std::to_string(::getpid()));
   const std::vector<float> a(8, 1.5f);
   const std::vector<TensorToWrite> tensors{{"encoder.a", {2, 4}, a}, {"a name that is longer than those", {8}, a}};
   const std::map<std::string, std::string> metadata{{"format", "one that is long enough to be allocated"}};

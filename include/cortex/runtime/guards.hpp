@@ -293,7 +293,7 @@ class GuardChecker {
     const IndexSource source = source_of(check.index, at.node);
     const std::string reader = source.node == at.node ? "" : ", read by node " + std::to_string(at.node);
     throw Error(Code::out_of_range,
-                node_of_call(source) + reader + reads_of(check) + " at index " + std::to_string(index) +
+                node_of_call(source) + reader + ": " + reads_of(check) + " at index " + std::to_string(index) +
                     " of dimension '" + check.of.dim.name() + "', which has " + std::to_string(at.extent) +
                     " elements: valid values are 0 to " + std::to_string(at.extent - 1) + "; correct " + source.what() +
                     ", or keep the index inside with min and max",
@@ -308,19 +308,17 @@ class GuardChecker {
 
   /// Throws that a weight does not have what is read of it, whatever the nodes.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_weight(const Place& at, std::int64_t index) const {
-    const ra::Indexed& of = at.check.of;
     throw Error(Code::invalid_weights,
-                "operator '" + at.check.where + "' of model '" + executable_.graph.name + "' reads '" + of.name +
-                    "' at index " + std::to_string(index) + ", whatever the nodes, but " + std::to_string(at.extent) +
-                    " elements of dimension '" + of.dim.name() +
-                    "' are bound: bind a weight that has the element, or keep the index " + "inside with min and max");
+                reads_of(at.check) + " at index " + std::to_string(index) + ", whatever the nodes, but " +
+                    std::to_string(at.extent) + " elements of dimension '" + at.check.of.dim.name() +
+                    "' are bound: bind a weight that has the element, or keep the index inside with min and max");
   }
 
   /// Throws that what a check asks cannot be computed with 32 bits.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse_overflow(const Place& at) const {
     const IndexSource source = source_of(at.check.index, at.node);
     throw Error(Code::out_of_range,
-                node_of_call(source) + reads_of(at.check) +
+                node_of_call(source) + ": " + reads_of(at.check) +
                     " at an index that does not fit 32 bits on the way to its value; correct " + source.what(),
                 nodes_.node(source.node));
   }
@@ -329,7 +327,7 @@ class GuardChecker {
     return "node " + std::to_string(source.node) + " of the call (numbered parents first)";
   }
   std::string reads_of(const GuardedCheck& check) const {
-    return ": operator '" + check.where + "' of model '" + executable_.graph.name + "' reads '" + check.of.name + "'";
+    return "operator '" + check.where + "' of model '" + executable_.graph.name + "' reads '" + check.of.name + "'";
   }
 
   const Executable& executable_;

@@ -23,6 +23,9 @@ namespace cortex::weights {
 /// The longest header that the format allows, in bytes.
 inline constexpr std::uint64_t longest_header = 100'000'000;
 
+/// The name in a header that is no tensor's.
+inline constexpr std::string_view metadata_name = "__metadata__";
+
 /// Reads the header of the file in `file`, which errors call `source`. All that does not add up is refused with
 /// `Error{invalid_weights}`, whatever the bytes are. The parser tells of one value after the other, and none of its own
 /// are kept: to destroy these takes memory, and ends the process where there is none.
@@ -106,7 +109,6 @@ class HeaderReader final : nlohmann::json_sax<nlohmann::json> {
   // ---- what is open ----
 
   static constexpr int in_header = 1, in_entry = 2, in_list = 3;  // how many objects and lists are
-  static constexpr std::string_view metadata_name = "__metadata__";
 
   bool in_metadata() const { return name_ == metadata_name; }
   std::optional<std::vector<std::int64_t>>& list() { return key_ == "shape" ? shape_ : offsets_; }

@@ -120,7 +120,7 @@ inline std::string header_of(std::map<std::string, std::string> entries,
   if (!metadata.empty()) {
     std::string all;
     for (const auto& [key, text] : metadata) all += (all.empty() ? "" : ",") + json_text(key) + ":" + json_text(text);
-    entries["__metadata__"] = "{" + all + "}";
+    entries[std::string(metadata_name)] = "{" + all + "}";
   }
   std::string header;
   for (const auto& [name, entry] : entries) header += (header.empty() ? "{" : ",") + json_text(name) + ":" + entry;
@@ -146,7 +146,7 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
   std::map<std::string, std::string> entries;  // as text: to destroy the library's own values takes memory
   std::size_t end = 0;
   for (const TensorToWrite* tensor : order) {
-    if (tensor->name == "__metadata__" || entries.count(tensor->name))
+    if (tensor->name == weights::metadata_name || entries.count(tensor->name))
       weights::refuse(source, "tensor " + in_quotes(tensor->name) + " cannot be written: the name is taken");
     const std::size_t begin = end;
     end += weights::checked_bytes(source, *tensor);
