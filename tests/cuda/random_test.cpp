@@ -133,7 +133,7 @@ bool check_model(const Place& place, int seed) {
   RandomModel model(std::uint64_t(seed), Grammar::whole);
   Random random{std::uint64_t(seed)};
   Schedule schedule = random_schedule(random, model.graph);
-  schedule = schedule.workers(1).share_no_subtrees().tabulate_nothing().on_gpu(way(seed, place.gpu));
+  schedule = schedule.workers(1).whole_calls().share_no_subtrees().tabulate_nothing().on_gpu(way(seed, place.gpu));
   if (seed % 2 && ra::detail::reason_against_sharing(model.graph, schedule).empty())
     schedule = schedule.share_subtrees();
   schedule.tiling = {};
@@ -147,7 +147,7 @@ bool check_program(const Place& place, int seed) {
   const RandomProgram program{std::uint64_t(seed)};
   Random random{std::uint64_t(seed)};
   Schedule schedule = seed % 2 ? random_schedule(random, program.graph) : Schedule::standard();
-  schedule = schedule.workers(1).share_no_subtrees();
+  schedule = schedule.workers(1).whole_calls().share_no_subtrees();
   schedule = seed % 4 < 2 ? schedule.tabulate(1) : schedule.tabulate_nothing();
   if (seed % 3 && ra::detail::reason_against_sharing(program.graph, schedule).empty())
     schedule = schedule.share_subtrees();

@@ -60,6 +60,7 @@ const std::vector<Decision> decisions{
     {"shared", [](const Schedule& s) { return s.share_subtrees(); }},
     {"sorted", [](const Schedule& s) { return s.sort_by_matrix(); }},
     {"filled", [](const Schedule& s) { return s.dynamic_batch().fill_levels(3); }},
+    {"in pieces", [](const Schedule& s) { return s.dynamic_batch().specialize_leaves().pieces(6); }},
     {"tabulated", [](const Schedule& s) { return s.tabulate(1); }},
     {"exact", [](const Schedule& s) { return s.exact_activations(); }},
     {"unfused", [](const Schedule& s) { return s.fuse_nothing(); }},
@@ -69,6 +70,8 @@ const std::vector<Decision> decisions{
 std::string expected_refusal(const std::string& a, const std::string& b, bool dag) {
   const auto either = [&](const char* name) { return a == name || b == name; };
   const bool unrolled = either("unrolled"), refactored = either("refactored");
+  if (either("in pieces") && unrolled && !dag)
+    return "pieces: calls of model 'gated' cannot be divided: it is unrolled";
   if (either("filled") && unrolled) return "fill_levels: model 'gated': levels cannot be filled: it is unrolled";
   if (either("shared") && unrolled) return "share_subtrees: model 'gated': equal subtrees cannot be computed once";
   if (either("shared") && refactored) return "it is cut by refactor";

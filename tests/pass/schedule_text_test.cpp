@@ -34,6 +34,8 @@ std::vector<Schedule> schedules() {
       [](const Schedule& s) { return s.refactor("").refactor("grüße"); },
       [](const Schedule& s) { return s.fill_levels(4); },
       [](const Schedule& s) { return s.fill_levels_where_it_pays(); },
+      [](const Schedule& s) { return s.pieces(400); },
+      [](const Schedule& s) { return s.pieces_where_they_pay(); },
       [](const Schedule& s) { return s.share_subtrees(); },
       [](const Schedule& s) { return s.share_subtrees_where_it_pays(); },
       [](const Schedule& s) { return s.sort_by_matrix(); },
@@ -94,6 +96,7 @@ TEST_CASE("a schedule's text has a line for each decision, and then the steps of
   CHECK(to_string(schedule) ==
         "dynamic_batch()\n"
         "fill_levels_where_it_pays()\n"
+        "pieces_where_they_pay()\n"
         "specialize_leaves_and_switches()\n"
         "specialize_leaves()\n"
         "unroll(h, 2)\n"
@@ -106,6 +109,7 @@ TEST_CASE("a schedule's text has a line for each decision, and then the steps of
         "vectorize(i.i)\n");
   CHECK(to_string(Schedule{}.refactor("reset gate")) == "refactor(\"reset gate\")\n");
   CHECK(to_string(Schedule{}).empty());
+  CHECK(parse_schedule("pieces(400)\nwhole_calls()\n") == Schedule{});
 }
 
 TEST_CASE("the last decision on how a weight is stored is the one that holds", "[schedule][text]") {

@@ -201,7 +201,7 @@ TEST_CASE("sequences of one length have a common step from parent to child, othe
 TEST_CASE("parts of more batches than have numbers are refused", "[structure][refusal]") {
   cs::WalkState walk;
   cs::Arrays arrays;
-  const std::string said =
-      error_of(Code::out_of_range, [&] { cs::numbering::lay_out_parts(walk, 1 << 26, 64, arrays); });
+  arrays.num_batches = 1 << 26;
+  const std::string said = error_of(Code::out_of_range, [&] { cs::numbering::lay_out_parts(walk, 64, arrays); });
   check_says(said, {"67108864 levels deep", "64 parts", "specialize fewer branches"});
 }

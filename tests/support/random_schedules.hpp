@@ -3,12 +3,23 @@
 
 #include <string>
 
+#include "cortex/lower/lower.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/ra/share_subtrees.hpp"
 #include "cortex/schedule/level_fill.hpp"
+#include "cortex/schedule/piece_nodes.hpp"
 #include "support/random_models.hpp"
 
 namespace cortex::test {
+
+/// Whether calls can be computed in pieces; false for a schedule that is refused in any case.
+inline bool can_be_divided(const ra::Graph& graph, const Schedule& schedule) {
+  try {
+    return schedule::reason_against_pieces(graph, schedule, lower::lower(graph, schedule)).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 /// Any decision, and any combination; some are refused. `shared`: how often several workers share a call.
 inline Schedule random_schedule(Random& random, const ra::Graph& graph, double shared = 0.3) {
@@ -37,6 +48,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   if (random.chance(0.4)) schedule = schedule.tabulate(1);
   const Schedule filled = schedule.fill_levels(2 + random.below(5));
   if (random.chance(0.5) && schedule::reason_against_filling(graph, filled).empty()) schedule = filled;
+  if (random.chance(0.6) && can_be_divided(graph, schedule)) schedule = schedule.pieces(1 + random.below(10));
   return schedule;
 }
 
@@ -46,6 +58,7 @@ inline std::string text_of(const Schedule& s) {
   if (s.specialize_every) text += ", all branches specialized";
   for (const std::string& name : s.specialized) text += ", " + name + " specialized";
   if (s.level_fill > 1) text += ", levels filled up to " + std::to_string(s.level_fill) + " nodes";
+  if (s.piece_nodes > 0) text += ", pieces of " + std::to_string(s.piece_nodes) + " nodes";
   if (s.leaves_apart) text += ", leaves apart";
   for (const std::string& name : s.refactored) text += ", cut at " + name;
   for (const auto& [name, depth] : s.unrolled) text += ", unrolled by " + std::to_string(depth);

@@ -113,8 +113,9 @@ class LogicalRun {
   LogicalRun(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options)
       : program_(program), env_(env), storage_(storage), options_(options), code_(vm::Compiler(program).take()) {
     ones_.assign(program_.tabulations.size(), 1);
-    counts_ = {env.num_nodes, env.num_internal,        env.num_batches,
-               env.num_roots, env.subtrees.num_groups, env.child_step};
+    counts_ = {env.num_nodes,   env.num_internal, env.num_nodes - env.num_internal,
+               env.num_batches, env.num_roots,    env.subtrees.num_groups,
+               env.child_step};
     for (const Buffer& buffer : program.buffers) tensors_.push_back(tensor_of(buffer));
   }
 
@@ -153,7 +154,7 @@ class LogicalRun {
   }
 
  private:
-  static_assert(std::size_t(Count::size) == 6);
+  static_assert(std::size_t(Count::size) == 7);
 
   /// A buffer's memory. `data` has one vector per worker for buffers of worker scope, else one.
   struct Tensor {

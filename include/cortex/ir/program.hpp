@@ -68,7 +68,7 @@ inline int index_of(const Program& program, const Buffer& buffer) {
 
 /// The integers that role-index buffer `counts` holds, by position: what the linearizer counts, and per container
 /// the number of edges is in its offsets. Generated code and `runtime/` read this one list.
-enum class Count : std::uint8_t { nodes, internal, batches, roots, groups, child_step, size };
+enum class Count : std::uint8_t { nodes, internal, leaves, batches, roots, groups, child_step, size };
 
 /// The role-index buffers' slots. Arrays of accessor `a` have slot base + a.
 namespace slot_of {

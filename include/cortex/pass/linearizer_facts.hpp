@@ -8,6 +8,10 @@
 // above their parents, all leaves above all inner nodes; D3, `batch_begin` and `batch_length`; D4, the leaf check is
 // one comparison. The other sources are the files of structure/ and runtime/ that are named.
 //
+// Of a call in several pieces (structure/pieces.hpp) a program is run on one after the other. It could not tell a piece
+// from a call on its roots alone: the numbers of inner nodes are shifted by one difference and those of leaves by
+// another, and num_nodes stands above all; what children are of pieces before has been computed.
+//
 // A fact of an array at an index holds where the index lies inside the array, which `check_bounds` sees to for each
 // read of its own.
 #pragma once
@@ -260,11 +264,17 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
 inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
   namespace slot_of = ir::slot_of;
   if (slot == slot_of::counts && a.size() == 1 && a[0].is_constant()) {
-    constexpr Symbol counts[] = {Symbol::num_nodes, Symbol::num_internal, Symbol::num_batches,
-                                 Symbol::num_roots, Symbol::num_groups,   Symbol::child_step};
-    static_assert(std::size(counts) == std::size_t(ir::Count::size));
-    if (a[0].constant >= 0 && a[0].constant < std::int64_t(std::size(counts)))
-      return atoms.form(counts[std::size_t(a[0].constant)]);
+    const Linear nodes = atoms.form(Symbol::num_nodes), internal = atoms.form(Symbol::num_internal);
+    switch (ir::Count(a[0].constant)) {
+      case ir::Count::nodes: return nodes;
+      case ir::Count::internal: return internal;
+      case ir::Count::leaves: return nodes - internal;
+      case ir::Count::batches: return atoms.form(Symbol::num_batches);
+      case ir::Count::roots: return atoms.form(Symbol::num_roots);
+      case ir::Count::groups: return atoms.form(Symbol::num_groups);
+      case ir::Count::child_step: return atoms.form(Symbol::child_step);
+      case ir::Count::size: break;
+    }
   }
   constexpr Symbol arrays[] = {Symbol::batch_begin, Symbol::batch_length, Symbol::part_begin,
                                Symbol::part_length, Symbol::root,         Symbol::group_begin,

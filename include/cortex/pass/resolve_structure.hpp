@@ -92,7 +92,7 @@ class StructureResolver {
                     a.size() == 2 ? field_components_.at(std::size_t(acc)) : 1);
       case K::is_leaf: return ir::binary(ir::BinaryOp::ge, a[0], count(ir::Count::internal));
       case K::num_nodes: return computed(acc, count(ir::Count::nodes));
-      case K::num_leaves: return computed(acc, count(ir::Count::nodes) - count(ir::Count::internal));
+      case K::num_leaves: return computed(acc, count(ir::Count::leaves));
       case K::num_internal: return computed(acc, count(ir::Count::internal));
       case K::num_batches: return count(ir::Count::batches);
       // Batch 0 holds the leaves; an empty input has no batch at all.

@@ -1,6 +1,7 @@
 // The schedule of a model: plain data, apart from the computation.
 #pragma once
 
+#include <climits>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -140,6 +141,8 @@ struct Schedule {
   bool specialize_every = false;                 // S2, for every branch
   Vector<std::string> specialized;               // S2, by name of the if_then_else
   int level_fill = 1;                            // nodes that small levels are filled up to; 0: the compiler's choice
+  static constexpr int by_the_caches = INT_MIN;  // of `piece_nodes`: the compiler's choice
+  int piece_nodes = 0;                           // nodes of the pieces that large calls are computed in; 0: whole
   bool leaves_apart = false;                     // a version of the body for leaves, even if the model has no branch
   Vector<std::pair<std::string, int>> unrolled;  // S3, by name of a state or of the model: the depth
   Vector<std::string> refactored;  // S4, by name of the operator at whose contraction the recursion is cut
@@ -185,6 +188,20 @@ struct Schedule {
   }
   /// The same by the compiler's choice, and not where it would be refused.
   [[nodiscard]] Schedule fill_levels_where_it_pays() const { return fill_levels(0); }
+
+  /// Calls of twice as many nodes and more are computed in pieces of neighbouring roots that reach `nodes`, from 1 on,
+  /// or somewhat more, one piece after the other: what a piece writes is still in the cache when it is read, where a
+  /// call of a thousand trees would send each level to memory and fetch it from there. No number changes results, nor
+  /// what of a call is kept. Needs `dynamic_batch`; with `unroll`, for a model that reads parents, for one that
+  /// computes something for all nodes at once, and for GPUs, it is refused when the model is compiled.
+  [[nodiscard]] Schedule pieces(int nodes) const {
+    return with([&](Schedule& s) { s.piece_nodes = nodes; });
+  }
+  /// The same with as many nodes as the cost model finds best for the machine's caches, and not where it would be
+  /// refused.
+  [[nodiscard]] Schedule pieces_where_they_pay() const { return pieces(by_the_caches); }
+  /// Each call as a whole, however many nodes it has.
+  [[nodiscard]] Schedule whole_calls() const { return pieces(0); }
 
   /// S2: a version of the program for each side of the branch `op`, on whatever of the structure it is, or for each
   /// case of the switch `op`; batches are sorted into parts to match. Several branches make a part of each combination;
@@ -369,12 +386,14 @@ struct Schedule {
     return with([&](Schedule& s) { s.gpu = how; });
   }
 
-  /// Batched, every branch on is_leaf and every switch specialized, leaves apart; small levels filled, equal subtrees
-  /// shared, batches sorted by matrices, words tabulated and calls shared by several threads where it pays.
+  /// Batched, every branch on is_leaf and every switch specialized, leaves apart; small levels filled, large calls in
+  /// pieces, equal subtrees shared, batches sorted by matrices, words tabulated and calls shared by several threads
+  /// where it pays.
   static Schedule standard() {
     return Schedule{}
         .dynamic_batch()
         .fill_levels_where_it_pays()
+        .pieces_where_they_pay()
         .specialize_leaves_and_switches()
         .specialize_leaves()
         .share_subtrees_where_it_pays()

@@ -46,6 +46,10 @@ inline std::string to_string(const Schedule& schedule) {
   if (schedule.batched) line("dynamic_batch");
   if (schedule.level_fill == 0) line("fill_levels_where_it_pays");
   if (schedule.level_fill != 0 && schedule.level_fill != 1) line("fill_levels", std::to_string(schedule.level_fill));
+  if (schedule.piece_nodes == Schedule::by_the_caches)
+    line("pieces_where_they_pay");
+  else if (schedule.piece_nodes != 0)
+    line("pieces", std::to_string(schedule.piece_nodes));
   if (schedule.specialize_all) line("specialize_leaves_and_switches");
   if (schedule.specialize_every) line("specialize_if_else");
   for (const std::string& branch : schedule.specialized) line("specialize_if_else", detail::quoted(branch));

@@ -69,13 +69,19 @@ void leave_asleep(const Workspace& workspace, F compute) {
 }
 
 /// One worker's part of what a group computes, after `prepare`.
-inline void run_worker(Workspace& group, int worker, int num_workers, Barrier& barrier) {
-  if (group.has_tables()) {
-    group.place_rows(worker, num_workers);
-    if (num_workers > 1) barrier.wait();
+inline void run_worker(Workspace& group, int worker, int num_workers, Barrier* barrier) {
+  for (std::int32_t piece = 0; piece < group.arrays().num_pieces; ++piece) {
+    if (piece > 0) {
+      if (num_workers > 1) barrier->wait();
+      group.enter_piece(worker, piece);
+    }
+    if (group.has_tables()) {
+      group.place_rows(worker, num_workers, piece);
+      if (num_workers > 1) barrier->wait();
+    }
+    run_kernel(*group.plan().executable,
+               {group.pointers(worker), num_workers > 1 ? &Barrier::call : &no_barrier, barrier, worker, num_workers});
   }
-  run_kernel(*group.plan().executable,
-             {group.pointers(worker), num_workers > 1 ? &Barrier::call : &no_barrier, &barrier, worker, num_workers});
 }
 
 /// A call in several groups, which are found once it is known how many threads are free.
@@ -144,7 +150,7 @@ class CallInGroups {
     if (group.division.numbered.get() != good) return;
     const int team = team_of(group, size);
     Barrier of_team = own.among(0, team);
-    if (worker - first < team) run_worker(group, worker - first, team, of_team);
+    if (worker - first < team) run_worker(group, worker - first, team, &of_team);
   }
 
   /// Numbers the nodes of a group and provides what its workers need; false if the call is undone. Throws nothing:
@@ -264,13 +270,12 @@ inline void run_with(Workspace& workspace, int wanted) {
     const Workers::Times times = workspace.workers()->run(wanted, [&](int worker, int num_workers, Barrier& barrier) {
       const int team = team_among(num_workers);
       Barrier of_team = barrier.among(0, team);
-      if (worker < team) run_worker(workspace, worker, team, of_team);
+      if (worker < team) run_worker(workspace, worker, team, &of_team);
     });
     // Each worker has its slice of what one would do; what is not divided evenly makes it less.
     return workspace.workers()->note(times, times.working_ns * (team_among(times.num_workers) - 1) / 2);
   }
-  if (workspace.has_tables()) workspace.place_rows(0, 1);
-  run_kernel(*workspace.plan().executable, {workspace.pointers(0), &no_barrier, nullptr, 0, 1});
+  run_worker(workspace, 0, 1, nullptr);
 }
 
 }  // namespace detail

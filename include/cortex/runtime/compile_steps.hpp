@@ -113,6 +113,9 @@ inline void check_schedule(const Schedule& schedule) {
     throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
                                             " workers were asked for; give a number from 1 to " +
                                             std::to_string(Schedule::most_workers));
+  if (schedule.piece_nodes < 0 && schedule.piece_nodes != Schedule::by_the_caches)
+    throw Error(Code::invalid_schedule, "pieces: pieces of " + std::to_string(schedule.piece_nodes) +
+                                            " nodes were asked for; give a number from 1 on, or 0 for whole calls");
   check_common(schedule);
   check_count("tile_rows", schedule.tiling.rows, 24);
   check_count("tile_vectors", schedule.tiling.vectors, 8);

@@ -31,6 +31,7 @@ inline void check_gpu_schedule(const Schedule& schedule) {
   };
   refuse(schedule.tiling != Tiling{}, "the shape of register tiles", "whose threads GpuSchedule::rows tiles");
   refuse(schedule.max_workers != 1, "workers", "where GpuSchedule::blocks says how many blocks a group has");
+  refuse(schedule.piece_nodes > 0, "pieces", "which computes calls as a whole");
   refuse(schedule.vectors_alone, "multiply_in_vectors", "where GpuSchedule::tensor_cores says what multiplies");
   check_common(schedule);
   if (schedule.tabulating == Tabulating::on && schedule.gpu.tensor_cores != GpuSchedule::TensorCores::off)

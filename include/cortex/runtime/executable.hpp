@@ -106,6 +106,7 @@ struct Executable {
   bool shares_subtrees = false;    // equal ones are computed once
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
   int level_fill = 1;              // nodes that small levels are filled up to
+  int piece_nodes = 0;             // of the pieces that larger calls are computed in; 0: each as a whole
   Vector<GroupRule> group_rules;   // where the schedule leaves groups to the compiler
   int groups_with_weights = 1;     // that have weights of their own; those after them share these
   int size_with_weights = 1;       // and groups of fewer workers share the first one's

@@ -68,6 +68,10 @@ class ScheduleExplainer {
                                      " nodes are filled up with nodes from below that nobody waits for so soon" +
                                      (s.level_fill ? "" : ", by the cost model")
                                : "are of nodes of one height"});
+    if (const int nodes = executable_.piece_nodes)
+      lines.row({"calls", "of " + std::to_string(2 * nodes) + " nodes and more are computed in pieces of " +
+                              std::to_string(nodes) + " and more, one after the other" +
+                              (s.piece_nodes == Schedule::by_the_caches ? ", by the cost model" : "")});
     lines.row({"leaves", s.leaves_apart ? "have code of their own, without what needs children"
                                         : "run the same code as inner nodes, unless a branch has code of its own"});
     lines.row({"branches", branches()});

@@ -124,7 +124,7 @@ class TableNodes {
     if (slot >= ir::slot_of::edge_begin) return array({}, rows_ + 1, 0);
     if (slot >= ir::slot_of::child) return array({}, rows_, rows);
     switch (slot) {
-      case ir::slot_of::counts: return array({rows, internal, 1}, std::int64_t(ir::Count::size), 0);
+      case ir::slot_of::counts: return array({rows, internal, rows - internal, 1}, std::int64_t(ir::Count::size), 0);
       case ir::slot_of::batch_begin: return array({internal}, 1, 0);
       case ir::slot_of::batch_length: return array({rows - internal}, 1, 0);
       case ir::slot_of::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
@@ -283,6 +283,20 @@ inline std::pair<std::int64_t, std::int64_t> tabulated_nodes(const ir::Tabulatio
   using Rows = ir::Tabulation::Rows;
   return {tabulation.rows == Rows::leaves ? arrays.num_internal : 0,
           tabulation.rows == Rows::internal ? arrays.num_internal : arrays.num_nodes};
+}
+
+/// Which of a piece: of its inner nodes, then of its leaves.
+inline std::array<std::pair<std::int64_t, std::int64_t>, 2> tabulated_nodes(const ir::Tabulation& tabulation,
+                                                                            const structure::Arrays& in,
+                                                                            std::int32_t piece) {
+  using Rows = ir::Tabulation::Rows;
+  const std::int32_t leaves = in.piece_batch[piece], last = in.piece_batch[piece + 1] - 1;
+  std::array<std::pair<std::int64_t, std::int64_t>, 2> ranges{};
+  if (tabulation.rows != Rows::leaves && last > leaves)
+    ranges[0] = {in.batch_begin[last], in.batch_begin[leaves + 1] + in.batch_length[leaves + 1]};
+  if (tabulation.rows != Rows::internal)
+    ranges[1] = {in.batch_begin[leaves], in.batch_begin[leaves] + in.batch_length[leaves]};
+  return ranges;
 }
 
 /// Whether the nodes that stand for a tabulation's rows pass the checks that calls make of their nodes; of roots there

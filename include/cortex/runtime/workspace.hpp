@@ -40,6 +40,7 @@ class alignas(128) Workspace {
     if (!plan_->partition.empty()) nodes.set_partition(&plan_->partition);
     nodes.set_subtree_depth(plan_->executable->subtree_depth);
     nodes.fill_levels(plan_->executable->level_fill);
+    nodes.set_pieces(plan_->executable->piece_nodes);
     nodes.share_subtrees(plan_->executable->shares_subtrees);
   }
 
@@ -171,12 +172,21 @@ class alignas(128) Workspace {
   void prepare(int num_workers) {
     const structure::Arrays& in = arrays();
     num_workers_ = num_workers;
-    counts_ = counts_of(in);
-    for (const Link& link : plan_->links) pointers_[std::size_t(link.buffer)] = const_cast<void*>(target_of(link, in));
+    counts_.resize(std::size_t(in.num_pieces));
+    for (std::int32_t p = 0; p < in.num_pieces; ++p) counts_[std::size_t(p)] = counts_of(in, p);
+    for (const Link& link : plan_->links)
+      pointers_[std::size_t(link.buffer)] = const_cast<void*>(target_of(link, in, 0));
     if (num_workers > 1 && pointers_.size() < plan_->num_buffers() * std::size_t(num_workers))
       pointers_.resize(plan_->num_buffers() * std::size_t(num_workers));
     for (std::size_t s = 0; s < memory_.size(); ++s) provide(plan_->storage[s], memory_[s], in, num_workers);
     for (int w = 1; w < num_workers; ++w) copy_table(w);
+  }
+
+  /// Makes the pointers for a worker those of a piece, after `prepare`, which makes them those of the first.
+  void enter_piece(int worker, std::int32_t piece) {
+    void** const table = pointers_.data() + std::size_t(worker) * plan_->num_buffers();
+    for (const Link& link : plan_->links)
+      if (link.source <= Source::root) table[link.buffer] = const_cast<void*>(target_of(link, arrays(), piece));
   }
 
   /// Whether some of what the program computes is in tables.
@@ -185,26 +195,27 @@ class alignas(128) Workspace {
     return contains(computes, 0);
   }
 
-  /// Puts the rows in place that tables have, after `prepare`: this worker's share of them, or all where it has a copy
-  /// of its own.
-  void place_rows(int worker, int num_workers) {
+  /// Puts the rows of a piece in place that tables have, after `prepare`: this worker's share of them, or all where it
+  /// has a copy of its own.
+  void place_rows(int worker, int num_workers, std::int32_t piece) {
     for (const PlacedRows& placed : plan_->placed) {
       const Tables* const tables = tables_of(placed.tabulation);
       if (!tables) continue;
       const ir::Tabulation& tabulation = plan_->executable->program.tabulations[std::size_t(placed.tabulation)];
       const structure::Arrays& in = arrays();
-      auto [begin, end] = tabulated_nodes(tabulation, in);
-      if (!placed.per_worker) {
-        const std::int64_t count = end - begin, first = begin;
-        begin = first + count * worker / num_workers;
-        end = first + count * (worker + 1) / num_workers;
-      }
       auto* const to = static_cast<std::byte*>(pointers(worker)[placed.buffer]);
       const std::byte* const from = tables->blocks[std::size_t(placed.result)]->data();
-      for (std::int64_t node = begin; node < end; ++node)
-        std::memcpy(to + std::size_t(node) * placed.row_bytes,
-                    from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
-                    placed.row_bytes);
+      for (auto [begin, end] : tabulated_nodes(tabulation, in, piece)) {
+        if (!placed.per_worker) {
+          const std::int64_t count = end - begin, first = begin;
+          begin = first + count * worker / num_workers;
+          end = first + count * (worker + 1) / num_workers;
+        }
+        for (std::int64_t node = begin; node < end; ++node)
+          std::memcpy(to + std::size_t(node) * placed.row_bytes,
+                      from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
+                      placed.row_bytes);
+      }
     }
   }
 
@@ -319,14 +330,15 @@ class alignas(128) Workspace {
         table[plan_->storage[s].buffer] = memory_[s].blocks[std::size_t(worker)].data();
   }
 
-  const void* target_of(const Link& link, const structure::Arrays& in) const {
+  const void* target_of(const Link& link, const structure::Arrays& in, std::int32_t piece) const {
+    const std::ptrdiff_t batch = in.piece_batch[piece], part = batch * in.num_parts;
     switch (link.source) {
-      case Source::counts: return counts_.data();
-      case Source::batch_begin: return in.batch_begin;
-      case Source::batch_length: return in.batch_length;
-      case Source::part_begin: return in.part_begin;
-      case Source::part_length: return in.part_length;
-      case Source::root: return in.root;
+      case Source::counts: return counts_.data() + piece;
+      case Source::batch_begin: return in.batch_begin + batch;
+      case Source::batch_length: return in.batch_length + batch;
+      case Source::part_begin: return in.part_begin + part;
+      case Source::part_length: return in.part_length + part;
+      case Source::root: return in.root + in.piece_root[piece];
       case Source::group_begin: return in.subtrees.group_begin;
       case Source::group_node: return in.subtrees.group_node;
       case Source::inner_begin: return in.subtrees.inner_begin;
@@ -382,7 +394,7 @@ class alignas(128) Workspace {
   Vector<Memory> memory_;   // [Plan::storage]
   Vector<void*> pointers_;  // [workers, buffers of the program]
   Vector<structure::FieldCheck> checks_;
-  Counts counts_{};
+  Vector<Counts> counts_;  // [pieces]
   Published<const WeightSet>::View weights_;
   bool has_own_weights_ = false;  // of a group, and not the first one's
   Published<Workers>::View workers_;

@@ -10,8 +10,10 @@
 //     branches, and the nodes of a part have consecutive numbers.
 // So `is_leaf(n)` is `n >= num_internal`, and a loop from num_nodes - 1 down to 0
 // meets children before parents.
-// Where a node has no child the arrays hold num_nodes, so that code can read row num_nodes of a state, which callers
-// keep all zero, and needs no test.
+// A call in several pieces has such batches of each piece, one after the other: a program that runs over the batches of
+// a piece sees those of a call on its roots. The numbers of inner nodes go from the last piece's to the first one's,
+// and after them the leaves' likewise. Where a node has no child the arrays hold num_nodes, so that code can read row
+// num_nodes of a state, which callers keep all zero, and needs no test.
 //
 // Shapes are in elements. Every array begins at a cache line, is never null, and may be read up to `slack_bytes` past
 // its end.
@@ -69,12 +71,15 @@ struct Arrays {
   std::int32_t num_internal = 0;        // nodes that have children: the numbers [0, num_internal)
   std::int32_t num_roots = 0;           // as many as were given, repeated ones included
   std::int32_t child_step = 0;          // if not 0: of each inner node n of a sequence the child is n + child_step
-  std::int32_t num_batches = 0;         // the greatest height + 1; 0 without nodes
+  std::int32_t num_batches = 0;         // the greatest height + 1, or the batches of all pieces; 0 without nodes
   std::int32_t max_batch = 0;           // the greatest batch_length
-  std::int32_t max_internal_batch = 0;  // the greatest batch_length of batches 1 and up; 0 if there are none
+  std::int32_t max_internal_batch = 0;  // the greatest batch_length of inner nodes' batches; 0 if there are none
   const std::int32_t* batch_begin = nullptr;   // [num_batches] lowest number in the batch
   const std::int32_t* batch_length = nullptr;  // [num_batches]
   const std::int32_t* root = nullptr;          // [num_roots] numbers of the roots, in the order given
+  std::int32_t num_pieces = 1;                 // runs of batches, each of them over some of the roots
+  const std::int32_t* piece_batch = nullptr;   // [num_pieces + 1] the first batch of each piece
+  const std::int32_t* piece_root = nullptr;    // [num_pieces + 1] the first root of each piece
   std::int32_t num_parts = 1;                  // how many parts each batch has, by the program's branches
   const std::int32_t* part_begin = nullptr;    // [num_batches, num_parts] lowest number in the part
   const std::int32_t* part_length = nullptr;   // [num_batches, num_parts]

@@ -39,30 +39,41 @@ inline std::int32_t highest_with_room(std::int32_t* room, std::int32_t batch) {
   return batch;
 }
 
-/// Gives each inner node the highest batch that its parents leave it and that has fewer than `full` nodes, or its
-/// height. The nodes are numbered by heights, so those that have to stand in a batch come before those that may. What
-/// parents leave a node of a forest is one batch below its only one; `height[0]` stands above all roots. Of a forest
-/// `queue` then has each node's position in its batch.
+/// Gives each inner node the highest batch of its piece that its parents leave it and that has fewer than `full` nodes,
+/// or the one it stands in. The nodes are numbered by batches, so those that have to stand in one come before those
+/// that may. What parents leave a node of a forest is one batch below its only one; `stands_in[0]` is above all roots.
+/// Of a forest `queue` then has each node's position in its batch.
 template <bool forest>
-void move_up(WalkState& walk, std::int32_t heights, std::int32_t full, const Arrays& arrays) {
+void move_up(WalkState& walk, std::int32_t full, const Arrays& arrays) {
+  const std::int32_t batches = arrays.num_batches;
   const std::int32_t* const order = walk.order.data();
   const std::int32_t* const parent = walk.parent.data();
-  std::int32_t* const height = walk.height.data();
+  std::int32_t* const stands_in = batch_of_place(walk, arrays);
   std::int32_t* const length = walk.batch_length.data();
-  std::int32_t* const room = walk.room.reserve(std::size_t(heights) + 1);
+  std::int32_t* const room = walk.room.reserve(std::size_t(batches) + 1);
   std::int32_t* const queue = walk.queue.reserve(std::size_t(walk.tail) + 1);
   std::int32_t* const bound = queue;  // [place] the highest batch, by parents
-  if (!forest) std::fill(bound, bound + walk.tail, heights - 1);
-  for (std::int32_t b = 0; b < heights; ++b) room[b] = b;
-  std::fill(length + 1, length + heights, 0);
-  for (std::int32_t n = 0; n < arrays.num_internal; ++n) {
-    const std::int32_t place = order[n];
-    std::int32_t batch = forest ? height[parent[place]] - 1 : bound[place];
-    if (batch > height[place]) batch = height[place] = std::max(height[place], highest_with_room(room, batch));
-    if constexpr (forest) queue[n] = length[batch];
-    if (++length[batch] == full) room[batch] = batch - 1;
-    if constexpr (!forest)
-      for_each_child_place(walk, place, [&](std::int32_t child) { bound[child] = std::min(bound[child], batch - 1); });
+  if (!forest) std::fill(bound, bound + walk.tail, batches - 1);
+  for (std::int32_t b = 0; b < batches; ++b) room[b] = b;
+  std::int32_t n = 0;
+  for (std::int32_t p = arrays.num_pieces; p-- > 0;) {
+    const std::int32_t leaves = arrays.piece_batch[p], end = arrays.piece_batch[p + 1];
+    stands_in[0] = end;
+    for (std::int32_t own = end - 1; own > leaves; --own) {
+      const std::int32_t past = n + length[own];
+      for (length[own] = 0; n < past; ++n) {
+        const std::int32_t place = order[n];
+        std::int32_t batch = forest ? stands_in[parent[place]] - 1 : std::min(bound[place], end - 1);
+        // Where children stand in other pieces, all nodes of a batch might leave it; one stays.
+        const bool stays = batch <= own || (n + 1 == past && length[own] == 0);
+        batch = stands_in[place] = stays ? own : std::max(own, highest_with_room(room, batch));
+        if constexpr (forest) queue[n] = length[batch];
+        if (++length[batch] == full) room[batch] = batch - 1;
+        if constexpr (!forest)
+          for_each_child_place(walk, place,
+                               [&](std::int32_t child) { bound[child] = std::min(bound[child], batch - 1); });
+      }
+    }
   }
 }
 
@@ -71,11 +82,11 @@ inline void number_moved(WalkState& walk, const Arrays& arrays) {
   std::int32_t* const order = walk.order.data();
   std::int32_t* const number = walk.number.data();
   std::int32_t* const queue = walk.queue.data();
-  const std::int32_t* const height = walk.height.data();
+  const std::int32_t* const stands_in = batch_of_place(walk, arrays);
   const std::int32_t* const begin = arrays.batch_begin;
   for (std::int32_t n = 0; n < arrays.num_internal; ++n) {
     const std::int32_t place = order[n];
-    number[place] = begin[height[place]] + queue[n];
+    number[place] = begin[stands_in[place]] + queue[n];
     queue[n] = place;
   }
   for (std::int32_t n = 0; n < arrays.num_internal; ++n) order[number[queue[n]]] = queue[n];
@@ -85,15 +96,18 @@ inline void number_moved(WalkState& walk, const Arrays& arrays) {
 
 /// Fills batches above the leaves up to `most` nodes, or to as many as the inner batches have on average if that is
 /// less. After `lay_out_batches`, which it does anew. Whether nodes have their numbers then.
-inline bool fill_levels(WalkState& walk, std::int32_t heights, std::int32_t most, Arrays& arrays) {
-  if (heights < 3) return false;
-  const std::int32_t full = std::min(most, (arrays.num_internal + heights - 2) / (heights - 1));
-  const std::int32_t* const length = arrays.batch_length;
-  if (std::all_of(length + 2, length + heights, [&](std::int32_t nodes) { return nodes >= full; })) return false;
+inline bool fill_levels(WalkState& walk, std::int32_t most, Arrays& arrays) {
+  const std::int32_t inner = arrays.num_batches - arrays.num_pieces;
+  if (inner < 2) return false;
+  const std::int32_t full = std::min(most, (arrays.num_internal + inner - 1) / inner);
+  bool fills = false;
+  for (std::int32_t p = 0; p < arrays.num_pieces; ++p)
+    for (std::int32_t b = arrays.piece_batch[p] + 2; b < arrays.piece_batch[p + 1]; ++b)
+      fills |= arrays.batch_length[b] < full;
+  if (!fills) return false;
   assign_numbers(walk, arrays);
-  walk.aliased ? detail::move_up<false>(walk, heights, full, arrays)
-               : detail::move_up<true>(walk, heights, full, arrays);
-  lay_out_batches(walk, heights, arrays);
+  walk.aliased ? detail::move_up<false>(walk, full, arrays) : detail::move_up<true>(walk, full, arrays);
+  lay_out_batches(walk, arrays);
   if (walk.aliased) return false;
   detail::number_moved(walk, arrays);
   return true;

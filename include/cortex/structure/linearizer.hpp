@@ -3,7 +3,7 @@
 // It is instantiated for one node type and exactly the accessors that a model reads, all inlined. A run
 //   1. discovers the nodes breadth first and notes for each link the place of its target (`discover`);
 //   2. finds heights, cycles and forbidden sharing, and numbers the nodes (`numbering`), those that are one value
-//      alike if it is told to (`sharing`), and small batches filled if it is told to (`fill_levels`);
+//      alike (`sharing`), piece by piece (`divide`) and small batches filled (`fill_levels`) if it is told to;
 //   3. writes children and fields in the order of the numbers.
 // Nothing recurses and nothing is allocated once the workspace is as large as the input.
 #pragma once
@@ -30,6 +30,7 @@
 #include "cortex/structure/links.hpp"
 #include "cortex/structure/numbering.hpp"
 #include "cortex/structure/partition.hpp"
+#include "cortex/structure/pieces.hpp"
 #include "cortex/structure/share_subtrees.hpp"
 #include "cortex/structure/subtrees.hpp"
 #include "cortex/structure/tape.hpp"
@@ -145,14 +146,15 @@ class Linearizer {
                                                        : numbering::resolve_sharing(walk, structure.kind, link_names());
     if (workspace.shares_ && workspace.subtree_depth_ == 0)
       sharing::merge_equal(walk, detail::ReadFields<Node, Set>(walk, checks), workspace.hash_mask_);
-    if (asks_parents(workspace.partition_, checks)) numbering::count_parents(walk);
     Arrays arrays;
-    numbering::lay_out_batches(walk, heights, arrays);
+    numbering::divide(walk, heights, workspace.subtree_depth_ == 0 ? workspace.piece_nodes_ : 0, arrays);
+    if (asks_parents(workspace.partition_, checks)) numbering::count_parents(walk);
+    numbering::lay_out_batches(walk, arrays);
     bool numbered = workspace.level_fill_ > 1 && workspace.subtree_depth_ == 0 &&
-                    numbering::fill_levels(walk, heights, workspace.level_fill_, arrays);
+                    numbering::fill_levels(walk, workspace.level_fill_, arrays);
     if (const Partition* partition = workspace.partition_) {
       classify(walk, *partition);
-      numbering::lay_out_parts(walk, heights, partition->parts, arrays);
+      numbering::lay_out_parts(walk, partition->parts, arrays);
       numbered = false;
     }
     if (!numbered) numbering::assign_numbers(walk, arrays);

@@ -173,23 +173,34 @@ inline std::int32_t resolve_sharing(WalkState& walk, Kind kind, std::span<const 
   return heights;
 }
 
-/// Gives each batch its range of numbers, from the highest batch, which begins at 0, to the leaves.
-inline void lay_out_batches(WalkState& walk, std::int32_t heights, Arrays& arrays) {
-  std::int32_t* const begin = walk.batch_begin.reserve(std::size_t(heights) + 1);
-  std::int32_t* const cursor = walk.cursor.reserve(std::size_t(heights) + 1);
-  std::int32_t* const cursor_end = walk.cursor_end.reserve(std::size_t(heights) + 1);
+/// [place] which batch a node stands in: of a walk in one piece its height, until batches are filled.
+inline std::int32_t* batch_of_place(WalkState& walk, const Arrays& arrays) {
+  return arrays.num_pieces > 1 ? walk.batch.data() : walk.height.data();
+}
+
+/// Gives each batch its range of numbers: the inner nodes' from the highest batch of the last piece, which begins at 0,
+/// to the first one's lowest, then the leaves' of the pieces, the last one's first.
+inline void lay_out_batches(WalkState& walk, Arrays& arrays) {
+  const std::int32_t* const first = arrays.piece_batch;
+  const std::int32_t pieces = arrays.num_pieces, batches = first[pieces];
+  std::int32_t* const begin = walk.batch_begin.reserve(std::size_t(batches) + 1);
+  std::int32_t* const cursor = walk.cursor.reserve(std::size_t(batches) + 1);
+  std::int32_t* const cursor_end = walk.cursor_end.reserve(std::size_t(batches) + 1);
   const std::int32_t* const length = walk.batch_length.data();
   std::int32_t next = 0, widest = 0;
-  for (std::int32_t h = heights - 1; h >= 0; --h) {
-    begin[h] = cursor[h] = next;
-    cursor_end[h] = next += length[h];
-    if (h > 0) widest = std::max(widest, length[h]);
-  }
-  arrays.num_nodes = next;
-  arrays.num_internal = heights > 0 ? begin[0] : 0;
-  arrays.num_batches = heights;
+  const auto lay_out = [&](std::int32_t b) {
+    begin[b] = cursor[b] = next;
+    cursor_end[b] = next += length[b];
+    widest = std::max(widest, length[b]);
+  };
+  for (std::int32_t p = pieces; p-- > 0;)
+    for (std::int32_t b = first[p + 1] - 1; b > first[p]; --b) lay_out(b);
+  arrays.num_internal = next;
   arrays.max_internal_batch = widest;
-  arrays.max_batch = heights > 0 ? std::max(widest, length[0]) : 0;
+  for (std::int32_t p = pieces; p-- > 0 && batches > 0;) lay_out(first[p]);
+  arrays.num_nodes = next;
+  arrays.num_batches = batches;
+  arrays.max_batch = widest;
   arrays.batch_begin = begin;
   arrays.batch_length = walk.batch_length.data();
 }
@@ -210,23 +221,25 @@ inline void count_parents(WalkState& walk) {
 }
 
 /// Gives each part of each batch its range of numbers, in the order of the parts. `assign_numbers` then goes by parts.
-inline void lay_out_parts(WalkState& walk, std::int32_t heights, std::int32_t parts, Arrays& arrays) {
-  const std::size_t count = std::size_t(heights) * std::size_t(parts);
-  if (count > std::size_t(INT32_MAX)) fail::too_many_parts(heights, parts);
+inline void lay_out_parts(WalkState& walk, std::int32_t parts, Arrays& arrays) {
+  const std::int32_t batches = arrays.num_batches;
+  const std::size_t count = std::size_t(batches) * std::size_t(parts);
+  if (count > std::size_t(INT32_MAX)) fail::too_many_parts(batches, parts);
   std::int32_t* const begin = walk.part_begin.reserve(count + 1);
   std::int32_t* const length = walk.part_length.reserve(count + 1);
   std::int32_t* const cursor = walk.cursor.reserve(count + 1);
   std::int32_t* const cursor_end = walk.cursor_end.reserve(count + 1);
   std::int32_t* const part = walk.part.data();
+  const std::int32_t* const batch = batch_of_place(walk, arrays);
   std::memset(length, 0, count * sizeof(std::int32_t));
   for (std::int32_t place = 1; place < walk.tail; ++place) {
     if (walk.aliased && walk.alias.data()[place] != place) continue;
-    part[place] += walk.height.data()[place] * parts;
+    part[place] += batch[place] * parts;
     ++length[part[place]];
   }
-  for (std::int32_t h = 0; h < heights; ++h) {
-    std::int32_t next = arrays.batch_begin[h];
-    for (std::int32_t p = h * parts; p < (h + 1) * parts; ++p) {
+  for (std::int32_t b = 0; b < batches; ++b) {
+    std::int32_t next = arrays.batch_begin[b];
+    for (std::int32_t p = b * parts; p < (b + 1) * parts; ++p) {
       begin[p] = cursor[p] = next;
       cursor_end[p] = next += length[p];
     }
@@ -242,7 +255,7 @@ inline void assign_numbers(WalkState& walk, const Arrays& arrays) {
   std::int32_t* const number = walk.number.reserve(std::size_t(tail) + 8);
   std::int32_t* const order = walk.order.reserve(std::size_t(tail) + 8);
   std::int32_t* const cursor = walk.cursor.data();
-  const std::int32_t* const bucket = arrays.part_begin ? walk.part.data() : walk.height.data();
+  const std::int32_t* const bucket = arrays.part_begin ? walk.part.data() : batch_of_place(walk, arrays);
   const auto assign = [&](std::int32_t place, std::int32_t n) { number[place] = n, order[n] = place; };
   number[0] = arrays.num_nodes;  // what stands for "no child"
   if (!walk.aliased) {

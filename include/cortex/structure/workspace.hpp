@@ -137,7 +137,8 @@ struct WalkState {
   Block<std::int32_t> height, number;                                   // [place]
   Block<std::int32_t> order;                                            // [number] the place
   Block<std::int32_t> cursor, cursor_end;                               // [batch], or [part of a batch]: numbers left
-  Block<std::int32_t> room;                                             // [height]
+  Block<std::int32_t> room;                                             // [batch]
+  Block<std::int32_t> batch;                                            // [place], only where there are pieces
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
   Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
@@ -146,7 +147,7 @@ struct WalkState {
   std::uint32_t value_stamp = 0;
 
   // What `arrays` points to.
-  Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root;
+  Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root, piece_batch, piece_root;
   Block<std::int32_t> group_begin, group_node, inner_begin, inner_child;
   Vector<Block<std::int32_t>> child, csr_begin, csr_child;
   Vector<Block<std::byte>> field_data;
@@ -207,10 +208,11 @@ struct WalkState {
       for (const auto& block : blocks) add(block);
     };
     add(node), add(parent), add_all(row), add(repeat), add(entries);
-    add(height), add(number), add(order), add(cursor), add(cursor_end), add(room);
+    add(height), add(number), add(order), add(cursor), add(cursor_end), add(room), add(batch);
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
     add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
-    add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root);
+    add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root), add(piece_batch),
+        add(piece_root);
     add(group_begin), add(group_node), add(inner_begin), add(inner_child);
     add_all(child), add_all(csr_begin), add_all(csr_child), add_all(field_data);
     return sum;
@@ -274,6 +276,7 @@ class Workspace {
         partition_(other.partition_),
         subtree_depth_(other.subtree_depth_),
         level_fill_(other.level_fill_),
+        piece_nodes_(other.piece_nodes_),
         shares_(other.shares_),
         hash_mask_(other.hash_mask_) {}
   Workspace& operator=(Workspace&& other) noexcept {
@@ -282,6 +285,7 @@ class Workspace {
       partition_ = other.partition_;
       subtree_depth_ = other.subtree_depth_;
       level_fill_ = other.level_fill_;
+      piece_nodes_ = other.piece_nodes_;
       shares_ = other.shares_;
       hash_mask_ = other.hash_mask_;
     }
@@ -297,6 +301,10 @@ class Workspace {
   /// Fills batches of later runs, but the leaves', up to `nodes` nodes with nodes from below that nobody above waits
   /// for; 1: every batch is of one height. Where subtrees are grouped, batches are of one height.
   void fill_levels(std::int32_t nodes) { level_fill_ = nodes; }
+
+  /// Divides later runs into pieces of `nodes` nodes and somewhat more, where they have twice as many and several
+  /// roots; 0: does not. Where subtrees are grouped, a run is one piece.
+  void set_pieces(std::int32_t nodes) { piece_nodes_ = nodes; }
 
   /// Gives nodes of later runs that are the same value one number. That holds for programs that go from children to
   /// parents alone; where subtrees are grouped, each node keeps its own. `hash_mask` says which bits of the nodes'
@@ -368,6 +376,7 @@ class Workspace {
   const Partition* partition_ = nullptr;
   std::int32_t subtree_depth_ = 0;
   std::int32_t level_fill_ = 1;
+  std::int32_t piece_nodes_ = 0;
   bool shares_ = false;
   std::uint64_t hash_mask_ = ~std::uint64_t(0);
 };

@@ -75,7 +75,7 @@ inline bool round_alike(Schedule a, Schedule b, const Target& target) {
   if (target.backend == Backend::cuda)
     return same_numbers && a.gpu.parts == b.gpu.parts && a.gpu.tensor_cores == b.gpu.tensor_cores;
   a.max_workers = b.max_workers, a.fewer_workers = b.fewer_workers, a.num_groups = b.num_groups;
-  a.level_fill = b.level_fill, a.sharing = b.sharing;
+  a.level_fill = b.level_fill, a.piece_nodes = b.piece_nodes, a.sharing = b.sharing;
   return a == b;
 }
 

@@ -127,7 +127,7 @@ class Search {
         return shares_subtrees(subject_.graph, point.schedule, subject_.target) == shared;
       };
       if (!any_of(points_, needs)) continue;
-      const Schedule schedule = Schedule::standard().fill_levels(1);
+      const Schedule schedule = Schedule::standard().fill_levels(1).whole_calls();
       const auto plain =
           subject_.make(shared ? schedule.share_subtrees() : schedule.share_no_subtrees(), interpreted());
       CallSample sample;

@@ -1,0 +1,93 @@
+// In pieces of how many nodes large calls are computed (`structure/pieces.hpp`): as many as the cost model takes the
+// least time a node for. Levels of a small piece have few nodes, so that weights are read for few rows and register
+// tiles are not full; what a large one writes has left the caches when it is read.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "cortex/base/error.hpp"
+#include "cortex/base/vector.hpp"
+#include "cortex/ir/mutate.hpp"
+#include "cortex/ir/program.hpp"
+#include "cortex/ra/graph.hpp"
+#include "cortex/ra/recursions.hpp"
+#include "cortex/schedule/choose_groups.hpp"
+#include "cortex/schedule/cost.hpp"
+
+namespace cortex::schedule {
+
+/// Why calls under a schedule cannot be computed in pieces; empty: they can. `lowered`: the program at level loops.
+inline std::string reason_against_pieces(const ra::Graph& graph, const Schedule& schedule, const ir::Program& lowered) {
+  if (!schedule.batched) return "nodes run one by one; ask for dynamic_batch";
+  if (!schedule.unrolled.empty()) return "it is unrolled, into subtrees of so many heights";
+  if (ra::reads(graph, ra::Relation::parents)) return "it reads the parents of nodes, which may be in later pieces";
+  bool all_at_once = false;
+  ir::visit_with(lowered.body, [&](const ir::For& loop) {
+    const auto* extent = loop.extent.as<ir::UfCall>();
+    all_at_once |= extent && (extent->uf.kind == ir::UfKind::num_nodes || extent->uf.kind == ir::UfKind::num_internal);
+  });
+  if (all_at_once)
+    return "it computes something for all nodes of a call at once; if leaves alone need it, ask for specialize_leaves";
+  return {};
+}
+
+/// What a node takes of a call's memory, in bytes: of states, and of what is kept while its level is computed.
+struct NodeBytes {
+  double states = 0, of_level = 0;
+};
+inline NodeBytes node_bytes(const ir::Program& program) {
+  NodeBytes bytes;
+  for (const ir::Buffer& buffer : program.buffers) {
+    if (buffer->role != ir::Role::state && buffer->role != ir::Role::temp) continue;
+    switch (ir::kind_of_rows(*buffer)) {
+      case DimKind::node:
+      case DimKind::edge: bytes.states += ir::dense_bytes(*buffer); break;
+      case DimKind::batch:
+      case DimKind::batch_edge: bytes.of_level += ir::dense_bytes(*buffer); break;
+      default: break;
+    }
+  }
+  return bytes;
+}
+
+/// The schedule's own number of nodes, or where it leaves that to the compiler, the largest that takes hardly more than
+/// the best; 0: calls are computed as a whole, also where pieces would gain less than a fiftieth. `work`: of the
+/// program before register tiles. Throws `Error{invalid_schedule}` for pieces that cannot be.
+///
+/// Left whole are sequences, whose nodes of one call stand at equal distances, which code makes use of, and DAGs, whose
+/// nodes are looked for in several pieces: grids were measured to gain at most a twentieth, and small ones to lose
+/// more.
+inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const ir::Program& program,
+                       const Vector<ir::WorkItem>& work, const Schedule& schedule, const Target& target,
+                       const MachineModel& machine) {
+  const int asked = schedule.piece_nodes;
+  if (asked == 0) return 0;
+  const std::string reason = reason_against_pieces(graph, schedule, lowered);
+  if (asked > 0 && !reason.empty())
+    throw Error(Code::invalid_schedule, "pieces: calls of model '" + graph.name + "' cannot be divided: " + reason +
+                                            "; leave it out, or ask for pieces_where_they_pay");
+  if (asked > 0) return asked;
+  if (!reason.empty() || schedule.by_hand || graph.structure != ra::StructureKind::tree) return 0;
+  const NodeBytes bytes = node_bytes(program);
+  const double of_example = example_call(graph.structure).nodes();
+  const auto seconds = [&](double nodes) {
+    const CostTerms terms = predict(work, schedule, target, machine, example_call(graph.structure, nodes / of_example));
+    // Half of the nodes are leaves, whose level is the largest. Each byte is written and read, of which arithmetic
+    // hides some.
+    constexpr double seen = 0.6;
+    const double held = nodes * (bytes.states + bytes.of_level / 2);
+    const double moved = 2 * nodes * (bytes.states + bytes.of_level);
+    return (terms.total() - terms.nodes + seen * moved / machine.bandwidth(held)) / nodes;
+  };
+  constexpr int least = 64, most = 1 << 14;
+  double best = HUGE_VAL;
+  for (int nodes = least; nodes <= most; nodes *= 2) best = std::min(best, seconds(nodes));
+  if (best > 0.98 * seconds(1 << 20)) return 0;
+  int nodes = most;
+  while (seconds(nodes) > 1.01 * best) nodes /= 2;
+  return nodes;
+}
+
+}  // namespace cortex::schedule
