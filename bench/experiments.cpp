@@ -159,6 +159,20 @@ class Experiments {
     return rows;
   }
 
+  std::vector<Json> pieces() {
+    std::vector<Json> rows;
+    const auto standard = all_work(options_.threads);
+    for (const Model model : options_.models({Model::treegru, Model::treelstm, Model::dagrnn, Model::mvrnn}))
+      for (const int hidden : options_.sizes(model == Model::mvrnn ? std::vector{64} : std::vector{64, 256})) {
+        std::vector<std::pair<std::string, cortex::Schedule>> variants{{"whole", standard.whole_calls()},
+                                                                       {"as the compiler divides", standard}};
+        for (const int nodes : options_.sizes<int>({64, 256, 1024}))
+          variants.emplace_back("pieces of " + std::to_string(nodes), standard.pieces(nodes));
+        schedules(rows, model, hidden, options_.smoke ? 20 : 400, options_.threads, variants, Results::right, 1);
+      }
+    return rows;
+  }
+
   std::vector<Json> stored() {
     std::vector<Json> rows;
     for (const Model model : options_.models({Model::treelstm, Model::treegru, Model::treefc, Model::dagrnn}))
@@ -483,9 +497,9 @@ class Experiments {
   /// Adds a row for each schedule.
   void schedules(std::vector<Json>& rows, Model model, int hidden, std::size_t batch, int threads,
                  const std::vector<std::pair<std::string, cortex::Schedule>>& variants,
-                 Results results = Results::right) {
+                 Results results = Results::right, std::size_t count = 10) {
     const Weights weights = random_weights(model, options_.hidden(hidden));
-    const Batches batches = options_.inputs(model, batch);
+    const Batches batches = options_.inputs(model, batch, Trees::random, count);
     Contest contest(weights, batches, threads);
     for (const auto& [name, schedule] : variants) {
       Recipe recipe = recipe_of("cortex_nodedup", threads);
@@ -526,6 +540,7 @@ const std::vector<Experiment> all{
     {"ablation", "E5: ablation", &Experiments::ablation},
     {"unroll", "E6: unrolling", &Experiments::unroll},
     {"levels", "Filled levels", &Experiments::levels},
+    {"pieces", "Calls in pieces, batches of 400", &Experiments::pieces},
     {"stored", "Weights in less memory", &Experiments::stored},
     {"sweeps", "Sweeps there and back", &Experiments::sweeps},
     {"groups", "Groups of threads, batches of 10", &Experiments::groups},
