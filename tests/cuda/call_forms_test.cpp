@@ -277,6 +277,7 @@ TEST_CASE("what CPUs refuse of a schedule, or of a target, GPUs refuse, too", "[
   CHECK_THAT(refusal(standard.groups(-1)), Contains("invalid_schedule: groups: -1 were asked for"));
   CHECK_THAT(refusal(standard.workers(4)), Contains("workers is for CPUs; leave it out for a GPU"));
   CHECK_THAT(refusal(standard.multiply_in_vectors()), Contains("multiply_in_vectors is for CPUs"));
+  CHECK_THAT(refusal(standard.pieces(100)), Contains("pieces is for CPUs"));
   CHECK_THAT(refusal(standard, {90, 0, 0, 65536}), Contains("with 0 multiprocessors"));
   CHECK_THAT(refusal(standard, {90, 132, -1, 65536}), Contains("-1 bytes of shared memory"));
   CHECK_THAT(refusal(standard, {90, 132, 0, 0}), Contains("0 registers"));

@@ -1,6 +1,7 @@
 // Large calls are computed in pieces: the same bits, with less memory for what is kept of a level, and not where
 // something is computed for all nodes at once.
 #include <catch2/catch.hpp>
+#include <climits>
 #include <cstring>
 #include <deque>
 
@@ -77,6 +78,29 @@ int pieces_of(const Program& program, const Schedule& schedule) {
   return runtime::compile_graph(program.graph(), schedule, wide_machine())->piece_nodes;
 }
 
+/// Two recursions in sequence, each with a temporary that its readout reads at the roots.
+auto two_recursions() {
+  Dim V{"vocabulary"}, H{"hidden", 24};
+  Model<Vertex> m("two_recursions", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H), W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H), k = m.placeholder<float>("k", H);
+  const auto summed = [&](const char* name, auto& state) {
+    return m.compute(name, H, [&](auto n, auto i) { return sum(kids(n), [&](auto c) { return state(c, i); }); });
+  };
+  auto s = summed("s", h), t = summed("t", k);
+  auto g = m.compute("g", H, [&](auto n, auto i) { return sigmoid(Emb(word(n), i)); });
+  auto up = m.recursion(h, m.compute("b", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return U(i, j) * g(n, j) * s(n, j); }) + g(n, i));
+  }));
+  auto read = m.readout<float>("read", H, [&](auto r, auto i) { return g(r, i) + up(r, i); });
+  auto g2 = m.compute("g2", H, [&](auto n, auto i) { return sigmoid(3 * up(n, i)); });
+  auto second = m.recursion(k, m.compute("b2", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return W(i, j) * g2(n, j) * t(n, j); }) - g2(n, i));
+  }));
+  auto last = m.readout<float>("last", H, [&](auto r, auto i) { return g2(r, i) + second(r, i); });
+  return m.program(up, read, second, last);
+}
+
 /// Chains of `length` nodes.
 struct Chains {
   std::deque<Vertex> all;
@@ -141,6 +165,25 @@ TEST_CASE("calls in pieces give the same bits, by any workers, with and without 
          {specialized.share_subtrees(), specialized.share_subtrees().workers(4).groups(4).tabulate(1).fill_levels(2)});
   }
   CHECK(divided > 100);
+}
+
+TEST_CASE("a root of a piece before has what was computed with it, also where its memory could be used again",
+          "[runtime]") {
+  const auto program = two_recursions();
+  Chains chains(6, 3);
+  std::vector<const Vertex*> roots = chains.roots;
+  for (int more = 0; more < 3; ++more) roots.push_back(chains.roots[std::size_t(more)]);
+  for (std::size_t i = 0; i < 3; ++i) chains.all[3 * 5 + i].word = chains.all[i].word;  // equal to the first
+  for (const Schedule& schedule : {Schedule::standard(), Schedule::standard().share_subtrees(),
+                                   Schedule{}.dynamic_batch().specialize_leaves_and_switches()}) {
+    auto whole = bound(compile_here(program, schedule.whole_calls())),
+         divided = bound(compile_here(program, schedule.pieces(1)));
+    const auto expected = whole(roots), got = divided(roots);
+    for (const char* name : {"read", "last"})
+      for (std::size_t r = 0; r < roots.size(); ++r)
+        CHECK(std::memcmp(got.root<float>(r, name).data(), expected.root<float>(r, name).data(), 24 * sizeof(float)) ==
+              0);
+  }
 }
 
 TEST_CASE("a call in pieces needs memory for the levels of one alone, and allocates nothing when it is warm",
@@ -217,6 +260,7 @@ TEST_CASE("the compiler divides large calls on trees by what caches hold, and sa
   CHECK(pieces_of(program, Schedule{}.dynamic_batch()) == 0);
   CHECK(pieces_of(cell(cortex::dag, 256), Schedule::standard()) == 0);
   CHECK(pieces_of(cell(cortex::sequence, 256), Schedule::standard()) == 0);
+  CHECK(pieces_of(program, Schedule::standard().pieces(INT_MAX)) == INT_MAX);
   const auto text = [&](const Schedule& schedule) {
     CompileOptions options;
     options.target = wide_machine();
@@ -227,4 +271,12 @@ TEST_CASE("the compiler divides large calls on trees by what caches hold, and sa
                              std::to_string(nodes) + " and more") &&
                  Catch::Contains("one after the other, by the cost model"));
   CHECK_THAT(text(Schedule::standard().whole_calls()), !Catch::Contains("pieces"));
+  CHECK_THAT(text(Schedule::standard().pieces(INT_MAX)), Catch::Contains("of 4294967294 nodes and more"));
+
+  // Trees like lists would have batches of a node or two.
+  const auto width_of = [&](const Schedule& schedule) {
+    return runtime::compile_graph(program.graph(), schedule, wide_machine())->piece_width;
+  };
+  CHECK(width_of(Schedule::standard()) == schedule::least_width);
+  CHECK(width_of(Schedule::standard().pieces(5)) == 0);
 }

@@ -220,6 +220,11 @@ TEST_CASE("calls are left whole where pieces would have more batches than the ca
   roots.resize(4);
   CHECK(KidsLinearizer::run(workspace, cortex::dag, {}, roots).num_pieces == 4);
   CHECK(workspace.arrays().num_batches == 1001 + 3 * 11);
+  CHECK(workspace.arrays().num_nodes < 2 * workspace.arrays().num_batches);
+  workspace.set_pieces(10, 2);  // they would have a node or so each
+  CHECK(KidsLinearizer::run(workspace, cortex::dag, {}, roots).num_pieces == 1);
+  workspace.set_pieces(10);
+  CHECK(KidsLinearizer::run(workspace, cortex::dag, {}, roots).num_pieces == 4);
   workspace.set_subtree_depth(2);
   CHECK(KidsLinearizer::run(workspace, cortex::dag, {}, roots).num_pieces == 1);
   const std::vector<const Kids*> none;

@@ -89,11 +89,11 @@ inline bool always_meet(const ir::Stmt& stmt) {
   const auto* loop = stmt.as<ir::For>();
   const auto* extent = loop ? loop->extent.as<ir::UfCall>() : nullptr;
   if (!extent || extent->uf.accessor >= 0) return false;
-  // A call without nodes runs no program, and no batch is empty; of the nodes that no table has there may be none.
+  // A call without nodes runs no program, and no batch of inner nodes is empty; there may be no leaves in a piece of a
+  // call, and none of the nodes that no table has.
   using enum ir::UfKind;
   const ir::UfKind kind = extent->uf.kind;
-  const bool runs = kind == num_nodes || kind == num_leaves || kind == num_batches || kind == batch_length ||
-                    kind == internal_batch_length;
+  const bool runs = kind == num_nodes || kind == num_batches || kind == internal_batch_length;
   return runs && always_meet(loop->body);
 }
 

@@ -8,9 +8,12 @@
 // above their parents, all leaves above all inner nodes; D3, `batch_begin` and `batch_length`; D4, the leaf check is
 // one comparison. The other sources are the files of structure/ and runtime/ that are named.
 //
-// Of a call in several pieces (structure/pieces.hpp) a program is run on one after the other. It could not tell a piece
-// from a call on its roots alone: the numbers of inner nodes are shifted by one difference and those of leaves by
-// another, and num_nodes stands above all; what children are of pieces before has been computed.
+// Of a call in several pieces (structure/pieces.hpp) a program is run on one after the other. A piece of a forest is as
+// a call on its roots, but that the numbers of inner nodes are shifted by one difference and those of leaves by
+// another, and that num_nodes stands above all. Where nodes are shared, children may be of pieces before, whose rows
+// are there, and a piece may have no leaves: then loops over them run no times, and what is said of their batch is of
+// nothing. What is said of num_nodes and num_internal is of the call. So a loop over leaves counts `ir::Count::leaves`,
+// and none the difference of these.
 //
 // A fact of an array at an index holds where the index lies inside the array, which `check_bounds` sees to for each
 // read of its own.

@@ -18,10 +18,10 @@
 //
 // A temporary is live from the first statement that touches it to the last, among the statements of the innermost loop
 // around all of these; if its values may pass from one iteration of that loop to the next, all of the outermost loop
-// around is its life. What is read at another node than a nest's own, such as a child, shares with nobody: the row of
-// zeros behind the last node is its own. Two workers may be a barrier apart: what they share, and do not touch in their
-// own slices alone, must have a barrier between the last use of the one and the first of the other, also around the
-// loop.
+// around is its life. What is read at another node than a nest's own, such as a child, or at a root, shares with
+// nobody: the row of zeros behind the last node is its own, and a call in pieces may read a row again that an earlier
+// piece has stored. Two workers may be a barrier apart: what they share, and do not touch in their own slices alone,
+// must have a barrier between the last use of the one and the first of the other, also around the loop.
 #pragma once
 
 #include <algorithm>
@@ -135,7 +135,8 @@ class StorageSharer {
     if (temp.doer != doer) temp.doer = {};
   }
 
-  /// Whether `access` is at the row of a node or an edge that the loops around run over, and not at a child's.
+  /// Whether `access` is at the row of a node or an edge that the loops around run over, and not at a child's, nor at a
+  /// root's, which may have been computed with a piece of the call before (structure/pieces.hpp).
   bool at_own_row(const schedule::Access& access) const {
     const DimKind rows = ir::kind_of_rows(*access.buffer);
     if (rows != DimKind::node && rows != DimKind::edge) return true;
@@ -146,7 +147,8 @@ class StorageSharer {
     if (node == nodes_.end()) return rows == DimKind::edge;
     const auto* call = node->second.as<ir::UfCall>();
     // What a loop over a subtree binds is a child of the node that the loop outside of it runs over.
-    return !call || !(ir::is_child(call->uf.kind) || call->uf.kind == ir::UfKind::inner_child);
+    return !call || !(ir::is_child(call->uf.kind) || call->uf.kind == ir::UfKind::inner_child ||
+                      call->uf.kind == ir::UfKind::root_node);
   }
 
   // ---- lives ----

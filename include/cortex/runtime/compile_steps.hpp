@@ -97,6 +97,9 @@ void check_choice(const char* decision, Choice choice, Choice last) {
 
 /// What CPUs and GPUs both follow.
 inline void check_common(const Schedule& schedule) {
+  if (schedule.piece_nodes < 0 && schedule.piece_nodes != Schedule::by_the_caches)
+    throw Error(Code::invalid_schedule, "pieces: pieces of " + std::to_string(schedule.piece_nodes) +
+                                            " nodes were asked for; give a number from 1 on, or 0 for whole calls");
   check_choice("share_subtrees", schedule.sharing, Sharing::on);
   check_choice("sort_by_matrix", schedule.sorting, Sorting::on);
   check_choice("tabulate", schedule.tabulating, Tabulating::on);
@@ -113,9 +116,6 @@ inline void check_schedule(const Schedule& schedule) {
     throw Error(Code::invalid_schedule, "workers: " + std::to_string(schedule.max_workers) +
                                             " workers were asked for; give a number from 1 to " +
                                             std::to_string(Schedule::most_workers));
-  if (schedule.piece_nodes < 0 && schedule.piece_nodes != Schedule::by_the_caches)
-    throw Error(Code::invalid_schedule, "pieces: pieces of " + std::to_string(schedule.piece_nodes) +
-                                            " nodes were asked for; give a number from 1 on, or 0 for whole calls");
   check_common(schedule);
   check_count("tile_rows", schedule.tiling.rows, 24);
   check_count("tile_vectors", schedule.tiling.vectors, 8);

@@ -107,6 +107,7 @@ struct Executable {
   int subtree_depth = 0;           // levels of the subtrees that unrolled recursions run over; 0: none does
   int level_fill = 1;              // nodes that small levels are filled up to
   int piece_nodes = 0;             // of the pieces that larger calls are computed in; 0: each as a whole
+  int piece_width = 0;             // and nodes of their batches on average, else a call is left whole
   Vector<GroupRule> group_rules;   // where the schedule leaves groups to the compiler
   int groups_with_weights = 1;     // that have weights of their own; those after them share these
   int size_with_weights = 1;       // and groups of fewer workers share the first one's

@@ -68,7 +68,7 @@ class ScheduleExplainer {
                                      " nodes are filled up with nodes from below that nobody waits for so soon" +
                                      (s.level_fill ? "" : ", by the cost model")
                                : "are of nodes of one height"});
-    if (const int nodes = executable_.piece_nodes)
+    if (const std::int64_t nodes = executable_.piece_nodes)
       lines.row({"calls", "of " + std::to_string(2 * nodes) + " nodes and more are computed in pieces of " +
                               std::to_string(nodes) + " and more, one after the other" +
                               (s.piece_nodes == Schedule::by_the_caches ? ", by the cost model" : "")});

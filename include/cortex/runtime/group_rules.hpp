@@ -113,13 +113,14 @@ inline void choose_weights_of_groups(Executable& executable, const Vector<ir::Wo
 
 }  // namespace detail
 
-/// Works out the executable's `level_fill`, `piece_nodes`, `group_rules`, `groups_with_weights`, `size_with_weights`,
-/// `read_whole`, `team_costs` and `node_seconds`. After its checks are planned.
+/// Works out the executable's `level_fill`, `piece_nodes`, `piece_width`, `group_rules`, `groups_with_weights`,
+/// `size_with_weights`, `read_whole`, `team_costs` and `node_seconds`. After its checks are planned.
 inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
   const Vector<ir::WorkItem> work = detail::work_of_calls(executable.scheduled);
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
   executable.piece_nodes = schedule::piece_nodes(executable.graph, executable.lowered, executable.program, work,
                                                  executable.schedule, executable.target, machine);
+  if (executable.schedule.piece_nodes == Schedule::by_the_caches) executable.piece_width = schedule::least_width;
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
   executable.group_rules = detail::group_rules_of(executable, work, machine);
   detail::choose_weights_of_groups(executable, work, machine);

@@ -277,26 +277,17 @@ inline std::size_t table_row(const ir::Tabulation& tabulation, const Vector<std:
   return std::size_t(row);
 }
 
-/// Which nodes of a call have rows in tables: [first, second).
+/// Which nodes of a piece of a call have rows in tables: [first, second). Where there are several pieces these are
+/// leaves: what is computed for all nodes at once cannot be divided.
 inline std::pair<std::int64_t, std::int64_t> tabulated_nodes(const ir::Tabulation& tabulation,
-                                                             const structure::Arrays& arrays) {
+                                                             const structure::Arrays& arrays, std::int32_t piece = 0) {
   using Rows = ir::Tabulation::Rows;
+  if (arrays.num_pieces > 1) {
+    const std::int64_t leaves = arrays.piece_batch[piece], begin = arrays.batch_begin[leaves];
+    return {begin, begin + arrays.batch_length[leaves]};
+  }
   return {tabulation.rows == Rows::leaves ? arrays.num_internal : 0,
           tabulation.rows == Rows::internal ? arrays.num_internal : arrays.num_nodes};
-}
-
-/// Which of a piece: of its inner nodes, then of its leaves.
-inline std::array<std::pair<std::int64_t, std::int64_t>, 2> tabulated_nodes(const ir::Tabulation& tabulation,
-                                                                            const structure::Arrays& in,
-                                                                            std::int32_t piece) {
-  using Rows = ir::Tabulation::Rows;
-  const std::int32_t leaves = in.piece_batch[piece], last = in.piece_batch[piece + 1] - 1;
-  std::array<std::pair<std::int64_t, std::int64_t>, 2> ranges{};
-  if (tabulation.rows != Rows::leaves && last > leaves)
-    ranges[0] = {in.batch_begin[last], in.batch_begin[leaves + 1] + in.batch_length[leaves + 1]};
-  if (tabulation.rows != Rows::internal)
-    ranges[1] = {in.batch_begin[leaves], in.batch_begin[leaves] + in.batch_length[leaves]};
-  return ranges;
 }
 
 /// Whether the nodes that stand for a tabulation's rows pass the checks that calls make of their nodes; of roots there

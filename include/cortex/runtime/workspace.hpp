@@ -40,7 +40,7 @@ class alignas(128) Workspace {
     if (!plan_->partition.empty()) nodes.set_partition(&plan_->partition);
     nodes.set_subtree_depth(plan_->executable->subtree_depth);
     nodes.fill_levels(plan_->executable->level_fill);
-    nodes.set_pieces(plan_->executable->piece_nodes);
+    nodes.set_pieces(plan_->executable->piece_nodes, plan_->executable->piece_width);
     nodes.share_subtrees(plan_->executable->shares_subtrees);
   }
 
@@ -203,19 +203,18 @@ class alignas(128) Workspace {
       if (!tables) continue;
       const ir::Tabulation& tabulation = plan_->executable->program.tabulations[std::size_t(placed.tabulation)];
       const structure::Arrays& in = arrays();
+      auto [begin, end] = tabulated_nodes(tabulation, in, piece);
+      if (!placed.per_worker) {
+        const std::int64_t count = end - begin, first = begin;
+        begin = first + count * worker / num_workers;
+        end = first + count * (worker + 1) / num_workers;
+      }
       auto* const to = static_cast<std::byte*>(pointers(worker)[placed.buffer]);
       const std::byte* const from = tables->blocks[std::size_t(placed.result)]->data();
-      for (auto [begin, end] : tabulated_nodes(tabulation, in, piece)) {
-        if (!placed.per_worker) {
-          const std::int64_t count = end - begin, first = begin;
-          begin = first + count * worker / num_workers;
-          end = first + count * (worker + 1) / num_workers;
-        }
-        for (std::int64_t node = begin; node < end; ++node)
-          std::memcpy(to + std::size_t(node) * placed.row_bytes,
-                      from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
-                      placed.row_bytes);
-      }
+      for (std::int64_t node = begin; node < end; ++node)
+        std::memcpy(to + std::size_t(node) * placed.row_bytes,
+                    from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
+                    placed.row_bytes);
     }
   }
 

@@ -12,7 +12,7 @@
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
-#include "cortex/ra/recursions.hpp"
+#include "cortex/ra/share_subtrees.hpp"
 #include "cortex/schedule/choose_groups.hpp"
 #include "cortex/schedule/cost.hpp"
 
@@ -51,6 +51,10 @@ inline NodeBytes node_bytes(const ir::Program& program) {
   }
   return bytes;
 }
+
+/// How many nodes batches have to have on average where calls are divided by the compiler's choice: trees may be of any
+/// form, and calls on trees like lists would have batches of one node.
+inline constexpr int least_width = 4;
 
 /// The schedule's own number of nodes, or where it leaves that to the compiler, the largest that takes hardly more than
 /// the best; 0: calls are computed as a whole, also where pieces would gain less than a fiftieth. `work`: of the

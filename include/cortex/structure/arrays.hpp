@@ -1,6 +1,6 @@
 // The arrays that the linearizer makes of a call's nodes: the contract between `structure/` and generated code.
 //
-// Every node has a number in [0, num_nodes), given as in the paper's appendix B:
+// Every node has a number in [0, num_nodes), given as in the paper's appendix B; for a call in one piece:
 //   - batch 0 holds the leaves, batch b nodes whose children stand in batches below it: by height, those whose highest
 //     child stands in batch b - 1, or, where small batches are filled, others that no batch up to b waits for. The
 //     nodes of a batch are independent of each other and have consecutive numbers;
@@ -8,12 +8,14 @@
 //     leaves above all internal nodes;
 //   - where the program branches on more than leaves, a batch is sorted into parts, one for each way through the
 //     branches, and the nodes of a part have consecutive numbers.
-// So `is_leaf(n)` is `n >= num_internal`, and a loop from num_nodes - 1 down to 0
-// meets children before parents.
-// A call in several pieces has such batches of each piece, one after the other: a program that runs over the batches of
-// a piece sees those of a call on its roots. The numbers of inner nodes go from the last piece's to the first one's,
-// and after them the leaves' likewise. Where a node has no child the arrays hold num_nodes, so that code can read row
-// num_nodes of a state, which callers keep all zero, and needs no test.
+// So `is_leaf(n)` is `n >= num_internal`, and a loop from num_nodes - 1 down to 0 meets children before parents.
+// Where a node has no child the arrays hold num_nodes, so that code can read row num_nodes of a state, which callers
+// keep all zero, and needs no test.
+//
+// A call in several pieces (structure/pieces.hpp) has such batches of each piece, one piece after the other. Inner
+// nodes of the last piece have the lowest numbers, those of the first one the highest, and above them stand the leaves
+// of the pieces in the same order. Children stand in lower batches of the same piece or in pieces before it, so that a
+// piece may have no leaves of its own; its first batch is theirs in any case.
 //
 // Shapes are in elements. Every array begins at a cache line, is never null, and may be read up to `slack_bytes` past
 // its end.

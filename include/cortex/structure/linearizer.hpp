@@ -147,7 +147,8 @@ class Linearizer {
     if (workspace.shares_ && workspace.subtree_depth_ == 0)
       sharing::merge_equal(walk, detail::ReadFields<Node, Set>(walk, checks), workspace.hash_mask_);
     Arrays arrays;
-    numbering::divide(walk, heights, workspace.subtree_depth_ == 0 ? workspace.piece_nodes_ : 0, arrays);
+    numbering::divide(walk, heights, workspace.subtree_depth_ == 0 ? workspace.piece_nodes_ : 0, workspace.piece_width_,
+                      arrays);
     if (asks_parents(workspace.partition_, checks)) numbering::count_parents(walk);
     numbering::lay_out_batches(walk, arrays);
     bool numbered = workspace.level_fill_ > 1 && workspace.subtree_depth_ == 0 &&

@@ -110,9 +110,10 @@ inline void make_batches(WalkState& walk, std::int32_t pieces, std::int32_t* beg
 
 }  // namespace detail
 
-/// Divides a call into pieces of `full` nodes and more, where it has twice as many nodes and several roots; 0 leaves it
-/// whole. After heights and equal nodes are known and before batches are laid out.
-inline void divide(WalkState& walk, std::int32_t heights, std::int32_t full, Arrays& arrays) {
+/// Divides a call into pieces of about `full` nodes and more, where it has twice as many nodes and several roots; 0
+/// leaves it whole, as do batches of fewer than `width` nodes on average. After heights and equal nodes are known and
+/// before batches are laid out.
+inline void divide(WalkState& walk, std::int32_t heights, std::int32_t full, std::int32_t width, Arrays& arrays) {
   if (full <= 0 || walk.tail - 1 < 2 * std::int64_t(full) || walk.num_roots < 2)
     return detail::leave_whole(walk, heights, arrays);
   std::int32_t* const piece = walk.batch.reserve(std::size_t(walk.tail) + 1);  // [place]
@@ -129,9 +130,9 @@ inline void divide(WalkState& walk, std::int32_t heights, std::int32_t full, Arr
     heights_of = std::max(heights_of, walk.height.data()[node] + 1);
     root[piece[place] + 1] = place;
   }
-  // Where many roots stand far above nodes that they share, heights would be counted for each piece.
+  // Where many roots stand far above nodes that they share, a piece has more heights than nodes.
   const std::int64_t all = std::accumulate(begin, begin + pieces + 1, std::int64_t(0));
-  if (pieces == 1 || all > std::min<std::int64_t>(4 * nodes, INT32_MAX))
+  if (pieces == 1 || all > std::min<std::int64_t>(4 * nodes, INT32_MAX) || all * width > nodes)
     return detail::leave_whole(walk, heights, arrays);
   detail::reach(walk, piece);
   for (std::int32_t p = 1; p <= pieces; ++p) begin[p] += begin[p - 1];

@@ -277,6 +277,7 @@ class Workspace {
         subtree_depth_(other.subtree_depth_),
         level_fill_(other.level_fill_),
         piece_nodes_(other.piece_nodes_),
+        piece_width_(other.piece_width_),
         shares_(other.shares_),
         hash_mask_(other.hash_mask_) {}
   Workspace& operator=(Workspace&& other) noexcept {
@@ -286,6 +287,7 @@ class Workspace {
       subtree_depth_ = other.subtree_depth_;
       level_fill_ = other.level_fill_;
       piece_nodes_ = other.piece_nodes_;
+      piece_width_ = other.piece_width_;
       shares_ = other.shares_;
       hash_mask_ = other.hash_mask_;
     }
@@ -302,9 +304,9 @@ class Workspace {
   /// for; 1: every batch is of one height. Where subtrees are grouped, batches are of one height.
   void fill_levels(std::int32_t nodes) { level_fill_ = nodes; }
 
-  /// Divides later runs into pieces of `nodes` nodes and somewhat more, where they have twice as many and several
-  /// roots; 0: does not. Where subtrees are grouped, a run is one piece.
-  void set_pieces(std::int32_t nodes) { piece_nodes_ = nodes; }
+  /// Divides later runs into pieces of about `nodes` nodes and more, where they have twice as many and several roots,
+  /// and batches then have `width` nodes on average; 0: does not. Where subtrees are grouped, a run is one piece.
+  void set_pieces(std::int32_t nodes, std::int32_t width = 0) { piece_nodes_ = nodes, piece_width_ = width; }
 
   /// Gives nodes of later runs that are the same value one number. That holds for programs that go from children to
   /// parents alone; where subtrees are grouped, each node keeps its own. `hash_mask` says which bits of the nodes'
@@ -376,7 +378,7 @@ class Workspace {
   const Partition* partition_ = nullptr;
   std::int32_t subtree_depth_ = 0;
   std::int32_t level_fill_ = 1;
-  std::int32_t piece_nodes_ = 0;
+  std::int32_t piece_nodes_ = 0, piece_width_ = 0;
   bool shares_ = false;
   std::uint64_t hash_mask_ = ~std::uint64_t(0);
 };
