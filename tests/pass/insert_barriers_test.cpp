@@ -95,12 +95,14 @@ TEST_CASE("a loop parts what stands around it if it always runs", "[pass][races]
   const auto before = at_all(a, [](auto&, auto&) { return number(1); });
   const auto after = at_all(b, [](auto& node, auto& i) { return load(a, {node, turned(i)}); });
   CHECK(barriers(block({before, recursion(), after})) == 1);
-  const auto may_not_run = [](const ir::Stmt& s) {
+  const auto times = [](ir::UfKind count, const ir::Stmt& s) {
     const ir::For& n = *s.as<ir::For>();
-    const ir::Expr extent = ir::call(ir::UfKind::num_internal_batches, "num_internal_batches");
-    return ir::For::make(n.var, n.dim, extent, n.loop, n.body);
+    return ir::For::make(n.var, n.dim, ir::call(count, "count"), n.loop, n.body);
   };
-  CHECK(barriers(block({before, may_not_run(recursion()), after})) == 2);
+  CHECK(barriers(block({before, times(ir::UfKind::num_internal_batches, recursion()), after})) == 2);
+  // A piece of a call may have no leaves.
+  const ir::Stmt for_leaves = times(ir::UfKind::num_leaves, recursion());
+  CHECK(count_barriers(pass::insert_barriers(block({before, for_leaves, after}))) == 2);
 }
 
 TEST_CASE("the parts of a batch have different nodes, and inner batches others than the leaves", "[pass]") {
