@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "cortex/explain.hpp"
+#include "cortex/schedule/piece_nodes.hpp"
 #include "runtime/count_allocations.hpp"
 #include "support/compile.hpp"
 #include "support/differential.hpp"
