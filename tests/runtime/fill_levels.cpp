@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cortex/explain.hpp"
+#include "support/chosen_schedules.hpp"
 #include "support/compile.hpp"
 #include "support/differential.hpp"
 
@@ -27,24 +28,6 @@ auto cell(Structure structure, int hidden) {
     return tanh(g(n, i) * sum(H, [&](auto j) { return U(i, j) * s(n, j); }) + Emb(word(n), i));
   });
   return m.recursion_op(h, body);
-}
-
-template <class Program>
-std::string refusal(const Program& program, const Schedule& schedule) {
-  try {
-    (void)runtime::compile_graph(program.graph(), schedule, Target::interpreter());
-  } catch (const Error& error) {
-    CHECK(error.code == Code::invalid_schedule);
-    return error.message;
-  }
-  return {};
-}
-
-/// A machine whose arithmetic is fast beside its memory, wherever the test runs.
-Target wide_machine() {
-  Target target = Target::interpreter();
-  target.vector_bytes = 64, target.vector_registers = 32;
-  return target;
 }
 
 template <class Program>

@@ -8,6 +8,7 @@
 #include "cortex/explain.hpp"
 #include "cortex/schedule/piece_nodes.hpp"
 #include "runtime/count_allocations.hpp"
+#include "support/chosen_schedules.hpp"
 #include "support/compile.hpp"
 #include "support/differential.hpp"
 
@@ -55,24 +56,6 @@ constexpr auto bound = [](auto model) {
   model.bind("W", uniform(576, 0.2f, 3));
   return model;
 };
-
-template <class Program>
-std::string refusal(const Program& program, const Schedule& schedule) {
-  try {
-    (void)runtime::compile_graph(program.graph(), schedule, Target::interpreter());
-  } catch (const Error& error) {
-    CHECK(error.code == Code::invalid_schedule);
-    return error.message;
-  }
-  return {};
-}
-
-/// A machine of known caches, wherever the test runs.
-Target wide_machine() {
-  Target target = Target::interpreter();
-  target.vector_bytes = 64, target.vector_registers = 32;
-  return target;
-}
 
 template <class Program>
 int pieces_of(const Program& program, const Schedule& schedule) {

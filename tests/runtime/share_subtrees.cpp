@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cortex/explain.hpp"
+#include "support/chosen_schedules.hpp"
 #include "support/compile.hpp"
 #include "support/random_cases.hpp"
 #include "support/wanted_cases.hpp"
@@ -50,19 +51,6 @@ auto cell(Structure structure, std::int64_t hidden) {
     return tanh(Emb(word(n), i) + sum(H, [&](auto j) { return U(i, j) * s(n, j); }));
   });
   return m.recursion_op(h, body);
-}
-
-template <class Program>
-std::string refusal(const Program& program, const Schedule& schedule) {
-  CompileOptions options;
-  options.target = Target::interpreter();
-  try {
-    compile(program, schedule, options);
-  } catch (const Error& error) {
-    CHECK(error.code == Code::invalid_schedule);
-    return error.message;
-  }
-  return "";
 }
 
 bool shares(const ra::Graph& graph, const Schedule& schedule) { return ra::shares_subtrees(graph, schedule); }

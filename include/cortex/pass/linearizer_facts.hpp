@@ -267,11 +267,10 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
 inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
   namespace slot_of = ir::slot_of;
   if (slot == slot_of::counts && a.size() == 1 && a[0].is_constant()) {
-    const Linear nodes = atoms.form(Symbol::num_nodes), internal = atoms.form(Symbol::num_internal);
     switch (ir::Count(a[0].constant)) {
-      case ir::Count::nodes: return nodes;
-      case ir::Count::internal: return internal;
-      case ir::Count::leaves: return nodes - internal;
+      case ir::Count::nodes: return atoms.form(Symbol::num_nodes);
+      case ir::Count::internal: return atoms.form(Symbol::num_internal);
+      case ir::Count::leaves: return atoms.form(Symbol::num_nodes) - atoms.form(Symbol::num_internal);
       case ir::Count::batches: return atoms.form(Symbol::num_batches);
       case ir::Count::roots: return atoms.form(Symbol::num_roots);
       case ir::Count::groups: return atoms.form(Symbol::num_groups);

@@ -189,13 +189,13 @@ struct Schedule {
   /// The same by the compiler's choice, and not where it would be refused.
   [[nodiscard]] Schedule fill_levels_where_it_pays() const { return fill_levels(0); }
 
-  /// Calls of about twice as many nodes and more are computed in pieces of neighbouring roots that reach about `nodes`,
+  /// Calls of about twice as many nodes and more are computed in pieces of neighbouring roots that reach about `least`,
   /// from 1 on, or more, one piece after the other: what a piece writes is still in the cache when it is read, where a
   /// call of a thousand trees would send each level to memory and fetch it from there. No number changes results, nor
   /// what of a call is kept. Needs `dynamic_batch`; with `unroll`, for a model that reads parents, for one that
   /// computes something for all nodes at once, and for GPUs, it is refused when the model is compiled.
-  [[nodiscard]] Schedule pieces(int nodes) const {
-    return with([&](Schedule& s) { s.piece_nodes = nodes; });
+  [[nodiscard]] Schedule pieces(int least) const {
+    return with([&](Schedule& s) { s.piece_nodes = least; });
   }
   /// The same with as many nodes as the cost model finds best for the machine's caches, for trees whose levels then
   /// have four nodes on average, and not where it would be refused.

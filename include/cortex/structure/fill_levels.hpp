@@ -24,7 +24,7 @@ namespace detail {
 template <class F>
 void for_each_child_place(const WalkState& walk, std::int32_t place, F f) {
   const std::size_t named = std::size_t(walk.num_named);
-  const auto of_node = [&](std::int32_t child) { f(walk.aliased ? walk.alias.data()[child] : child); };
+  const auto of_node = [&](std::int32_t child) { f(walk.first_place(child)); };
   for (std::size_t k = 0; k < named; ++k) of_node(walk.row[k].data()[place]);
   for (std::size_t c = 0; c < std::size_t(walk.num_containers); ++c) {
     const std::int32_t first = walk.row[named + 2 * c].data()[place];

@@ -369,7 +369,7 @@ class Linearizer {
     for (std::int32_t place = 1; place < walk.tail; ++place) {
       const Where where = walk.height.data()[place] == 0 ? Where::leaves : Where::internal;
       std::int32_t number = 0;
-      if (walk.aliased && walk.alias.data()[place] != place) continue;
+      if (!walk.is_first(place)) continue;
       for (const Selector& selector : partition.selectors) {
         std::size_t answer = 0;
         if ((int(selector.where) & int(where)) && detail::holds<Node, Set>(selector.guard, walk, place)) {

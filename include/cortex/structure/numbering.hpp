@@ -233,7 +233,7 @@ inline void lay_out_parts(WalkState& walk, std::int32_t parts, Arrays& arrays) {
   const std::int32_t* const batch = batch_of_place(walk, arrays);
   std::memset(length, 0, count * sizeof(std::int32_t));
   for (std::int32_t place = 1; place < walk.tail; ++place) {
-    if (walk.aliased && walk.alias.data()[place] != place) continue;
+    if (!walk.is_first(place)) continue;
     part[place] += batch[place] * parts;
     ++length[part[place]];
   }

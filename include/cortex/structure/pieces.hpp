@@ -20,28 +20,17 @@ namespace cortex::structure::numbering {
 
 namespace detail {
 
-/// Whether a place is the first of its node, and of its value.
-inline bool is_first(const WalkState& walk, std::int32_t place) {
-  return !walk.aliased || walk.alias.data()[place] == place;
-}
-
 /// Gives each root a piece, in piece[place]; a new one begins where the last has `full` nodes and those to come have
 /// as many. Returns how many pieces there are.
 inline std::int32_t deal_roots(WalkState& walk, std::int64_t nodes, std::int64_t full, std::int32_t* piece) {
-  const std::size_t count = std::size_t(walk.tail) + 8;
-  std::int32_t* const root = walk.number.reserve(count);  // [place] whose visit it is of
-  std::int32_t* const own = walk.order.reserve(count);    // [root's place] how many nodes it is the first to visit
-  const std::int32_t* const parent = walk.parent.data();
-  for (std::int32_t place = 1; place <= walk.num_roots; ++place)
-    root[place] = place, own[place] = is_first(walk, place);
-  for (std::int32_t place = walk.num_roots + 1; place < walk.tail; ++place)
-    own[root[place] = root[parent[place]]] += is_first(walk, place);
+  std::int32_t* const own = walk.order.reserve(std::size_t(walk.tail) + 8);  // [root]
+  walk.count_by_root(walk.number.reserve(std::size_t(walk.tail) + 8), own);
   std::int32_t last = 0;
   std::int64_t held = 0, left = nodes;
   for (std::int32_t place = 1; place <= walk.num_roots; ++place) {
     if (held >= full && left >= full) ++last, held = 0;
     piece[place] = last;
-    held += own[place], left -= own[place];
+    held += own[place - 1], left -= own[place - 1];
   }
   return last + 1;
 }
@@ -94,7 +83,7 @@ inline void make_batches(WalkState& walk, std::int32_t pieces, std::int32_t* beg
   std::int32_t* const length = walk.batch_length.reserve(std::size_t(all) + 1);
   std::fill(length, length + all, 0);
   for (std::int32_t place = 1; place < walk.tail; ++place)
-    if (is_first(walk, place)) ++length[own[place] = begin[own[place]] + height[place]];
+    if (walk.is_first(place)) ++length[own[place] = begin[own[place]] + height[place]];
   std::int32_t* const batch = walk.cursor.reserve(std::size_t(all) + 1);  // [height of a piece]
   std::int32_t batches = 0;
   for (std::int32_t p = 0; p < pieces; ++p) {
@@ -105,7 +94,7 @@ inline void make_batches(WalkState& walk, std::int32_t pieces, std::int32_t* beg
   }
   begin[pieces] = batches;
   for (std::int32_t place = 1; batches < all && place < walk.tail; ++place)
-    if (is_first(walk, place)) own[place] = batch[own[place]];
+    if (walk.is_first(place)) own[place] = batch[own[place]];
 }
 
 }  // namespace detail
@@ -125,9 +114,8 @@ inline void divide(WalkState& walk, std::int32_t heights, std::int32_t full, std
   std::fill(begin, begin + pieces + 1, 0);
   root[0] = 0;
   for (std::int32_t place = 1; place <= walk.num_roots; ++place) {
-    const std::int32_t node = walk.aliased ? walk.alias.data()[place] : place;
     std::int32_t& heights_of = begin[piece[place] + 1];
-    heights_of = std::max(heights_of, walk.height.data()[node] + 1);
+    heights_of = std::max(heights_of, walk.height.data()[walk.first_place(place)] + 1);
     root[piece[place] + 1] = place;
   }
   // Where many roots stand far above nodes that they share, a piece has more heights than nodes.

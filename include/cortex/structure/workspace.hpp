@@ -198,6 +198,21 @@ struct WalkState {
         std::min<std::int64_t>({std::int64_t(smallest) - spare_places, by_table, std::int64_t(max_visits) + 1}));
   }
 
+  /// The first place of the node, or of the value, at `place`.
+  std::int32_t first_place(std::int32_t place) const { return aliased ? alias.data()[place] : place; }
+  bool is_first(std::int32_t place) const { return first_place(place) == place; }
+
+  /// Writes how many nodes, each at its first place, each root is the first to visit: [num_roots] to `counts`.
+  /// `root_of`: room for [place] whose visit it is of.
+  void count_by_root(std::int32_t* root_of, std::int32_t* counts) const {
+    for (std::int32_t place = 1; place <= num_roots; ++place)
+      root_of[place] = place, counts[place - 1] = is_first(place);
+    for (std::int32_t place = num_roots + 1; place < tail; ++place) {
+      root_of[place] = root_of[parent.data()[place]];
+      counts[root_of[place] - 1] += is_first(place);
+    }
+  }
+
   /// How much memory all of it takes, as far as it has grown.
   std::size_t bytes() const {
     std::size_t sum = 0;
@@ -344,12 +359,7 @@ class Workspace {
   /// Writes how many nodes of the last run, of equal ones that share a number the first, each root reaches before any
   /// other does: [num_roots] to `counts`.
   void count_by_root(std::int32_t* counts) {
-    std::int32_t* const root = state_.queue.reserve(std::size_t(state_.tail) + 1);  // [place] the first root's place
-    for (std::int32_t place = 1; place <= state_.num_roots; ++place) root[place] = place, counts[place - 1] = 0;
-    for (std::int32_t place = 1; place < state_.tail; ++place) {
-      if (place > state_.num_roots) root[place] = root[state_.parent.data()[place]];
-      counts[root[place] - 1] += !state_.aliased || state_.alias.data()[place] == place;
-    }
+    state_.count_by_root(state_.queue.reserve(std::size_t(state_.tail) + 1), counts);
   }
 
   /// The arrays of the last run; empty before the first and after a failed one.
