@@ -60,7 +60,7 @@ const std::vector<Decision> decisions{
     {"shared", [](const Schedule& s) { return s.share_subtrees(); }},
     {"sorted", [](const Schedule& s) { return s.sort_by_matrix(); }},
     {"filled", [](const Schedule& s) { return s.dynamic_batch().fill_levels(3); }},
-    {"in pieces", [](const Schedule& s) { return s.dynamic_batch().specialize_leaves().pieces(6); }},
+    {"in pieces", [](const Schedule& s) { return s.dynamic_batch().pieces(6); }},
     {"tabulated", [](const Schedule& s) { return s.tabulate(1); }},
     {"exact", [](const Schedule& s) { return s.exact_activations(); }},
     {"unfused", [](const Schedule& s) { return s.fuse_nothing(); }},

@@ -2,9 +2,11 @@
 // false anywhere gives a form that is negative.
 #include <catch2/catch.hpp>
 #include <deque>
+#include <functional>
 #include <random>
 
 #include "cortex/pass/scope.hpp"
+#include "cortex/runtime/counts.hpp"
 #include "cortex/structure/linearizer.hpp"
 #include "support/random_models.hpp"
 
@@ -18,11 +20,23 @@ using K = ir::UfKind;
 
 ir::Expr count(K kind) { return ir::call(kind, "count"); }
 
+/// What a program sees of a piece of a call.
+struct Piece {
+  structure::Arrays arrays;
+  runtime::Counts counts;
+  Piece(const structure::Arrays& call, std::int32_t piece) : arrays(call), counts(runtime::counts_of(call, piece)) {
+    const std::ptrdiff_t batch = call.piece_batch[piece];
+    arrays.batch_begin += batch, arrays.batch_length += batch, arrays.root += call.piece_root[piece];
+    if (arrays.part_begin) arrays.part_begin += batch * call.num_parts, arrays.part_length += batch * call.num_parts;
+  }
+  std::int32_t counted(ir::Count count) const { return counts[std::size_t(count)]; }
+};
+
 /// A place inside some loops, whose facts are evaluated for all iterations of the loops.
 class Place {
  public:
-  Place(const structure::Arrays& arrays, pass::KnownNodes known)
-      : arrays_(arrays), known_(known), scope_(std::move(known)) {}
+  Place(const Piece& piece, pass::KnownNodes known)
+      : piece_(piece), arrays_(piece.arrays), known_(known), scope_(std::move(known)) {}
 
   ir::Expr loop(const ir::Expr& extent) {
     const ir::Expr var = ir::Var::make("v" + std::to_string(loops_.size()));
@@ -90,12 +104,16 @@ class Place {
     const auto csr = [&]() -> const structure::Csr& { return arrays_.children[atom.accessor]; };
     const structure::Subtrees& sub = arrays_.subtrees;
     switch (atom.symbol) {
-      case Symbol::num_nodes: return arrays_.num_nodes;
-      case Symbol::num_internal: return arrays_.num_internal;
-      case Symbol::num_batches: return arrays_.num_batches;
-      case Symbol::num_roots: return arrays_.num_roots;
-      case Symbol::num_groups: return sub.num_groups;
-      case Symbol::child_step: return arrays_.child_step;
+      case Symbol::num_nodes: return piece_.counted(ir::Count::nodes);
+      case Symbol::num_internal: return piece_.counted(ir::Count::internal);
+      case Symbol::num_leaves: return piece_.counted(ir::Count::leaves);
+      case Symbol::num_batches: return piece_.counted(ir::Count::batches);
+      case Symbol::num_roots: return piece_.counted(ir::Count::roots);
+      case Symbol::num_groups: return piece_.counted(ir::Count::groups);
+      case Symbol::child_step: return piece_.counted(ir::Count::child_step);
+      case Symbol::num_ranges: return piece_.counted(ir::Count::ranges);
+      case Symbol::range_begin: return of_range(ir::Count::range_begin, arg(0));
+      case Symbol::range_length: return of_range(ir::Count::range_length, arg(0));
       case Symbol::max_batch: return arrays_.max_batch;
       case Symbol::max_batch_edges: return csr().max_batch_edges;
       case Symbol::batch_begin: return arrays_.batch_begin[arg(0)];
@@ -122,6 +140,11 @@ class Place {
     }
   }
 
+  std::int64_t of_range(ir::Count first, std::int64_t range) const {
+    return piece_.counts.at(std::size_t(std::int64_t(first) + range));
+  }
+
+  const Piece& piece_;
   const structure::Arrays& arrays_;
   pass::KnownNodes known_;
   pass::Scope scope_;
@@ -134,11 +157,12 @@ struct Tally {
   int facts = 0, evaluations = 0;
 };
 
-/// Every array of `arrays` at every index, in the loops in which programs read them.
-void check_all(const structure::Arrays& arrays, const pass::KnownNodes& known, int named, int containers, bool subtrees,
-               Tally& tally) {
+/// Every array of a piece at every index, in the loops in which programs read them.
+void check_piece(const Piece& piece, const pass::KnownNodes& known, int named, int containers, bool subtrees,
+                 Tally& tally) {
+  const structure::Arrays& arrays = piece.arrays;
   const auto at = [&](auto fill) {
-    Place place(arrays, known);
+    Place place(piece, known);
     fill(place);
     tally.facts += place.check();
     tally.evaluations += place.evaluations;
@@ -179,19 +203,29 @@ void check_all(const structure::Arrays& arrays, const pass::KnownNodes& known, i
       p.use(ir::call(K::inner_child, "inner", {n, p.loop(ir::call(K::num_inner, "count", {n}))}));
     });
   }
-  for (const ir::Expr& range : {nodes, internal}) {
-    for (int a = 0; a < named; ++a) at([&](Place& p) { p.use(ir::call(K::child, "child", {p.loop(range)}, a)); });
-    at([&](Place& p) { p.use(ir::call(K::field, "field", {p.loop(range)}, 0)); });
+  const auto in_range = [](Place& p, const ir::Expr& range) {
+    return ir::call(K::range_node, "node", {range, p.loop(ir::call(K::range_length, "length", {range}))});
+  };
+  std::vector<std::function<ir::Expr(Place&)>> some_nodes{
+      [&](Place& p) { return in_range(p, ir::imm(std::int64_t(ir::NodeRange::inner))); },
+      [&](Place& p) { return in_range(p, p.loop(count(K::num_ranges))); }};
+  if (arrays.num_pieces == 1)  // else no loop is over all nodes of the call (pass/divide_nests.hpp)
+    for (const ir::Expr& range : {nodes, internal}) some_nodes.push_back([range](Place& p) { return p.loop(range); });
+  for (const auto& node : some_nodes) {
+    for (int a = 0; a < named; ++a) at([&](Place& p) { p.use(ir::call(K::child, "child", {node(p)}, a)); });
+    at([&](Place& p) { p.use(ir::call(K::field, "field", {node(p)}, 0)); });
   }
   for (int c = 0; c < containers; ++c) {
     const auto kids = [&](const ir::Expr& n) { return ir::call(K::num_children, "count", {n}, c); };
-    at([&](Place& p) {
-      const ir::Expr n = p.loop(nodes), k = p.loop(kids(n));
-      p.use(edge_begin(nodes, c));
-      p.use(ir::call(K::kth_child, "kid", {n, k}, c));
-      p.scope().atoms().form(Symbol::max_batch_edges, c);
-    });
-    at([&](Place& p) { p.use(ir::call(K::kth_child, "kid", {p.loop(nodes), ir::imm(1)}, c)); });
+    for (const auto& node : some_nodes) {
+      at([&](Place& p) {
+        const ir::Expr n = node(p), k = p.loop(kids(n));
+        p.use(edge_begin(nodes, c));
+        p.use(ir::call(K::kth_child, "kid", {n, k}, c));
+        p.scope().atoms().form(Symbol::max_batch_edges, c);
+      });
+      at([&](Place& p) { p.use(ir::call(K::kth_child, "kid", {node(p), ir::imm(1)}, c)); });
+    }
     at([&](Place& p) { p.use(ir::call(K::edge_child, "kid", {p.loop(edge_begin(nodes, c))}, c)); });
     const auto span = [&](Place& p, const ir::Expr& first, const ir::Expr& length) {
       const ir::Expr row = p.loop(length);
@@ -204,12 +238,22 @@ void check_all(const structure::Arrays& arrays, const pass::KnownNodes& known, i
       span(p, ir::call(K::batch_node, "node", {b, ir::imm(0)}), ir::call(K::batch_length, "length", {b}));
     });
     at([&](Place& p) { span(p, ir::call(K::leaf_node, "leaf", {ir::imm(0)}), count(K::num_leaves)); });
+    at([&](Place& p) {
+      const ir::Expr range = p.loop(count(K::num_ranges));
+      span(p, ir::call(K::range_node, "node", {range, ir::imm(0)}), ir::call(K::range_length, "length", {range}));
+    });
     if (arrays.part_begin)
       at([&](Place& p) {
         const ir::Expr b = p.loop(count(K::num_batches)) * known.parts + p.loop(ir::imm(known.parts));
         span(p, ir::call(K::part_node, "node", {b, ir::imm(0)}), ir::call(K::part_length, "length", {b}));
       });
   }
+}
+
+void check_all(const structure::Arrays& arrays, const pass::KnownNodes& known, int named, int containers, bool subtrees,
+               Tally& tally) {
+  for (std::int32_t piece = 0; piece < arrays.num_pieces; ++piece)
+    check_piece(Piece(arrays, piece), known, named, containers, subtrees, tally);
 }
 
 /// A node that links to all its children by accessors that are not optional.
@@ -227,6 +271,7 @@ struct Step {
 
 TEST_CASE("what proofs know of the linearizer holds for random trees, graphs and sequences", "[pass]") {
   Tally tally;
+  int pieces = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     test::Random random(seed);
     const auto kind = structure::Kind(seed % 3);
@@ -242,6 +287,7 @@ TEST_CASE("what proofs know of the linearizer holds for random trees, graphs and
     if (parts) workspace.set_partition(&partition);
     if (subtrees) workspace.set_subtree_depth(1 + random.below(4));
     workspace.fill_levels(1 + random.below(4));
+    workspace.set_pieces(random.below(6));
     pass::KnownNodes known;
     known.parts = parts ? partition.parts : 1;
     known.required = {false, false};
@@ -252,7 +298,9 @@ TEST_CASE("what proofs know of the linearizer holds for random trees, graphs and
         structure::Linearizer<test::Vertex, test::VertexSet>::run(workspace, Structure{kind}, checks, forest.roots);
     INFO("seed " << seed);
     check_all(arrays, known, 2, 3, subtrees, tally);
+    pieces += arrays.num_pieces;
   }
+  CHECK(pieces > 80);
   CHECK(tally.facts > 20000);
   CHECK(tally.evaluations > 200000);
 }
@@ -270,11 +318,13 @@ TEST_CASE("an inner node has every child that is not optional", "[pass]") {
       all[n].left = &all[all.size() - 2], all[n].right = &all[all.size() - 1];
     }
     structure::Workspace workspace;
+    workspace.set_pieces(3);
     const std::vector<structure::FieldCheck> checks(1);
     pass::KnownNodes known;
     known.required = {true, true};
-    check_all(structure::Linearizer<Pair, Set>::run(workspace, cortex::tree, checks, {&all[0]}), known, 2, 0, false,
-              tally);
+    std::vector<const Pair*> roots{&all[0]};
+    if (seed % 2 && all[0].left) roots = {all[0].left, all[0].right};  // two trees
+    check_all(structure::Linearizer<Pair, Set>::run(workspace, cortex::tree, checks, roots), known, 2, 0, false, tally);
   }
   CHECK(tally.facts > 1000);
 }
@@ -296,6 +346,7 @@ TEST_CASE("sequences of one length have one step from a node to its child", "[pa
         }
       if (other == 1) roots.pop_back();
       structure::Workspace workspace;
+      workspace.set_pieces(other == 2 ? length : 0);
       const std::vector<structure::FieldCheck> checks(1);
       pass::KnownNodes known;
       known.required = {true};

@@ -1,11 +1,12 @@
-// Large calls are computed in pieces: the same bits, with less memory for what is kept of a level, and not where
-// something is computed for all nodes at once.
+// Large calls are computed in pieces: the same bits, with less memory for what is kept of a level, and not where nodes
+// wait for others of later pieces.
 #include <catch2/catch.hpp>
 #include <climits>
 #include <cstring>
 #include <deque>
 
 #include "cortex/explain.hpp"
+#include "cortex/loops.hpp"
 #include "cortex/schedule/piece_nodes.hpp"
 #include "runtime/count_allocations.hpp"
 #include "support/chosen_schedules.hpp"
@@ -47,6 +48,26 @@ auto cell(Structure structure, int hidden) {
     auto read = m.readout<float>("read", H, [&](auto r, auto i) { return Emb(word(r), i) + state(r, i); });
     return m.program(state, read);
   }
+}
+
+/// A cell over words at all nodes, and an output at each node that reads the node's children, with a product of each.
+auto at_each_node(Structure structure, int hidden) {
+  Dim V{"vocabulary"}, H{"hidden", hidden};
+  Model<Vertex> m("at_each_node", structure);
+  auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H), W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }) +
+                sum(H, [&](auto j) { return U(i, j) * s(n, j); }));
+  });
+  auto state = m.recursion(h, body);
+  auto read = m.output<float>("read", H, [&](auto n, auto i) {
+    return sum(H, [&](auto j) { return W(i, j) * state(n, j); }) - sum(kids(n), [&](auto k) {
+             return tanh(sum(H, [&](auto j) { return U(i, j) * state(k, j); })) * Emb(word(n), i);
+           });
+  });
+  return m.program(state, read);
 }
 
 const Schedule specialized = Schedule{}.dynamic_batch().specialize_leaves_and_switches();
@@ -101,16 +122,23 @@ struct Chains {
   }
 };
 
-}  // namespace
+/// Holds calls in pieces against whole ones.
+struct Divided {
+  std::shared_ptr<Workers> pool = std::make_shared<Workers>(3);
+  int calls = 0;  // in several pieces
 
-TEST_CASE("calls in pieces give the same bits, by any workers, with and without tables and equal subtrees",
-          "[runtime]") {
-  const auto pool = std::make_shared<Workers>(3);
-  int divided = 0;
-  const auto hold = [&](const auto& program, ra::StructureKind kind, const std::vector<Schedule>& schedules) {
-    auto whole = bound(compile_here(program, specialized));
+  static bool same(std::span<const float> a, std::span<const float> b) {
+    return a.size() == 24 && std::memcmp(a.data(), b.data(), 24 * sizeof(float)) == 0;
+  }
+
+  /// `outputs`: "read" is at each node, not at roots alone.
+  template <class Program>
+  void check(const Program& program, ra::StructureKind kind, const Schedule& of_whole,
+             const std::vector<Schedule>& schedules, bool outputs = false) {
+    auto whole = bound(compile_here(program, of_whole.whole_calls()));
+    whole.use(pool);
     for (const Schedule& schedule : schedules)
-      for (const int nodes : {1, 7, 30}) {
+      for (const int nodes : built_with_llvm() ? std::vector{5} : std::vector{1, 7, 30}) {
         auto model = bound(compile_here(program, schedule.pieces(nodes)));
         model.use(pool);
         for (std::uint64_t seed = 0; seed < 6; ++seed) {
@@ -119,19 +147,27 @@ TEST_CASE("calls in pieces give the same bits, by any workers, with and without 
           std::vector<const Vertex*> roots(forest.roots.begin(), forest.roots.end());
           roots.insert(roots.end(), forest.roots.begin(), forest.roots.end());
           const ForestView view(forest);
-          divided += forest.roots.size() > 1 && nodes * 2 < int(view.nodes.size());
+          calls += forest.roots.size() > 1 && nodes * 2 < int(view.nodes.size());
           const auto expected = whole(roots), got = model(roots);
-          const auto same = [](std::span<const float> a, std::span<const float> b) {
-            return a.size() == 24 && std::memcmp(a.data(), b.data(), 24 * sizeof(float)) == 0;
-          };
-          for (const auto* node : view.nodes) REQUIRE(same(got.node(node), expected.node(node)));
+          for (const auto* node : view.nodes) {
+            REQUIRE(same(got.node(node), expected.node(node)));
+            if (outputs)
+              REQUIRE(same(got.template node<float>(node, "read"), expected.template node<float>(node, "read")));
+          }
           for (std::size_t r = 0; r < roots.size(); ++r) {
             REQUIRE(same(got[r], expected[r]));
             REQUIRE(same(got.template root<float>(r, "read"), expected.template root<float>(r, "read")));
           }
         }
       }
-  };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("calls in pieces give the same bits, by any workers, with and without tables and equal subtrees",
+          "[runtime]") {
+  Divided divided;
   for (const Structure structure : {cortex::tree, cortex::dag, cortex::sequence}) {
     const auto kind = ra::StructureKind(int(structure.kind));
     const std::vector<Schedule> schedules{
@@ -142,13 +178,35 @@ TEST_CASE("calls in pieces give the same bits, by any workers, with and without 
         specialized.tabulate(1),
         specialized.tabulate(1).workers(3),
     };
-    hold(cell(structure, 24), kind, schedules);
-    hold(cell<true>(structure, 24), kind, schedules);
+    divided.check(cell(structure, 24), kind, specialized, schedules);
+    divided.check(cell<true>(structure, 24), kind, specialized, schedules);
     if (structure.kind == structure::Kind::sequence) continue;
-    hold(cell(structure, 24), kind,
-         {specialized.share_subtrees(), specialized.share_subtrees().workers(4).groups(4).tabulate(1).fill_levels(2)});
+    divided.check(
+        cell(structure, 24), kind, specialized,
+        {specialized.share_subtrees(), specialized.share_subtrees().workers(4).groups(4).tabulate(1).fill_levels(2)});
   }
-  CHECK(divided > 100);
+  CHECK(divided.calls > 40);
+}
+
+TEST_CASE("what is computed for all nodes at once is computed for those of each piece", "[runtime]") {
+  Divided divided;
+  for (const Structure structure : {cortex::tree, cortex::dag, cortex::sequence}) {
+    const auto kind = ra::StructureKind(int(structure.kind));
+    const auto program = at_each_node(structure, 24);
+    const auto loops_of = [&](const Schedule& schedule) { return compile_here(program, schedule).print("tiled"); };
+    const Schedule batched = Schedule{}.dynamic_batch();
+    CHECK_THAT(loops_of(batched), Catch::Contains("all_nodes(") && !Catch::Contains("range_nodes("));
+    CHECK_THAT(loops_of(batched.pieces(5)), !Catch::Contains("all_nodes(") && Catch::Contains("range_nodes("));
+    const auto like_whole = [&](const Schedule& schedule) { divided.check(program, kind, schedule, {schedule}, true); };
+    like_whole(Schedule{}.dynamic_batch());
+    like_whole(Schedule::standard().workers(3));
+    like_whole(specialized.workers(4).groups(2));
+    like_whole(specialized.specialize_leaves().tabulate(1));
+    if (structure.kind == structure::Kind::sequence) continue;
+    like_whole(Schedule::standard().share_subtrees());
+    like_whole(specialized.share_subtrees().workers(2).tabulate(1));
+  }
+  CHECK(divided.calls > 40);
 }
 
 TEST_CASE("a root of a piece before has what was computed with it, also where its memory could be used again",
@@ -216,8 +274,10 @@ TEST_CASE("pieces are refused where a call cannot be divided, and left out by de
              Catch::Contains("pieces: calls of model 'cell' cannot be divided") && Catch::Contains("dynamic_batch"));
   CHECK_THAT(refusal(up, specialized.pieces(2).unroll("h", 2)), Catch::Contains("it is unrolled"));
   CHECK_THAT(refusal(up, specialized.pieces(-1)), Catch::Contains("pieces of -1 nodes were asked for"));
-  CHECK_THAT(refusal(up, Schedule{}.dynamic_batch().pieces(2)),
-             Catch::Contains("for all nodes of a call at once") && Catch::Contains("specialize_leaves"));
+  CHECK(refusal(up, Schedule{}.dynamic_batch().pieces(2)).empty());
+  CHECK_THAT(refusal(up, Schedule{}.dynamic_batch().loops(Loops{}).pieces(2)),
+             Catch::Contains("its loop schedule is of loops over all nodes of a call at once"));
+  CHECK(refusal(up, specialized.loops(Loops{}).pieces(2)).empty());
   CHECK(refusal(up, Schedule::standard().unroll("h", 2)).empty());
   CHECK(pieces_of(up, Schedule::standard().unroll("h", 2)) == 0);
 

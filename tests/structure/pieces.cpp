@@ -144,6 +144,14 @@ TEST_CASE("a node stands in the first piece that reaches it, above all that it w
       }
     }
     REQUIRE(counted == a.num_nodes);
+    int past_inner = a.num_internal, past_leaves = a.num_nodes;  // the first piece's numbers are the highest
+    for (int piece = 0; piece < a.num_pieces; ++piece) {
+      const cs::NodeNumbers inner = cs::inner_of(a, piece), leaves = cs::leaves_of(a, piece);
+      REQUIRE((inner.count == 0 || inner.first + inner.count == past_inner));
+      REQUIRE(leaves.first + leaves.count == past_leaves);
+      past_inner -= inner.count, past_leaves -= leaves.count;
+    }
+    REQUIRE((past_inner == 0 && past_leaves == a.num_internal));
     const auto batch = batches_of(workspace), piece = pieces_of(workspace);
     REQUIRE(int(batch.size()) == a.num_nodes);
     std::map<const void*, int> first;

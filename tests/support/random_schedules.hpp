@@ -3,23 +3,13 @@
 
 #include <string>
 
-#include "cortex/lower/lower.hpp"
+#include "cortex/ra/pieces.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/ra/share_subtrees.hpp"
 #include "cortex/schedule/level_fill.hpp"
-#include "cortex/schedule/piece_nodes.hpp"
 #include "support/random_models.hpp"
 
 namespace cortex::test {
-
-/// Whether calls can be computed in pieces; false for a schedule that is refused in any case.
-inline bool can_be_divided(const ra::Graph& graph, const Schedule& schedule) {
-  try {
-    return schedule::reason_against_pieces(graph, schedule, lower::lower(graph, schedule)).empty();
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 /// Any decision, and any combination; some are refused. `shared`: how often several workers share a call.
 inline Schedule random_schedule(Random& random, const ra::Graph& graph, double shared = 0.3) {
@@ -48,7 +38,8 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   if (random.chance(0.4)) schedule = schedule.tabulate(1);
   const Schedule filled = schedule.fill_levels(2 + random.below(5));
   if (random.chance(0.5) && schedule::reason_against_filling(graph, filled).empty()) schedule = filled;
-  if (random.chance(0.6) && can_be_divided(graph, schedule)) schedule = schedule.pieces(1 + random.below(10));
+  if (random.chance(0.6) && ra::reason_against_pieces(graph, schedule).empty())
+    schedule = schedule.pieces(1 + random.below(10));
   return schedule;
 }
 

@@ -325,6 +325,10 @@ TEST_CASE("the space of a model has what the model has", "[tune]") {
                                          Contains("cut at leaf_c"));
   CHECK_THAT(names(lstm.graph(), 1),
              Contains("equal subtrees once") && Contains("levels as they are, levels of 8 nodes"));
+  CHECK_THAT(names(lstm.graph(), 1), Contains("whole calls, pieces of 256"));
+  ra::Graph dag = lstm.graph();
+  dag.structure = ra::StructureKind::dag;  // whose calls the standard schedule leaves whole
+  CHECK_THAT(names(dag, 1), Contains("pieces of 256") && !Contains("whole calls"));
   CHECK_THAT(names(tree_lstm(64).graph(), 1), !Contains("equal subtrees"));  // the standard schedule has them once
   for (const tuning::Point& point : tuning::default_space(lstm.graph(), Target{}, 2).points(Schedule::standard()))
     CHECK(point.schedule.exact == false);  // what a model computes is not the tuner's to change

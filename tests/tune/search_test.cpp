@@ -120,6 +120,28 @@ TEST_CASE("equal subtrees are predicted to be computed once where there are some
   CHECK(ratio(one.abc) == 0);  // not among the first
 }
 
+TEST_CASE("ways to divide calls are tried where some are large enough", "[tune]") {
+  const std::deque<Word> leaves(100, Word{0, nullptr, nullptr});
+  std::vector<const Word*> roots;
+  for (const Word& leaf : leaves) roots.push_back(&leaf);
+  ToldTimer timer([](const Schedule& s) { return s.piece_nodes > 0 ? 0.5 : 1.0; });
+  const auto wins = [&](int nodes) {
+    TuneOptions options = options_for(timer, {});
+    options.space = tuning::Space().add(tuning::Axis("pieces").numbers({nodes}, &Schedule::pieces));
+    Tuning tuning;
+    tuning.phrases.batches = {roots};
+    const Tuned tuned = tuning(options);
+    CHECK(tuned.space_size == (tuned.faster ? 2 : 1));
+    return tuned.schedule.piece_nodes == nodes;
+  };
+  CHECK(wins(1));
+  CHECK(wins(50));
+  CHECK_FALSE(wins(51));
+  roots.resize(30);
+  CHECK(wins(15));
+  CHECK_FALSE(wins(16));
+}
+
 TEST_CASE("the neighbours of the best schedule for a GPU are tried first, all of them", "[tune]") {
   // No device: the interpreter takes the candidates' place, which does not look at how a GPU shares the work.
   const auto program = tree_rnn(4);

@@ -324,6 +324,9 @@ enum class UfKind : std::uint8_t {
   root_node,              // (n_idx) -> node: the roots, in the order given
   part_node,              // (p_idx, n_idx) -> node: part p_idx % parts of batch p_idx / parts
   part_length,            // (p_idx)
+  num_ranges,             // () -> how many ranges all nodes of a piece are
+  range_node,             // (range, n_idx) -> node: those of a `NodeRange`, any order
+  range_length,           // (range)
   num_groups,             // () -> how many batches of subtrees there are
   group_length,           // (g_idx) -> how many subtrees group g_idx has
   group_node,             // (g_idx, t_idx) -> node: the top of a subtree
@@ -334,14 +337,20 @@ enum class UfKind : std::uint8_t {
   thread,       // () -> which of the worker's threads: on a GPU a worker is a thread block
 };
 
+/// Nodes of a piece (structure/pieces.hpp) that have consecutive numbers:
+///
+///   of a whole call       lower: all nodes          upper: none, and no range      inner: the inner nodes
+///   of one of several     lower: its inner nodes    upper: its leaves              inner: its inner nodes
+enum class NodeRange : std::uint8_t { lower, upper, inner };
+
 /// Whether a call is a child of the node, or at the end of the edge, that it is given. `inner_child` is none of these:
 /// a loop over a subtree binds it to a variable, and does the work of that node.
 constexpr bool is_child(UfKind kind) {
   return kind == UfKind::child || kind == UfKind::kth_child || kind == UfKind::edge_child;
 }
 
-/// Of num_nodes, num_leaves and num_internal, `accessor` is the number of the tabulation that the rows counted are of:
-/// in calls that have tables these are none.
+/// Of num_nodes, num_leaves, num_internal and range_length, `accessor` is the number of the tabulation that the rows
+/// counted are of: in calls that have tables these are none.
 struct Uf {
   UfKind kind;
   std::string name;

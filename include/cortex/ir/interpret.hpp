@@ -113,9 +113,11 @@ class LogicalRun {
   LogicalRun(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options)
       : program_(program), env_(env), storage_(storage), options_(options), code_(vm::Compiler(program).take()) {
     ones_.assign(program_.tabulations.size(), 1);
-    counts_ = {env.num_nodes,   env.num_internal, env.num_nodes - env.num_internal,
-               env.num_batches, env.num_roots,    env.subtrees.num_groups,
-               env.child_step};
+    counts_ = counts_of_whole(env.num_nodes, env.num_internal);
+    counts_[std::size_t(Count::batches)] = env.num_batches;
+    counts_[std::size_t(Count::roots)] = env.num_roots;
+    counts_[std::size_t(Count::groups)] = env.subtrees.num_groups;
+    counts_[std::size_t(Count::child_step)] = env.child_step;
     for (const Buffer& buffer : program.buffers) tensors_.push_back(tensor_of(buffer));
   }
 
@@ -154,8 +156,6 @@ class LogicalRun {
   }
 
  private:
-  static_assert(std::size_t(Count::size) == 7);
-
   /// A buffer's memory. `data` has one vector per worker for buffers of worker scope, else one.
   struct Tensor {
     Buffer buffer;
@@ -459,7 +459,7 @@ class LogicalRun {
   Storage& storage_;
   const InterpretOptions options_;
   const vm::Bytecode code_;
-  std::array<std::int32_t, std::size_t(Count::size)> counts_{};
+  Counts counts_{};
   std::vector<std::int32_t> ones_;  // per tabulation: there are no tables here
   std::vector<Tensor> tensors_;
   std::set<std::string> names_;

@@ -525,6 +525,10 @@ class Machine {
         if (!(b >= 0 && b < std::max(length, 1.0))) no_such(call, r);
         return x.part_begin[std::int64_t(a)] + b;
       }
+      case num_ranges: return 1;  // of a whole call
+      case range_node: return a == double(NodeRange::upper) ? x.num_internal + b : b;
+      case range_length:
+        return a == double(NodeRange::upper) ? 0 : a == double(NodeRange::lower) ? x.num_nodes : x.num_internal;
       case num_groups: return x.subtrees->num_groups;
       case group_length:
         return at(call, r, x.subtrees->group_begin, a + 1, x.subtrees->num_groups + 1) -

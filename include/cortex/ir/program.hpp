@@ -1,6 +1,8 @@
 // A whole ILIR program: its buffers and its body.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 
 #include "cortex/base/vector.hpp"
@@ -54,6 +56,7 @@ struct Program {
   Vector<int> field_components;  // per field of the nodes: how many elements each node has
   bool chains = false;           // the nodes are sequences, linked by one accessor alone
   int parts = 1;                 // of each batch, one for each way through the specialized branches
+  bool may_be_divided = false;   // calls may be run one piece after the other (structure/pieces.hpp)
   Vector<Tabulation> tabulations;
   Vector<InPlace> in_place;
   Vector<bool> required_children;  // per named accessor: every inner node has that child
@@ -67,8 +70,38 @@ inline int index_of(const Program& program, const Buffer& buffer) {
 }
 
 /// The integers that role-index buffer `counts` holds, by position: what the linearizer counts, and per container
-/// the number of edges is in its offsets. Generated code and `runtime/` read this one list.
-enum class Count : std::uint8_t { nodes, internal, leaves, batches, roots, groups, child_step, size };
+/// the number of edges is in its offsets; then where the ranges of a piece's nodes begin and how long they are, in the
+/// order of `NodeRange`. Generated code and `runtime/` read this one list.
+enum class Count : std::uint8_t {
+  nodes,
+  internal,
+  leaves,
+  batches,
+  roots,
+  groups,
+  child_step,
+  ranges,
+  range_begin,
+  range_length = range_begin + 3,
+  size = range_length + 3
+};
+using Counts = std::array<std::int32_t, std::size_t(Count::size)>;
+
+/// Those of a whole call but for batches, roots and subtrees.
+inline Counts counts_of_whole(std::int32_t nodes, std::int32_t internal) {
+  Counts counts{};
+  const auto set = [&](Count which, NodeRange range, std::int32_t to) {
+    counts[std::size_t(which) + std::size_t(range)] = to;
+  };
+  counts[std::size_t(Count::nodes)] = nodes;
+  counts[std::size_t(Count::internal)] = internal;
+  counts[std::size_t(Count::leaves)] = nodes - internal;
+  counts[std::size_t(Count::ranges)] = 1;
+  set(Count::range_length, NodeRange::lower, nodes);
+  set(Count::range_begin, NodeRange::upper, internal);
+  set(Count::range_length, NodeRange::inner, internal);
+  return counts;
+}
 
 /// The role-index buffers' slots. Arrays of accessor `a` have slot base + a.
 namespace slot_of {

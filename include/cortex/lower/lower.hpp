@@ -14,6 +14,7 @@
 #include "cortex/lower/split_reductions.hpp"
 #include "cortex/lower/unfold.hpp"
 #include "cortex/lower/versions.hpp"
+#include "cortex/ra/pieces.hpp"
 
 namespace cortex::lower {
 
@@ -52,6 +53,7 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
       graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
       !any_of(graph.containers, [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
   program.parts = questions.parts();
+  program.may_be_divided = ra::may_be_divided(graph, schedule);
   for (const ra::Accessor& child : graph.children_named) program.required_children.push_back(!child.optional);
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
   return program;

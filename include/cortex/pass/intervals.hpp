@@ -21,8 +21,8 @@ class Bounds {
  public:
   /// The numbers of the call come first, each after those that bound it.
   explicit Bounds(KnownNodes known) : known_(std::move(known)) {
-    for (const Symbol symbol : {Symbol::num_nodes, Symbol::num_internal, Symbol::num_batches, Symbol::num_groups,
-                                Symbol::child_step, Symbol::max_batch})
+    for (const Symbol symbol : {Symbol::num_nodes, Symbol::num_internal, Symbol::num_leaves, Symbol::num_batches,
+                                Symbol::num_groups, Symbol::child_step, Symbol::num_ranges, Symbol::max_batch})
       atoms_.form(symbol);
   }
 

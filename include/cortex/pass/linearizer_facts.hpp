@@ -8,12 +8,9 @@
 // above their parents, all leaves above all inner nodes; D3, `batch_begin` and `batch_length`; D4, the leaf check is
 // one comparison. The other sources are the files of structure/ and runtime/ that are named.
 //
-// Of a call in several pieces (structure/pieces.hpp) a program is run on one after the other. A piece of a forest is as
-// a call on its roots, but that the numbers of inner nodes are shifted by one difference and those of leaves by
-// another, and that num_nodes stands above all. Where nodes are shared, children may be of pieces before, whose rows
-// are there, and a piece may have no leaves: then loops over them run no times, and what is said of their batch is of
-// nothing. What is said of num_nodes and num_internal is of the call. So a loop over leaves counts `ir::Count::leaves`,
-// and none the difference of these.
+// Of a call in several pieces (structure/pieces.hpp) a program sees one after the other. num_nodes is then the call's,
+// as a row of that number stands for no node; num_internal is where the leaves of the piece begin, behind which stand
+// those of the pieces before, where children may be. A piece may have no leaves, and has a batch for them all the same.
 //
 // A fact of an array at an index holds where the index lies inside the array, which `check_bounds` sees to for each
 // read of its own.
@@ -63,11 +60,12 @@ class LinearizerFacts {
     const Atom& atom = atoms_[number];
     const Linear self = Linear::of(number);
     const auto arg = [&](std::size_t i) -> const Linear& { return atom.args[i]; };
-    const Linear nodes = is(Symbol::num_nodes), internal = is(Symbol::num_internal);
+    const Linear nodes = is(Symbol::num_nodes), internal = is(Symbol::num_internal), leaves = is(Symbol::num_leaves);
     switch (atom.symbol) {
-      // A call without nodes runs no kernel (runtime/call.hpp); some node is a leaf, and all leaves are one batch (D2).
+      // A call without nodes runs no kernel (runtime/call.hpp); some node is a leaf, of the first piece.
       case Symbol::num_nodes: return between(1, self, most_nodes);
       case Symbol::num_internal: return between(0, self, nodes - 1);
+      case Symbol::num_leaves: return between(0, self, nodes - internal);
       // Parts have 32-bit numbers (structure/numbering.hpp, `lay_out_parts`).
       case Symbol::num_batches:
         return fact(Linear(INT32_MAX / std::max(known_.parts, 1)) - self), between(1, self, nodes);
@@ -75,19 +73,22 @@ class LinearizerFacts {
       case Symbol::num_groups: return between(0, self, internal);
       // structure/arrays.hpp: n + child_step is the child of each inner node n.
       case Symbol::child_step: return between(0, self, nodes - internal);
-      case Symbol::max_batch: return fact(self - (nodes - internal)), between(1, self, nodes);
+      case Symbol::num_ranges: return between(1, self, 2);
+      case Symbol::max_batch: return fact(self - leaves), between(1, self, nodes);
       case Symbol::max_batch_edges: return fact(self);
       case Symbol::num_rows: return fact(self);
       case Symbol::num_workers: return between(1, self, most_workers);
       case Symbol::worker: return between(0, self, is(Symbol::num_workers) - 1);
       case Symbol::batch_begin: return batch(self, atoms_.form(Symbol::batch_length, {arg(0)}), arg(0), 1);
       case Symbol::batch_length:
-        fact(self - 1);  // no batch is empty (D3)
+        if (holds_(arg(0) - 1)) fact(self - 1);  // no batch of inner nodes is empty (D3)
         return batch(atoms_.form(Symbol::batch_begin, {arg(0)}), self, arg(0), 1);
       case Symbol::part_begin: return batch(self, atoms_.form(Symbol::part_length, {arg(0)}), arg(0), known_.parts);
       case Symbol::part_length:
         fact(self);
         return batch(atoms_.form(Symbol::part_begin, {arg(0)}), self, arg(0), known_.parts);
+      case Symbol::range_begin: return range(self, atoms_.form(Symbol::range_length, {arg(0)}), arg(0));
+      case Symbol::range_length: return range(atoms_.form(Symbol::range_begin, {arg(0)}), self, arg(0));
       case Symbol::root: return between(0, self, nodes - 1);
       // structure/subtrees.hpp: tops and the children inside subtrees are inner nodes, each in one list at most.
       case Symbol::group_begin: between(0, self, internal); return ascending(atom, self, is(Symbol::num_groups));
@@ -135,18 +136,26 @@ class LinearizerFacts {
 
   /// D3 of a batch, or of a part of one: `parts` of them in each batch, of which number 0 holds the leaves.
   void batch(const Linear& begin, const Linear& length, const Linear& number, int parts) {
-    const Linear nodes = is(Symbol::num_nodes), internal = is(Symbol::num_internal);
+    const Linear nodes = is(Symbol::num_nodes), internal = is(Symbol::num_internal), leaves = is(Symbol::num_leaves);
     // The closer bounds come first: who looks for some bound takes the first that there is.
     if (parts > 0 && holds_(number - parts)) {
       fact(internal - begin - length);
     } else if (parts > 0 && holds_(Linear(parts - 1) - number)) {
       fact(begin - internal);
-      if (parts == 1) fact(internal - begin), fact(begin + length - nodes);
+      if (parts == 1) fact(internal - begin), fact(length - leaves), fact(leaves - length);
     }
     fact(begin);
     fact(length);
     fact(is(Symbol::max_batch) - length);
     fact(nodes - begin - length);
+  }
+
+  /// structure/pieces.hpp: a piece's inner nodes stand below its leaves.
+  void range(const Linear& begin, const Linear& length, const Linear& number) {
+    if (number.is(std::int64_t(ir::NodeRange::inner))) fact(is(Symbol::num_internal) - begin - length);
+    fact(begin);
+    fact(length);
+    fact(is(Symbol::num_nodes) - begin - length);
   }
 
   /// Offsets ascend; the last of them is at `end`.
@@ -165,7 +174,7 @@ class LinearizerFacts {
   }
 
   /// An accessor that is not optional yields a child at every node that is no leaf (structure/failures.hpp,
-  /// `null_child`).
+  /// `null_child`). Below num_internal of a piece also stand leaves of later pieces, of which no program asks.
   void present(const Atom& atom, const Linear& self) {
     const auto a = std::size_t(atom.accessor);
     if (atom.accessor < 0 || a >= known_.required.size() || !known_.required[a]) return;
@@ -193,7 +202,7 @@ class LinearizerFacts {
   }
   /// Whether the nodes first .. past stand in one batch, as far as the batch is known by its begin.
   bool within_batch(const Linear& first, const Linear& past) {
-    if (first == is(Symbol::num_internal)) return holds_(is(Symbol::num_nodes) - past);
+    if (first == is(Symbol::num_internal)) return holds_(first + is(Symbol::num_leaves) - past);
     const Atom* begin = atoms_.only(first);
     if (!begin || (begin->symbol != Symbol::batch_begin && begin->symbol != Symbol::part_begin)) return false;
     const Symbol length = begin->symbol == Symbol::batch_begin ? Symbol::batch_length : Symbol::part_length;
@@ -227,7 +236,7 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
     case K::num_children: return edge_begin(a[0] + 1) - edge_begin(a[0]);
     case K::field: return atoms.form(Symbol::field, accessor, a);
     case K::num_nodes: return is(Symbol::num_nodes);
-    case K::num_leaves: return is(Symbol::num_nodes) - is(Symbol::num_internal);
+    case K::num_leaves: return is(Symbol::num_leaves);
     case K::num_internal: return is(Symbol::num_internal);
     case K::num_batches: return is(Symbol::num_batches);
     case K::num_internal_batches: return is(Symbol::num_batches) - 1;  // there is a batch, as there is a node
@@ -248,6 +257,9 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
     case K::root_node: return at(Symbol::root, a[0]);
     case K::part_node: return at(Symbol::part_begin, a[0]) + a[1];
     case K::part_length: return at(Symbol::part_length, a[0]);
+    case K::num_ranges: return is(Symbol::num_ranges);
+    case K::range_node: return at(Symbol::range_begin, a[0]) + a[1];
+    case K::range_length: return at(Symbol::range_length, a[0]);
     case K::num_groups: return is(Symbol::num_groups);
     case K::group_length: return at(Symbol::group_begin, a[0] + 1) - at(Symbol::group_begin, a[0]);
     case K::group_node: return at(Symbol::group_node, at(Symbol::group_begin, a[0]) + a[1]);
@@ -266,17 +278,16 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
 /// An element of the linearizer's array `slot`, which `resolve_structure` has put in the place of a function.
 inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
   namespace slot_of = ir::slot_of;
-  if (slot == slot_of::counts && a.size() == 1 && a[0].is_constant()) {
-    switch (ir::Count(a[0].constant)) {
-      case ir::Count::nodes: return atoms.form(Symbol::num_nodes);
-      case ir::Count::internal: return atoms.form(Symbol::num_internal);
-      case ir::Count::leaves: return atoms.form(Symbol::num_nodes) - atoms.form(Symbol::num_internal);
-      case ir::Count::batches: return atoms.form(Symbol::num_batches);
-      case ir::Count::roots: return atoms.form(Symbol::num_roots);
-      case ir::Count::groups: return atoms.form(Symbol::num_groups);
-      case ir::Count::child_step: return atoms.form(Symbol::child_step);
-      case ir::Count::size: break;
-    }
+  using ir::Count;
+  if (slot == slot_of::counts && a.size() == 1) {
+    const std::int64_t place = a[0].constant, first = std::int64_t(Count::range_begin);
+    if (place >= first)  // behind it, the number of a range
+      return place < std::int64_t(Count::range_length)
+                 ? atoms.form(Symbol::range_begin, {a[0] - first})
+                 : atoms.form(Symbol::range_length, {a[0] - std::int64_t(Count::range_length)});
+    constexpr Symbol numbers[] = {Symbol::num_nodes, Symbol::num_internal, Symbol::num_leaves, Symbol::num_batches,
+                                  Symbol::num_roots, Symbol::num_groups,   Symbol::child_step, Symbol::num_ranges};
+    if (a[0].is_constant()) return atoms.form(numbers[std::size_t(place)]);
   }
   constexpr Symbol arrays[] = {Symbol::batch_begin, Symbol::batch_length, Symbol::part_begin,
                                Symbol::part_length, Symbol::root,         Symbol::group_begin,

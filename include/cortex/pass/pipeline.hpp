@@ -13,6 +13,7 @@
 #include "cortex/pass/chain_sums.hpp"
 #include "cortex/pass/cut_ranges.hpp"
 #include "cortex/pass/distribute_rows.hpp"
+#include "cortex/pass/divide_nests.hpp"
 #include "cortex/pass/flatten_storage.hpp"
 #include "cortex/pass/forward_stores.hpp"
 #include "cortex/pass/fuse_edges.hpp"
@@ -111,6 +112,7 @@ class Pipeline {
     report(name);
   }
 
+  bool may_be_divided() const { return program_.may_be_divided; }
   Vector<RowsInPlace> rows_in_place() const { return find_rows_in_place(program_); }
 
   void enter(ir::Level level) { program_.level = level; }
@@ -210,7 +212,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   return in_place;
 }
 
-/// Register tiles over packed weights.
+/// Register tiles over packed weights, of the nodes of one piece where calls may have several.
 inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& target,
                        const schedule::CacheSizes& caches) {
   p.enter(Stage::tiled);
@@ -223,6 +225,7 @@ inline void tile_loops(Pipeline& p, const Schedule& schedule, const Target& targ
   p.run("prefetch_weights",
         [&](const ir::Stmt& s) { return schedule::prefetch_weights(s, target.vector_bytes, caches.first); });
   if (schedule.max_workers > 1) p.run("prefetch_rows", schedule::prefetch_rows);
+  if (p.may_be_divided()) p.run("divide_nests", divide_nests);
 }
 
 /// A schedule of the loops by hand. Loops that workers share are cut between whole vectors.

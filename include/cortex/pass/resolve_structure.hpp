@@ -113,6 +113,9 @@ class StructureResolver {
       case K::num_roots: return count(ir::Count::roots);
       case K::root_node: return read(ir::slot_of::root, "root", {a[0]});
       case K::part_node: return read(ir::slot_of::part_begin, "part_begin", {a[0]}) + a[1];
+      case K::num_ranges: return count(ir::Count::ranges);
+      case K::range_node: return of_range(ir::Count::range_begin, a[0]) + a[1];
+      case K::range_length: return computed(acc, of_range(ir::Count::range_length, a[0]));
       case K::num_groups: return count(ir::Count::groups);
       case K::group_length: return group_begin(a[0] + 1) - group_begin(a[0]);
       case K::group_node: return read(ir::slot_of::group_node, "group_node", {group_begin(a[0]) + a[1]});
@@ -155,6 +158,11 @@ class StructureResolver {
     return std::move(rows) * read(ir::slot_of::computes, "computes", {ir::imm(tabulation)});
   }
   ir::Expr count(ir::Count which) { return read(ir::slot_of::counts, "counts", {ir::imm(std::int64_t(which))}); }
+
+  ir::Expr of_range(ir::Count first, const ir::Expr& range) {
+    if (const auto number = ir::as_int(range)) return count(ir::Count(std::int64_t(first) + *number));
+    return read(ir::slot_of::counts, "counts", {range + std::int64_t(first)});
+  }
 
   ir::Expr read(int slot, const std::string& name, Vector<ir::Expr> indices, int components = 1) {
     ir::Buffer buffer;

@@ -192,8 +192,8 @@ struct Schedule {
   /// Calls of about twice as many nodes and more are computed in pieces of neighbouring roots that reach about `least`,
   /// from 1 on, or more, one piece after the other: what a piece writes is still in the cache when it is read, where a
   /// call of a thousand trees would send each level to memory and fetch it from there. No number changes results, nor
-  /// what of a call is kept. Needs `dynamic_batch`; with `unroll`, for a model that reads parents, for one that
-  /// computes something for all nodes at once, and for GPUs, it is refused when the model is compiled.
+  /// what of a call is kept. Needs `dynamic_batch`; with `unroll`, for a model that reads parents, for GPUs, and with
+  /// loops by hand that run over all nodes at once, it is refused when the model is compiled.
   [[nodiscard]] Schedule pieces(int least) const {
     return with([&](Schedule& s) { s.piece_nodes = least; });
   }

@@ -1,7 +1,6 @@
 // The counts of a call's structure that generated code reads, in the order of `ir::Count`.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,25 +9,31 @@
 
 namespace cortex::runtime {
 
-using Counts = std::array<std::int32_t, std::size_t(ir::Count::size)>;
+using ir::Counts;
 
 /// Of one piece of a call; its program sees no other.
 inline Counts counts_of(const structure::Arrays& in, std::int32_t piece = 0) {
-  Counts counts{};
-  counts[std::size_t(ir::Count::nodes)] = in.num_nodes;
-  counts[std::size_t(ir::Count::internal)] = in.num_internal;
-  counts[std::size_t(ir::Count::leaves)] = in.num_nodes - in.num_internal;
-  counts[std::size_t(ir::Count::batches)] = in.num_batches;
-  counts[std::size_t(ir::Count::roots)] = in.num_roots;
-  counts[std::size_t(ir::Count::groups)] = in.subtrees.num_groups;
-  counts[std::size_t(ir::Count::child_step)] = in.child_step;
+  using ir::Count;
+  Counts counts = ir::counts_of_whole(in.num_nodes, in.num_internal);
+  const auto set = [&](Count which, std::int32_t to) { counts[std::size_t(which)] = to; };
+  set(Count::batches, in.num_batches);
+  set(Count::roots, in.num_roots);
+  set(Count::groups, in.subtrees.num_groups);
+  set(Count::child_step, in.child_step);
   if (in.num_pieces == 1) return counts;
-  // Leaves of the piece and of those before it, where its nodes' children may be, have these numbers and above.
-  const std::int32_t leaves = in.piece_batch[piece];
-  counts[std::size_t(ir::Count::internal)] = in.batch_begin[leaves];
-  counts[std::size_t(ir::Count::leaves)] = in.batch_length[leaves];
-  counts[std::size_t(ir::Count::batches)] = in.piece_batch[piece + 1] - leaves;
-  counts[std::size_t(ir::Count::roots)] = in.piece_root[piece + 1] - in.piece_root[piece];
+  const structure::NodeNumbers leaves = structure::leaves_of(in, piece), inner = structure::inner_of(in, piece);
+  const auto set_range = [&](ir::NodeRange range, const structure::NodeNumbers& nodes) {
+    counts[std::size_t(Count::range_begin) + std::size_t(range)] = nodes.first;
+    counts[std::size_t(Count::range_length) + std::size_t(range)] = nodes.count;
+  };
+  set(Count::internal, leaves.first);  // behind it also stand those of the pieces before, where children may be
+  set(Count::leaves, leaves.count);
+  set(Count::batches, in.piece_batch[piece + 1] - in.piece_batch[piece]);
+  set(Count::roots, in.piece_root[piece + 1] - in.piece_root[piece]);
+  set(Count::ranges, 2);
+  set_range(ir::NodeRange::lower, inner);
+  set_range(ir::NodeRange::upper, leaves);
+  set_range(ir::NodeRange::inner, inner);
   return counts;
 }
 

@@ -334,15 +334,15 @@ class CudaWorkspace {
         if (!tables) continue;
         const ir::Tabulation& tabulation = plan.executable->program.tabulations[std::size_t(placed.tabulation)];
         const jit::CudaPointer from = tables->blocks[std::size_t(placed.result)]->at();
-        const auto [begin, end] = tabulated_nodes(tabulation, arrays(g));
-        for (std::int64_t node = begin; node < end; ++node) {
-          const std::size_t row = table_row(tabulation, tables->extents, arrays(g), plan.order.field, node);
-          jit::CudaPointer to = pointer(g, placed.buffer) + std::uint64_t(node) * placed.row_bytes;
-          for (std::size_t b = 0; b < (placed.per_worker ? blocks_ : 1); ++b) {
-            moves_.push_back({from + row * placed.row_bytes, to, placed.row_bytes / 4});
-            if (placed.per_worker) to += step(g, placed.buffer);
+        for (const structure::NodeNumbers& nodes : tabulated_nodes(tabulation, arrays(g)))
+          for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node) {
+            const std::size_t row = table_row(tabulation, tables->extents, arrays(g), plan.order.field, node);
+            jit::CudaPointer to = pointer(g, placed.buffer) + std::uint64_t(node) * placed.row_bytes;
+            for (std::size_t b = 0; b < (placed.per_worker ? blocks_ : 1); ++b) {
+              moves_.push_back({from + row * placed.row_bytes, to, placed.row_bytes / 4});
+              if (placed.per_worker) to += step(g, placed.buffer);
+            }
           }
-        }
       }
     }
     first_move_.push_back(moves_.size());

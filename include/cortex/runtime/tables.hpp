@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -124,7 +125,11 @@ class TableNodes {
     if (slot >= ir::slot_of::edge_begin) return array({}, rows_ + 1, 0);
     if (slot >= ir::slot_of::child) return array({}, rows_, rows);
     switch (slot) {
-      case ir::slot_of::counts: return array({rows, internal, rows - internal, 1}, std::int64_t(ir::Count::size), 0);
+      case ir::slot_of::counts: {
+        ir::Counts counts = ir::counts_of_whole(rows, internal);
+        counts[std::size_t(ir::Count::batches)] = 1;
+        return array(Vector<std::int32_t>(counts.begin(), counts.end()), std::int64_t(counts.size()), 0);
+      }
       case ir::slot_of::batch_begin: return array({internal}, 1, 0);
       case ir::slot_of::batch_length: return array({rows - internal}, 1, 0);
       case ir::slot_of::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
@@ -277,17 +282,14 @@ inline std::size_t table_row(const ir::Tabulation& tabulation, const Vector<std:
   return std::size_t(row);
 }
 
-/// Which nodes of a piece of a call have rows in tables: [first, second). Where there are several pieces these are
-/// leaves: what is computed for all nodes at once cannot be divided.
-inline std::pair<std::int64_t, std::int64_t> tabulated_nodes(const ir::Tabulation& tabulation,
+/// Which nodes of a piece of a call have rows in tables: inner ones, and leaves.
+inline std::array<structure::NodeNumbers, 2> tabulated_nodes(const ir::Tabulation& tabulation,
                                                              const structure::Arrays& arrays, std::int32_t piece = 0) {
   using Rows = ir::Tabulation::Rows;
-  if (arrays.num_pieces > 1) {
-    const std::int64_t leaves = arrays.piece_batch[piece], begin = arrays.batch_begin[leaves];
-    return {begin, begin + arrays.batch_length[leaves]};
-  }
-  return {tabulation.rows == Rows::leaves ? arrays.num_internal : 0,
-          tabulation.rows == Rows::internal ? arrays.num_internal : arrays.num_nodes};
+  std::array<structure::NodeNumbers, 2> nodes;
+  if (tabulation.rows != Rows::leaves) nodes[0] = structure::inner_of(arrays, piece);
+  if (tabulation.rows != Rows::internal) nodes[1] = structure::leaves_of(arrays, piece);
+  return nodes;
 }
 
 /// Whether the nodes that stand for a tabulation's rows pass the checks that calls make of their nodes; of roots there

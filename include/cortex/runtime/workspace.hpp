@@ -203,18 +203,15 @@ class alignas(128) Workspace {
       if (!tables) continue;
       const ir::Tabulation& tabulation = plan_->executable->program.tabulations[std::size_t(placed.tabulation)];
       const structure::Arrays& in = arrays();
-      auto [begin, end] = tabulated_nodes(tabulation, in, piece);
-      if (!placed.per_worker) {
-        const std::int64_t count = end - begin, first = begin;
-        begin = first + count * worker / num_workers;
-        end = first + count * (worker + 1) / num_workers;
-      }
       auto* const to = static_cast<std::byte*>(pointers(worker)[placed.buffer]);
       const std::byte* const from = tables->blocks[std::size_t(placed.result)]->data();
-      for (std::int64_t node = begin; node < end; ++node)
-        std::memcpy(to + std::size_t(node) * placed.row_bytes,
-                    from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
-                    placed.row_bytes);
+      for (structure::NodeNumbers range : tabulated_nodes(tabulation, in, piece)) {
+        if (!placed.per_worker) range = share_of(range, worker, num_workers);
+        for (std::int64_t node = range.first; node < range.first + range.count; ++node)
+          std::memcpy(to + std::size_t(node) * placed.row_bytes,
+                      from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
+                      placed.row_bytes);
+      }
     }
   }
 
@@ -241,6 +238,11 @@ class alignas(128) Workspace {
   }
 
  private:
+  static structure::NodeNumbers share_of(const structure::NodeNumbers& range, std::int64_t worker, int num_workers) {
+    const auto before = [&](std::int64_t workers) { return std::int32_t(range.count * workers / num_workers); };
+    return {range.first + before(worker), before(worker + 1) - before(worker)};
+  }
+
   template <class Count>
   std::size_t sum_of_groups(Count count) const {
     std::size_t sum = 0;

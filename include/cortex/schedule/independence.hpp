@@ -32,6 +32,7 @@ inline bool numbers_nodes(ir::UfKind kind) {
     case batch_node:
     case internal_batch_node:
     case part_node:
+    case range_node:
     case group_node: return true;
     default: return false;  // roots may be repeated, children shared
   }

@@ -12,25 +12,21 @@
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ir/program.hpp"
 #include "cortex/ra/graph.hpp"
-#include "cortex/ra/share_subtrees.hpp"
+#include "cortex/ra/pieces.hpp"
 #include "cortex/schedule/choose_groups.hpp"
 #include "cortex/schedule/cost.hpp"
 
 namespace cortex::schedule {
 
-/// Why calls under a schedule cannot be computed in pieces; empty: they can. `lowered`: the program at level loops.
-inline std::string reason_against_pieces(const ra::Graph& graph, const Schedule& schedule, const ir::Program& lowered) {
-  if (!schedule.batched) return "nodes run one by one; ask for dynamic_batch";
-  if (!schedule.unrolled.empty()) return "it is unrolled, into subtrees of so many heights";
-  if (ra::reads(graph, ra::Relation::parents)) return "it reads the parents of nodes, which may be in later pieces";
+/// Why loops by hand, of a program `lowered` to level loops, cannot run over pieces: no pass divides them. Empty: they
+/// can, or there are none.
+inline std::string reason_against_loops(const Schedule& schedule, const ir::Program& lowered) {
   bool all_at_once = false;
-  ir::visit_with(lowered.body, [&](const ir::For& loop) {
-    const auto* extent = loop.extent.as<ir::UfCall>();
-    all_at_once |= extent && (extent->uf.kind == ir::UfKind::num_nodes || extent->uf.kind == ir::UfKind::num_internal);
-  });
-  if (all_at_once)
-    return "it computes something for all nodes of a call at once; if leaves alone need it, ask for specialize_leaves";
-  return {};
+  if (schedule.by_hand)
+    ir::visit_with(lowered.body, [&](const ir::UfCall& call) {
+      all_at_once |= call.uf.kind == ir::UfKind::all_node || call.uf.kind == ir::UfKind::internal_node;
+    });
+  return all_at_once ? "its loop schedule is of loops over all nodes of a call at once" : "";
 }
 
 /// What a node takes of a call's memory, in bytes: of states, and of what is kept while its level is computed.
@@ -52,6 +48,9 @@ inline NodeBytes node_bytes(const ir::Program& program) {
   return bytes;
 }
 
+/// The smallest pieces that the compiler chooses.
+inline constexpr int least_piece = 64;
+
 /// How many nodes batches have to have on average where calls are divided by the compiler's choice: trees may be of any
 /// form, and calls on trees like lists would have batches of one node.
 inline constexpr int least_width = 4;
@@ -59,21 +58,17 @@ inline constexpr int least_width = 4;
 /// The schedule's own number of nodes, or where it leaves that to the compiler, the largest that takes hardly more than
 /// the best; 0: calls are computed as a whole, also where pieces would gain less than a fiftieth. `work`: of the
 /// program before register tiles. Throws `Error{invalid_schedule}` for pieces that cannot be.
-///
-/// Left whole are sequences, whose nodes of one call stand at equal distances, which code makes use of, and DAGs, whose
-/// nodes are looked for in several pieces: grids were measured to gain at most a twentieth, and small ones to lose
-/// more.
 inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const ir::Program& program,
                        const Vector<ir::WorkItem>& work, const Schedule& schedule, const Target& target,
                        const MachineModel& machine) {
-  const int asked = schedule.piece_nodes;
-  if (asked == 0) return 0;
-  const std::string reason = reason_against_pieces(graph, schedule, lowered);
-  if (asked > 0 && !reason.empty())
+  if (schedule.piece_nodes > 0) {
+    std::string reason = ra::reason_against_pieces(graph, schedule);
+    if (reason.empty()) reason = reason_against_loops(schedule, lowered);
+    if (reason.empty()) return schedule.piece_nodes;
     throw Error(Code::invalid_schedule, "pieces: calls of model '" + graph.name + "' cannot be divided: " + reason +
                                             "; leave it out, or ask for pieces_where_they_pay");
-  if (asked > 0) return asked;
-  if (!reason.empty() || schedule.by_hand || graph.structure != ra::StructureKind::tree) return 0;
+  }
+  if (!ra::may_be_divided(graph, schedule)) return 0;
   const NodeBytes bytes = node_bytes(program);
   const double of_example = example_call(graph.structure).nodes();
   const auto seconds = [&](double nodes) {
@@ -85,9 +80,9 @@ inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const
     const double moved = 2 * nodes * (bytes.states + bytes.of_level);
     return (terms.total() - terms.nodes + seen * moved / machine.bandwidth(held)) / nodes;
   };
-  constexpr int least = 64, most = 1 << 14;
+  constexpr int most = 1 << 14;
   double best = HUGE_VAL;
-  for (int nodes = least; nodes <= most; nodes *= 2) best = std::min(best, seconds(nodes));
+  for (int nodes = least_piece; nodes <= most; nodes *= 2) best = std::min(best, seconds(nodes));
   if (best > 0.98 * seconds(1 << 20)) return 0;
   int nodes = most;
   while (seconds(nodes) > 1.01 * best) nodes /= 2;

@@ -93,6 +93,25 @@ struct Arrays {
 
 static_assert(std::is_standard_layout_v<Arrays> && std::is_trivially_copyable_v<Arrays>, "generated code reads it");
 
+/// Nodes of consecutive numbers.
+struct NodeNumbers {
+  std::int32_t first = 0, count = 0;
+};
+
+/// The inner nodes of a piece of a call.
+inline NodeNumbers inner_of(const Arrays& in, std::int32_t piece) {
+  const std::int32_t lowest = in.piece_batch[piece] + 1, highest = in.piece_batch[piece + 1] - 1;
+  if (highest < lowest) return {};
+  const std::int32_t first = in.batch_begin[highest];
+  return {first, in.batch_begin[lowest] + in.batch_length[lowest] - first};
+}
+
+/// The leaves of a piece of a call.
+inline NodeNumbers leaves_of(const Arrays& in, std::int32_t piece) {
+  const std::int32_t batch = in.piece_batch[piece];
+  return {in.batch_begin[batch], in.batch_length[batch]};
+}
+
 /// The nodes at which a field is read.
 enum class Where : std::uint8_t { nowhere = 0, leaves = 1, internal = 2, all = 3 };
 

@@ -162,7 +162,8 @@ class Linearizer {
     numbering::write_roots(walk, arrays);
     write_named(walk, arrays, std::make_index_sequence<num_named>{});
     if constexpr (num_named == 1 && num_containers == 0)
-      if (structure.kind == Kind::sequence) arrays.child_step = derived::common_step(arrays, walk.child_table[0]);
+      if (structure.kind == Kind::sequence && arrays.num_pieces == 1)
+        arrays.child_step = derived::common_step(arrays, walk.child_table[0]);
     for (std::size_t c = 0; c < num_containers; ++c) write_container(walk, arrays, c);
     write_fields(walk, arrays, checks, Fields{});
     arrays.child = walk.child_table.data();

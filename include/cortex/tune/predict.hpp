@@ -118,8 +118,8 @@ class Predictor {
   }
 
  private:
-  /// What is the same of schedules that share a program: rows and vectors of tiles and sweeps come later, levels and
-  /// groups with a call, and how many workers share loops changes none but sums that are cut.
+  /// What is the same of schedules that share a program: rows and vectors of tiles and sweeps come later, levels,
+  /// pieces and groups with a call, and how many workers share loops changes none but sums that are cut.
   Schedule of_program(Schedule schedule) const {
     Tiling& tiling = schedule.tiling;
     if (!schedule.by_hand) tiling.rows = tiling.vectors = 0, tiling.sweeps = Tiling::Sweeps::where_it_pays;
@@ -128,6 +128,7 @@ class Predictor {
     if (!cut || schedule.fewer_workers) schedule.max_workers = std::min(schedule.max_workers, 2);
     schedule.num_groups = 0, schedule.fewer_workers &= cut;
     if (schedule::reason_against_filling(graph_, schedule).empty()) schedule.level_fill = 1;
+    if (ra::reason_against_pieces(graph_, schedule).empty() && !schedule.by_hand) schedule.piece_nodes = 0;
     return schedule;
   }
 

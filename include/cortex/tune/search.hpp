@@ -14,6 +14,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ra/print.hpp"
+#include "cortex/schedule/piece_nodes.hpp"
 #include "cortex/tune/log.hpp"
 #include "cortex/tune/options.hpp"
 #include "cortex/tune/predict.hpp"
@@ -122,6 +123,7 @@ class Search {
   /// that are never run: that costs no machine code. Levels are the nodes' heights, however a schedule fills them.
   void look_at_inputs() {
     std::string shapes;
+    double most_nodes = 0;  // of a call
     for (const bool shared : {false, true}) {
       const auto needs = [&](const Point& point) {
         return shares_subtrees(subject_.graph, point.schedule, subject_.target) == shared;
@@ -138,6 +140,7 @@ class Search {
             throw Error(Code::invalid_argument,
                         "tune: batch " + std::to_string(b) + " has no roots; calls of it take no time");
           sample.add(shape);
+          most_nodes = std::max(most_nodes, shape.nodes());
           for (const schedule::CallShape::Level& level : shape.levels)
             shapes += std::to_string(std::int64_t(level.nodes)) + "/" + std::to_string(std::int64_t(level.edges)) + " ";
           shapes += "of " + std::to_string(std::int64_t(shape.roots)) + ";";
@@ -148,8 +151,22 @@ class Search {
       for (std::size_t b = 0; b < subject_.num_batches; ++b) in_batch(b, [&] { look(b); });
       if (predictor_) predictor_->take(sample, shared);
     }
+    leave_whole(most_nodes);
     result_.key = {subject_.graph.name + " " + hash_of(ra::print(subject_.graph)), subject_.machine,
                    std::to_string(subject_.num_batches) + " batches " + hash_of(shapes), threads()};
+  }
+
+  /// Leaves out the points that would divide calls as the start does: none, since all have fewer nodes.
+  void leave_whole(double most_nodes) {
+    const auto pieces = [&](const Schedule& s) {
+      const int least = s.piece_nodes == Schedule::by_the_caches ? schedule::least_piece : s.piece_nodes;
+      return most_nodes < 2.0 * least ? 0 : s.piece_nodes;
+    };
+    const auto is_the_same = [&](const Point& point) {
+      return point.schedule.piece_nodes != result_.start.piece_nodes && pieces(point.schedule) == pieces(result_.start);
+    };
+    points_.erase(std::remove_if(points_.begin(), points_.end(), is_the_same), points_.end());
+    result_.space_size = points_.size();
   }
 
   /// With how many a call is measured: what a schedule leaves to the compiler follows from them, too.

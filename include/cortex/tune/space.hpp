@@ -13,6 +13,7 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/ra/graph.hpp"
+#include "cortex/ra/pieces.hpp"
 #include "cortex/ra/schedule.hpp"
 #include "cortex/ra/schedule_text.hpp"
 #include "cortex/ra/share_subtrees.hpp"
@@ -165,8 +166,12 @@ inline Axis recursion_axis(const ra::Graph& graph, bool default_shares_subtrees,
   return recursion;
 }
 
-/// What a CPU has to decide beside: how many of `most_workers` threads share a call, in one group, in several or one
-/// each, the shape of register tiles, and, where matrices are large, the direction of sweeps over them.
+/// Nodes of the pieces that large calls may be computed in, beside the compiler's choice.
+inline constexpr int tried_pieces = 256;
+
+/// What a CPU has to decide beside: whether large calls run in pieces, how many of `most_workers` threads share a call,
+/// in one group, in several or one each, the shape of register tiles, and, where matrices are large, the direction of
+/// sweeps over them.
 inline Space cpu_space(const ra::Graph& graph, const Target& target, int most_workers) {
   Space space;
   Axis workers("workers");
@@ -179,7 +184,13 @@ inline Space cpu_space(const ra::Graph& graph, const Target& target, int most_wo
   workers.add("a group each", [all, most_workers](const Schedule& s) { return all(s).groups(most_workers); });
   if (most_workers > 1) space.add(std::move(workers));
 
-  Axis recursion = recursion_axis(graph, ra::shares_subtrees(graph, Schedule::standard()), most_workers > 1);
+  const Schedule standard = Schedule::standard();
+  Axis recursion = recursion_axis(graph, ra::shares_subtrees(graph, standard), most_workers > 1);
+  if (ra::may_be_divided(graph, standard))
+    recursion.add("whole calls", [](const Schedule& s) { return s.whole_calls(); });
+  if (ra::reason_against_pieces(graph, standard).empty())
+    recursion.add("pieces of " + std::to_string(tried_pieces),
+                  [](const Schedule& s) { return s.pieces(tried_pieces); });
   if (recursion.choices().size() > 1) space.add(std::move(recursion));
 
   const bool wide = target.vector_registers >= 32;
