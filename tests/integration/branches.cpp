@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "cortex/ra/schedule_text.hpp"
 #include "support/compile.hpp"
+#include "support/differential.hpp"
 #include "support/models.hpp"
 
 using namespace cortex;
@@ -352,4 +354,43 @@ TEST_CASE("an index that is largest between the first and the last child is aske
   const auto answer = model.try_call(three);
   REQUIRE_FALSE(answer);
   CHECK_THAT(answer.error().message, Catch::Contains("reads 'W' at index 1"));
+}
+
+TEST_CASE("a scalar that a branch chooses has scalars of its own, under any schedule", "[branches]") {
+  constexpr auto kids = cortex::children<&test::Vertex::kids>;
+  constexpr auto kind_of = cortex::field<&test::Vertex::word>;
+  const Dim H("hidden", 8);
+  Model<test::Vertex> m("scalars", cortex::tree);
+  auto B = m.input<float>("B", H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) {
+    return 0.1f * cast<float>(kind_of(n)) + sum(kids(n), [&](auto k) { return h(k, i); });
+  });
+  auto dot = m.compute("dot", [&](auto n) { return sum(H, [&](auto j) { return B(j) * s(n, j); }); });
+  auto top = m.compute("top", [&](auto n) { return maximum(H, [&](auto j) { return s(n, j); }); });
+  auto z = m.if_then_else(
+      "z", [&](auto n) { return kind_of(n) == 0; }, dot, top);
+  auto e = m.compute("e", [&](auto n) { return exp(z(n)); });
+  auto t = m.compute("t", [&](auto n) { return tanh(e(n)); });
+  auto body = m.compute("body", H, [&](auto n, auto i) { return tanh(s(n, i) * e(n) + t(n)); });
+  const auto program = m.recursion_op(h, body);
+
+  test::Random random(5);
+  const test::Forest forest = test::random_forest(random, program.graph(), 40);
+  const test::ForestView view(forest);
+  const std::vector<float> b = test::uniform(8, 0.5f, 1);
+  const auto right = ra::interpret<ra::Bounded>(program.graph(), view,
+                                                {{"B", ra::Tensor{{8}, std::vector<double>(b.begin(), b.end())}}});
+  const Schedule standard = Schedule::standard();
+  for (const Schedule& schedule : {Schedule{}, Schedule{}.dynamic_batch(), standard, standard.workers(2),
+                                   standard.fuse_nothing(), standard.refactor(dot)}) {
+    CAPTURE(to_string(schedule));
+    auto model = test::compile_here(program, schedule);
+    model.bind("B", b);
+    const auto result = model(forest.roots);
+    for (int n = 0; n < view.num_nodes(); ++n) {
+      const auto values = result.node(view.nodes[std::size_t(n)]);
+      for (std::size_t i = 0; i < values.size(); ++i) CHECK(right[0][std::size_t(n)][i].covers(values[i]));
+    }
+  }
 }

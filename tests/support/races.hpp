@@ -54,9 +54,10 @@ struct BarrierTally {
 
 /// Whether a pass comes when workers already share the program.
 inline bool is_shared_after(const std::string& pass) {
-  for (const char* late : {"share_work", "insert_barriers", "pack_weights", "tile_nests", "merge_rows", "share_loads",
-                           "alternate_sweeps", "prefetch_weights", "prefetch_rows", "read_in_place", "hoist_shares",
-                           "resolve_structure", "approximate_activations", "vectorize", "flatten_storage"})
+  for (const char* late :
+       {"share_work", "insert_barriers", "pack_weights", "tile_nests", "merge_rows", "share_loads", "alternate_sweeps",
+        "prefetch_weights", "prefetch_rows", "divide_nests", "read_in_place", "hoist_shares", "resolve_structure",
+        "approximate_activations", "vectorize", "flatten_storage"})
     if (pass == late) return true;
   return false;
 }
