@@ -121,6 +121,27 @@ TEST_CASE("sharing is refused, or left out by default, where it would change res
   CHECK_FALSE(shares(readout.graph(), Schedule::standard()));
 }
 
+TEST_CASE("rows of each node's own are not compared, and no matter where nothing reads them", "[runtime][sharing]") {
+  struct Phrase {
+    std::vector<const Phrase*> kids;
+    std::vector<float> row;
+  };
+  const auto refused = [](bool reads) {
+    Dim H{"hidden", 4};
+    Model<Phrase> m("rows", cortex::tree);
+    auto row = m.field("row", cortex::field<&Phrase::row>, H);
+    auto h = m.placeholder<float>("h", H);
+    auto summed = m.compute("summed", H, [&](auto n, auto i) {
+      return 1 + sum(cortex::children<&Phrase::kids>(n), [&](auto k) { return h(k, i); });
+    });
+    auto with_row = m.compute("with_row", H, [&](auto n, auto i) { return summed(n, i) + row(n, i); });
+    return reads ? refusal(m.recursion_op(h, with_row), Schedule{}.share_subtrees())
+                 : refusal(m.recursion_op(h, summed), Schedule{}.share_subtrees());
+  };
+  CHECK_THAT(refused(true), Catch::Contains("it reads 'row', rows of each node's own"));
+  CHECK(refused(false).empty());
+}
+
 TEST_CASE("the standard schedule shares where products are many", "[runtime][sharing]") {
   CHECK(shares(cell(cortex::tree, 128).graph(), Schedule::standard()));
   CHECK(shares(cell(cortex::dag, 128).graph(), Schedule::standard()));

@@ -256,7 +256,9 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
     throw Error(Code::invalid_schedule, "specialize_if_else: the branches of model '" + graph.name +
                                             "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
-                                            std::to_string(most_parts) + "; specialize fewer of them");
+                                            std::to_string(most_parts) +
+                                            "; specialize fewer of them: the standard schedule specializes all "
+                                            "switches, Schedule{}.dynamic_batch() specializes none");
   return result;
 }
 

@@ -35,6 +35,16 @@ inline Vector<bool> operators_of(const Graph& graph, int recursion) {
   return needed;
 }
 
+/// Which operators the results are made of.
+inline Vector<bool> operators_read(const Graph& graph) {
+  Vector<bool> read(graph.ops.size());
+  for (int r = 0; r < num_recursions(graph); ++r) {
+    const Vector<bool> needed = operators_of(graph, r);
+    for (std::size_t i = 0; i < read.size(); ++i) read[i] = read[i] || needed[i];
+  }
+  return read;
+}
+
 /// The relation of the node that `index` leads to from the current one: at one step through a child or a container.
 inline Relation relation_of(const Graph& graph, const ir::UfCall& step) {
   return step.uf.kind == ir::UfKind::kth_child ? graph.containers[std::size_t(step.uf.accessor)].relation

@@ -31,8 +31,12 @@ namespace detail {
 inline std::string reason_against_sharing(const Graph& graph, const Schedule& schedule) {
   if (reads(graph, Relation::parents)) return "it reads the parents of nodes, and equal nodes have different ones";
   if (reads(graph, Relation::members)) return "it reads all nodes of a root, each as often as it is there";
-  for (const Accessor& field : graph.fields)
+  const Vector<bool> read = operators_read(graph);
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (!read[i] || graph.ops[i].kind != OpKind::field) continue;
+    const Accessor& field = graph.fields[std::size_t(graph.ops[i].buffer->slot)];
     if (field.own_length) return "it reads '" + field.name + "', rows of each node's own, which are hardly ever equal";
+  }
   if (!schedule.unrolled.empty()) return "it is unrolled, and a node of several parents would be in several subtrees";
   if (!schedule.refactored.empty())
     return "it is cut by refactor, and what follows from a node would join several parents' beginnings";

@@ -15,11 +15,7 @@ inline double since(std::int64_t start) { return double(now_ns() - start) / 1e6;
 
 inline void describe_tensors(Executable& executable) {
   const ra::Graph& graph = executable.graph;
-  Vector<bool> read(graph.ops.size());
-  for (int r = 0; r < ra::num_recursions(graph); ++r) {
-    const Vector<bool> needed = ra::operators_of(graph, r);
-    for (std::size_t i = 0; i < read.size(); ++i) read[i] = read[i] || needed[i];
-  }
+  const Vector<bool> read = ra::operators_read(graph);
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
     if (const ra::Op& op = graph.ops[i]; op.kind == ra::OpKind::input)
       executable.weights.push_back({op.name(), op.buffer->dtype, op.dims, read[i]});
