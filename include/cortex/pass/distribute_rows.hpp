@@ -36,8 +36,7 @@ inline void separate(const ir::Stmt& body, Vector<ir::Stmt>& out) {
 
 inline ir::Stmt distribute_rows(const ir::Stmt& body) {
   return ir::mutate_with(body, [](auto&, const ir::For& loop) -> ir::Stmt {
-    const auto* let = loop.body.as<ir::LetStmt>();
-    if (let && is_float(let->value.dtype())) let = nullptr;  // a value that has a name, where no node needs one
+    const ir::LetStmt* let = schedule::node_let(loop);
     if (!let || !(schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence)) {
       const ir::Stmt inner = distribute_rows(loop.body);
       return inner.same_as(loop.body) ? handle_of(loop)

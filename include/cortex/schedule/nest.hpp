@@ -46,12 +46,18 @@ inline bool is_stores(const ir::Stmt& stmt) {
   return block ? all_of(block->stmts, is_stores) : stmt.as<ir::Store>() != nullptr;
 }
 
+/// The let that names the node of the loop's row. Null: nothing needs the node; what the loop then begins with may be a
+/// value of the row's element that has a name.
+inline const ir::LetStmt* node_let(const ir::For& loop) {
+  const auto* let = loop.body.as<ir::LetStmt>();
+  return let && !is_float(let->value.dtype()) ? let : nullptr;
+}
+
 /// Takes `stmt` apart, or nothing if it is no such nest (a loop that carries a dependence, a block, a barrier).
 inline std::optional<Nest> parse_nest(ir::Stmt stmt) {
   Nest nest;
   if (const auto* loop = stmt.as<ir::For>(); loop && is_row_dim(loop->dim)) {
-    const auto* let = loop->body.as<ir::LetStmt>();
-    if (let && is_float(let->value.dtype())) let = nullptr;  // a value that has a name, of the row's element
+    const ir::LetStmt* let = node_let(*loop);
     nest.rows = LoopHeader{loop->var, loop->dim, loop->extent, loop->loop, loop->piece};
     if (let) nest.let_var = let->var, nest.let_value = let->value;
     stmt = let ? let->body : loop->body;
