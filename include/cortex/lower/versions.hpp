@@ -259,7 +259,7 @@ inline bool is_asked(const ra::Graph& graph, const ra::Questions& questions, int
 /// The recursions of a graph in order, each with the versions of its body.
 inline Vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& schedule,
                                        const ra::Questions& questions) {
-  const Vector<bool> specialized = ra::specialized_branches(graph, schedule);
+  const Vector<bool>& specialized = questions.specialized;
   const Vector<int> depth = unrolling(graph, schedule);
   Vector<Recursion> result;
   for (int r = 0; r < ra::num_recursions(graph); ++r) {

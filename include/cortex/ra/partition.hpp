@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,6 +44,7 @@ struct Questions {
   ir::Expr node;
   Vector<Selector> selectors;  // of branches: by their answers bodies differ
   Selector choice;             // by which nodes choose a matrix; without matrices: there is none
+  Vector<bool> specialized;    // [operators] the branches that the schedule specializes
   /// Of very many, a million. Those of one body, which differ in the matrix, stand in a row.
   int parts() const {
     std::int64_t product = alike();
@@ -85,14 +87,15 @@ inline bool is_leaf_test(const ir::Expr& e) {
 class QuestionCollector {
  public:
   QuestionCollector(const Graph& graph, const Schedule& schedule, const Vector<bool>& specialized)
-      : graph_(graph), schedule_(schedule), specialized_(specialized), checks_(index_checks(graph)) {
+      : graph_(graph), schedule_(schedule), checks_(index_checks(graph)) {
     result_.node = checks_.node;
+    result_.specialized = specialized;
   }
 
   Questions run() {
     for (const BranchUse& use : checks_.branches) {
       const Op& op = graph_.ops[std::size_t(use.op)];
-      if (specialized_[std::size_t(use.op)] && !use.reach.at_roots)  // roots are no part of a batch
+      if (result_.specialized[std::size_t(use.op)] && !use.reach.at_roots)  // roots are no part of a batch
         atoms(ir::substitute(op.condition, {{op.node.get(), result_.node}}), use);
     }
     for (const BranchUse& use : checks_.branches) check_cases(use);
@@ -132,13 +135,14 @@ class QuestionCollector {
     if (!op.key) return;
     const ir::Expr key = ir::substitute(op.key, {{op.node.get(), result_.node}});
     for (Selector& s : result_.selectors) {
-      // The last case has no branch of its own: it is what is left.
       Vector<std::int64_t> values = op.cases;
       const bool own = s.partitions && ir::equal(s.key, key) && s.reach.size() == 1 && covers(s.reach[0], use.reach) &&
                        covers(use.reach, s.reach[0]);
       const bool subset = all_of(s.values, [&](std::int64_t v) { return contains(values, v); });
       if (own && subset && s.exhaustive && s.values.size() == values.size()) return;
-      if (!own || !subset || s.exhaustive) continue;  // another switch refuses what is not among those values
+      // Another switch refuses what is not among those values. The last case has no branch of its own: it is what is
+      // left, if all others are asked for.
+      if (!own || !subset || s.exhaustive || s.values.size() + 1 < values.size()) continue;
       s.values = std::move(values);
       s.exhaustive = true;
       return;
@@ -209,29 +213,38 @@ class QuestionCollector {
 
   const Graph& graph_;
   const Schedule& schedule_;
-  const Vector<bool>& specialized_;
   const IndexChecks checks_;
   Questions result_;
 };
 
 }  // namespace detail
 
-/// Which branches the schedule specializes, by number of the operator. Throws `invalid_schedule` if it names an
-/// operator that is no branch.
-inline Vector<bool> specialized_branches(const Graph& graph, const Schedule& schedule) {
+namespace detail {
+
+/// `branches` and those of the switch whose first case is `head`: of its first `most` cases. The last one has none, as
+/// it is what is left.
+inline Vector<bool> with_switch(Vector<bool> branches, const Graph& graph, int head, int most = INT_MAX) {
+  for (int i = head; graph.ops[std::size_t(i)].of_switch && most-- > 0; i = graph.ops[std::size_t(i)].else_op)
+    branches[std::size_t(i)] = true;
+  return branches;
+}
+
+/// By number of the operator: the branches that the schedule specializes whatever comes of it. Throws
+/// `invalid_schedule` if it names an operator that is no branch.
+inline Vector<bool> branches_named(const Graph& graph, const Schedule& schedule) {
   Vector<bool> result(graph.ops.size(), false);
   const auto is_leaf_branch = [](const Op& op) {
     ir::Expr condition = op.condition;
     while (const auto* n = condition.as<ir::Unary>()) condition = n->a;
-    return detail::is_leaf_test(condition);
+    return is_leaf_test(condition);
   };
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (op.kind == OpKind::if_then_else)
-      result[i] = schedule.specialize_every || (schedule.specialize_all && (op.of_switch || is_leaf_branch(op)));
+      result[i] = schedule.specialize_every || (schedule.specialize_all && is_leaf_branch(op));
   }
   for (const std::string& name : schedule.specialized) {
-    int i = graph.find(name);
+    const int i = graph.find(name);
     if (i < 0)
       throw Error(Code::invalid_schedule, "specialize_if_else: the model " + in_quotes(graph.name) + " has no branch " +
                                               in_quotes(name) + "; " +
@@ -240,25 +253,51 @@ inline Vector<bool> specialized_branches(const Graph& graph, const Schedule& sch
       throw Error(Code::invalid_schedule,
                   "specialize_if_else: '" + name + "' is no if_then_else, so it has no branch to specialize");
     result[std::size_t(i)] = true;
-    for (; graph.ops[std::size_t(i)].of_switch; i = graph.ops[std::size_t(i)].else_op) {  // all cases of a switch
-      result[std::size_t(i)] = true;
-      if (!graph.ops[std::size_t(graph.ops[std::size_t(i)].else_op)].of_switch) break;
-    }
+    result = with_switch(std::move(result), graph, i);
   }
   return result;
 }
 
-/// The questions of a graph under a schedule. Throws `invalid_schedule` for more ways through the branches than code
-/// should be made for.
+/// The first cases of the switches, in the order of the model.
+inline Vector<int> switches(const Graph& graph) {
+  Vector<bool> later(graph.ops.size(), false);
+  for (const Op& op : graph.ops)
+    if (op.of_switch) later[std::size_t(op.else_op)] = true;
+  Vector<int> result;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i)
+    if (graph.ops[i].of_switch && !later[i]) result.push_back(int(i));
+  return result;
+}
+
+}  // namespace detail
+
+/// The questions of a graph under a schedule. Switches that the schedule does not name are specialized as far as code
+/// is made for so many ways through the body: the last ones, or their last cases, are decided at each node, when it
+/// runs. Throws `invalid_schedule` if what it does name leaves more ways than that.
 inline Questions questions(const Graph& graph, const Schedule& schedule) {
-  Questions result = detail::QuestionCollector(graph, schedule, specialized_branches(graph, schedule)).run();
+  const auto ask = [&](const Vector<bool>& specialized) {
+    return detail::QuestionCollector(graph, schedule, specialized).run();
+  };
+  const Vector<bool> named = detail::branches_named(graph, schedule);
+  const Vector<int> switches = schedule.specialize_all ? detail::switches(graph) : Vector<int>();
+  Vector<bool> all = named;
+  for (const int head : switches) all = detail::with_switch(std::move(all), graph, head);
+  Questions result = ask(all);
+  if (result.parts() <= most_parts) return result;
+
+  result = ask(named);
   if (result.parts() > most_parts)
     throw Error(Code::invalid_schedule, "specialize_if_else: the branches of model '" + graph.name +
                                             "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
-                                            std::to_string(most_parts) +
-                                            "; specialize fewer of them: the standard schedule specializes all "
-                                            "switches, Schedule{}.dynamic_batch() specializes none");
+                                            std::to_string(most_parts) + "; specialize fewer of them");
+  for (const int head : switches)
+    for (const int cases : {INT_MAX, most_parts / result.parts() - 1}) {
+      Questions more = ask(detail::with_switch(result.specialized, graph, head, cases));
+      if (more.parts() > most_parts) continue;
+      result = std::move(more);
+      break;
+    }
   return result;
 }
 

@@ -214,7 +214,8 @@ struct Schedule {
   [[nodiscard]] Schedule specialize_if_else() const {
     return with([](Schedule& s) { s.specialize_every = true; });
   }
-  /// S2, for every branch on `is_leaf` and every switch.
+  /// S2, for every branch on `is_leaf` and every switch, as far as there are no more than 64 combinations: the last
+  /// switches, or the last cases of one, are decided at each node then.
   [[nodiscard]] Schedule specialize_leaves_and_switches() const {
     return with([](Schedule& s) { s.specialize_all = true; });
   }

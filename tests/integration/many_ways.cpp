@@ -1,0 +1,114 @@
+// Switches of more cases than code is made for: the standard schedule decides the last of them at each node.
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cortex/explain.hpp"
+#include "support/compile.hpp"
+
+using namespace cortex;
+
+namespace {
+
+struct Item {
+  int kind = 0, op = 0;
+  std::vector<const Item*> kids;
+};
+constexpr auto kids = cortex::children<&Item::kids>;
+constexpr auto kind = cortex::field<&Item::kind>;
+constexpr auto op = cortex::field<&Item::op>;
+
+const Dim H("hidden", 4);
+
+/// A switch on `key` whose case k is `make(k)`.
+template <class Key, class Make, int... k>
+auto switch_of(Model<Item>& m, const char* name, Key key, Make make, std::integer_sequence<int, k...>) {
+  return m.switch_(name, key, when(k, make(k))...);
+}
+
+/// `scale` times the number of a case and the sum of what the children have, by the name of the state and that number.
+auto counting(Model<Item>& m, const Placeholder<Item, float, 1>& h, const std::string& name, float scale) {
+  return [&m, h, name, scale](int number) {
+    return m.compute(name + std::to_string(number), H, [=](auto n, auto i) {
+      return scale * float(number) + sum(kids(n), [=](auto k) { return h(k, i); });
+    });
+  };
+}
+
+/// A tree with nodes of all kinds below `cases`; the kinds and ops of its nodes add up to the sums.
+struct Tree {
+  std::vector<Item> nodes;
+  float kinds = 0, ops = 0;
+  explicit Tree(int cases) : nodes(std::size_t(3 * cases)) {
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      nodes[n].kind = int(n) % cases, nodes[n].op = int(n / 2 + 5) % cases;
+      kinds += float(nodes[n].kind), ops += float(nodes[n].op);
+      if (n) nodes[(n - 1) / 3].kids.push_back(&nodes[n]);
+    }
+  }
+  const Item& root() const { return nodes[0]; }
+};
+
+}  // namespace
+
+TEST_CASE("of a switch of 70 cases the standard schedule decides the last at each node", "[branches]") {
+  constexpr int cases = 70;
+  Model<Item> m("many_kinds", tree);
+  auto h = m.placeholder<float>("h", H);
+  auto body = switch_of(
+      m, "body", [](auto n) { return kind(n); }, counting(m, h, "of_", 1), std::make_integer_sequence<int, cases>());
+  const auto program = m.recursion_op(h, body);
+  const ra::Questions questions = ra::questions(program.graph(), Schedule::standard());
+  CHECK(questions.parts() == ra::most_parts);
+  const auto model = test::compile_here(program);
+  const Tree tree(cases);
+  CHECK(model(tree.root())[0][0] == tree.kinds);
+  for (const int wrong : {-1, cases}) {
+    const auto refused = model.try_call(Item{wrong});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::out_of_range);
+  }
+  CHECK_THAT(explain(model), Catch::Contains("(of 'body' not all cases, of which there are too many)"));
+}
+
+TEST_CASE("of two switches whose cases together are too many the second is decided at each node from a case on",
+          "[branches]") {
+  constexpr int cases = 9;
+  Model<Item> m("two_keys", tree);
+  auto h = m.placeholder<float>("h", H), c = m.placeholder<float>("c", H), d = m.placeholder<float>("d", H);
+  const auto all = std::make_integer_sequence<int, cases>();
+  const auto by_kind = [](auto n) { return kind(n); };
+  auto of_kind = switch_of(m, "of_kind", by_kind, counting(m, h, "kind_", 1), all);
+  auto of_op = switch_of(
+      m, "of_op", [](auto n) { return op(n); }, counting(m, c, "op_", 1), all);
+  auto again = switch_of(m, "again", by_kind, counting(m, d, "again_", 2), all);
+  const auto program = m.recursion_op(h, of_kind, c, of_op, d, again);
+  // Nine kinds, and six ops and any other; the third switch asks what the first one does.
+  CHECK(ra::questions(program.graph(), Schedule::standard()).parts() == 63);
+  const auto model = test::compile_here(program);
+  const Tree tree(cases);
+  const auto result = model(tree.root());
+  CHECK(result.root(0, h)[0] == tree.kinds);
+  CHECK(result.root(0, c)[0] == tree.ops);
+  CHECK(result.root(0, d)[0] == 2 * tree.kinds);
+  Item wrong{3, cases};
+  CHECK(model.try_call(wrong).error().code == Code::out_of_range);
+  wrong = {cases, 3};
+  CHECK(model.try_call(wrong).error().code == Code::out_of_range);
+  CHECK_THAT(explain(model), Catch::Contains("(of 'of_op' not all cases, of which there are too many)"));
+}
+
+TEST_CASE("switches that a schedule names are not left out", "[branches][refusal]") {
+  Model<Item> m("named", tree);
+  auto h = m.placeholder<float>("h", H);
+  auto body = switch_of(
+      m, "body", [](auto n) { return kind(n); }, counting(m, h, "of_", 1), std::make_integer_sequence<int, 70>());
+  const auto program = m.recursion_op(h, body);
+  CompileOptions options;
+  options.target = test::best_target();
+  const auto refused = try_compile(program, Schedule::standard().specialize_if_else(body), options);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::invalid_schedule);
+  CHECK_THAT(refused.error().message, Catch::Contains("70 ways through the body"));
+}
