@@ -29,7 +29,7 @@ class RandomExpression {
     if (depth == 0)
       return below(5) == 0 ? ir::constant(0.1 * (below(40) - 20), type)
                            : ir::Load::make(x_, {node_, ir::imm(below(size_))});
-    switch (below(15)) {
+    switch (below(17)) {
       case 0: return ir::Unary::make(tanh, number(depth - 1));
       case 1: return ir::Unary::make(sigmoid, number(depth - 1));
       case 2: return ir::Unary::make(relu, number(depth - 1));
@@ -48,6 +48,7 @@ class RandomExpression {
       case 13:
         return ir::Unary::make(log1p, below(2) ? positive(depth - 1) : ir::Unary::make(sigmoid, number(depth - 1)));
       case 14: return ir::Unary::make(expm1, ir::Unary::make(tanh, number(depth - 1)));
+      case 15: return ir::Binary::make(B::pow, positive(depth - 1), ir::Unary::make(tanh, number(depth - 1)));
       default: return below(2) ? number(depth - 1) + number(depth - 1) : number(depth - 1) - number(depth - 1);
     }
   }
@@ -104,6 +105,7 @@ float in_float(const ir::Expr& e, const std::vector<float>& x) {
     case ir::BinaryOp::mul: return a * b;
     case ir::BinaryOp::div: return a / b;
     case ir::BinaryOp::min: return std::min(a, b);
+    case ir::BinaryOp::pow: return std::pow(a, b);
     default: return std::max(a, b);
   }
 }
@@ -309,6 +311,16 @@ TEST_CASE("a square root near 0 has the bound of its steepest place", "[bounded]
   const Bounded root = math.unary(ir::UnaryOp::sqrt, {1e-8, 0.99e-8}, DType::f32);
   CHECK(root.covers(std::sqrt(1.99e-8)));
   CHECK(root.covers(std::sqrt(0.01e-8)));
+}
+
+TEST_CASE("a power has the bound of its base's and its exponent's ends", "[bounded]") {
+  const Bounded power = math.binary(ir::BinaryOp::pow, {3, 1e-3}, {-2, 1e-2}, DType::f32);
+  CHECK((power.covers(std::pow(2.999, -1.99)) && power.covers(std::pow(3.001, -2.01))));
+  CHECK(power.error < 1.4e-3);
+  CHECK(math.binary(ir::BinaryOp::pow, {1e-9, 1e-8}, {2, 0}, DType::f32).error == inf);
+  CHECK(math.binary(ir::BinaryOp::pow, {-3, 0}, {3, 1e-9}, DType::f32).error == inf);
+  const Bounded exact = math.binary(ir::BinaryOp::pow, {-3, 0}, {3, 0}, DType::f32);
+  CHECK((exact.value == -27 && exact.error < 1e-4));
 }
 
 TEST_CASE("a division by what may be 0 has no bound", "[bounded]") {

@@ -33,6 +33,7 @@ void Tape::run(const Step& step) {
         return std::bit_cast<float>(std::bit_cast<std::int32_t>(x) - (above(x) >> 23 << 23));
       });
     case Code::round: return each([](float x, float, float) { return std::nearbyintf(x); });
+    case Code::floor: return each([](float x, float, float) { return std::floor(x); });
     case Code::fma: return each([](float x, float y, float z) { return std::fmaf(x, y, z); });
     case Code::select: return each([](float x, float y, float z) { return x != 0 ? y : z; });
     case Code::ldexp:

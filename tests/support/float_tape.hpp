@@ -21,8 +21,8 @@ inline constexpr float inf = std::numeric_limits<float>::infinity();
 inline constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float smallest_normal = std::numeric_limits<float>::min();
 
-/// A scalar f32 expression of one variable as a list of instructions, each run over a block of values: the arithmetic
-/// that the printers emit, float by float.
+/// A scalar f32 expression of one or two variables as a list of instructions, each run over a block of values: the
+/// arithmetic that the printers emit, float by float.
 class Tape {
  public:
   static constexpr std::size_t block = 256;
@@ -34,10 +34,20 @@ class Tape {
     result_ = compile(body);
   }
 
+  Tape(const ir::Expr& x, const ir::Expr& y, const ir::Expr& body) {
+    registers_.resize(2);
+    known_[x.get()] = 0, known_[y.get()] = 1;
+    result_ = compile(body);
+  }
+
   const Values& operator()(const Values& x) {
     registers_[0] = x;
     for (const Step& step : steps_) run(step);
     return registers_[result_];
+  }
+  const Values& operator()(const Values& x, const Values& y) {
+    registers_[1] = y;
+    return (*this)(x);
   }
 
   float operator()(float x) {
@@ -50,7 +60,7 @@ class Tape {
   bool exponents_normal() const { return exponents_normal_; }
 
  private:
-  enum class Code { add, sub, mul, div, lt, eq, ldexp, round, neg, abs, exponent, significand, fma, select };
+  enum class Code { add, sub, mul, div, lt, eq, ldexp, round, floor, neg, abs, exponent, significand, fma, select };
   struct Step {
     Code code;
     std::size_t to, a, b, c;
@@ -72,11 +82,9 @@ class Tape {
       return emit(Code::select, compile(n->condition), compile(n->then_value), compile(n->else_value));
     if (const auto* n = e.as<ir::Unary>()) {
       using enum ir::UnaryOp;
-      const std::unordered_map<ir::UnaryOp, Code> codes{{round, Code::round},
-                                                        {neg, Code::neg},
-                                                        {ir::UnaryOp::abs, Code::abs},
-                                                        {exponent, Code::exponent},
-                                                        {significand, Code::significand}};
+      const std::unordered_map<ir::UnaryOp, Code> codes{{round, Code::round},       {ir::UnaryOp::floor, Code::floor},
+                                                        {neg, Code::neg},           {ir::UnaryOp::abs, Code::abs},
+                                                        {exponent, Code::exponent}, {significand, Code::significand}};
       return emit(codes.at(n->op), compile(n->a));
     }
     if (const auto* n = e.as<ir::Binary>()) {

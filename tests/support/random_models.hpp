@@ -447,7 +447,7 @@ class RandomModel : public GraphCase {
       };
     }
     const Term b = expression(dim, recursive, random_.below(depth));
-    const int pick = random_.below(7);
+    const int pick = random_.below(8);
     return [=](const ir::Expr& n, const ir::Expr& i) -> ir::Expr {
       const ir::Expr x = a(n, i), y = b(n, i);
       switch (pick) {
@@ -457,6 +457,8 @@ class RandomModel : public GraphCase {
         case 3: return ir::binary(ir::BinaryOp::max, x, y);
         case 4: return ir::binary(ir::BinaryOp::min, x, y);
         case 5: return x / (number(1.5) + apply(ir::UnaryOp::abs, y));
+        case 6:
+          return ir::binary(ir::BinaryOp::pow, number(0.5) + apply(ir::UnaryOp::abs, x), apply(ir::UnaryOp::tanh, y));
         default: return ir::Select::make(ir::binary(ir::BinaryOp::lt, x, y), y * number(0.5), x);
       }
     };

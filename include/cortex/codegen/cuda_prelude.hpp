@@ -239,6 +239,8 @@ DEVICE float log1p_(float a) { return log1pf(a); }
 DEVICE double log1p_(double a) { return log1p(a); }
 DEVICE float expm1_(float a) { return expm1f(a); }
 DEVICE double expm1_(double a) { return expm1(a); }
+DEVICE float pow_(float a, float b) { return powf(a, b); }
+DEVICE double pow_(double a, double b) { return pow(a, b); }
 )cuda";
 
 /// What a barrier that was given up leaves.

@@ -97,6 +97,7 @@ inline std::string cuda_binary(ir::BinaryOp op, DType type, const std::string& a
                        : op == BinaryOp::div   ? "div_("
                        : op == BinaryOp::mod   ? "mod_("
                        : op == BinaryOp::ldexp ? "ldexp_("
+                       : op == BinaryOp::pow   ? "pow_("
                                                : "ratio_(";
     return name + a + ", " + b + ")";
   }

@@ -104,14 +104,14 @@ class LlvmOps {
         return select(type, value("fcmp olt ", t, " ", a, ", ", zero), zero, a);
       }
       case UnaryOp::floor: return intrinsic("floor", type, {a});
-      case UnaryOp::exp: return library("exp", type, a);
-      case UnaryOp::log: return library("log", type, a);
-      case UnaryOp::tanh: return library("tanh", type, a);
-      case UnaryOp::erf: return library("erf", type, a);
-      case UnaryOp::sin: return library("sin", type, a);
-      case UnaryOp::cos: return library("cos", type, a);
-      case UnaryOp::log1p: return library("log1p", type, a);
-      case UnaryOp::expm1: return library("expm1", type, a);
+      case UnaryOp::exp: return library("exp", type, {a});
+      case UnaryOp::log: return library("log", type, {a});
+      case UnaryOp::tanh: return library("tanh", type, {a});
+      case UnaryOp::erf: return library("erf", type, {a});
+      case UnaryOp::sin: return library("sin", type, {a});
+      case UnaryOp::cos: return library("cos", type, {a});
+      case UnaryOp::log1p: return library("log1p", type, {a});
+      case UnaryOp::expm1: return library("expm1", type, {a});
       case UnaryOp::exponent: return taken_apart(type, a, true);
       case UnaryOp::significand: return taken_apart(type, a, false);
       case UnaryOp::sigmoid: {
@@ -160,6 +160,7 @@ class LlvmOps {
       case BinaryOp::min: return intrinsic(real ? "minimum" : "smin", type, {a, b});
       case BinaryOp::max: return intrinsic(real ? "maximum" : "smax", type, {a, b});
       case BinaryOp::ldexp: return ldexp(type, a, b);
+      case BinaryOp::pow: return library("pow", type, {a, b});
       case BinaryOp::ratio: return value(real_opcode(BinaryOp::div), " ", t, " ", a, ", ", b);
       case BinaryOp::div:
       case BinaryOp::mod:
@@ -348,16 +349,22 @@ class LlvmOps {
   }
 
   /// A function of the C library, lane by lane. Attribute group 1 says that it has no effect but its result.
-  std::string library(std::string name, ir::Type type, const std::string& a) {
+  std::string library(std::string name, ir::Type type, std::initializer_list<std::string_view> operands) {
     if (type.dtype == DType::f32) name += "f";
     const std::string scalar(llvm_scalar(type.dtype));
-    declare("declare " + scalar + " @" + name + "(" + scalar + ") #1");
-    if (type.lanes == 1) return value("call ", scalar, " @", name, "(", scalar, " ", a, ")");
+    std::string types;
+    for (std::size_t i = 0; i < operands.size(); ++i) types += (i ? ", " : "") + scalar;
+    declare("declare " + scalar + " @" + name + "(" + types + ") #1");
+    const auto call_of = [&](int at) {
+      std::string arguments;
+      for (const std::string_view operand : operands)
+        arguments += (arguments.empty() ? "" : ", ") + scalar + " " +
+                     (type.lanes == 1 ? std::string(operand) : lane(std::string(operand), type, at));
+      return value("call ", scalar, " @", name, "(", arguments, ")");
+    };
+    if (type.lanes == 1) return call_of(0);
     std::string result = "poison";
-    for (int i = 0; i < type.lanes; ++i) {
-      const std::string y = value("call ", scalar, " @", name, "(", scalar, " ", lane(a, type, i), ")");
-      result = with_lane(result, type, i, y);
-    }
+    for (int i = 0; i < type.lanes; ++i) result = with_lane(result, type, i, call_of(i));
     return result;
   }
 

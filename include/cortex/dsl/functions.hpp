@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "cortex/base/half.hpp"
 #include "cortex/dsl/arithmetic.hpp"
 
 namespace cortex::dsl {
@@ -47,45 +46,20 @@ inline ir::Expr whole_power(ir::Expr x, int n) {
   }
 }
 
-/// x^y, both data: e^(y log|x|), where that has a meaning, with the sign of odd powers.
-inline ir::Expr power_of_data(const ir::Expr& x, const ir::Expr& y) {
-  const auto is = [](const ir::Expr& a, const ir::Expr& b) { return ir::binary(ir::BinaryOp::eq, a, b); };
-  const ir::Expr one = as(x, 1), size = of(ir::UnaryOp::abs, x);
-  const ir::Expr magnitude = ir::Select::make(is(size, one), one, of(ir::UnaryOp::exp, y * of(ir::UnaryOp::log, size)));
-  const ir::Expr half = y * as(y, 0.5);
-  const ir::Expr even = is(of(ir::UnaryOp::floor, half), half), whole = is(of(ir::UnaryOp::floor, y), y);
-  // The half of the least number above 0 is 0, so that y alone says whether it is whole.
-  const ir::Expr signed_whole = ir::Select::make(even, magnitude, of(ir::UnaryOp::neg, magnitude));
-  const ir::Expr below_0 = ir::Select::make(whole, signed_whole, as(x, std::nan("")));
-  const ir::Expr signed_power = ir::Select::make(less_than_0(x), below_0, magnitude);
-  return ir::Select::make(is(y, as(y, 0)), one, signed_power);
-}
-
 /// x^y for a number y.
 inline ir::Expr power_by_number(const ir::Expr& x, double y) {
-  if (!is_finite(y)) return power_of_data(x, as(x, y));
-  const bool whole = y == std::floor(y);
   if (y == 0) return as(x, 1);
   if (y == 0.5) return of(ir::UnaryOp::sqrt, x);
-  if (whole && std::abs(y) <= 32) {
-    const ir::Expr product = whole_power(x, int(std::abs(y)));
-    return y > 0 ? product : as(x, 1) / product;
-  }
-  const ir::Expr magnitude = of(ir::UnaryOp::exp, as(x, y) * of(ir::UnaryOp::log, whole ? of(ir::UnaryOp::abs, x) : x));
-  if (!whole || std::fmod(y, 2) == 0) return magnitude;
-  return ir::Select::make(less_than_0(x), of(ir::UnaryOp::neg, magnitude), magnitude);
+  if (y != std::floor(y) || std::abs(y) > 32) return ir::binary(ir::BinaryOp::pow, x, as(x, y));
+  const ir::Expr product = whole_power(x, int(std::abs(y)));
+  return y > 0 ? product : as(x, 1) / product;
 }
 
 inline ir::Expr power(const Operand& x, const Operand& y) {
   if (!y.expr) return power_by_number(number(x.expr), y.number);
-  if (!x.expr) {
-    if (!(x.number > 0) || !is_finite(x.number))
-      fail("pow of the number " + std::to_string(x.number) +
-           ": a number is raised to data if it is positive and finite");
-    return of(ir::UnaryOp::exp, number(y.expr) * as(y.expr, std::log(x.number)));
-  }
+  if (!x.expr) return ir::binary(ir::BinaryOp::pow, as(number(y.expr), x.number), number(y.expr));
   const Pair both = unified(x, y);
-  return power_of_data(number(both.a), both.b);
+  return ir::binary(ir::BinaryOp::pow, number(both.a), number(both.b));
 }
 
 template <class A>
@@ -132,9 +106,8 @@ requires Symbolic<A> Data<SetOf<A>> elu(const A& a, double alpha = 1) {
   return {detail::elu(number(operand(a).expr), alpha)};
 }
 
-/// `a` to the power `b`. Where `b` is a whole number of C++ up to 32 in magnitude, by multiplications; 0.5 is sqrt(a).
-/// Else e^(b log|a|), whose relative error is some 2 |b log a| ULP, with C's results for 0, 1, negative `a` and
-/// infinity, but that -0 counts as 0, and minus infinity as any negative number. `a` may be a positive number of C++.
+/// `a` to the power `b`, as C's pow. Where `b` is a whole number of C++ up to 32 in magnitude, by multiplications; 0.5
+/// is sqrt(a). Either may be a number of C++.
 template <class A, class B>
 requires Symbolic<A, B> detail::Joined<A, B> pow(const A& a, const B& b) {
   static_assert(detail::valid_function_operand<A>() && detail::valid_function_operand<B>());

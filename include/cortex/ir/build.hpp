@@ -56,7 +56,8 @@ inline std::int64_t fold(BinaryOp op, std::int64_t a, std::int64_t b) {
     case BinaryOp::logical_and: return a && b;
     case BinaryOp::logical_or: return a || b;
     case BinaryOp::ldexp:
-    case BinaryOp::ratio: break;
+    case BinaryOp::ratio:
+    case BinaryOp::pow: break;
   }
   throw Error(Code::internal, "an integer operation that cannot be folded");
 }

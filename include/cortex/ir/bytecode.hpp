@@ -41,6 +41,7 @@ enum class Opcode : std::uint8_t {
   both,
   either,
   ldexp,
+  pow,
   remainder,  // dst = a op b
   int_div,
   int_mod,
@@ -373,6 +374,7 @@ class Compiler {
       case BinaryOp::logical_and: return Opcode::both;
       case BinaryOp::logical_or: return Opcode::either;
       case BinaryOp::ldexp: return Opcode::ldexp;
+      case BinaryOp::pow: return Opcode::pow;
     }
     throw Error(Code::internal, "interpreter: a binary operator of an unknown kind");
   }

@@ -312,7 +312,10 @@ class WorkCounter {
         },
         [&](const Binary& n) {
           if (!seen.insert(&n)) return false;
-          if (is_float(n.type.dtype)) sum.flops += 1;
+          if (is_transcendental(n.op))
+            sum.functions += 2;  // an exponential and a logarithm
+          else if (is_float(n.type.dtype))
+            sum.flops += 1;
           return true;
         },
         [&](const Fma& n) {

@@ -187,7 +187,8 @@ struct Unary : ExprNode {
 
 /// `min` and `max` give NaN if either side is NaN (IEEE 754-2019 minimum, maximum). Division and remainder of integers
 /// are of non-negative numbers. `ldexp(a, b)` is a * 2^b for an integral-valued b in the exponent's normal range.
-/// `ratio(a, b)` is a / b of floats where b is 1 or more, or NaN: a divisor that takes no care of small ones.
+/// `ratio(a, b)` is a / b of floats where b is 1 or more, or NaN: a divisor that takes no care of small ones. `pow(a,
+/// b)` is a^b of floats as C defines it.
 enum class BinaryOp : std::uint8_t {
   add,
   sub,
@@ -205,10 +206,12 @@ enum class BinaryOp : std::uint8_t {
   logical_and,
   logical_or,
   ldexp,
-  ratio
+  ratio,
+  pow
 };
 
 constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
+constexpr bool is_transcendental(BinaryOp op) { return op == BinaryOp::pow; }
 
 struct Binary : ExprNode {
   static constexpr ExprKind tag = ExprKind::binary;

@@ -221,6 +221,7 @@ class Machine {
       case Opcode::both: return zip(i, r, [](double a, double b) { return double(a != 0 && b != 0); });
       case Opcode::either: return zip(i, r, [](double a, double b) { return double(a != 0 || b != 0); });
       case Opcode::ldexp: return zip(i, r, scaled);
+      case Opcode::pow: return zip(i, r, [](double a, double b) { return std::pow(a, b); });
       case Opcode::neg: return map(i, r, [](double a) { return -a; });
       case Opcode::abs: return map(i, r, [](double a) { return std::abs(a); });
       case Opcode::exp: return map(i, r, [](double a) { return std::exp(a); });

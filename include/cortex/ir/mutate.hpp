@@ -432,7 +432,7 @@ bool has_functions(const Handle& root) {
   bool found = false;
   visit_with(
       root, [&](const Unary& n) { found |= is_transcendental(n.op) || n.op == UnaryOp::sqrt; },
-      [&](const Binary& n) { found |= n.op == BinaryOp::div && is_float(n.type.dtype); });
+      [&](const Binary& n) { found |= is_transcendental(n.op) || (n.op == BinaryOp::div && is_float(n.type.dtype)); });
   return found;
 }
 

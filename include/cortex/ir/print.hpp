@@ -18,7 +18,7 @@ namespace cortex::ir {
 /// The operator's sign, or the name of its function.
 inline std::string_view spelling(BinaryOp op) {
   constexpr std::string_view names[] = {
-      "+", "-", "*", "/", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and", "or", "ldexp", "ratio"};
+      "+", "-", "*", "/", "%", "min", "max", "==", "!=", "<", "<=", ">", ">=", "and", "or", "ldexp", "ratio", "pow"};
   return names[std::size_t(op)];
 }
 

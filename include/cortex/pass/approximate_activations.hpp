@@ -1,5 +1,5 @@
-// Replaces tanh, sigmoid, exp and the functions of `approximate_functions.hpp` in f32 by fused multiply-adds and at
-// most one division, in scalars or vectors.
+// Replaces tanh, sigmoid, exp, the functions of `approximate_functions.hpp` and powers in f32 by fused multiply-adds
+// and at most one division, in scalars or vectors.
 //
 //   h[n,i] = tanh(a)
 //     ->
@@ -17,6 +17,7 @@
 
 #include "cortex/ir/mutate.hpp"
 #include "cortex/pass/approximate_functions.hpp"
+#include "cortex/pass/approximate_pow.hpp"
 
 namespace cortex::pass {
 
@@ -83,7 +84,7 @@ inline ir::Expr approximate_sigmoid(ir::Expr x) {
 
 /// `stmt` with each function of f32 that is not marked exact approximated.
 inline ir::Stmt approximate_activations(const ir::Stmt& stmt) {
-  return ir::mutate_with(stmt, [](auto& self, const ir::Unary& n) -> ir::Expr {
+  const auto function = [](auto& self, const ir::Unary& n) -> ir::Expr {
     if (n.exact || n.type.dtype != DType::f32) return self.children(n);
     switch (n.op) {
       case ir::UnaryOp::tanh: return approximate_tanh(self(n.a));
@@ -97,7 +98,12 @@ inline ir::Stmt approximate_activations(const ir::Stmt& stmt) {
       case ir::UnaryOp::cos: return approximate_cos(self(n.a));
       default: return self.children(n);
     }
-  });
+  };
+  const auto power = [](auto& self, const ir::Binary& n) -> ir::Expr {
+    const bool of_floats = n.op == ir::BinaryOp::pow && n.type.dtype == DType::f32;
+    return of_floats ? approximate_pow(self(n.a), self(n.b)) : self.children(n);
+  };
+  return ir::mutate_with(stmt, function, power);
 }
 
 }  // namespace cortex::pass

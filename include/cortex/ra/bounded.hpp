@@ -75,6 +75,7 @@ struct Arithmetic<double> {
       case ir::BinaryOp::min: return std::isnan(a) || b > a ? a : b;  // NaN if either is
       case ir::BinaryOp::max: return std::isnan(a) || b < a ? a : b;
       case ir::BinaryOp::ldexp: return a * std::exp2(b);
+      case ir::BinaryOp::pow: return std::pow(a, b);
       default: throw Error(Code::internal, "a binary operator that does not give a number");
     }
   }
@@ -202,6 +203,7 @@ struct Arithmetic<Bounded> {
       case ir::BinaryOp::ldexp:
         return b.error == 0 ? rounded(value, std::ldexp(a.error, int(b.value)) + tiny(type), 0, type)
                             : undefined(value, b);
+      case ir::BinaryOp::pow: return power(value, a, b, type);
       default: throw Error(Code::internal, "a binary operator that does not give a number");
     }
   }
@@ -310,6 +312,19 @@ struct Arithmetic<Bounded> {
     if (is_zero(a)) return exact(value);
     const double carried = (a.error + std::abs(value) * b.error) / (std::abs(b.value) - b.error);
     return rounded(value, carried + tiny(type), 1, type);
+  }
+
+  /// Of a positive base, monotone in each of both: the greatest and the least are at corners.
+  Bounded power(double value, Bounded a, Bounded b, DType type) const {
+    const double units = 2 * rounding.function_ulps;
+    if (a.error == 0 && b.error == 0) return rounded(value, tiny(type), units, type);
+    if (a.value <= a.error) return undefined(value, {value, infinity});
+    double lo = value, hi = value;
+    for (const double x : {a.value - a.error, a.value + a.error})
+      for (const double y : {b.value - b.error, b.value + b.error})
+        lo = std::min(lo, std::pow(x, y)), hi = std::max(hi, std::pow(x, y));
+    const double carried = std::max(hi - value, value - lo) + 0x1p-50 * hi + tiny(type);
+    return rounded(value, std::isfinite(hi) ? carried : infinity, units, type);
   }
 };
 

@@ -82,7 +82,8 @@ class StructureEvaluator {
       case ir::BinaryOp::div: return b == 0 ? a : in_32_bits(a / b);
       case ir::BinaryOp::mod: return b == 0 ? 0 : a % b;
       case ir::BinaryOp::ldexp:
-      case ir::BinaryOp::ratio: refuse();
+      case ir::BinaryOp::ratio:
+      case ir::BinaryOp::pow: refuse();
       default: return in_32_bits(ir::fold(n.op, a, b));  // of numbers of 32 bits: it does not overflow 64
     }
   }

@@ -123,7 +123,8 @@ class KeyWriter {
       case ir::BinaryOp::logical_and: return push({Op::logical_and});
       case ir::BinaryOp::logical_or: return push({Op::logical_or});
       case ir::BinaryOp::ldexp:
-      case ir::BinaryOp::ratio: break;
+      case ir::BinaryOp::ratio:
+      case ir::BinaryOp::pow: break;
     }
     refuse(e);
   }

@@ -383,7 +383,9 @@ class NestTiler {
     int sums = 0;
     ir::visit_with(
         nest_.inner, [&](const ir::For& loop) { folds |= loop.dim.kind() == DimKind::child; },
-        [&](const ir::Unary& unary) { functions |= is_transcendental(unary.op); }, [&](const ir::Alloc&) { ++sums; });
+        [&](const ir::Unary& unary) { functions |= is_transcendental(unary.op); },
+        [&](const ir::Binary& binary) { functions |= is_transcendental(binary.op); },
+        [&](const ir::Alloc&) { ++sums; });
     if (!folds || functions) return 1;
     int vectors = shape_.most_vectors;
     while (vectors > 1 && vectors * sums > shape_.budget) vectors /= 2;
