@@ -118,6 +118,11 @@ TEST_CASE("a list of children that goes round is refused, and does not take all 
   };
   check_says(error(cortex::tree), {"shared", "node 1"});
   check_says(error(cortex::dag.with_max_children(8)), {"children", "8", "node 0"});
+  const auto in_graph = [&] {
+    cs::Workspace any;
+    Linearizer::run(any, cortex::dag, {}, roots);
+  };
+  check_says(error_of(Code::invalid_structure, in_graph), {"'kids'", "node 0", "goes round"});
   b.next = nullptr;
   cs::Workspace workspace;
   Linearizer::run(workspace, cortex::tree, {}, roots);

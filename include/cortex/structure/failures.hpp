@@ -106,6 +106,13 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
              "; raise the bound given to with_max_children, or split the node");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void endless_list(const WalkState& walk, std::int32_t place,
+                                                                std::string_view name) {
+  refuse(Code::invalid_structure, walk, place,
+         in_quotes(name) + " of " + at_node(walk, place) +
+             " goes round: after millions of children the same ones come again and again; end the list");
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] inline void cycle(const WalkState& walk, std::int32_t place, std::int64_t length,
                                                          std::string_view name) {
   const std::string again =

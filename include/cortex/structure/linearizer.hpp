@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -301,6 +302,7 @@ class Linearizer {
   static void enter_container(WalkState& walk, const Structure& structure, Tape& tape, const Node& node,
                               const Arena<Node>& arena, std::int32_t place, std::int32_t& tail, std::size_t& row) {
     const std::int32_t first = tail;
+    bool may_have_no_end = false;
     auto enter = [&](const Node* child) {  // whether to go on
       bool more = true;
       if (tail >= tape.limit) [[unlikely]] {
@@ -308,6 +310,8 @@ class Linearizer {
         walk.cut_short |= !more;
         detail::make_room(walk, place, tail, 1);
         tape.load(walk);
+        if (may_have_no_end && numbering::goes_round(tape.node + first, tape.node + tail))
+          fail::endless_list(walk, place, A::name());
       }
       tape.node[tail] = child;
       tape.parent[tail] = place;
@@ -320,6 +324,7 @@ class Linearizer {
       if constexpr (LinkTo<Ref, Node>) {
         if (const Node* child = follow<Ref>(held, arena, refuse)) enter(child);
       } else {
+        may_have_no_end = !requires { std::size(held); };
         auto at = begin_of(held);
         const std::int32_t begin = tail;
         for (const auto end = end_of(held); at != end; ++at) {
