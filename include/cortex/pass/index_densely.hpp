@@ -133,7 +133,7 @@ class DenseIndexer {
   ir::Stmt loop_of(Self& self, const ir::For& loop) {
     const Place outside = place_;
     const bool carries = loop.dim == dims::all_batches || loop.dim == dims::sequence;
-    const auto* let = loop.body.as<ir::LetStmt>();
+    const ir::LetStmt* let = schedule::node_let(loop);
     if (carries) place_.region = "loop " + std::to_string(++loops_);
     const bool rows = let && (schedule::is_row_dim(loop.dim) || loop.dim == dims::sequence);
     const bool alone = rows && !carries && place_.region.empty();  // outside of any loop that carries a dependence

@@ -12,15 +12,16 @@
 #include <utility>
 
 #include "cortex/schedule/access.hpp"
+#include "cortex/schedule/nest.hpp"
 
 namespace cortex::schedule {
 
 namespace detail {
 
-/// A loop over rows, each named by a variable.
+/// A loop over rows whose nodes have a name.
 inline const ir::LetStmt* named_row(const ir::Stmt& stmt) {
   const auto* loop = stmt.as<ir::For>();
-  return loop && is_row_dim(loop->dim) && loop->loop == ir::ForKind::serial ? loop->body.as<ir::LetStmt>() : nullptr;
+  return loop && is_row_dim(loop->dim) && loop->loop == ir::ForKind::serial ? node_let(*loop) : nullptr;
 }
 
 /// Whether `x` and `y` are of two temporaries in the same memory. Where one's rows are longer, a row of it lies where
