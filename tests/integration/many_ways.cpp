@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cortex/explain.hpp"
+#include "cortex/ra/partition.hpp"
 #include "support/compile.hpp"
 
 using namespace cortex;

@@ -63,6 +63,15 @@ TEST_CASE("roots are nodes, pointers, or ranges of either", "[runtime]") {
   CHECK(m(std::make_unique<Word>(p.all))[0][0] == expected);
   CHECK(m(std::vector<const Word*>{&p.c, &p.all})[1][0] == expected);
   CHECK(m({&p.c, &p.all})[1][0] == expected);
+  CHECK(m({p.c, p.all})[1][0] == expected);
+  CHECK(m({p.c, p.all}).node(&p.ab)[0] == 3);  // the nodes themselves, and no copies
+  CHECK(m({std::make_shared<Word>(p.c), std::make_shared<Word>(p.all)})[1][0] == expected);
+  CHECK(m.try_call({p.all}).value()[0][0] == expected);
+  CHECK(error_of(Code::invalid_argument, [&] {
+          m({&p.all, nullptr});
+        }) == error_of(Code::invalid_argument, [&] {
+          m(std::vector<const Word*>{&p.all, nullptr});
+        }));
   const std::vector<std::shared_ptr<const Word>> shared{std::make_shared<const Word>(p.ab),
                                                         std::make_shared<const Word>(p.all)};
   CHECK(m(std::span(shared).subspan(1))[0][0] == expected);

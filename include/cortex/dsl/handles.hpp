@@ -173,6 +173,15 @@ class Op : public Handle {
   using Set = AccessorSet;
   static constexpr std::size_t rank = Rank;
 
+  /// A handle to an operator that reads these accessors and no others: what a C++ variable of this type may be given.
+  template <class Fewer>
+  Op(const Op<NodeT, Rank, Fewer>& other) : Handle(other) {
+    static_assert(structure::includes<Set, Fewer>,
+                  "a C++ variable keeps the type of the operator that it began with, which names the fields and "
+                  "children that this reads, and the one given to it now reads others: name it by an auto of its own; "
+                  "a loop over layers begins with one that reads all that they read, such as the first layer");
+  }
+
   template <class First, class... I>
   auto operator()(const First& node, const I&... index) const {
     static_assert(detail::valid_node<First, NodeT>());
@@ -224,6 +233,15 @@ class Computed : public Handle {
   using Element = T;
   using Set = AccessorSet;
   static constexpr std::size_t rank = Rank;
+
+  /// A handle to an operator that reads these accessors and no others: what a C++ variable of this type may be given.
+  template <class Fewer>
+  Computed(const Computed<NodeT, T, Rank, Fewer>& other) : Handle(other) {
+    static_assert(structure::includes<Set, Fewer>,
+                  "a C++ variable keeps the type of the operator that it began with, which names the fields and "
+                  "children that this reads, and the one given to it now reads others: name it by an auto of its own; "
+                  "a loop over layers begins with one that reads all that they read, such as the first layer");
+  }
 
   template <class First, class... I>
   auto operator()(const First& node, const I&... index) const {

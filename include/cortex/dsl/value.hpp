@@ -30,6 +30,15 @@ struct Value {
   using Set = AccessorSet;
   ir::Expr expr;
 
+  /// A value of these accessors and others: what a C++ variable of that type may be given.
+  template <class More>
+  operator Value<S, More>() const {
+    static_assert(structure::includes<More, AccessorSet>,
+                  "a C++ variable keeps the type that it began with, which names the fields and children that its "
+                  "value reads, and the value given to it now reads others: name it by an auto of its own");
+    return {expr};
+  }
+
   /// Refused, because a lambda is called once, when the model is built, and no value is known then.
   explicit operator bool() const {
     static_assert(sizeof(AccessorSet) == 0,

@@ -120,7 +120,7 @@ class OnDevice {
     result.wait();
     return result;
   }
-  Result operator()(std::initializer_list<const Node*> roots) const { return (*this)(std::span(roots)); }
+  Result operator()(std::initializer_list<runtime::ListedRoot<Node>> roots) const { return (*this)(std::span(roots)); }
   Result operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
     return (*this)(arena, std::span(roots));
   }
@@ -129,7 +129,7 @@ class OnDevice {
   auto try_call(Roots&&... roots) const {
     return attempt([&] { return (*this)(roots...); });
   }
-  auto try_call(std::initializer_list<const Node*> roots) const {
+  auto try_call(std::initializer_list<runtime::ListedRoot<Node>> roots) const {
     return attempt([&] { return (*this)(roots); });
   }
   /// The same without waiting, on `stream`; results stay on the device until they are asked for.
@@ -137,7 +137,9 @@ class OnDevice {
   Result run(Roots&& roots, Stream stream) const {
     return run_on(stream, roots);
   }
-  Result run(std::initializer_list<const Node*> roots, Stream stream) const { return run_on(stream, roots); }
+  Result run(std::initializer_list<runtime::ListedRoot<Node>> roots, Stream stream) const {
+    return run_on(stream, roots);
+  }
   template <class Roots>
   Result run(Arena<Node> arena, Roots&& roots, Stream stream) const {
     return run_on(stream, arena, roots);
@@ -151,7 +153,7 @@ class OnDevice {
   Result prepare(Roots&&... roots) const {
     return laid_out(runtime::CudaLanding::none, roots...);
   }
-  Result prepare(std::initializer_list<const Node*> roots) const { return prepare(std::span(roots)); }
+  Result prepare(std::initializer_list<runtime::ListedRoot<Node>> roots) const { return prepare(std::span(roots)); }
   Result prepare(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
     return prepare(arena, std::span(roots));
   }
@@ -296,7 +298,7 @@ class Resident {
     });
     return Result(std::move(call), count);
   }
-  Result operator()(std::initializer_list<const Node*> roots) const { return (*this)(std::span(roots)); }
+  Result operator()(std::initializer_list<runtime::ListedRoot<Node>> roots) const { return (*this)(std::span(roots)); }
   Result operator()(Arena<Node> arena, std::initializer_list<std::int64_t> roots) const {
     return (*this)(arena, std::span(roots));
   }
@@ -305,7 +307,7 @@ class Resident {
   auto try_call(Roots&&... roots) const {
     return attempt([&] { return (*this)(roots...); });
   }
-  auto try_call(std::initializer_list<const Node*> roots) const {
+  auto try_call(std::initializer_list<runtime::ListedRoot<Node>> roots) const {
     return attempt([&] { return (*this)(roots); });
   }
   /// Not what a resident model can do: throws `Error{invalid_argument}`. `Result::roots_into` gives results to a

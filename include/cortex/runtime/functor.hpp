@@ -128,6 +128,15 @@ class Functor : public runtime::BindForms<Functor<Node, Set, First>> {
       Functor(const Functor<Node, Known, First>& known)
       : structure_(known.structure_), numberer_(known.numberer_), model_(known.model_) {}
 
+  template <class Known, class Other>
+  requires(std::is_same_v<Set, runtime::AnyAccessors> && !std::is_same_v<Other, First>)
+      Functor(const Functor<Node, Known, Other>& known)
+      : numberer_(known.numberer_) {
+    static_assert(std::is_same_v<Other, First>,
+                  "the first result of this model has elements of another type: AnyFunctor names it after the node, as "
+                  "in cortex::AnyFunctor<Node, double>");
+  }
+
   // Moving copies: what is left behind is a handle still, and not one to nothing.
   Functor(const Functor&) = default;
   Functor& operator=(const Functor&) = default;
@@ -139,7 +148,7 @@ class Functor : public runtime::BindForms<Functor<Node, Set, First>> {
   requires(!runtime::is_arena<std::remove_cvref_t<Roots>>) Output operator()(Roots&& roots) const {
     return Output(lease(roots));
   }
-  Output operator()(std::initializer_list<const Node*> roots) const { return Output(lease(roots)); }
+  Output operator()(std::initializer_list<runtime::ListedRoot<Node>> roots) const { return Output(lease(roots)); }
   template <class Roots>
   Output operator()(Arena<Node> arena, Roots&& roots) const {
     return Output(lease(roots, arena));
@@ -159,16 +168,16 @@ class Functor : public runtime::BindForms<Functor<Node, Set, First>> {
     return write(roots, runtime::writable(out), arena);
   }
   template <runtime::OutputRange Out>
-  std::size_t operator()(std::initializer_list<const Node*> roots, Out&& out) const {
+  std::size_t operator()(std::initializer_list<runtime::ListedRoot<Node>> roots, Out&& out) const {
     return write(roots, runtime::writable(out));
   }
 
-  /// A call in any of these forms, of braced lists that of pointers, whose error is returned.
+  /// A call in any of these forms, of braced lists that of nodes and pointers, whose error is returned.
   template <class... Arguments>
   auto try_call(Arguments&&... arguments) const {
     return attempt([&] { return (*this)(std::forward<Arguments>(arguments)...); });
   }
-  Result<Output> try_call(std::initializer_list<const Node*> roots) const {
+  Result<Output> try_call(std::initializer_list<runtime::ListedRoot<Node>> roots) const {
     return attempt([&] { return (*this)(roots); });
   }
 

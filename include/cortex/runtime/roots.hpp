@@ -8,6 +8,23 @@
 
 namespace cortex::runtime {
 
+/// A root in a braced list, as in `model({&a, &b})` and `model({a, b})`: a node, or a pointer to one, raw or smart.
+template <class Node>
+class ListedRoot {
+ public:
+  ListedRoot(const Node* node) : node_(node) {}
+  template <class T>
+  requires(std::is_class_v<T>&& structure::PointerTo<T, Node>) ListedRoot(const T& pointer)
+      : node_(structure::to_raw(pointer)) {}
+  template <class T>
+  requires std::is_convertible_v<const T*, const Node*> ListedRoot(const T& node) : node_(std::addressof(node)) {}
+
+  const Node* get() const { return node_; }
+
+ private:
+  const Node* node_;
+};
+
 /// Calls `take` with the roots as a range: `roots` is a node, a pointer to one (raw or smart), an index, or a range of
 /// any of these.
 template <class Node, class Roots, class Take>

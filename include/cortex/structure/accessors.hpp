@@ -352,8 +352,11 @@ constexpr bool valid_accessor() {
     static_assert(!is_field || !is_optional,
                   "this member may have no value, and a field has one at each node: name a getter or a lambda that gives "
                   "a number in any case");
-    static_assert(!is_field || is_optional || !is_link,
+    static_assert(!is_field || is_optional || !is_link || !PointerTo<std::remove_cvref_t<Ref>, Node>,
                   "this member is a link: cortex::child or optional_child names it, not field");
+    static_assert(!is_field || is_optional || !is_link || PointerTo<std::remove_cvref_t<Ref>, Node>,
+                  "a field's data lies in the node: of what this pointer leads to, cortex::field<&Node::pointer, "
+                  "&Data::member> names a member, and a getter or a lambda gives anything else");
     static_assert(
         !is_field || is_optional || is_link,
         "a field is a number, a bool, an enumeration, or an array of fixed size of these, std::array or of C, or "
