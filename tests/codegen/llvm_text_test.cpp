@@ -118,7 +118,8 @@ TEST_CASE("no instruction has a fast-math flag", "[llvm_text]") {
   const Buffer a = buffer("a");
   const Expr x = at(a, wide(imm(0))), y = at(a, wide(imm(16)));
   std::vector<Stmt> body;
-  for (const BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::min, BinaryOp::max})
+  for (const BinaryOp op :
+       {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div, BinaryOp::min, BinaryOp::max, BinaryOp::pow})
     body.push_back(set(a, wide(imm(0)), Binary::make(op, x, y)));
   for (const UnaryOp op : {UnaryOp::neg, UnaryOp::abs, UnaryOp::exp, UnaryOp::sqrt, UnaryOp::sigmoid, UnaryOp::relu,
                            UnaryOp::round, UnaryOp::floor, UnaryOp::erf, UnaryOp::exponent, UnaryOp::significand})
@@ -479,6 +480,30 @@ TEST_CASE("constants are exact and infinities and NaN are constants too", "[llvm
   CHECK(codegen::llvm_float(0.1, DType::f64) == "0x3FB999999999999A");
   CHECK(codegen::llvm_float(-std::numeric_limits<double>::infinity(), DType::f32) == "0xFFF0000000000000");
   CHECK(codegen::llvm_constant(2, {DType::i32, 16}) == "splat (i32 2)");
+}
+
+TEST_CASE("the greater of two vectors is found as is best for the machine, of two scalars as LLVM finds it",
+          "[llvm_text]") {
+  using codegen::Limits;
+  const auto text = [](BinaryOp op, Limits limits, DType type, int lanes) {
+    const Buffer a = buffer("a", Role::temp, type);
+    const auto part = [&](int first) { return at(a, lanes == 1 ? imm(first) : Ramp::make(imm(first), lanes)); };
+    const Stmt body = set(a, lanes == 1 ? imm(0) : Ramp::make(imm(0), lanes), Binary::make(op, part(0), part(lanes)));
+    return codegen::llvm_text(program({a}, body), {"kernel", 64, false, false, limits});
+  };
+  const auto max = [&](Limits limits, DType type, int lanes) { return text(BinaryOp::max, limits, type, lanes); };
+  CHECK(count(max(Limits::by_llvm, DType::f32, 16), "@llvm.maximum.v16f32(") == 2);  // declared and called
+  CHECK(count(max(Limits::by_ternary_logic, DType::f32, 1), "@llvm.maximum.f32(") == 2);
+  const std::string logic = max(Limits::by_logic, DType::f32, 16);
+  CHECK((count(logic, "fcmp ogt") == 2 && count(logic, " select ") == 2 && count(logic, "@llvm") == 0));
+  CHECK(count(logic, "splat (i32 2147483647)") == 1);
+  CHECK(count(max(Limits::by_ternary_logic, DType::f32, 16), "@llvm.x86.avx512.pternlog.d.512(") == 2);
+  CHECK(count(max(Limits::by_ternary_logic, DType::f32, 16), "splat (i32 2147483647), i32 232)") == 1);
+  CHECK(count(max(Limits::by_ternary_logic, DType::f32, 4), "@llvm.x86.avx512.pternlog.d.128(") == 2);
+  CHECK(count(max(Limits::by_ternary_logic, DType::f64, 4), "@llvm.x86.avx512.pternlog.q.256(") == 2);
+  CHECK(count(max(Limits::by_ternary_logic, DType::f32, 2), "@llvm") == 0);  // no register is that small
+  const std::string least = text(BinaryOp::min, Limits::by_ternary_logic, DType::f32, 16);
+  CHECK((count(least, "fcmp olt") == 2 && count(least, " or <16 x i32>") == 1 && count(least, "@llvm") == 0));
 }
 
 TEST_CASE("the widest vectors and the sanitizer are attributes of the function", "[llvm_text]") {

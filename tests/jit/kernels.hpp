@@ -55,15 +55,16 @@ inline ir::Expr lanes_at(ir::Expr base, int lanes) {
   return lanes == 1 ? base : ir::Ramp::make(std::move(base), lanes);
 }
 
-inline jit::Compiled compile(const ir::Program& p) {
+inline jit::Compiled compile(const ir::Program& p, codegen::Limits limits = codegen::Limits::by_llvm) {
   const Target target = jit::host_target();
-  return jit::compile_llvm(codegen::llvm_text(p, {"kernel", target.vector_bytes, sanitized}), "kernel", target,
-                           {sanitized});
+  const codegen::LlvmTextOptions options{"kernel", target.vector_bytes, sanitized, false, limits};
+  return jit::compile_llvm(codegen::llvm_text(p, options), "kernel", target, {sanitized});
 }
 
 /// Compiles and runs once, by one worker.
-inline void run(const ir::Program& p, const std::vector<void*>& buffers) {
-  const jit::Compiled compiled = compile(p);
+inline void run(const ir::Program& p, const std::vector<void*>& buffers,
+                codegen::Limits limits = codegen::Limits::by_llvm) {
+  const jit::Compiled compiled = compile(p, limits);
   const codegen::KernelArgs args{buffers.data(), nullptr, nullptr, 0, 1};
   compiled.kernel(&args);
 }
@@ -99,14 +100,15 @@ bool same(T a, T b) {
 /// What `f` makes of the elements of `x`, `y` and `z`, taken `lanes` at a time; the sizes are multiples of `lanes`.
 template <class Out, class In>
 std::vector<Out> map(int lanes, std::vector<In> x, std::vector<In> y, std::vector<In> z,
-                     const std::function<ir::Expr(ir::Expr, ir::Expr, ir::Expr)>& f) {
+                     const std::function<ir::Expr(ir::Expr, ir::Expr, ir::Expr)>& f,
+                     codegen::Limits limits = codegen::Limits::by_llvm) {
   const ir::Buffer bx = buffer("x", dtype_of<In>), by = buffer("y", dtype_of<In>), bz = buffer("z", dtype_of<In>);
   const ir::Buffer out = buffer("out", dtype_of<Out>);
   const ir::Expr i = ir::Var::make("i"), index = lanes_at(i * lanes, lanes);
   std::vector<Out> result(x.size());
   run(program({bx, by, bz, out}, loop(i, ir::imm(std::int64_t(x.size()) / lanes),
                                       set(out, index, f(at(bx, index), at(by, index), at(bz, index))))),
-      {x.data(), y.data(), z.data(), result.data()});
+      {x.data(), y.data(), z.data(), result.data()}, limits);
   return result;
 }
 

@@ -42,10 +42,11 @@ struct Samples {
 
 /// Checks a binary operator against its meaning in C++, on scalars and on vectors.
 template <class T, class F>
-void check(BinaryOp op, F&& meaning) {
+void check(BinaryOp op, F&& meaning, codegen::Limits limits = codegen::Limits::by_llvm) {
   const Samples<T> s;
   for (const int lanes : {1, 4, 16}) {
-    const auto got = map<T>(lanes, s.x, s.y, s.z, [&](Expr a, Expr b, Expr) { return Binary::make(op, a, b); });
+    const auto got = map<T>(
+        lanes, s.x, s.y, s.z, [&](Expr a, Expr b, Expr) { return Binary::make(op, a, b); }, limits);
     for (std::size_t i = 0; i < got.size(); ++i) {
       INFO("operator " << int(op) << ", lanes " << lanes << ", of " << s.x[i] << " and " << s.y[i] << ": " << got[i]);
       CHECK(same<T>(got[i], meaning(s.x[i], s.y[i])));
@@ -88,8 +89,16 @@ TEMPLATE_TEST_CASE("arithmetic of floats rounds as C++ does", "[llvm_jit]", floa
 
 TEMPLATE_TEST_CASE("min and max give NaN for NaN and tell the zeros apart", "[llvm_jit]", float, double) {
   using T = TestType;
-  check<T>(BinaryOp::min, [](T a, T b) { return smaller(a, b); });
-  check<T>(BinaryOp::max, [](T a, T b) { return larger(a, b); });
+  using codegen::Limits;
+  const bool ternary = jit::host_target().features.find("+avx512vl") != std::string::npos;
+  for (const Limits limits : {Limits::by_llvm, Limits::by_logic, Limits::by_ternary_logic}) {
+    if (limits == Limits::by_ternary_logic && !ternary) continue;
+    INFO("found in way " << int(limits));
+    check<T>(
+        BinaryOp::min, [](T a, T b) { return smaller(a, b); }, limits);
+    check<T>(
+        BinaryOp::max, [](T a, T b) { return larger(a, b); }, limits);
+  }
 }
 
 TEMPLATE_TEST_CASE("unary operators of floats mean what they mean in C++", "[llvm_jit]", float, double) {
@@ -305,7 +314,7 @@ TEST_CASE("an element of 8 or 16 bits becomes the number that it stands for, wit
         const Buffer in = buffer("in", type, Role::weight), out = buffer("out", DType::f32);
         const Expr i = Var::make("i"), index = lanes_at(i * lanes, lanes);
         const ir::Program p = program({in, out}, loop(i, imm(std::int64_t(count) / lanes),
-                                                  set(out, index, Cast::make(DType::f32, at(in, index)))));
+                                                      set(out, index, Cast::make(DType::f32, at(in, index)))));
         codegen::LlvmTextOptions options{"kernel", target.vector_bytes, sanitized, converts_f16};
         const jit::Compiled compiled = jit::compile_llvm(codegen::llvm_text(p, options), "kernel", target, {sanitized});
         std::vector<float> got(count);

@@ -13,12 +13,20 @@
 
 namespace cortex::codegen {
 
+/// How the greater and the lesser of vectors are found.
+enum class Limits {
+  by_llvm,          // one instruction, as on ARM, or what LLVM makes of it
+  by_logic,         // by those of x86, whose second operand is the result where two do not compare
+  by_ternary_logic  // the same, and AVX-512's instruction for any function of three bits
+};
+
 /// Appends instructions to a text and gives their results' names.
 class LlvmOps {
  public:
   std::string text;                  // the instructions so far
   Vector<std::string> declarations;  // of the functions they call, in an order that does not depend on theirs
   bool converts_f16 = false;         // the machine has an instruction for it
+  Limits limits = Limits::by_llvm;
 
   void declare(const std::string& function) {
     const auto at = std::lower_bound(declarations.begin(), declarations.end(), function);
@@ -157,8 +165,8 @@ class LlvmOps {
     const bool real = is_float(type.dtype);
     const std::string t = llvm_type(type);
     switch (op) {
-      case BinaryOp::min: return intrinsic(real ? "minimum" : "smin", type, {a, b});
-      case BinaryOp::max: return intrinsic(real ? "maximum" : "smax", type, {a, b});
+      case BinaryOp::min: return real ? least(type, a, b) : intrinsic("smin", type, {a, b});
+      case BinaryOp::max: return real ? greatest(type, a, b) : intrinsic("smax", type, {a, b});
       case BinaryOp::ldexp: return ldexp(type, a, b);
       case BinaryOp::pow: return library("pow", type, {a, b});
       case BinaryOp::ratio: return value(real_opcode(BinaryOp::div), " ", t, " ", a, ", ", b);
@@ -333,6 +341,54 @@ class LlvmOps {
     const std::string biased = value("add ", i, " ", whole, ", ", llvm_constant(narrow ? 127 : 1023, bits));
     const std::string placed = value("shl ", i, " ", biased, ", ", llvm_constant(narrow ? 23 : 52, bits));
     return value("fmul ", t, " ", a, ", ", value("bitcast ", i, " ", placed, " to ", t));
+  }
+
+  /// What x86's minimum or maximum gives for two vectors, asked both ways round, as integers. They differ where the two
+  /// do not compare: one has a NaN's bits, or they are the two zeros.
+  std::pair<std::string, std::string> both_ways(std::string_view order, ir::Type type, const std::string& a,
+                                                const std::string& b) {
+    const std::string t = llvm_type(type), i = llvm_type(bits_of(type));
+    const auto second_of = [&](const std::string& x, const std::string& y) {
+      const std::string chosen = select(type, value("fcmp ", order, " ", t, " ", x, ", ", y), x, y);
+      return value("bitcast ", t, " ", chosen, " to ", i);
+    };
+    const std::string one = second_of(a, b);
+    return {one, second_of(b, a)};
+  }
+
+  /// NaN if either is, and -0 is less than 0.
+  std::string least(ir::Type type, const std::string& a, const std::string& b) {
+    if (limits == Limits::by_llvm || type.lanes == 1) return intrinsic("minimum", type, {a, b});
+    const auto [x, y] = both_ways("olt", type, a, b);
+    const std::string i = llvm_type(bits_of(type));
+    return value("bitcast ", i, " ", value("or ", i, " ", x, ", ", y), " to ", llvm_type(type));
+  }
+
+  /// The same of the greater, whose sign bit is that of both and whose others are those of either.
+  std::string greatest(ir::Type type, const std::string& a, const std::string& b) {
+    if (limits == Limits::by_llvm || type.lanes == 1) return intrinsic("maximum", type, {a, b});
+    const auto [x, y] = both_ways("ogt", type, a, b);
+    const std::string i = llvm_type(bits_of(type)), all_but_sign = magnitude_mask(type);
+    const int register_bits = type.lanes * int(size_of(type.dtype)) * 8;
+    const bool whole = register_bits == 128 || register_bits == 256 || register_bits == 512;
+    std::string bits;
+    if (limits == Limits::by_ternary_logic && whole) {
+      const std::string function = std::string("@llvm.x86.avx512.pternlog.") +
+                                   (type.dtype == DType::f32 ? "d." : "q.") + std::to_string(register_bits);
+      declare("declare " + i + " " + function + "(" + i + ", " + i + ", " + i + ", i32 immarg)");
+      constexpr std::string_view majority = "232";  // what two of three say
+      bits = value("call ", i, " ", function, "(", i, " ", x, ", ", i, " ", y, ", ", i, " ", all_but_sign, ", i32 ",
+                   majority, ")");
+    } else {
+      const std::string either = value("and ", i, " ", value("or ", i, " ", x, ", ", y), ", ", all_but_sign);
+      bits = value("or ", i, " ", value("and ", i, " ", x, ", ", y), ", ", either);
+    }
+    return value("bitcast ", i, " ", bits, " to ", llvm_type(type));
+  }
+
+  static ir::Type bits_of(ir::Type type) { return {type.dtype == DType::f32 ? DType::i32 : DType::i64, type.lanes}; }
+  static std::string magnitude_mask(ir::Type type) {
+    return llvm_splat(type.dtype == DType::f32 ? "2147483647" : "9223372036854775807", bits_of(type));
   }
 
   std::string intrinsic(std::string_view name, ir::Type type, std::initializer_list<std::string_view> operands) {

@@ -31,7 +31,8 @@ struct LlvmTextOptions {
   int vector_bytes = 16;          // the widest vector register that LLVM should use
   bool sanitize_address = false;  // the function is to be instrumented by AddressSanitizer
   bool converts_f16 = false;      // the machine has an instruction that makes an f32 of an f16
-  bool is_weak = false;           // the linker may meet the same function in several objects
+  Limits limits = Limits::by_llvm;
+  bool is_weak = false;  // the linker may meet the same function in several objects
 };
 
 namespace detail {
@@ -40,7 +41,7 @@ class LlvmTextPrinter {
  public:
   LlvmTextPrinter(const ir::Program& program, const LlvmTextOptions& options)
       : program_(program), options_(options), memory_(program, ops_) {
-    ops_.converts_f16 = options.converts_f16;
+    ops_.converts_f16 = options.converts_f16, ops_.limits = options.limits;
   }
 
   std::string text() {

@@ -217,16 +217,23 @@ class QuestionCollector {
   Questions result_;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// `branches` and those of the switch whose first case is `head`: of its first `most` cases. The last one has none, as
 /// it is what is left.
 inline Vector<bool> with_switch(Vector<bool> branches, const Graph& graph, int head, int most = INT_MAX) {
   for (int i = head; graph.ops[std::size_t(i)].of_switch && most-- > 0; i = graph.ops[std::size_t(i)].else_op)
     branches[std::size_t(i)] = true;
   return branches;
+}
+
+/// The first cases of the switches, in the order of the model.
+inline Vector<int> switches(const Graph& graph) {
+  Vector<bool> later(graph.ops.size(), false);
+  for (const Op& op : graph.ops)
+    if (op.of_switch) later[std::size_t(op.else_op)] = true;
+  Vector<int> result;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i)
+    if (graph.ops[i].of_switch && !later[i]) result.push_back(int(i));
+  return result;
 }
 
 /// By number of the operator: the branches that the schedule specializes whatever comes of it. Throws
@@ -258,17 +265,6 @@ inline Vector<bool> branches_named(const Graph& graph, const Schedule& schedule)
   return result;
 }
 
-/// The first cases of the switches, in the order of the model.
-inline Vector<int> switches(const Graph& graph) {
-  Vector<bool> later(graph.ops.size(), false);
-  for (const Op& op : graph.ops)
-    if (op.of_switch) later[std::size_t(op.else_op)] = true;
-  Vector<int> result;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i)
-    if (graph.ops[i].of_switch && !later[i]) result.push_back(int(i));
-  return result;
-}
-
 }  // namespace detail
 
 /// The questions of a graph under a schedule. Switches that the schedule does not name are specialized as far as code
@@ -279,9 +275,9 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
     return detail::QuestionCollector(graph, schedule, specialized).run();
   };
   const Vector<bool> named = detail::branches_named(graph, schedule);
-  const Vector<int> switches = schedule.specialize_all ? detail::switches(graph) : Vector<int>();
+  const Vector<int> heads = schedule.specialize_all ? detail::switches(graph) : Vector<int>();
   Vector<bool> all = named;
-  for (const int head : switches) all = detail::with_switch(std::move(all), graph, head);
+  for (const int head : heads) all = detail::with_switch(std::move(all), graph, head);
   Questions result = ask(all);
   if (result.parts() <= most_parts) return result;
 
@@ -291,7 +287,7 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
                                             "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
                                             std::to_string(most_parts) + "; specialize fewer of them");
-  for (const int head : switches)
+  for (const int head : heads)
     for (const int cases : {INT_MAX, most_parts / result.parts() - 1}) {
       Questions more = ask(detail::with_switch(result.specialized, graph, head, cases));
       if (more.parts() > most_parts) continue;
@@ -299,6 +295,17 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
       break;
     }
   return result;
+}
+
+/// The names of the switches that have cases of which the schedule specializes none, because they are too many.
+inline Vector<std::string> switches_cut_short(const Graph& graph, const Schedule& schedule) {
+  Vector<std::string> names;
+  if (!schedule.specialize_all) return names;
+  const Vector<bool> specialized = questions(graph, schedule).specialized;
+  for (const int head : detail::switches(graph))
+    if (detail::with_switch(specialized, graph, head) != specialized)
+      names.push_back(graph.ops[std::size_t(head)].name());
+  return names;
 }
 
 }  // namespace cortex::ra

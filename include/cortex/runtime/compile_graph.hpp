@@ -49,8 +49,9 @@ inline std::string llvm_text_of(const Executable& executable, std::string symbol
   text.symbol = std::move(symbol), text.is_weak = is_weak;
   text.vector_bytes = executable.target.vector_bytes;
   text.sanitize_address = sanitizes;
-  const std::string& features = executable.target.features;
-  text.converts_f16 = features.find("+f16c") != features.npos || features.find("+avx512f") != features.npos;
+  const auto has = [&](const char* feature) { return executable.target.features.find(feature) != std::string::npos; };
+  text.converts_f16 = has("+f16c") || has("+avx512f");
+  if (has("+sse")) text.limits = has("+avx512vl") ? codegen::Limits::by_ternary_logic : codegen::Limits::by_logic;
   return codegen::llvm_text(executable.program, text);
 }
 

@@ -9,6 +9,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/codegen/cuda_kernel.hpp"
+#include "cortex/ra/partition.hpp"
 #include "cortex/runtime/executable.hpp"
 #include "cortex/runtime/explain_text.hpp"
 #include "cortex/runtime/weight_places.hpp"
@@ -304,21 +305,14 @@ class ScheduleExplainer {
     if (!any_of(ops, [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; })) return "there are none";
     if (s.specialize_every) return "each side of each branch has code of its own";
     Vector<std::string> own;
-    if (s.specialize_all) own.push_back("branches on is_leaf and switches" + too_many());
+    Vector<std::string> cut = ra::switches_cut_short(executable_.graph, s);
+    for (std::string& name : cut) name = in_quotes(name);
+    if (s.specialize_all)
+      own.push_back("branches on is_leaf and switches" +
+                    (cut.empty() ? "" : " (of " + joined(cut) + " not all cases, of which there are too many)"));
     for (const std::string& name : s.specialized) own.push_back(name);
     return own.empty() ? "are decided at each node, when it runs"
                        : joined(own) + ": code of their own for each side; others are decided at each node";
-  }
-
-  /// Which switches have cases that are decided at each node, since code is made for so many ways through the body.
-  std::string too_many() const {
-    const ra::Graph& graph = executable_.graph;
-    const Vector<bool> specialized = ra::questions(graph, executable_.schedule).specialized;
-    Vector<std::string> names;
-    for (const int head : ra::detail::switches(graph))
-      if (ra::detail::with_switch(specialized, graph, head) != specialized)
-        names.push_back(in_quotes(graph.ops[std::size_t(head)].name()));
-    return names.empty() ? "" : " (of " + joined(names) + " not all cases, of which there are too many)";
   }
 
   std::string target() const {

@@ -6,7 +6,6 @@
 //   for k: acc = acc + w[k]                         dependent, through acc
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -75,10 +74,11 @@ class Surroundings {
       return differ(f->args[0], g->args[0]) || differ(f->args[1], g->args[1]);
     if (same_numbering(f, g)) return differ(f->args.back(), g->args.back());
     if (f && g && f->uf == g->uf && detail::numbers_nodes(f->uf.kind)) return false;
-    const auto p = linear(a), q = linear(b);
-    if (!p || !q || p->coefficient != q->coefficient || p->coefficient == 0 || !same_rest(*p, *q)) return false;
-    const std::int64_t step = p->coefficient < 0 ? -p->coefficient : p->coefficient, shift = p->constant - q->constant;
-    return p->high - q->low + shift < step && q->high - p->low - shift < step;
+    detail::LinearIndex p, q;
+    if (!add(a, 1, p) || !add(b, 1, q)) return false;
+    if (p.coefficient != q.coefficient || p.coefficient == 0 || !same_rest(p, q)) return false;
+    const std::int64_t step = p.coefficient < 0 ? -p.coefficient : p.coefficient, shift = p.constant - q.constant;
+    return p.high - q.low + shift < step && q.high - p.low - shift < step;
   }
 
   /// Whether the elements at `x` in one iteration and at `y` in another are always different: at one index, or as the
@@ -134,12 +134,7 @@ class Surroundings {
     return result;
   }
 
-  std::optional<detail::LinearIndex> linear(const ir::Expr& e) const {
-    detail::LinearIndex result;
-    if (!add(e, 1, result)) return {};
-    return result;
-  }
-
+  /// Adds so many times an index to `sum`; false if it is not linear.
   bool add(const ir::Expr& unresolved, std::int64_t times, detail::LinearIndex& sum) const {
     const ir::Expr& e = resolved(unresolved);
     if (const auto value = ir::as_int(e)) return sum.constant += times * *value, true;

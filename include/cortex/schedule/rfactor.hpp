@@ -1,7 +1,6 @@
 // Factors a reduction into partial ones (paper section 5, I7).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,7 +12,7 @@ namespace cortex::schedule {
 
 namespace detail {
 
-/// `acc[..] = acc[..] op value`.
+/// `acc[..] = acc[..] op value`; without a store: no such thing.
 struct ReductionStep {
   const ir::Store* store = nullptr;
   ir::ReduceOp op = ir::ReduceOp::sum;
@@ -28,19 +27,19 @@ inline bool loads_same(const ir::Expr& e, const ir::Store& store) {
   return true;
 }
 
-inline std::optional<ReductionStep> reduction_step(const ir::Store& store) {
+inline ReductionStep reduction_step(const ir::Store& store) {
   if (const auto* fma = store.value.as<ir::Fma>(); fma && loads_same(fma->c, store))
-    return ReductionStep{&store, ir::ReduceOp::sum, ir::Binary::make(ir::BinaryOp::mul, fma->a, fma->b)};
+    return {&store, ir::ReduceOp::sum, ir::Binary::make(ir::BinaryOp::mul, fma->a, fma->b)};
   const auto* op = store.value.as<ir::Binary>();
   if (!op || !is_float(op->type.dtype)) return {};
   const bool left = loads_same(op->a, store), right = loads_same(op->b, store);
   if (left == right) return {};
   const ir::Expr& value = left ? op->b : op->a;
   switch (op->op) {
-    case ir::BinaryOp::add: return ReductionStep{&store, ir::ReduceOp::sum, value};
-    case ir::BinaryOp::mul: return ReductionStep{&store, ir::ReduceOp::prod, value};
-    case ir::BinaryOp::min: return ReductionStep{&store, ir::ReduceOp::min, value};
-    case ir::BinaryOp::max: return ReductionStep{&store, ir::ReduceOp::max, value};
+    case ir::BinaryOp::add: return {&store, ir::ReduceOp::sum, value};
+    case ir::BinaryOp::mul: return {&store, ir::ReduceOp::prod, value};
+    case ir::BinaryOp::min: return {&store, ir::ReduceOp::min, value};
+    case ir::BinaryOp::max: return {&store, ir::ReduceOp::max, value};
     default: return {};
   }
 }
@@ -52,12 +51,12 @@ inline Vector<ReductionStep> reduction_steps(const ir::For& loop, std::string& w
   PointerSet accumulators;
   for (const ir::Stmt& stmt : stmts_of(loop.body)) {
     const auto* store = stmt.as<ir::Store>();
-    const auto step = store ? reduction_step(*store) : std::nullopt;
-    const bool fixed = step && store->buffer->scope == ir::Scope::local &&
+    const ReductionStep step = store ? reduction_step(*store) : ReductionStep();
+    const bool fixed = step.store && store->buffer->scope == ir::Scope::local &&
                        !any_of(store->indices, [&](const ir::Expr& index) { return ir::uses(index, loop.var); });
     if (!fixed || !accumulators.insert(store->buffer.id()))
       return why = "loop '" + name_of(loop) + "' is no reduction into local accumulators", Vector<ReductionStep>();
-    steps.push_back(*step);
+    steps.push_back(step);
   }
   for (const ReductionStep& step : steps)
     ir::visit_with(step.value, [&](const ir::Load& load) {
