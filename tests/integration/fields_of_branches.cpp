@@ -127,7 +127,7 @@ class RandomBody : public GraphCase {
                      : c == 0                 ? ir::Unary::make(ir::UnaryOp::logical_not, key)
                                               : key;
       op.then_op = then_op, op.else_op = else_op;
-      op.of_switch = of_switch;
+      if (of_switch) op.case_number = int(c);
       if (c == 0 && of_switch && !total) {
         op.key = key;
         for (const int value : made.values) op.cases.push_back(value);

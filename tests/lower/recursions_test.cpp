@@ -83,6 +83,20 @@ TEST_CASE("a switch makes a version for each case, by default", "[lower]") {
   CHECK(count(text, "part_sizes(2)") == 1);                    // a leaf of that kind
 }
 
+TEST_CASE("a case that is decided at each node is asked for alone, what is left for all before", "[lower]") {
+  Parts p;
+  auto cell = p.m.switch_(
+      "cell", [](auto n) { return kind(n); }, when(3, p.constant("three", 3)), when(5, p.children("five")),
+      when(7, p.constant("seven", 7)), otherwise(p.constant("other", 1)));
+  const auto program = p.m.recursion_op(p.h, cell);
+  const std::string text = lowered(program.graph(), Schedule{}.dynamic_batch());
+  CHECK(count(text, "if ") == 4);
+  CHECK(count(text, "== 3") == 2);
+  CHECK(count(text, "== 5") == 2);
+  CHECK(count(text, "== 7") == 2);
+  CHECK(count(text, "not") == 3);
+}
+
 TEST_CASE("answers that exclude each other have no version", "[lower]") {
   Parts p;
   auto cell = p.m.switch_(

@@ -53,14 +53,14 @@ float exponent_for(float a, std::mt19937& engine) {
 
 }  // namespace
 
-TEST_CASE("the approximate power is within 3.2 ULP", "[pass][approximate_functions]") {
+TEST_CASE("the approximate power is within 3.6 ULP", "[pass][approximate_functions]") {
   Tape f = tape();
   const Worst anywhere = worst_of(f, 40000, [](std::mt19937& engine) {
     const float a = std::bit_cast<float>(std::uniform_int_distribution<std::uint32_t>(1, 0x7f7fffff)(engine));
     return std::pair(a, exponent_for(a, engine));
   });
   CAPTURE(anywhere.a, anywhere.b);
-  CHECK(anywhere.error <= 3.2);
+  CHECK(anywhere.error <= 3.6);
   CHECK(anywhere.error >= 1.5);
   // Where the logarithm is the difference of ln 2 and nearly as much, and at the other end of what f is.
   const Worst near = worst_of(f, 40000, [](std::mt19937& engine) {
@@ -69,14 +69,24 @@ TEST_CASE("the approximate power is within 3.2 ULP", "[pass][approximate_functio
     return std::pair(a, exponent_for(a, engine));
   });
   CAPTURE(near.a, near.b);
-  CHECK(near.error <= 3.2);
+  CHECK(near.error <= 3.6);
   CHECK(near.error >= 2.2);
   const Worst close_to_1 = worst_of(f, 20000, [](std::mt19937& engine) {
     const float a = 1 + float(std::uniform_int_distribution<int>(-70000, 70000)(engine)) * 0x1p-24f;
     return std::pair(a, exponent_for(a, engine));
   });
   CAPTURE(close_to_1.a, close_to_1.b);
-  CHECK(close_to_1.error <= 3.2);
+  CHECK(close_to_1.error <= 3.6);
+  // The worst that a search has found.
+  const Worst known = worst_of(f, 1, [](std::mt19937& engine) {
+    const std::pair<float, float> pairs[] = {{0x1.5583fep+0f, 0x1.316b82p+8f},
+                                             {0x1.556cb4p+0f, 0x1.319ce6p+8f},
+                                             {0x1.558ccep+0f, 0x1.3152aap+8f},
+                                             {0x1.557756p+0f, -0x1.2ccdc2p+8f}};
+    return pairs[engine() % 4];
+  });
+  CHECK(known.error <= 3.6);
+  CHECK(known.error >= 3.4);
   CHECK(f.exponents_normal());
 }
 
@@ -101,7 +111,7 @@ TEST_CASE("the approximate power has C's values at edges", "[pass][approximate_f
       if (std::isinf(right)) {
         CHECK(got == right);
       } else {
-        CHECK((std::abs(right) < smallest_normal ? std::abs(got) <= smallest_normal : ulps(got, right) <= 3.2));
+        CHECK((std::abs(right) < smallest_normal ? std::abs(got) <= smallest_normal : ulps(got, right) <= 3.6));
       }
     }
 }

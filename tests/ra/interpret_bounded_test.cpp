@@ -319,6 +319,8 @@ TEST_CASE("a power has the bound of its base's and its exponent's ends", "[bound
   CHECK(power.error < 1.4e-3);
   CHECK(math.binary(ir::BinaryOp::pow, {1e-9, 1e-8}, {2, 0}, DType::f32).error == inf);
   CHECK(math.binary(ir::BinaryOp::pow, {-3, 0}, {3, 1e-9}, DType::f32).error == inf);
+  const Bounded odd = math.binary(ir::BinaryOp::pow, {-3, 1e-3}, {3, 0}, DType::f32);
+  CHECK((odd.covers(std::pow(-3.001, 3)) && odd.covers(std::pow(-2.999, 3)) && odd.error < 0.03));
   const Bounded exact = math.binary(ir::BinaryOp::pow, {-3, 0}, {3, 0}, DType::f32);
   CHECK((exact.value == -27 && exact.error < 1e-4));
 }

@@ -1,4 +1,6 @@
 // Structures that are refused: each by its code and what the message says.
+#include <forward_list>
+
 #include "support.hpp"
 
 using namespace structure_test;
@@ -126,6 +128,19 @@ TEST_CASE("a list of children that goes round is refused, and does not take all 
   b.next = nullptr;
   cs::Workspace workspace;
   Linearizer::run(workspace, cortex::tree, {}, roots);
+  CHECK(workspace.arrays().num_nodes == 3);
+}
+
+TEST_CASE("a long list of a few children, over and over, has an end in a graph", "[structure]") {
+  struct Hub {
+    std::forward_list<const Hub*> kids;
+  };
+  using Linearizer = cs::Linearizer<Hub, cs::Accessors<cs::Children<&Hub::kids>>>;
+  const Hub a, b;
+  Hub top;
+  for (int i = 0; i < 3000000; ++i) top.kids.push_front(i == 5 ? &b : &a);
+  cs::Workspace workspace;
+  Linearizer::run(workspace, cortex::dag, {}, std::array{static_cast<const Hub*>(&top)});
   CHECK(workspace.arrays().num_nodes == 3);
 }
 

@@ -525,7 +525,7 @@ class RandomModel : public GraphCase {
       op.condition = ir::binary(ir::BinaryOp::eq, key, ir::imm(c));
       op.then_op = then_op;
       op.else_op = else_op;
-      op.of_switch = true;
+      op.case_number = c;
       if (c == 0 && !total) op.key = key, op.cases = {0, 1, 2};
       rest = op.buffer;
     }

@@ -143,7 +143,7 @@ class RandomProgram : public GraphCase {
       ra::Op& op = choice(shape, bodies[std::size_t(c)], rest);
       const ir::Expr key = ir::call(ir::UfKind::field, "word", {op.node}, 0) % 3;
       op.condition = ir::binary(ir::BinaryOp::eq, key, ir::imm(c));
-      op.of_switch = true;
+      op.case_number = c;
       if (c == 0 && !total) op.key = key, op.cases = {0, 1, 2};
       rest = op.buffer;
     }

@@ -343,10 +343,12 @@ class LlvmOps {
     return value("fmul ", t, " ", a, ", ", value("bitcast ", i, " ", placed, " to ", t));
   }
 
+  struct Both {
+    std::string x, y;
+  };
   /// What x86's minimum or maximum gives for two vectors, asked both ways round, as integers. They differ where the two
   /// do not compare: one has a NaN's bits, or they are the two zeros.
-  std::pair<std::string, std::string> both_ways(std::string_view order, ir::Type type, const std::string& a,
-                                                const std::string& b) {
+  Both both_ways(std::string_view order, ir::Type type, const std::string& a, const std::string& b) {
     const std::string t = llvm_type(type), i = llvm_type(bits_of(type));
     const auto second_of = [&](const std::string& x, const std::string& y) {
       const std::string chosen = select(type, value("fcmp ", order, " ", t, " ", x, ", ", y), x, y);

@@ -70,10 +70,10 @@ auto over(ir::ReduceOp op, const Dim& a, const Dim& b, const Dim& c, F&& body) {
 /// Over children: the lambda takes the child, or the child and its position.
 template <class Owner, class A, class Set, class F>
 auto over(ir::ReduceOp op, const ChildRange<Owner, A, Set>& children, F&& body) {
-  static_assert(Owner::steps == 0,
-                "(P.2) recursive calls come first: a reduction over the children of another node; a node reads its own "
-                "alone, and "
-                "of a child or a parent what that has made a state of");
+  static_assert(
+      Owner::steps == 0,
+      "(P.2) recursive calls come first: a reduction over the children of another node; a node reads its own alone, and "
+      "of a child or a parent what that has made a state of");
   using Child = typename ChildRange<Owner, A, Set>::Child;
   const ir::Expr var = ir::Var::make("k");
   const Child child(children.child(var), children.state());

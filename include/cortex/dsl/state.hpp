@@ -193,7 +193,7 @@ inline ir::Buffer as_branch(ModelState& state, const ir::Buffer& branch) {
 /// R5: `then_branch` at the nodes where `condition` holds, `else_branch` at the others. An empty name becomes
 /// "<then>_or_<else>".
 inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node, ir::Expr condition,
-                             const ir::Buffer& then_branch, const ir::Buffer& else_branch, bool of_switch = false,
+                             const ir::Buffer& then_branch, const ir::Buffer& else_branch, int case_number = -1,
                              ir::Expr key = {}, Vector<std::int64_t> cases = {}) {
   if (name.empty()) name = free_name(state, then_branch->name + "_or_" + else_branch->name);
   const ir::Buffer then_read = as_branch(state, then_branch), else_read = as_branch(state, else_branch);
@@ -202,7 +202,7 @@ inline ir::Buffer add_branch(ModelState& state, std::string name, ir::Expr node,
   op.condition = std::move(condition);
   op.then_op = state.graph.find(then_read);
   op.else_op = state.graph.find(else_read);
-  op.of_switch = of_switch;
+  op.case_number = case_number;
   op.key = std::move(key);
   op.cases = std::move(cases);
   return add(state, std::move(op));

@@ -112,7 +112,7 @@ ir::Buffer add_switch(ModelState& state, const std::string& name, const Vector<A
     const bool first = i == 0;
     rest =
         add_branch(state, first ? name : free_name(state, name + "_" + std::to_string(i)), node, is_case, cases[i].op,
-                   rest, true, first && !total ? k : ir::Expr(), first && !total ? values : Vector<std::int64_t>());
+                   rest, int(i), first && !total ? k : ir::Expr(), first && !total ? values : Vector<std::int64_t>());
   }
   return rest;
 }

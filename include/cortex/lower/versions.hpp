@@ -23,6 +23,36 @@ inline ir::Expr negate(const ir::Expr& condition) {
   return ir::Unary::make(ir::UnaryOp::logical_not, condition);
 }
 
+/// The same condition without what its other parts say already: where `key` is 2 it is not 1.
+///
+///   not key == 0 and not key == 1 and key == 2   ->   key == 2
+inline ir::Expr without_what_follows(const ir::Expr& condition) {
+  const auto* n = condition.as<ir::Binary>();
+  if (n && n->op == ir::BinaryOp::logical_or)
+    return ir::Binary::make(n->op, without_what_follows(n->a), without_what_follows(n->b));
+  const auto value_of = [](const ir::Expr& part) -> const ir::Binary* {
+    const auto* is = part.as<ir::Binary>();
+    return is && is->op == ir::BinaryOp::eq && ir::as_int(is->b) ? is : nullptr;
+  };
+  Vector<ir::Expr> parts;  // the last one first
+  ir::Expr rest = condition;
+  for (; n && n->op == ir::BinaryOp::logical_and; n = rest.as<ir::Binary>()) parts.push_back(n->b), rest = n->a;
+  parts.push_back(rest);
+  const auto follows = [&](const ir::Expr& part) {
+    const auto* negation = part.as<ir::Unary>();
+    const bool negates = negation && negation->op == ir::UnaryOp::logical_not;
+    const ir::Binary* other = negates ? value_of(negation->a) : nullptr;
+    return other && any_of(parts, [&](const ir::Expr& known) {
+             const ir::Binary* is = value_of(known);
+             return is && *ir::as_int(is->b) != *ir::as_int(other->b) && ir::equal(is->a, other->a);
+           });
+  };
+  ir::Expr result;
+  for (const ir::Expr& part : reversed(parts))
+    if (!follows(part)) result = ir::both(result, part);
+  return result;
+}
+
 /// The conditions of the ways to an operator, of which any one makes it needed. Ways that part at a branch are one
 /// where both of its sides need the operator.
 class Ways {
@@ -176,7 +206,8 @@ class VersionBuilder {
       for (std::size_t t = 0; t < use.targets.size() && taken == use.targets.size(); ++t)
         if (same(use.targets[t].second, guard)) taken = t;
       if (taken < use.targets.size()) home = use.targets[taken].first;
-      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), guard, i};
+      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), {}, i};
+      if (guard) definition.guard = without_what_follows(guard);
       for (std::size_t d = 0; d < op(i).dims.size(); ++d)
         definition.indices.push_back({op(i).index_vars[d], op(i).dims[d]});
       home_.insert_or_assign(op(i).buffer.id(), home);
@@ -187,7 +218,7 @@ class VersionBuilder {
   }
 
   Definition copy(const ra::Op& from, const ir::Buffer& home, const ir::Buffer& target, const ir::Expr& guard) const {
-    Definition definition{target, node_, {}, -1, {}, {}, guard};
+    Definition definition{target, node_, {}, -1, {}, {}, guard ? without_what_follows(guard) : guard};
     Vector<ir::Expr> indices{node_};
     for (const Dim& dim : from.dims) {
       definition.indices.push_back({ir::Var::make("i"), dim});

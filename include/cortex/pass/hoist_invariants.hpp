@@ -25,7 +25,8 @@ inline bool is_work(const ir::Expr& e) {
     return is_float(e.dtype()) && unary->op != ir::UnaryOp::neg && unary->op != ir::UnaryOp::abs &&
            unary->op != ir::UnaryOp::relu;
   const auto* binary = e.as<ir::Binary>();
-  return binary && (binary->op == ir::BinaryOp::div || binary->op == ir::BinaryOp::ratio) && is_float(e.dtype());
+  if (!binary || !is_float(e.dtype())) return false;
+  return binary->op == ir::BinaryOp::div || binary->op == ir::BinaryOp::ratio || is_transcendental(binary->op);
 }
 
 /// What one loop can do before it begins.

@@ -318,6 +318,8 @@ struct Arithmetic<Bounded> {
   Bounded power(double value, Bounded a, Bounded b, DType type) const {
     const double units = 2 * rounding.function_ulps;
     if (a.error == 0 && b.error == 0) return rounded(value, tiny(type), units, type);
+    if (a.value < 0 && b.error == 0 && b.value == std::floor(b.value) && -a.value > a.error)  // of one sign
+      return {value, power(std::abs(value), {-a.value, a.error}, b, type).error};
     if (a.value <= a.error) return undefined(value, {value, infinity});
     double lo = value, hi = value;
     for (const double x : {a.value - a.error, a.value + a.error})

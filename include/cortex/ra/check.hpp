@@ -68,9 +68,18 @@ inline void check_states(const Graph& graph) {
   }
 }
 
-/// Checks that `keys` are those of all accessors that the recursions read, or more: calls read no others of the nodes.
-/// Throws `Error{invalid_model}`.
+/// Checks that `keys` are those of all accessors that the recursions read, or more of those of the model: calls read no
+/// others of the nodes. Throws `Error{invalid_model}`.
 inline void check_accessors(const Graph& graph, const Vector<const void*>& keys) {
+  for (const void* key : keys) {
+    const auto is_it = [&](const Accessor& accessor) { return accessor.key == key; };
+    if (!any_of(graph.children_named, is_it) && !any_of(graph.containers, is_it) && !any_of(graph.fields, is_it))
+      throw Error(
+          Code::invalid_model,
+          detail::joined({"the type of a result of model ", in_quotes(graph.name), " names an accessor that the ",
+                          "model does not read: a C++ variable that began with an operator of another model ",
+                          "holds one of its own; use a variable of its own"}));
+  }
   const auto require = [&](const Op& op, const Accessor& accessor) {
     if (contains(keys, accessor.key)) return;
     throw Error(Code::invalid_model,

@@ -31,7 +31,7 @@ struct Op {
   ir::Expr body;                   // compute: the value at [node, index_vars...]
   ir::Expr condition;              // if_then_else: over `node` and structure alone (P.1)
   int then_op = -1, else_op = -1;  // if_then_else: operators of the same dimensions and type
-  bool of_switch = false;          // if_then_else: one case of a switch_
+  int case_number = -1;            // if_then_else: which case of a switch_, from 0; -1: of none
   ir::Expr key;                    // the first case of a switch_ without otherwise: over `node`, an integer
   Vector<std::int64_t> cases;      // and the only values that it may have
   bool at_roots = false;           // compute: a readout, evaluated at the roots of a call alone

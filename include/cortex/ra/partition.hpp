@@ -11,7 +11,6 @@
 #pragma once
 
 #include <algorithm>
-#include <climits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +39,12 @@ struct Selector {
   int answers() const { return !partitions ? 1 : matrices ? matrices : int(values.size()) + !exhaustive; }
 };
 
+/// The most ways through the branches that code is made for, and the most parts of a batch: of one question, whose ways
+/// have code of their own each, and of several, whose ways share theirs.
+inline constexpr int most_answers = 1024, most_parts = 64;
+/// How many cases of switches are decided at each node in all the ways together, if any are.
+inline constexpr int most_undecided = 1024;
+
 struct Questions {
   ir::Expr node;
   Vector<Selector> selectors;  // of branches: by their answers bodies differ
@@ -51,12 +56,15 @@ struct Questions {
     for (const Selector& s : selectors) product = std::min<std::int64_t>(product * s.answers(), 1 << 20);
     return int(product);
   }
+  /// Whether code is made for so many ways.
+  bool are_few() const {
+    int asked = 0;
+    for (const Selector& s : selectors) asked += s.answers() > 1;
+    return parts() <= (asked > 1 || choice.matrices ? most_parts : most_answers);
+  }
   /// How many parts in a row have one body, but for the matrices that they choose.
   int alike() const { return std::max(choice.matrices, 1); }
 };
-
-/// The most ways through the branches that code is made for, and the most parts of a batch.
-inline constexpr int most_parts = 64;
 
 /// Whether batches may be sorted by the matrices that nodes choose.
 inline bool sorts_by_matrix(const Graph& graph, const Schedule& schedule) {
@@ -86,10 +94,10 @@ inline bool is_leaf_test(const ir::Expr& e) {
 
 class QuestionCollector {
  public:
-  QuestionCollector(const Graph& graph, const Schedule& schedule, const Vector<bool>& specialized)
-      : graph_(graph), schedule_(schedule), checks_(index_checks(graph)) {
+  QuestionCollector(const Graph& graph, const Schedule& schedule, const IndexChecks& checks, Vector<bool> specialized)
+      : graph_(graph), schedule_(schedule), checks_(checks) {
     result_.node = checks_.node;
-    result_.specialized = specialized;
+    result_.specialized = std::move(specialized);
   }
 
   Questions run() {
@@ -213,26 +221,32 @@ class QuestionCollector {
 
   const Graph& graph_;
   const Schedule& schedule_;
-  const IndexChecks checks_;
+  const IndexChecks& checks_;
   Questions result_;
 };
 
-/// `branches` and those of the switch whose first case is `head`: of its first `most` cases. The last one has none, as
-/// it is what is left.
-inline Vector<bool> with_switch(Vector<bool> branches, const Graph& graph, int head, int most = INT_MAX) {
-  for (int i = head; graph.ops[std::size_t(i)].of_switch && most-- > 0; i = graph.ops[std::size_t(i)].else_op)
-    branches[std::size_t(i)] = true;
+/// The branches of a switch from its case `head` on, one for each case but the last, which is what is left.
+inline Vector<int> cases_from(const Graph& graph, int head) {
+  Vector<int> result;
+  int number = graph.ops[std::size_t(head)].case_number;
+  for (int i = head; number >= 0 && graph.ops[std::size_t(i)].case_number == number; ++number) {
+    result.push_back(i);
+    i = graph.ops[std::size_t(i)].else_op;
+  }
+  return result;
+}
+
+/// `branches`, and of those of a switch the first `count`.
+inline Vector<bool> with_cases(Vector<bool> branches, const Vector<int>& cases, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) branches[std::size_t(cases[i])] = true;
   return branches;
 }
 
-/// The first cases of the switches, in the order of the model.
-inline Vector<int> switches(const Graph& graph) {
-  Vector<bool> later(graph.ops.size(), false);
-  for (const Op& op : graph.ops)
-    if (op.of_switch) later[std::size_t(op.else_op)] = true;
-  Vector<int> result;
+/// The switches of a graph, in the order of the model.
+inline Vector<Vector<int>> switches(const Graph& graph) {
+  Vector<Vector<int>> result;
   for (std::size_t i = 0; i < graph.ops.size(); ++i)
-    if (graph.ops[i].of_switch && !later[i]) result.push_back(int(i));
+    if (graph.ops[i].case_number == 0) result.push_back(cases_from(graph, int(i)));
   return result;
 }
 
@@ -260,7 +274,8 @@ inline Vector<bool> branches_named(const Graph& graph, const Schedule& schedule)
       throw Error(Code::invalid_schedule,
                   "specialize_if_else: '" + name + "' is no if_then_else, so it has no branch to specialize");
     result[std::size_t(i)] = true;
-    result = with_switch(std::move(result), graph, i);
+    const Vector<int> cases = cases_from(graph, i);
+    result = with_cases(std::move(result), cases, cases.size());
   }
   return result;
 }
@@ -271,26 +286,34 @@ inline Vector<bool> branches_named(const Graph& graph, const Schedule& schedule)
 /// is made for so many ways through the body: the last ones, or their last cases, are decided at each node, when it
 /// runs. Throws `invalid_schedule` if what it does name leaves more ways than that.
 inline Questions questions(const Graph& graph, const Schedule& schedule) {
-  const auto ask = [&](const Vector<bool>& specialized) {
-    return detail::QuestionCollector(graph, schedule, specialized).run();
+  const IndexChecks checks = index_checks(graph);
+  const auto ask = [&](Vector<bool> specialized) {
+    return detail::QuestionCollector(graph, schedule, checks, std::move(specialized)).run();
   };
   const Vector<bool> named = detail::branches_named(graph, schedule);
-  const Vector<int> heads = schedule.specialize_all ? detail::switches(graph) : Vector<int>();
+  Vector<Vector<int>> switches;
+  if (schedule.specialize_all) switches = detail::switches(graph);
   Vector<bool> all = named;
-  for (const int head : heads) all = detail::with_switch(std::move(all), graph, head);
-  Questions result = ask(all);
-  if (result.parts() <= most_parts) return result;
+  for (const Vector<int>& cases : switches) all = detail::with_cases(std::move(all), cases, cases.size());
+  Questions result = ask(std::move(all));
+  if (result.are_few()) return result;
 
   result = ask(named);
-  if (result.parts() > most_parts)
+  if (!result.are_few())
     throw Error(Code::invalid_schedule, "specialize_if_else: the branches of model '" + graph.name +
                                             "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
                                             std::to_string(most_parts) + "; specialize fewer of them");
-  for (const int head : heads)
-    for (const int cases : {INT_MAX, most_parts / result.parts() - 1}) {
-      Questions more = ask(detail::with_switch(result.specialized, graph, head, cases));
-      if (more.parts() > most_parts) continue;
+  const auto undecided = [&](const Questions& questions) {
+    int count = 0;
+    for (const Vector<int>& cases : switches)
+      for (const int branch : cases) count += !questions.specialized[std::size_t(branch)];
+    return count;
+  };
+  for (const Vector<int>& cases : switches)
+    for (std::size_t count = cases.size(); count > 0; --count) {
+      Questions more = ask(detail::with_cases(result.specialized, cases, count));
+      if (!more.are_few() || more.parts() * undecided(more) > most_undecided) continue;
       result = std::move(more);
       break;
     }
@@ -302,9 +325,9 @@ inline Vector<std::string> switches_cut_short(const Graph& graph, const Schedule
   Vector<std::string> names;
   if (!schedule.specialize_all) return names;
   const Vector<bool> specialized = questions(graph, schedule).specialized;
-  for (const int head : detail::switches(graph))
-    if (detail::with_switch(specialized, graph, head) != specialized)
-      names.push_back(graph.ops[std::size_t(head)].name());
+  for (const Vector<int>& cases : detail::switches(graph))
+    if (!all_of(cases, [&](int branch) { return specialized[std::size_t(branch)]; }))
+      names.push_back(graph.ops[std::size_t(cases[0])].name());
   return names;
 }
 

@@ -128,15 +128,6 @@ class Functor : public runtime::BindForms<Functor<Node, Set, First>> {
       Functor(const Functor<Node, Known, First>& known)
       : structure_(known.structure_), numberer_(known.numberer_), model_(known.model_) {}
 
-  template <class Known, class Other>
-  requires(std::is_same_v<Set, runtime::AnyAccessors> && !std::is_same_v<Other, First>)
-      Functor(const Functor<Node, Known, Other>& known)
-      : numberer_(known.numberer_) {
-    static_assert(std::is_same_v<Other, First>,
-                  "the first result of this model has elements of another type: AnyFunctor names it after the node, as "
-                  "in cortex::AnyFunctor<Node, double>");
-  }
-
   // Moving copies: what is left behind is a handle still, and not one to nothing.
   Functor(const Functor&) = default;
   Functor& operator=(const Functor&) = default;

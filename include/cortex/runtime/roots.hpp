@@ -1,6 +1,7 @@
 // The roots of a call in all forms that users have them in, as one range of links.
 #pragma once
 
+#include <iterator>
 #include <memory>
 #include <type_traits>
 
@@ -8,16 +9,27 @@
 
 namespace cortex::runtime {
 
-/// A root in a braced list, as in `model({&a, &b})` and `model({a, b})`: a node, or a pointer to one, raw or smart.
+/// A root in a braced list, as in `model({&a, &b})` and `model({a, b})`: a node, a pointer to one, raw or smart, or
+/// what becomes a pointer. An iterator is none: two of them would be taken for the ends of a range.
 template <class Node>
 class ListedRoot {
+  template <class T>
+  static constexpr bool is_node = std::is_convertible_v<const T*, const Node*>;
+  template <class T>
+  static constexpr bool is_pointer = !is_node<T> && std::is_class_v<T> && structure::PointerTo<T, Node> &&
+                                     (structure::HasGet<T> || !std::input_or_output_iterator<T>);
+  template <class T>
+  static constexpr bool becomes_pointer =
+      !is_node<T> && std::is_class_v<T> && !structure::PointerLike<T> && std::is_convertible_v<const T&, const Node*>;
+
  public:
   ListedRoot(const Node* node) : node_(node) {}
   template <class T>
-  requires(std::is_class_v<T>&& structure::PointerTo<T, Node>) ListedRoot(const T& pointer)
-      : node_(structure::to_raw(pointer)) {}
+  requires is_node<T> ListedRoot(const T& node) : node_(std::addressof(node)) {}
   template <class T>
-  requires std::is_convertible_v<const T*, const Node*> ListedRoot(const T& node) : node_(std::addressof(node)) {}
+  requires is_pointer<T> ListedRoot(const T& pointer) : node_(structure::to_raw(pointer)) {}
+  template <class T>
+  requires becomes_pointer<T> ListedRoot(const T& pointer) : node_(pointer) {}
 
   const Node* get() const { return node_; }
 

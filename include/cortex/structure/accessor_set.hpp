@@ -138,8 +138,8 @@ inline constexpr bool within<OptionalChild<First, Path...>, Children<Members...>
 template <class A, class... Links>
 inline constexpr bool within_any = (within<A, Links> || ...);
 template <class A, class... Links>
-inline constexpr bool covered = group_of(A::kind) == Group::field || group_of(A::kind) == Group::derived
-                                || within_any<A, Links...>;
+inline constexpr bool covered = group_of(A::kind) == Group::field || group_of(A::kind) == Group::derived ||
+                                within_any<A, Links...>;
 template <auto... Members, class... Links>
 inline constexpr bool covered<Children<Members...>, Links...> = within_any<Children<Members...>, Links...> ||
                                                                 (within_any<Child<Members>, Links...> && ...);
@@ -160,8 +160,8 @@ inline constexpr bool parents_name_links<Accessors<As...>> = (sets::names_links<
 
 /// Whether the nodes below a root, if the set holds them, are reached by some link.
 template <class Set>
-inline constexpr bool nodes_have_links =
-    index_of<Members, Set> == -1 || ChildAccessors<Set>::size > 0 || ChildrenAccessors<Set>::size > 0;
+inline constexpr bool nodes_have_links = index_of<Members, Set> == -1 || ChildAccessors<Set>::size > 0 ||
+                                         ChildrenAccessors<Set>::size > 0;
 
 /// Whether every accessor of the set can be read from a Node.
 template <class Set, class Node>

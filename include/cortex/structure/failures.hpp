@@ -110,7 +110,7 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
                                                                 std::string_view name) {
   refuse(Code::invalid_structure, walk, place,
          in_quotes(name) + " of " + at_node(walk, place) +
-             " goes round: after millions of children the same ones come again and again; end the list");
+             " goes round: the list of children comes back to where it was and has no end");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void cycle(const WalkState& walk, std::int32_t place, std::int64_t length,

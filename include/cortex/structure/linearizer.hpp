@@ -302,21 +302,20 @@ class Linearizer {
   static void enter_container(WalkState& walk, const Structure& structure, Tape& tape, const Node& node,
                               const Arena<Node>& arena, std::int32_t place, std::int32_t& tail, std::size_t& row) {
     const std::int32_t first = tail;
-    bool may_have_no_end = false;
-    auto enter = [&](const Node* child) {  // whether to go on
-      bool more = true;
+    enum class Entered { as_usual, in_new_room, as_the_last };
+    auto enter = [&](const Node* child) {
+      Entered how = Entered::as_usual;
       if (tail >= tape.limit) [[unlikely]] {
-        more = !numbering::is_refused(structure, tape.node + first, tape.node + tail, child);
-        walk.cut_short |= !more;
+        const bool refused = numbering::is_refused(structure, tape.node + first, tape.node + tail, child);
+        walk.cut_short |= refused;
+        how = refused ? Entered::as_the_last : Entered::in_new_room;
         detail::make_room(walk, place, tail, 1);
         tape.load(walk);
-        if (may_have_no_end && numbering::goes_round(tape.node + first, tape.node + tail))
-          fail::endless_list(walk, place, A::name());
       }
       tape.node[tail] = child;
       tape.parent[tail] = place;
       ++tail;
-      return more;
+      return how;
     };
     auto refuse = [&](const std::string& index) { fail::link_index(walk, place, A::name(), index, arena.size); };
     A::for_each_member(node, [&](auto&& held) {
@@ -324,7 +323,6 @@ class Linearizer {
       if constexpr (LinkTo<Ref, Node>) {
         if (const Node* child = follow<Ref>(held, arena, refuse)) enter(child);
       } else {
-        may_have_no_end = !requires { std::size(held); };
         auto at = begin_of(held);
         const std::int32_t begin = tail;
         for (const auto end = end_of(held); at != end; ++at) {
@@ -332,7 +330,11 @@ class Linearizer {
           const Node* child = follow<decltype(*at)>(link, arena, refuse);
           if (child == nullptr) [[unlikely]]
             fail::null_element(walk, place, A::name(), tail - begin);
-          if (!enter(child)) break;
+          const Entered how = enter(child);
+          if (how == Entered::as_usual) [[likely]]
+            continue;
+          if (how == Entered::as_the_last) break;
+          if (goes_round(held, tail - begin)) fail::endless_list(walk, place, A::name());
         }
       }
     });

@@ -108,6 +108,28 @@ constexpr auto end_of(T& range) -> decltype(end(range)) {
 using range_access::begin_of;
 using range_access::end_of;
 
+/// Whether an iterator over `range`, which has gone `count` steps, comes back to where it was, so that there is no end
+/// (Brent's algorithm). Not asked of containers that know their size, nor before there are a million.
+template <class Range>
+bool goes_round(Range& range, std::int64_t count) {
+  auto at = begin_of(range);
+  if constexpr (
+      requires { range.size(); } || !requires { static_cast<bool>(at != at); }) {
+    return false;
+  } else {
+    if (count < 1 << 20) return false;
+    auto before = at;
+    std::int64_t since = 0, until = 1;
+    const auto end = end_of(range);
+    for (std::int64_t steps = 0; steps < 4 * count && at != end; ++steps) {
+      ++at;
+      if (at != end && !(at != before)) return true;
+      if (++since == until) before = at, since = 0, until *= 2;
+    }
+    return false;
+  }
+}
+
 /// A range of links that can be passed over more than once. A range that is given by value is accepted if its elements
 /// outlive it: pointers and indices do, and nodes that it merely shows, as std::span does.
 template <class Ref, class Node>

@@ -55,18 +55,6 @@ inline std::int64_t count_children(const WalkState& walk, std::int32_t place, st
   return twice || end - begin >= structure.child_bound();
 }
 
-/// Whether these children, in a container that does not know its size, are surely a list without end: so many that the
-/// later half is a few of them over and over.
-[[gnu::noinline]] inline bool goes_round(const void* const* begin, const void* const* end) {
-  constexpr std::ptrdiff_t many = std::ptrdiff_t(1) << 20;
-  const std::ptrdiff_t half = (end - begin) / 2;
-  if (half < many) return false;
-  const void* const* const last = end - 1;
-  for (std::ptrdiff_t period = 1; period <= half / 2; ++period)
-    if (last[-period] == *last && std::equal(end - half, end - period, end - half + period)) return true;
-  return false;
-}
-
 /// Heights of a forest, in height[place], and how many nodes have each, in batch_length. Returns the number of heights.
 inline std::int32_t measure_forest(WalkState& walk) {
   const std::int32_t tail = walk.tail;
