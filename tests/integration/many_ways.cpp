@@ -68,6 +68,7 @@ TEST_CASE("each of the 70 cases of a switch has code of its own", "[branches]") 
     const auto refused = model.try_call(Item{wrong});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Code::out_of_range);
+    CHECK_THAT(refused.error().message, Catch::Contains("it has cases for 0, 1, 2,") && Catch::Contains("and 54 more"));
   }
   CHECK_THAT(explain(model), !Catch::Contains("too many"));
 }

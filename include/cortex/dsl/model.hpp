@@ -324,7 +324,8 @@ class Model {
     using Body = decltype(body);
     constexpr bool fits = std::is_invocable_v<Body, Current, Index<D>...>;
     static_assert(fits,
-                  "the last argument of compute is a lambda that takes the node and one index variable per dimension");
+                  "the last argument of compute is a lambda that takes the node and one index variable per dimension, "
+                  "and whose body compiles with them (functions of data are tanh(x) and the like, not std::tanh(x))");
     if constexpr (fits) {
       using Result = std::remove_cvref_t<std::invoke_result_t<Body, Current, Index<D>...>>;
       static_assert(dsl::detail::valid_body<Result>());

@@ -125,6 +125,16 @@ class ChildRange {
     return NodeRef<typename Owner::Node, Owner::steps + 1, Reached, false>(child(position), state_);
   }
 
+  /// Refused: how many children there are is not known when the model is built.
+  template <class T = Set>
+  const Child* begin() const {
+    static_assert(sizeof(T) == 0,
+                  "(P.1) control flow depends on the structure alone: C++'s loops cannot go over children; reduce over "
+                  "them, as in sum(kids(n), [&](auto k) { return h(k, i); }), or read one, as in h(kids(n)[0], i)");
+    return nullptr;
+  }
+  const Child* end() const { return nullptr; }
+
   /// The k-th child as an expression.
   ir::Expr child(const ir::Expr& k) const {
     return ir::call(ir::UfKind::kth_child, std::string(Accessor::name()), {node_, k}, accessor_);

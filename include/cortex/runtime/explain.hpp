@@ -65,10 +65,17 @@ class Explainer {
            totals();
   }
 
-  /// "h, c"
+  /// "h, c"; "h (70), c" of 70 cases that store to h
   static std::string stored_by(const ir::WorkItem& item) {
     Vector<std::string> names;
-    for (const ir::Buffer& buffer : item.stored) names.push_back(buffer->name);
+    Vector<int> times;
+    for (const ir::Buffer& buffer : item.stored) {
+      const std::size_t at = std::size_t(std::find(names.begin(), names.end(), buffer->name) - names.begin());
+      if (at == names.size()) names.push_back(buffer->name), times.push_back(0);
+      ++times[at];
+    }
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (times[i] > 1) names[i] += " (" + std::to_string(times[i]) + ")";
     return joined(names);
   }
 

@@ -1,6 +1,7 @@
 // What the linearizer says about structures that it refuses. All cold: out of line, so that the walk stays small.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -60,11 +61,11 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
 [[noreturn, gnu::cold, gnu::noinline]] inline void link_index(const WalkState& walk, std::int32_t place,
                                                               std::string_view name, std::string_view index,
                                                               std::size_t size) {
-  refuse(
-      Code::out_of_range, walk, place,
-      in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) + ", but the arena holds " +
-          std::to_string(size) +
-          " nodes, counted from 0; an optional child that is absent is -1, or the greatest value of an unsigned type");
+  refuse(Code::out_of_range, walk, place,
+         in_quotes(name) + " of " + at_node(walk, place) + " is index " + std::string(index) +
+             ", but the arena holds " + std::to_string(size) +
+             " nodes, counted from 0; an optional child that is absent is a negative index, or the greatest value of "
+             "an unsigned type");
 }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_visits(const WalkState& walk) {
@@ -185,7 +186,10 @@ inline std::string field_value(const WalkState& walk, std::int32_t place, std::s
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_case(const WalkState& walk, std::int32_t place,
                                                            const Selector& selector, std::int64_t value) {
   std::string cases;
-  for (const std::int64_t c : selector.values) cases += (cases.empty() ? "" : ", ") + std::to_string(c);
+  constexpr std::size_t named = 16;
+  for (std::size_t c = 0; c < std::min(named, selector.values.size()); ++c)
+    cases += (cases.empty() ? "" : ", ") + std::to_string(selector.values[c]);
+  if (selector.values.size() > named) cases += " and " + std::to_string(selector.values.size() - named) + " more";
   refuse(Code::out_of_range, walk, place,
          at_node(walk, place) + " has kind " + std::to_string(value) + ", for which switch '" + selector.name +
              "' has no case; it has cases for " + cases + "; give the node one of these, or the switch an otherwise");
