@@ -39,11 +39,12 @@ struct Selector {
   int answers() const { return !partitions ? 1 : matrices ? matrices : int(values.size()) + !exhaustive; }
 };
 
-/// The most ways through the branches that code is made for, and the most parts of a batch: of one question, whose ways
-/// have code of their own each, and of several, whose ways share theirs.
-inline constexpr int most_answers = 1024, most_parts = 64;
-/// How many cases of switches are decided at each node in all the ways together, if any are.
-inline constexpr int most_undecided = 1024;
+/// The most ways through the branches that code is made for, and the most parts of a batch: those of several questions,
+/// where each operator's code is there once for each answer to the others, and those of one.
+inline constexpr int most_parts = 64, most_answers = 256;
+/// The most operators that code is made for in several ways, counted in each, where there are more ways, or cases of
+/// switches are decided at each node.
+inline constexpr int most_copies = 1024;
 
 struct Questions {
   ir::Expr node;
@@ -236,18 +237,58 @@ inline Vector<int> cases_from(const Graph& graph, int head) {
   return result;
 }
 
-/// `branches`, and of those of a switch the first `count`.
+/// `branches`, and the first `count` of a switch.
 inline Vector<bool> with_cases(Vector<bool> branches, const Vector<int>& cases, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) branches[std::size_t(cases[i])] = true;
+  for (std::size_t i = 0; i < std::min(count, cases.size()); ++i) branches[std::size_t(cases[i])] = true;
   return branches;
 }
 
-/// The switches of a graph, in the order of the model.
-inline Vector<Vector<int>> switches(const Graph& graph) {
-  Vector<Vector<int>> result;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i)
-    if (graph.ops[i].case_number == 0) result.push_back(cases_from(graph, int(i)));
+/// The switches on one key, and the branches of each.
+struct SwitchesOn {
+  ir::Expr key;  // over the node of `switches`
+  Vector<Vector<int>> branches;
+};
+
+/// The switches of a graph by their keys, in the order of the model.
+inline Vector<SwitchesOn> switches(const Graph& graph, const ir::Expr& node) {
+  Vector<SwitchesOn> result;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    if (op.case_number != 0) continue;
+    const ir::Expr key = ir::substitute(op.condition.as<ir::Binary>()->a, {{op.node.get(), node}});
+    SwitchesOn* found = nullptr;
+    for (SwitchesOn& on : result)
+      if (ir::equal(on.key, key)) found = &on;
+    if (!found) result.push_back({key, {}}), found = &result.back();
+    found->branches.push_back(cases_from(graph, int(i)));
+  }
   return result;
+}
+
+/// How many operators code is made for that are not of one answer alone: those that all ways have, in each of them, and
+/// the cases of a switch that are not specialized, in each way where none of the others is taken.
+inline int copies(const Graph& graph, const Questions& questions) {
+  Vector<bool> met(graph.ops.size(), false);
+  int count = 0;
+  const auto visit = [&](auto& self, int i, int ways) -> void {
+    if (i < 0 || met[std::size_t(i)]) return;
+    met[std::size_t(i)] = true;
+    const Op& op = graph.ops[std::size_t(i)];
+    if (op.kind == OpKind::compute) {
+      count += ways;
+      ir::visit_with(op.body, [&](const ir::Load& load) { self(self, graph.find(load.buffer), ways); });
+    } else if (op.kind == OpKind::if_then_else && !questions.specialized[std::size_t(i)]) {
+      self(self, op.then_op, ways), self(self, op.else_op, ways);
+    } else if (op.kind == OpKind::if_then_else) {
+      int answers = 1;
+      for (const int branch : cases_from(graph, i)) {
+        if (!questions.specialized[std::size_t(branch)]) return self(self, branch, std::max(ways / answers, 1));
+        ++answers;
+      }
+    }
+  };
+  for (const State& state : graph.states) visit(visit, state.body, questions.parts());
+  return count;
 }
 
 /// By number of the operator: the branches that the schedule specializes whatever comes of it. Throws
@@ -290,13 +331,15 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
   const auto ask = [&](Vector<bool> specialized) {
     return detail::QuestionCollector(graph, schedule, checks, std::move(specialized)).run();
   };
+  const auto fit = [&](const Questions& q) { return q.are_few() && detail::copies(graph, q) <= most_copies; };
   const Vector<bool> named = detail::branches_named(graph, schedule);
-  Vector<Vector<int>> switches;
-  if (schedule.specialize_all) switches = detail::switches(graph);
+  Vector<detail::SwitchesOn> switches;
+  if (schedule.specialize_all) switches = detail::switches(graph, checks.node);
   Vector<bool> all = named;
-  for (const Vector<int>& cases : switches) all = detail::with_cases(std::move(all), cases, cases.size());
+  for (const detail::SwitchesOn& on : switches)
+    for (const Vector<int>& cases : on.branches) all = detail::with_cases(std::move(all), cases, cases.size());
   Questions result = ask(std::move(all));
-  if (result.are_few()) return result;
+  if (result.parts() <= most_parts || fit(result)) return result;
 
   result = ask(named);
   if (!result.are_few())
@@ -304,19 +347,19 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
                                             "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
                                             std::to_string(most_parts) + "; specialize fewer of them");
-  const auto undecided = [&](const Questions& questions) {
-    int count = 0;
-    for (const Vector<int>& cases : switches)
-      for (const int branch : cases) count += !questions.specialized[std::size_t(branch)];
-    return count;
-  };
-  for (const Vector<int>& cases : switches)
-    for (std::size_t count = cases.size(); count > 0; --count) {
-      Questions more = ask(detail::with_cases(result.specialized, cases, count));
-      if (!more.are_few() || more.parts() * undecided(more) > most_undecided) continue;
+  for (const detail::SwitchesOn& on : switches) {
+    std::size_t count = 0;
+    for (const Vector<int>& cases : on.branches) count = std::max(count, cases.size());
+    for (; count > 0; --count) {
+      Vector<bool> specialized = result.specialized;
+      for (const Vector<int>& cases : on.branches)
+        specialized = detail::with_cases(std::move(specialized), cases, count);
+      Questions more = ask(std::move(specialized));
+      if (!fit(more)) continue;
       result = std::move(more);
       break;
     }
+  }
   return result;
 }
 
@@ -324,10 +367,11 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
 inline Vector<std::string> switches_cut_short(const Graph& graph, const Schedule& schedule) {
   Vector<std::string> names;
   if (!schedule.specialize_all) return names;
-  const Vector<bool> specialized = questions(graph, schedule).specialized;
-  for (const Vector<int>& cases : detail::switches(graph))
-    if (!all_of(cases, [&](int branch) { return specialized[std::size_t(branch)]; }))
-      names.push_back(graph.ops[std::size_t(cases[0])].name());
+  const Questions asked = questions(graph, schedule);
+  for (const detail::SwitchesOn& on : detail::switches(graph, asked.node))
+    for (const Vector<int>& cases : on.branches)
+      if (!all_of(cases, [&](int branch) { return asked.specialized[std::size_t(branch)]; }))
+        names.push_back(graph.ops[std::size_t(cases[0])].name());
   return names;
 }
 

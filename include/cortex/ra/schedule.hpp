@@ -205,7 +205,7 @@ struct Schedule {
 
   /// S2: a version of the program for each side of the branch `op`, on whatever of the structure it is, or for each
   /// case of the switch `op`; batches are sorted into parts to match. Several branches make a part of each combination;
-  /// more than 64, or than 1024 cases of one switch alone, are refused when the model is compiled.
+  /// more than 64, or than 256 cases of one switch alone, are refused when the model is compiled.
   template <class Op>
   [[nodiscard]] Schedule specialize_if_else(const Op& op) const {
     return with([&](Schedule& s) { s.specialized.push_back(name_of(op)); });
@@ -215,7 +215,7 @@ struct Schedule {
     return with([](Schedule& s) { s.specialize_every = true; });
   }
   /// S2, for every branch on `is_leaf` and every switch, as far as several leave no more than 64 combinations, and one
-  /// no more than 1024: the last switches, or the last cases of one, are decided at each node then.
+  /// no more than 256: the last switches, or the last cases of one, are decided at each node then.
   [[nodiscard]] Schedule specialize_leaves_and_switches() const {
     return with([](Schedule& s) { s.specialize_all = true; });
   }
