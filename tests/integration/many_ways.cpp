@@ -163,6 +163,17 @@ TEST_CASE("a switch in what another one leaves is a switch of its own", "[branch
   }
 }
 
+TEST_CASE("a switch may be on a number", "[branches]") {
+  Model<Item> m("on_a_number", tree);
+  auto h = m.placeholder<float>("h", H);
+  const auto make = counting(m, h, "of_", 1);
+  auto body = m.switch_(
+      "body", [](auto n) { return kind(n) * 0 + 1; }, when(0, make(5)), when(1, make(6)), otherwise(make(7)));
+  const auto model = test::compile_here(m.recursion_op(h, body));
+  const Item a{3}, top{2, 0, {&a}};
+  CHECK(model(top)[0][0] == 12);
+}
+
 TEST_CASE("what cannot be specialized is not decided at each node in too many ways", "[branches]") {
   // All of the first switch would be 60 ways, each of which decides 60 cases of the second.
   Model<Item> m("many_undecided", tree);

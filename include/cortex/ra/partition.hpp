@@ -255,7 +255,8 @@ inline Vector<SwitchesOn> switches(const Graph& graph, const ir::Expr& node) {
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (op.case_number != 0) continue;
-    const ir::Expr key = ir::substitute(op.condition.as<ir::Binary>()->a, {{op.node.get(), node}});
+    const auto* is = op.condition.as<ir::Binary>();  // unless the key is a number
+    const ir::Expr key = ir::substitute(is ? is->a : op.condition, {{op.node.get(), node}});
     SwitchesOn* found = nullptr;
     for (SwitchesOn& on : result)
       if (ir::equal(on.key, key)) found = &on;
