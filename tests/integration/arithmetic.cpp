@@ -537,3 +537,19 @@ TEST_CASE("models are built and weights rounded alike however the thread rounds"
   }
 }
 #endif
+
+TEST_CASE("the greatest of vectors is found by logic at every level of x86-64") {
+  test::need_llvm();
+  const Dim H{"hidden", hidden};
+  Model<Step> m("greatest", sequence);
+  auto h = m.placeholder<float>("h", H);
+  auto body = m.compute("body", H, [&](auto n, auto i) { return max(h(next(n), i), cast<float>(a(n))); });
+  const auto program = m.recursion_op(h, body);
+  for (const int level : {2, 3, 4}) {
+    CAPTURE(level);
+    const auto model = compile(program, Schedule::standard(), CompileOptions{}.on(Target::x86_64(level)));
+    const std::string text = model.print("llvm");
+    CHECK_THAT(text, Contains("fcmp ogt") && !Contains("@llvm.maximum.v"));
+    CHECK((text.find("pternlog") != text.npos) == (level == 4));
+  }
+}

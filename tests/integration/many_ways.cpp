@@ -122,22 +122,30 @@ TEST_CASE("switches of many cases on one key are specialized together", "[branch
 }
 
 TEST_CASE("what all cases of many have in common is not compiled for each of them", "[branches]") {
-  // A switch of 200 cases for an offset alone, and forty operators that each case needs.
-  Model<Item> m("common", tree);
-  auto h = m.placeholder<float>("h", H);
-  auto offset = switch_of(
-      m, "offset", [](auto n) { return kind(n); },
-      [&](int number) {
-        return m.compute("offset_" + std::to_string(number), H, [=](auto, auto) { return cast<float>(number); });
-      },
-      std::make_integer_sequence<int, 200>());
-  auto last = m.compute("first", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
-  for (int layer = 0; layer < 40; ++layer)
-    last = m.compute("layer_" + std::to_string(layer), H, [&](auto n, auto i) { return last(n, i) * 1.f; });
-  auto body = m.compute("body", H, [&](auto n, auto i) { return offset(n, i) + last(n, i); });
-  const auto program = m.recursion_op(h, body);
-  const ra::Questions questions = ra::questions(program.graph(), Schedule::standard());
-  CHECK((questions.parts() > 1 && questions.parts() < 1024 / 40));
+  // A switch of 200 cases that all read the last of forty operators; and the same above leaves.
+  for (const bool above_leaves : {false, true}) {
+    Model<Item> m("common", tree);
+    auto h = m.placeholder<float>("h", H);
+    auto last = m.compute("first", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+    for (int layer = 0; layer < 40; ++layer)
+      last = m.compute("layer_" + std::to_string(layer), H, [&](auto n, auto i) { return last(n, i) * 1.f; });
+    auto cell = switch_of(
+        m, "cell", [](auto n) { return kind(n); },
+        [&](int number) {
+          return m.compute("of_" + std::to_string(number), H,
+                           [&](auto n, auto i) { return cast<float>(number) + last(n, i); });
+        },
+        std::make_integer_sequence<int, 200>());
+    auto leaf = m.compute("leaf", H, [](auto, auto) { return cast<float>(1); });
+    auto branch = m.if_then_else(
+        "branch", [](auto n) { return is_leaf(n); }, leaf, cell);
+    if (above_leaves)
+      m.recursion(h, branch);
+    else
+      m.recursion(h, cell);
+    const ra::Questions questions = ra::questions(m.graph(), Schedule::standard());
+    CHECK((questions.parts() > 1 && questions.parts() <= 1024 / 40));
+  }
 }
 
 TEST_CASE("a switch in what another one leaves is a switch of its own", "[branches]") {

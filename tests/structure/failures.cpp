@@ -131,6 +131,41 @@ TEST_CASE("a list of children that goes round is refused, and does not take all 
   CHECK(workspace.arrays().num_nodes == 3);
 }
 
+TEST_CASE("a list that goes round is refused in a graph where its iterators cannot be compared or kept, too",
+          "[structure]") {
+  struct Sibling {
+    const Sibling *first = nullptr, *next = nullptr;
+    struct End {};
+    struct Iterator {
+      const Sibling& owner;  // so that one cannot be assigned to another
+      const Sibling* at;
+      const Sibling* operator*() const { return at; }
+      Iterator& operator++() {
+        at = at->next;
+        return *this;
+      }
+      bool operator!=(End) const { return at != nullptr; }
+    };
+    struct Range {
+      const Sibling& owner;
+      Iterator begin() const { return {owner, owner.first}; }
+      End end() const { return {}; }
+    };
+    Range kids() const { return {*this}; }
+  };
+  using Linearizer = cs::Linearizer<Sibling, cs::Accessors<cs::Children<&Sibling::kids>>>;
+  Sibling a, b, root;
+  root.first = &a, a.next = &b, b.next = &a;
+  const auto run = [&](cs::Workspace& workspace) {
+    Linearizer::run(workspace, cortex::dag, {}, std::array{static_cast<const Sibling*>(&root)});
+  };
+  cs::Workspace workspace;
+  check_says(error_of(Code::invalid_structure, [&] { run(workspace); }), {"'kids'", "node 0", "goes round"});
+  b.next = nullptr;
+  run(workspace);
+  CHECK(workspace.arrays().num_nodes == 3);
+}
+
 TEST_CASE("a long list of a few children, over and over, has an end in a graph", "[structure]") {
   struct Hub {
     std::forward_list<const Hub*> kids;

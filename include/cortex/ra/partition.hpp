@@ -57,12 +57,13 @@ struct Questions {
     for (const Selector& s : selectors) product = std::min<std::int64_t>(product * s.answers(), 1 << 20);
     return int(product);
   }
-  /// Whether code is made for so many ways.
-  bool are_few() const {
+  /// The most ways that code is made for.
+  int most() const {
     int asked = 0;
     for (const Selector& s : selectors) asked += s.answers() > 1;
-    return parts() <= (asked > 1 || choice.matrices ? most_parts : most_answers);
+    return asked > 1 || choice.matrices ? most_parts : most_answers;
   }
+  bool are_few() const { return parts() <= most(); }
   /// How many parts in a row have one body, but for the matrices that they choose.
   int alike() const { return std::max(choice.matrices, 1); }
 };
@@ -266,31 +267,72 @@ inline Vector<SwitchesOn> switches(const Graph& graph, const ir::Expr& node) {
   return result;
 }
 
-/// How many operators code is made for that are not of one answer alone: those that all ways have, in each of them, and
-/// the cases of a switch that are not specialized, in each way where none of the others is taken.
-inline int copies(const Graph& graph, const Questions& questions) {
-  Vector<bool> met(graph.ops.size(), false);
-  int count = 0;
-  const auto visit = [&](auto& self, int i, int ways) -> void {
-    if (i < 0 || met[std::size_t(i)]) return;
-    met[std::size_t(i)] = true;
-    const Op& op = graph.ops[std::size_t(i)];
-    if (op.kind == OpKind::compute) {
-      count += ways;
-      ir::visit_with(op.body, [&](const ir::Load& load) { self(self, graph.find(load.buffer), ways); });
-    } else if (op.kind == OpKind::if_then_else && !questions.specialized[std::size_t(i)]) {
-      self(self, op.then_op, ways), self(self, op.else_op, ways);
-    } else if (op.kind == OpKind::if_then_else) {
-      int answers = 1;
-      for (const int branch : cases_from(graph, i)) {
-        if (!questions.specialized[std::size_t(branch)]) return self(self, branch, std::max(ways / answers, 1));
-        ++answers;
-      }
+/// How many operators code is made for in several ways through the body, counted in each.
+class Copies {
+ public:
+  Copies(const Graph& graph, const Vector<SwitchesOn>& switches)
+      : graph_(graph), switches_(switches), reads_(graph.ops.size()), on_(graph.ops.size(), -1), value_(on_.size()) {
+    for (std::size_t i = 0; i < graph.ops.size(); ++i)
+      if (graph.ops[i].kind == OpKind::compute)
+        ir::visit_with(graph.ops[i].body, [&](const ir::Load& load) { reads_[i].push_back(graph.find(load.buffer)); });
+    for (std::size_t k = 0; k < switches.size(); ++k)
+      for (const Vector<int>& cases : switches[k].branches)
+        for (const int branch : cases)
+          if (const auto* is = graph.ops[std::size_t(branch)].condition.as<ir::Binary>())
+            on_[std::size_t(branch)] = int(k), value_[std::size_t(branch)] = ir::as_int(is->b).value_or(0);
+  }
+
+  int operator()(const Questions& questions) const {
+    Vector<int> asked(switches_.size(), -1);
+    for (std::size_t k = 0; k < switches_.size(); ++k)
+      for (std::size_t s = 0; s < questions.selectors.size(); ++s)
+        if (questions.selectors[s].partitions && ir::equal(questions.selectors[s].key, switches_[k].key))
+          asked[k] = int(s);
+    Vector<int> ways(graph_.ops.size(), 0);
+    for (int way = 0; way < questions.parts() / questions.alike(); ++way) count(questions, asked, way, ways);
+    int copies = 0;
+    for (const int of_one : ways) copies += of_one > 1 ? of_one : 0;
+    return copies;
+  }
+
+ private:
+  /// Adds one to `ways` of each operator that this way may need.
+  void count(const Questions& questions, const Vector<int>& asked, int way, Vector<int>& ways) const {
+    Vector<std::int64_t> answer(questions.selectors.size(), -1);  // a value, if it is one of those that are asked for
+    Vector<bool> other(answer.size(), false);
+    for (std::size_t s = answer.size(); s-- > 0;) {
+      const Selector& selector = questions.selectors[s];
+      const std::size_t at = std::size_t(way % selector.answers());
+      way /= selector.answers();
+      other[s] = at >= selector.values.size();
+      if (!other[s]) answer[s] = selector.values[at];
     }
-  };
-  for (const State& state : graph.states) visit(visit, state.body, questions.parts());
-  return count;
-}
+    Vector<bool> met(graph_.ops.size(), false);
+    Vector<int> left;
+    for (const State& state : graph_.states) left.push_back(state.body);
+    while (!left.empty()) {
+      const int i = left.back();
+      left.pop_back();
+      if (i < 0 || met[std::size_t(i)]) continue;
+      met[std::size_t(i)] = true;
+      const Op& op = graph_.ops[std::size_t(i)];
+      for (const int read : reads_[std::size_t(i)]) left.push_back(read);
+      if (op.kind == OpKind::compute) ++ways[std::size_t(i)];
+      if (op.kind != OpKind::if_then_else) continue;
+      const int s = on_[std::size_t(i)] < 0 ? -1 : asked[std::size_t(on_[std::size_t(i)])];
+      const bool decided = questions.specialized[std::size_t(i)] && s >= 0;
+      const bool is_it = decided && !other[std::size_t(s)] && answer[std::size_t(s)] == value_[std::size_t(i)];
+      if (!decided || is_it) left.push_back(op.then_op);
+      if (!is_it) left.push_back(op.else_op);
+    }
+  }
+
+  const Graph& graph_;
+  const Vector<SwitchesOn>& switches_;
+  Vector<Vector<int>> reads_;   // [operators] the operators that it reads; -1: what is none
+  Vector<int> on_;              // [operators] of a switch on which of the keys; -1: of none
+  Vector<std::int64_t> value_;  // [operators] of which case
+};
 
 /// By number of the operator: the branches that the schedule specializes whatever comes of it. Throws
 /// `invalid_schedule` if it names an operator that is no branch.
@@ -332,10 +374,11 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
   const auto ask = [&](Vector<bool> specialized) {
     return detail::QuestionCollector(graph, schedule, checks, std::move(specialized)).run();
   };
-  const auto fit = [&](const Questions& q) { return q.are_few() && detail::copies(graph, q) <= most_copies; };
   const Vector<bool> named = detail::branches_named(graph, schedule);
   Vector<detail::SwitchesOn> switches;
   if (schedule.specialize_all) switches = detail::switches(graph, checks.node);
+  const detail::Copies copies(graph, switches);
+  const auto fit = [&](const Questions& q) { return q.are_few() && copies(q) <= most_copies; };
   Vector<bool> all = named;
   for (const detail::SwitchesOn& on : switches)
     for (const Vector<int>& cases : on.branches) all = detail::with_cases(std::move(all), cases, cases.size());
@@ -347,7 +390,7 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
     throw Error(Code::invalid_schedule, "specialize_if_else: the branches of model '" + graph.name +
                                             "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
-                                            std::to_string(most_parts) + "; specialize fewer of them");
+                                            std::to_string(result.most()) + "; specialize fewer of them");
   for (const detail::SwitchesOn& on : switches) {
     std::size_t count = 0;
     for (const Vector<int>& cases : on.branches) count = std::max(count, cases.size());

@@ -51,7 +51,8 @@ inline std::string llvm_text_of(const Executable& executable, std::string symbol
   text.sanitize_address = sanitizes;
   const auto has = [&](const char* feature) { return executable.target.features.find(feature) != std::string::npos; };
   text.converts_f16 = has("+f16c") || has("+avx512f");
-  if (has("+sse")) text.limits = has("+avx512vl") ? codegen::Limits::by_ternary_logic : codegen::Limits::by_logic;
+  if (has("+sse") || has("+avx"))
+    text.limits = has("+avx512vl") ? codegen::Limits::by_ternary_logic : codegen::Limits::by_logic;
   return codegen::llvm_text(executable.program, text);
 }
 

@@ -334,7 +334,7 @@ class Linearizer {
           if (how == Entered::as_usual) [[likely]]
             continue;
           if (how == Entered::as_the_last) break;
-          if (goes_round(held, tail - begin)) fail::endless_list(walk, place, A::name());
+          if (goes_round(held, tape.node + begin, tape.node + tail)) fail::endless_list(walk, place, A::name());
         }
       }
     });

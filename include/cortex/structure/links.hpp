@@ -1,6 +1,7 @@
 // Links: how a node names another. A link is a raw or smart pointer, an index into an arena, or the node itself.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -108,25 +109,34 @@ constexpr auto end_of(T& range) -> decltype(end(range)) {
 using range_access::begin_of;
 using range_access::end_of;
 
-/// Whether an iterator over `range`, which has gone `count` steps, comes back to where it was, so that there is no end
-/// (Brent's algorithm). Not asked of containers that know their size, nor before there are a million.
+/// Whether an iterator over `range` that has given these children comes back to where it was, so that there is no end
+/// (Brent's algorithm). Where iterators cannot be kept and compared: whether the later half of the children is the same
+/// few, over and over. Not asked of containers that know their size, nor before there are a million.
 template <class Range>
-bool goes_round(Range& range, std::int64_t count) {
-  auto at = begin_of(range);
-  if constexpr (
-      requires { range.size(); } || !requires { static_cast<bool>(at != at); }) {
+bool goes_round(Range& range, const void* const* begin, const void* const* end) {
+  using Iterator = decltype(begin_of(range));
+  constexpr bool compares = requires(const Iterator& at) { static_cast<bool>(at != at); };
+  constexpr bool can_be_kept = std::is_copy_constructible_v<Iterator> && std::is_copy_assignable_v<Iterator>;
+  const std::ptrdiff_t count = end - begin;
+  if constexpr (requires { range.size(); }) {
     return false;
-  } else {
-    if (count < 1 << 20) return false;
-    auto before = at;
-    std::int64_t since = 0, until = 1;
-    const auto end = end_of(range);
-    for (std::int64_t steps = 0; steps < 4 * count && at != end; ++steps) {
+  } else if (count < 1 << 20) {
+    return false;
+  } else if constexpr (compares && can_be_kept) {
+    Iterator at = begin_of(range), before = at;
+    std::ptrdiff_t since = 0, until = 1;
+    const auto last = end_of(range);
+    for (std::ptrdiff_t steps = 0; steps < 4 * count && at != last; ++steps) {
       ++at;
-      if (at != end && !(at != before)) return true;
+      if (at != last && !(at != before)) return true;
       if (++since == until) before = at, since = 0, until *= 2;
     }
     return false;
+  } else {
+    const std::ptrdiff_t half = count / 2;
+    std::ptrdiff_t period = 1;
+    while (period <= half / 2 && end[-1 - period] != end[-1]) ++period;
+    return period <= half / 2 && std::equal(end - half, end - period, end - half + period);
   }
 }
 
