@@ -92,6 +92,16 @@ constexpr bool valid_node() {
   return true;
 }
 
+/// The sentence of a variable that is given an operator of accessors that its type does not name.
+template <class Set, class Given>
+constexpr bool valid_replacement() {
+  static_assert(structure::includes<Set, Given>,
+                "a C++ variable keeps the type of the operator that it began with, which names the fields and "
+                "children that this reads, and the one given to it now reads others: name it by an auto of its own; "
+                "a loop over layers begins with one that reads all that they read, such as the first layer");
+  return true;
+}
+
 template <std::size_t Rank, std::size_t Given>
 constexpr bool valid_rank() {
   static_assert(Rank == Given,
@@ -176,10 +186,7 @@ class Op : public Handle {
   /// A handle to an operator that reads these accessors and no others: what a C++ variable of this type may be given.
   template <class Fewer>
   Op(const Op<NodeT, Rank, Fewer>& other) : Handle(other) {
-    static_assert(structure::includes<Set, Fewer>,
-                  "a C++ variable keeps the type of the operator that it began with, which names the fields and "
-                  "children that this reads, and the one given to it now reads others: name it by an auto of its own; "
-                  "a loop over layers begins with one that reads all that they read, such as the first layer");
+    static_assert(detail::valid_replacement<Set, Fewer>());
   }
 
   template <class First, class... I>
@@ -237,10 +244,7 @@ class Computed : public Handle {
   /// A handle to an operator that reads these accessors and no others: what a C++ variable of this type may be given.
   template <class Fewer>
   Computed(const Computed<NodeT, T, Rank, Fewer>& other) : Handle(other) {
-    static_assert(structure::includes<Set, Fewer>,
-                  "a C++ variable keeps the type of the operator that it began with, which names the fields and "
-                  "children that this reads, and the one given to it now reads others: name it by an auto of its own; "
-                  "a loop over layers begins with one that reads all that they read, such as the first layer");
+    static_assert(detail::valid_replacement<Set, Fewer>());
   }
 
   template <class First, class... I>

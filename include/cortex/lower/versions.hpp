@@ -23,10 +23,11 @@ inline ir::Expr negate(const ir::Expr& condition) {
   return ir::Unary::make(ir::UnaryOp::logical_not, condition);
 }
 
-/// The same condition without what its other parts say already: where `key` is 2 it is not 1.
+/// The same condition, or none, without what its other parts say already: where `key` is 2 it is not 1.
 ///
 ///   not key == 0 and not key == 1 and key == 2   ->   key == 2
 inline ir::Expr without_what_follows(const ir::Expr& condition) {
+  if (!condition) return {};
   const auto* n = condition.as<ir::Binary>();
   if (n && n->op == ir::BinaryOp::logical_or)
     return ir::Binary::make(n->op, without_what_follows(n->a), without_what_follows(n->b));
@@ -206,8 +207,7 @@ class VersionBuilder {
       for (std::size_t t = 0; t < use.targets.size() && taken == use.targets.size(); ++t)
         if (same(use.targets[t].second, guard)) taken = t;
       if (taken < use.targets.size()) home = use.targets[taken].first;
-      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), {}, i};
-      if (guard) definition.guard = without_what_follows(guard);
+      Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), without_what_follows(guard), i};
       for (std::size_t d = 0; d < op(i).dims.size(); ++d)
         definition.indices.push_back({op(i).index_vars[d], op(i).dims[d]});
       home_.insert_or_assign(op(i).buffer.id(), home);
@@ -218,7 +218,7 @@ class VersionBuilder {
   }
 
   Definition copy(const ra::Op& from, const ir::Buffer& home, const ir::Buffer& target, const ir::Expr& guard) const {
-    Definition definition{target, node_, {}, -1, {}, {}, guard ? without_what_follows(guard) : guard};
+    Definition definition{target, node_, {}, -1, {}, {}, without_what_follows(guard)};
     Vector<ir::Expr> indices{node_};
     for (const Dim& dim : from.dims) {
       definition.indices.push_back({ir::Var::make("i"), dim});
@@ -312,10 +312,7 @@ inline Vector<Recursion> make_versions(const ra::Graph& graph, const Schedule& s
                          detail::is_asked(graph, questions, r, part);
       for (int number = asked ? 0 : -1; number < (asked ? questions.parts() : 0); number += questions.alike()) {
         Version version{part, {}, number, 1, {}};
-        int rest = number / questions.alike();
-        if (number >= 0) version.answers.resize(questions.selectors.size());
-        for (std::size_t s = version.answers.size(); s-- > 0; rest /= questions.selectors[s].answers())
-          version.answers[s] = rest % questions.selectors[s].answers();
+        if (number >= 0) version.answers = questions.answers(number / questions.alike());
         const ir::Expr node = ir::Var::make("node");
         const Knowledge known(graph, questions, version, node);
         if (number >= 0 && !detail::possible(questions, version, known, node)) continue;

@@ -10,6 +10,19 @@ namespace cortex::pass {
 
 namespace detail {
 
+/// x = 2^n (1 + f) for a positive, finite x, of denormal floats too.
+struct TakenApart {
+  ir::Expr n, f;
+};
+inline TakenApart taken_apart(Steps& steps, const ir::Expr& x) {
+  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
+  const ir::Expr tiny = steps.keep("tiny", less(x, c(std::numeric_limits<float>::min())));
+  const ir::Expr normal = steps.keep("x", ir::Select::make(tiny, x * c(8388608.0f), x));
+  const ir::Expr n =
+      steps.keep("n", ir::Unary::make(ir::UnaryOp::exponent, normal) + ir::Select::make(tiny, c(-23.0f), c(0.0f)));
+  return {n, steps.keep("f", ir::Unary::make(ir::UnaryOp::significand, normal) + c(-1.0f))};
+}
+
 /// n ln 2 + log(1 + f), f in [-1/3, 1/3] or a rounding beyond.
 inline ir::Expr logarithm_of(Steps& steps, const ir::Expr& n, const ir::Expr& f) {
   const auto c = [&](float value) { return ir::constant(double(value), f.type()); };
@@ -75,14 +88,9 @@ inline constexpr float sine_limit = 131072.0f;
 inline ir::Expr approximate_log(ir::Expr x) {
   using namespace detail;
   require_f32(x);
-  const auto c = [&](float value) { return ir::constant(double(value), x.type()); };
   Steps steps;
   x = steps.keep("x", x);
-  const ir::Expr tiny = steps.keep("tiny", less(x, c(std::numeric_limits<float>::min())));
-  const ir::Expr normal = steps.keep("x", ir::Select::make(tiny, x * c(8388608.0f), x));
-  const ir::Expr n =
-      steps.keep("n", ir::Unary::make(ir::UnaryOp::exponent, normal) + ir::Select::make(tiny, c(-23.0f), c(0.0f)));
-  const ir::Expr f = steps.keep("f", ir::Unary::make(ir::UnaryOp::significand, normal) + c(-1.0f));
+  const auto [n, f] = taken_apart(steps, x);
   return steps.in_lets(logarithm_or_limit(x, 0.0f, logarithm_of(steps, n, f)));
 }
 

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-#include "cortex/pass/approximation.hpp"
+#include "cortex/pass/approximate_functions.hpp"
 
 namespace cortex::pass {
 
@@ -53,11 +53,7 @@ inline TwoFloats logarithm_in_two(Steps& steps, const ir::Expr& f) {
 /// log(a) for a positive, finite a, of denormal floats too.
 inline TwoFloats logarithm_of_positive(Steps& steps, const ir::Expr& a) {
   const auto c = [&](float value) { return ir::constant(double(value), a.type()); };
-  const ir::Expr tiny = steps.keep("tiny", less(a, c(std::numeric_limits<float>::min())));
-  const ir::Expr normal = steps.keep("x", ir::Select::make(tiny, a * c(8388608.0f), a));
-  const ir::Expr n =
-      steps.keep("n", ir::Unary::make(ir::UnaryOp::exponent, normal) + ir::Select::make(tiny, c(-23.0f), c(0.0f)));
-  const ir::Expr f = steps.keep("f", ir::Unary::make(ir::UnaryOp::significand, normal) + c(-1.0f));
+  const auto [n, f] = taken_apart(steps, a);
   const TwoFloats part = logarithm_in_two(steps, f);
   const TwoFloats sum = sum_exactly(steps, n * c(ln_2_high), part.high);
   const ir::Expr low = steps.keep("l", sum.low + ir::Fma::make(n, c(ln_2_low), part.low));
@@ -80,13 +76,10 @@ inline ir::Expr exponential_of_two(Steps& steps, const ir::Expr& x, const ir::Ex
 
 /// The power of a magnitude: of 0, 1, infinity and NaN too.
 inline ir::Expr power_of_magnitude(Steps& steps, const ir::Expr& a, const ir::Expr& b) {
-  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const auto c = [&](float value) { return ir::constant(double(value), a.type()); };
   const auto is = [&](const ir::Expr& x, float value) { return ir::binary(ir::BinaryOp::eq, x, c(value)); };
   const TwoFloats log = logarithm_of_positive(steps, a);
-  const ir::Expr edge = ir::Select::make(is(a, 0.0f), c(-inf), c(nan));
-  const ir::Expr high =
-      steps.keep("h", ir::Select::make(less(c(0.0f), a), ir::Select::make(less(a, c(inf)), log.high, a), edge));
+  const ir::Expr high = steps.keep("h", logarithm_or_limit(a, 0.0f, log.high));
   const ir::Expr x = steps.keep("x", b * high);
   const ir::Expr low = ir::Fma::make(b, high, ir::Unary::make(ir::UnaryOp::neg, x)) + b * log.low;
   // Beyond the range of e^x the second float is of no account, and may be a NaN.

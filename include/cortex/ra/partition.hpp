@@ -36,6 +36,10 @@ struct Selector {
   Vector<int> branches;         // the operators that ask it
   int matrices = 0;             // of which the key is the number of one, and the answer; 0: it is no such key
 
+  /// The value that an answer says; nothing for any other value.
+  std::optional<std::int64_t> value_of(int answer) const {
+    return std::size_t(answer) < values.size() ? std::optional(values[std::size_t(answer)]) : std::nullopt;
+  }
   int answers() const { return !partitions ? 1 : matrices ? matrices : int(values.size()) + !exhaustive; }
 };
 
@@ -56,6 +60,13 @@ struct Questions {
     std::int64_t product = alike();
     for (const Selector& s : selectors) product = std::min<std::int64_t>(product * s.answers(), 1 << 20);
     return int(product);
+  }
+  /// The answers to the selectors in the way of that number, the last one's first.
+  Vector<int> answers(int way) const {
+    Vector<int> result(selectors.size());
+    for (std::size_t s = result.size(); s-- > 0; way /= selectors[s].answers())
+      result[s] = way % selectors[s].answers();
+    return result;
   }
   /// The most ways that code is made for.
   int most() const {
@@ -289,7 +300,8 @@ class Copies {
         if (questions.selectors[s].partitions && ir::equal(questions.selectors[s].key, switches_[k].key))
           asked[k] = int(s);
     Vector<int> ways(graph_.ops.size(), 0);
-    for (int way = 0; way < questions.parts() / questions.alike(); ++way) count(questions, asked, way, ways);
+    for (int way = 0; way < questions.parts() / questions.alike(); ++way)
+      count(questions, asked, questions.answers(way), ways);
     int copies = 0;
     for (const int of_one : ways) copies += of_one > 1 ? of_one : 0;
     return copies;
@@ -297,16 +309,8 @@ class Copies {
 
  private:
   /// Adds one to `ways` of each operator that this way may need.
-  void count(const Questions& questions, const Vector<int>& asked, int way, Vector<int>& ways) const {
-    Vector<std::int64_t> answer(questions.selectors.size(), -1);  // a value, if it is one of those that are asked for
-    Vector<bool> other(answer.size(), false);
-    for (std::size_t s = answer.size(); s-- > 0;) {
-      const Selector& selector = questions.selectors[s];
-      const std::size_t at = std::size_t(way % selector.answers());
-      way /= selector.answers();
-      other[s] = at >= selector.values.size();
-      if (!other[s]) answer[s] = selector.values[at];
-    }
+  void count(const Questions& questions, const Vector<int>& asked, const Vector<int>& answers,
+             Vector<int>& ways) const {
     Vector<bool> met(graph_.ops.size(), false);
     Vector<int> left;
     for (const State& state : graph_.states) left.push_back(state.body);
@@ -321,7 +325,8 @@ class Copies {
       if (op.kind != OpKind::if_then_else) continue;
       const int s = on_[std::size_t(i)] < 0 ? -1 : asked[std::size_t(on_[std::size_t(i)])];
       const bool decided = questions.specialized[std::size_t(i)] && s >= 0;
-      const bool is_it = decided && !other[std::size_t(s)] && answer[std::size_t(s)] == value_[std::size_t(i)];
+      const bool is_it =
+          decided && value_[std::size_t(i)] == questions.selectors[std::size_t(s)].value_of(answers[std::size_t(s)]);
       if (!decided || is_it) left.push_back(op.then_op);
       if (!is_it) left.push_back(op.else_op);
     }
