@@ -116,10 +116,10 @@ TEST_CASE("a team of threads that sleep is worth it where waking them, too, take
 TEST_CASE("calls that may have fewer workers have a share of the cores each while others are under way",
           "[runtime][teams]") {
   const int cores = runtime::usable_cores();
-  const auto pool = std::make_shared<Workers>(3);
+  const auto pool = std::make_shared<Workers>(3, Placement::anywhere, 4);
   {
     const Workers::Caller one(pool.get());
-    CHECK(pool->limit(4) == 4);  // more than there are cores, if somebody has made so many threads
+    CHECK(pool->limit(4) == 4);
     const Workers::Caller two(pool.get()), none(nullptr);
     CHECK(pool->limit(4) == std::clamp(cores / 2, 1, 4));
     const Workers::Caller three(pool.get());
@@ -127,6 +127,10 @@ TEST_CASE("calls that may have fewer workers have a share of the cores each whil
     CHECK(pool->limit(1) == 1);
   }
   CHECK(pool->limit(4) == 4);
+  CHECK(pool->limit(9) == 4);
+  const int cpus = runtime::usable_cpus();
+  CHECK(Workers(3).limit(cpus + 3) == cpus);  // threads without a CPU would only be waited for
+  CHECK_THROWS_WITH(Workers(1, Placement::anywhere, -1), Catch::Contains("number of CPUs is -1"));
 
   // A call during another one, which is held up where it reads a node's word.
   struct Held {
@@ -242,7 +246,7 @@ TEST_CASE("a call is divided among threads that sleep if that pays", "[runtime][
 
 TEST_CASE("small calls have one worker and large ones all, with the same bits", "[runtime][teams]") {
   const Tree small(2), large(5);
-  const auto pool = std::make_shared<Workers>(3);
+  const auto pool = std::make_shared<Workers>(3, Placement::anywhere, 4);
   const SumFunctor m = meeting(1, pool);
   for (int call = 0; call < 20; ++call) {
     calm(*pool);
@@ -256,7 +260,7 @@ TEST_CASE("small calls have one worker and large ones all, with the same bits", 
 
 TEST_CASE("each group of a call has its own team", "[runtime][teams]") {
   const Tree small(2), large(4), other(4);
-  const auto pool = std::make_shared<Workers>(3);
+  const auto pool = std::make_shared<Workers>(3, Placement::anywhere, 4);
   const SumFunctor m = meeting(2, pool);
   for (int call = 0; call < 200; ++call) {
     calm(*pool);
@@ -335,7 +339,7 @@ TEST_CASE("of three threads that are free where four share a call two take part"
   e.kernel = meeting_kernel;
   e.schedule = Schedule{}.workers(4).workers_where_they_pay();
   e.team_costs = {{1, 0, 1, 0}, {2, 0, 0.1, 0}, {4, 0, 0.01, 0}};
-  const auto pool = std::make_shared<Workers>(3);
+  const auto pool = std::make_shared<Workers>(3, Placement::anywhere, 4);
   const auto m = functor(e, CompileOptions{}.with_workers(pool)).bind("Emb", std::vector<float>(64 * 8, 1.0f));
   const Tree tree(5);
   most_workers = 0;

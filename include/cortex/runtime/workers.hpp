@@ -56,14 +56,19 @@ class Workers {
   /// Starts `threads` threads, at most `most_threads`. 0: as many as there are cores that this process may use (by
   /// affinity and by the limits of its control group) beside the caller's, which may be none; a core counts once,
   /// however many hardware threads it has. Pinned ones take these cores in turn from the second on, which leaves the
-  /// first to a caller, and then their other hardware threads; where the caller runs is its own to say. Throws
-  /// `Error{invalid_argument}` for a negative number, or one that is too large, and `Error{unavailable}` if the system
-  /// refuses a thread or its place.
-  explicit Workers(int threads = 0, Placement placement = Placement::anywhere) : placement_(placement) {
+  /// first to a caller, and then their other hardware threads; where the caller runs is its own to say. `cpus`: how
+  /// many workers at most a call has that may have fewer, whatever the number of threads, since others would wait for
+  /// their turn on a CPU; 0: as many as this process may use. Throws `Error{invalid_argument}` for a negative number,
+  /// or one that is too large, and `Error{unavailable}` if the system refuses a thread or its place.
+  explicit Workers(int threads = 0, Placement placement = Placement::anywhere, int cpus = 0)
+      : placement_(placement), cpus_(cpus > 0 ? cpus : runtime::usable_cpus()) {
     if (threads < 0 || threads > most_threads)
       throw Error(Code::invalid_argument, "Workers: the number of threads is " + std::to_string(threads) +
                                               "; give a number from 1 to " + std::to_string(most_threads) +
                                               ", or 0 for one that fits this machine");
+    if (cpus < 0)
+      throw Error(Code::invalid_argument, "Workers: the number of CPUs is " + std::to_string(cpus) +
+                                              "; give a positive number, or 0 for those of this process");
     slots_ = std::vector<Slot>(std::size_t(threads ? threads : std::min(cores_ - 1, most_threads)));
     try {
       for (Slot& slot : slots_) start(slot);
@@ -120,9 +125,10 @@ class Workers {
     Workers* const pool_;
   };
 
-  /// Of `wanted` workers, how many a call should take that may have fewer: its share of the cores, beside the calls
-  /// that are under way, and as many as calls before it have gained by.
+  /// Of `wanted` workers, how many a call should take that may have fewer: no more than there are CPUs, its share of
+  /// the cores, beside the calls that are under way, and as many as calls before it have gained by.
   int limit(int wanted) {
+    wanted = std::min(wanted, cpus_);
     if (const int callers = callers_.load(std::memory_order_relaxed); callers > 1)
       wanted = std::clamp(cores_ / callers, 1, wanted);
     return crowding_.may_limit() ? crowding_.limit(wanted, now_ns()) : wanted;
@@ -318,7 +324,7 @@ class Workers {
 
   std::vector<Slot> slots_;
   const Placement placement_;
-  const int cores_ = runtime::usable_cores();
+  const int cpus_, cores_ = runtime::usable_cores();
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
   // Written in each call, and so apart.
   alignas(128) std::atomic<int> callers_{0};
