@@ -40,7 +40,9 @@ TEST_CASE("an index variable of another dimension is refused, naming tensor and 
   CHECK_THAT(refused([](Words& w, auto, auto i) { return w.W(i, i); }),
              Contains("operator 'x'") && Contains("dimension 'input' of 'W' is indexed by a variable of 'hidden'"));
   CHECK_THAT(refused([](Words& w, auto n, auto i) { return w.Emb(i, i) + w.leaf(n, i); }),
-             Contains("dimension 'vocabulary' of 'Emb' is indexed by a variable of 'hidden'"));
+             Contains("dimension 'vocabulary' of 'Emb' is indexed by a variable of 'hidden'; its dimensions are "
+                      "[vocabulary, hidden") &&
+                 Contains("], and indices stand in their order"));
   CHECK_THAT(refused([](Words& w, auto n, auto) { return sum(w.E, [&](auto j) { return w.h(left(n), j); }); }),
              Contains("dimension 'hidden' of 'h' is indexed by a variable of 'input'"));
 }

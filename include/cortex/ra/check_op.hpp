@@ -307,8 +307,10 @@ class OpChecker {
       if (bound->dim == dim) return;
       if (bound->dim.name() != dim.name()) {
         const bool fits = dim.kind() == DimKind::open || bound->dim.extent() <= dim.extent();
-        fail({where, " is indexed by a variable of ", in_quotes(bound->dim.name()),
-              fits ? "; if its first elements are meant, write i + 0" : ""});
+        const std::string is = where + " is indexed by a variable of " + in_quotes(bound->dim.name());
+        if (contains(source.dims, bound->dim))
+          fail({is, "; its dimensions are ", text(source.dims), ", and indices stand in their order"});
+        fail({is, fits ? "; if its first elements are meant, write i + 0" : ""});
       }
       if (bound->dim.extent() == dim.extent())
         fail({where,
