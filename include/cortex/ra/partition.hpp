@@ -8,7 +8,6 @@
 // So are they by the matrices that nodes choose, whose products are then common to all nodes of a part:
 //
 //   sum(j, U[tag(n),i,j] * s[n,j])                      ->   key tag(node), each number of a matrix an answer
-//   sum(j, U[tag(child(n)),i,j] * h[child(n),j])        ->   the same: the child has the product (`multiply_below`)
 #pragma once
 
 #include <algorithm>
@@ -16,14 +15,12 @@
 #include <string>
 #include <utility>
 
-#include "cortex/base/function_ref.hpp"
 #include "cortex/base/names.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ra/index_checks.hpp"
-#include "cortex/ra/recursions.hpp"
 #include "cortex/ra/schedule.hpp"
 
 namespace cortex::ra {
@@ -38,7 +35,6 @@ struct Selector {
   std::string name;             // of the branch, for messages
   Vector<int> branches;         // the operators that ask it
   int matrices = 0;             // of which the key is the number of one, and the answer; 0: it is no such key
-  bool for_parents = false;     // nodes choose one for their parents, too: it is asked everywhere
 
   /// The value that an answer says; nothing for any other value.
   std::optional<std::int64_t> value_of(int answer) const {
@@ -90,40 +86,16 @@ inline bool sorts_by_matrix(const Graph& graph, const Schedule& schedule) {
   return wanted && schedule.batched && graph.structure != StructureKind::sequence;
 }
 
-/// Calls `f` on the loads in a sum of products of weights among which one of the indices that `chooses` says does, and
-/// that the sum goes over.
-inline void for_each_choice(const ir::Reduce& sum, FunctionRef<bool(const ir::Expr&)> chooses,
-                            FunctionRef<void(const ir::Load&)> f) {
+/// Calls `f` on the loads in a sum of products of weights that `key` chooses among, and that the sum goes over.
+template <class F>
+void for_each_choice(const ir::Reduce& sum, const ir::Expr& key, F f) {
   if (sum.axis.dim.kind() != DimKind::dense) return;
   ir::visit_with(sum.body, [&](const ir::Load& load) {
     if (load.buffer->role != ir::Role::weight || load.indices.size() < 3) return;
-    bool summed = false, chosen = false;
-    for (const ir::Expr& index : load.indices) summed |= index.same_as(sum.axis.var), chosen |= chooses(index);
-    if (summed && chosen) f(load);
+    const bool chosen = any_of(load.indices, [&](const ir::Expr& index) { return ir::equal(index, key); });
+    const bool summed = any_of(load.indices, [&](const ir::Expr& index) { return index.same_as(sum.axis.var); });
+    if (chosen && summed) f(load);
   });
-}
-
-/// A value of a child that a fold goes through: the step to it, and the value over `node` in its place. No step: it is
-/// no such value.
-struct OfChild {
-  ir::Expr child, node, value;
-};
-
-/// `e` as a value of one child of `node`, if it is made of nothing else of the node, nor of the child's position.
-inline OfChild of_child(const ir::Expr& e, const ir::Expr& node) {
-  OfChild result{{}, ir::Var::make("node"), {}};
-  bool several = false;
-  result.value = ir::mutate_with(e, [&](auto& self, const ir::UfCall& call) -> ir::Expr {
-    if (call.uf.kind != ir::UfKind::kth_child || !call.args[0].same_as(node)) return self.children(call);
-    const ir::Expr step = ir::handle_of(call);
-    several |= result.child && !ir::equal(result.child, step);
-    result.child = step;
-    return result.node;
-  });
-  if (!result.child) return result;
-  const ir::Expr& k = result.child.as<ir::UfCall>()->args[1];
-  if (several || !k.as<ir::Var>() || ir::uses_any(result.value, {node, k})) result.child = {};
-  return result;
 }
 
 namespace detail {
@@ -199,25 +171,19 @@ class QuestionCollector {
     result_.selectors.push_back({key, {use.reach}, op.cases, true, false, op.name(), {}});
   }
 
-  /// Adds the first key by which nodes choose matrices, for themselves or for their parents, that are worth it.
+  /// Adds the first key by which nodes choose matrices that are worth it.
   void choose_matrices() {
     for (const IndexCheck& check : checks_.indices) {
       const std::int64_t matrices = check.of.dim.extent();
       if (matrices < 2 || matrices > most_matrices || result_.parts() * matrices > most_parts) continue;
-      const bool own = check.ranges.empty() && is_of_node(check.index);
-      const ir::Expr key = own ? check.index : key_of_child(check.index);
-      if (!key || (!own && !may_multiply_below(check.reach))) continue;
-      Selector choice{key, {}, {}, false, true, check.of.name, {}, int(matrices), false};
-      for (const IndexCheck& other : checks_.indices) {
-        if (ir::equal(other.index, key)) ra::add(choice.reach, other.reach);
-        const ir::Expr of_child = may_multiply_below(other.reach) ? key_of_child(other.index) : ir::Expr();
-        choice.for_parents |= of_child && ir::equal(of_child, key);
-      }
-      if (choice.for_parents) ra::add(choice.reach, Reach{});
+      if (!check.ranges.empty() || !is_of_node(check.index)) continue;
+      Selector choice{check.index, {}, {}, false, true, check.of.name, {}, int(matrices)};
+      for (const IndexCheck& other : checks_.indices)
+        if (ir::equal(other.index, check.index)) ra::add(choice.reach, other.reach);
       const bool fits = all_of(choice.reach, [](const Reach& reach) { return !reach.at_roots; });
       std::int64_t elements = 0;
       for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-        const std::int64_t chosen = elements_chosen(graph_.ops[i], choice);
+        const std::int64_t chosen = elements_chosen(graph_.ops[i], choice.key);
         if (chosen) choice.branches.push_back(int(i));
         elements += chosen;
       }
@@ -244,33 +210,15 @@ class QuestionCollector {
     return call->uf.kind == ir::UfKind::field && (call->args.size() == 1 || call->args[1].as<ir::IntImm>());
   }
 
-  /// Whether products of what is asked at the nodes of `reach` may be made below them, at all nodes.
-  bool may_multiply_below(const Reach& reach) const {
-    return !reach.guard && !reach.at_roots && schedule_.unrolled.empty() && schedule_.refactored.empty();
-  }
-
-  /// What a child says of itself, as a key; empty: `index` is no such thing.
-  ir::Expr key_of_child(const ir::Expr& index) const {
-    const OfChild of = of_child(index, result_.node);
-    if (!of.child) return {};
-    const ir::Expr key = ir::substitute(of.value, {{of.node.get(), result_.node}});
-    return is_of_node(key) && relation_of(graph_, *of.child.as<ir::UfCall>()) == Relation::children ? key : ir::Expr();
-  }
-
-  /// How many elements of weights a node multiplies with in `op` that `choice` says it, or a child, chooses.
-  std::int64_t elements_chosen(const Op& op, const Selector& choice) const {
+  /// How many elements of weights a node multiplies with in `op` that are chosen by `key`.
+  std::int64_t elements_chosen(const Op& op, const ir::Expr& key) const {
     if (op.kind != OpKind::compute) return 0;
-    const auto chooses = [&](const ir::Expr& index) {
-      if (ir::equal(index, choice.key)) return true;
-      const ir::Expr of_child = choice.for_parents ? key_of_child(index) : ir::Expr();
-      return of_child && ir::equal(of_child, choice.key);
-    };
     std::int64_t elements = 0;
     ir::visit_with(ir::substitute(op.body, {{op.node.get(), result_.node}}), [&](const ir::Reduce& sum) {
-      for_each_choice(sum, chooses, [&](const ir::Load& load) {
+      for_each_choice(sum, key, [&](const ir::Load& load) {
         std::int64_t size = 1;
         for (std::size_t d = 0; d < load.indices.size(); ++d)
-          if (!chooses(load.indices[d])) size *= std::max<std::int64_t>(load.buffer->dims[d].extent(), 1);
+          if (!ir::equal(load.indices[d], key)) size *= std::max<std::int64_t>(load.buffer->dims[d].extent(), 1);
         elements += size;
       });
     });
