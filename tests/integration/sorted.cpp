@@ -101,6 +101,32 @@ TEST_CASE("batches that are sorted by matrix give the same bits", "[sort][slow]"
   }
 }
 
+TEST_CASE("one number may choose among three matrices here and among five there", "[sort]") {
+  Dim H("hidden", 8), three("three", 3), five("five", 5);
+  Model<Item> m("two", cortex::tree);
+  auto W = m.input<float>("W", three, H, H);
+  auto U = m.input<float>("U", five, H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }) + 1; });
+  const auto times = [&](const char* name, const auto& matrix) {
+    return m.compute(
+        name, H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return matrix(tag(n), i, j) * s(n, j); })); });
+  };
+  auto of_three = times("of_three", W), of_five = times("of_five", U);
+  const auto program =
+      m.recursion_op(h, m.switch_(
+                            "body", [](auto n) { return word(n); }, when(0, of_three), when(1, of_five)));
+  const Item left{1, 4, {}}, right{0, 2, {}}, root{1, 3, {&left, &right}};
+  std::vector<std::vector<float>> states;
+  for (const Schedule& schedule : {Schedule::standard().sort_by_matrix(), Schedule::standard().sort_by_no_matrix()}) {
+    auto model = test::compile_here(program, schedule);
+    model.bind("W", uniform(3 * 64, 0.5f, 1)).bind("U", uniform(5 * 64, 0.5f, 2));
+    const auto result = model(root);
+    states.emplace_back(result[0].begin(), result[0].end());
+  }
+  CHECK(states[0] == states[1]);
+}
+
 TEST_CASE("an explanation says by what nodes are sorted", "[sort]") {
   const std::string sorted = "matrices   nodes of a level are sorted by which of 5 they choose, as of ";
   CHECK_THAT(explain(compiled(Schedule::standard())), Catch::Matchers::Contains(sorted));

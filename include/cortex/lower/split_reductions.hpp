@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -233,8 +232,8 @@ class ReductionSplitter {
         const auto* wrapped = load.indices[d].as<ir::Binary>();
         const std::int64_t length = load.buffer->dims[d].extent();
         if (length <= 0 || !wrapped || wrapped->op != ir::BinaryOp::mod || ir::as_int(wrapped->b) != length) continue;
-        const std::optional<Range> range = range_of(wrapped->a);
-        if (!range || range->variables < 2 || range->lo < 0 || range->hi >= 2 * length) continue;
+        const Range range = range_of(wrapped->a);
+        if (range.variables < 2 || range.lo < 0 || range.hi >= 2 * length) continue;
         const IndexVar r{ir::Var::make("r"), Dim(load.buffer->dims[d].name() + "_twice", 2 * length)};
         Vector<ir::Expr> indices = load.indices;
         indices[d] = r.var % length;
@@ -247,22 +246,22 @@ class ReductionSplitter {
     });
   }
 
-  /// The values of a sum or difference of constants and of so many variables of the scope; nothing for all else.
+  /// The values of a sum or difference of constants and of so many variables of the scope; -1 for all else.
   struct Range {
     std::int64_t lo = 0, hi = 0;
-    int variables = 0;
+    int variables = -1;
   };
-  std::optional<Range> range_of(const ir::Expr& e) const {
-    if (const auto constant = ir::as_int(e)) return Range{*constant, *constant, 0};
+  Range range_of(const ir::Expr& e) const {
+    if (const auto constant = ir::as_int(e)) return {*constant, *constant, 0};
     for (const IndexVar& index : scope_)
-      if (index.var.same_as(e)) return Range{0, index.dim.extent() - 1, 1};
+      if (index.var.same_as(e)) return {0, index.dim.extent() - 1, 1};
     const auto* n = e.as<ir::Binary>();
     if (!n || (n->op != ir::BinaryOp::add && n->op != ir::BinaryOp::sub)) return {};
-    const std::optional<Range> a = range_of(n->a), b = range_of(n->b);
-    if (!a || !b) return {};
-    const int variables = a->variables + b->variables;
-    return n->op == ir::BinaryOp::add ? Range{a->lo + b->lo, a->hi + b->hi, variables}
-                                      : Range{a->lo - b->hi, a->hi - b->lo, variables};
+    const Range a = range_of(n->a), b = range_of(n->b);
+    if (a.variables < 0 || b.variables < 0) return {};
+    const int variables = a.variables + b.variables;
+    return n->op == ir::BinaryOp::add ? Range{a.lo + b.lo, a.hi + b.hi, variables}
+                                      : Range{a.lo - b.hi, a.hi - b.lo, variables};
   }
 
   void enter(const ir::Reduce& reduce) {

@@ -180,10 +180,10 @@ class QuestionCollector {
       Selector choice{check.index, {}, {}, false, true, check.of.name, {}, int(matrices)};
       for (const IndexCheck& other : checks_.indices)
         if (ir::equal(other.index, check.index)) ra::add(choice.reach, other.reach);
-      const bool fits = all_of(choice.reach, [](const Reach& reach) { return !reach.at_roots; });
+      bool fits = all_of(choice.reach, [](const Reach& reach) { return !reach.at_roots; });
       std::int64_t elements = 0;
       for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-        const std::int64_t chosen = elements_chosen(graph_.ops[i], choice.key);
+        const std::int64_t chosen = elements_chosen(graph_.ops[i], choice, fits);
         if (chosen) choice.branches.push_back(int(i));
         elements += chosen;
       }
@@ -210,15 +210,22 @@ class QuestionCollector {
     return call->uf.kind == ir::UfKind::field && (call->args.size() == 1 || call->args[1].as<ir::IntImm>());
   }
 
-  /// How many elements of weights a node multiplies with in `op` that are chosen by `key`.
-  std::int64_t elements_chosen(const Op& op, const ir::Expr& key) const {
+  /// How many elements of weights a node multiplies with in `op` that it chooses by the key of `choice`. Where that
+  /// chooses among another number of matrices it does not fit: one that is none of the fewer would be taken for the
+  /// first.
+  std::int64_t elements_chosen(const Op& op, const Selector& choice, bool& fits) const {
     if (op.kind != OpKind::compute) return 0;
     std::int64_t elements = 0;
     ir::visit_with(ir::substitute(op.body, {{op.node.get(), result_.node}}), [&](const ir::Reduce& sum) {
-      for_each_choice(sum, key, [&](const ir::Load& load) {
+      for_each_choice(sum, choice.key, [&](const ir::Load& load) {
         std::int64_t size = 1;
-        for (std::size_t d = 0; d < load.indices.size(); ++d)
-          if (!ir::equal(load.indices[d], key)) size *= std::max<std::int64_t>(load.buffer->dims[d].extent(), 1);
+        for (std::size_t d = 0; d < load.indices.size(); ++d) {
+          const std::int64_t extent = load.buffer->dims[d].extent();
+          if (ir::equal(load.indices[d], choice.key))
+            fits &= extent == choice.matrices;
+          else
+            size *= std::max<std::int64_t>(extent, 1);
+        }
         elements += size;
       });
     });
