@@ -324,7 +324,8 @@ class Workers {
 
   std::vector<Slot> slots_;
   const Placement placement_;
-  const int cpus_, cores_ = runtime::usable_cores();
+  const int cpus_;
+  const int cores_ = runtime::usable_cores();
   const std::uint32_t forks_ = runtime::forks().load(std::memory_order_relaxed);  // when the threads were started
   // Written in each call, and so apart.
   alignas(128) std::atomic<int> callers_{0};
