@@ -78,6 +78,21 @@ auto tagged(int hidden) {
                                "body", [](auto n) { return is_leaf(n); }, leaf, inner));
 }
 
+/// h = tanh(the sum over the children k of U_t h_k), t being the child's word modulo 3.
+auto tagged_children(int hidden) {
+  Dim V{"vocabulary", vocabulary}, H{"hidden", hidden}, T{"tags", 3};
+  Model<Item> m("tagged_children", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto U = m.input<float>("U", T, H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto inner = m.compute("inner", H, [&](auto n, auto i) {
+    return tanh(sum(kids(n), [&](auto k) { return sum(H, [&](auto j) { return U(word(k) % 3, i, j) * h(k, j); }); }));
+  });
+  return m.recursion_op(h, m.if_then_else(
+                               "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+}
+
 auto mv_rnn(int hidden) {
   return models::mv_rnn<Item>(word, left, right, {.vocabulary = vocabulary, .hidden = hidden}).program;
 }
@@ -194,4 +209,11 @@ TEST_CASE("nodes that choose a matrix are sorted by it where the schedule says s
                            shaped(Group::cluster, 2, 32, 2).sort_by_matrix(),
                            shaped(Group::grid, 3, 64, 2, Where::streamed).sort_by_matrix(),
                            shaped(Group::block, 1, 32, 2, Where::registers).sort_by_matrix()});
+}
+
+TEST_CASE("products with the matrices of children are made at these on a GPU, too", "[cuda]") {
+  check_model(tagged_children(20), {shaped(Group::block, 1, 32, 2).sort_by_matrix(),
+                                    shaped(Group::block, 1, 32, 2, Where::streamed).sort_by_matrix(),
+                                    shaped(Group::grid, 3, 32, 2).sort_by_matrix(),
+                                    shaped(Group::cluster, 2, 32, 2).sort_by_matrix().tabulate_nothing()});
 }

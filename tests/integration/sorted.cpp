@@ -46,6 +46,35 @@ auto tagged(int tags = num_tags) {
   return m.recursion_op(h, body);
 }
 
+/// An LSTM over children whose gates have matrices of their labels: c = sum over k of sigmoid(F_t h_k) c_k + u,
+/// u = tanh(sum over k of U_t h_k + x), h = tanh(c).
+auto labelled(Structure structure) {
+  Dim vocabulary("vocabulary"), H("hidden", hidden), T("tags", num_tags);
+  Model<Item> m("labelled", structure);
+  auto Emb = m.input<float>("Emb", vocabulary, H);
+  auto U = m.input<float>("U", T, H, H), F = m.input<float>("F", T, H, H);
+  auto h = m.placeholder<float>("h", H), c = m.placeholder<float>("c", H);
+  const auto times = [&](auto& matrix, auto k, auto i) {
+    return sum(H, [&](auto j) { return matrix(tag(k), i, j) * h(k, j); });
+  };
+  auto update = m.compute("update", H, [&](auto n, auto i) {
+    return tanh(sum(kids(n), [&](auto k) { return times(U, k, i); }) + Emb(word(n), i));
+  });
+  auto cell = m.compute("cell", H, [&](auto n, auto i) {
+    return sum(kids(n), [&](auto k) { return sigmoid(times(F, k, i)) * c(k, i); }) + update(n, i);
+  });
+  auto state = m.compute("state", H, [&](auto n, auto i) { return tanh(cell(n, i)); });
+  return m.recursion_op(h, state, c, cell);
+}
+
+auto with_labels(const Schedule& schedule, Structure structure = cortex::tree, const Target& on = test::best_target()) {
+  auto model = cortex::compile(labelled(structure), schedule, CompileOptions{}.on(on));
+  const std::size_t matrix = hidden * hidden;
+  return std::move(model.bind("Emb", uniform(num_words * hidden, 1, 1))
+                       .bind("U", uniform(num_tags * matrix, 0.1f, 2))
+                       .bind("F", uniform(num_tags * matrix, 0.1f, 3)));
+}
+
 auto compiled(const Schedule& schedule) {
   auto model = test::compile_here(tagged(), schedule);
   const std::size_t matrix = hidden * hidden;
@@ -125,6 +154,59 @@ TEST_CASE("one number may choose among three matrices here and among five there"
     states.emplace_back(result[0].begin(), result[0].end());
   }
   CHECK(states[0] == states[1]);
+}
+
+TEST_CASE("products with the matrices of children are made at these, and roots may have any number", "[sort][slow]") {
+  Trees trees(6);
+  for (auto& item : trees.items) item->tag %= num_tags;
+  for (const Item* root : trees.roots)
+    for (auto& item : trees.items)
+      if (item.get() == root) item->tag = 1 << 30;
+  const Schedule plain = Schedule::standard().share_no_subtrees();
+  const auto right = with_labels(plain.sort_by_no_matrix(), cortex::tree, Target::interpreter())(trees.roots);
+  const auto expected = with_labels(plain.sort_by_matrix())(trees.roots);
+  const auto pool = std::make_shared<Workers>(1);
+  for (const Schedule& schedule :
+       {plain.sort_by_matrix(), plain.sort_by_matrix().workers(2), plain.sort_by_matrix().workers(2).groups(2),
+        plain.sort_by_matrix().fill_levels(8), plain.sort_by_matrix().share_subtrees(),
+        plain.sort_by_matrix().tabulate_nothing(), plain.sort_by_matrix_where_it_pays(), plain.sort_by_no_matrix()}) {
+    for (const Structure& structure : {cortex::tree, cortex::dag}) {
+      if (structure.kind == structure::Kind::dag && schedule.max_workers > 1) continue;
+      INFO(to_string(schedule));
+      auto model = with_labels(schedule, structure);
+      if (schedule.max_workers > 1) model.use(pool);
+      const auto all = model(trees.roots);
+      for (std::size_t t = 0; t < trees.roots.size(); ++t) {
+        const auto alone = model(*trees.roots[t]);
+        CHECK(std::equal(alone[0].begin(), alone[0].end(), all[t].begin()));
+        for (int i = 0; i < hidden; ++i) REQUIRE(std::abs(all[t][i] - right[t][i]) < 1e-5);
+        if (schedule.sorting == Sorting::on) CHECK(std::equal(expected[t].begin(), expected[t].end(), all[t].begin()));
+      }
+      CHECK(all.size() == trees.roots.size());
+    }
+  }
+}
+
+TEST_CASE("a child of two parents has one product for both, and every child has to choose a matrix",
+          "[sort][refusal]") {
+  Item leaf{1, 2, {}}, other{2, 0, {}};
+  const Item a{3, 1, {&leaf, &other}}, b{4, 3, {&other, &leaf, &a}};
+  const Item root{5, -7, {&b, &leaf}};
+  const auto model = with_labels(Schedule::standard().sort_by_matrix(), cortex::dag);
+  const auto right = with_labels(Schedule{}, cortex::dag, Target::interpreter())(root);
+  const auto got = model(root);
+  for (int i = 0; i < hidden; ++i) REQUIRE(std::abs(got[0][i] - right[0][i]) < 1e-5);
+  for (const int wrong : {num_tags, -1, 1 << 30}) {
+    leaf.tag = wrong;
+    const auto answer = model.try_call(root);
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == Code::out_of_range);
+    CHECK_THAT(answer.error().message,
+               Catch::Matchers::Contains("'tag'") && Catch::Matchers::Contains(std::to_string(wrong)));
+    leaf.tag = 2;
+  }
+  CHECK(model.try_call(root));
+  CHECK(model.try_call(leaf));
 }
 
 TEST_CASE("an explanation says by what nodes are sorted", "[sort]") {

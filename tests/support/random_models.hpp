@@ -218,6 +218,7 @@ class RandomModel : public GraphCase {
         random_(seed),
         matrices_(~seed),
         together_(seed + 1000000),
+        below_(~seed ^ 1),
         grammar_(grammar) {
     if (grammar_ == Grammar::one_recursion) graph.containers.resize(1);
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
@@ -305,6 +306,7 @@ class RandomModel : public GraphCase {
     }
     if (matrices_.chance(0.5)) return product_by_tag(dim, state);
     if (matrices_.chance(0.3)) return product_by_word(dim, state);
+    if (below_.chance(0.4)) return product_by_childs_tag(dim, state);
     const bool nested = random_.chance(0.4);
     const ir::Buffer matrix = nested ? input({dim, dim}, 1 / std::sqrt(double(dim.extent()))) : ir::Buffer();
     return [=](const ir::Expr& n, const ir::Expr& i) {
@@ -361,6 +363,23 @@ class RandomModel : public GraphCase {
     const ir::Buffer common = add_input(matrices_, {dim, dim}, 1 / std::sqrt(double(dim.extent())));
     const Term last = times(chosen(), true, operator_of(times(common, false, kept)));
     return [=](const ir::Expr& n, const ir::Expr& i) { return last(n, i) * kept(n, i); };
+  }
+
+  /// The products of the children's states with the matrices of their tags, or a function of each times its state.
+  Term product_by_childs_tag(const Dim& dim, const ir::Buffer& state) {
+    const int tags = 2 + below_.below(3);
+    const bool plain = below_.chance(0.5);
+    const ir::Buffer matrices = add_input(below_, {Dim("tags", tags), dim, dim}, 1 / std::sqrt(double(dim.extent())));
+    return [=](const ir::Expr& n, const ir::Expr& i) {
+      const ir::Expr k = ir::Var::make("k"), j = ir::Var::make("j");
+      const ir::Expr kid = ir::call(ir::UfKind::kth_child, "kids", {n, k}, 0), tag = word_of(kid) % std::int64_t(tags);
+      const ir::Expr product =
+          ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())},
+                           ir::Load::make(matrices, {tag, i, j}) * ir::Load::make(state, {kid, j}));
+      const ir::Expr each = plain ? product : apply(ir::UnaryOp::sigmoid, product) * ir::Load::make(state, {kid, i});
+      return ir::Reduce::make(ir::ReduceOp::sum,
+                              {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
+    };
   }
 
   /// A state of the parent, or a fold of the parents'.
@@ -582,7 +601,7 @@ class RandomModel : public GraphCase {
   }
 
   Random random_;
-  Random matrices_, together_;  // of their own, so that what stands around them is the same without them
+  Random matrices_, together_, below_;  // of their own, so that what stands around them is the same without them
   Grammar grammar_;
   Dim H_{"hidden", 1}, E_{"inner", 1};
   std::vector<Tensor> states_, here_, completed_;

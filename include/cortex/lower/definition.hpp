@@ -6,7 +6,9 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
+#include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
+#include "cortex/ra/products.hpp"
 #include "cortex/ra/recursions.hpp"
 
 namespace cortex::lower {
@@ -15,10 +17,7 @@ namespace cortex::lower {
 enum class Part : std::uint8_t { all, leaves, internal };
 
 /// One free variable of a definition that is not a node: an output index or a reduction's.
-struct IndexVar {
-  ir::Expr var;
-  Dim dim;
-};
+using ra::IndexVar;
 
 /// `buffer[node?, edge?, indices...] = body` for every node of the part at which `guard` holds, every child if `child`
 /// is set, and every value of the indices. A definition without `node` is the same for all nodes.
@@ -75,6 +74,21 @@ void for_each_read(const ir::Expr& e, F f) {
   ir::visit_with(e, [&](const ir::Load& load) {
     if (load.buffer->role != ir::Role::weight) f(load);
   });
+}
+
+/// Whether two definitions have the same values, at the same nodes and indices.
+inline bool same_values(const Definition& a, const Definition& b) {
+  const auto same = [](const ir::Expr& x, const ir::Expr& y) { return x ? y && ir::equal(x, y) : !y; };
+  if (!same(a.node, b.node) || bool(a.child) != bool(b.child) || a.container != b.container ||
+      !same(a.guard, b.guard) || a.body.type() != b.body.type() || a.indices.size() != b.indices.size())
+    return false;
+  ir::Substitution names;
+  if (a.child) names.emplace(a.child.get(), b.child);
+  for (std::size_t i = 0; i < a.indices.size(); ++i) {
+    if (!(a.indices[i].dim == b.indices[i].dim)) return false;
+    names.emplace(a.indices[i].var.get(), b.indices[i].var);
+  }
+  return ir::equal(ir::substitute(a.body, names), b.body);
 }
 
 /// Whether `e` holds a reduction over a dense dimension: a contraction, the work that is worth moving and tiling.

@@ -168,17 +168,27 @@ inline ir::Stmt parts_loop(const Vector<Version>& versions, const Way& way) {
 }
 
 /// The loop over the nodes of a part whose order does not matter.
-inline ir::Stmt independent_loop(const Version& version) {
+inline ir::Stmt independent_loop(Part part, const Vector<Definition>& definitions) {
   const auto loop = [&](UfKind count, const char* count_name, UfKind of, const char* of_name) {
-    return node_loop(version.definitions, dims::batch, ir::call(count, count_name),
+    return node_loop(definitions, dims::batch, ir::call(count, count_name),
                      [&](const ir::Expr& n) { return ir::call(of, of_name, {n}); });
   };
-  switch (version.part) {
+  switch (part) {
     case Part::all: return loop(UfKind::num_nodes, "num_nodes", UfKind::all_node, "all_nodes");
     case Part::leaves: return loop(UfKind::num_leaves, "leaf_batch_size", UfKind::leaf_node, "leaf_batch");
     case Part::internal: return loop(UfKind::num_internal, "num_internal", UfKind::internal_node, "internal_nodes");
   }
   throw Error(Code::internal, "a part of no known kind");
+}
+
+/// The loops over the leaves, batch 0.
+inline void leaf_loops(const Version& version, const Way& way, Vector<ir::Stmt>& out) {
+  for (const Stretch& stretch : stretches_of(version.definitions)) {
+    if (stretch.by_part)
+      part_loops(stretch.definitions, way, ir::imm(0), 0, way.questions.parts(), out);
+    else
+      out.push_back(independent_loop(version.part, stretch.definitions));
+  }
 }
 
 /// The body at `node`, after the bodies at its children in the same subtree, `levels` of them.
@@ -212,7 +222,7 @@ inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
   if (way.direction == ra::Direction::roots)
     return node_loop(version.definitions, dims::batch, ir::call(UfKind::num_roots, "num_roots"),
                      [](const ir::Expr& n) { return ir::call(UfKind::root_node, "roots", {n}); });
-  if (version.part == Part::leaves || way.any_order()) return independent_loop(version);
+  if (way.any_order()) return independent_loop(version.part, version.definitions);
   if (way.unrolled) return subtree_loop(version, way);
   if (way.batched) return batch_loop(version, way);
   const bool all = version.part == Part::all;
@@ -226,7 +236,7 @@ inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
 
 /// The loops of one recursion: versions of whole batches alone, those of parts of the same batches together.
 inline void pass_loops(const Placement::Pass& pass, const Way& way, Vector<ir::Stmt>& out) {
-  for (const Version& version : pass.ahead) out.push_back(independent_loop(version));
+  for (const Version& version : pass.ahead) out.push_back(independent_loop(version.part, version.definitions));
   Vector<Version> parts;
   const auto flush = [&] {
     if (parts.empty()) return;
@@ -241,6 +251,8 @@ inline void pass_loops(const Placement::Pass& pass, const Way& way, Vector<ir::S
     if (!parts.empty() && (version.number < 0 || parts.front().part != version.part)) flush();
     if (version.number >= 0)
       parts.push_back(version);
+    else if (version.part == Part::leaves)
+      leaf_loops(version, way, out);
     else
       out.push_back(recursion_loop(version, way));
   }

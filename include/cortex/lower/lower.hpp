@@ -9,6 +9,7 @@
 #include "cortex/lower/cut_sums.hpp"
 #include "cortex/lower/emit_loops.hpp"
 #include "cortex/lower/hoist.hpp"
+#include "cortex/lower/multiply_below.hpp"
 #include "cortex/lower/refactor.hpp"
 #include "cortex/lower/sort_by_matrix.hpp"
 #include "cortex/lower/split_reductions.hpp"
@@ -39,11 +40,12 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
-  unfold(recursions, graph);                           // L1: some folds over few children become terms
-  split_reductions(recursions, graph);                 // L1: every temporary explicit
-  refactor(recursions, graph, schedule);               // S4: the back edge moves to a contraction
-  sort_by_matrix(recursions, questions);               // L3: products with a matrix that some nodes have in common
-  Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
+  multiply_below(recursions, graph, schedule, questions);  // products of a child's state are made there
+  unfold(recursions, graph);                               // L1: some folds over few children become terms
+  split_reductions(recursions, graph);                     // L1: every temporary explicit
+  refactor(recursions, graph, schedule);                   // S4: the back edge moves to a contraction
+  sort_by_matrix(recursions, schedule, questions);         // L3: products with a matrix that some nodes have in common
+  Placement placement = hoist(std::move(recursions));      // L5, O3: what does not depend on the recursion leaves it
   ir::Stmt body = emit_loops(placement, schedule.batched, questions);  // L2: loops over nodes or batches
   ir::Program program;
   program.name = graph.name;

@@ -16,32 +16,21 @@ namespace cortex::lower {
 
 namespace detail {
 
-/// The number by which `d` chooses a matrix at its node.
-inline ir::Expr choice_of(const Definition& d, const ra::Questions& questions) {
-  return ir::substitute(questions.choice.key, {{questions.node.get(), d.node}});
-}
-
 /// Definitions in a row, for the nodes of each part of a batch or for all at once.
 struct Stretch {
   Vector<Definition> definitions;
   bool by_part = false;
 };
 
-/// Products that all nodes have in common stay whole; what is computed between those goes with the products that parts
-/// have in common, if there are any.
+/// Those of a part make the products that they have in common, and what follows up to a product that all nodes have in
+/// common.
 inline Vector<Stretch> stretches_of(const Vector<Definition>& definitions) {
-  const auto is_whole = [](const Definition& d) { return !d.by_matrix && has_contraction(d.body); };
   Vector<Stretch> stretches;
-  for (std::size_t begin = 0, end = 0; begin < definitions.size(); begin = end) {
-    Stretch next;
-    for (; end < definitions.size() && is_whole(definitions[end]) == is_whole(definitions[begin]); ++end) {
-      next.definitions.push_back(definitions[end]);
-      next.by_part |= definitions[end].by_matrix;
-    }
-    if (stretches.empty() || next.by_part || stretches.back().by_part)
-      stretches.push_back(std::move(next));
-    else
-      append(stretches.back().definitions, next.definitions);
+  bool by_part = false;
+  for (const Definition& d : definitions) {
+    by_part = d.by_matrix || (by_part && !has_contraction(d.body));
+    if (stretches.empty() || stretches.back().by_part != by_part) stretches.push_back({{}, by_part});
+    stretches.back().definitions.push_back(d);
   }
   return stretches;
 }
@@ -50,13 +39,11 @@ inline Vector<Stretch> stretches_of(const Vector<Definition>& definitions) {
 inline Vector<Definition> with_matrix(Vector<Definition> definitions, const ra::Questions& questions, int matrix) {
   for (Definition& d : definitions) {
     if (!d.by_matrix) continue;
-    const ir::Expr key = choice_of(d, questions);
+    const ra::MatrixKey key = questions.matrix_key(d.node);
     d.body = ir::mutate_with(d.body, [&](auto& self, const ir::Load& load) -> ir::Expr {
       Vector<ir::Expr> indices;
-      for (const ir::Expr& index : load.indices) {
-        const bool chosen = load.buffer->role == ir::Role::weight && ir::equal(index, key);
-        indices.push_back(chosen ? ir::imm(matrix) : self(index));
-      }
+      for (std::size_t i = 0; i < load.indices.size(); ++i)
+        indices.push_back(ra::chooses(load, i, key) ? ir::imm(matrix) : self(load.indices[i]));
       return ir::Load::make(load.buffer, std::move(indices));
     });
   }
@@ -65,20 +52,21 @@ inline Vector<Definition> with_matrix(Vector<Definition> definitions, const ra::
 
 }  // namespace detail
 
-/// Says which definitions hold products with matrices that nodes choose. Leaves do not: they have tables.
-inline void sort_by_matrix(Vector<Recursion>& recursions, const ra::Questions& questions) {
+/// Says which definitions hold products with matrices that nodes choose. Those of leaves, by a field as it is, have
+/// tables instead, where the schedule has any, and unless all nodes are sorted for their parents.
+inline void sort_by_matrix(Vector<Recursion>& recursions, const Schedule& schedule, const ra::Questions& questions) {
   if (!questions.choice.matrices) return;
+  const bool tables = schedule.tabulating != Tabulating::off && !questions.choice.for_parents &&
+                      ra::plain_field(questions.choice.key, questions.node) >= 0;
   for (Recursion& recursion : recursions) {
     const bool recurs = recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down;
     if (!recurs || recursion.unrolled) continue;
     for (Version& version : recursion.versions) {
-      if (version.part == Part::leaves) continue;
+      if (version.part == Part::leaves && tables) continue;
       for (Definition& d : version.definitions) {
         if (!d.node) continue;
-        const ir::Expr key = detail::choice_of(d, questions);
-        ir::visit_with(d.body, [&](const ir::Reduce& sum) {
-          ra::for_each_choice(sum, key, [&](const ir::Load&) { d.by_matrix = true; });
-        });
+        const ra::MatrixKey key = questions.matrix_key(d.node);
+        ir::visit_with(d.body, [&](const ir::Reduce& sum) { d.by_matrix |= ra::elements_chosen(sum, key) > 0; });
       }
     }
   }

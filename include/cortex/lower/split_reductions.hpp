@@ -316,7 +316,7 @@ class ReductionSplitter {
     }
     part.body = with_own_axes(ir::substitute(body, fresh));
     for (const Definition& known : parts_)
-      if (is_same(known, part)) return ir::Load::make(known.buffer, std::move(read));
+      if (same_values(known, part)) return ir::Load::make(known.buffer, std::move(read));
     ir::BufferInfo info;
     info.name = whole_.buffer->name + "_" + suffix + (count_ ? std::to_string(count_ + 1) : "");
     info.dtype = body.dtype();
@@ -327,21 +327,6 @@ class ReductionSplitter {
     out_.push_back(part);
     parts_.push_back(part);
     return ir::Load::make(part.buffer, std::move(read));
-  }
-
-  /// Whether two definitions have the same values, at the same nodes and indices.
-  static bool is_same(const Definition& a, const Definition& b) {
-    const auto same = [](const ir::Expr& x, const ir::Expr& y) { return x ? y && ir::equal(x, y) : !y; };
-    if (!same(a.node, b.node) || bool(a.child) != bool(b.child) || a.container != b.container ||
-        !same(a.guard, b.guard) || a.body.type() != b.body.type() || a.indices.size() != b.indices.size())
-      return false;
-    ir::Substitution names;
-    if (a.child) names.emplace(a.child.get(), b.child);
-    for (std::size_t i = 0; i < a.indices.size(); ++i) {
-      if (!(a.indices[i].dim == b.indices[i].dim)) return false;
-      names.emplace(a.indices[i].var.get(), b.indices[i].var);
-    }
-    return ir::equal(ir::substitute(a.body, names), b.body);
   }
 
   /// The child, of those that the reductions around the place go through, of which `body` is a value; none: of the

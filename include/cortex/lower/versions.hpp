@@ -260,18 +260,26 @@ inline bool possible(const ra::Questions& questions, const Version& version, con
   return true;
 }
 
-/// Whether the leaves are a version of their own: where a branch of the recursion asks, or the schedule does.
+/// Whether the leaves are a version of their own: where a branch of the recursion asks, or the schedule does and some
+/// product may be of children.
 inline bool leaves_apart(const ra::Graph& graph, const Schedule& schedule, const Vector<bool>& specialized,
                          int recursion, ra::Direction direction) {
   if (direction == ra::Direction::roots) return false;
   if (schedule.leaves_apart && direction == ra::Direction::up) return true;
   const Vector<bool> needed = ra::operators_of(graph, recursion);
-  bool asks = false;
-  for (std::size_t i = 0; i < graph.ops.size(); ++i)
+  bool asks = false, reads_children = false, multiplies = false;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const ra::Op& op = graph.ops[i];
     if (needed[i] && specialized[i])
-      ir::visit_with(graph.ops[i].condition,
-                     [&](const ir::UfCall& call) { asks |= call.uf.kind == ir::UfKind::is_leaf; });
-  return asks;
+      ir::visit_with(op.condition, [&](const ir::UfCall& call) { asks |= call.uf.kind == ir::UfKind::is_leaf; });
+    if (!needed[i] || op.kind != ra::OpKind::compute) continue;
+    multiplies |= has_contraction(op.body);
+    ir::visit_with(op.body, [&](const ir::UfCall& call) {
+      reads_children |= ir::is_child(call.uf.kind) && ra::relation_of(graph, call) == ra::Relation::children;
+    });
+  }
+  const bool loops_are_ours = schedule.leaves_apart && !schedule.by_hand;
+  return asks || (loops_are_ours && direction == ra::Direction::none && reads_children && multiplies);
 }
 
 /// Whether a branch of the recursion asks one of the questions, at those nodes.

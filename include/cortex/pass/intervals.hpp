@@ -227,12 +227,12 @@ class Bounds {
       const Linear fact = facts_[i];  // copied, since the proof may learn more facts
       if (without(form, last, fact)) return true;
     }
+    const Atom& atom = atoms_[last.atom];
+    if (atom.symbol == Symbol::choice) return on_both_sides(form, last, atom);  // what is known of both says less
     const Handle own = collected(last.atom);
     for (const Linear& fact : static_cast<const FactList*>(own.get())->facts)
       if (bounds(fact, last) && without(form, last, fact)) return true;
-    const Atom& atom = atoms_[last.atom];
-    const bool two_sides =
-        atom.symbol == Symbol::minimum || atom.symbol == Symbol::maximum || atom.symbol == Symbol::choice;
+    const bool two_sides = atom.symbol == Symbol::minimum || atom.symbol == Symbol::maximum;
     return two_sides && on_both_sides(form, last, atom);
   }
 

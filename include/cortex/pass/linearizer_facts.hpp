@@ -160,15 +160,16 @@ class LinearizerFacts {
 
   /// Offsets ascend; the last of them is at `end`.
   void ascending(const Atom& atom, const Linear& self, const Linear& end) {
-    if (!(atom.args[0] == end) && holds_(end - atom.args[0]))
-      fact(atoms_.form(atom.symbol, atom.accessor, {end}) - self);
+    const bool is_last = atom.args[0] == end;
+    if (!is_last && holds_(end - atom.args[0])) fact(atoms_.form(atom.symbol, atom.accessor, {end}) - self);
     for (int i = atoms_.size(); i-- > 0;) {
       const Atom& other = atoms_[i];
       if (&other == &atom || other.symbol != atom.symbol || other.accessor != atom.accessor) continue;
+      if (other.args[0] == end) continue;
       const Linear apart = atom.args[0] - other.args[0];
       if (holds_(apart))
         fact(self - Linear::of(i));
-      else if (holds_(apart.times(-1)))
+      else if (!is_last && holds_(apart.times(-1)))
         fact(Linear::of(i) - self);
     }
   }

@@ -8,6 +8,7 @@
 // So are they by the matrices that nodes choose, whose products are then common to all nodes of a part:
 //
 //   sum(j, U[tag(n),i,j] * s[n,j])                      ->   key tag(node), each number of a matrix an answer
+//   sum(j, U[tag(child(n)),i,j] * h[child(n),j])        ->   the same: the child has the product (`multiply_below`)
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,8 @@
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
 #include "cortex/ra/index_checks.hpp"
+#include "cortex/ra/products.hpp"
+#include "cortex/ra/recursions.hpp"
 #include "cortex/ra/schedule.hpp"
 
 namespace cortex::ra {
@@ -35,6 +38,7 @@ struct Selector {
   std::string name;             // of the branch, for messages
   Vector<int> branches;         // the operators that ask it
   int matrices = 0;             // of which the key is the number of one, and the answer; 0: it is no such key
+  bool for_parents = false;     // nodes choose one for their parents, too: it is asked of all
 
   /// The value that an answer says; nothing for any other value.
   std::optional<std::int64_t> value_of(int answer) const {
@@ -77,6 +81,10 @@ struct Questions {
   bool are_few() const { return parts() <= most(); }
   /// How many parts in a row have one body, but for the matrices that they choose.
   int alike() const { return std::max(choice.matrices, 1); }
+  /// By which `of` chooses matrices, if nodes do.
+  MatrixKey matrix_key(const ir::Expr& of) const {
+    return choice.matrices ? MatrixKey{ir::substitute(choice.key, {{node.get(), of}}), choice.matrices} : MatrixKey{};
+  }
 };
 
 /// Whether batches may be sorted by the matrices that nodes choose.
@@ -84,18 +92,6 @@ inline bool sorts_by_matrix(const Graph& graph, const Schedule& schedule) {
   const bool wanted =
       schedule.sorting == Sorting::on || (schedule.sorting == Sorting::where_it_pays && !schedule.by_hand);
   return wanted && schedule.batched && graph.structure != StructureKind::sequence;
-}
-
-/// Calls `f` on the loads in a sum of products of weights that `key` chooses among, and that the sum goes over.
-template <class F>
-void for_each_choice(const ir::Reduce& sum, const ir::Expr& key, F f) {
-  if (sum.axis.dim.kind() != DimKind::dense) return;
-  ir::visit_with(sum.body, [&](const ir::Load& load) {
-    if (load.buffer->role != ir::Role::weight || load.indices.size() < 3) return;
-    const bool chosen = any_of(load.indices, [&](const ir::Expr& index) { return ir::equal(index, key); });
-    const bool summed = any_of(load.indices, [&](const ir::Expr& index) { return index.same_as(sum.axis.var); });
-    if (chosen && summed) f(load);
-  });
 }
 
 namespace detail {
@@ -171,27 +167,38 @@ class QuestionCollector {
     result_.selectors.push_back({key, {use.reach}, op.cases, true, false, op.name(), {}});
   }
 
-  /// Adds the first key by which nodes choose matrices that are worth it.
+  /// Adds the first key by which nodes choose matrices, for themselves or for their parents, that are worth it.
   void choose_matrices() {
     for (const IndexCheck& check : checks_.indices) {
       const std::int64_t matrices = check.of.dim.extent();
-      if (matrices < 2 || matrices > most_matrices || result_.parts() * matrices > most_parts) continue;
-      if (!check.ranges.empty() || !is_of_node(check.index)) continue;
-      Selector choice{check.index, {}, {}, false, true, check.of.name, {}, int(matrices)};
+      const ir::Expr key = key_of(check.index);
+      if (!key || matrices < 2 || matrices > most_matrices || result_.parts() * matrices > most_parts) continue;
+      Selector choice{key, {}, {}, false, true, check.of.name, {}, int(matrices)};
       for (const IndexCheck& other : checks_.indices)
-        if (ir::equal(other.index, check.index)) ra::add(choice.reach, other.reach);
-      bool fits = all_of(choice.reach, [](const Reach& reach) { return !reach.at_roots; });
+        if (ir::equal(other.index, key)) ra::add(choice.reach, other.reach);
       std::int64_t elements = 0;
       for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-        const std::int64_t chosen = elements_chosen(graph_.ops[i], choice, fits);
-        if (chosen) choice.branches.push_back(int(i));
-        elements += chosen;
+        if (graph_.ops[i].kind != OpKind::compute) continue;
+        const std::int64_t own = elements_chosen(int(i), choice), below = elements_chosen_by_children(int(i), choice);
+        if (own || below) choice.branches.push_back(int(i));
+        choice.for_parents |= below > 0;
+        elements += own + below;
       }
+      if (choice.for_parents) ra::add(choice.reach, Reach{});
+      const bool fits = all_of(choice.reach, [](const Reach& reach) { return !reach.at_roots; });
       const bool pays = schedule_.sorting == Sorting::on || elements >= least_elements;
       if (!fits || !elements || !pays) continue;
       result_.choice = std::move(choice);
       return;
     }
+  }
+
+  /// What `index` says as a key: a node by a number of its own, or a child by one of the child's; empty: nothing.
+  ir::Expr key_of(const ir::Expr& index) const {
+    ir::Expr step, key = index;
+    if (const ir::Expr of_child = over_child(index, result_.node, child_, step))
+      key = ir::substitute(of_child, {{child_.get(), result_.node}});
+    return is_of_node(key) ? key : ir::Expr();
   }
 
   /// Whether it is made of what a node says of itself before it has a number.
@@ -210,26 +217,49 @@ class QuestionCollector {
     return call->uf.kind == ir::UfKind::field && (call->args.size() == 1 || call->args[1].as<ir::IntImm>());
   }
 
-  /// How many elements of weights a node multiplies with in `op` that it chooses by the key of `choice`. Where that
-  /// chooses among another number of matrices it does not fit: one that is none of the fewer would be taken for the
-  /// first.
-  std::int64_t elements_chosen(const Op& op, const Selector& choice, bool& fits) const {
-    if (op.kind != OpKind::compute) return 0;
+  ir::Expr body_of(int op) const {
+    return ir::substitute(graph_.ops[std::size_t(op)].body, {{graph_.ops[std::size_t(op)].node.get(), result_.node}});
+  }
+
+  /// How many elements of weights a node multiplies with in `op` that it chooses by the key.
+  std::int64_t elements_chosen(int op, const Selector& choice) const {
     std::int64_t elements = 0;
-    ir::visit_with(ir::substitute(op.body, {{op.node.get(), result_.node}}), [&](const ir::Reduce& sum) {
-      for_each_choice(sum, choice.key, [&](const ir::Load& load) {
-        std::int64_t size = 1;
-        for (std::size_t d = 0; d < load.indices.size(); ++d) {
-          const std::int64_t extent = load.buffer->dims[d].extent();
-          if (ir::equal(load.indices[d], choice.key))
-            fits &= extent == choice.matrices;
-          else
-            size *= std::max<std::int64_t>(extent, 1);
-        }
-        elements += size;
-      });
+    ir::visit_with(body_of(op), [&](const ir::Reduce& sum) {
+      elements += ra::elements_chosen(sum, {choice.key, choice.matrices});
     });
     return elements;
+  }
+
+  /// And how many each child chooses for it by the child's, in products that the child can make: all nodes have to be
+  /// asked then, and nothing may stand between a child and its parent.
+  std::int64_t elements_chosen_by_children(int op, const Selector& choice) const {
+    if (!schedule_.unrolled.empty() || !schedule_.refactored.empty()) return 0;
+    const auto is_asked = [&](const IndexCheck& check) {
+      return !check.reach.guard && !check.reach.at_roots && !ir::equal(check.index, choice.key) &&
+             same(key_of(check.index), choice.key);
+    };
+    if (!any_of(checks_.indices, is_asked)) return 0;
+    const Op& o = graph_.ops[std::size_t(op)];
+    Vector<IndexVar> outputs;
+    for (std::size_t d = 0; d < o.dims.size(); ++d) outputs.push_back({o.index_vars[d], o.dims[d]});
+    const auto is_own = [&](const ir::Buffer& buffer) { return is_state_below(op, buffer); };
+    const ir::Expr key = ir::substitute(choice.key, {{result_.node.get(), child_}});
+    std::int64_t elements = 0;
+    replace_child_products(body_of(op), result_.node, child_, std::move(outputs), is_own,
+                           [&](const ChildProduct& product, const Vector<IndexVar>&) -> ir::Expr {
+                             const bool chosen =
+                                 same(product.key.number, key) && product.key.matrices == choice.matrices &&
+                                 relation_of(graph_, *product.step.as<ir::UfCall>()) == Relation::children;
+                             elements += chosen ? product.elements : 0;
+                             return {};
+                           });
+    return elements;
+  }
+
+  /// Whether `buffer` holds a state of a recursion that `op` is part of.
+  bool is_state_below(int op, const ir::Buffer& buffer) const {
+    const int read = graph_.find(buffer), state = read < 0 ? -1 : state_of(graph_, read);
+    return state >= 0 && operators_of(graph_, graph_.states[std::size_t(state)].recursion)[std::size_t(op)];
   }
 
   static bool same(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
@@ -242,6 +272,7 @@ class QuestionCollector {
   const Graph& graph_;
   const Schedule& schedule_;
   const IndexChecks& checks_;
+  const ir::Expr child_ = ir::Var::make("child");
   Questions result_;
 };
 
