@@ -10,7 +10,7 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -573,7 +573,7 @@ class LlvmTextPrinter {
   Known known_;
   std::string block_ = "%entry";
   Vector<Function> functions_;
-  std::unordered_map<std::string, std::size_t> function_numbers_;  // by all but the loads of pointers
+  std::map<std::string, std::size_t> function_numbers_;  // by all but the loads of pointers
   bool is_long_ = false, in_function_ = false, in_tile_ = false;
 };
 
