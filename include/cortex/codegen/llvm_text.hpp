@@ -9,8 +9,8 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "cortex/base/vector.hpp"

@@ -236,33 +236,117 @@ inline void drop_repeated(Vector<Recursion>& recursions) {
       });
 }
 
+/// The definitions of `buffer` in a version.
+inline Vector<Definition> definitions_of(const Version& version, const ir::Buffer& buffer) {
+  Vector<Definition> result;
+  for (const Definition& d : version.definitions)
+    if (d.buffer == buffer) result.push_back(d);
+  return result;
+}
+
+/// Lets a version keep in the same tensors as `first`, another of its part, what both compute of an operator, such as a
+/// sum of it.
+inline void share_tensors(const Version& first, Version& version) {
+  ir::Expr node;
+  for (const Definition& d : first.definitions)
+    if (d.node) node = d.node;
+  ir::Substitution to_node;
+  for (const Definition& d : version.definitions)
+    if (d.node && node) to_node.insert_or_assign(d.node.get(), node);
+  PointerMap<ir::Buffer> shared;
+  for (Definition& d : version.definitions) {
+    const auto renamed = [&](const ir::Expr& e) {
+      return !e ? e : ir::mutate_with(ir::substitute(e, to_node), [&](auto& self, const ir::Load& load) -> ir::Expr {
+        const auto to = shared.find(load.buffer.id());
+        if (to == shared.end()) return self.children(load);
+        Vector<ir::Expr> indices;
+        for (const ir::Expr& index : load.indices) indices.push_back(self(index));
+        return ir::Load::make(to->second, std::move(indices));
+      });
+    };
+    d.body = renamed(d.body), d.guard = renamed(d.guard), d.node = renamed(d.node);
+    if (d.buffer->role != ir::Role::temp || !d.node || d.child || defines(first, d.buffer)) continue;
+    for (const Definition& other : first.definitions) {
+      if (other.op != d.op || other.buffer->role != ir::Role::temp || defines(version, other.buffer)) continue;
+      if (!same_values(other, d)) continue;
+      shared.emplace(d.buffer.id(), other.buffer);
+      d.buffer = other.buffer;
+      break;
+    }
+  }
+}
+
+/// What all versions of one part compute of a tensor alike, as one version.
+inline Version common_to(const Vector<Version*>& versions) {
+  Version common{versions[0]->part, {}, -1, {}};
+  const auto all_have = [&](const Vector<Definition>& definitions) {
+    return all_of(versions, [&](const Version* version) {
+      const Vector<Definition> theirs = definitions_of(*version, definitions[0].buffer);
+      bool same = theirs.size() == definitions.size();
+      for (std::size_t i = 0; same && i < theirs.size(); ++i) same = same_definition(definitions[i], theirs[i]);
+      return same;
+    });
+  };
+  for (const Definition& d : versions[0]->definitions) {
+    bool complete = all_have(definitions_of(*versions[0], d.buffer));
+    for_each_read(d.body, [&](const ir::Load& load) {
+      const bool has_rows = ir::kind_of_rows(*load.buffer) != DimKind::dense;
+      complete &= load.buffer->role != ir::Role::temp || !has_rows || defines(common, load.buffer);
+    });
+    if (complete) common.definitions.push_back(d);
+  }
+  return common;
+}
+
+/// The versions of one part, with what they compute alike in the same tensors.
+inline Vector<Version*> versions_of(Vector<Version>& versions, Part part) {
+  Vector<Version*> alike;
+  for (Version& version : versions)
+    if (version.part == part) alike.push_back(&version);
+  for (std::size_t v = 1; v < alike.size(); ++v) share_tensors(*alike[0], *alike[v]);
+  return alike;
+}
+
+/// Takes what `versions` of one part have in common out of them, if it can be evaluated ahead and is worth it.
+inline Vector<Definition> take_ahead(const Vector<Version*>& versions, const Vector<ir::Buffer>& states) {
+  if (versions.empty()) return {};
+  const Version common = versions.size() == 1 ? *versions[0] : common_to(versions);
+  const PointerSet ahead = ahead_of(common, states);
+  const auto goes = [&](const Definition& d) { return ahead.contains(d.buffer.id()); };
+  for (Version* version : versions) erase_where(version->definitions, goes);
+  Vector<Definition> taken;
+  for (const Definition& d : common.definitions)
+    if (goes(d)) taken.push_back(d);
+  return taken;
+}
+
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
-/// nodes moves.
+/// nodes moves, or among each other.
 inline Placement::Pass hoist_one(Recursion recursion) {
   Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
   Vector<Version>& versions = recursion.versions;
-  const bool recurs = recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down;
-  Version everywhere;
-  for (Version& version : versions) {
-    if (version.part == Part::leaves || version.number >= 0 || !recurs) continue;
-    const auto ahead = ahead_of(version, recursion.states);
-    Version here{version.part, {}, -1, {}};
-    Vector<Definition> kept;
-    for (Definition& d : version.definitions) {
-      if (!ahead.contains(d.buffer.id())) {
-        kept.push_back(std::move(d));
-        continue;
+  if (recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down) {
+    const Vector<Version*> leaves = versions_of(versions, Part::leaves);
+    Version everywhere;
+    const auto add = [&](Version here) {
+      if (!here.definitions.empty()) result.ahead.push_back(std::move(here));
+    };
+    for (const Part part : {Part::internal, Part::all}) {
+      Version here{part, {}, -1, {}};
+      for (Definition& d : take_ahead(versions_of(versions, part), recursion.states)) {
+        const auto is_same = [&](const Definition& o) { return same_definition(d, o); };
+        const bool shared = !leaves.empty() && all_of(leaves, [&](const Version* other) {
+          return any_of(other->definitions, is_same) && reads_only(d, everywhere, {&here, other});
+        });
+        for (Version* other : leaves)
+          if (shared) erase_where(other->definitions, is_same);
+        (shared ? everywhere : here).definitions.push_back(std::move(d));
       }
-      bool shared = false;
-      for (Version& other : versions)
-        if (other.part == Part::leaves && other.number < 0 && reads_only(d, everywhere, {&here, &other}))
-          shared = erase_where(other.definitions, [&](const Definition& o) { return same_definition(d, o); });
-      (shared ? everywhere : here).definitions.push_back(std::move(d));
+      add(std::move(here));
     }
-    version.definitions = std::move(kept);
-    if (!here.definitions.empty()) result.ahead.push_back(std::move(here));
+    if (leaves.size() > 1) add({Part::leaves, take_ahead(leaves, recursion.states), -1, {}});
+    if (!everywhere.definitions.empty()) result.ahead.insert(result.ahead.begin(), std::move(everywhere));
   }
-  if (!everywhere.definitions.empty()) result.ahead.insert(result.ahead.begin(), std::move(everywhere));
   result.recursion = std::move(versions);
   return result;
 }
