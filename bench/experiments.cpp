@@ -120,7 +120,7 @@ class Experiments {
         {"no packed weights", all_work(options_.threads).loops(cortex::Loops::parse(steps))},
         {"no fusion", all_work(options_.threads).fuse_nothing()},
         {"no specialization", Schedule{}.dynamic_batch().workers(options_.threads)},
-        {"no batching", Schedule{}.specialize_leaves_and_switches().specialize_leaves().workers(options_.threads)},
+        {"no batching", Schedule{}.specialize_where_it_pays().specialize_leaves().workers(options_.threads)},
     };
     std::vector<Json> rows;
     for (const Model model : options_.models(the_papers))

@@ -66,7 +66,7 @@ inline const std::vector<Way>& all_ways() {
        .recursion = [](const std::string&) { return Schedule{}.dynamic_batch(); }},
       {.name = "cortex_unbatched",
        .ablation = true,
-       .recursion = [](const std::string&) { return Schedule{}.specialize_leaves_and_switches().specialize_leaves(); }},
+       .recursion = [](const std::string&) { return Schedule{}.specialize_where_it_pays().specialize_leaves(); }},
       {.name = "cortex_unrolled",
        .ablation = true,
        .recursion = [](const std::string& model) { return Schedule::standard().unroll(model, 2); }},

@@ -93,7 +93,7 @@ TEST_CASE("a GPU runs a TreeGRU whose threads have nodes, columns, and copies of
 
 TEST_CASE("a GPU runs a recursion node by node, whose columns threads share", "[cuda][loops]") {
   Schedule schedule = by_hand("bind(i, thread); bind(i.3, thread); bind(i.4, thread); bind(i.5, thread)");
-  schedule.batched = schedule.specialize_all = schedule.leaves_apart = false;
+  schedule.batched = schedule.specializes_where_it_pays = schedule.leaves_apart = false;
   check_model(rnn(), Shape::ragged, {schedule});
 }
 

@@ -209,7 +209,7 @@ TEST_CASE("random models whose loops are bound by hand on a GPU equal their equa
     GpuSchedule how = way(seed, fake.gpu);
     how.threads = 32, how.rows = 0, how.parts = 0, how.recent_rows = -1;
     Schedule schedule;
-    if (random.chance(0.7)) schedule = schedule.dynamic_batch().specialize_leaves_and_switches();
+    if (random.chance(0.7)) schedule = schedule.dynamic_batch().specialize_where_it_pays();
     schedule = schedule.workers(how.blocks);
     const Target target = Target::cuda(fake.gpu);
     RandomLoops made(random, pass::zero_absent_rows(lower::lower(model.graph, schedule).body), target, tally);

@@ -112,7 +112,7 @@ TEST_CASE("switches of many cases on one key are specialized together", "[branch
       m, "d_body", [](auto n) { return op(n); }, counting(m, d, "d_", 1), std::make_integer_sequence<int, 7>());
   const auto program = m.recursion_op(h, h_body, c, c_body, d, d_body);
   CHECK(ra::questions(program.graph(), Schedule::standard()).parts() == cases);
-  CHECK(ra::switches_cut_short(program.graph(), Schedule::standard()) == Vector<std::string>{"d_body"});
+  CHECK(ra::branches_cut_short(program.graph(), Schedule::standard()) == Vector<std::string>{"d_body"});
   const auto model = test::compile_here(program);
   Tree tree(cases);
   for (Item& n : tree.nodes) n.op %= 7;
@@ -160,7 +160,7 @@ TEST_CASE("a switch in what another one leaves is a switch of its own", "[branch
     auto outer = total ? m.switch_("outer", by_kind, when(0, leaf(0)), when(1, leaf(1)), otherwise(inner))
                        : m.switch_("outer", by_kind, when(0, leaf(10)), when(1, leaf(11)), when(2, inner));
     const auto program = m.recursion_op(h, outer);
-    const auto switches = ra::detail::switches(program.graph(), ir::Var::make("node"));
+    const auto switches = ra::detail::branches_worth_it(program.graph(), ir::Var::make("node"), true);
     REQUIRE(switches.size() == 2);  // on two keys
     CHECK((switches[0].branches[0].size() == 7 && switches[1].branches[0].size() == 2));
     CHECK(ra::questions(program.graph(), Schedule::standard()).parts() == 3 * 8);

@@ -52,7 +52,7 @@ const std::vector<Decision> decisions{
     {"switch", [](const Schedule& s) { return s.specialize_if_else("kind"); }},
     {"count branch", [](const Schedule& s) { return s.specialize_if_else("rs"); }},
     {"every branch", [](const Schedule& s) { return s.specialize_if_else(); }},
-    {"leaves and switches", [](const Schedule& s) { return s.specialize_leaves_and_switches(); }},
+    {"leaves and switches", [](const Schedule& s) { return s.specialize_where_it_pays(); }},
     {"leaves apart", [](const Schedule& s) { return s.specialize_leaves(); }},
     {"unrolled", [](const Schedule& s) { return s.unroll("h", 2); }},
     {"refactored", [](const Schedule& s) { return s.workers(std::max(s.max_workers, 2)).refactor("hc"); }},

@@ -33,17 +33,17 @@ NodeTable random_nodes(Random& random, ra::StructureKind kind) {
   return table;
 }
 
-Schedule random_recursion(Random& random) {
+Schedule random_recursion(Random& random, const ra::Graph& graph) {
   Schedule schedule;
   if (random.chance(0.7)) schedule = schedule.dynamic_batch();
-  if (random.chance(0.5)) schedule = schedule.specialize_leaves_and_switches();
+  if (random.chance(0.5)) schedule = with_leaf_branches(std::move(schedule), graph);
   if (random.chance(0.5)) schedule = schedule.specialize_leaves();
   return schedule;
 }
 
 /// The same, and the recursions of every fifth model unrolled where they can be, whatever else is drawn.
 Schedule random_recursion(Random& random, const ra::Graph& graph, std::uint64_t seed) {
-  const Schedule schedule = random_recursion(random);
+  const Schedule schedule = random_recursion(random, graph);
   if (seed % 5 != 0) return schedule;
   const Schedule unrolled = schedule.unroll(graph.name, 2 + int(seed / 5 % 2));
   try {
@@ -205,7 +205,7 @@ TEST_CASE("random loops of threads have the barriers that they need", "[differen
   for (std::uint64_t seed = first_seed(1); tally.cases < cases; ++seed, ++tally.cases) {
     const RandomModel model(seed);
     Random random(seed);
-    const Schedule schedule = random_recursion(random).exact_activations();
+    const Schedule schedule = random_recursion(random, model.graph).exact_activations();
     INFO("seed " << seed);
     std::optional<Drawn> drawn;
     try {

@@ -66,7 +66,8 @@ void check_cut(const ra::Graph& graph, const test::NodeTable& table) {
       for (const bool apart : {false, true})
         for (const int workers : {1, 2, 4}) {
           Schedule schedule = Schedule{}.exact_activations().workers(workers).refactor("candidate");
-          schedule.batched = batched, schedule.specialize_all = specialized, schedule.leaves_apart = apart;
+          schedule.batched = batched, schedule.leaves_apart = apart;
+          if (specialized) schedule = test::with_leaf_branches(std::move(schedule), graph);
           INFO(graph.name << (batched ? ", batched" : "") << (specialized ? ", specialized" : "")
                           << (apart ? ", leaves apart" : "") << ", workers " << workers);
           const auto passes = test::passes_of(graph, schedule, test::machine(16 << (++target % 3), 32));
@@ -163,7 +164,8 @@ TEST_CASE("random models cut wherever that is legal are right after every pass",
     for (const ra::Op& op : model.graph.ops)
       for (const int workers : {2, 3}) {
         Schedule schedule = Schedule{}.exact_activations().workers(workers).refactor(op.name());
-        schedule.batched = cut % 2, schedule.specialize_all = cut / 2 % 2, schedule.leaves_apart = cut / 4 % 2;
+        schedule.batched = cut % 2, schedule.leaves_apart = cut / 4 % 2;
+        if (cut / 2 % 2) schedule = test::with_leaf_branches(std::move(schedule), model.graph);
         std::vector<test::Snapshot> passes;
         try {
           passes = test::passes_of(model.graph, schedule, test::machine(16 << (cut % 3)));

@@ -75,6 +75,18 @@ TEST_CASE("an operator needed under two conditions is computed under neither", "
   CHECK(difference(graph, together) == "");
 }
 
+TEST_CASE("both sides of a branch that is decided at each node have the sum that both read", "[lower][equality]") {
+  Model g;
+  const auto sum = [&](auto& n, auto& i) {
+    return g.product(i[0], [&](auto& r) { return g.sum_of_kids(n, r) + g.emb(n, r); });
+  };
+  const int a = g.compute("one", {g.H}, [&](auto& n, auto& i) { return tanh_of(sum(n, i)); });
+  const int b = g.compute("other", {g.H}, [&](auto& n, auto& i) { return sum(n, i) * odd::Odd::number(2); });
+  const ra::Graph graph = g.with(g.if_then_else(
+      "body", [&](auto& n) { return odd::Odd::even(g.word_of(n)); }, a, b));
+  CHECK(difference(graph, together) == "");
+}
+
 // ---- absent children ----
 
 TEST_CASE("over no children, the greatest is minus infinity and the product one", "[lower][equality]") {

@@ -22,7 +22,7 @@ std::vector<Schedule> schedules_of(const std::string& cut_at) {
     Schedule plain = Schedule{}.workers(2);
     plain.batched = batched;
     for (const Schedule& s : {plain, plain.specialize_leaves(), plain.specialize_if_else(),
-                              plain.specialize_leaves_and_switches().specialize_leaves()}) {
+                              plain.specialize_where_it_pays().specialize_leaves()}) {
       result.push_back(s);
       if (!cut_at.empty()) result.push_back(s.refactor(cut_at));
     }
@@ -131,7 +131,8 @@ TEST_CASE("no barrier is missing from the device's program", "[pass][races]") {
   for (const ra::Graph& graph : odd_ones())
     for (const Schedule& schedule : schedules_of("")) hold_device(graph, schedule, 6);
   for (const Schedule& schedule : schedules_of(""))
-    for (const int extent : {32, 37}) hold_device(odd::matrix_rows(extent), schedule, 7, 1);  // slices; nine vectors a row
+    for (const int extent : {32, 37})
+      hold_device(odd::matrix_rows(extent), schedule, 7, 1);  // slices; nine vectors a row
 }
 
 // Those that no forest needs part a node from children that it cannot have (the second of a chain, those of an inner

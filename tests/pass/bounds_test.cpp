@@ -164,7 +164,7 @@ TEST_CASE("every index of the models is in bounds after every pass", "[pass]") {
     for (const bool batched : {false, true})
       for (const int workers : {1, 3}) {
         Schedule schedule = Schedule{}.workers(workers);
-        schedule.batched = schedule.specialize_all = schedule.leaves_apart = batched;
+        schedule.batched = schedule.specializes_where_it_pays = schedule.leaves_apart = batched;
         sums.add(graph, schedule, machine(16), false);
       }
   INFO(to_string(sums.all) << ", " << sums.data << " checked by calls, in " << sums.programs << " programs");
@@ -194,7 +194,7 @@ void check_random_models(std::uint64_t first, int count) {
     Schedule schedule;
     schedule.batched = random.chance(0.6);
     schedule.leaves_apart = random.chance(0.5);
-    schedule.specialize_all = random.chance(0.3), schedule.specialize_every = random.chance(0.3);
+    schedule.specializes_where_it_pays = random.chance(0.3), schedule.specialize_every = random.chance(0.3);
     if (random.chance(0.25)) schedule = schedule.unroll(model.graph.name, 1 + random.below(4));
     if (random.chance(0.4)) schedule = schedule.workers(2 + random.below(2));
     INFO("seed " << seed);

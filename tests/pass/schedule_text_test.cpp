@@ -24,7 +24,7 @@ std::vector<Schedule> schedules() {
   using Change = Schedule (*)(const Schedule&);
   const Change changes[] = {
       [](const Schedule& s) { return s.dynamic_batch(); },
-      [](const Schedule& s) { return s.specialize_leaves_and_switches(); },
+      [](const Schedule& s) { return s.specialize_where_it_pays(); },
       [](const Schedule& s) { return s.specialize_if_else(); },
       [](const Schedule& s) { return s.specialize_if_else("switch35"); },
       [](const Schedule& s) { return s.specialize_if_else("12").specialize_if_else("a.b").specialize_if_else("a.b"); },
@@ -97,7 +97,7 @@ TEST_CASE("a schedule's text has a line for each decision, and then the steps of
         "dynamic_batch()\n"
         "fill_levels_where_it_pays()\n"
         "pieces_where_they_pay()\n"
-        "specialize_leaves_and_switches()\n"
+        "specialize_where_it_pays()\n"
         "specialize_leaves()\n"
         "unroll(h, 2)\n"
         "share_subtrees_where_it_pays()\n"

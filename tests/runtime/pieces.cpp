@@ -70,7 +70,7 @@ auto at_each_node(Structure structure, int hidden) {
   return m.program(state, read);
 }
 
-const Schedule specialized = Schedule{}.dynamic_batch().specialize_leaves_and_switches();
+const Schedule specialized = Schedule{}.dynamic_batch().specialize_where_it_pays();
 
 constexpr auto bound = [](auto model) {
   model.bind("Emb", uniform(std::size_t(num_words) * 24, 1, 1)).bind("U", uniform(576, 0.2f, 2));
@@ -217,7 +217,7 @@ TEST_CASE("a root of a piece before has what was computed with it, also where it
   for (int more = 0; more < 3; ++more) roots.push_back(chains.roots[std::size_t(more)]);
   for (std::size_t i = 0; i < 3; ++i) chains.all[3 * 5 + i].word = chains.all[i].word;  // equal to the first
   for (const Schedule& schedule : {Schedule::standard(), Schedule::standard().share_subtrees(),
-                                   Schedule{}.dynamic_batch().specialize_leaves_and_switches()}) {
+                                   Schedule{}.dynamic_batch().specialize_where_it_pays()}) {
     auto whole = bound(compile_here(program, schedule.whole_calls())),
          divided = bound(compile_here(program, schedule.pieces(1)));
     const auto expected = whole(roots), got = divided(roots);

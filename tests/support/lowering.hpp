@@ -29,6 +29,9 @@ inline Target machine(int vector_bytes, int vector_registers = 16) {
   return target;
 }
 
+/// `schedule` with the branches on leaves specialized, and no others: for structures whose batches have no parts.
+Schedule with_leaf_branches(Schedule schedule, const ra::Graph& graph);
+
 /// The verified program after lowering and after each pass that changed it.
 std::vector<Snapshot> passes_of(const ra::Graph& graph, const Schedule& schedule, const Target& target);
 

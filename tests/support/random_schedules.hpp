@@ -16,7 +16,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
   Schedule schedule;
   if (random.chance(0.7)) schedule = schedule.dynamic_batch();
   const int specialized = random.below(4);
-  if (specialized == 1) schedule = schedule.specialize_leaves_and_switches();
+  if (specialized == 1) schedule = schedule.specialize_where_it_pays();
   if (specialized == 2) schedule = schedule.specialize_if_else();
   if (random.chance(0.5)) schedule = schedule.specialize_leaves();
   for (const ra::Op& op : graph.ops)
@@ -45,7 +45,7 @@ inline Schedule random_schedule(Random& random, const ra::Graph& graph, double s
 
 inline std::string text_of(const Schedule& s) {
   std::string text = s.batched ? "batched" : "node by node";
-  if (s.specialize_all) text += ", leaves and switches specialized";
+  if (s.specializes_where_it_pays) text += ", leaves and switches specialized";
   if (s.specialize_every) text += ", all branches specialized";
   for (const std::string& name : s.specialized) text += ", " + name + " specialized";
   if (s.level_fill > 1) text += ", levels filled up to " + std::to_string(s.level_fill) + " nodes";

@@ -98,8 +98,8 @@ TEST_CASE("machine code rounds alike whether or not nodes run in batches, and in
   need_llvm();
   const Target here = host_target();
   const auto expected = tuning::fingerprint(Called(Schedule::standard(), here).call());
-  for (const Schedule& schedule : {Schedule{}.specialize_leaves_and_switches().specialize_leaves(),
-                                   Schedule::standard().tile_rows(3).tile_vectors(2)}) {
+  for (const Schedule& schedule :
+       {Schedule{}.specialize_where_it_pays().specialize_leaves(), Schedule::standard().tile_rows(3).tile_vectors(2)}) {
     INFO(to_string(schedule));
     CHECK(tuning::round_alike(schedule, Schedule::standard(), here));
     CHECK(tuning::fingerprint(Called(schedule, here).call()) == expected);

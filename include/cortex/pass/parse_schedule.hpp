@@ -49,8 +49,8 @@ inline std::size_t choice(const LoopStep& step, std::span<const std::string_view
 
 inline constexpr std::array decisions{
     Decision{"dynamic_batch", "", [](const Schedule& s, const LoopStep&) { return s.dynamic_batch(); }},
-    Decision{"specialize_leaves_and_switches", "",
-             [](const Schedule& s, const LoopStep&) { return s.specialize_leaves_and_switches(); }},
+    Decision{"specialize_where_it_pays", "",
+             [](const Schedule& s, const LoopStep&) { return s.specialize_where_it_pays(); }},
     Decision{"specialize_if_else", "", [](const Schedule& s, const LoopStep&) { return s.specialize_if_else(); }},
     Decision{"specialize_if_else", "o",
              [](const Schedule& s, const LoopStep& step) { return s.specialize_if_else(step.names[0]); }},

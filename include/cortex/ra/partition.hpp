@@ -21,6 +21,7 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/print.hpp"
+#include "cortex/ra/branches.hpp"
 #include "cortex/ra/index_checks.hpp"
 #include "cortex/ra/products.hpp"
 #include "cortex/ra/recursions.hpp"
@@ -99,6 +100,13 @@ namespace detail {
 inline bool is_leaf_test(const ir::Expr& e) {
   const auto* call = e.as<ir::UfCall>();
   return call && call->uf.kind == ir::UfKind::is_leaf;
+}
+
+/// Whether it is a branch on whether a node is a leaf, or is none.
+inline bool is_leaf_branch(const Op& op) {
+  ir::Expr condition = op.condition;
+  while (const auto* n = condition.as<ir::Unary>()) condition = n->a;
+  return is_leaf_test(condition);
 }
 
 class QuestionCollector {
@@ -293,25 +301,36 @@ inline Vector<bool> with_cases(Vector<bool> branches, const Vector<int>& cases, 
   return branches;
 }
 
-/// The switches on one key, and the branches of each.
-struct SwitchesOn {
-  ir::Expr key;  // over the node of `switches`
+/// The key of a branch, and the value at which it is taken, as each of a switch has them; 1 for a whole condition.
+inline ir::Expr key_of(const Op& branch) {
+  const auto* is = branch.condition.as<ir::Binary>();
+  return is && is->op == ir::BinaryOp::eq && ir::as_int(is->b) ? is->a : branch.condition;
+}
+inline std::int64_t value_asked(const Op& branch) {
+  return key_of(branch).same_as(branch.condition) ? 1 : *ir::as_int(branch.condition.as<ir::Binary>()->b);
+}
+
+/// The branches on one key: those of each switch, and others one by one.
+struct BranchesOn {
+  ir::Expr key;  // over the node of `branches_worth_it`
   Vector<Vector<int>> branches;
 };
 
-/// The switches of a graph by their keys, in the order of the model.
-inline Vector<SwitchesOn> switches(const Graph& graph, const ir::Expr& node) {
-  Vector<SwitchesOn> result;
+/// The switches of a graph and the other branches that are worth it, by their keys, in the order of the model.
+/// `others`: not the switches alone.
+inline Vector<BranchesOn> branches_worth_it(const Graph& graph, const ir::Expr& node, bool others) {
+  Vector<BranchesOn> result;
+  const Vector<bool> multiply = others ? branches_that_multiply(graph) : Vector<bool>(graph.ops.size());
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
-    if (op.case_number != 0) continue;
-    const auto* is = op.condition.as<ir::Binary>();  // unless the key is a number
-    const ir::Expr key = ir::substitute(is ? is->a : op.condition, {{op.node.get(), node}});
-    SwitchesOn* found = nullptr;
-    for (SwitchesOn& on : result)
+    const bool other = multiply[i] && !is_leaf_branch(op);
+    if (op.case_number != 0 && !other) continue;
+    const ir::Expr key = ir::substitute(key_of(op), {{op.node.get(), node}});
+    BranchesOn* found = nullptr;
+    for (BranchesOn& on : result)
       if (ir::equal(on.key, key)) found = &on;
     if (!found) result.push_back({key, {}}), found = &result.back();
-    found->branches.push_back(cases_from(graph, int(i)));
+    found->branches.push_back(other ? Vector<int>{int(i)} : cases_from(graph, int(i)));
   }
   return result;
 }
@@ -319,23 +338,22 @@ inline Vector<SwitchesOn> switches(const Graph& graph, const ir::Expr& node) {
 /// How many operators code is made for in several ways through the body, counted in each.
 class Copies {
  public:
-  Copies(const Graph& graph, const Vector<SwitchesOn>& switches)
-      : graph_(graph), switches_(switches), reads_(graph.ops.size()), on_(graph.ops.size(), -1), value_(on_.size()) {
+  Copies(const Graph& graph, const Vector<BranchesOn>& branches)
+      : graph_(graph), branches_(branches), reads_(graph.ops.size()), on_(graph.ops.size(), -1), value_(on_.size()) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i)
       if (graph.ops[i].kind == OpKind::compute)
         ir::visit_with(graph.ops[i].body, [&](const ir::Load& load) { reads_[i].push_back(graph.find(load.buffer)); });
-    for (std::size_t k = 0; k < switches.size(); ++k)
-      for (const Vector<int>& cases : switches[k].branches)
+    for (std::size_t k = 0; k < branches.size(); ++k)
+      for (const Vector<int>& cases : branches[k].branches)
         for (const int branch : cases)
-          if (const auto* is = graph.ops[std::size_t(branch)].condition.as<ir::Binary>())
-            on_[std::size_t(branch)] = int(k), value_[std::size_t(branch)] = ir::as_int(is->b).value_or(0);
+          on_[std::size_t(branch)] = int(k), value_[std::size_t(branch)] = value_asked(graph.ops[std::size_t(branch)]);
   }
 
   int operator()(const Questions& questions) const {
-    Vector<int> asked(switches_.size(), -1);
-    for (std::size_t k = 0; k < switches_.size(); ++k)
+    Vector<int> asked(branches_.size(), -1);
+    for (std::size_t k = 0; k < branches_.size(); ++k)
       for (std::size_t s = 0; s < questions.selectors.size(); ++s)
-        if (questions.selectors[s].partitions && ir::equal(questions.selectors[s].key, switches_[k].key))
+        if (questions.selectors[s].partitions && ir::equal(questions.selectors[s].key, branches_[k].key))
           asked[k] = int(s);
     Vector<int> ways(graph_.ops.size(), 0);
     for (int way = 0; way < questions.parts() / questions.alike(); ++way)
@@ -371,25 +389,20 @@ class Copies {
   }
 
   const Graph& graph_;
-  const Vector<SwitchesOn>& switches_;
+  const Vector<BranchesOn>& branches_;
   Vector<Vector<int>> reads_;   // [operators] the operators that it reads; -1: what is none
-  Vector<int> on_;              // [operators] of a switch on which of the keys; -1: of none
-  Vector<std::int64_t> value_;  // [operators] of which case
+  Vector<int> on_;              // [operators] on which of the keys; -1: on none
+  Vector<std::int64_t> value_;  // [operators] at which value
 };
 
 /// By number of the operator: the branches that the schedule specializes whatever comes of it. Throws
 /// `invalid_schedule` if it names an operator that is no branch.
 inline Vector<bool> branches_named(const Graph& graph, const Schedule& schedule) {
   Vector<bool> result(graph.ops.size(), false);
-  const auto is_leaf_branch = [](const Op& op) {
-    ir::Expr condition = op.condition;
-    while (const auto* n = condition.as<ir::Unary>()) condition = n->a;
-    return is_leaf_test(condition);
-  };
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (op.kind == OpKind::if_then_else)
-      result[i] = schedule.specialize_every || (schedule.specialize_all && is_leaf_branch(op));
+      result[i] = schedule.specialize_every || (schedule.specializes_where_it_pays && is_leaf_branch(op));
   }
   for (const std::string& name : schedule.specialized) {
     const int i = graph.find(name);
@@ -409,21 +422,21 @@ inline Vector<bool> branches_named(const Graph& graph, const Schedule& schedule)
 
 }  // namespace detail
 
-/// The questions of a graph under a schedule. Switches that the schedule does not name are specialized as far as code
-/// is made for so many ways through the body: the last ones, or their last cases, are decided at each node, when it
-/// runs. Throws `invalid_schedule` if what it does name leaves more ways than that.
+/// The questions of a graph under a schedule. Switches and other branches that it does not name are specialized as far
+/// as code is made for so many ways through the body: the last ones, or the last cases of a switch, are decided at each
+/// node, when it runs. Throws `invalid_schedule` if what it does name leaves more ways than that.
 inline Questions questions(const Graph& graph, const Schedule& schedule) {
   const IndexChecks checks = index_checks(graph);
   const auto ask = [&](Vector<bool> specialized) {
     return detail::QuestionCollector(graph, schedule, checks, std::move(specialized)).run();
   };
   const Vector<bool> named = detail::branches_named(graph, schedule);
-  Vector<detail::SwitchesOn> switches;
-  if (schedule.specialize_all) switches = detail::switches(graph, checks.node);
-  const detail::Copies copies(graph, switches);
+  Vector<detail::BranchesOn> worth_it;
+  if (schedule.specializes_where_it_pays) worth_it = detail::branches_worth_it(graph, checks.node, !schedule.by_hand);
+  const detail::Copies copies(graph, worth_it);
   const auto fit = [&](const Questions& q) { return q.are_few() && copies(q) <= most_copies; };
   Vector<bool> all = named;
-  for (const detail::SwitchesOn& on : switches)
+  for (const detail::BranchesOn& on : worth_it)
     for (const Vector<int>& cases : on.branches) all = detail::with_cases(std::move(all), cases, cases.size());
   Questions result = ask(std::move(all));
   if (result.parts() <= most_parts || fit(result)) return result;
@@ -434,7 +447,7 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
                                             "' that are specialized leave " + std::to_string(result.parts()) +
                                             " ways through the body, and code is made for at most " +
                                             std::to_string(result.most()) + "; specialize fewer of them");
-  for (const detail::SwitchesOn& on : switches) {
+  for (const detail::BranchesOn& on : worth_it) {
     std::size_t count = 0;
     for (const Vector<int>& cases : on.branches) count = std::max(count, cases.size());
     for (; count > 0; --count) {
@@ -450,12 +463,13 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
   return result;
 }
 
-/// The names of the switches that have cases of which the schedule specializes none, because they are too many.
-inline Vector<std::string> switches_cut_short(const Graph& graph, const Schedule& schedule) {
+/// The names of the branches that are worth it, and of switches, of which the schedule does not specialize all sides,
+/// because they are too many.
+inline Vector<std::string> branches_cut_short(const Graph& graph, const Schedule& schedule) {
   Vector<std::string> names;
-  if (!schedule.specialize_all) return names;
+  if (!schedule.specializes_where_it_pays) return names;
   const Questions asked = questions(graph, schedule);
-  for (const detail::SwitchesOn& on : detail::switches(graph, asked.node))
+  for (const detail::BranchesOn& on : detail::branches_worth_it(graph, asked.node, !schedule.by_hand))
     for (const Vector<int>& cases : on.branches)
       if (!all_of(cases, [&](int branch) { return asked.specialized[std::size_t(branch)]; }))
         names.push_back(graph.ops[std::size_t(cases[0])].name());

@@ -18,11 +18,8 @@ enum class Direction : std::uint8_t {
   roots,  // the roots alone, in any order: a readout
 };
 
-/// Which operators the states of `recursion` are made of, by number.
-inline Vector<bool> operators_of(const Graph& graph, int recursion) {
-  Vector<bool> needed(graph.ops.size());
-  for (const State& state : graph.states)
-    if (state.recursion == recursion) needed[std::size_t(state.body)] = true;
+/// Adds what the operators `needed` are made of, by number.
+inline void add_read(const Graph& graph, Vector<bool>& needed) {
   for (std::size_t i = graph.ops.size(); i-- > 0;) {  // an operator reads only those before it
     const Op& op = graph.ops[i];
     if (!needed[i]) continue;
@@ -32,6 +29,14 @@ inline Vector<bool> operators_of(const Graph& graph, int recursion) {
       if (const int read = graph.find(load.buffer); read >= 0) needed[std::size_t(read)] = true;
     });
   }
+}
+
+/// Which operators the states of `recursion` are made of.
+inline Vector<bool> operators_of(const Graph& graph, int recursion) {
+  Vector<bool> needed(graph.ops.size());
+  for (const State& state : graph.states)
+    if (state.recursion == recursion) needed[std::size_t(state.body)] = true;
+  add_read(graph, needed);
   return needed;
 }
 

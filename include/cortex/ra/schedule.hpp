@@ -137,7 +137,7 @@ struct Schedule {
   static constexpr int most_workers = 1024;
 
   bool batched = false;                          // S1
-  bool specialize_all = false;                   // S2, for every branch on is_leaf and every switch
+  bool specializes_where_it_pays = false;        // S2, for every branch where it pays
   bool specialize_every = false;                 // S2, for every branch
   Vector<std::string> specialized;               // S2, by name of the if_then_else
   int level_fill = 1;                            // nodes that small levels are filled up to; 0: the compiler's choice
@@ -214,10 +214,11 @@ struct Schedule {
   [[nodiscard]] Schedule specialize_if_else() const {
     return with([](Schedule& s) { s.specialize_every = true; });
   }
-  /// S2, for every branch on `is_leaf` and every switch, as far as several leave no more than 64 combinations, and one
-  /// no more than 256: the last switches, or the last cases of one, are decided at each node then.
-  [[nodiscard]] Schedule specialize_leaves_and_switches() const {
-    return with([](Schedule& s) { s.specialize_all = true; });
+  /// S2, for every branch on `is_leaf`, every switch, and every other branch on whose sides nodes multiply more than on
+  /// both, as far as several leave no more than 64 combinations, and one no more than 256: the last of them, or the
+  /// last cases of a switch, are decided at each node then.
+  [[nodiscard]] Schedule specialize_where_it_pays() const {
+    return with([](Schedule& s) { s.specializes_where_it_pays = true; });
   }
   /// A version of the body for leaves: sums over no children and absent initial states vanish from it (L6).
   [[nodiscard]] Schedule specialize_leaves() const {
@@ -395,7 +396,7 @@ struct Schedule {
         .dynamic_batch()
         .fill_levels_where_it_pays()
         .pieces_where_they_pay()
-        .specialize_leaves_and_switches()
+        .specialize_where_it_pays()
         .specialize_leaves()
         .share_subtrees_where_it_pays()
         .sort_by_matrix_where_it_pays()

@@ -50,7 +50,7 @@ inline std::string to_string(const Schedule& schedule) {
     line("pieces_where_they_pay");
   else if (schedule.piece_nodes != 0)
     line("pieces", std::to_string(schedule.piece_nodes));
-  if (schedule.specialize_all) line("specialize_leaves_and_switches");
+  if (schedule.specializes_where_it_pays) line("specialize_where_it_pays");
   if (schedule.specialize_every) line("specialize_if_else");
   for (const std::string& branch : schedule.specialized) line("specialize_if_else", detail::quoted(branch));
   if (schedule.leaves_apart) line("specialize_leaves");

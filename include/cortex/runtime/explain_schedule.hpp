@@ -305,10 +305,10 @@ class ScheduleExplainer {
     if (!any_of(ops, [](const ra::Op& op) { return op.kind == ra::OpKind::if_then_else; })) return "there are none";
     if (s.specialize_every) return "each side of each branch has code of its own";
     Vector<std::string> own;
-    Vector<std::string> cut = ra::switches_cut_short(executable_.graph, s);
+    Vector<std::string> cut = ra::branches_cut_short(executable_.graph, s);
     for (std::string& name : cut) name = in_quotes(name);
-    if (s.specialize_all)
-      own.push_back("branches on is_leaf and switches" +
+    if (s.specializes_where_it_pays)
+      own.push_back("branches on is_leaf, switches, and others whose sides multiply" +
                     (cut.empty() ? "" : " (of " + joined(cut) + " not all cases, of which there are too many)"));
     for (const std::string& name : s.specialized) own.push_back(name);
     return own.empty() ? "are decided at each node, when it runs"

@@ -38,7 +38,7 @@ struct Effort {
 
 /// Whether both schedules have the same versions of branches, and of nodes without children.
 inline bool same_versions(const Schedule& a, const Schedule& b) {
-  return a.specialize_all == b.specialize_all && a.specialize_every == b.specialize_every &&
+  return a.specializes_where_it_pays == b.specializes_where_it_pays && a.specialize_every == b.specialize_every &&
          a.specialized == b.specialized && a.leaves_apart == b.leaves_apart;
 }
 

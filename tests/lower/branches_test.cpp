@@ -1,0 +1,107 @@
+// Which branches the standard schedule makes a version of the body for each side of, beside those on leaves and
+// switches.
+#include <catch2/catch.hpp>
+
+#include "cortex/lower/lower.hpp"
+#include "support/models.hpp"
+
+using namespace cortex;
+
+namespace {
+
+struct Item {
+  int kind = 0;
+  std::vector<const Item*> kids;
+};
+constexpr auto kids = cortex::children<&Item::kids>;
+constexpr auto kind = cortex::field<&Item::kind>;
+
+const auto is_one = [](auto n) { return kind(n) == 1; };
+
+/// The parts of batches of a model of `hidden` whose body `make` makes of a model, a dimension, the sum of the
+/// children's states, and products of that with a matrix of each name.
+template <class Make>
+int parts(std::int64_t hidden, Make make, const Schedule& schedule = Schedule::standard()) {
+  Dim H("hidden", hidden);
+  Model<Item> m("branches", cortex::tree);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }) + 1; });
+  const auto product = [&](const std::string& name, auto of) {
+    auto matrix = m.template input<float>("of_" + name, H, H);
+    return m.compute(name, H,
+                     [=](auto n, auto i) { return tanh(sum(H, [=](auto j) { return matrix(i, j) * of(n, j); })); });
+  };
+  return lower::lower(m.recursion_op(h, make(m, H, s, product)).graph(), schedule).parts;
+}
+
+const auto two_sides = [](auto& m, auto, auto s, auto product) {
+  return m.if_then_else("body", is_one, product("a", s), product("b", s));
+};
+
+}  // namespace
+
+TEST_CASE("a branch has versions where its sides multiply", "[lower][branches]") {
+  CHECK(parts(64, two_sides) == 2);
+  CHECK(parts(63, two_sides) == 1);
+  CHECK(parts(63, two_sides, Schedule::standard().specialize_if_else()) == 2);
+  CHECK(parts(64, two_sides, Schedule{}.dynamic_batch().specialize_leaves()) == 1);
+  CHECK(parts(64, [](auto& m, auto, auto s, auto product) {
+          return m.if_then_else("body", is_one, product("a", s), s);
+        }) == 2);
+  CHECK(parts(64, [](auto& m, auto, auto s, auto product) {
+          auto some = m.if_then_else(
+              "some", [](auto n) { return num_children(kids(n)) < 2; }, product("b", s), s);
+          return m.if_then_else("body", is_one, product("a", s), some);
+        }) == 4);
+  CHECK(parts(64, [](auto& m, auto, auto s, auto product) {
+          auto others = m.if_then_else(
+              "others", [](auto n) { return kind(n) == 2; }, product("b", s), s);
+          return m.if_then_else("body", is_one, product("a", s), others);
+        }) == 3);  // of one number
+}
+
+TEST_CASE("a branch has no versions where they would multiply by themselves what all nodes have in common",
+          "[lower][branches]") {
+  CHECK(parts(64, [](auto& m, auto H, auto s, auto product) {
+          auto common = product("common", s);
+          auto a = m.compute("a", H, [&](auto n, auto i) { return tanh(common(n, i)); });
+          return m.if_then_else("body", is_one, a, common);
+        }) == 1);
+  const auto one_side_of = [](int common_ones) {
+    return [common_ones](auto& m, auto H, auto s, auto product) {
+      auto one = product("one", s), other = product("other", one);
+      auto a = m.compute("a", H, [&](auto n, auto i) { return one(n, i); });
+      auto b = m.compute("b", H, [&](auto n, auto i) { return one(n, i) + other(n, i); });
+      if (common_ones == 1) return m.if_then_else("body", is_one, product("alone", one), a);
+      return m.if_then_else("body", is_one, product("alone", other), b);
+    };
+  };
+  CHECK(parts(64, one_side_of(1)) == 2);
+  CHECK(parts(64, one_side_of(2)) == 1);
+}
+
+TEST_CASE("a branch has no versions for what is made ahead of the recursion", "[lower][branches]") {
+  const auto of_inputs = [](auto& m, auto H, auto s, auto product) {
+    auto E = m.template input<float>("E", H);
+    auto e = m.compute("e", H, [=](auto n, auto i) { return E(i) * cast<float>(kind(n)); });
+    auto x = m.if_then_else("x", is_one, product("a", e), product("b", e));
+    return m.compute("body", H, [=](auto n, auto i) { return x(n, i) + s(n, i); });
+  };
+  CHECK(parts(64, of_inputs) == 1);
+}
+
+TEST_CASE("a branch of an output has versions where its sides multiply", "[lower][branches]") {
+  Dim H("hidden", 64);
+  Model<Item> m("outputs", cortex::tree);
+  auto A = m.input<float>("A", H, H), B = m.input<float>("B", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto all = m.recursion(h, m.compute("body", H, [&](auto n, auto i) {
+    return sum(kids(n), [&](auto k) { return h(k, i); }) + cast<float>(kind(n));
+  }));
+  const auto product = [&](const char* name, auto matrix) {
+    return m.compute(name, H, [=](auto n, auto i) { return sum(H, [=](auto j) { return matrix(i, j) * all(n, j); }); });
+  };
+  auto y = m.if_then_else("y", is_one, product("a", A), product("b", B));
+  auto out = m.output<float>("out", H, [&](auto n, auto i) { return y(n, i); });
+  CHECK(lower::lower(m.program(out).graph(), Schedule::standard()).parts == 2);
+}
