@@ -219,6 +219,7 @@ class RandomModel : public GraphCase {
         matrices_(~seed),
         together_(seed + 1000000),
         below_(~seed ^ 1),
+        weighed_(~seed ^ 2),
         grammar_(grammar) {
     if (grammar_ == Grammar::one_recursion) graph.containers.resize(1);
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
@@ -307,6 +308,7 @@ class RandomModel : public GraphCase {
     if (matrices_.chance(0.5)) return product_by_tag(dim, state);
     if (matrices_.chance(0.3)) return product_by_word(dim, state);
     if (below_.chance(0.4)) return product_by_childs_tag(dim, state);
+    if (weighed_.chance(0.4)) return weighed_products(dim, state);
     const bool nested = random_.chance(0.4);
     const ir::Buffer matrix = nested ? input({dim, dim}, 1 / std::sqrt(double(dim.extent()))) : ir::Buffer();
     return [=](const ir::Expr& n, const ir::Expr& i) {
@@ -377,6 +379,36 @@ class RandomModel : public GraphCase {
           ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())},
                            ir::Load::make(matrices, {tag, i, j}) * ir::Load::make(state, {kid, j}));
       const ir::Expr each = plain ? product : apply(ir::UnaryOp::sigmoid, product) * ir::Load::make(state, {kid, i});
+      return ir::Reduce::make(ir::ReduceOp::sum,
+                              {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
+    };
+  }
+
+  /// The products of the children's states with two matrices that the children's words weigh, or weighed products.
+  Term weighed_products(const Dim& dim, const ir::Buffer& state) {
+    const bool of_matrices = weighed_.chance(0.5), differ = weighed_.chance(0.5);
+    const double scale = 1 / std::sqrt(double(dim.extent()));
+    const ir::Buffer a = add_input(weighed_, {dim, dim}, scale), b = add_input(weighed_, {dim, dim}, scale);
+    return [=](const ir::Expr& n, const ir::Expr& i) {
+      const ir::Expr k = ir::Var::make("k"), kid = ir::call(ir::UfKind::kth_child, "kids", {n, k}, 0);
+      const auto weight = [&](const ir::Expr& of, int most) {
+        return ir::Cast::make(DType::f32, word_of(of) % std::int64_t(most)) * ir::constant(0.25, {DType::f32, 1});
+      };
+      const ir::Expr of_child = weight(kid, 4), of_node = weight(n, 5);
+      const auto weighed = [&](const ir::Expr& x, const ir::Expr& y) {
+        return differ ? of_child * x - of_node * y : of_child * x + of_node * y;
+      };
+      const auto sum = [&](auto product) {
+        const ir::Expr j = ir::Var::make("j");
+        return ir::Reduce::make(ir::ReduceOp::sum, {j, dim, ir::imm(dim.extent())}, product(j));
+      };
+      const auto times = [&](const ir::Buffer& matrix) {
+        return sum([&](auto& j) { return ir::Load::make(matrix, {i, j}) * ir::Load::make(state, {kid, j}); });
+      };
+      const ir::Expr each = of_matrices ? sum([&](auto& j) {
+        return weighed(ir::Load::make(a, {i, j}), ir::Load::make(b, {i, j})) * ir::Load::make(state, {kid, j});
+      })
+                                        : weighed(times(a), times(b));
       return ir::Reduce::make(ir::ReduceOp::sum,
                               {k, dims::child, ir::call(ir::UfKind::num_children, "kids_count", {n}, 0)}, each);
     };
@@ -601,7 +633,8 @@ class RandomModel : public GraphCase {
   }
 
   Random random_;
-  Random matrices_, together_, below_;  // of their own, so that what stands around them is the same without them
+  Random matrices_, together_, below_,
+      weighed_;  // of their own, so that what stands around them is the same without them
   Grammar grammar_;
   Dim H_{"hidden", 1}, E_{"inner", 1};
   std::vector<Tensor> states_, here_, completed_;

@@ -1,5 +1,6 @@
 // Computation leaves the recursion where it does not depend on it: what does not depend on the node is computed once,
-// input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3).
+// input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3), also those
+// that all versions of the body have in common.
 #pragma once
 
 #include <string>

@@ -302,12 +302,12 @@ inline Vector<bool> with_cases(Vector<bool> branches, const Vector<int>& cases, 
 }
 
 /// The key of a branch, and the value at which it is taken, as each of a switch has them; 1 for a whole condition.
-inline ir::Expr key_of(const Op& branch) {
+inline ir::Expr branch_key(const Op& branch) {
   const auto* is = branch.condition.as<ir::Binary>();
   return is && is->op == ir::BinaryOp::eq && ir::as_int(is->b) ? is->a : branch.condition;
 }
-inline std::int64_t value_asked(const Op& branch) {
-  return key_of(branch).same_as(branch.condition) ? 1 : *ir::as_int(branch.condition.as<ir::Binary>()->b);
+inline std::int64_t branch_value(const Op& branch) {
+  return branch_key(branch).same_as(branch.condition) ? 1 : *ir::as_int(branch.condition.as<ir::Binary>()->b);
 }
 
 /// The branches on one key: those of each switch, and others one by one.
@@ -325,7 +325,7 @@ inline Vector<BranchesOn> branches_worth_it(const Graph& graph, const ir::Expr& 
     const Op& op = graph.ops[i];
     const bool other = multiply[i] && !is_leaf_branch(op);
     if (op.case_number != 0 && !other) continue;
-    const ir::Expr key = ir::substitute(key_of(op), {{op.node.get(), node}});
+    const ir::Expr key = ir::substitute(branch_key(op), {{op.node.get(), node}});
     BranchesOn* found = nullptr;
     for (BranchesOn& on : result)
       if (ir::equal(on.key, key)) found = &on;
@@ -346,7 +346,7 @@ class Copies {
     for (std::size_t k = 0; k < branches.size(); ++k)
       for (const Vector<int>& cases : branches[k].branches)
         for (const int branch : cases)
-          on_[std::size_t(branch)] = int(k), value_[std::size_t(branch)] = value_asked(graph.ops[std::size_t(branch)]);
+          on_[std::size_t(branch)] = int(k), value_[std::size_t(branch)] = branch_value(graph.ops[std::size_t(branch)]);
   }
 
   int operator()(const Questions& questions) const {
