@@ -103,3 +103,24 @@ TEST_CASE("a product of what cases compute differently stays with each", "[lower
   const std::string text = ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule::standard()).body);
   CHECK(in_levels(text) == 2);
 }
+
+TEST_CASE("an input product that not all leaves need is made ahead for inner nodes alone", "[lower][ahead]") {
+  Dim V("vocabulary"), H("hidden", 4);
+  Model<Item> m("kinds", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto x = m.compute("x", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }); });
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto a = m.compute("a", H, [&](auto n, auto i) { return tanh(x(n, i) + s(n, i)); });
+  auto inner = m.compute("inner", H, [&](auto n, auto i) { return x(n, i) - s(n, i); });
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto b = m.if_then_else(
+      "b", [](auto n) { return is_leaf(n); }, leaf, inner);
+  auto body = m.switch_(
+      "body", [](auto n) { return kind(n); }, when(0, a), when(1, b));
+  const std::string text = ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule::standard()).body);
+  CHECK(in_levels(text) == 0);
+  CHECK(ahead(text) == 2);  // for inner nodes, and for leaves of one kind
+  CHECK(count(text, "= 0:num_nodes") == 0);
+}
