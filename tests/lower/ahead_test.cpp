@@ -124,3 +124,24 @@ TEST_CASE("an input product that not all leaves need is made ahead for inner nod
   CHECK(ahead(text) == 2);  // for inner nodes, and for leaves of one kind
   CHECK(count(text, "= 0:num_nodes") == 0);
 }
+
+TEST_CASE("a product of what one side of a branch needs children for is not made ahead", "[lower][ahead]") {
+  Dim V("vocabulary"), H("hidden", 4);
+  Model<Item> m("kinds", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto W = m.input<float>("W", H, H);
+  auto v = m.input<float>("v", H);
+  auto h = m.placeholder<float>("h", H);
+  auto e = m.compute("e", H, [&](auto n, auto i) { return tanh(Emb(word(n), i)); });
+  auto s = m.compute("s", H, [&](auto n, auto i) {
+    return sum(kids(n), [&](auto k) { return sigmoid(sum(H, [&](auto j) { return v(j) * h(k, j); })) * h(k, i); });
+  });
+  auto either = m.if_then_else(
+      "either", [](auto n) { return word(n) == 1; }, e, s);
+  auto x = m.compute("x", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return W(i, j) * either(n, j); }); });
+  auto a = m.compute("a", H, [&](auto n, auto i) { return tanh(x(n, i) + s(n, i)); });
+  auto b = m.compute("b", H, [&](auto n, auto i) { return sigmoid(x(n, i) + s(n, i)); });
+  auto body = m.switch_(
+      "body", [](auto n) { return kind(n); }, when(0, a), when(1, b));
+  CHECK(in_levels(ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule::standard()).body)) == 2);
+}

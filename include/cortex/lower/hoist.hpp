@@ -277,9 +277,9 @@ inline void share_tensors(const Version& first, Version& version) {
   }
 }
 
-/// What all versions of one part compute of a tensor alike, as one version.
+/// What all versions of one part compute alike, as one version: all of what they have of a tensor, and all that it
+/// reads.
 inline Version common_to(const Vector<Version*>& versions) {
-  Version common{versions[0]->part, {}, -1, {}};
   const auto all_have = [&](const Vector<Definition>& definitions) {
     return all_of(versions, [&](const Version* version) {
       const Vector<Definition> theirs = definitions_of(*version, definitions[0].buffer);
@@ -288,14 +288,21 @@ inline Version common_to(const Vector<Version*>& versions) {
       return same;
     });
   };
-  for (const Definition& d : versions[0]->definitions) {
-    bool complete = all_have(definitions_of(*versions[0], d.buffer));
-    for_each_read(d.body, [&](const ir::Load& load) {
-      const bool has_rows = ir::kind_of_rows(*load.buffer) != DimKind::dense;
-      complete &= load.buffer->role != ir::Role::temp || !has_rows || defines(common, load.buffer);
-    });
-    if (complete) common.definitions.push_back(d);
+  PointerSet differ;  // the tensors that some have otherwise, or of what some have otherwise
+  for (const Version* version : versions)
+    for (const Definition& d : version->definitions)
+      if (!all_have(definitions_of(*version, d.buffer))) differ.insert(d.buffer.id());
+  for (bool more = true; more;) {
+    more = false;
+    for (const Definition& d : versions[0]->definitions)
+      for_each_read(d.body, [&](const ir::Load& load) {
+        if (load.buffer->role == ir::Role::temp && differ.contains(load.buffer.id()))
+          more |= differ.insert(d.buffer.id());
+      });
   }
+  Version common{versions[0]->part, {}, -1, {}};
+  for (const Definition& d : versions[0]->definitions)
+    if (!differ.contains(d.buffer.id())) common.definitions.push_back(d);
   return common;
 }
 
