@@ -160,7 +160,7 @@ TEST_CASE("a switch in what another one leaves is a switch of its own", "[branch
     auto outer = total ? m.switch_("outer", by_kind, when(0, leaf(0)), when(1, leaf(1)), otherwise(inner))
                        : m.switch_("outer", by_kind, when(0, leaf(10)), when(1, leaf(11)), when(2, inner));
     const auto program = m.recursion_op(h, outer);
-    const auto switches = ra::detail::branches_worth_it(program.graph(), ir::Var::make("node"), true);
+    const auto switches = ra::detail::branches_worth_it(program.graph(), ra::index_checks(program.graph()), true);
     REQUIRE(switches.size() == 2);  // on two keys
     CHECK((switches[0].branches[0].size() == 7 && switches[1].branches[0].size() == 2));
     CHECK(ra::questions(program.graph(), Schedule::standard()).parts() == 3 * 8);

@@ -246,3 +246,33 @@ TEST_CASE("all matrices have their products by the same code", "[sort]") {
   CHECK(functions(2) > 3);
   CHECK(functions(8) == functions(2));
 }
+
+TEST_CASE("a tensor of which one side of a branch chooses a matrix and all nodes have the other", "[sort]") {
+  Dim H("hidden", 8), tags("tags", 3);
+  Model<Item> m("sides", cortex::tree);
+  auto U = m.input<float>("U", tags, H, H);
+  auto W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }) + 1; });
+  auto u = m.compute("u", H,
+                     [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return U(tag(n), i, j) * s(n, j); })); });
+  auto w =
+      m.compute("w", H, [&](auto n, auto i) { return sigmoid(sum(H, [&](auto j) { return W(i, j) * s(n, j); })); });
+  auto side = m.if_then_else(
+      "side", [](auto n) { return word(n) == 1; }, u, w);
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(u(n, i) - 2 * side(n, i) + w(n, i) + sum(H, [&](auto j) { return W(j, i) * s(n, j); }));
+  });
+  const auto program = m.recursion_op(h, body);
+  const Item a{1, 2, {}}, b{0, 0, {}}, c{1, 1, {}}, d{0, 2, {}}, left{1, 0, {&a, &b}}, right{0, 1, {&c, &d}},
+      root{1, 2, {&left, &right}};
+  const auto states = [&](const Schedule& schedule, const Target& target) {
+    auto model = compile(program, schedule, CompileOptions{}.on(target));
+    model.bind("U", uniform(3 * 64, 0.5f, 1)).bind("W", uniform(64, 0.5f, 2));
+    const auto result = model(root);
+    return std::vector<float>(result[0].begin(), result[0].end());
+  };
+  const auto right_ones = states(Schedule{}, Target::interpreter());
+  const auto sorted = states(Schedule::standard().sort_by_matrix(), test::best_target());
+  for (int i = 0; i < 8; ++i) CHECK(std::abs(sorted[i] - right_ones[i]) < 1e-5);
+}

@@ -145,3 +145,27 @@ TEST_CASE("a product of what one side of a branch needs children for is not made
       "body", [](auto n) { return kind(n); }, when(0, a), when(1, b));
   CHECK(in_levels(ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule::standard()).body)) == 2);
 }
+
+TEST_CASE("versions do not take one side of a branch for another that has the same", "[lower][ahead]") {
+  Dim V("vocabulary"), H("hidden", 4);
+  Model<Item> m("kinds", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  const auto product = [&](const std::string& name) {
+    auto matrix = m.input<float>("of_" + name, H, H);
+    return m.compute(name, H,
+                     [=](auto n, auto i) { return sum(H, [=](auto j) { return matrix(i, j) * Emb(word(n), j); }); });
+  };
+  auto X = product("X"), Y = product("Y"), Z = product("Z");
+  const auto is_one = [](auto n) { return word(n) == 1; };
+  auto first = m.if_then_else("first", is_one, X, Z), second = m.if_then_else("second", is_one, X, Y);
+  const auto with = [&](const char* name, auto input) {
+    return m.compute(name, H,
+                     [=](auto n, auto i) { return tanh(input(n, i) + sum(kids(n), [&](auto k) { return h(k, i); })); });
+  };
+  auto a = with("a", first), b = with("b", second);
+  auto body = m.switch_(
+      "body", [](auto n) { return kind(n); }, when(0, a), when(1, b));
+  const std::string text = ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule::standard()).body);
+  CHECK(count(text.substr(text.find("for b_idx")), "second[node") >= 3);  // written on both sides, and read
+}

@@ -1,5 +1,6 @@
 // Which branches the standard schedule makes a version of the body for each side of, beside those on leaves and
 // switches.
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "cortex/lower/lower.hpp"
@@ -11,10 +12,12 @@ namespace {
 
 struct Item {
   int kind = 0;
+  std::array<int, 3> marks{};
   std::vector<const Item*> kids;
 };
 constexpr auto kids = cortex::children<&Item::kids>;
 constexpr auto kind = cortex::field<&Item::kind>;
+constexpr auto marks = cortex::field<&Item::marks>;
 
 const auto is_one = [](auto n) { return kind(n) == 1; };
 
@@ -104,4 +107,19 @@ TEST_CASE("a branch of an output has versions where its sides multiply", "[lower
   auto y = m.if_then_else("y", is_one, product("a", A), product("b", B));
   auto out = m.output<float>("out", H, [&](auto n, auto i) { return y(n, i); });
   CHECK(lower::lower(m.program(out).graph(), Schedule::standard()).parts == 2);
+}
+
+TEST_CASE("a branch that nodes cannot be sorted by is decided at each, and what stands in it", "[lower][branches]") {
+  const auto by_mark = [](auto n) { return marks(n)[kind(n)] == 1; };
+  CHECK(parts(64, [&](auto& m, auto, auto s, auto product) {
+          return m.if_then_else("body", by_mark, product("a", s), product("b", s));
+        }) == 1);
+  CHECK(parts(64, [&](auto& m, auto, auto s, auto product) {
+          auto inside = m.if_then_else("inside", is_one, product("b", s), s);
+          return m.if_then_else("body", by_mark, product("a", s), inside);
+        }) == 1);
+  CHECK(parts(64, [&](auto& m, auto, auto s, auto product) {
+          return m.if_then_else(
+              "body", [](auto n) { return marks(n)[2] == 1; }, product("a", s), product("b", s));
+        }) == 2);
 }

@@ -87,6 +87,24 @@ TEST_CASE("both sides of a branch that is decided at each node have the sum that
   CHECK(difference(graph, together) == "");
 }
 
+TEST_CASE("a copy of a branch that needs the children on its other side stays behind it", "[lower][equality]") {
+  Model g;
+  const auto even = [&](auto& n) { return odd::Odd::even(g.word_of(n)); };
+  const auto product = [&](const char* name, double by) {
+    return g.compute(name, {g.H}, [&](auto& n, auto& i) {
+      return g.product(i[0], [&](auto& r) { return g.emb(n, r) * odd::Odd::number(by); });
+    });
+  };
+  const int a = product("one", 1), c = product("other", 2);
+  const int r = g.compute("r", {g.H}, [&](auto& n, auto& i) { return g.sum_of_kids(n, i[0]); });
+  const int y = g.if_then_else("y", even, a, r), x = g.if_then_else("x", even, a, c);
+  const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return tanh_of(g.at(y, {n, i[0]}) * odd::Odd::number(0.5) + g.at(x, {n, i[0]}));
+  }));
+  CHECK(difference(graph, together) == "");
+  CHECK(difference(graph, apart) == "");
+}
+
 // ---- absent children ----
 
 TEST_CASE("over no children, the greatest is minus infinity and the product one", "[lower][equality]") {

@@ -175,26 +175,26 @@ class NodeFreer {
 };
 
 /// The buffers of a version whose definitions can be evaluated ahead and are worth it: input matrix products, and what
-/// those read.
+/// those read. A tensor may have several definitions, one for each side of a branch: it goes as a whole, or stays.
 inline PointerSet ahead_of(const Version& version, const Vector<ir::Buffer>& states) {
   PointerSet recurrent, ahead;
   for (const ir::Buffer& state : states) recurrent.insert(state.id());
-  for (const Definition& d : version.definitions) {
-    bool depends = d.buffer->role == ir::Role::state || bool(d.child) || d.by_matrix;
-    for_each_read(d.body, [&](const ir::Load& load) { depends |= recurrent.contains(load.buffer.id()); });
-    if (depends)
-      recurrent.insert(d.buffer.id());
-    else if (has_contraction(d.body))
-      ahead.insert(d.buffer.id());
+  for (bool more = true; more;) {
+    more = false;
+    for (const Definition& d : version.definitions) {
+      bool depends = d.buffer->role == ir::Role::state || bool(d.child) || d.by_matrix;
+      for_each_read(d.body, [&](const ir::Load& load) { depends |= recurrent.contains(load.buffer.id()); });
+      more |= depends && recurrent.insert(d.buffer.id());
+    }
   }
+  for (const Definition& d : version.definitions)
+    if (!recurrent.contains(d.buffer.id()) && has_contraction(d.body)) ahead.insert(d.buffer.id());
   for (const auto& d : reversed(version.definitions))
     if (ahead.contains(d.buffer.id()))
       for_each_read(d.body, [&](const ir::Load& load) {
         if (load.buffer->role == ir::Role::temp && !load.buffer->dims.empty() && load.buffer->dims[0] == dims::node)
           ahead.insert(load.buffer.id());
       });
-  for (const Definition& d : version.definitions)
-    if (recurrent.contains(d.buffer.id())) ahead.erase(d.buffer.id());  // one side of a branch alone cannot go
   return ahead;
 }
 
@@ -246,7 +246,7 @@ inline Vector<Definition> definitions_of(const Version& version, const ir::Buffe
 }
 
 /// Lets a version keep in the same tensors as `first`, another of its part, what both compute of an operator, such as a
-/// sum of it.
+/// sum of it; but for sides of branches, which have a tensor together.
 inline void share_tensors(const Version& first, Version& version) {
   ir::Expr node;
   for (const Definition& d : first.definitions)
@@ -269,7 +269,9 @@ inline void share_tensors(const Version& first, Version& version) {
     if (d.buffer->role != ir::Role::temp || !d.node || d.child || defines(first, d.buffer)) continue;
     for (const Definition& other : first.definitions) {
       if (other.op != d.op || other.buffer->role != ir::Role::temp || defines(version, other.buffer)) continue;
-      if (!same_values(other, d)) continue;
+      const bool whole =
+          definitions_of(first, other.buffer).size() == 1 && definitions_of(version, d.buffer).size() == 1;
+      if (!whole || !same_values(other, d)) continue;
       shared.emplace(d.buffer.id(), other.buffer);
       d.buffer = other.buffer;
       break;

@@ -31,6 +31,10 @@ class DenseIndexer {
     walk(body);
     for (const Use& use : uses_)
       if (use.read && !use.stored) refused_.insert(use.buffer.id());
+    for (const Use& part : uses_)  // whose rows are not those of the whole batch
+      for (const Use& whole : uses_)
+        if (part.buffer == whole.buffer && part.region.rfind(whole.region + ", part", 0) == 0)
+          refused_.insert(part.buffer.id());
     for (const Use& use : uses_)
       if (!refused_.contains(use.buffer.id())) shrink(use.buffer);
     if (dense_.empty()) return body;

@@ -310,17 +310,42 @@ inline std::int64_t branch_value(const Op& branch) {
   return branch_key(branch).same_as(branch.condition) ? 1 : *ir::as_int(branch.condition.as<ir::Binary>()->b);
 }
 
+/// Whether nodes can be sorted by `e`: it is small, and made of fields and numbers of children of `node` itself.
+inline bool can_be_asked(const ir::Expr& e, const ir::Expr& node) {
+  constexpr int most = 24;
+  int steps = 0;
+  bool plain = true;
+  ir::visit_with(
+      e,
+      [&](const ir::UfCall& call) {
+        using enum ir::UfKind;
+        const bool known = call.uf.kind == field || call.uf.kind == num_children || call.uf.kind == is_leaf;
+        plain &= known && call.args[0].same_as(node) && (call.args.size() == 1 || call.args[1].as<ir::IntImm>());
+        ++steps;
+      },
+      [&](const ir::Load&) { plain = false; }, [&](const ir::Select&) { plain = false; },
+      [&](const ir::Binary&) { ++steps; }, [&](const ir::Unary&) { ++steps; });
+  return plain && steps <= most;
+}
+
 /// The branches on one key: those of each switch, and others one by one.
 struct BranchesOn {
-  ir::Expr key;  // over the node of `branches_worth_it`
+  ir::Expr key;  // over the node of the checks
   Vector<Vector<int>> branches;
 };
 
 /// The switches of a graph and the other branches that are worth it, by their keys, in the order of the model.
 /// `others`: not the switches alone.
-inline Vector<BranchesOn> branches_worth_it(const Graph& graph, const ir::Expr& node, bool others) {
+inline Vector<BranchesOn> branches_worth_it(const Graph& graph, const IndexChecks& checks, bool others) {
   Vector<BranchesOn> result;
-  const Vector<bool> multiply = others ? branches_that_multiply(graph) : Vector<bool>(graph.ops.size());
+  const ir::Expr& node = checks.node;
+  Vector<bool> multiply = others ? branches_that_multiply(graph) : Vector<bool>(graph.ops.size());
+  for (const BranchUse& use : checks.branches) {
+    const Op& op = graph.ops[std::size_t(use.op)];
+    const ir::Expr condition = ir::substitute(op.condition, {{op.node.get(), node}});
+    if (!can_be_asked(condition, node) || (use.reach.guard && !can_be_asked(use.reach.guard, node)))
+      multiply[std::size_t(use.op)] = false;
+  }
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     const bool other = multiply[i] && !is_leaf_branch(op);
@@ -432,7 +457,7 @@ inline Questions questions(const Graph& graph, const Schedule& schedule) {
   };
   const Vector<bool> named = detail::branches_named(graph, schedule);
   Vector<detail::BranchesOn> worth_it;
-  if (schedule.specializes_where_it_pays) worth_it = detail::branches_worth_it(graph, checks.node, !schedule.by_hand);
+  if (schedule.specializes_where_it_pays) worth_it = detail::branches_worth_it(graph, checks, !schedule.by_hand);
   const detail::Copies copies(graph, worth_it);
   const auto fit = [&](const Questions& q) { return q.are_few() && copies(q) <= most_copies; };
   Vector<bool> all = named;
@@ -469,7 +494,7 @@ inline Vector<std::string> branches_cut_short(const Graph& graph, const Schedule
   Vector<std::string> names;
   if (!schedule.specializes_where_it_pays) return names;
   const Questions asked = questions(graph, schedule);
-  for (const detail::BranchesOn& on : detail::branches_worth_it(graph, asked.node, !schedule.by_hand))
+  for (const detail::BranchesOn& on : detail::branches_worth_it(graph, index_checks(graph), !schedule.by_hand))
     for (const Vector<int>& cases : on.branches)
       if (!all_of(cases, [&](int branch) { return asked.specialized[std::size_t(branch)]; }))
         names.push_back(graph.ops[std::size_t(cases[0])].name());
