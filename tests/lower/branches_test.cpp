@@ -11,12 +11,13 @@ using namespace cortex;
 namespace {
 
 struct Item {
-  int kind = 0;
+  int kind = 0, tag = 0;
   std::array<int, 3> marks{};
   std::vector<const Item*> kids;
 };
 constexpr auto kids = cortex::children<&Item::kids>;
 constexpr auto kind = cortex::field<&Item::kind>;
+constexpr auto tag = cortex::field<&Item::tag>;
 constexpr auto marks = cortex::field<&Item::marks>;
 
 const auto is_one = [](auto n) { return kind(n) == 1; };
@@ -122,4 +123,11 @@ TEST_CASE("a branch that nodes cannot be sorted by is decided at each, and what 
           return m.if_then_else(
               "body", [](auto n) { return marks(n)[2] == 1; }, product("a", s), product("b", s));
         }) == 2);
+  // Nor are they sorted by the matrices that nodes choose there.
+  CHECK(parts(96, [&](auto& m, auto H, auto s, auto product) {
+          auto U = m.template input<float>("U", Dim("tags", 3), H, H);
+          auto chosen = m.compute(
+              "chosen", H, [=](auto n, auto i) { return sum(H, [=](auto j) { return U(tag(n), i, j) * s(n, j); }); });
+          return m.if_then_else("body", by_mark, chosen, product("b", s));
+        }) == 1);
 }

@@ -109,6 +109,24 @@ inline bool is_leaf_branch(const Op& op) {
   return is_leaf_test(condition);
 }
 
+/// Whether nodes can be sorted by `e`: it is small, and made of fields and numbers of children of `node` itself.
+inline bool can_be_asked(const ir::Expr& e, const ir::Expr& node) {
+  constexpr int most = 24;
+  int steps = 0;
+  bool plain = true;
+  ir::visit_with(
+      e,
+      [&](const ir::UfCall& call) {
+        using enum ir::UfKind;
+        const bool known = call.uf.kind == field || call.uf.kind == num_children || call.uf.kind == is_leaf;
+        plain &= known && call.args[0].same_as(node) && (call.args.size() == 1 || call.args[1].as<ir::IntImm>());
+        ++steps;
+      },
+      [&](const ir::Load&) { plain = false; }, [&](const ir::Select&) { plain = false; },
+      [&](const ir::Binary&) { ++steps; }, [&](const ir::Unary&) { ++steps; });
+  return plain && steps <= most;
+}
+
 class QuestionCollector {
  public:
   QuestionCollector(const Graph& graph, const Schedule& schedule, const IndexChecks& checks, Vector<bool> specialized)
@@ -193,7 +211,9 @@ class QuestionCollector {
         elements += own + below;
       }
       if (choice.for_parents) ra::add(choice.reach, Reach{});
-      const bool fits = all_of(choice.reach, [](const Reach& reach) { return !reach.at_roots; });
+      const bool fits = all_of(choice.reach, [&](const Reach& reach) {
+        return !reach.at_roots && (!reach.guard || can_be_asked(reach.guard, result_.node));
+      });
       const bool pays = schedule_.sorting == Sorting::on || elements >= least_elements;
       if (!fits || !elements || !pays) continue;
       result_.choice = std::move(choice);
@@ -308,24 +328,6 @@ inline ir::Expr branch_key(const Op& branch) {
 }
 inline std::int64_t branch_value(const Op& branch) {
   return branch_key(branch).same_as(branch.condition) ? 1 : *ir::as_int(branch.condition.as<ir::Binary>()->b);
-}
-
-/// Whether nodes can be sorted by `e`: it is small, and made of fields and numbers of children of `node` itself.
-inline bool can_be_asked(const ir::Expr& e, const ir::Expr& node) {
-  constexpr int most = 24;
-  int steps = 0;
-  bool plain = true;
-  ir::visit_with(
-      e,
-      [&](const ir::UfCall& call) {
-        using enum ir::UfKind;
-        const bool known = call.uf.kind == field || call.uf.kind == num_children || call.uf.kind == is_leaf;
-        plain &= known && call.args[0].same_as(node) && (call.args.size() == 1 || call.args[1].as<ir::IntImm>());
-        ++steps;
-      },
-      [&](const ir::Load&) { plain = false; }, [&](const ir::Select&) { plain = false; },
-      [&](const ir::Binary&) { ++steps; }, [&](const ir::Unary&) { ++steps; });
-  return plain && steps <= most;
 }
 
 /// The branches on one key: those of each switch, and others one by one.
