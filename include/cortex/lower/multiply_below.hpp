@@ -123,8 +123,8 @@ class ProductMover {
 
 }  // namespace detail
 
-/// Moves the products that children can make to these. Loops over single nodes, or that are scheduled by hand, stay as
-/// the model says.
+/// Moves the products that children can make to these; but for those that no number chooses, from loops over single
+/// nodes, or of the user's.
 inline void multiply_below(Vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule,
                            const ra::Questions& questions) {
   const bool shared = graph.structure == ra::StructureKind::dag && schedule.batched && !schedule.by_hand;
