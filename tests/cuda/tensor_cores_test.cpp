@@ -101,7 +101,7 @@ std::vector<float> interpreted_rounded(const Program& program, GpuSchedule::Tens
   p.run("approximate_activations", pass::approximate_activations);
   p.flatten();
   executable->program = p.take();
-  executable->partition = runtime::partition_of(graph, ra::questions(graph, executable->schedule));
+  executable->partition = runtime::partition_of(graph, ra::questions(graph, executable->schedule), executable->program);
   runtime::plan_checks(*executable);
   runtime::detail::describe_tensors(*executable);
   executable->code = std::make_shared<runtime::KernelInterpreter>(executable->program);

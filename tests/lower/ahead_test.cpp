@@ -59,10 +59,22 @@ TEST_CASE("an input product that all cases of a switch read is made ahead of the
   CHECK(in_levels(at_each) == 0);
 }
 
-TEST_CASE("what one case of a switch reads stays with it", "[lower][ahead]") {
-  CHECK(in_levels(lowered(as_operator, none)) == 1);
-  CHECK(in_levels(lowered(none, as_sum)) == 1);
-  CHECK(in_levels(lowered(as_operator, as_sum)) == 2);  // sums of different operators
+TEST_CASE("what one case of a switch reads is made ahead for the nodes of that case", "[lower][ahead]") {
+  const auto listed = [](const std::string& text, int part) {
+    const std::string rows = "0:part_lengths(" + std::to_string(part) + ",1)";
+    const std::size_t at = text.find(rows);
+    return at == text.npos ? 0 : count(text.substr(at, text.find("for n_idx", at) - at), "W[i");
+  };
+  const std::string first = lowered(as_operator, none), second = lowered(none, as_sum);
+  CHECK(in_levels(first) == 0);
+  CHECK(ahead(first) == 2);  // for leaves of that kind, and inner nodes
+  CHECK(listed(first, 0) == 1);
+  CHECK(listed(second, 1) == 1);
+  CHECK(count(first, "part_lengths") + count(second, "part_lengths") == 2);
+  const std::string both = lowered(as_operator, as_sum);  // sums of different operators
+  CHECK(in_levels(both) == 0);
+  CHECK(listed(both, 0) == 1);
+  CHECK(listed(both, 1) == 1);
 }
 
 TEST_CASE("a sum of an operator that all cases of a switch read is made ahead, and what needs children stays",
@@ -86,7 +98,7 @@ TEST_CASE("a sum of an operator that all cases of a switch read is made ahead, a
   CHECK(count(text.substr(text.find("for b_idx")), "U[i") == 2);
 }
 
-TEST_CASE("a product of what cases compute differently stays with each", "[lower][ahead]") {
+TEST_CASE("a product of what cases compute differently is made for each case apart", "[lower][ahead]") {
   Dim V("vocabulary"), H("hidden", 4);
   Model<Item> m("kinds", cortex::tree);
   auto Emb = m.input<float>("Emb", V, H), Other = m.input<float>("Other", V, H);
@@ -101,7 +113,9 @@ TEST_CASE("a product of what cases compute differently stays with each", "[lower
   auto body = m.compute("body", H,
                         [&](auto n, auto i) { return tanh(x(n, i) + sum(kids(n), [&](auto k) { return h(k, i); })); });
   const std::string text = ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule::standard()).body);
-  CHECK(in_levels(text) == 2);
+  CHECK(in_levels(text) == 0);
+  CHECK(ahead(text) == 4);  // leaves and inner nodes of each case
+  CHECK(count(text, "part_lengths") == 2);
 }
 
 TEST_CASE("an input product that not all leaves need is made ahead for inner nodes alone", "[lower][ahead]") {
@@ -167,5 +181,5 @@ TEST_CASE("versions do not take one side of a branch for another that has the sa
   auto body = m.switch_(
       "body", [](auto n) { return kind(n); }, when(0, a), when(1, b));
   const std::string text = ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule::standard()).body);
-  CHECK(count(text.substr(text.find("for b_idx")), "second[node") >= 3);  // written on both sides, and read
+  CHECK(count(text.substr(text.find("part_lengths")), "second[node") >= 3);  // written on both sides, and read
 }

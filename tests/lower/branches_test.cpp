@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "cortex/lower/lower.hpp"
+#include "cortex/ra/index_checks.hpp"
+#include "support/lowering.hpp"
 #include "support/models.hpp"
 
 using namespace cortex;
@@ -130,4 +132,34 @@ TEST_CASE("a branch that nodes cannot be sorted by is decided at each, and what 
               "chosen", H, [=](auto n, auto i) { return sum(H, [=](auto j) { return U(tag(n), i, j) * s(n, j); }); });
           return m.if_then_else("body", by_mark, chosen, product("b", s));
         }) == 1);
+}
+
+TEST_CASE("branches one behind the other, both sides of which read the one before, are of that many ways",
+          "[lower][branches]") {
+  constexpr int length = 24;  // of as many ways together as 2^24
+  Dim V("vocabulary", 5), H("hidden", 4);
+  Model<Item> m("chain", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto h = m.placeholder<float>("h", H);
+  auto first = m.compute(
+      "first", H, [&](auto n, auto i) { return Emb(tag(n), i) + sum(kids(n), [&](auto k) { return h(k, i); }); });
+  const auto link = [&](auto before, int number) {
+    const std::string name = std::to_string(number);
+    auto x = m.compute("x" + name, H, [=](auto n, auto i) { return tanh(before(n, i)) + Emb(marks(n)[0], i); });
+    auto y = m.compute("y" + name, H, [=](auto n, auto i) { return sigmoid(before(n, i)) + Emb(marks(n)[0], i); });
+    return m.if_then_else(
+        "link" + name, [=](auto n) { return kind(n) > number; }, x, y);
+  };
+  auto last = link(first, 0);
+  for (int number = 1; number < length; ++number) last = link(last, number);
+  const ra::Graph graph = m.recursion_op(h, last).graph();
+
+  const ra::IndexChecks checks = ra::index_checks(graph);
+  CHECK(checks.branches.size() == length);
+  CHECK(checks.indices.size() == 2);  // the tag and the mark, each at all nodes
+  for (const ra::IndexCheck& check : checks.indices) CHECK(!check.reach.guard);
+  for (const Vector<ra::Reach>& reads : checks.field_reads) CHECK(reads.size() == 1);
+  const std::string text = ir::print(lower::lower(graph, Schedule{}).body);
+  CHECK(test::count(text, "tanh(") == length);
+  CHECK(test::count(text, "if ") == length);
 }

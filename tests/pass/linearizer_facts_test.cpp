@@ -28,6 +28,7 @@ struct Piece {
     const std::ptrdiff_t batch = call.piece_batch[piece];
     arrays.batch_begin += batch, arrays.batch_length += batch, arrays.root += call.piece_root[piece];
     if (arrays.part_begin) arrays.part_begin += batch * call.num_parts, arrays.part_length += batch * call.num_parts;
+    if (arrays.part_offset) arrays.part_offset += std::ptrdiff_t(piece) * (call.num_parts + 1);
   }
   std::int32_t counted(ir::Count count) const { return counts[std::size_t(count)]; }
 };
@@ -120,6 +121,8 @@ class Place {
       case Symbol::batch_length: return arrays_.batch_length[arg(0)];
       case Symbol::part_begin: return arrays_.part_begin[arg(0)];
       case Symbol::part_length: return arrays_.part_length[arg(0)];
+      case Symbol::part_offset: return arrays_.part_offset[arg(0)];
+      case Symbol::part_list: return arrays_.part_list[arg(0)];
       case Symbol::root: return arrays_.root[arg(0)];
       case Symbol::group_begin: return sub.group_begin[arg(0)];
       case Symbol::group_node: return sub.group_node[arg(0)];
@@ -192,6 +195,12 @@ void check_piece(const Piece& piece, const pass::KnownNodes& known, int named, i
       at([&](Place& p) { part(p, p.loop(count(K::num_batches)) * known.parts + std::int64_t(v)); });
       at([&](Place& p) { part(p, (p.loop(count(K::num_internal_batches)) + 1) * known.parts + std::int64_t(v)); });
     }
+  for (int first = 0; arrays.part_offset && first < known.parts; ++first)
+    for (int parts = 1; parts <= known.parts - first; ++parts)
+      at([&](Place& p) {
+        const ir::Expr n = p.loop(ir::call(K::listed_length, "length", {ir::imm(first), ir::imm(parts)}));
+        p.use(ir::call(K::field, "field", {ir::call(K::listed_node, "node", {ir::imm(first), n})}, 0));
+      });
   at([&](Place& p) { p.use(ir::call(K::root_node, "root", {p.loop(count(K::num_roots))})); });
   if (subtrees) {
     at([&](Place& p) {
@@ -283,6 +292,8 @@ TEST_CASE("what proofs know of the linearizer holds for random trees, graphs and
     by_word.values = {0, 1, 2};
     partition.selectors = {by_word};
     partition.parts = by_word.answers();
+    const bool inner = seed % 2;
+    partition.listed = inner ? structure::Where::internal : structure::Where::all;
     const bool parts = random.chance(0.5), subtrees = kind != structure::Kind::dag && random.chance(0.5);
     if (parts) workspace.set_partition(&partition);
     if (subtrees) workspace.set_subtree_depth(1 + random.below(4));
@@ -290,6 +301,7 @@ TEST_CASE("what proofs know of the linearizer holds for random trees, graphs and
     workspace.set_pieces(random.below(6));
     pass::KnownNodes known;
     known.parts = parts ? partition.parts : 1;
+    known.listed = inner ? ir::Listed::inner_nodes : ir::Listed::all_nodes;
     known.required = {false, false};
     known.field_limit = {test::num_words};
     if (kind == structure::Kind::sequence) known.most_children = {1};

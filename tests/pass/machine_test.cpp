@@ -329,6 +329,20 @@ TEST_CASE("a vector lies in a panel if the panel has room for it", "[pass]") {
   CHECK(!is_one_vector(8));
 }
 
+TEST_CASE("offsets in a tensor have 64 bits where its rows, filled up to whole lines, need them", "[pass]") {
+  const auto bits = [](std::int64_t rows) {
+    const ir::Buffer W = buffer("W", {Dim("rows", rows), Dim("columns", 17)}, ir::Role::weight), y = buffer("y", {});
+    const ir::Expr n = test::var("n");
+    const ir::Stmt body = loop(n, Dim("rows", rows), store(y, {}, load(W, {n, ir::imm(1)})));
+    const ir::Program flat = pass::flatten_storage({"handmade", {y, W}, body, ir::Level::scheduled});
+    int size = 0;
+    ir::visit_with(flat.body, [&](const ir::Load& l) { size = 8 * int(size_of(l.indices[0].dtype())); });
+    return size;
+  };
+  CHECK(bits(50'000'000) == 32);
+  CHECK(bits(100'000'000) == 64);
+}
+
 TEST_CASE("a tensor of no dimension has a layout", "[pass]") {
   const Small p;
   const ir::Buffer one = buffer("one", {});

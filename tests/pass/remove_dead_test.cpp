@@ -151,6 +151,21 @@ TEST_CASE("what leaves store is dead where each inner level overwrites it before
   check_golden("pass/remove_dead/two_state_gru.ilir", text_after("remove_dead", two_state_gru(6).graph(), standard));
 }
 
+TEST_CASE("of a branch whose first side is dead the other stays, under the opposite condition", "[pass]") {
+  const auto leaf = [](auto& node) { return call(ir::UfKind::is_leaf, {node}); };
+  const auto branch = [&](auto& n, auto& node) {
+    return ir::If::make(leaf(node), writing(t, one)(n, node), writing(h, one)(n, node));
+  };
+  const auto opposite = [&](auto& n, auto& node) {
+    return ir::If::make(ir::negation(leaf(node)), writing(h, one)(n, node));
+  };
+  CHECK(becomes(leaves(branch), leaves(opposite)));
+  const auto of_negation = [&](auto& n, auto& node) {
+    return ir::If::make(ir::negation(leaf(node)), writing(t, one)(n, node), writing(h, one)(n, node));
+  };
+  CHECK(becomes(leaves(of_negation), leaves(where(ir::UfKind::is_leaf, writing(h, one)))));
+}
+
 TEST_CASE("a store is dead if a later one comes before all reads", "[pass]") {
   const ir::Stmt levels = batches([](auto& b) {
     return block({inner(b, writing(t, one)), inner(b, writing(h, of_t))});

@@ -77,6 +77,31 @@ TEST_CASE("inputs of leaves and of inner nodes are tables by the fields that the
   CHECK(by_both[0].keys[1].bounds.size() == 1);
 }
 
+TEST_CASE("what cases of a switch compute of fields is a table for each case", "[pass]") {
+  Model<Node> m("kinds", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H), X = m.input<float>("X", H, H);
+  auto h = m.placeholder<float>("h", H);
+  const auto cell = [&](const char* name, auto U) {
+    return m.compute(name, H, [=](auto n, auto i) {
+      return tanh(sum(H, [=](auto j) { return U(i, j) * Emb(word(n), j); }) +
+                  sum(kids(n), [=](auto k) { return h(k, i); }));
+    });
+  };
+  auto a = cell("a", W), b = cell("b", X);
+  auto body = m.switch_(
+      "body", [](auto n) { return tag(n); }, when(1, a), when(4, b));
+  const std::vector<ir::Tabulation> tables = found(m.recursion_op(h, body).graph());
+  REQUIRE(rows(tables) == "llii");
+  for (const ir::Tabulation& t : tables) {
+    CHECK(t.keys.size() == 1);
+    CHECK(t.weights.size() == 2);
+    CHECK(t.parts.count == 1);
+    CHECK(t.states.empty() == (t.rows == ir::Tabulation::Rows::internal));
+  }
+  CHECK(tables[0].parts.first != tables[1].parts.first);
+  CHECK(tables[2].parts.first != tables[3].parts.first);
+}
+
 TEST_CASE("what depends on more than integer fields that index weights is not marked", "[pass]") {
   CHECK(rows(found(cell([](auto n, auto j, auto& Emb, auto&) {
           return Emb(word(n), j) * cortex::field<&Node::weight>(n);

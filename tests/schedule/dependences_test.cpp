@@ -56,7 +56,46 @@ std::int64_t place_of(const ir::Layout& layout, std::int64_t at_i, std::int64_t 
   return place;
 }
 
+/// `for b: for n: node = number(b, n): body(node)`.
+template <class Body>
+ir::Stmt level_by_level(const char* name, bool down, Body body) {
+  const ir::Expr b = var(name), n = var(std::string("n_of_") + name), node = var(std::string("node_of_") + name);
+  const ir::Expr batches = ir::call(ir::UfKind::num_batches, "num_batches"), batch = down ? batches - 1 - b : b;
+  return ir::For::make(
+      b, dims::all_batches, batches, ir::ForKind::serial,
+      ir::For::make(n, dims::batch, ir::call(ir::UfKind::batch_length, "length", {batch}), ir::ForKind::serial,
+                    ir::LetStmt::make(node, ir::call(ir::UfKind::batch_node, "batch", {batch, n}), body(node))));
+}
+
 }  // namespace
+
+TEST_CASE("loops over levels are one only where no level needs states of the other loop's", "[schedule]") {
+  const ir::Buffer g = buffer("g", {dims::node, H}, ir::Role::state);
+  const auto writing = [](const ir::Buffer& to, const ir::Expr& index, auto value) {
+    return [=](const ir::Expr& node) { return loop(index, H, store(to, {node, index}, value(node, index))); };
+  };
+  const auto one = [](auto&, auto&) { return number(1); };
+  const auto of_node = [](auto& node, auto& at) { return load(h, {node, at}); };
+  const auto of_child = [](auto& node, auto& at) { return load(h, {child_of(node), at}); };
+  const auto with = [&](bool down, auto value) {
+    return block({level_by_level("b", false, writing(h, i, one)), level_by_level("c", down, writing(g, j, value))});
+  };
+  CHECK_NOTHROW(merge_loops(with(true, one), "b", "c"));
+  for (const bool down : {false, true})
+    CHECK_THROWS_WITH(merge_loops(with(down, of_child), "b", "c"),
+                      Contains("an iteration of 'c' needs others of 'b', through 'h'"));
+  CHECK_THROWS_WITH(merge_loops(with(true, of_node), "b", "c"), Contains("needs others of 'b', through 'h'"));
+  const auto over_all = [&](const char* name, auto body) {
+    const ir::Expr n = var(name), node = var(std::string("node_") + name);
+    return ir::For::make(n, dims::batch, ir::call(ir::UfKind::num_nodes, "num_nodes"), ir::ForKind::serial,
+                         ir::LetStmt::make(node, ir::call(ir::UfKind::all_node, "all", {n}), body(node)));
+  };
+  const auto outputs = [&](auto value) {
+    return block({over_all("n", writing(h, i, one)), over_all("m", writing(g, j, value))});
+  };
+  CHECK_NOTHROW(merge_loops(outputs(of_node), "n", "m"));
+  CHECK_THROWS_WITH(merge_loops(outputs(of_child), "n", "m"), Contains("needs others of 'n', through 'h'"));
+}
 
 TEST_CASE("loops that both carry a dependence keep their order", "[schedule][loops][refusal]") {
   const ir::Stmt sums = loop(i, half, loop(j, half, store(y, {i + j}, load(M, {i, j}))));

@@ -147,6 +147,38 @@ TEST_CASE("batches are sorted into parts by the answers of a partition", "[struc
   }
 }
 
+TEST_CASE("the nodes of each part are listed, of all batches or but for the leaves", "[structure]") {
+  using Op = cs::KeyStep::Op;
+  cs::Partition partition;
+  partition.selectors.push_back({{{Op::num_parents}}, {}, cs::Where::all, {0, 1}, false, true, "parents"});
+  partition.parts = 3;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    const RandomNodes made(seed, 1 + int(seed * 3), seed % 2 == 0);
+    partition.listed = seed % 4 < 2 ? cs::Where::internal : cs::Where::all;
+    cs::Workspace workspace;
+    workspace.set_partition(&partition);
+    workspace.set_pieces(seed % 3 == 0 ? 9 : 0);
+    const cs::Arrays& a = DerivedLinearizer::run(workspace, cortex::dag, {}, made.roots);
+    std::vector<int> listed, wanted;
+    for (int piece = 0; piece < a.num_pieces; ++piece)
+      for (int p = 0; p < 3; ++p) {
+        for (int i = a.part_offset[piece * 4 + p]; i < a.part_offset[piece * 4 + p + 1]; ++i) {
+          CHECK(std::min<std::size_t>(row(a.children[1], a.part_list[i]).size(), 2) == std::size_t(p));
+          listed.push_back(a.part_list[i]);
+        }
+        const bool leaves = partition.listed == cs::Where::all;
+        for (int b = a.piece_batch[piece] + !leaves; b < a.piece_batch[piece + 1]; ++b)
+          for (int i = 0; i < a.part_length[b * 3 + p]; ++i) wanted.push_back(a.part_begin[b * 3 + p] + i);
+        CHECK(listed == wanted);
+      }
+    CHECK(int(listed.size()) == (partition.listed == cs::Where::all ? a.num_nodes : a.num_internal));
+  }
+  partition.listed = cs::Where::nowhere;
+  cs::Workspace workspace;
+  workspace.set_partition(&partition);
+  CHECK(DerivedLinearizer::run(workspace, cortex::dag, {}, RandomNodes(1, 9, true).roots).part_list == nullptr);
+}
+
 TEST_CASE("subtrees hold each inner node once, within the levels of one group, and do not touch", "[structure]") {
   for (unsigned seed = 0; seed < 60; ++seed) {
     const RandomNodes made(seed, 1 + int(seed * 3), false);

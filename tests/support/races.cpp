@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cortex/ir/races.hpp"
+#include "cortex/lower/lower.hpp"
 #include "cortex/lower/unroll.hpp"
 #include "cortex/runtime/partition.hpp"
 #include "cortex/structure/linearizer.hpp"
@@ -11,7 +12,7 @@
 namespace cortex::test {
 
 Calls::Calls(const ra::Graph& graph, const Schedule& schedule, std::uint64_t seed, int count)
-    : partition_(runtime::partition_of(graph, ra::questions(graph, schedule))) {
+    : partition_(runtime::partition_of(graph, ra::questions(graph, schedule), lower::lower(graph, schedule))) {
   for (const auto& [name, tensor] : weights_for(graph, num_words, unsigned(seed))) weights[name] = tensor.values;
   int depth = 0;
   for (const int levels : lower::unrolling(graph, schedule)) depth = std::max(depth, levels);

@@ -118,6 +118,12 @@ inline Expr worker() { return call(UfKind::worker, "worker"); }
 inline Expr num_workers() { return call(UfKind::num_workers, "num_workers"); }
 inline Expr thread() { return call(UfKind::thread, "thread"); }
 
+/// A condition that holds where `condition` does not.
+inline Expr negation(const Expr& condition) {
+  const auto* negated = condition.as<Unary>();
+  return negated && negated->op == UnaryOp::logical_not ? negated->a : Unary::make(UnaryOp::logical_not, condition);
+}
+
 /// Whether two conditions hold; an empty one always does.
 inline Expr both(const Expr& a, const Expr& b) {
   if (!a) return b;

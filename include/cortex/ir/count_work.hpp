@@ -264,6 +264,7 @@ class WorkCounter {
       case num_batches:
       case num_internal_batches: return {Kind::level};
       case num_roots: return {Kind::root};
+      case listed_length:
       case part_length: return {Kind::part_node, part_of(extent->args[0])};
       case num_groups: return {Kind::subtree_level};
       case group_length: return {Kind::subtree_top};

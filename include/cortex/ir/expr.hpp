@@ -327,14 +327,16 @@ enum class UfKind : std::uint8_t {
   root_node,              // (n_idx) -> node: the roots, in the order given
   part_node,              // (p_idx, n_idx) -> node: part p_idx % parts of batch p_idx / parts
   part_length,            // (p_idx)
-  num_ranges,             // () -> how many ranges all nodes of a piece are
-  range_node,             // (range, n_idx) -> node: those of a `NodeRange`, any order
-  range_length,           // (range)
-  num_groups,             // () -> how many batches of subtrees there are
-  group_length,           // (g_idx) -> how many subtrees group g_idx has
-  group_node,             // (g_idx, t_idx) -> node: the top of a subtree
-  num_inner,              // (node) -> how many of its children are in its own subtree
-  inner_child,            // (node, k) -> node
+  listed_node,    // (p_idx, n_idx) -> node: those of part p_idx and the parts behind it in all batches, any order
+  listed_length,  // (p_idx, parts) -> how many part p_idx and those behind it have, so many parts together
+  num_ranges,     // () -> how many ranges all nodes of a piece are
+  range_node,     // (range, n_idx) -> node: those of a `NodeRange`, any order
+  range_length,   // (range)
+  num_groups,     // () -> how many batches of subtrees there are
+  group_length,   // (g_idx) -> how many subtrees group g_idx has
+  group_node,     // (g_idx, t_idx) -> node: the top of a subtree
+  num_inner,      // (node) -> how many of its children are in its own subtree
+  inner_child,    // (node, k) -> node
   worker,
   num_workers,  // () -> which worker runs this, of how many
   thread,       // () -> which of the worker's threads: on a GPU a worker is a thread block
@@ -352,8 +354,8 @@ constexpr bool is_child(UfKind kind) {
   return kind == UfKind::child || kind == UfKind::kth_child || kind == UfKind::edge_child;
 }
 
-/// Of num_nodes, num_leaves, num_internal and range_length, `accessor` is the number of the tabulation that the rows
-/// counted are of: in calls that have tables these are none.
+/// Of num_nodes, num_leaves, num_internal, part_length, listed_length and range_length, `accessor` is the number of the
+/// tabulation that the rows counted are of: in calls that have tables these are none.
 struct Uf {
   UfKind kind;
   std::string name;

@@ -37,6 +37,8 @@ struct StructureEnv {
   std::int32_t num_parts = 1;
   const std::int32_t* part_begin = nullptr;
   const std::int32_t* part_length = nullptr;
+  const std::int32_t* part_offset = nullptr;
+  const std::int32_t* part_list = nullptr;
   const std::int32_t* root = nullptr;
   vm::SubtreeArrays subtrees;
   std::int32_t child_step = 0;
@@ -60,6 +62,8 @@ struct StructureEnv {
         num_parts(arrays.num_parts),
         part_begin(arrays.part_begin),
         part_length(arrays.part_length),
+        part_offset(arrays.part_offset),
+        part_list(arrays.part_list),
         root(arrays.root),
         subtrees{arrays.subtrees.num_groups, arrays.subtrees.group_begin, arrays.subtrees.group_node,
                  arrays.subtrees.inner_begin, arrays.subtrees.inner_child},
@@ -374,6 +378,9 @@ class LogicalRun {
     if (slot == slot_of::batch_length) return ints(env_.batch_length, env_.num_batches);
     if (slot == slot_of::part_begin) return ints(env_.part_begin, std::int64_t(env_.num_batches) * env_.num_parts);
     if (slot == slot_of::part_length) return ints(env_.part_length, std::int64_t(env_.num_batches) * env_.num_parts);
+    if (slot == slot_of::part_offset) return ints(env_.part_offset, env_.num_parts + std::int64_t(1));
+    if (slot == slot_of::part_list)
+      return ints(env_.part_list, env_.part_offset ? env_.part_offset[env_.num_parts] : 0);
     if (slot == slot_of::root) return ints(env_.root, env_.num_roots);
     const vm::SubtreeArrays& sub = env_.subtrees;
     if (slot == slot_of::group_begin) return ints(sub.group_begin, sub.num_groups + std::int64_t(1));
@@ -424,6 +431,8 @@ class LogicalRun {
                         env_.batch_length,
                         env_.part_begin,
                         env_.part_length,
+                        env_.part_offset,
+                        env_.part_list,
                         env_.root,
                         env_.num_parts,
                         env_.num_roots,

@@ -57,6 +57,8 @@ struct CallContext {
   const std::int32_t* batch_length = nullptr;
   const std::int32_t* part_begin = nullptr;
   const std::int32_t* part_length = nullptr;
+  const std::int32_t* part_offset = nullptr;
+  const std::int32_t* part_list = nullptr;
   const std::int32_t* root = nullptr;
   std::int32_t num_parts = 1, num_roots = 0;
   const SubtreeArrays* subtrees = nullptr;
@@ -525,6 +527,11 @@ class Machine {
         const double length = at(call, r, x.part_length, a, x.num_batches * x.num_parts);
         if (!(b >= 0 && b < std::max(length, 1.0))) no_such(call, r);
         return x.part_begin[std::int64_t(a)] + b;
+      }
+      case listed_length: return at(call, r, x.part_offset, a + b, x.num_parts + 1) - x.part_offset[std::int64_t(a)];
+      case listed_node: {
+        const double first = at(call, r, x.part_offset, a, x.num_parts + 1);
+        return at(call, r, x.part_list, first + b, x.part_offset[x.num_parts]);
       }
       case num_ranges: return 1;  // of a whole call
       case range_node: return a == double(NodeRange::upper) ? x.num_internal + b : b;

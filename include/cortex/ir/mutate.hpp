@@ -426,6 +426,18 @@ bool uses(const Handle& root, const Expr& var) {
   return found;
 }
 
+inline bool has_barrier(const Stmt& stmt) {
+  bool found = false;
+  visit_with(stmt, [&](const Barrier&) { found = true; });
+  return found;
+}
+
+inline bool stores_to(const Stmt& stmt, const Buffer& buffer) {
+  bool found = false;
+  visit_with(stmt, [&](const Store& store) { found |= store.buffer == buffer; });
+  return found;
+}
+
 /// Whether `root` computes functions, such as exp or a square root, or quotients: what is dearer than to read it.
 template <class Handle>
 bool has_functions(const Handle& root) {

@@ -23,6 +23,11 @@ enum class Level : std::uint8_t {
 /// `slot_of::computes`[number of the tabulation], 0 or 1, they run or do not.
 struct Tabulation {
   enum class Rows : std::uint8_t { once, all, leaves, internal };
+  /// Parts of each batch, one behind the other, of whose nodes alone the rows are; none: of any.
+  struct Parts {
+    int first = 0, count = 0;
+    friend bool operator==(const Parts&, const Parts&) = default;
+  };
   /// An integer field, and the dimensions of weights that it indexes: its values lie below the least of their extents.
   struct Key {
     int field = 0;
@@ -33,6 +38,7 @@ struct Tabulation {
     Vector<Bound> bounds;
   };
   Rows rows = Rows::once;
+  Parts parts{};
   Vector<Key> keys;     // by ascending field
   Vector<int> weights;  // slots of all that the results follow from
   Vector<int> states;   // of its results: numbers in `Program::buffers`
@@ -47,16 +53,20 @@ struct InPlace {
   Vector<int> dims;  // the weight's, in the state's order
 };
 
+/// Which nodes are listed by parts, those of a part of all batches in a row.
+enum class Listed : std::uint8_t { nothing, inner_nodes, all_nodes };
+
 /// A program. `buffers` are all that outlive a loop iteration, in the order in which the code is given them.
 struct Program {
   std::string name;
   Vector<Buffer> buffers;
   Stmt body;
   Level level = Level::loops;
-  Vector<int> field_components;  // per field of the nodes: how many elements each node has
-  bool chains = false;           // the nodes are sequences, linked by one accessor alone
-  int parts = 1;                 // of each batch, one for each way through the specialized branches
-  bool may_be_divided = false;   // calls may be run one piece after the other (structure/pieces.hpp)
+  Vector<int> field_components;     // per field of the nodes: how many elements each node has
+  bool chains = false;              // the nodes are sequences, linked by one accessor alone
+  int parts = 1;                    // of each batch, one for each way through the specialized branches
+  Listed listed = Listed::nothing;  // what the program goes through by parts of all batches at once
+  bool may_be_divided = false;      // calls may be run one piece after the other (structure/pieces.hpp)
   Vector<Tabulation> tabulations;
   Vector<InPlace> in_place;
   Vector<bool> required_children;  // per named accessor: every inner node has that child
@@ -116,6 +126,8 @@ inline constexpr int group_node = 7;     // [subtrees]
 inline constexpr int inner_begin = 8;    // [num_internal + 1]
 inline constexpr int inner_child = 9;    // [children inside subtrees]
 inline constexpr int computes = 10;      // [tabulations]
+inline constexpr int part_offset = 11;   // [parts + 1]
+inline constexpr int part_list = 12;     // [num_nodes]
 inline constexpr int child = 1000;       // [num_nodes], per named accessor
 inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
 inline constexpr int edge_child = 3000;  // [num_edges], per container

@@ -50,13 +50,6 @@ struct Recursion {
   int unrolled = 0;  // how many levels are put into each other; 0: none
 };
 
-/// Where a definition is evaluated.
-enum class Stage : std::uint8_t {
-  once,       // before everything, not per node (L5)
-  ahead,      // for all nodes at once, before the recursion (O3)
-  recursion,  // in the loop over batches or nodes
-};
-
 /// The index list with which a definition's tensor is stored.
 inline Vector<ir::Expr> store_indices(const Definition& d) {
   Vector<ir::Expr> result;
@@ -76,19 +69,34 @@ void for_each_read(const ir::Expr& e, F f) {
   });
 }
 
-/// Whether two definitions have the same values, at the same nodes and indices.
+/// Whether two definitions have the same values, at the same nodes and indices, whatever their variables are called.
 inline bool same_values(const Definition& a, const Definition& b) {
-  const auto same = [](const ir::Expr& x, const ir::Expr& y) { return x ? y && ir::equal(x, y) : !y; };
-  if (!same(a.node, b.node) || bool(a.child) != bool(b.child) || a.container != b.container ||
-      !same(a.guard, b.guard) || a.body.type() != b.body.type() || a.indices.size() != b.indices.size())
+  if (bool(a.node) != bool(b.node) || bool(a.child) != bool(b.child) || a.container != b.container ||
+      a.body.type() != b.body.type() || a.indices.size() != b.indices.size())
     return false;
-  ir::Substitution names;
-  if (a.child) names.emplace(a.child.get(), b.child);
+  ir::Substitution to_b;
+  if (a.node) to_b.emplace(a.node.get(), b.node);
+  if (a.child) to_b.emplace(a.child.get(), b.child);
   for (std::size_t i = 0; i < a.indices.size(); ++i) {
     if (!(a.indices[i].dim == b.indices[i].dim)) return false;
-    names.emplace(a.indices[i].var.get(), b.indices[i].var);
+    to_b.emplace(a.indices[i].var.get(), b.indices[i].var);
   }
-  return ir::equal(ir::substitute(a.body, names), b.body);
+  const auto same = [&](const ir::Expr& x, const ir::Expr& y) {
+    return x && y ? ir::equal(ir::substitute(x, to_b), y) : !x && !y;
+  };
+  return same(a.guard, b.guard) && same(a.body, b.body);
+}
+
+inline Vector<ir::Expr> vars_of(const Vector<IndexVar>& indices) {
+  Vector<ir::Expr> vars;
+  for (const IndexVar& index : indices) vars.push_back(index.var);
+  return vars;
+}
+
+/// Whether `e` is an element of a weight by outputs and what is summed over.
+inline bool is_matrix(const ir::Expr& e, const Vector<ir::Expr>& outputs, const Vector<ir::Expr>& summed) {
+  const auto* load = e.as<ir::Load>();
+  return load && load->buffer->role == ir::Role::weight && ir::uses_any(e, outputs) && ir::uses_any(e, summed);
 }
 
 /// Whether `e` holds a reduction over a dense dimension: a contraction, the work that is worth moving and tiling.

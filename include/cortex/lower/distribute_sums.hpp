@@ -84,7 +84,7 @@ class SumDivider {
   }
 
   void add(const ir::Expr& e, const Vector<ir::ReduceAxis>& axes, const ir::Expr& weight, bool negative) {
-    if (is_matrix(e)) {
+    if (is_matrix(e, outputs_, summed_)) {
       fits_ &= weight && !ir::uses_any(weight, outputs_) && ir::uses(weight, axes.back().var);
       fits_ &= ir::uses(e, axes.back().var) && !(over_children_ && ir::uses(e, axes[0].var));
       for (const ir::Expr& other : matrices_) fits_ &= !ir::equal(other, e);  // it is read once as it is
@@ -95,14 +95,9 @@ class SumDivider {
     terms_.push_back({axes, weight ? ir::binary(ir::BinaryOp::mul, e, weight) : e, negative});
   }
 
-  /// Whether `e` is a weight by outputs and what is summed over.
-  bool is_matrix(const ir::Expr& e) const {
-    const auto* load = e.as<ir::Load>();
-    return load && load->buffer->role == ir::Role::weight && ir::uses_any(e, outputs_) && ir::uses_any(e, summed_);
-  }
   bool has_matrix(const ir::Expr& e) const {
     bool found = false;
-    ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load)); });
+    ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs_, summed_); });
     return found;
   }
   /// Whether `e` is made of more than weights, which are one matrix for all nodes.
@@ -127,8 +122,7 @@ inline void distribute_sums(Vector<Recursion>& recursions) {
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions)
       for (Definition& d : version.definitions) {
-        Vector<ir::Expr> outputs;
-        for (const IndexVar& index : d.indices) outputs.push_back(index.var);
+        const Vector<ir::Expr> outputs = vars_of(d.indices);
         if (outputs.empty()) continue;
         d.body = ir::mutate_with(d.body, [&](auto& self, const ir::Reduce& sum) -> ir::Expr {
           const bool sums = sum.op == ir::ReduceOp::sum && is_float(sum.type.dtype);

@@ -50,16 +50,6 @@ inline ir::Stmt definition_loops(const Definition& d) {
   return nest;
 }
 
-inline bool same_guard(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
-
-inline bool opposite(const ir::Expr& a, const ir::Expr& b) {
-  const auto is_negation_of = [](const ir::Expr& x, const ir::Expr& y) {
-    const auto* n = x.as<ir::Unary>();
-    return n && n->op == ir::UnaryOp::logical_not && ir::equal(n->a, y);
-  };
-  return a && b && (is_negation_of(a, b) || is_negation_of(b, a));
-}
-
 /// The definitions of one version in order; runs under one condition share an `if`, and a run under the opposite
 /// condition becomes its `else`.
 inline ir::Stmt body_of(const Vector<Definition>& definitions) {
@@ -69,7 +59,7 @@ inline ir::Stmt body_of(const Vector<Definition>& definitions) {
   };
   Vector<Run> runs;
   for (const Definition& d : definitions) {
-    if (runs.empty() || !same_guard(runs.back().guard, d.guard)) runs.push_back({d.guard, {}});
+    if (runs.empty() || !ir::equal(runs.back().guard, d.guard)) runs.push_back({d.guard, {}});
     runs.back().stmts.push_back(definition_loops(d));
   }
   Vector<ir::Stmt> result;
@@ -77,7 +67,7 @@ inline ir::Stmt body_of(const Vector<Definition>& definitions) {
     const ir::Stmt body = ir::Block::make(runs[r].stmts);
     if (!runs[r].guard) {
       result.push_back(body);
-    } else if (r + 1 < runs.size() && opposite(runs[r].guard, runs[r + 1].guard)) {
+    } else if (r + 1 < runs.size() && ir::equal(ir::negation(runs[r].guard), runs[r + 1].guard)) {
       result.push_back(ir::If::make(runs[r].guard, body, ir::Block::make(runs[r + 1].stmts)));
       ++r;
     } else {
@@ -131,40 +121,51 @@ inline void part_loops(const Version& version, const Way& way, const ir::Expr& b
   part_loops(version.definitions, way, b, version.number, version.number + version.parts, out);
 }
 
-/// Loops over the batches in dependence order, all nodes of a batch alike but for the matrices that they choose.
-inline ir::Stmt batch_loop(const Version& version, const Way& way) {
-  const bool all = version.part == Part::all;
-  const ir::Expr step = ir::Var::make("b_idx");
-  const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches")
-                               : ir::call(UfKind::num_internal_batches, "num_internal_batches");
-  const ir::Expr b = way.down() ? batches - 1 - step : step;
-  const ir::Expr length = ir::call(all ? UfKind::batch_length : UfKind::internal_batch_length, "batch_sizes", {b});
-  const auto whole = [&](const Vector<Definition>& definitions) {
-    return node_loop(definitions, dims::batch, length, [&](const ir::Expr& n) {
-      return all ? ir::call(UfKind::batch_node, "batches", {b, n})
-                 : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
-    });
-  };
-  Vector<ir::Stmt> nodes;
+/// The loops of each stretch of a version: over the parts of batch `b`, or what `whole` gives.
+inline void stretch_loops(const Version& version, const Way& way, const ir::Expr& b,
+                          FunctionRef<ir::Stmt(const Vector<Definition>&)> whole, Vector<ir::Stmt>& out) {
   for (const Stretch& stretch : stretches_of(version.definitions)) {
     if (stretch.by_part)
-      part_loops(stretch.definitions, way, b + std::int64_t(!all), 0, way.questions.parts(), nodes);
+      part_loops(stretch.definitions, way, b, 0, way.questions.parts(), out);
     else
-      nodes.push_back(whole(stretch.definitions));
+      out.push_back(whole(stretch.definitions));
   }
-  return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, ir::Block::make(nodes));
 }
 
-/// Loops over the batches in dependence order, each part of a batch by its version.
-inline ir::Stmt parts_loop(const Vector<Version>& versions, const Way& way) {
-  const bool all = versions.front().part == Part::all;
+/// `body(b)` for the batches in dependence order: all of them, or those of inner nodes, counted without batch 0.
+inline ir::Stmt over_batches(bool all, const Way& way, FunctionRef<Vector<ir::Stmt>(const ir::Expr&)> body) {
   const ir::Expr step = ir::Var::make("b_idx");
   const ir::Expr batches = all ? ir::call(UfKind::num_batches, "num_batches")
                                : ir::call(UfKind::num_internal_batches, "num_internal_batches");
-  const ir::Expr b = (way.down() ? batches - 1 - step : step) + std::int64_t(!all);
-  Vector<ir::Stmt> parts;
-  for (const Version& version : versions) part_loops(version, way, b, parts);
-  return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial, ir::Block::make(parts));
+  return ir::For::make(step, dims::all_batches, batches, ir::ForKind::serial,
+                       ir::Block::make(body(way.down() ? batches - 1 - step : step)));
+}
+
+/// Loops over the batches, all nodes of a batch alike but for the matrices that they choose.
+inline ir::Stmt batch_loop(const Version& version, const Way& way) {
+  const bool all = version.part == Part::all;
+  return over_batches(all, way, [&](const ir::Expr& b) {
+    const ir::Expr length = ir::call(all ? UfKind::batch_length : UfKind::internal_batch_length, "batch_sizes", {b});
+    const auto whole = [&](const Vector<Definition>& definitions) {
+      return node_loop(definitions, dims::batch, length, [&](const ir::Expr& n) {
+        return all ? ir::call(UfKind::batch_node, "batches", {b, n})
+                   : ir::call(UfKind::internal_batch_node, "internal_batches", {b, n});
+      });
+    };
+    Vector<ir::Stmt> nodes;
+    stretch_loops(version, way, b + std::int64_t(!all), whole, nodes);
+    return nodes;
+  });
+}
+
+/// Loops over the batches, each part of a batch by its version.
+inline ir::Stmt parts_loop(const Vector<Version>& versions, const Way& way) {
+  const bool all = versions.front().part == Part::all;
+  return over_batches(all, way, [&](const ir::Expr& b) {
+    Vector<ir::Stmt> parts;
+    for (const Version& version : versions) part_loops(version, way, b + std::int64_t(!all), parts);
+    return parts;
+  });
 }
 
 /// The loop over the nodes of a part whose order does not matter.
@@ -181,14 +182,20 @@ inline ir::Stmt independent_loop(Part part, const Vector<Definition>& definition
   throw Error(Code::internal, "a part of no known kind");
 }
 
+/// The loop over the nodes of a version's part of all batches.
+inline ir::Stmt listed_loop(const Version& version) {
+  const ir::Expr part = ir::imm(version.number), parts = ir::imm(version.parts);
+  return node_loop(version.definitions, dims::batch, ir::call(UfKind::listed_length, "part_lengths", {part, parts}),
+                   [&](const ir::Expr& n) {
+                     return ir::call(UfKind::listed_node, "part_nodes", {part, n});
+                   });
+}
+
 /// The loops over the leaves, batch 0.
 inline void leaf_loops(const Version& version, const Way& way, Vector<ir::Stmt>& out) {
-  for (const Stretch& stretch : stretches_of(version.definitions)) {
-    if (stretch.by_part)
-      part_loops(stretch.definitions, way, ir::imm(0), 0, way.questions.parts(), out);
-    else
-      out.push_back(independent_loop(version.part, stretch.definitions));
-  }
+  stretch_loops(
+      version, way, ir::imm(0),
+      [&](const Vector<Definition>& definitions) { return independent_loop(version.part, definitions); }, out);
 }
 
 /// The body at `node`, after the bodies at its children in the same subtree, `levels` of them.
@@ -236,7 +243,8 @@ inline ir::Stmt recursion_loop(const Version& version, const Way& way) {
 
 /// The loops of one recursion: versions of whole batches alone, those of parts of the same batches together.
 inline void pass_loops(const Placement::Pass& pass, const Way& way, Vector<ir::Stmt>& out) {
-  for (const Version& version : pass.ahead) out.push_back(independent_loop(version.part, version.definitions));
+  for (const Version& version : pass.ahead)
+    out.push_back(version.number < 0 ? independent_loop(version.part, version.definitions) : listed_loop(version));
   Vector<Version> parts;
   const auto flush = [&] {
     if (parts.empty()) return;

@@ -1,6 +1,6 @@
 // Computation leaves the recursion where it does not depend on it: what does not depend on the node is computed once,
-// input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3), also those
-// that all versions of the body have in common.
+// input matrix products are computed ahead for all nodes as one product (paper section 4.3 and 6.1; L5, O3): those that
+// all versions of the body have in common for all nodes, others for the nodes of the version's part of all batches.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace cortex::lower {
 
 /// The definitions by where they are evaluated.
 struct Placement {
-  /// One recursion: `ahead` holds a version per part: leaves, inner nodes, or all.
+  /// One recursion: `ahead` holds a version per part: leaves, inner nodes, or all, and then those of parts of batches.
   struct Pass {
     ra::Direction direction;
     Vector<Version> ahead;
@@ -25,20 +25,14 @@ struct Placement {
   };
   Vector<Definition> once;
   Vector<Pass> passes;
+  ir::Listed listed = ir::Listed::nothing;  // of which nodes some are computed ahead by parts of all batches
 };
 
 namespace detail {
 
-/// Whether two definitions compute the same into the same buffer.
+/// Whether two definitions of nodes compute the same into the same buffer.
 inline bool same_definition(const Definition& a, const Definition& b) {
-  if (!(a.buffer == b.buffer) || bool(a.node) != bool(b.node) || a.child || b.child ||
-      a.indices.size() != b.indices.size())
-    return false;
-  ir::Substitution to_a;
-  if (a.node) to_a.emplace(b.node.get(), a.node);
-  for (std::size_t i = 0; i < a.indices.size(); ++i) to_a.emplace(b.indices[i].var.get(), a.indices[i].var);
-  if (bool(a.guard) != bool(b.guard) || (a.guard && !ir::equal(a.guard, ir::substitute(b.guard, to_a)))) return false;
-  return ir::equal(a.body, ir::substitute(b.body, to_a));
+  return a.buffer == b.buffer && !a.child && same_values(a, b);
 }
 
 /// Takes the node out of definitions that do not depend on it, and out of all others the functions of weights alone. A
@@ -64,9 +58,7 @@ class NodeFreer {
       } else if (alone) {
         freed_.emplace(d.buffer.id(), once(without_node(d)));
       } else {
-        Vector<ir::Expr> indices;
-        for (const IndexVar& index : d.indices) indices.push_back(index.var);
-        d.body = ir::Load::make(once(without_node(d)), std::move(indices));
+        d.body = ir::Load::make(once(without_node(d)), vars_of(d.indices));
         kept.push_back(std::move(d));
       }
     }
@@ -76,13 +68,8 @@ class NodeFreer {
  private:
   /// The buffer that holds what `d` computes, which several versions and recursions may share.
   ir::Buffer once(Definition d) {
-    for (const Definition& other : once_) {
-      ir::Substitution to_other;
-      bool same = other.indices.size() == d.indices.size() && other.buffer->dims == d.buffer->dims;
-      for (std::size_t i = 0; same && i < d.indices.size(); ++i)
-        to_other.emplace(d.indices[i].var.get(), other.indices[i].var);
-      if (same && ir::equal(other.body, ir::substitute(d.body, to_other))) return other.buffer;
-    }
+    for (const Definition& other : once_)
+      if (same_values(other, d)) return other.buffer;
     once_.push_back(std::move(d));
     return once_.back().buffer;
   }
@@ -245,27 +232,23 @@ inline Vector<Definition> definitions_of(const Version& version, const ir::Buffe
   return result;
 }
 
+/// `e` with reads of other buffers in place of some.
+inline ir::Expr reading(const ir::Expr& e, const PointerMap<ir::Buffer>& others) {
+  return ir::mutate_with(e, [&](auto& self, const ir::Load& load) -> ir::Expr {
+    const auto to = others.find(load.buffer.id());
+    if (to == others.end()) return self.children(load);
+    Vector<ir::Expr> indices;
+    for (const ir::Expr& index : load.indices) indices.push_back(self(index));
+    return ir::Load::make(to->second, std::move(indices));
+  });
+}
+
 /// Lets a version keep in the same tensors as `first`, another of its part, what both compute of an operator, such as a
 /// sum of it; but for sides of branches, which have a tensor together.
 inline void share_tensors(const Version& first, Version& version) {
-  ir::Expr node;
-  for (const Definition& d : first.definitions)
-    if (d.node) node = d.node;
-  ir::Substitution to_node;
-  for (const Definition& d : version.definitions)
-    if (d.node && node) to_node.insert_or_assign(d.node.get(), node);
   PointerMap<ir::Buffer> shared;
   for (Definition& d : version.definitions) {
-    const auto renamed = [&](const ir::Expr& e) {
-      return !e ? e : ir::mutate_with(ir::substitute(e, to_node), [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const auto to = shared.find(load.buffer.id());
-        if (to == shared.end()) return self.children(load);
-        Vector<ir::Expr> indices;
-        for (const ir::Expr& index : load.indices) indices.push_back(self(index));
-        return ir::Load::make(to->second, std::move(indices));
-      });
-    };
-    d.body = renamed(d.body), d.guard = renamed(d.guard), d.node = renamed(d.node);
+    d.body = reading(d.body, shared);
     if (d.buffer->role != ir::Role::temp || !d.node || d.child || defines(first, d.buffer)) continue;
     for (const Definition& other : first.definitions) {
       if (other.op != d.op || other.buffer->role != ir::Role::temp || defines(version, other.buffer)) continue;
@@ -330,9 +313,29 @@ inline Vector<Definition> take_ahead(const Vector<Version*>& versions, const Vec
   return taken;
 }
 
+/// Takes out of the versions that are for parts of a batch what can be evaluated ahead at their nodes of all batches,
+/// into tensors of their own: other versions keep theirs while they need them. The nodes of a program's parts are
+/// listed once, so `listed` says whether it is the inner ones, or all.
+inline void take_by_part(Vector<Version>& versions, const Vector<ir::Buffer>& states, ir::Listed& listed,
+                         Vector<Version>& ahead) {
+  for (Version& version : versions) {
+    if (version.number < 0 || version.part == Part::leaves) continue;  // the leaves of a part stand in one batch
+    const ir::Listed wanted = version.part == Part::all ? ir::Listed::all_nodes : ir::Listed::inner_nodes;
+    if (listed != ir::Listed::nothing && listed != wanted) continue;
+    Version here{version.part, take_ahead({&version}, states), version.number, version.parts, {}};
+    if (here.definitions.empty()) continue;
+    listed = wanted;
+    PointerMap<ir::Buffer> own;
+    for (const Definition& d : here.definitions) own.emplace(d.buffer.id(), ir::Buffer(ir::BufferInfo(*d.buffer)));
+    for (Definition& d : here.definitions) d.buffer = own.find(d.buffer.id())->second, d.body = reading(d.body, own);
+    for (Definition& d : version.definitions) d.body = reading(d.body, own);
+    ahead.push_back(std::move(here));
+  }
+}
+
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
 /// nodes moves, or among each other.
-inline Placement::Pass hoist_one(Recursion recursion) {
+inline Placement::Pass hoist_one(Recursion recursion, ir::Listed& listed) {
   Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
   Vector<Version>& versions = recursion.versions;
   if (recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down) {
@@ -356,6 +359,7 @@ inline Placement::Pass hoist_one(Recursion recursion) {
     }
     if (leaves.size() > 1) add({Part::leaves, take_ahead(leaves, recursion.states), -1, {}});
     if (!everywhere.definitions.empty()) result.ahead.insert(result.ahead.begin(), std::move(everywhere));
+    take_by_part(versions, recursion.states, listed, result.ahead);
   }
   result.recursion = std::move(versions);
   return result;
@@ -371,7 +375,8 @@ inline Placement hoist(Vector<Recursion> recursions) {
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) detail::NodeFreer(result.once).run(version);
   detail::drop_repeated(recursions);
-  for (Recursion& recursion : recursions) result.passes.push_back(detail::hoist_one(std::move(recursion)));
+  for (Recursion& recursion : recursions)
+    result.passes.push_back(detail::hoist_one(std::move(recursion), result.listed));
   return result;
 }
 

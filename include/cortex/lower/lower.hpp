@@ -34,6 +34,24 @@ inline Vector<ir::Buffer> buffers_of(const ra::Graph& graph, const ir::Stmt& bod
   return result;
 }
 
+/// The program of the loops `body`, with what they take to be known of a call's nodes.
+inline ir::Program program_of(const ra::Graph& graph, const Schedule& schedule, const ra::Questions& questions,
+                              ir::Listed listed, const ir::Stmt& body) {
+  ir::Program program;
+  program.name = graph.name;
+  program.buffers = buffers_of(graph, body);
+  program.body = body;
+  program.chains =
+      graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
+      !any_of(graph.containers, [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
+  program.parts = questions.parts();
+  program.listed = listed;
+  program.may_be_divided = ra::may_be_divided(graph, schedule);
+  for (const ra::Accessor& child : graph.children_named) program.required_children.push_back(!child.optional);
+  for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
+  return program;
+}
+
 /// The ILIR of a graph under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
 /// steps:
 inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
@@ -47,20 +65,9 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
   split_reductions(recursions, graph);                     // L1: every temporary explicit
   refactor(recursions, graph, schedule);                   // S4: the back edge moves to a contraction
   sort_by_matrix(recursions, schedule, questions);         // L3: products with a matrix that some nodes have in common
-  Placement placement = hoist(std::move(recursions));      // L5, O3: what does not depend on the recursion leaves it
-  ir::Stmt body = emit_loops(placement, schedule.batched, questions);  // L2: loops over nodes or batches
-  ir::Program program;
-  program.name = graph.name;
-  program.buffers = buffers_of(graph, body);
-  program.body = body;
-  program.chains =
-      graph.structure == ra::StructureKind::sequence && graph.children_named.size() == 1 &&
-      !any_of(graph.containers, [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
-  program.parts = questions.parts();
-  program.may_be_divided = ra::may_be_divided(graph, schedule);
-  for (const ra::Accessor& child : graph.children_named) program.required_children.push_back(!child.optional);
-  for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
-  return program;
+  const Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
+  const ir::Stmt body = emit_loops(placement, schedule.batched, questions);  // L2: loops over nodes or batches
+  return program_of(graph, schedule, questions, placement.listed, body);
 }
 
 }  // namespace cortex::lower

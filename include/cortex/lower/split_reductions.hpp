@@ -83,9 +83,9 @@ class ReductionSplitter {
     for (const ir::Expr& factor : factors) {
       const bool is_summed = ir::uses(factor, inner.var);
       if (over_children)
-        matrix |= !is_summed && is_matrix(factor, outer.var, outputs);
+        matrix |= !is_summed && is_matrix(factor, outputs, {outer.var});
       else
-        matrix |= is_summed && is_matrix(factor, inner.var, {outer.var});
+        matrix |= is_summed && is_matrix(factor, {outer.var}, {inner.var});
       ir::Expr& product = is_summed ? summed : others;
       product = product ? ir::Binary::make(ir::BinaryOp::mul, product, factor) : factor;
     }
@@ -119,7 +119,7 @@ class ReductionSplitter {
     bool found = false;
     ir::visit_with(sum.body, [&](const ir::Load& load) {
       const ir::Expr e = ir::handle_of(load);
-      found |= is_matrix(e, sum.axis.var, outputs) && !ir::uses(e, reduce.axis.var);
+      found |= is_matrix(e, outputs, {sum.axis.var}) && !ir::uses(e, reduce.axis.var);
     });
     return found;
   }
@@ -130,17 +130,6 @@ class ReductionSplitter {
     factors_of(product->a, factors);
     factors_of(product->b, factors);
   }
-  static Vector<ir::Expr> vars_of(const Vector<IndexVar>& indices) {
-    Vector<ir::Expr> vars;
-    for (const IndexVar& index : indices) vars.push_back(index.var);
-    return vars;
-  }
-  /// Whether `e` is a weight by outputs and what is summed over.
-  static bool is_matrix(const ir::Expr& e, const ir::Expr& summed, const Vector<ir::Expr>& outputs) {
-    const auto* load = e.as<ir::Load>();
-    return load && load->buffer->role == ir::Role::weight && ir::uses_any(e, outputs) && ir::uses(e, summed);
-  }
-
   /// `e` with its reductions replaced by reads of new definitions.
   ir::Expr extract(const ir::Expr& e) {
     return ir::mutate_with(e, [&](auto&, const ir::Reduce& reduce) {
@@ -187,7 +176,7 @@ class ReductionSplitter {
     bool again = false;
     ir::visit_with(product, [&](const ir::Load& load) {
       const ir::Expr e = ir::handle_of(load);
-      if (!is_matrix(e, summed, vars_of(scope_))) return;
+      if (!is_matrix(e, vars_of(scope_), {summed})) return;
       for (std::size_t w = 0; w < before; ++w) again |= ir::equal(weights[w], e);
       weights.push_back(e);
     });

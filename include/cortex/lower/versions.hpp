@@ -17,12 +17,6 @@ namespace cortex::lower {
 
 namespace detail {
 
-inline ir::Expr negate(const ir::Expr& condition) {
-  if (const auto* negation = condition.as<ir::Unary>(); negation && negation->op == ir::UnaryOp::logical_not)
-    return negation->a;
-  return ir::Unary::make(ir::UnaryOp::logical_not, condition);
-}
-
 /// The same condition, or none, without what its other parts say already: where `key` is 2 it is not 1.
 ///
 ///   not key == 0 and not key == 1 and key == 2   ->   key == 2
@@ -58,9 +52,9 @@ inline ir::Expr without_what_follows(const ir::Expr& condition) {
 /// where both of its sides need the operator.
 class Ways {
  public:
-  /// Whether `way` is a new one; empty: always.
-  bool add(ir::Expr way) {
-    if (always_ || any_of(ways_, [&](const ir::Expr& w) { return leads_through(way, w); })) return false;
+  /// Takes one more way; empty: always.
+  void add(ir::Expr way) {
+    if (always_ || any_of(ways_, [&](const ir::Expr& w) { return leads_through(way, w); })) return;
     while (way) {  // what is left of two may part from another one
       const auto other = std::find_if(ways_.begin(), ways_.end(), [&](const ir::Expr& w) { return parts(way, w); });
       if (other == ways_.end()) break;
@@ -71,10 +65,11 @@ class Ways {
       ways_.push_back(std::move(way));
     else
       always_ = true;
-    return true;
   }
 
   bool any() const { return always_ || !ways_.empty(); }
+  /// Each way; one that is empty: always.
+  Vector<ir::Expr> all() const { return always_ ? Vector<ir::Expr>(1) : ways_; }
   /// Of any way; empty: always.
   ir::Expr condition() const {
     ir::Expr any;
@@ -95,10 +90,10 @@ class Ways {
   }
   static bool part_last(const ir::Expr& a, const ir::Expr& b) {
     const auto *f = fork(a), *g = fork(b);
-    return f && g && ir::equal(f->a, g->a) && ir::equal(negate(f->b), g->b);
+    return f && g && ir::equal(f->a, g->a) && ir::equal(ir::negation(f->b), g->b);
   }
   /// Whether two ways take the two sides of one branch.
-  static bool parts(const ir::Expr& a, const ir::Expr& b) { return part_last(a, b) || ir::equal(negate(a), b); }
+  static bool parts(const ir::Expr& a, const ir::Expr& b) { return part_last(a, b) || ir::equal(ir::negation(a), b); }
   static ir::Expr stem_of_both(const ir::Expr& a, const ir::Expr& b) { return part_last(a, b) ? stem(a) : ir::Expr(); }
 
   bool always_ = false;
@@ -116,21 +111,27 @@ class VersionBuilder {
         recursion_(recursion),
         known_(known),
         node_(std::move(node)),
-        uses_(graph.ops.size()),
-        read_(graph.ops.size()) {}
+        uses_(graph.ops.size()) {}
 
   Vector<Definition> build() {
     for (const ra::State& state : graph_.states)
       if (state.recursion == recursion_) define(state.body, graph_.ops[std::size_t(state.placeholder)].buffer, {});
+    // Operators are used by later ones, so that all ways to one are known, and are one where they can, before it is
+    // asked what it uses itself.
+    for (std::size_t op = graph_.ops.size(); op-- > 0;) follow(int(op));
     Vector<Definition> definitions;
     for (std::size_t op = 0; op < graph_.ops.size(); ++op) add_definition(int(op), definitions);
     return definitions;
   }
 
  private:
+  struct Target {
+    ir::Buffer buffer;  // takes the operator's value
+    Ways ways;
+  };
   struct Use {
-    Ways ways;                                        // over `node_`
-    Vector<std::pair<ir::Buffer, ir::Expr>> targets;  // buffers that take this operator's value, and when
+    Ways ways;  // over `node_`, as all
+    Vector<Target> targets;
   };
 
   const ra::Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
@@ -148,36 +149,41 @@ class VersionBuilder {
 
   /// `target` takes the value of operator `i` where `guard` holds.
   void define(int i, const ir::Buffer& target, const ir::Expr& guard) {
-    if (op(i).kind == ra::OpKind::if_then_else) {
-      if (const int taken = side(i); taken >= 0) return define(taken, target, guard);
-      const ir::Expr condition = condition_of(op(i));
-      define(op(i).then_op, target, ir::both(guard, condition));
-      define(op(i).else_op, target, ir::both(guard, negate(condition)));
-      return;
-    }
-    uses_[std::size_t(i)].targets.emplace_back(target, guard);
-    need(i, guard);
-  }
-
-  void need(int i, const ir::Expr& way) {
-    if (!uses_[std::size_t(i)].ways.add(way)) return;
-    if (op(i).kind == ra::OpKind::compute)
-      for_each_read(op(i).body, [&](const ir::Load& load) { read(load.buffer, way); });
+    Use& use = uses_[std::size_t(i)];
+    use.ways.add(guard);
+    for (Target& known : use.targets)
+      if (known.buffer == target) return known.ways.add(guard);
+    use.targets.push_back({target, {}});
+    use.targets.back().ways.add(guard);
   }
 
   void read(const ir::Buffer& buffer, const ir::Expr& guard) {
     const int i = graph_.find(buffer);
     if (i < 0 || op(i).kind == ra::OpKind::placeholder || op(i).kind == ra::OpKind::field) return;
-    if (op(i).kind == ra::OpKind::compute) return need(i, guard);
+    if (op(i).kind == ra::OpKind::compute) return uses_[std::size_t(i)].ways.add(guard);
     // A branch that is read as a tensor: its own buffer takes the value of the side that is taken.
     if (const int taken = side(i); taken >= 0) {
       alias_.emplace(buffer.id(), taken);
       return read(op(taken).buffer, guard);
     }
-    if (read_[std::size_t(i)].add(guard)) define(i, buffer, guard);
+    define(i, buffer, guard);
   }
 
-  static bool same(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
+  /// What operator `i` uses, on each way to it.
+  void follow(int i) {
+    const Use& use = uses_[std::size_t(i)];
+    if (op(i).kind == ra::OpKind::compute)
+      for (const ir::Expr& way : use.ways.all())
+        for_each_read(op(i).body, [&](const ir::Load& load) { read(load.buffer, way); });
+    if (op(i).kind != ra::OpKind::if_then_else) return;
+    const int taken = side(i);
+    const ir::Expr condition = condition_of(op(i));
+    for (const auto& [buffer, ways] : use.targets)
+      for (const ir::Expr& way : ways.all()) {
+        define(taken >= 0 ? taken : op(i).then_op, buffer, taken >= 0 ? way : ir::both(way, condition));
+        if (taken < 0) define(op(i).else_op, buffer, ir::both(way, ir::negation(condition)));
+      }
+  }
 
   /// The buffer that holds what `buffer` stands for in this version.
   ir::Buffer resolve(const ir::Buffer& buffer) const {
@@ -199,22 +205,25 @@ class VersionBuilder {
   /// is needed, else to its own; the other takers get copies.
   void add_definition(int i, Vector<Definition>& out) {
     const Use& use = uses_[std::size_t(i)];
-    if (!use.ways.any() || op(i).kind == ra::OpKind::input) return;
+    if (!use.ways.any() || op(i).kind == ra::OpKind::input || op(i).kind == ra::OpKind::if_then_else) return;
     const ir::Expr guard = use.ways.condition();
+    Vector<std::pair<ir::Buffer, ir::Expr>> targets;
+    for (const auto& [buffer, ways] : use.targets)
+      for (const ir::Expr& way : ways.all()) targets.emplace_back(buffer, way);
     ir::Buffer home = op(i).buffer;
-    std::size_t taken = use.targets.size();
+    std::size_t taken = targets.size();
     if (op(i).kind == ra::OpKind::compute) {
-      for (std::size_t t = 0; t < use.targets.size() && taken == use.targets.size(); ++t)
-        if (same(use.targets[t].second, guard)) taken = t;
-      if (taken < use.targets.size()) home = use.targets[taken].first;
+      for (std::size_t t = 0; t < targets.size() && taken == targets.size(); ++t)
+        if (ir::equal(targets[t].second, guard)) taken = t;
+      if (taken < targets.size()) home = targets[taken].first;
       Definition definition{home, node_, {}, -1, {}, rewrite(op(i).body, op(i).node), without_what_follows(guard), i};
       for (std::size_t d = 0; d < op(i).dims.size(); ++d)
         definition.indices.push_back({op(i).index_vars[d], op(i).dims[d]});
       home_.insert_or_assign(op(i).buffer.id(), home);
       out.push_back(std::move(definition));
     }
-    for (std::size_t t = 0; t < use.targets.size(); ++t)
-      if (t != taken) out.push_back(copy(op(i), home, use.targets[t].first, use.targets[t].second));
+    for (std::size_t t = 0; t < targets.size(); ++t)
+      if (t != taken) out.push_back(copy(op(i), home, targets[t].first, targets[t].second));
   }
 
   Definition copy(const ra::Op& from, const ir::Buffer& home, const ir::Buffer& target, const ir::Expr& guard) const {
@@ -234,7 +243,6 @@ class VersionBuilder {
   const Knowledge& known_;
   const ir::Expr node_;
   Vector<Use> uses_;
-  Vector<Ways> read_;  // of branches whose own buffer is read
   PointerMap<int> alias_;
   PointerMap<ir::Buffer> home_;
 };

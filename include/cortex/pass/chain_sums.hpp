@@ -58,11 +58,11 @@ class SumChainer {
       const auto* loop = stmts_[i].as<ir::For>();
       if (store && store->buffer == sum && is_zero(store->value)) {
         ++writes, link.init = i;
-      } else if (loop && stores_to(stmts_[i], sum)) {
+      } else if (loop && ir::stores_to(stmts_[i], sum)) {
         ++writes, link.loop = i;
         if (loop->dim.kind() != DimKind::dense || !adds_up(*loop, sum)) return {};
       } else {
-        if (stores_to(stmts_[i], sum)) return {};
+        if (ir::stores_to(stmts_[i], sum)) return {};
         ir::visit_with(
             stmts_[i],
             [&](const ir::LetStmt& let) {

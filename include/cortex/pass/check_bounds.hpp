@@ -84,6 +84,8 @@ class BoundsChecker final : ScopeWalk {
     if (slot == slot_of::counts) return std::int64_t(ir::Count::size);
     if (slot <= slot_of::batch_length) return is(Symbol::num_batches);
     if (slot <= slot_of::part_length) return is(Symbol::num_batches).times(scope().known().parts);
+    if (slot == slot_of::part_offset) return scope().known().parts + 1;
+    if (slot == slot_of::part_list) return atoms().form(Symbol::part_offset, {Linear(scope().known().parts)});
     if (slot == slot_of::root) return is(Symbol::num_roots);
     if (slot == slot_of::group_begin) return is(Symbol::num_groups) + 1;
     if (slot == slot_of::group_node) return atoms().form(Symbol::group_begin, {is(Symbol::num_groups)});
@@ -125,6 +127,10 @@ class BoundsChecker final : ScopeWalk {
       case K::internal_batch_length: return below(a[0] + 1, is(Symbol::num_batches));
       case K::part_node:
       case K::part_length: return below(a[0], is(Symbol::num_batches).times(scope().known().parts));
+      case K::listed_length:
+        return below(a[0], scope().known().parts + 1), below(a[0] + a[1], scope().known().parts + 1);
+      case K::listed_node:
+        return below(at(Symbol::part_offset, a[0]) + a[1], at(Symbol::part_offset, {scope().known().parts}));
       case K::edge: return below(a[0], is(Symbol::num_nodes) + 1);
       case K::edge_child: return below(a[0], atoms().form(Symbol::edge_begin, n.uf.accessor, {is(Symbol::num_nodes)}));
       case K::span_edges: return below(a[0], is(Symbol::num_nodes) + 1), below(a[0] + a[1], is(Symbol::num_nodes) + 1);

@@ -5,7 +5,7 @@
 //
 // Nodes of a batch do not depend on each other (P.3), so this is always legal. Loops that carry the dependence (over
 // batches, or over single nodes) stay, but inside them too every nest gets its own condition, so that no `else` is
-// left. Runs before the passes that fuse nests, which need each nest alone.
+// left. Runs before the passes that fuse nests, which need each nest alone, and where a nest has become several.
 #pragma once
 
 #include "cortex/base/vector.hpp"
@@ -23,7 +23,7 @@ inline void separate(const ir::Stmt& body, Vector<ir::Stmt>& out) {
     separate(branch->then_body, then_parts);
     if (branch->else_body) separate(branch->else_body, else_parts);
     for (const ir::Stmt& part : then_parts) out.push_back(ir::If::make(branch->condition, part));
-    const ir::Expr otherwise = ir::Unary::make(ir::UnaryOp::logical_not, branch->condition);
+    const ir::Expr otherwise = ir::negation(branch->condition);
     for (const ir::Stmt& part : else_parts) out.push_back(ir::If::make(otherwise, part));
   } else if (const auto* block = body.as<ir::Block>()) {
     for (const ir::Stmt& part : block->stmts) separate(part, out);

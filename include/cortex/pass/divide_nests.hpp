@@ -25,8 +25,9 @@ class NestDivider {
   ir::Stmt run(const ir::Stmt& stmt) {
     if (const auto* block = stmt.as<ir::Block>()) {
       Vector<ir::Stmt> parts;
-      for (const ir::Stmt& part : block->stmts) parts.push_back(run(part));
-      return ir::Block::make(parts);
+      bool changed = false;
+      for (const ir::Stmt& part : block->stmts) changed |= !parts.emplace_back(run(part)).same_as(part);
+      return changed ? ir::Block::make(parts) : stmt;
     }
     bool all = false, some = false;
     ir::visit_with(stmt, [&](const ir::UfCall& call) {

@@ -7,6 +7,7 @@
 // tensor's dimensions.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "cortex/base/pointer_map.hpp"
@@ -118,7 +119,8 @@ class Flattener {
   }
 
   static ir::Expr offset(const ir::Buffer& buffer, const Vector<ir::Expr>& indices) {
-    const bool wide = ir::kind_of_rows(*buffer) != DimKind::dense;  // may exceed 32 bits
+    // Rows of nodes may exceed 32 bits, and so may a tensor that just fits, where its layout has gaps.
+    const bool wide = ir::kind_of_rows(*buffer) != DimKind::dense || buffer->layout.fixed_size > INT32_MAX;
     ir::Expr scalar, vector;
     int ramp_lanes = 0;
     const auto widen = [&](ir::Expr e) { return wide ? ir::Cast::make(DType::i64, std::move(e)) : e; };

@@ -27,12 +27,6 @@ inline bool reads_at(const ir::Stmt& stmt, const ir::Store& stored) {
   return found;
 }
 
-inline bool stores_to(const ir::Stmt& stmt, const ir::Buffer& buffer) {
-  bool found = false;
-  ir::visit_with(stmt, [&](const ir::Store& store) { found |= store.buffer == buffer; });
-  return found;
-}
-
 inline ir::Stmt replace_reads(const ir::Stmt& stmt, const ir::Store& stored, const ir::Expr& value) {
   return ir::mutate_with(stmt, [&](auto& self, const ir::Load& load) -> ir::Expr {
     if (!(load.buffer == stored.buffer) || load.indices.size() != stored.indices.size()) return self.children(load);
@@ -51,7 +45,7 @@ inline ir::Stmt forward_stores(const ir::Stmt& body) {
       if (!store || store->buffer->scope == ir::Scope::local) continue;
       const Vector<ir::Stmt> rest(block.stmts.begin() + std::ptrdiff_t(s) + 1, block.stmts.end());
       const ir::Stmt after = ir::Block::make(rest);
-      if (rest.empty() || !detail::reads_at(after, *store) || detail::stores_to(after, store->buffer)) continue;
+      if (rest.empty() || !detail::reads_at(after, *store) || ir::stores_to(after, store->buffer)) continue;
       const ir::Expr value = ir::Var::make(store->buffer->name, store->value.type());
       const ir::Stmt forwarded = detail::replace_reads(after, *store, value);
       Vector<ir::Stmt> stmts(block.stmts.begin(), block.stmts.begin() + std::ptrdiff_t(s));

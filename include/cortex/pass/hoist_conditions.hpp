@@ -15,12 +15,6 @@ namespace cortex::pass {
 
 namespace detail {
 
-inline bool has_barrier(const ir::Stmt& stmt) {
-  bool found = false;
-  ir::visit_with(stmt, [&](const ir::Barrier&) { found = true; });
-  return found;
-}
-
 /// Whether an expression is the same before each iteration of a loop: it asks nothing of its variable, nor of memory
 /// that the loop writes, or other workers do while it waits for them.
 inline bool is_invariant_in(const ir::Expr& e, const ir::For& loop) {
@@ -29,7 +23,7 @@ inline bool is_invariant_in(const ir::Expr& e, const ir::For& loop) {
     reads |= ir::changes_in_calls(*load.buffer);
     ir::visit_with(loop.body, [&](const ir::Store& store) { same &= !(store.buffer == load.buffer); });
   });
-  return same && !(reads && has_barrier(loop.body));
+  return same && !(reads && ir::has_barrier(loop.body));
 }
 
 }  // namespace detail
@@ -47,7 +41,7 @@ inline ir::Stmt hoist_conditions(const ir::Stmt& body) {
     const auto* branch = work.as<ir::If>();
     if (!branch || loop.loop == ir::ForKind::parallel || !detail::is_invariant_in(branch->condition, loop))
       return inner;
-    if (detail::has_barrier(loop.body)) return inner;
+    if (ir::has_barrier(loop.body)) return inner;
     for (const ir::LetStmt* let : lets)
       if (ir::uses(branch->condition, let->var)) return inner;
     const auto around = [&](const ir::Stmt& side) {

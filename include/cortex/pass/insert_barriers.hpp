@@ -165,15 +165,11 @@ inline bool is_of_node(const ir::Expr& condition, const ir::Expr& node) {
 /// Whether what holds of `x` does not hold of `y` if they are one node.
 inline bool exclude(const ir::Expr& of_x, const ir::Expr& x, const ir::Expr& of_y, const ir::Expr& y) {
   if (!of_x || !of_y) return false;
-  const auto negates = [](const ir::Expr& a, const ir::Expr& b) {
-    const auto* n = a.as<ir::Unary>();
-    return n && n->op == ir::UnaryOp::logical_not && ir::equal(n->a, b);
-  };
   for (const ir::Expr& a : schedule::conjuncts(of_x))
     for (const ir::Expr& b : schedule::conjuncts(of_y)) {
       if (!is_of_node(a, x) || !is_of_node(b, y)) continue;
       const ir::Expr of_one = ir::substitute(b, {{y.get(), x}});
-      if (negates(a, of_one) || negates(of_one, a)) return true;
+      if (ir::equal(ir::negation(a), of_one)) return true;
     }
   return false;
 }

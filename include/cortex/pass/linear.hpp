@@ -122,6 +122,8 @@ enum class Symbol : std::uint8_t {
   batch_length,
   part_begin,  // (part)
   part_length,
+  part_offset,  // (part)
+  part_list,    // (position)
   range_begin,  // (range of nodes)
   range_length,
   root,         // (position)
@@ -147,12 +149,12 @@ enum class Symbol : std::uint8_t {
 /// The name of the function or operator.
 constexpr std::string_view spelling(Symbol symbol) {
   constexpr std::string_view names[] = {
-      "num_nodes",    "num_internal", "num_leaves",      "num_batches", "num_roots",    "num_groups",  "child_step",
-      "num_ranges",   "max_batch",    "max_batch_edges", "num_rows",    "worker",       "num_workers", "batch_begin",
-      "batch_length", "part_begin",   "part_length",     "range_begin", "range_length", "root",        "group_begin",
-      "group_node",   "inner_begin",  "inner_child",     "child",       "kth_child",    "edge_begin",  "edge_child",
-      "field",        "quotient",     "remainder",       "product",     "min",          "max",         "select",
-      "variable",     "unknown"};
+      "num_nodes",    "num_internal", "num_leaves",      "num_batches", "num_roots",   "num_groups",  "child_step",
+      "num_ranges",   "max_batch",    "max_batch_edges", "num_rows",    "worker",      "num_workers", "batch_begin",
+      "batch_length", "part_begin",   "part_length",     "part_offset", "part_list",   "range_begin", "range_length",
+      "root",         "group_begin",  "group_node",      "inner_begin", "inner_child", "child",       "kth_child",
+      "edge_begin",   "edge_child",   "field",           "quotient",    "remainder",   "product",     "min",
+      "max",          "select",       "variable",        "unknown"};
   return names[std::size_t(symbol)];
 }
 

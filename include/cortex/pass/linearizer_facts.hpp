@@ -31,16 +31,20 @@ namespace cortex::pass {
 
 /// What is known of the nodes of one program besides what holds for all.
 struct KnownNodes {
-  int parts = 0;                     // of each batch; 0: not known
-  Vector<bool> required;             // per named accessor: every inner node has that child
-  Vector<int> components;            // per field: elements
+  int parts = 0;                              // of each batch; 0: not known
+  ir::Listed listed = ir::Listed::all_nodes;  // which nodes are listed by parts
+  Vector<bool> required;                      // per named accessor: every inner node has that child
+  Vector<int> components;                     // per field: elements
   Vector<std::int64_t> field_limit;  // per field: its values are checked to be in [0, limit); below 0: they are not
   Vector<int> field_weight;          // per field: its values are checked to be rows of that weight; below 0: not
   Vector<int> most_children;         // per container; 0: not known
 
   KnownNodes() = default;
   explicit KnownNodes(const ir::Program& program)
-      : parts(program.parts), required(program.required_children), components(program.field_components) {}
+      : parts(program.parts),
+        listed(program.listed),
+        required(program.required_children),
+        components(program.field_components) {}
 };
 
 /// The workspace refuses more visits of nodes than these, one for each root and each edge, and more members of roots
@@ -87,6 +91,10 @@ class LinearizerFacts {
       case Symbol::part_length:
         fact(self);
         return batch(atoms_.form(Symbol::part_begin, {arg(0)}), self, arg(0), known_.parts);
+      // structure/numbering.hpp, `list_parts`: each node is listed once at most.
+      case Symbol::part_offset: between(0, self, nodes); return ascending(atom, self, Linear(known_.parts));
+      case Symbol::part_list:
+        return between(0, self, (known_.listed == ir::Listed::inner_nodes ? internal : nodes) - 1);
       case Symbol::range_begin: return range(self, atoms_.form(Symbol::range_length, {arg(0)}), arg(0));
       case Symbol::range_length: return range(atoms_.form(Symbol::range_begin, {arg(0)}), self, arg(0));
       case Symbol::root: return between(0, self, nodes - 1);
@@ -258,6 +266,8 @@ inline Linear structure_form(Atoms& atoms, ir::UfKind kind, int accessor, const 
     case K::root_node: return at(Symbol::root, a[0]);
     case K::part_node: return at(Symbol::part_begin, a[0]) + a[1];
     case K::part_length: return at(Symbol::part_length, a[0]);
+    case K::listed_node: return at(Symbol::part_list, at(Symbol::part_offset, a[0]) + a[1]);
+    case K::listed_length: return at(Symbol::part_offset, a[0] + a[1]) - at(Symbol::part_offset, a[0]);
     case K::num_ranges: return is(Symbol::num_ranges);
     case K::range_node: return at(Symbol::range_begin, a[0]) + a[1];
     case K::range_length: return at(Symbol::range_length, a[0]);
@@ -295,6 +305,8 @@ inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
                                Symbol::group_node,  Symbol::inner_begin,  Symbol::inner_child};
   if (slot >= slot_of::batch_begin && slot <= slot_of::inner_child)
     return atoms.form(arrays[std::size_t(slot - slot_of::batch_begin)], a);
+  if (slot == slot_of::part_offset) return atoms.form(Symbol::part_offset, a);
+  if (slot == slot_of::part_list) return atoms.form(Symbol::part_list, a);
   if (slot == slot_of::computes) return 1;  // else there are no rows, and nothing to say of them
   if (slot >= slot_of::field) return atoms.form(Symbol::field, slot - slot_of::field, a);
   if (slot >= slot_of::edge_child) return atoms.form(Symbol::edge_child, slot - slot_of::edge_child, a);

@@ -8,6 +8,7 @@
 // Runs after each pass that takes reads away. States are results and stay.
 #pragma once
 
+#include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
 #include "cortex/pass/reaching_stores.hpp"
 
@@ -69,6 +70,7 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
         const bool no_else = !else_body || ir::is_nothing(else_body);
         if (ir::is_nothing(then_body) && no_else) return ir::nothing();
         if (then_body.same_as(branch.then_body) && else_body.same_as(branch.else_body)) return handle_of(branch);
+        if (ir::is_nothing(then_body)) return ir::If::make(ir::negation(branch.condition), else_body);
         return ir::If::make(branch.condition, then_body, no_else ? ir::Stmt() : else_body);
       });
 }

@@ -35,7 +35,7 @@ class StructureResolver {
     if (!chains) return resolve(body);
     const ir::Stmt two_versions = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
       const ir::Stmt any = handle_of(loop), stepping = with_steps(any);
-      if (!over_inner_nodes(loop) || stepping.same_as(any) || has_barrier(any)) return any;
+      if (!over_inner_nodes(loop) || stepping.same_as(any) || ir::has_barrier(any)) return any;
       return ir::If::make(ir::binary(ir::BinaryOp::ne, count(ir::Count::child_step), ir::imm(0)), stepping, any);
     });
     return resolve(two_versions);
@@ -48,11 +48,6 @@ class StructureResolver {
     const auto* extent = loop.extent.as<ir::UfCall>();
     return extent && (extent->uf.kind == K::num_internal_batches || extent->uf.kind == K::num_groups ||
                       (extent->uf.kind == K::num_internal && loop.dim == dims::sequence));
-  }
-  static bool has_barrier(const ir::Stmt& body) {
-    bool found = false;
-    ir::visit_with(body, [&](const ir::Barrier&) { found = true; });
-    return found;
   }
   ir::Stmt with_steps(const ir::Stmt& body) {
     return ir::mutate_with(body, [&](auto& self, const ir::UfCall& call) -> ir::Expr {
@@ -121,7 +116,9 @@ class StructureResolver {
       case K::group_node: return read(ir::slot_of::group_node, "group_node", {group_begin(a[0]) + a[1]});
       case K::num_inner: return inner_begin(a[0] + 1) - inner_begin(a[0]);
       case K::inner_child: return read(ir::slot_of::inner_child, "inner_child", {inner_begin(a[0]) + a[1]});
-      case K::part_length: return read(ir::slot_of::part_length, "part_length", {a[0]});
+      case K::part_length: return computed(acc, read(ir::slot_of::part_length, "part_length", {a[0]}));
+      case K::listed_length: return computed(acc, part_offset(a[0] + a[1]) - part_offset(a[0]));
+      case K::listed_node: return read(ir::slot_of::part_list, "part_list", {part_offset(a[0]) + a[1]});
       case K::worker:
       case K::num_workers:
       case K::thread: return ir::handle_of(call);
@@ -150,6 +147,7 @@ class StructureResolver {
   ir::Expr edge_begin(int container, ir::Expr node) {
     return read(ir::slot_of::edge_begin + container, "edge_begin", {std::move(node)});
   }
+  ir::Expr part_offset(ir::Expr p) { return read(ir::slot_of::part_offset, "part_offset", {std::move(p)}); }
   ir::Expr group_begin(ir::Expr g) { return read(ir::slot_of::group_begin, "group_begin", {std::move(g)}); }
   ir::Expr inner_begin(ir::Expr node) { return read(ir::slot_of::inner_begin, "inner_begin", {std::move(node)}); }
   /// How many rows there are, or none where a table has what would be computed for them.

@@ -52,12 +52,20 @@ class Tabulator {
 
  private:
   using Rows = ir::Tabulation::Rows;
+  using Parts = ir::Tabulation::Parts;
   using K = ir::UfKind;
   static constexpr std::size_t most = 16;  // tabulations of one program
 
+  /// Which nodes rows are of.
+  struct Nodes {
+    Rows rows = Rows::all;
+    Parts parts{};    // at all batches
+    ir::Expr part{};  // of one batch
+  };
+
   struct Found {
     schedule::Nest nest;
-    Rows rows;
+    Nodes nodes;
     bool top;  // in no loop that carries a dependence
     bool fits = false;
     Vector<schedule::Access> accesses{};
@@ -72,9 +80,10 @@ class Tabulator {
 
   void collect(const ir::Stmt& stmt, bool top) {
     if (const auto nest = schedule::parse_nest(stmt)) {
-      Rows rows = inner_ ? Rows::internal : Rows::all;
-      if (nest->rows) rows = nest->let_value ? rows_of(nest->let_value) : Rows::all;
-      nests_.push_back({*nest, top && !nest->rows ? Rows::once : rows, top});
+      Nodes nodes{inner_ ? Rows::internal : Rows::all};
+      if (nest->rows) nodes = nest->let_value ? nodes_of(nest->let_value, nest->rows->extent) : Nodes();
+      if (top && !nest->rows) nodes = {Rows::once};
+      nests_.push_back({*nest, nodes, top});
       return;
     }
     if (const auto* block = stmt.as<ir::Block>()) {
@@ -84,7 +93,7 @@ class Tabulator {
     } else if (const auto* let = stmt.as<ir::LetStmt>()) {
       collect_reads(let->value);
       const bool outside = inner_;
-      inner_ = rows_of(let->value) == Rows::internal;
+      inner_ = nodes_of(let->value).rows == Rows::internal;
       collect(let->body, false);
       inner_ = outside;
     }
@@ -92,29 +101,46 @@ class Tabulator {
 
   /// What is read of rows for a variable of a loop over single nodes.
   void collect_reads(const ir::Expr& value) {
-    Found found{{}, inner_ ? Rows::internal : Rows::all, false};
+    Found found{{}, {inner_ ? Rows::internal : Rows::all}, false};
     found.is_value = true;
     ir::visit_with(value, [&](const ir::Load& load) { found.accesses.push_back({load.buffer, load.indices, false}); });
     if (!found.accesses.empty()) nests_.push_back(std::move(found));
   }
 
-  /// Which nodes `node` may be.
-  static Rows rows_of(const ir::Expr& node) {
+  /// Which nodes `node` may be, in a loop of `extent` iterations if it is one of that.
+  Nodes nodes_of(const ir::Expr& node, const ir::Expr& extent = {}) const {
     const auto* call = node.as<ir::UfCall>();
     switch (call ? call->uf.kind : K::all_node) {
-      case K::leaf_node: return Rows::leaves;
+      case K::leaf_node: return {Rows::leaves};
       case K::internal_node:
       case K::internal_batch_node:
       case K::internal_sequence_node:
       case K::group_node:
-      case K::inner_child: return Rows::internal;
-      default: return Rows::all;
+      case K::inner_child: return {Rows::internal};
+      case K::listed_node: {
+        const auto* length = extent ? extent.as<ir::UfCall>() : nullptr;
+        const bool listed = length && length->uf.kind == K::listed_length;
+        const Parts parts{int(ir::as_int(call->args[0]).value()),
+                          listed ? int(ir::as_int(length->args[1]).value()) : 0};
+        return {program_.listed == ir::Listed::inner_nodes ? Rows::internal : Rows::all, parts, {}};
+      }
+      case K::part_node: {  // batch 0 holds the leaves
+        const auto part = ir::as_int(call->args[0]);
+        if (!part || *part >= program_.parts) return {Rows::all, {}, call->args[0]};
+        return {Rows::leaves, {int(*part), 1}, call->args[0]};
+      }
+      default: return {};
     }
   }
 
   /// Whether some node may be of both.
-  static bool meet(Rows a, Rows b) {
-    return !(a == Rows::leaves && b == Rows::internal) && !(a == Rows::internal && b == Rows::leaves);
+  static bool meet(const Nodes& a, const Nodes& b) {
+    if (a.rows == Rows::leaves && b.rows == Rows::internal) return false;
+    if (a.rows == Rows::internal && b.rows == Rows::leaves) return false;
+    const auto before = [](const Parts& x, const Parts& y) { return x.first + x.count <= y.first; };
+    if (a.parts.count && b.parts.count && (before(a.parts, b.parts) || before(b.parts, a.parts))) return false;
+    return !a.part || !b.part ||
+           !(schedule::are_other_parts(a.part, b.part, false) || schedule::are_other_parts(b.part, a.part, false));
   }
 
   // ---- each nest by itself ----
@@ -143,7 +169,7 @@ class Tabulator {
 
   static bool over_rows(const Found& found) {
     const schedule::Nest& nest = found.nest;
-    if (!nest.rows) return found.rows == Rows::once;
+    if (!nest.rows) return found.nodes.rows == Rows::once;
     const auto *extent = nest.rows->extent.as<ir::UfCall>(),
                *node = nest.let_value ? nest.let_value.as<ir::UfCall>() : nullptr;
     if (!extent || !node || !(nest.rows->dim == dims::batch) || nest.rows->kind != ir::ForKind::serial) return false;
@@ -152,6 +178,10 @@ class Tabulator {
       case K::leaf_node: return count == K::num_leaves;
       case K::all_node: return count == K::num_nodes;
       case K::internal_node: return count == K::num_internal;
+      case K::part_node:
+      case K::listed_node:
+        return count == (node->uf.kind == K::part_node ? K::part_length : K::listed_length) &&
+               found.nodes.parts.count && ir::equal(node->args[0], extent->args[0]);
       default: return false;
     }
   }
@@ -207,7 +237,7 @@ class Tabulator {
       for (Found& other : nests_)
         if (&other != &found)
           for (const schedule::Access& theirs : other.accesses)
-            if (mine.buffer == theirs.buffer && (mine.write || theirs.write) && meet(found.rows, other.rows))
+            if (mine.buffer == theirs.buffer && (mine.write || theirs.write) && meet(found.nodes, other.nodes))
               f(mine, other, theirs);
   }
 
@@ -221,7 +251,7 @@ class Tabulator {
         if (goes_together(found, other)) return;
         const DimKind rows = ir::kind_of_rows(*mine.buffer);
         const bool rowless = rows == DimKind::dense, of_nodes = rows == DimKind::node;
-        const bool fine = theirs.write ? other.fits && !mine.write && (rowless || (of_nodes && other.rows == Rows::all))
+        const bool fine = theirs.write ? other.fits && !mine.write && (rowless || (of_nodes && all_nodes(other)))
                                        : rowless || of_nodes;
         if (!fine) found.fits = false, dropped = true;
       });
@@ -229,7 +259,10 @@ class Tabulator {
     return dropped;
   }
 
-  static bool goes_together(const Found& a, const Found& b) { return a.fits && b.fits && a.rows == b.rows; }
+  static bool all_nodes(const Found& nest) { return nest.nodes.rows == Rows::all && !nest.nodes.parts.count; }
+  static bool goes_together(const Found& a, const Found& b) {
+    return a.fits && b.fits && a.nodes.rows == b.nodes.rows && a.nodes.parts == b.nodes.parts;
+  }
 
   /// Puts nests together that read each other's rows, and lets each have the keys and weights of what it reads.
   void join() {
@@ -266,17 +299,17 @@ class Tabulator {
   void number() {
     for (std::size_t g = 0; g < nests_.size(); ++g) {
       if (!nests_[g].fits || nests_[g].group != g) continue;
-      Found sum{{}, nests_[g].rows, true};
+      Found sum{{}, nests_[g].nodes, true};
       bool saves = false;
       for (const Found& nest : nests_) {
         if (!nest.fits || nest.group != g) continue;
         take(sum, nest);
         saves |= schedule::has_contraction(nest.nest.inner);
-        saves |= sum.rows == Rows::once && ir::has_functions(nest.nest.inner);
+        saves |= sum.nodes.rows == Rows::once && ir::has_functions(nest.nest.inner);
       }
-      bool bounded = sum.rows == Rows::once || !sum.keys.empty();
+      bool bounded = sum.nodes.rows == Rows::once || !sum.keys.empty();
       for (const ir::Tabulation::Key& key : sum.keys) bounded &= !key.bounds.empty();
-      if (!saves || !bounded || (tables_ == TablesOf::weights && sum.rows != Rows::once)) continue;
+      if (!saves || !bounded || (tables_ == TablesOf::weights && sum.nodes.rows != Rows::once)) continue;
       const int tabulation = tabulation_of(sum);
       if (tabulation < 0) continue;
       for (Found& nest : nests_)
@@ -291,14 +324,14 @@ class Tabulator {
     };
     for (std::size_t t = 0; t < tabulations.size(); ++t) {
       ir::Tabulation& known = tabulations[t];
-      if (known.rows != sum.rows || !same_fields(known)) continue;
+      if (known.rows != sum.nodes.rows || known.parts != sum.nodes.parts || !same_fields(known)) continue;
       for (std::size_t k = 0; k < known.keys.size(); ++k)
         for (const auto& b : sum.keys[k].bounds) add(known.keys[k].bounds, b);
       for (const int weight : sum.weights) add(known.weights, weight);
       return int(t);
     }
     if (tabulations.size() == most) return -1;
-    tabulations.push_back({sum.rows, sum.keys, sum.weights, {}, {}});
+    tabulations.push_back({sum.nodes.rows, sum.nodes.parts, sum.keys, sum.weights, {}, {}});
     return int(tabulations.size()) - 1;
   }
 
@@ -316,7 +349,7 @@ class Tabulator {
       schedule::Nest nest = found.nest;
       if (nest.rows) {
         const ir::UfCall& extent = *nest.rows->extent.as<ir::UfCall>();
-        nest.rows->extent = ir::call(extent.uf.kind, "computed_" + extent.uf.name, {}, found.tabulation);
+        nest.rows->extent = ir::call(extent.uf.kind, "computed_" + extent.uf.name, extent.args, found.tabulation);
       } else {
         nest.guard = ir::binary(ir::BinaryOp::gt, ir::call(K::num_nodes, "computed_num_nodes", {}, found.tabulation),
                                 ir::imm(0));
@@ -341,7 +374,7 @@ class Tabulator {
       }
       bool read = false;
       for (const Found& other : nests_)
-        if (other.tabulation != nest.tabulation && meet(nest.rows, other.rows))
+        if (other.tabulation != nest.tabulation && meet(nest.nodes, other.nodes))
           for (const schedule::Access& theirs : other.accesses) read |= !theirs.write && theirs.buffer == access.buffer;
       if (!read) continue;
       ir::Buffer& own = kept[access.buffer.id()];

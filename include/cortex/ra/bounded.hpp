@@ -36,8 +36,6 @@ struct Arithmetic<double> {
   static double constant(double value, DType) { return value; }
   static double integer(std::int64_t value, DType) { return double(value); }
   static double cast(double a, DType, DType) { return a; }
-  static double add(double a, double b, DType) { return a + b; }
-  static double mul(double a, double b, DType) { return a * b; }
   static double fma(double a, double b, double c, DType) { return std::fma(a, b, c); }
   static double select(Truth condition, double a, double b) { return condition.value ? a : b; }
 

@@ -510,21 +510,9 @@ class OpChecker {
   }
 
   static bool has_load(const ir::Expr& e) {
-    switch (e->kind) {
-      case ir::ExprKind::load: return true;
-      case ir::ExprKind::unary: return has_load(e.as<ir::Unary>()->a);
-      case ir::ExprKind::cast: return has_load(e.as<ir::Cast>()->a);
-      case ir::ExprKind::binary: return has_load(e.as<ir::Binary>()->a) || has_load(e.as<ir::Binary>()->b);
-      case ir::ExprKind::select:
-        return has_load(e.as<ir::Select>()->condition) || has_load(e.as<ir::Select>()->then_value) ||
-               has_load(e.as<ir::Select>()->else_value);
-      case ir::ExprKind::uf_call: return any_of(e.as<ir::UfCall>()->args, has_load);
-      case ir::ExprKind::reduce: return has_load(e.as<ir::Reduce>()->body);
-      case ir::ExprKind::int_imm:
-      case ir::ExprKind::float_imm:
-      case ir::ExprKind::var: return false;
-      default: return true;  // of no operator; refused where it stands
-    }
+    bool found = false;
+    ir::visit_with(e, [&](const ir::Load&) { found = true; });
+    return found;
   }
 
   const Graph& graph_;

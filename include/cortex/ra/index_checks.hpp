@@ -114,7 +114,8 @@ namespace detail {
 
 class IndexCheckCollector {
  public:
-  explicit IndexCheckCollector(const Graph& graph) : graph_(graph), last_case_(graph.ops.size()) {
+  explicit IndexCheckCollector(const Graph& graph)
+      : graph_(graph), last_case_(graph.ops.size()), reaches_(graph.ops.size()) {
     result_.field_reads.resize(graph.fields.size());
     for (const Op& first : graph.ops) {
       if (!first.key) continue;
@@ -127,7 +128,13 @@ class IndexCheckCollector {
 
   IndexChecks run() {
     result_.node = node_;
-    for (const State& state : graph_.states) visit(state.body, {all_nodes, {}, op(state.body).at_roots});
+    for (const State& state : graph_.states) reach(state.body, {all_nodes, {}, op(state.body).at_roots});
+    // Operators are reached from later ones.
+    for (std::size_t i = graph_.ops.size(); i-- > 0;) {
+      for (const Fork& fork : reversed(forks_)) join(reaches_[i], fork);
+      for (const Reach& reach : Vector<Reach>(reaches_[i])) visit(int(i), reach);
+    }
+    for (const Fork& fork : reversed(forks_)) join(fork);
     return std::move(result_);
   }
 
@@ -135,46 +142,52 @@ class IndexCheckCollector {
   const Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
   ir::Expr of_node(const Op& o, const ir::Expr& e) const { return ir::substitute(e, {{o.node.get(), node_}}); }
 
-  /// Reads of operator `i` by the nodes of `reach`. An operator is visited once per way to it; graphs are small, and
-  /// ways differ only by branches.
+  /// The nodes that get to the sides of a branch, and those that get to the branch, which they make up.
+  struct Fork {
+    Reach then, otherwise, whole;
+  };
+
+  void reach(int i, const Reach& nodes) { add(reaches_[std::size_t(i)], nodes); }
+
+  /// Reads of operator `i` by the nodes of `reach`.
   void visit(int i, const Reach& reach) {
-    for (const Visit& v : visits_)
-      if (v.op == i && covers(v.reach, reach)) return;
-    visits_.push_back({i, reach});
     if (op(i).kind == OpKind::compute)
       read(op(i), of_node(op(i), op(i).body), reach);
     else if (op(i).kind == OpKind::if_then_else)
       branch(i, reach);
   }
 
-  void branch(int i, const Reach& reach) {
+  void branch(int i, const Reach& whole) {
     const Op& o = op(i);
     const ir::Expr condition = of_node(o, o.condition);
-    result_.branches.push_back({i, reach});
-    read(o, condition, reach);
-    Reach then = reach, otherwise = reach;
+    result_.branches.push_back({i, whole});
+    read(o, condition, whole);
+    Reach then = whole, otherwise = whole;
     if (const int leaf = leaf_test(condition); leaf >= 0) {
       then.nodes &= leaf ? leaf_nodes : internal_nodes;
       otherwise.nodes &= leaf ? internal_nodes : leaf_nodes;
     } else {
       const ir::Expr& last_case = last_case_[std::size_t(i)];  // all other values are refused
-      then.guard = narrowed(reach.guard, condition);
-      otherwise.guard =
-          narrowed(reach.guard, last_case ? last_case : ir::Unary::make(ir::UnaryOp::logical_not, condition));
+      then.guard = narrowed(whole.guard, condition);
+      otherwise.guard = narrowed(whole.guard, last_case ? last_case : ir::negation(condition));
     }
-    visit(o.then_op, then);
-    visit(o.else_op, otherwise);
-    join(then, otherwise, reach);
+    reach(o.then_op, then);
+    reach(o.else_op, otherwise);
+    forks_.push_back({then, otherwise, whole});
   }
 
-  /// What is read both at `a` and at `b` is read at `whole`, which they make up.
-  void join(const Reach& a, const Reach& b, const Reach& whole) {
-    for (Vector<Reach>& reads : result_.field_reads) {
-      const auto read_at = [&](const Reach& part) {
-        return any_of(reads, [&](const Reach& read) { return covers(read, part); });
-      };
-      if (read_at(a) && read_at(b)) add(reads, whole);
-    }
+  /// Nodes of both sides are those of the whole.
+  static void join(Vector<Reach>& all, const Fork& fork) {
+    const auto has = [&](const Reach& part) {
+      return any_of(all, [&](const Reach& reach) { return covers(reach, part); });
+    };
+    if (has(fork.then) && has(fork.otherwise)) add(all, fork.whole);
+  }
+
+  /// What is read on both sides is read at the whole.
+  void join(const Fork& fork) {
+    for (Vector<Reach>& reads : result_.field_reads) join(reads, fork);
+    const auto& [a, b, whole] = fork;
     Vector<IndexCheck>& checks = result_.indices;
     for (IndexCheck& check : checks) {
       const auto made_at = [&](const Reach& part) {
@@ -212,8 +225,8 @@ class IndexCheckCollector {
     return -1;
   }
 
-  void read(const Op& o, const ir::Expr& e, const Reach& reach) {
-    if (reach.nodes == no_nodes) return;
+  void read(const Op& o, const ir::Expr& e, const Reach& nodes) {
+    if (nodes.nodes == no_nodes) return;
     Vector<std::pair<ir::Expr, ir::Expr>> ranges;
     for (std::size_t d = 0; d < o.index_vars.size(); ++d)
       ranges.emplace_back(o.index_vars[d], ir::imm(o.dims[d].extent()));
@@ -225,22 +238,22 @@ class IndexCheckCollector {
         e,
         [&](const ir::UfCall& call) {
           if (call.uf.kind != ir::UfKind::field) return;
-          use_field(call.uf.accessor, call.args[0], reach);
+          use_field(call.uf.accessor, call.args[0], nodes);
           const Accessor& field = graph_.fields[std::size_t(call.uf.accessor)];
           if (call.args.size() > 1)
             check_index({field.name, Dim("component", field.components), -1, -1, call.uf.accessor}, o, call.args[1],
-                        ranges, reach);
+                        ranges, nodes);
         },
         [&](const ir::Load& load) {
-          if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], reach);
+          if (load.buffer->role == ir::Role::field) use_field(load.buffer->slot, load.indices[0], nodes);
           const int source = graph_.find(load.buffer);
           if (source < 0) return;
           const OpKind kind = op(source).kind;
           const bool weight = kind == OpKind::input;  // others have a row for each node
           for (std::size_t d = 0; d < op(source).dims.size(); ++d)
             check_index({op(source).name(), op(source).dims[d], int(d), weight && d == 0 ? load.buffer->slot : -1}, o,
-                        load.indices[d + !weight], ranges, reach);
-          if (kind != OpKind::input && kind != OpKind::placeholder && kind != OpKind::field) visit(source, reach);
+                        load.indices[d + !weight], ranges, nodes);
+          if (kind != OpKind::input && kind != OpKind::placeholder && kind != OpKind::field) reach(source, nodes);
         });
   }
 
@@ -274,15 +287,11 @@ class IndexCheckCollector {
            });
   }
 
-  struct Visit {
-    int op;
-    Reach reach;
-  };
-
   const Graph& graph_;
   ir::Expr node_ = ir::Var::make("node");
-  Vector<ir::Expr> last_case_;  // of the last branch of a switch without otherwise: that the key is the last case's
-  Vector<Visit> visits_;
+  Vector<ir::Expr> last_case_;     // of the last branch of a switch without otherwise: that the key is the last case's
+  Vector<Vector<Reach>> reaches_;  // [operators], none covering another
+  Vector<Fork> forks_;             // the outer ones first
   IndexChecks result_;
 };
 

@@ -264,7 +264,7 @@ class QuestionCollector {
     if (!schedule_.unrolled.empty() || !schedule_.refactored.empty()) return 0;
     const auto is_asked = [&](const IndexCheck& check) {
       return !check.reach.guard && !check.reach.at_roots && !ir::equal(check.index, choice.key) &&
-             same(key_of(check.index), choice.key);
+             ir::equal(key_of(check.index), choice.key);
     };
     if (!any_of(checks_.indices, is_asked)) return 0;
     const Op& o = graph_.ops[std::size_t(op)];
@@ -276,7 +276,7 @@ class QuestionCollector {
     replace_child_products(body_of(op), result_.node, child_, std::move(outputs), is_own,
                            [&](const ChildProduct& product, const Vector<IndexVar>&) -> ir::Expr {
                              const bool chosen =
-                                 same(product.key.number, key) && product.key.matrices == choice.matrices &&
+                                 ir::equal(product.key.number, key) && product.key.matrices == choice.matrices &&
                                  relation_of(graph_, *product.step.as<ir::UfCall>()) == Relation::children;
                              elements += chosen ? product.elements : 0;
                              return {};
@@ -289,8 +289,6 @@ class QuestionCollector {
     const int read = graph_.find(buffer), state = read < 0 ? -1 : state_of(graph_, read);
     return state >= 0 && operators_of(graph_, graph_.states[std::size_t(state)].recursion)[std::size_t(op)];
   }
-
-  static bool same(const ir::Expr& a, const ir::Expr& b) { return (!a && !b) || (a && b && ir::equal(a, b)); }
 
   /// Each has a version of the code of products, and its nodes loops of their own.
   static constexpr int most_matrices = 8;

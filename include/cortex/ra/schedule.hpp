@@ -388,9 +388,9 @@ struct Schedule {
     return with([&](Schedule& s) { s.gpu = how; });
   }
 
-  /// Batched, every branch on is_leaf and every switch specialized, leaves apart; small levels filled, large calls in
-  /// pieces, equal subtrees shared, batches sorted by matrices, words tabulated and calls shared by several threads
-  /// where it pays.
+  /// Batched, every branch on is_leaf, every switch and branches on whose sides nodes multiply specialized, leaves
+  /// apart; small levels filled, large calls in pieces, equal subtrees shared, batches sorted by matrices, words
+  /// tabulated and calls shared by several threads where it pays.
   static Schedule standard() {
     return Schedule{}
         .dynamic_batch()

@@ -147,7 +147,7 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   pass::PipelineOptions of_machine = keeper.observing();
   of_machine.caches = {machine.levels[0].bytes, machine.levels[1].bytes, machine.levels[2].bytes};
   executable->program = pass::run_pipeline(executable->lowered, schedule, target, of_machine);
-  executable->partition = partition_of(graph, ra::questions(graph, schedule));
+  executable->partition = partition_of(graph, ra::questions(graph, schedule), executable->program);
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
   plan_checks(*executable);

@@ -103,7 +103,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   detail::Keeper keeper(*executable, passes);
   executable->program = pass::run_gpu_pipeline(executable->lowered, executable->schedule, result->shape,
                                                executable->target, keeper.observing());
-  executable->partition = partition_of(graph, ra::questions(graph, executable->schedule));
+  executable->partition = partition_of(graph, ra::questions(graph, executable->schedule), executable->program);
   for (const int depth : lower::unrolling(graph, executable->schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);
   executable->level_fill = schedule::gpu_level_fill(graph, executable->schedule);

@@ -48,6 +48,8 @@ inline LinkedArray linked_array(const Link& link, DType dtype, const structure::
     case Source::batch_length: return ints(in.batch_length, in.num_batches);
     case Source::part_begin: return ints(in.part_begin, std::int64_t(in.num_batches) * in.num_parts);
     case Source::part_length: return ints(in.part_length, std::int64_t(in.num_batches) * in.num_parts);
+    case Source::part_offset: return ints(in.part_offset, in.num_parts + std::int64_t(1));
+    case Source::part_list: return ints(in.part_list, in.part_offset ? in.part_offset[in.num_parts] : 0);
     case Source::root: return ints(in.root, in.num_roots);
     case Source::group_begin: return ints(trees.group_begin, trees.num_groups + 1);
     case Source::group_node: return ints(trees.group_node, trees.group_node ? trees.group_begin[trees.num_groups] : 0);

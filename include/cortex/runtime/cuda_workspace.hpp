@@ -334,8 +334,10 @@ class CudaWorkspace {
         if (!tables) continue;
         const ir::Tabulation& tabulation = plan.executable->program.tabulations[std::size_t(placed.tabulation)];
         const jit::CudaPointer from = tables->blocks[std::size_t(placed.result)]->at();
-        for (const structure::NodeNumbers& nodes : tabulated_nodes(tabulation, arrays(g)))
-          for (std::int64_t node = nodes.first; node < nodes.first + nodes.count; ++node) {
+        const TabulatedNodes nodes(tabulation, arrays(g));
+        for (const structure::NodeNumbers& range : nodes.ranges)
+          for (std::int64_t position = range.first; position < range.first + range.count; ++position) {
+            const std::int64_t node = nodes[position];
             const std::size_t row = table_row(tabulation, tables->extents, arrays(g), plan.order.field, node);
             jit::CudaPointer to = pointer(g, placed.buffer) + std::uint64_t(node) * placed.row_bytes;
             for (std::size_t b = 0; b < (placed.per_worker ? blocks_ : 1); ++b) {

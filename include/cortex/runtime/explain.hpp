@@ -286,9 +286,13 @@ class Explainer {
       }
       for (const ir::Tabulation::Key& key : tabulation.keys) fields.push_back(field_name(key.field));
       using Kind = ir::Tabulation::Rows;
-      const char* rows = tabulation.rows == Kind::leaves     ? " at leaves"
+      std::string rows = tabulation.rows == Kind::leaves     ? " at leaves"
                          : tabulation.rows == Kind::internal ? " at inner nodes"
                                                              : "";
+      if (const auto [first, count] = tabulation.parts; count) {
+        rows += (rows.empty() ? " at nodes of part" : " of part") + std::string(count > 1 ? "s " : " ");
+        rows += std::to_string(first) + (count > 1 ? " to " + std::to_string(first + count - 1) : "");
+      }
       const bool once = tabulation.rows == Kind::once;
       table.row({joined(results) + (once ? ", of weights alone" : rows + (", by " + joined(fields))), bytes_text(bytes),
                  once ? "" : "a row, of which there are as many as fields have values"});

@@ -157,12 +157,15 @@ class KeyWriter {
 
 }  // namespace detail
 
-/// The partition that `questions` ask for; accessors go by their numbers in the graph. Throws `Error{invalid_schedule}`
-/// for a question that nodes cannot answer before they are numbered.
-inline structure::Partition partition_of(const ra::Graph& graph, const ra::Questions& questions) {
+/// The partition that `questions` ask for, with the lists that `program` goes through; accessors go by their numbers in
+/// the graph. Throws `Error{invalid_schedule}` for a question that nodes cannot answer before they are numbered.
+inline structure::Partition partition_of(const ra::Graph& graph, const ra::Questions& questions,
+                                         const ir::Program& program) {
   detail::KeyWriter writer(graph);
   structure::Partition result;
   result.parts = questions.parts();
+  if (program.listed != ir::Listed::nothing)
+    result.listed = program.listed == ir::Listed::inner_nodes ? structure::Where::internal : structure::Where::all;
   const auto checked = [&](structure::Key key) {
     if (!writer.refusal().empty()) throw Error(Code::invalid_schedule, "specialize_if_else: " + writer.refusal());
     return key;

@@ -44,6 +44,8 @@ enum class Source : std::uint8_t {
   batch_length,
   part_begin,
   part_length,
+  part_offset,
+  part_list,
   root,
   group_begin,
   group_node,
@@ -177,6 +179,8 @@ class Plan {
     if (slot == ir::slot_of::batch_length) return {number, Source::batch_length};
     if (slot == ir::slot_of::part_begin) return {number, Source::part_begin};
     if (slot == ir::slot_of::part_length) return {number, Source::part_length};
+    if (slot == ir::slot_of::part_offset) return {number, Source::part_offset};
+    if (slot == ir::slot_of::part_list) return {number, Source::part_list};
     if (slot == ir::slot_of::root) return {number, Source::root};
     if (slot == ir::slot_of::group_begin) return {number, Source::group_begin};
     if (slot == ir::slot_of::group_node) return {number, Source::group_node};

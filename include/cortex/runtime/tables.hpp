@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -132,6 +133,20 @@ class TableNodes {
       }
       case ir::slot_of::batch_begin: return array({internal}, 1, 0);
       case ir::slot_of::batch_length: return array({rows - internal}, 1, 0);
+      case ir::slot_of::part_length: {
+        const std::shared_ptr<Block> block = array({}, std::max(program_.parts, 1), 0);
+        if (tabulation_.parts.count) reinterpret_cast<std::int32_t*>(block->data())[tabulation_.parts.first] = rows;
+        return block;
+      }
+      case ir::slot_of::part_offset:
+        return array(Vector<std::int32_t>(std::size_t(tabulation_.parts.first) + 1, 0),
+                     program_.parts + std::int64_t(1), tabulation_.parts.count ? rows : 0);
+      case ir::slot_of::part_list: {
+        const std::shared_ptr<Block> block = array({}, rows_ + 1, 0);
+        auto* const list = reinterpret_cast<std::int32_t*>(block->data());
+        std::iota(list, list + rows, 0);
+        return block;
+      }
       case ir::slot_of::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
       case ir::slot_of::inner_begin: return array({}, rows_ + 1, 0);
       default: return array({}, std::max(program_.parts, 1), 0);  // parts, roots, subtrees: none
@@ -282,15 +297,29 @@ inline std::size_t table_row(const ir::Tabulation& tabulation, const Vector<std:
   return std::size_t(row);
 }
 
-/// Which nodes of a piece of a call have rows in tables: inner ones, and leaves.
-inline std::array<structure::NodeNumbers, 2> tabulated_nodes(const ir::Tabulation& tabulation,
-                                                             const structure::Arrays& arrays, std::int32_t piece = 0) {
-  using Rows = ir::Tabulation::Rows;
-  std::array<structure::NodeNumbers, 2> nodes;
-  if (tabulation.rows != Rows::leaves) nodes[0] = structure::inner_of(arrays, piece);
-  if (tabulation.rows != Rows::internal) nodes[1] = structure::leaves_of(arrays, piece);
-  return nodes;
-}
+/// Which nodes of a piece of a call have rows in tables: inner ones, and leaves; or those at such positions of `list`.
+struct TabulatedNodes {
+  std::array<structure::NodeNumbers, 2> ranges;
+  const std::int32_t* list = nullptr;
+
+  TabulatedNodes(const ir::Tabulation& tabulation, const structure::Arrays& arrays, std::int32_t piece = 0) {
+    using Rows = ir::Tabulation::Rows;
+    const auto [part, parts] = tabulation.parts;
+    if (parts && tabulation.rows == Rows::leaves) {
+      const std::int64_t p = std::int64_t(arrays.piece_batch[piece]) * arrays.num_parts + part;
+      ranges[1] = {arrays.part_begin[p], arrays.part_length[p]};
+    } else if (parts) {
+      const std::int32_t* const offset = arrays.part_offset + std::int64_t(piece) * (arrays.num_parts + 1) + part;
+      ranges[0] = {offset[0], offset[parts] - offset[0]};
+      list = arrays.part_list;
+    } else {
+      if (tabulation.rows != Rows::leaves) ranges[0] = structure::inner_of(arrays, piece);
+      if (tabulation.rows != Rows::internal) ranges[1] = structure::leaves_of(arrays, piece);
+    }
+  }
+
+  std::int64_t operator[](std::int64_t position) const { return list ? list[position] : position; }
+};
 
 /// Whether the nodes that stand for a tabulation's rows pass the checks that calls make of their nodes; of roots there
 /// are none.
@@ -332,7 +361,8 @@ void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>
     for (std::size_t u = t; u < all.size(); ++u) {
       const bool inside = (all[u].rows == Rows::internal) == (all[t].rows == Rows::internal);
       const bool along = u == t || all[u].rows == Rows::once ||
-                         (inside && extents[u] == extents[t] && detail::same_fields(all[u], all[t]));
+                         (inside && extents[u] == extents[t] && detail::same_fields(all[u], all[t]) &&
+                          (!all[u].parts.count || all[u].parts == all[t].parts));
       if (!along || !fits[u] || tables[u]) continue;
       made.push_back(u);
       for (const int buffer : results_of(executable.program, all[u])) wanted.push_back(buffer);

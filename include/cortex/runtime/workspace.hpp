@@ -205,11 +205,13 @@ class alignas(128) Workspace {
       const structure::Arrays& in = arrays();
       auto* const to = static_cast<std::byte*>(pointers(worker)[placed.buffer]);
       const std::byte* const from = tables->blocks[std::size_t(placed.result)]->data();
-      for (structure::NodeNumbers range : tabulated_nodes(tabulation, in, piece)) {
+      const TabulatedNodes tabulated(tabulation, in, piece);
+      for (structure::NodeNumbers range : tabulated.ranges) {
         if (!placed.per_worker) range = share_of(range, worker, num_workers);
-        for (std::int64_t node = range.first; node < range.first + range.count; ++node)
-          std::memcpy(to + std::size_t(node) * placed.row_bytes,
-                      from + table_row(tabulation, tables->extents, in, plan_->order.field, node) * placed.row_bytes,
+        for (std::int64_t position = range.first; position < range.first + range.count; ++position)
+          std::memcpy(to + std::size_t(tabulated[position]) * placed.row_bytes,
+                      from + table_row(tabulation, tables->extents, in, plan_->order.field, tabulated[position]) *
+                                 placed.row_bytes,
                       placed.row_bytes);
       }
     }
@@ -339,6 +341,8 @@ class alignas(128) Workspace {
       case Source::batch_length: return in.batch_length + batch;
       case Source::part_begin: return in.part_begin + part;
       case Source::part_length: return in.part_length + part;
+      case Source::part_offset: return in.part_offset + std::ptrdiff_t(piece) * (in.num_parts + 1);
+      case Source::part_list: return in.part_list;
       case Source::root: return in.root + in.piece_root[piece];
       case Source::group_begin: return in.subtrees.group_begin;
       case Source::group_node: return in.subtrees.group_node;

@@ -38,7 +38,8 @@ struct Halves {
       rest.insert(rest.begin(), lead.back());
       lead.pop_back();
     }
-    for (const ir::Buffer& buffer : all) (stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
+    for (const ir::Buffer& buffer : all)
+      (ir::stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
   }
 
   /// Nothing follows but storing the sums, or multiples of them by weights' scales.
@@ -59,11 +60,6 @@ struct Halves {
       return loop->dim.kind() == DimKind::dense || (with_folds && contracts_each_child(*loop));
     const auto* store = s.as<ir::Store>();
     return store && store->buffer->scope == ir::Scope::local;
-  }
-  static bool stores_to(const ir::Stmt& s, const ir::Buffer& buffer) {
-    bool found = false;
-    ir::visit_with(s, [&](const ir::Store& store) { found |= store.buffer == buffer; });
-    return found;
   }
 };
 

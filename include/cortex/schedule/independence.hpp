@@ -31,10 +31,17 @@ inline bool numbers_nodes(ir::UfKind kind) {
     case batch_node:
     case internal_batch_node:
     case part_node:
+    case listed_node:
     case range_node:
     case group_node: return true;
     default: return false;  // roots may be repeated, children shared
   }
+}
+
+/// Those of one batch, which is the first argument: none is a child of another.
+inline bool numbers_of_batch(ir::UfKind kind) {
+  using enum ir::UfKind;
+  return kind == batch_node || kind == internal_batch_node || kind == part_node;
 }
 
 /// An index as `coefficient * var + inner + rest`: `inner`, of the loops inside, lies in [low, high], and `rest` is the
@@ -62,8 +69,14 @@ class Surroundings {
     ranges_.insert_or_assign(loop.var.get(), ir::as_int(loop.extent).value_or(unbounded));
     recursive_ |= carries_recursion(loop);
   }
-  /// Whether children of the nodes that are at work may be written meanwhile.
-  bool recursive() const { return recursive_; }
+  /// Whether children of the nodes that are at work may be written meanwhile, where states of `node` are.
+  bool writes_children(const ir::Expr& node) const {
+    if (recursive_) return true;
+    if (fixed(node)) return false;
+    const auto* call = resolved(node).as<ir::UfCall>();
+    return !call || !(call->uf.kind == ir::UfKind::leaf_node ||
+                      (detail::numbers_of_batch(call->uf.kind) && fixed(call->args[0])));
+  }
 
   /// Whether `x` in one iteration and `y` in another are always different.
   bool differ(const ir::Expr& x, const ir::Expr& y) const {
@@ -194,7 +207,8 @@ inline ir::Buffer meeting(const Vector<Access>& a, const Vector<Access>& b, cons
   for (const Access& x : a)
     for (const Access& y : b) {
       if (!(x.buffer == y.buffer) || (!x.write && !y.write)) continue;
-      if (!around.recursive() && (reads_child_state(x) || reads_child_state(y))) continue;
+      const bool of_child = reads_child_state(x) || reads_child_state(y);
+      if (of_child && !around.writes_children((x.write ? x : y).indices[0])) continue;
       if (!around.differ(x.indices, y.indices)) return x.buffer;
     }
   return {};

@@ -290,11 +290,6 @@ struct SumsInParts {
     });
     return first;
   }
-  static bool contains(const Vector<ir::Buffer>& buffers, const ir::Buffer& buffer) {
-    for (const ir::Buffer& known : buffers)
-      if (known == buffer) return true;
-    return false;
-  }
 };
 
 /// Gives the nests whose sums are worth parts weights that are laid out for them.

@@ -85,6 +85,8 @@ struct Arrays {
   std::int32_t num_parts = 1;                  // how many parts each batch has, by the program's branches
   const std::int32_t* part_begin = nullptr;    // [num_batches, num_parts] lowest number in the part
   const std::int32_t* part_length = nullptr;   // [num_batches, num_parts]
+  const std::int32_t* part_offset = nullptr;   // [num_pieces, num_parts + 1] where each part's nodes begin in the list
+  const std::int32_t* part_list = nullptr;     // [num_nodes] the nodes of each part of a piece's batches; as listed
   const std::int32_t* const* child = nullptr;  // [child and optional_child accessors, in set order][num_nodes]
   const Csr* children = nullptr;               // [children accessors, then parents and members, in set order]
   const FieldArray* field = nullptr;           // [field accessors, in set order]

@@ -156,6 +156,8 @@ class Linearizer {
     if (const Partition* partition = workspace.partition_) {
       classify(walk, *partition);
       numbering::lay_out_parts(walk, partition->parts, arrays);
+      if (partition->listed != Where::nowhere)
+        numbering::list_parts(walk, partition->listed == Where::internal, arrays);
       numbered = false;
     }
     if (!numbered) numbering::assign_numbers(walk, arrays);

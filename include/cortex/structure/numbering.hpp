@@ -249,6 +249,27 @@ inline void lay_out_parts(WalkState& walk, std::int32_t parts, Arrays& arrays) {
   arrays.part_length = length;
 }
 
+/// Lists the nodes of each part of all batches of a piece, but for those of its leaves where `inner` nodes alone count.
+inline void list_parts(WalkState& walk, bool inner, Arrays& arrays) {
+  const std::size_t parts = std::size_t(arrays.num_parts);
+  std::int32_t* const offset = walk.part_offset.reserve(std::size_t(arrays.num_pieces) * (parts + 1));
+  std::int32_t* const list = walk.part_list.reserve(std::size_t(arrays.num_nodes) + 1);
+  std::int32_t* row = offset;
+  std::int32_t next = 0;
+  for (std::int32_t piece = 0; piece < arrays.num_pieces; ++piece, row += parts + 1) {
+    for (std::size_t p = 0; p < parts; ++p) {
+      row[p] = next;
+      for (std::int32_t b = arrays.piece_batch[piece] + inner; b < arrays.piece_batch[piece + 1]; ++b) {
+        const std::size_t part = std::size_t(b) * parts + p;
+        for (std::int32_t i = 0; i < arrays.part_length[part]; ++i) list[next++] = arrays.part_begin[part] + i;
+      }
+    }
+    row[parts] = next;
+  }
+  arrays.part_offset = offset;
+  arrays.part_list = list;
+}
+
 /// Numbers the nodes of each batch, or of each part of it, in the order of their places.
 inline void assign_numbers(WalkState& walk, const Arrays& arrays) {
   const std::int32_t tail = walk.tail;

@@ -39,6 +39,7 @@ struct Selector {
 struct Partition {
   Vector<Selector> selectors;
   int parts = 1;
+  Where listed = Where::nowhere;  // of which nodes, all or the inner ones, the linearizer lists those of each part
   bool empty() const { return selectors.empty(); }
 };
 

@@ -148,6 +148,7 @@ struct WalkState {
 
   // What `arrays` points to.
   Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root, piece_batch, piece_root;
+  Block<std::int32_t> part_offset, part_list;
   Block<std::int32_t> group_begin, group_node, inner_begin, inner_child;
   Vector<Block<std::int32_t>> child, csr_begin, csr_child;
   Vector<Block<std::byte>> field_data;
@@ -227,7 +228,7 @@ struct WalkState {
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
     add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
     add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root), add(piece_batch),
-        add(piece_root);
+        add(piece_root), add(part_offset), add(part_list);
     add(group_begin), add(group_node), add(inner_begin), add(inner_child);
     add_all(child), add_all(csr_begin), add_all(csr_child), add_all(field_data);
     return sum;
