@@ -276,3 +276,45 @@ TEST_CASE("a tensor of which one side of a branch chooses a matrix and all nodes
   const auto sorted = states(Schedule::standard().sort_by_matrix(), test::best_target());
   for (int i = 0; i < 8; ++i) CHECK(std::abs(sorted[i] - right_ones[i]) < 1e-5);
 }
+
+TEST_CASE("products of children that may be absent are made at the parent", "[sorting]") {
+  struct Two {
+    std::vector<const Two*> kids, others;
+  };
+  constexpr auto some = cortex::children<&Two::kids>;
+  constexpr auto others = cortex::children<&Two::others>;
+  const auto check = [](auto make) {
+    Dim H("hidden", 2), Q("places", 2);
+    Model<Two> m("absent", cortex::dag);
+    auto G = m.input<float>("G", H, H);
+    auto h = m.placeholder<float>("h", H);
+    // Of a child that is not there this is not 0.
+    const auto product = [=](auto kid, auto i) {
+      return tanh(sum(H, [=](auto j) { return G(i, j) * (h(kid, j) + 1); }));
+    };
+    const auto program = m.recursion_op(h, make(m, H, Q, h, product));
+    const std::vector<float> weights{0.5f, -0.25f, 1, 0.75f};
+    const Two first, second{{&first}, {&first}}, third{{&first, &second}, {&first}};
+    const std::vector<const Two*> roots{&first, &second, &third};
+    std::vector<float> expected;
+    for (const Schedule& schedule : {Schedule{}, Schedule{}.dynamic_batch(), Schedule::standard()}) {
+      auto model = compile(program, schedule, CompileOptions{}.on(Target::interpreter()));
+      model.bind("G", weights);
+      const auto result = model(roots);
+      std::vector<float> values;
+      for (std::size_t r = 0; r < roots.size(); ++r) values.insert(values.end(), {result[r][0], result[r][1]});
+      if (expected.empty()) expected = values;
+      for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == Approx(expected[i]));
+    }
+    CHECK(expected[0] != 0);
+  };
+  check([=](auto& m, auto H, auto Q, auto, auto product) {
+    return m.compute("x", H,
+                     [=](auto n, auto i) { return tanh(sum(Q, [=](auto q) { return product(some(n)[q], i); })); });
+  });
+  check([=](auto& m, auto H, auto, auto h, auto product) {
+    return m.compute("x", H, [=](auto n, auto i) {
+      return tanh(0.25f + sum(some(n), [=](auto k, auto at) { return h(k, i) + product(others(n)[at], i); }));
+    });
+  });
+}

@@ -161,3 +161,33 @@ TEST_CASE("functions of a whole weight are made once, and lie as products read t
     CHECK(count(text, " transposed") == 1);
   }
 }
+
+TEST_CASE("arithmetic on weights, and weights in another order, are made once, as operators too", "[pass]") {
+  const auto model = [](bool as_operator, auto matrix) {
+    Model<Node> m("structured", cortex::tree);
+    auto A = m.input<float>("A", H, H), b = m.input<float>("B", H, H);
+    auto c = m.input<float>("diagonals", Dim("places", 15));
+    auto h = m.placeholder<float>("h", H);
+    const auto element = [=](auto i, auto j) { return matrix(A, b, c, i, j); };
+    auto M = m.compute("M", H, H, [&](auto, auto i, auto j) { return element(i, j); });
+    const auto below = [=](auto n, auto j) { return sum(kids(n), [=](auto k) { return h(k, j); }); };
+    auto inside = m.compute(
+        "inside", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return element(i, j) * below(n, j); })); });
+    auto outside = m.compute(
+        "outside", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto j) { return M(n, i, j) * below(n, j); })); });
+    return (as_operator ? m.recursion_op(h, outside) : m.recursion_op(h, inside)).graph();
+  };
+  for (const bool as_operator : {false, true}) {
+    const auto check = [&](auto matrix) {
+      const ra::Graph graph = model(as_operator, matrix);
+      INFO(ir::print(lower::lower(graph, Schedule::standard()).body));
+      CHECK(rows(found(graph)) == "o");
+      const std::string text = text_after("tabulate", graph, Schedule::standard()),
+                        levels = text.substr(text.find("for b_idx"));
+      for (const char* weight : {"A[", "B[", "diagonals["}) CHECK(count(levels, weight) == 0);
+    };
+    check([](auto A, auto B, auto, auto i, auto j) { return A(i, j) + B(i, j); });
+    check([](auto A, auto, auto, auto i, auto j) { return A(i, j) - A(j, i); });
+    check([](auto, auto, auto c, auto i, auto j) { return c(i - j + 7); });
+  }
+}

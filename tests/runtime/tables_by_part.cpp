@@ -26,7 +26,7 @@ constexpr auto kind = cortex::field<&Item::kind>;
 constexpr int num_items = 9, hidden = 20;
 constexpr int far_off = 1 << 20;  // no word, and no tag: only nodes of other kinds have it
 
-/// Nodes of three kinds, each with a matrix for what comes from its neighbours; one reads its word, one its tag.
+/// Nodes of four kinds, three with a matrix for what comes from their neighbours; two read their word, one its tag.
 template <class Neighbours>
 auto kinds(Structure structure, Neighbours neighbours) {
   Dim V("vocabulary"), H("hidden", hidden);
@@ -44,9 +44,13 @@ auto kinds(Structure structure, Neighbours neighbours) {
     return tanh(sum(H, [&](auto j) { return T(i, j) * s(n, j); }) +
                 sum(H, [&](auto j) { return X(i, j) * Tag(tag(n), j); }));
   });
-  auto c = m.compute("c", H, [&](auto n, auto i) { return s(n, i) * 0.5f + 0.25f; });
+  auto c = m.compute("c", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j); }) +
+                sum(H, [&](auto j) { return X(i, j) * Emb(word(n), j); }));
+  });
+  auto d = m.compute("d", H, [&](auto n, auto i) { return s(n, i) * 0.5f + 0.25f; });
   auto body = m.switch_(
-      "body", [](auto n) { return kind(n); }, when(0, a), when(1, b), cortex::otherwise(c));
+      "body", [](auto n) { return kind(n); }, when(0, a), when(1, b), when(2, c), cortex::otherwise(d));
   return m.recursion_op(h, body);
 }
 auto upward(Structure structure) {
@@ -64,10 +68,10 @@ struct Items {
     std::vector<const Item*> free;
     for (int n = 0; n < count; ++n) {
       Item& item = all.emplace_back();
-      item.kind = below(3);
-      item.word = item.kind == 0 ? below(num_items) : far_off;
+      item.kind = below(4);
+      item.word = item.kind == 0 || item.kind == 2 ? below(num_items) : far_off;
       item.tag = item.kind == 1 ? below(num_items) : -far_off;
-      for (int k = below(4); k-- > 0 && !free.empty();) {
+      for (int k = below(3); k-- > 0 && !free.empty();) {
         const std::size_t at = std::size_t(below(int(free.size())));
         item.kids.push_back(free[at]);
         if (!shared || below(3) > 0) free.erase(free.begin() + std::ptrdiff_t(at));
@@ -109,7 +113,7 @@ void check_same(const Program& program, const Schedule& schedule, const Target& 
   CHECK(read.executable().program.listed != ir::Listed::nothing);
   CHECK(read.memory().tables > 0);
   for (unsigned seed = 0; seed < 8; ++seed) {
-    const Items items(seed, 1 + int(seed) * 9, shared);
+    const Items items(seed, 1 + int(seed) * 20, shared);
     const std::vector<float> expected = states_of(written, items), values = states_of(computed, items),
                              from_tables = states_of(read, items);
     REQUIRE(expected.size() == values.size());

@@ -35,8 +35,9 @@ inline bool same_definition(const Definition& a, const Definition& b) {
   return a.buffer == b.buffer && !a.child && same_values(a, b);
 }
 
-/// Takes the node out of definitions that do not depend on it, and out of all others the functions of weights alone. A
-/// state keeps its row per node and copies the common value.
+/// Takes the node out of definitions that do not depend on it, and out of all others the functions of weights alone,
+/// and the arithmetic on weights alone in their contractions. A state keeps its row per node and copies the common
+/// value.
 class NodeFreer {
  public:
   explicit NodeFreer(Vector<Definition>& once) : once_(once) {}
@@ -112,17 +113,42 @@ class NodeFreer {
   }
 
   /// `e`, a part of the body of `d`, with reads of tensors that are computed once in place of functions and quotients
-  /// of what is the same for all nodes. `scope`: the variables around it.
-  ir::Expr with_functions_once(const Definition& d, const Vector<IndexVar>& scope, const ir::Expr& e) {
+  /// of what is the same for all nodes, and, in a contraction, of other arithmetic on it. `scope`: the variables around
+  /// it.
+  ir::Expr with_functions_once(const Definition& d, const Vector<IndexVar>& scope, const ir::Expr& e,
+                               bool contracted = false) {
     if (const auto* reduce = e.as<ir::Reduce>()) {
       Vector<IndexVar> inside = scope;
-      if (reduce->axis.dim.kind() == DimKind::dense) inside.push_back({reduce->axis.var, reduce->axis.dim});
-      const ir::Expr body = with_functions_once(d, inside, reduce->body);
+      const bool dense = reduce->axis.dim.kind() == DimKind::dense;
+      if (dense) inside.push_back({reduce->axis.var, reduce->axis.dim});
+      const ir::Expr body = with_functions_once(d, inside, reduce->body, contracted || dense);
       return body.same_as(reduce->body) ? e : ir::Reduce::make(reduce->op, reduce->axis, body);
     }
-    if (!is_float(e.dtype()) || !ir::has_functions(e)) return e;
-    if (is_common(e, scope)) return read_once(d, scope, e);
-    return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return with_functions_once(d, scope, part); });
+    const bool functions = ir::has_functions(e);
+    if (!is_float(e.dtype()) || !(functions || contracted)) return e;
+    if (is_common(e, scope) && (functions || is_worth_memory(e, scope))) return read_once(d, scope, e);
+    return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return with_functions_once(d, scope, part, contracted); });
+  }
+
+  /// Whether arithmetic on weights, or on where in them to read, is better read than done for each node: of no more
+  /// elements than the largest of the weights, or not many.
+  static bool is_worth_memory(const ir::Expr& e, const Vector<IndexVar>& scope) {
+    constexpr std::int64_t many = std::int64_t(1) << 20;
+    ir::Expr inner = e;
+    while (const auto* unary = inner.as<ir::Unary>()) inner = unary->a;
+    if (const auto* load = inner.as<ir::Load>())
+      if (all_of(load->indices, [](const ir::Expr& i) { return i.as<ir::Var>() || ir::as_int(i); })) return false;
+    if (inner.as<ir::Cast>()) return false;
+    std::int64_t elements = 1, largest = many;
+    for (const IndexVar& index : scope)
+      if (ir::uses(e, index.var)) elements = std::min(elements * index.dim.extent(), INT64_MAX >> 32);
+    ir::visit_with(e, [&](const ir::Load& load) {
+      std::int64_t size = 1;
+      for (const Dim& dim : load.buffer->dims)
+        size = std::min(dim.kind() == DimKind::open ? many : size * dim.extent(), INT64_MAX >> 32);
+      largest = std::max(largest, size);
+    });
+    return elements <= largest;
   }
 
   ir::Expr read_once(const Definition& d, const Vector<IndexVar>& scope, const ir::Expr& e) {

@@ -9,6 +9,7 @@
 #include "cortex/lower/cut_sums.hpp"
 #include "cortex/lower/distribute_sums.hpp"
 #include "cortex/lower/emit_loops.hpp"
+#include "cortex/lower/factor_sums.hpp"
 #include "cortex/lower/hoist.hpp"
 #include "cortex/lower/multiply_below.hpp"
 #include "cortex/lower/refactor.hpp"
@@ -60,6 +61,7 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
   multiply_below(recursions, graph, schedule, questions);  // products of a child's state are made there
+  factor_sums(recursions);                                 // L1: products with a matrix are no more than that
   distribute_sums(recursions);                             // L1: weighed sums of products are sums of each
   unfold(recursions, graph);                               // L1: some folds over few children become terms
   split_reductions(recursions, graph);                     // L1: every temporary explicit

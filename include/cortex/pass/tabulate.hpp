@@ -13,7 +13,7 @@
 //
 // Nests that read each other's temporaries go together. What a tabulation needs: no condition on the node, nothing of
 // other nodes, and integer fields that index weights as they are, so that their range is known and every row can be
-// computed. Only where a contraction is saved, or a function of weights alone. Runs when nests are fused and
+// computed. Only where a contraction is saved, or what is of weights alone. Runs when nests are fused and
 // temporaries indexed densely, before workers, memory and tiles are decided.
 #pragma once
 
@@ -294,18 +294,17 @@ class Tabulator {
     }
   }
 
-  /// Numbers the groups that save a contraction or functions of weights and whose fields all have a range; those of the
-  /// same rows and fields are one tabulation.
+  /// Numbers the groups that save a contraction, or are of weights alone, and whose fields all have a range; those of
+  /// the same rows and fields are one tabulation.
   void number() {
     for (std::size_t g = 0; g < nests_.size(); ++g) {
       if (!nests_[g].fits || nests_[g].group != g) continue;
       Found sum{{}, nests_[g].nodes, true};
-      bool saves = false;
+      bool saves = sum.nodes.rows == Rows::once;
       for (const Found& nest : nests_) {
         if (!nest.fits || nest.group != g) continue;
         take(sum, nest);
         saves |= schedule::has_contraction(nest.nest.inner);
-        saves |= sum.nodes.rows == Rows::once && ir::has_functions(nest.nest.inner);
       }
       bool bounded = sum.nodes.rows == Rows::once || !sum.keys.empty();
       for (const ir::Tabulation::Key& key : sum.keys) bounded &= !key.bounds.empty();

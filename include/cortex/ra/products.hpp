@@ -146,13 +146,26 @@ inline ir::Expr replace_child_products(const ir::Expr& e, const ir::Expr& node, 
                                        Vector<IndexVar> outputs, FunctionRef<bool(const ir::Buffer&)> is_state,
                                        FunctionRef<ir::Expr(const ChildProduct&, const Vector<IndexVar>& outputs)> f) {
   ir::Expr added_up;
+  Vector<ir::ReduceAxis> folds;
+  // A step to a child that is there: by the variable of a fold over the same children.
+  const auto is_there = [&](const ir::Expr& step) {
+    const auto* call = step.as<ir::UfCall>();
+    return any_of(folds, [&](const ir::ReduceAxis& fold) {
+      const auto* count = fold.extent.template as<ir::UfCall>();
+      return fold.var.same_as(call->args[1]) && count && count->uf.kind == ir::UfKind::num_children &&
+             count->uf.accessor == call->uf.accessor && count->args[0].same_as(node);
+    });
+  };
   return ir::mutate_with(e, [&](auto& self, const ir::Reduce& reduce) -> ir::Expr {
     if (reduce.axis.dim.kind() != DimKind::dense) {
       if (reduce.op == ir::ReduceOp::sum) added_up = reduce.body;
-      return self.children(reduce);
+      folds.push_back(reduce.axis);
+      ir::Expr result = self.children(reduce);
+      folds.pop_back();
+      return result;
     }
     ir::Expr step;
-    if (const ir::Expr sum = detail::over_child(ir::handle_of(reduce), node, child, step)) {
+    if (const ir::Expr sum = detail::over_child(ir::handle_of(reduce), node, child, step); sum && is_there(step)) {
       ChildProduct product = detail::ChildProductReader(child, outputs, is_state).read(step, sum);
       product.added_up = ir::handle_of(reduce).same_as(added_up);
       if (product.elements)

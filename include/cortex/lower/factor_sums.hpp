@@ -1,0 +1,108 @@
+// Products that a contraction sums up lose the factors that are the same for all that is summed, and have what is of
+// weights alone as one factor: whichever way a model writes a product with a matrix, it is a product with a matrix.
+//
+//   sum(j, z[n,i] * W[i,j] * s[n,j] * mask[i,j])      ->   z[n,i] * sum(j, W[i,j] * mask[i,j] * s[n,j])
+//   sum(r, sum(k, h[n,r] * V[i,r,k] * h[n,k]))        ->   sum(r, h[n,r] * sum(k, V[i,r,k] * h[n,k]))
+//
+// Factors that are the same for all outputs, such as a child's weight, stay with what is multiplied. Before sums are
+// divided and reductions split; what is of weights alone is then computed once (`hoist`).
+#pragma once
+
+#include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
+#include "cortex/lower/definition.hpp"
+
+namespace cortex::lower {
+
+namespace detail {
+
+/// Rewrites the contractions in one definition's body.
+class SumFactorer {
+ public:
+  /// `e`, in the scope of variables of outputs, and of what is summed around.
+  ir::Expr run(const ir::Expr& e, const Vector<ir::Expr>& scope) {
+    return ir::mutate_with(e, [&](auto& self, const ir::Reduce& sum) -> ir::Expr {
+      const bool contracts = sum.axis.dim.kind() == DimKind::dense;
+      if (!contracts || sum.op != ir::ReduceOp::sum || !is_float(sum.type.dtype)) return self.children(sum);
+      Vector<ir::Expr> inside = scope;
+      inside.push_back(sum.axis.var);
+      const ir::Expr body = run(sum.body, inside), product = factored(sum.axis, body, scope);
+      if (product) return product;
+      return body.same_as(sum.body) ? ir::handle_of(sum) : ir::Reduce::make(sum.op, sum.axis, body);
+    });
+  }
+
+ private:
+  struct Factor {
+    ir::Expr e;
+    bool divides = false;
+  };
+
+  /// The sum over `axis` of the product `body`, times what leaves it; empty: nothing changes.
+  static ir::Expr factored(const ir::ReduceAxis& axis, const ir::Expr& body, const Vector<ir::Expr>& scope) {
+    Vector<Factor> factors, out, of_weights, rest;
+    collect(body, false, factors);
+    if (!any_of(factors, [&](const Factor& f) { return has_matrix(f.e, scope, axis.var); })) return {};
+    for (const Factor& f : factors) {
+      const bool leaves = !ir::uses(f.e, axis.var) && ir::uses_any(f.e, scope);
+      (leaves ? out : is_of_weights(f.e) ? of_weights : rest).push_back(f);
+    }
+    if (out.empty() && (of_weights.size() < 2 || rest.empty())) return {};
+    // What stays keeps its order, unless that of weights alone is several factors.
+    Vector<Factor> staying;
+    if (of_weights.size() > 1) {
+      staying = of_weights;
+      append(staying, rest);
+    } else {
+      for (const Factor& f : factors)
+        if (!any_of(out, [&](const Factor& o) { return o.e.same_as(f.e); })) staying.push_back(f);
+    }
+    const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, axis, product_of({}, staying));
+    return product_of(sum, out);
+  }
+
+  static void collect(const ir::Expr& e, bool divides, Vector<Factor>& factors) {
+    const auto* binary = e.as<ir::Binary>();
+    if (binary && (binary->op == ir::BinaryOp::mul || (binary->op == ir::BinaryOp::div && !divides))) {
+      collect(binary->a, divides, factors);
+      collect(binary->b, divides || binary->op == ir::BinaryOp::div, factors);
+    } else {
+      factors.push_back({e, divides});
+    }
+  }
+
+  static ir::Expr product_of(ir::Expr result, const Vector<Factor>& factors) {
+    for (const Factor& f : factors) {
+      const ir::BinaryOp op = f.divides ? ir::BinaryOp::div : ir::BinaryOp::mul;
+      if (!result && f.divides) result = ir::constant(1, f.e.type());
+      result = result ? ir::binary(op, result, f.e) : f.e;
+    }
+    return result;
+  }
+
+  static bool has_matrix(const ir::Expr& e, const Vector<ir::Expr>& outputs, const ir::Expr& summed) {
+    bool found = false;
+    ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs, {summed}); });
+    return found;
+  }
+
+  /// Whether `e` reads tensors, and of weights alone, at no index of a node's.
+  static bool is_of_weights(const ir::Expr& e) {
+    bool alone = true, reads = false;
+    ir::visit_with(
+        e, [&](const ir::UfCall&) { alone = false; },
+        [&](const ir::Load& load) { reads = true, alone &= load.buffer->role == ir::Role::weight; });
+    return alone && reads;
+  }
+};
+
+}  // namespace detail
+
+/// Factors the contractions of every definition.
+inline void factor_sums(Vector<Recursion>& recursions) {
+  for (Recursion& recursion : recursions)
+    for (Version& version : recursion.versions)
+      for (Definition& d : version.definitions) d.body = detail::SumFactorer().run(d.body, vars_of(d.indices));
+}
+
+}  // namespace cortex::lower
