@@ -163,3 +163,21 @@ TEST_CASE("branches one behind the other, both sides of which read the one befor
   CHECK(test::count(text, "tanh(") == length);
   CHECK(test::count(text, "if ") == length);
 }
+
+TEST_CASE("a branch that one side of another reads is decided at the nodes of that side", "[lower][branches]") {
+  Dim H("hidden", 4);
+  Model<Item> m("inside", cortex::tree);
+  auto v = m.input<float>("v", H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto x = m.compute("x", H, [&](auto n, auto i) { return s(n, i) * v(i); });
+  auto y = m.compute("y", H, [&](auto n, auto i) { return s(n, i) + v(i); });
+  auto value = m.if_then_else(
+      "value", [](auto n) { return tag(n) > 2; }, x, y);
+  auto with = m.compute("with", H, [&](auto n, auto i) { return tanh(value(n, i)); });
+  auto body = m.if_then_else("body", is_one, with, s);
+  const std::string text = ir::print(lower::lower(m.recursion_op(h, body).graph(), Schedule{}).body);
+  INFO(text);
+  CHECK(test::count(text, "if kind(node) == 1 and tag(node) > 2:") == 1);
+  CHECK(test::count(text, "if tag(node) > 2:") == 0);
+}
