@@ -83,6 +83,30 @@ TEST_CASE("a nest that stores a matrix at each node says how many rows it has, a
   for (const Schedule& schedule : {one, two}) CHECK(rows_of(odd::matrix_rows(24), schedule) == std::set<double>{1, 24});
 }
 
+TEST_CASE("products with several weights are no rows of one matrix, each row has a weight of its own", "[schedule]") {
+  odd::Odd g("bilinear", 24);
+  const int Q = g.input("Q", {g.K, g.H, g.H}), U = g.input("U", {g.H, g.K}), h = g.placeholder("h", {g.H});
+  const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) {
+    return g.over_kids(n, [&](auto kid) { return g.at(h, {kid, i[0]}); });
+  });
+  const int q = g.compute("q", {g.K}, [&](auto& n, auto& k) {
+    return g.dot(g.H, [&](auto& i) {
+      return g.at(s, {n, i}) * g.dot(g.H, [&](auto& j) { return g.at(Q, {k[0], i, j}) * g.at(s, {n, j}); });
+    });
+  });
+  const int body = g.compute("body", {g.H}, [&](auto& n, auto& i) {
+    return graphs::tanh_of(g.dot(g.K, [&](auto& k) { return g.at(U, {i[0], k}) * g.at(q, {n, k}); }));
+  });
+  g.recursion_op(h, body);
+  double read = 0;
+  for (const ir::WorkItem& item : runtime::work_of(g.done(), Schedule::standard(), Target::interpreter())) {
+    CHECK(item.matrix_rows == 1);
+    for (const ir::WeightRead& weight : item.weights)
+      if (weight.weight->name.rfind("Q", 0) == 0) read += weight.bytes;
+  }
+  CHECK(read == 4 * 3 * 24 * 24);
+}
+
 TEST_CASE("units of work are told by what they are, and under which conditions", "[schedule]") {
   using Unit = ir::WorkUnit::Kind;
   CHECK(to_string(ir::WorkUnit{}) == "call");

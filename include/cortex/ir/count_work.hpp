@@ -109,8 +109,10 @@ class WorkCounter {
   static bool is_of_tables(const Expr& e) {
     const auto* call = e.as<UfCall>();
     using enum UfKind;
-    return call && call->uf.accessor >= 0 &&
-           (call->uf.kind == num_nodes || call->uf.kind == num_leaves || call->uf.kind == num_internal);
+    if (!call || call->uf.accessor < 0) return false;
+    const UfKind kind = call->uf.kind;
+    return kind == num_nodes || kind == num_leaves || kind == num_internal || kind == part_length ||
+           kind == listed_length;
   }
 
   void walk(const Stmt& stmt, const Place& place) {
@@ -163,11 +165,16 @@ class WorkCounter {
     if (!contains(item().stored, store.buffer)) item().stored.push_back(store.buffer);
   }
 
-  /// How many values all indices but the last one have together, by loops over dense dimensions.
+  /// How many values all indices but the last one have together, by loops over dense dimensions; but for those by which
+  /// weights are chosen beside that one: each row has weights of its own then.
   double rows_stored(const Vector<Expr>& indices) const {
     double rows = 1;
-    for (std::size_t d = 0; d + 1 < indices.size(); ++d)
-      if (const auto extent = dense_.find(indices[d].get()); extent != dense_.end()) rows *= extent->second;
+    for (std::size_t d = 0; d + 1 < indices.size(); ++d) {
+      const auto extent = dense_.find(indices[d].get());
+      const bool own = any_of(
+          reads_, [&](const Read& read) { return uses(read.load, indices[d]) && uses(read.load, indices.back()); });
+      if (extent != dense_.end() && !own) rows *= extent->second;
+    }
     return rows;
   }
 
