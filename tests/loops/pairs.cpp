@@ -31,7 +31,7 @@ ra::Graph odd_cell() {
   auto s =
       m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return tanh(h(k, i)) * h(k, i); }); });
   auto gated = m.compute(
-      "gated", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * s(n, j) * sigmoid(s(n, i)); }); });
+      "gated", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * s(n, j) + sigmoid(s(n, i)); }); });
   auto cell = m.compute("cell", H, [&](auto n, auto i) {
     const auto t = tanh(gated(n, i) + s(n, i));
     return t * (1.0f + t);

@@ -140,7 +140,7 @@ class Emulation {
     State state = State::ready;
     bool vote = false, any = false;  // of a block that meets: the thread's, and what came of all
   };
-  static constexpr std::size_t stack_bytes = 1024 * 1024;
+  static constexpr std::size_t stack_bytes = 4 * 1024 * 1024;  // of which memory is taken as it is used
   static constexpr long most_yields = 2000000;
 
   static Emulation*& active() {

@@ -125,14 +125,15 @@ inline DimKind kind_of_rows(const BufferInfo& buffer) {
   return buffer.dims.empty() ? DimKind::dense : buffer.dims[0].kind();
 }
 
-/// Bytes of what a buffer has of all its dimensions of known extent: the whole of a weight without open ones, a row of
-/// a state.
-inline double dense_bytes(const BufferInfo& buffer) {
-  double bytes = double(size_of(buffer.dtype));
+/// Elements of what a buffer has of all its dimensions of known extent: the whole of a weight without open ones, a row
+/// of a state.
+inline double dense_elements(const BufferInfo& buffer) {
+  double elements = 1;
   for (const Dim& dim : buffer.dims)
-    if (dim.extent() > 0) bytes *= double(dim.extent());
-  return bytes;
+    if (dim.extent() > 0) elements *= double(dim.extent());
+  return elements;
 }
+inline double dense_bytes(const BufferInfo& buffer) { return dense_elements(buffer) * double(size_of(buffer.dtype)); }
 
 /// Bytes that a buffer on chip takes of each worker's fast memory, where all begin at multiples of 16.
 inline std::int64_t chip_bytes(const BufferInfo& buffer) {

@@ -2,10 +2,10 @@
 // weights alone as one factor: whichever way a model writes a product with a matrix, it is a product with a matrix.
 //
 //   sum(j, z[n,i] * W[i,j] * s[n,j] * mask[i,j])      ->   z[n,i] * sum(j, W[i,j] * mask[i,j] * s[n,j])
-//   sum(r, sum(k, h[n,r] * V[i,r,k] * h[n,k]))        ->   sum(r, h[n,r] * sum(k, V[i,r,k] * h[n,k]))
 //
-// Factors that are the same for all outputs, such as a child's weight, stay with what is multiplied. Before sums are
-// divided and reductions split; what is of weights alone is then computed once (`hoist`).
+// Factors that are the same for all outputs, such as a child's weight, stay with what is multiplied, and a sum in
+// another one is left to `split_reductions`. Before sums are divided and reductions split; what is of weights alone is
+// then computed once (`hoist`).
 #pragma once
 
 #include "cortex/base/vector.hpp"
@@ -19,14 +19,16 @@ namespace detail {
 /// Rewrites the contractions in one definition's body.
 class SumFactorer {
  public:
-  /// `e`, in the scope of variables of outputs, and of what is summed around.
-  ir::Expr run(const ir::Expr& e, const Vector<ir::Expr>& scope) {
+  explicit SumFactorer(const Vector<ir::Expr>& outputs) : outputs_(outputs) {}
+
+  ir::Expr run(const ir::Expr& e) {
     return ir::mutate_with(e, [&](auto& self, const ir::Reduce& sum) -> ir::Expr {
       const bool contracts = sum.axis.dim.kind() == DimKind::dense;
       if (!contracts || sum.op != ir::ReduceOp::sum || !is_float(sum.type.dtype)) return self.children(sum);
-      Vector<ir::Expr> inside = scope;
-      inside.push_back(sum.axis.var);
-      const ir::Expr body = run(sum.body, inside), product = factored(sum.axis, body, scope);
+      around_.push_back(sum.axis.var);
+      const ir::Expr body = self(sum.body);
+      around_.pop_back();
+      const ir::Expr product = factored(sum.axis, body);
       if (product) return product;
       return body.same_as(sum.body) ? ir::handle_of(sum) : ir::Reduce::make(sum.op, sum.axis, body);
     });
@@ -39,12 +41,12 @@ class SumFactorer {
   };
 
   /// The sum over `axis` of the product `body`, times what leaves it; empty: nothing changes.
-  static ir::Expr factored(const ir::ReduceAxis& axis, const ir::Expr& body, const Vector<ir::Expr>& scope) {
+  ir::Expr factored(const ir::ReduceAxis& axis, const ir::Expr& body) const {
     Vector<Factor> factors, out, of_weights, rest;
     collect(body, false, factors);
-    if (!any_of(factors, [&](const Factor& f) { return has_matrix(f.e, scope, axis.var); })) return {};
+    if (!any_of(factors, [&](const Factor& f) { return has_matrix(f.e, axis.var); })) return {};
     for (const Factor& f : factors) {
-      const bool leaves = !ir::uses(f.e, axis.var) && ir::uses_any(f.e, scope);
+      const bool leaves = !ir::uses(f.e, axis.var) && ir::uses_any(f.e, outputs_) && !ir::uses_any(f.e, around_);
       (leaves ? out : is_of_weights(f.e) ? of_weights : rest).push_back(f);
     }
     if (out.empty() && (of_weights.size() < 2 || rest.empty())) return {};
@@ -80,9 +82,9 @@ class SumFactorer {
     return result;
   }
 
-  static bool has_matrix(const ir::Expr& e, const Vector<ir::Expr>& outputs, const ir::Expr& summed) {
+  bool has_matrix(const ir::Expr& e, const ir::Expr& summed) const {
     bool found = false;
-    ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs, {summed}); });
+    ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs_, {summed}); });
     return found;
   }
 
@@ -94,6 +96,9 @@ class SumFactorer {
         [&](const ir::Load& load) { reads = true, alone &= load.buffer->role == ir::Role::weight; });
     return alone && reads;
   }
+
+  const Vector<ir::Expr>& outputs_;
+  Vector<ir::Expr> around_;  // what the contractions around sum up over
 };
 
 }  // namespace detail
@@ -102,7 +107,10 @@ class SumFactorer {
 inline void factor_sums(Vector<Recursion>& recursions) {
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions)
-      for (Definition& d : version.definitions) d.body = detail::SumFactorer().run(d.body, vars_of(d.indices));
+      for (Definition& d : version.definitions) {
+        const Vector<ir::Expr> outputs = vars_of(d.indices);
+        d.body = detail::SumFactorer(outputs).run(d.body);
+      }
 }
 
 }  // namespace cortex::lower

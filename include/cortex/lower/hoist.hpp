@@ -3,6 +3,7 @@
 // all versions of the body have in common for all nodes, others for the nodes of the version's part of all batches.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -130,25 +131,20 @@ class NodeFreer {
     return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return with_functions_once(d, scope, part, contracted); });
   }
 
-  /// Whether arithmetic on weights, or on where in them to read, is better read than done for each node: of no more
-  /// elements than the largest of the weights, or not many.
+  /// Whether arithmetic on weights is better read than done for each node: of no more elements than the largest of the
+  /// weights, or not many, and never so many that tables would hardly hold them. A weight as it is, or in another
+  /// order, is none; one whose elements are read again and again is, such as the diagonals of a Toeplitz matrix.
   static bool is_worth_memory(const ir::Expr& e, const Vector<IndexVar>& scope) {
-    constexpr std::int64_t many = std::int64_t(1) << 20;
+    constexpr double many = 1 << 20, most = 1 << 22;  // 4 and 16 MB of f32
+    double elements = 1, largest = many;
+    for (const IndexVar& index : scope)
+      if (ir::uses(e, index.var)) elements *= double(index.dim.extent());
+    ir::visit_with(e, [&](const ir::Load& load) { largest = std::max(largest, ir::dense_elements(*load.buffer)); });
     ir::Expr inner = e;
     while (const auto* unary = inner.as<ir::Unary>()) inner = unary->a;
-    if (const auto* load = inner.as<ir::Load>())
-      if (all_of(load->indices, [](const ir::Expr& i) { return i.as<ir::Var>() || ir::as_int(i); })) return false;
-    if (inner.as<ir::Cast>()) return false;
-    std::int64_t elements = 1, largest = many;
-    for (const IndexVar& index : scope)
-      if (ir::uses(e, index.var)) elements = std::min(elements * index.dim.extent(), INT64_MAX >> 32);
-    ir::visit_with(e, [&](const ir::Load& load) {
-      std::int64_t size = 1;
-      for (const Dim& dim : load.buffer->dims)
-        size = std::min(dim.kind() == DimKind::open ? many : size * dim.extent(), INT64_MAX >> 32);
-      largest = std::max(largest, size);
-    });
-    return elements <= largest;
+    const auto* load = inner.as<ir::Load>();
+    if (inner.as<ir::Cast>() || (load && elements <= ir::dense_elements(*load->buffer))) return false;
+    return elements <= std::min(largest, most);
   }
 
   ir::Expr read_once(const Definition& d, const Vector<IndexVar>& scope, const ir::Expr& e) {

@@ -6,10 +6,10 @@
 //   for i: rnn[node,i] = tanh(rnn[left(node),i] + rnn[right(node),i])
 //
 // Runs first: it makes fewer and larger nests for the passes that place and fuse them. A copy is inlined everywhere, so
-// that children's states are gathered inside the reductions that read them, unless it rearranges a weight for all
-// nodes; anything else only where it is read once and by a nest that runs over no further dimension. The stores left
-// without reads go with `remove_dead`. Paper section 4.1: temporaries are explicit, then removed where fusion allows. A
-// copy that reads a row around its end stays.
+// that children's states are gathered inside the reductions that read them, unless it repeats what a weight has, for
+// all nodes; anything else only where it is read once and by a nest that runs over no further dimension. The stores
+// left without reads go with `remove_dead`. Paper section 4.1: temporaries are explicit, then removed where fusion
+// allows. A copy that reads a row around its end stays.
 #pragma once
 
 #include <optional>
@@ -142,12 +142,11 @@ ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {
   });
 }
 
-/// Whether a copy that is the same for all nodes takes elements in another order, by arithmetic on indices: those who
-/// read it need not do that again.
-inline bool is_rearranged(const ir::Store& copy) {
+/// Whether a copy that is the same for all nodes has elements of a weight several times: those who read it need not ask
+/// where each is.
+inline bool repeats_elements(const ir::Store& copy) {
   return ir::kind_of_rows(*copy.buffer) == DimKind::dense &&
-         any_of(copy.value.as<ir::Load>()->indices,
-                [](const ir::Expr& i) { return !i.as<ir::Var>() && !ir::as_int(i); });
+         ir::dense_elements(*copy.buffer) > ir::dense_elements(*copy.value.as<ir::Load>()->buffer);
 }
 
 }  // namespace detail
@@ -155,7 +154,7 @@ inline bool is_rearranged(const ir::Store& copy) {
 inline ir::Stmt inline_temporaries(const ir::Stmt& body) {
   // Copies first: they decide how often what they copy is read.
   const ir::Stmt copied = detail::inline_chosen(body, [](const ir::Store& s, const detail::TempUse& use) {
-    return (s.value.as<ir::Load>() && !(use.recomputed && detail::is_rearranged(s))) || s.value.as<ir::FloatImm>();
+    return (s.value.as<ir::Load>() && !(use.recomputed && detail::repeats_elements(s))) || s.value.as<ir::FloatImm>();
   });
   return detail::inline_chosen(copied, [](const ir::Store& s, const detail::TempUse& use) {
     const bool shared = use.replicated && s.buffer->scope != ir::Scope::worker;  // work that workers share stays so
