@@ -98,6 +98,11 @@ inline bool is_matrix(const ir::Expr& e, const Vector<ir::Expr>& outputs, const 
   const auto* load = e.as<ir::Load>();
   return load && load->buffer->role == ir::Role::weight && ir::uses_any(e, outputs) && ir::uses_any(e, summed);
 }
+inline bool has_matrix(const ir::Expr& e, const Vector<ir::Expr>& outputs, const Vector<ir::Expr>& summed) {
+  bool found = false;
+  ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs, summed); });
+  return found;
+}
 
 /// Whether `e` holds a reduction over a dense dimension: a contraction, the work that is worth moving and tiling.
 inline bool has_contraction(const ir::Expr& e) {

@@ -95,11 +95,7 @@ class SumDivider {
     terms_.push_back({axes, weight ? ir::binary(ir::BinaryOp::mul, e, weight) : e, negative});
   }
 
-  bool has_matrix(const ir::Expr& e) const {
-    bool found = false;
-    ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs_, summed_); });
-    return found;
-  }
+  bool has_matrix(const ir::Expr& e) const { return lower::has_matrix(e, outputs_, summed_); }
   /// Whether `e` is made of more than weights, which are one matrix for all nodes.
   static bool is_of_row(const ir::Expr& e) {
     bool of_row = false;

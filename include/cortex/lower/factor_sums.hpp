@@ -44,7 +44,7 @@ class SumFactorer {
   ir::Expr factored(const ir::ReduceAxis& axis, const ir::Expr& body) const {
     Vector<Factor> factors, out, of_weights, rest;
     collect(body, false, factors);
-    if (!any_of(factors, [&](const Factor& f) { return has_matrix(f.e, axis.var); })) return {};
+    if (!any_of(factors, [&](const Factor& f) { return has_matrix(f.e, outputs_, {axis.var}); })) return {};
     for (const Factor& f : factors) {
       const bool leaves = !ir::uses(f.e, axis.var) && ir::uses_any(f.e, outputs_) && !ir::uses_any(f.e, around_);
       (leaves ? out : is_of_weights(f.e) ? of_weights : rest).push_back(f);
@@ -80,12 +80,6 @@ class SumFactorer {
       result = result ? ir::binary(op, result, f.e) : f.e;
     }
     return result;
-  }
-
-  bool has_matrix(const ir::Expr& e, const ir::Expr& summed) const {
-    bool found = false;
-    ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs_, {summed}); });
-    return found;
   }
 
   /// Whether `e` reads tensors, and of weights alone, at no index of a node's.
