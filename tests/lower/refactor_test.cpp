@@ -213,6 +213,25 @@ TEST_CASE("a cut has a slice for each worker, and by the shape where the pool sa
   }
 }
 
+TEST_CASE("dimensions that can be cut each, but not alike, are refused together", "[lower][refactor][refusal]") {
+  Dim H("hidden", 6), K("inner", 35);
+  Model<test::Token> m("m", cortex::tree);
+  auto U = m.input<float>("U", H, H), V = m.input<float>("V", H, K), W = m.input<float>("W", K, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) {
+    return 1 + sum(cortex::children<&test::Token::kids>(n), [&](auto k) { return h(k, i); });
+  });
+  auto t = m.compute("t", K, [&](auto n, auto k) { return tanh(sum(H, [&](auto j) { return W(k, j) * s(n, j); })); });
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return tanh(sum(H, [&](auto j) { return U(i, j) * s(n, j); }) + sum(K, [&](auto k) { return V(i, k) * t(n, k); }));
+  });
+  Schedule schedule = Schedule::standard().refactor("body");
+  schedule.max_workers = 4;
+  const std::string message = refusal(m.recursion_op(h, body).graph(), schedule);
+  CHECK_THAT(message, Catch::Contains("'hidden' of 6 elements") && Catch::Contains("'inner' of 35 elements") &&
+                          Catch::Contains("together cannot be cut into 2 to 7 slices"));
+}
+
 TEST_CASE("a recursion can be cut by the handle of an operator", "[lower][refactor]") {
   Dim H("hidden", 4);
   Model<test::Token> m("m", cortex::tree);

@@ -24,6 +24,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/function_ref.hpp"
 #include "cortex/base/names.hpp"
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
@@ -168,11 +169,14 @@ class Refactorer {
     for (const Plan& plan : plans_)
       for (const ir::ReduceAxis& axis : plan.cuts) extent = std::gcd(extent, axis.dim.extent());
     slices_ = schedule_.fewer_workers ? slices_of(extent) : schedule_.max_workers;
-    if (slices_ == 0) refuse_slices(2, "cannot be cut into 2 to 7 slices of one size; leave out refactor");
+    if (slices_ == 0)
+      refuse_slices([](std::int64_t n) { return slices_of(n) == 0; },
+                    "cannot be cut into 2 to 7 slices of one size; leave out refactor");
     if (extent % slices_)
-      refuse_slices(slices_, std::to_string(slices_) +
-                                 " workers, or blocks of a GPU, cannot own equal slices of; choose a number that "
-                                 "divides it, with workers(n) or, on a GPU, GpuSchedule::blocks");
+      refuse_slices([&](std::int64_t n) { return n % slices_ != 0; },
+                    std::to_string(slices_) +
+                        " workers, or blocks of a GPU, cannot own equal slices of; choose a number that "
+                        "divides it, with workers(n) or, on a GPU, GpuSchedule::blocks");
     slice_dim_ = Dim("slice", slices_, DimKind::slice);
   }
 
@@ -188,14 +192,17 @@ class Refactorer {
     return 0;
   }
 
-  /// Names a dimension that cannot be cut into so many slices.
-  [[noreturn]] void refuse_slices(int slices, const std::string& why) const {
-    const ir::ReduceAxis* at_fault = nullptr;
+  /// Names a dimension whose extent is `at_fault`, or all of them: they cannot be cut alike.
+  [[noreturn]] void refuse_slices(FunctionRef<bool(std::int64_t)> at_fault, const std::string& why) const {
+    std::string all;
     for (const Plan& plan : plans_)
-      for (const ir::ReduceAxis& axis : plan.cuts)
-        if (!at_fault || axis.dim.extent() % slices) at_fault = &axis;
-    refuse_cut(graph_, "operator '" + name() + "' contracts over dimension '" + at_fault->dim.name() + "' of " +
-                           std::to_string(at_fault->dim.extent()) + " elements, which " + why);
+      for (const ir::ReduceAxis& axis : plan.cuts) {
+        const std::string dim = "'" + axis.dim.name() + "' of " + std::to_string(axis.dim.extent()) + " elements";
+        if (at_fault(axis.dim.extent()))
+          refuse_cut(graph_, "operator '" + name() + "' contracts over dimension " + dim + ", which " + why);
+        all += (all.empty() ? "" : " and ") + dim;
+      }
+    refuse_cut(graph_, "operator '" + name() + "' contracts over dimensions " + all + ", which together " + why);
   }
 
   // ---- states of which each worker has a copy ----

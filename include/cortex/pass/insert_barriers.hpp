@@ -9,16 +9,15 @@
 // them if both are at the worker's own slice of the same dimension, or one worker does both nests alone. Of a loop with
 // barriers in it, only what stands before the first and after the last can meet what stands around the loop; a loop
 // that always runs parts what is around it. Accesses at their own nodes do not meet if no node is in both their loops
-// and fulfils both their conditions. Where
-// nothing but temporaries of one batch would need the barrier at the loop's end, each gets a second copy instead, and
-// iterations take turns:
+// and fulfils both their conditions. Where nothing but temporaries of one batch would need the barrier at the loop's
+// end, each gets a second copy instead, and iterations take turns:
 //
 //   for b: {parallel for i: z[n,i] = ..; barrier; for i: .. z[n,i] ..; barrier}
 //     ->
 //   for b: {parallel for i: z[n,b%2,i] = ..; barrier; for i: .. z[n,b%2,i] ..}
 //
-// The barrier inside keeps workers less than two iterations apart. `ir/races.hpp` finds a barrier that is
-// missing from a run.
+// The barrier inside keeps workers less than two iterations apart. `ir/races.hpp` finds a barrier that is missing from
+// a run.
 #pragma once
 
 #include <cstdint>

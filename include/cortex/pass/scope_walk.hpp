@@ -1,7 +1,6 @@
 // Goes through a program with what is known at each place: the one walk of the analyses that ask a `Scope`.
 //
-//   for i = 0:n: if i < m: y[i] = x[i]      # at the accesses: i in [0, n), i < m; first x[i] is read, then y[i]
-//   written
+//   for i = 0:n: if i < m: y[i] = x[i]      # at the accesses: i in [0, n), i < m; x[i] is read, then y[i] written
 //
 // What never runs is left out: loops without iterations, sides of branches that are never taken.
 #pragma once

@@ -4,8 +4,8 @@
 //
 //   W[hidden=32,input=24]       axes in memory, outermost first: hidden, input
 //     layout_split(W, 0, 16)    hidden / 16, hidden % 16, input
-//     layout_reorder(W, 0, 2, 1)   hidden / 16, input, hidden % 16: element [i,j] lies at i / 16 * 384 + j * 16 + i %
-//     16
+//     layout_reorder(W, 0, 2, 1)   hidden / 16, input, hidden % 16
+//                                  element [i,j] lies at i / 16 * 384 + j * 16 + i % 16
 #pragma once
 
 #include <algorithm>

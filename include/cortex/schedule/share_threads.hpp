@@ -4,8 +4,8 @@
 //   for n = 0:N: node = f(n): parallel for i = 0:H: {a = 0; for j: a += W[i,j] * x[node,j]; y[node,i] = a}
 //     ->
 //   for t: column = begin + thread % C: if column < end:           # begin .. end: the block's slice
-//     for j: a[r] += W[column,j] * x[node r,j]                     # for the nodes t * .. + thread / C + r * threads /
-//     C if the node is there: y[node r,column] = a[r]
+//     for j: a[r] += W[column,j] * x[node r,j]                     # node r: that at t * .. + thread / C + r * rows
+//     if node r is there: y[node r,column] = a[r]                  # rows: threads / C
 //
 // Neighbours in a warp have neighbouring columns: weights are read in whole lines, a node's states once for all. The
 // last tile of nodes computes some of them twice, and stores them once. The order of j is the same whatever the shape,

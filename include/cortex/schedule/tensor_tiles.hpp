@@ -1,8 +1,9 @@
 // Shares nests of products among the warps of a block, each of which makes tiles on tensor cores: 16 columns of the
 // block's slice times 8 nodes.
 //
-//   for n = 0:N: node = f(n): parallel for i: {a = 0; for r: a = fma(f32(W[i,r]),f32(bf16(x[node,r])),a); y[node,i] =
-//   a}
+//   for n = 0:N: node = f(n): parallel for i:
+//     a = 0; for r: a = fma(f32(W[i,r]),f32(bf16(x[node,r])),a)
+//     y[node,i] = a
 //     ->
 //   for t: column = ..; row = ..                                         # tile t of the warp's
 //     node = f(min(row + lane / 4,N - 1)); local a[4] = 0
