@@ -386,7 +386,7 @@ class Loops : public LoopSchedule {
       schedule::check_lanes(after);
       schedule::check_locals(after);
       schedule::check_loops_of_threads(after);
-      return schedule::with_unique_names(schedule::in_scope(after, "what is moved"));
+      return schedule::with_unique_names(schedule::in_scope(after, "what the step moved"));
     } catch (const Error& error) {
       if (error.code != Code::invalid_schedule) throw;
       throw Error(Code::invalid_schedule, "loop schedule: " + to_string(s) + ": " + error.message);

@@ -192,11 +192,11 @@ inline void need_bound(const Producer& producer, const ir::Substitution& bound, 
 
 }  // namespace detail
 
-/// What moved may have left the scope of something that it uses.
-inline ir::Stmt in_scope(const ir::Stmt& result, const std::string& name) {
+/// What moved may have left the scope of something that it uses. `what`: as an error names it.
+inline ir::Stmt in_scope(const ir::Stmt& result, const std::string& what) {
   PointerSet bound;
-  const auto need = [&](const void* id, const std::string& what) {
-    if (!bound.contains(id)) refuse("'" + name + "' is computed of '" + what + "', which is unknown at its use");
+  const auto need = [&](const void* id, const std::string& name) {
+    if (!bound.contains(id)) refuse(what + " is computed of '" + name + "', which is unknown at its use");
   };
   const auto local = [&](const ir::Buffer& buffer) {
     if (buffer->scope == ir::Scope::local) need(buffer.id(), buffer->name);
@@ -244,7 +244,7 @@ inline ir::Stmt compute_inline(const ir::Stmt& body, const std::string& name) {
     detail::need_bound(producer, bound, producer.inner, {}, name);
     return ir::substitute(producer.store->value, bound);
   };
-  return in_scope(ir::mutate_with(detail::without(body, producer.outermost), value_at), name);
+  return in_scope(ir::mutate_with(detail::without(body, producer.outermost), value_at), "'" + name + "'");
 }
 
 namespace detail {
@@ -458,7 +458,7 @@ inline ir::Stmt compute_at(const ir::Stmt& body, const std::string& name, const 
   if (ahead) detail::need_reads_for_certain(users, buffer);
   const ir::Stmt whole = ahead ? ir::Block::make({work, users}) : detail::replaced(users, producer.outermost, work);
   const ir::Stmt inner = ir::Alloc::make(part, detail::through_part(whole, buffer, part, fixed));
-  return in_scope(detail::without(detail::with_work(body, loop, inner), producer.outermost), name);
+  return in_scope(detail::without(detail::with_work(body, loop, inner), producer.outermost), "'" + name + "'");
 }
 
 /// What a loop's body reads of a tensor in a local copy, made at the start of each iteration. Where it is read through
