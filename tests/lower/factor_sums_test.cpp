@@ -83,6 +83,23 @@ TEST_CASE("a factor that is the same for all that is summed leaves the sum", "[l
   }
 }
 
+TEST_CASE("a factor of an element leaves the sums that are added up for it", "[lower][equality]") {
+  Factored g;
+  const int T = g.input("T", {g.H, g.H, g.H});
+  const ra::Graph graph = g.with([&](auto& n, auto& i) {
+    return g.dot(g.H, [&](auto& r) {
+      const auto form = [&](int vector) {
+        return g.dot(g.H, [&](auto& k) { return g.at(g.s, {n, r}) * g.at(T, {i, r, k}) * g.at(vector, {n, k}); });
+      };
+      return form(g.s) + form(g.z);
+    });
+  });
+  const std::string text = lowered(graph);
+  INFO(text);
+  CHECK(sums_of(text, {"fma(T["}) == 2);
+  check_values(graph);
+}
+
 TEST_CASE("a factor of each child, the same for all outputs, stays with what is multiplied", "[lower][equality]") {
   Factored g;
   const ra::Graph graph = g.with([&](auto& n, auto& i) {

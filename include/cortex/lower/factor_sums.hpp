@@ -3,9 +3,9 @@
 //
 //   sum(j, z[n,i] * W[i,j] * s[n,j] * mask[i,j])      ->   z[n,i] * sum(j, W[i,j] * mask[i,j] * s[n,j])
 //
-// Factors that are the same for all outputs, such as a child's weight, stay with what is multiplied, and a sum in
-// another one is left to `split_reductions`. Before sums are divided and reductions split; what is of weights alone is
-// then computed once (`hoist`).
+// Factors that are the same for all outputs, such as a child's weight, stay with what is multiplied, and a sum that is
+// all of another one is left to `split_reductions`. Before sums are divided and reductions split; what is of weights
+// alone is then computed once (`hoist`).
 #pragma once
 
 #include "cortex/base/vector.hpp"
@@ -25,10 +25,12 @@ class SumFactorer {
     return ir::mutate_with(e, [&](auto& self, const ir::Reduce& sum) -> ir::Expr {
       const bool contracts = sum.axis.dim.kind() == DimKind::dense;
       if (!contracts || sum.op != ir::ReduceOp::sum || !is_float(sum.type.dtype)) return self.children(sum);
+      const bool alone = &sum == body_.get();
+      body_ = sum.body;
       around_.push_back(sum.axis.var);
       const ir::Expr body = self(sum.body);
       around_.pop_back();
-      const ir::Expr product = factored(sum.axis, body);
+      const ir::Expr product = factored(sum.axis, body, alone);
       if (product) return product;
       return body.same_as(sum.body) ? ir::handle_of(sum) : ir::Reduce::make(sum.op, sum.axis, body);
     });
@@ -40,13 +42,15 @@ class SumFactorer {
     bool divides = false;
   };
 
-  /// The sum over `axis` of the product `body`, times what leaves it; empty: nothing changes.
-  ir::Expr factored(const ir::ReduceAxis& axis, const ir::Expr& body) const {
+  /// The sum over `axis` of the product `body`, times what leaves it; empty: nothing changes. `alone`: it is all that
+  /// another one sums up.
+  ir::Expr factored(const ir::ReduceAxis& axis, const ir::Expr& body, bool alone) const {
     Vector<Factor> factors, out, of_weights, rest;
     collect(body, false, factors);
     if (!any_of(factors, [&](const Factor& f) { return has_matrix(f.e, outputs_, {axis.var}); })) return {};
     for (const Factor& f : factors) {
-      const bool leaves = !ir::uses(f.e, axis.var) && ir::uses_any(f.e, outputs_) && !ir::uses_any(f.e, around_);
+      const bool differs = ir::uses_any(f.e, around_);
+      const bool leaves = !ir::uses(f.e, axis.var) && !(alone && differs) && (differs || ir::uses_any(f.e, outputs_));
       (leaves ? out : is_of_weights(f.e) ? of_weights : rest).push_back(f);
     }
     if (out.empty() && (of_weights.size() < 2 || rest.empty())) return {};
@@ -93,6 +97,7 @@ class SumFactorer {
 
   const Vector<ir::Expr>& outputs_;
   Vector<ir::Expr> around_;  // what the contractions around sum up over
+  ir::Expr body_;            // of the innermost of them
 };
 
 }  // namespace detail
