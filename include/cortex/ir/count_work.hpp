@@ -166,16 +166,26 @@ class WorkCounter {
   }
 
   /// How many values all indices but the last one have together, by loops over dense dimensions; but for those by which
-  /// weights are chosen beside that one: each row has weights of its own then.
+  /// the products' weights are chosen beside that one: each row has weights of its own then.
   double rows_stored(const Vector<Expr>& indices) const {
     double rows = 1;
     for (std::size_t d = 0; d + 1 < indices.size(); ++d) {
       const auto extent = dense_.find(indices[d].get());
-      const bool own = any_of(
-          reads_, [&](const Read& read) { return uses(read.load, indices[d]) && uses(read.load, indices.back()); });
+      const bool own = any_of(reads_, [&](const Read& read) {
+        return uses(read.load, indices[d]) && uses(read.load, indices.back()) && is_summed(read.load, indices);
+      });
       if (extent != dense_.end() && !own) rows *= extent->second;
     }
     return rows;
+  }
+
+  /// Whether `load` is read for more than these indices.
+  bool is_summed(const Expr& load, const Vector<Expr>& indices) const {
+    bool summed = false;
+    visit_with(load, [&](const Var& var) {
+      summed |= dense_.contains(&var) && !any_of(indices, [&](const Expr& index) { return index.get() == &var; });
+    });
+    return summed;
   }
 
   void branch(const If& n, const Place& place) {
