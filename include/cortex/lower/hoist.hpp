@@ -11,6 +11,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
+#include "cortex/ir/program.hpp"
 #include "cortex/lower/definition.hpp"
 
 namespace cortex::lower {
