@@ -136,7 +136,7 @@ TEST_CASE("a branch that nodes cannot be sorted by is decided at each, and what 
 
 TEST_CASE("branches one behind the other, both sides of which read the one before, are of that many ways",
           "[lower][branches]") {
-  constexpr int length = 24;  // of as many ways together as 2^24
+  constexpr int length = 12;  // of as many ways together as 2^12
   Dim V("vocabulary", 5), H("hidden", 4);
   Model<Item> m("chain", cortex::tree);
   auto Emb = m.input<float>("Emb", V, H);
