@@ -45,23 +45,19 @@ class SumFactorer {
   /// The sum over `axis` of the product `body`, times what leaves it; empty: nothing changes. `alone`: it is all that
   /// another one sums up.
   ir::Expr factored(const ir::ReduceAxis& axis, const ir::Expr& body, bool alone) const {
-    Vector<Factor> factors, out, of_weights, rest;
+    Vector<Factor> factors, out, of_weights, rest, staying;
     collect(body, false, factors);
     if (!any_of(factors, [&](const Factor& f) { return has_matrix(f.e, outputs_, {axis.var}); })) return {};
     for (const Factor& f : factors) {
       const bool differs = ir::uses_any(f.e, around_);
       const bool leaves = !ir::uses(f.e, axis.var) && !(alone && differs) && (differs || ir::uses_any(f.e, outputs_));
       (leaves ? out : is_of_weights(f.e) ? of_weights : rest).push_back(f);
+      if (!leaves) staying.push_back(f);
     }
     if (out.empty() && (of_weights.size() < 2 || rest.empty())) return {};
-    // What stays keeps its order, unless that of weights alone is several factors.
-    Vector<Factor> staying;
-    if (of_weights.size() > 1) {
+    if (of_weights.size() > 1) {  // else what stays keeps its order
       staying = of_weights;
       append(staying, rest);
-    } else {
-      for (const Factor& f : factors)
-        if (!any_of(out, [&](const Factor& o) { return o.e.same_as(f.e); })) staying.push_back(f);
     }
     const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, axis, product_of({}, staying));
     return product_of(sum, out);
